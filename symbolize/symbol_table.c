@@ -14,6 +14,8 @@ struct header {
 
 struct gathering {
     struct module *module;
+    Elf *elf;        /* that the last symbol came from … */
+    size_t text_end; /* … and where the texts of its symbols end at most */
     SPROF_VEC(struct symbol_entry) entries;
     struct sprof_str texts;
     bool ada;
@@ -44,6 +46,36 @@ static uint64_t section_end(Elf *elf, GElf_Word index, Dwarf_Addr bias)
     return header.sh_addr + header.sh_size + bias;
 }
 
+/* Of the largest table of names that symbols use. */
+static size_t string_bytes(Elf *elf)
+{
+    size_t most = 0;
+    Elf_Scn *section = NULL;
+    while (elf && (section = elf_nextscn(elf, section))) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header) ||
+            (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM))
+            continue;
+        Elf_Scn *strings = elf_getscn(elf, header.sh_link);
+        const Elf_Data *data = strings ? elf_rawdata(strings, NULL) : NULL;
+        most = data && data->d_size > most ? data->d_size : most;
+    }
+    return most;
+}
+
+/* Linkers share the ends of names, which adds little. Where names share more than that, they
+ * could be far longer together than their file. */
+static bool has_room(struct gathering *gathering, Elf *elf, size_t bytes)
+{
+    enum { SHARED = 4, LEAST = 65536 };
+    if (elf != gathering->elf) {
+        gathering->elf = elf;
+        gathering->text_end = gathering->texts.length + LEAST + SHARED * string_bytes(elf);
+    }
+    return bytes <= gathering->text_end && gathering->texts.length <= gathering->text_end - bytes &&
+           gathering->texts.length <= UINT32_MAX / 2;
+}
+
 static int add(struct gathering *gathering, int index)
 {
     const struct module *module = gathering->module;
@@ -54,7 +86,8 @@ static int add(struct gathering *gathering, int index)
     Dwarf_Addr bias;
     const char *name =
         dwfl_module_getsym_info(module->dwfl_module, index, &symbol, &value, &section, &elf, &bias);
-    if (!name || !name[0] || !is_code(&symbol, section) || gathering->texts.length > UINT32_MAX / 2)
+    const size_t bytes = name ? strlen(name) + 1 : 0;
+    if (bytes < 2 || !is_code(&symbol, section) || !has_room(gathering, elf, bytes))
         return 0;
     const struct symbol_entry entry = {
         .start = value - module->bias,
@@ -64,7 +97,7 @@ static int add(struct gathering *gathering, int index)
         .rank = rank_of(&symbol),
     };
     gathering->ada |= !strcmp(name, "adainit");
-    return sprof_str_append_bytes(&gathering->texts, name, strlen(name) + 1) ||
+    return sprof_str_append_bytes(&gathering->texts, name, bytes) ||
                    sprof_vec_push(&gathering->entries, entry)
                ? SPROF_ENOMEM
                : 0;

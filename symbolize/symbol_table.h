@@ -22,7 +22,8 @@ struct symbol_table {
     uint8_t *storage;
 };
 
-/* Gathers the symbols that libdwfl knows of a module. Returns 0 or SPROF_ENOMEM. */
+/* Gathers the symbols that libdwfl knows of a module; where their names share most of their texts,
+ * which no linker writes, only the first of them. Returns 0 or SPROF_ENOMEM. */
 int symbol_table_read(struct symbol_table *table, struct module *module);
 
 /* Makes a table of stored bytes, which are its own from now on, after checking everything in them:

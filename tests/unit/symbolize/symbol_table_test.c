@@ -3,6 +3,9 @@
 
 #include "tests/unit/symbolize/naming.h"
 
+#include <elf.h>
+#include <fcntl.h>
+#include <stddef.h>
 #include <unistd.h>
 
 static const char program[] =
@@ -152,6 +155,67 @@ static void test_a_debug_file_arrives(void)
     fixture_close(&fixture);
 }
 
+enum { LONGEST = 77 }; /* the size of the symbol with the longest name */
+
+/* Has the names of all symbols begin in the longest, each a byte further on. */
+static void share_names(const char *path)
+{
+    Elf64_Ehdr header;
+    Elf64_Shdr section;
+    Elf64_Sym symbol;
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    CU_ASSERT_EQUAL_FATAL(pread(fd, &header, sizeof header, 0), sizeof header);
+    for (off_t i = 0; i < header.e_shnum; i++) {
+        const off_t at = (off_t)header.e_shoff + i * (off_t)sizeof section;
+        CU_ASSERT_EQUAL_FATAL(pread(fd, &section, sizeof section, at), sizeof section);
+        if (section.sh_type == SHT_SYMTAB)
+            break;
+    }
+    const off_t count = (off_t)(section.sh_size / sizeof symbol), first = (off_t)section.sh_offset;
+    Elf64_Word longest = 0;
+    for (off_t i = 1; i < count; i++) {
+        const off_t at = first + i * (off_t)sizeof symbol;
+        CU_ASSERT_EQUAL_FATAL(pread(fd, &symbol, sizeof symbol, at), sizeof symbol);
+        longest = symbol.st_size == LONGEST ? symbol.st_name : longest;
+    }
+    CU_ASSERT_TRUE_FATAL(longest > 0);
+    for (off_t i = 1; i < count; i++) {
+        const Elf64_Word name = longest + (Elf64_Word)i;
+        const off_t at = first + i * (off_t)sizeof symbol + (off_t)offsetof(Elf64_Sym, st_name);
+        CU_ASSERT_EQUAL(pwrite(fd, &name, sizeof name, at), sizeof name);
+    }
+    close(fd);
+}
+
+static void test_names_that_share_their_texts(void)
+{
+    enum { LONG = 1 << 20, COUNT = 400 };
+    const struct symbolize_options options = {.no_debuginfod = true};
+    struct fixture fixture;
+    struct symbol_table table;
+    struct module module;
+    fixture_open(&fixture);
+    fixture_run(&fixture, "{ printf '.text\\n'; name=$(head -c 1048576 /dev/zero | tr '\\0' a); "
+                          "printf '.globl %s\\n.type %s,@function\\n%s: ret\\n.size %s,77\\n' "
+                          "$name $name $name $name; "
+                          "for i in $(seq 400); do printf '.globl b%d\\n.type b%d,@function\\nb%d: "
+                          "ret\\n' $i $i $i; done; } >long.s; cc -c long.s -o long.o; "
+                          "cc -shared -nostdlib long.o -o long; cp long forged");
+    share_names(fixture_path(&fixture, "forged"));
+    static const char *const files[] = {"long", "forged"};
+    for (int i = 0; i < 2; i++) {
+        struct image *image = naming_image(fixture_path(&fixture, files[i]));
+        CU_ASSERT_TRUE_FATAL(module_open(&module, image, &options));
+        CU_ASSERT_EQUAL(symbol_table_read(&table, &module), 0);
+        CU_ASSERT_TRUE(i ? table.count > 3 : table.count > COUNT);
+        CU_ASSERT_TRUE(table.text_bytes > LONG && table.text_bytes < 20 * LONG);
+        symbol_table_release(&table);
+        module_release(&module);
+        image_free(image);
+    }
+    fixture_close(&fixture);
+}
+
 static void test_forged_tables(void)
 {
     static const struct symbol_entry entries[] = {{0x1000, 16, 0x2000, 0, 0},
@@ -201,5 +265,6 @@ void sprof_suite_symbolize_symbol_table(void)
     CU_add_test(suite, "cached names are the same", test_cached_names_are_the_same);
     CU_add_test(suite, "a packed debug file", test_a_packed_debug_file);
     CU_add_test(suite, "a debug file arrives", test_a_debug_file_arrives);
+    CU_add_test(suite, "names that share their texts", test_names_that_share_their_texts);
     CU_add_test(suite, "forged tables", test_forged_tables);
 }
