@@ -9,8 +9,9 @@
  * answered; at last it says go. Where the tracer ends before that, the program goes on untraced.
  *
  * Where the programs that a command executes are traced, too, PROBE_VARIABLE is '@' and the name of
- * a socket in Linux's abstract namespace, to which the agent of each connects. The environment
- * stays as it is then.
+ * a socket in Linux's abstract namespace, to which the agent of each connects, ':' and a secret
+ * that only the command's processes have in their environment, which stays as it is then. The agent
+ * speaks to its own user and root, the tracer to its own and, as root, to those with the secret.
  *
  * Where PROBE_VARIABLE is PROBE_LISTEN the tracer comes later, and connects to the agent. With the
  * hello comes a descriptor of the program's memory; "go" is answered when the agent has begun, and
@@ -34,14 +35,15 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 12,
+    PROBE_VERSION = 14,
     PROBE_THUNK_BYTES = 64,
-    PROBE_THUNKS =
-        131072, /* one for each function of a process that is probed, and one to calibrate */
-    PROBE_POINTS = 32768,  /* thunks behind them, for places that call: see trace/points.h */
-    PROBE_SLABS = 4096,    /* threads of one process that can be traced at the same time */
-    PROBE_BUCKETS = 64,    /* of a histogram */
-    PROBE_BUCKET_FIRST = 4 /* … the first ends at 2^(this + 1/2) ticks; two an octave */
+    /* One for each function of a process that is probed, and one to calibrate. */
+    PROBE_THUNKS = 262144,
+    PROBE_POINTS = 32768, /* thunks behind them, for places that call: see trace/probes/points.h */
+    PROBE_SLABS = 4096,   /* threads of one process that can be traced at the same time */
+    PROBE_BUCKETS = 64,   /* of a histogram */
+    PROBE_BUCKET_FIRST = 4, /* … the first ends at 2^(this + 1/2) ticks; two an octave */
+    PROBE_FIELDS = 5,       /* struct probe_field */
 };
 
 /* Where things stand in a copy of a function's beginning, of which there is one for each thunk: see
@@ -57,6 +59,13 @@ enum {
 };
 
 /* == What is said over the socket == */
+
+/* In an instruction of the agent's: before any thunk is entered, the tracer writes there where
+ * something is from a thread's pointer. */
+struct probe_field {
+    uint64_t at;
+    int32_t value, reserved;
+};
 
 struct probe_hello {
     uint32_t magic, version;
@@ -75,6 +84,7 @@ struct probe_hello {
     uint64_t points;       /* address of the area for call points … */
     uint64_t point_enter, point_leave; /* … and what their thunks call */
     uint64_t copies;                   /* address of the first copy of a function's beginning */
+    struct probe_field fields[PROBE_FIELDS];
 };
 
 enum probe_request_kind {
@@ -112,6 +122,10 @@ struct probe_asked {
 };
 #define PROBE_ASKED "sprof_probe_asked"
 void sprof_probe_asked(struct probe_asked *asked);
+
+/* A section of the agent with one uint32_t: whether the program has begun with the agent, so that
+ * it is not to be unloaded. Not set with C libraries other than glibc. */
+#define PROBE_BEGAN_WITH "sprof_began_with"
 
 /* == Shared memory == */
 
@@ -272,7 +286,8 @@ enum probe_exit {
     PROBE_EXIT_TAIL,      /* by a jump to another function */
     PROBE_EXIT_EXCEPTION, /* left: one was caught above it */
     PROBE_EXIT_LONGJMP,
-    PROBE_EXIT_LEFT, /* otherwise: its stack was used again */
+    PROBE_EXIT_LEFT,       /* otherwise: its stack was used again */
+    PROBE_EXIT_THREAD_END, /* left by pthread_exit or cancellation, which end in a longjmp, too */
 };
 
 /* Header: 18 bits of function, 21 of depth, 3 of exit, 2 of kind, 20 of place. */
@@ -359,7 +374,7 @@ struct probe_owner {
 
 enum {
     PROBE_PAGE = 4096,
-    PROBE_STAT_PAGES = 4096, /* of the stats of a slab, at most … */
+    PROBE_STAT_PAGES = 8192, /* of the stats of a slab, at most … */
     PROBE_NODE_PAGES = 512,  /* … and of its nodes */
 };
 
@@ -394,8 +409,9 @@ struct probe_shared {
     _Atomic uint32_t next_serial;
     struct probe_cost cost;
     uint32_t generation; /* of this process's traces: counted from 1, before calls are measured */
-    uint32_t reserved;
+    _Atomic uint32_t has_ends; /* the agent's: calls are in `beyond` because a stack ended there */
     _Atomic uint64_t lease_over; /* the agent's: the lease that ended; 0: none has */
+    uint64_t stack_end;          /* the tracer's: as far as the main thread's limit lets it grow */
     /* The tracer's: for how long it is renewed, 0: for ever, but not beyond a time at which probes
      * are to be off, whoever lives; 0: none. */
     _Atomic uint64_t lease_ticks, deadline;
@@ -410,7 +426,7 @@ struct probe_shared {
 
     /* With PROBE_SPARE: which pages of each slab exist, a bit for each, as the tracer says. Calls
      * of functions whose figures would be elsewhere are only counted, in `beyond`, and so are those
-     * of threads that found no slab. */
+     * of threads that found no slab, or where a stack ended. */
     _Atomic uint8_t stat_pages[PROBE_SLABS][PROBE_STAT_PAGES / 8];
     _Atomic uint8_t node_pages[PROBE_SLABS][PROBE_NODE_PAGES / 8];
     _Atomic uint64_t beyond[PROBE_THUNKS];
@@ -490,12 +506,15 @@ enum { PROBE_ENTRY_ON = 0xeb, PROBE_ENTRY_OFF = 0xa8 };
 /* Offsets into a thunk: where it goes on when its function has been entered, calls the function,
  * and where that returns to. agent/probe/area.S describes the stack at each. */
 enum {
-    PROBE_THUNK_CALL = 22,
-    PROBE_THUNK_RETURN = 28,
-    PROBE_THUNK_PASS = 45,
-    PROBE_THUNK_ENTRY = 51, /* where it is jumped to: two bytes that lead on, or are nothing … */
-    PROBE_THUNK_OFF = 53,   /* … and then what passes */
-    PROBE_THUNK_BODY = 56,  /* the address of the function's body */
+    PROBE_THUNK_ENTERED = 5, /* where what is called at the entry returns to */
+    PROBE_THUNK_CALL = 12,
+    PROBE_THUNK_RETURN = 18,
+    PROBE_THUNK_PASS = 29,
+    PROBE_THUNK_ENTRY = 35,  /* where it is jumped to: two bytes that lead on, or are nothing … */
+    PROBE_THUNK_OFF = 37,    /* … and then what passes */
+    PROBE_THUNK_NUMBER = 40, /* of the function: 32 bits */
+    PROBE_THUNK_SITE = 48,   /* where the jump to it stands; 0: of a place that calls */
+    PROBE_THUNK_BODY = 56,   /* the address of the function's body */
 };
 
 #endif

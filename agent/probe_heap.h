@@ -19,7 +19,7 @@ enum probe_heap_operation {
 };
 
 enum {
-    PROBE_HEAP_FUNCTIONS = 131072, /* PROBE_THUNKS */
+    PROBE_HEAP_FUNCTIONS = 262144, /* PROBE_THUNKS */
     PROBE_HEAP_THREADS = 4096,     /* PROBE_SLABS */
     PROBE_HEAP_ALLOCATORS = 8,
     PROBE_HEAP_OPERATION = 15, /* of a byte of `operations`: which … */

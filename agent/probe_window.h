@@ -5,12 +5,16 @@
 #define SPROF_AGENT_PROBE_WINDOW_H
 
 /* The record of a call stands at an address that follows from where the call's return address is
- * on its stack, whichever stack that is: PROBE_RECORDS + 8 · (slot mod 2^42). So a return address
+ * on its stack, whichever stack that is: PROBE_RECORDS + 8 · (slot mod 2^41). So a return address
  * is found without any bookkeeping that could be wrong. The addresses are fixed, because the rules
- * for unwinding through a thunk (agent/probe/area.S) hold them; Linux places nothing there. */
-#define PROBE_RECORDS 0x570000000000ULL
-#define PROBE_RECORDS_BYTES (1ULL << 45)
-#define PROBE_SLOT_MASK ((1ULL << 42) - 1)
+ * for unwinding through a thunk (agent/probe/area.S) hold them. They lie between those that
+ * JavaScript engines, Java's ZGC and allocators draw by lot (46 bits and less) and the lowest
+ * address of a position-independent program (2/3 of all, 0x555555554000): what Linux places by
+ * itself comes from there, or from the top, whatever vm.mmap_rnd_bits is and however many TiB a
+ * program reserves. */
+#define PROBE_RECORDS 0x440000000000ULL
+#define PROBE_RECORDS_BYTES (1ULL << 44)
+#define PROBE_SLOT_MASK ((1ULL << 41) - 1)
 
 /* Where things stand in a record. */
 enum {

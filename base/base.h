@@ -19,6 +19,7 @@
 #include "base/str.h"
 #include "base/suggest.h"
 #include "base/threads.h"
+#include "base/urgency.h"
 #include "base/vec.h"
 
 #endif

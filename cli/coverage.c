@@ -85,6 +85,14 @@ static int show_rows(struct showing *showing, struct store *store,
     return status;
 }
 
+static int show_killed(void *context, int columns, char *const *values, char *const *names)
+{
+    (void)columns;
+    (void)names;
+    fprintf(context, "incomplete: sprof was killed in run %s\n", values[0] ? values[0] : "?");
+    return 0;
+}
+
 int cli_show_coverage(FILE *out, struct store *store, const struct cli_coverage_options *options,
                       struct sprof_error *error)
 {
@@ -108,5 +116,12 @@ int cli_show_coverage(FILE *out, struct store *store, const struct cli_coverage_
     if (!status && options->format == CLI_TEXT && showing.listing.rows < rows)
         fprintf(out, "  … and %llu more: -n %llu shows them\n",
                 (unsigned long long)(rows - showing.listing.rows), (unsigned long long)rows);
+    snprintf(sql, sizeof sql,
+             "SELECT run_id FROM counter c WHERE name = '" STORE_RECORDER_KILLED
+             "' AND %llu IN (0, run_id)"
+             " AND EXISTS (SELECT 1 FROM entry_coverage e WHERE e.run_id = c.run_id)",
+             (unsigned long long)options->run);
+    if (!status && options->format == CLI_TEXT)
+        status = store_query(store, sql, show_killed, out, error);
     return status;
 }

@@ -39,19 +39,22 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static const char *const words[] = {"start", "on",   "stop",  "off",  "status", "clear",  "mode",
-                                    "rate",  "mark", "probe", "list", "stats",  "detach", "end"};
+static const char *const words[] = {"start", "on",    "stop",   "off",  "status",
+                                    "clear", "mode",  "rate",   "mark", "probe",
+                                    "list",  "stats", "detach", "end",  NULL};
 
 static int check_word(const char *word, struct sprof_error *error)
 {
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    for (size_t i = 0; words[i]; i++)
         if (!strcmp(words[i], word))
             return 0;
+    const int nearest = sprof_suggest_nearest(word, words);
     return sprof_error_set(
         error, SPROF_EUSAGE, 0,
-        "unknown command `%s`; there are: start, stop, status, clear, mode MODE, "
+        "unknown command `%.100s`%s%s%s; there are: start, stop, status, clear, mode MODE, "
         "rate HZ, mark NAME, end, and for traces probe, list, stats and detach",
-        word);
+        word, nearest < 0 ? "" : ": did you mean `", nearest < 0 ? "" : words[nearest],
+        nearest < 0 ? "" : "`?");
 }
 
 /* The operands as one text; a time behind start becomes nanoseconds. */
@@ -109,8 +112,9 @@ static char *cut_line(char **text)
     return line;
 }
 
-/* The first line names the columns; numbers have a # behind their name. */
-static void show_table(char *text, enum cli_format format)
+/* The first line names the columns; numbers have a # behind their name. The last line has an end,
+ * unless the answer was cut. */
+static int show_table(char *text, enum cli_format format, struct sprof_error *error)
 {
     const char *names[CLI_COLUMNS_MAX], *cells[CLI_COLUMNS_MAX];
     struct cli_column columns[CLI_COLUMNS_MAX];
@@ -131,6 +135,10 @@ static void show_table(char *text, enum cli_format format)
         if (cut(line, cells) == count)
             cli_listing_row(&listing, cells);
     cli_listing_end(&listing);
+    return *text ? sprof_error_set(error, SPROF_ELIMIT, 0,
+                                   "there is more than an answer holds: the first %zu are shown",
+                                   (size_t)listing.rows)
+                 : 0;
 }
 
 /* == The command == */
@@ -141,9 +149,8 @@ static int show(const struct arguments *arguments, const char *word, struct spro
     if (!strcmp(word, "stats"))
         return cli_show_stats(arguments->input, arguments->format, terminal, error);
     if (!strcmp(word, "list") || (!strcmp(word, "status") && arguments->format != CLI_TEXT))
-        show_table(answer->text, arguments->format);
-    else
-        puts(answer->text ? answer->text : "");
+        return show_table(answer->text, arguments->format, error);
+    puts(answer->text ? answer->text : "");
     return 0;
 }
 
@@ -185,7 +192,11 @@ static int choose_process(struct arguments *arguments, const char *word, bool *d
     const int status =
         cli_find_controlled(pid, wanted_of(arguments, word), arguments->output, &is_alive, error);
     arguments->input = arguments->output;
-    *done = !status && !is_alive && !strcmp(word, "detach");
+    const bool is_left =
+        status == SPROF_ESTATE && !strcmp(word, "detach") && trace_has_left_agent(pid);
+    *done = is_left || (!status && !is_alive && !strcmp(word, "detach"));
+    if (is_left)
+        return trace_clean_up(pid, &terminal->log, error);
     if (!status && is_alive && trace_is_child(pid, arguments->output))
         cli_say(terminal, "process %d is traced with others, into %s: this holds for all of them",
                 (int)pid, arguments->output);
@@ -209,6 +220,9 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
                                "mark NAME or end, and for traces probe, list, stats and detach");
     int status = make_request(arguments, operands, &request, error);
     bool done = false;
+    struct sprof_urgency until_the_end;
+    sprof_urgency_wake_soon();
+    sprof_urgency_raise(&until_the_end);
     if (!status && (arguments->record || arguments->trace) &&
         (!arguments->pids.list.count || arguments->record == arguments->trace))
         status = sprof_error_set(error, SPROF_EUSAGE, 0,
@@ -238,30 +252,32 @@ static void release(void *all)
 
 const struct cli_command cli_ctl_command = {
     .name = "ctl",
-    .summary = "control a recording or a trace while it runs",
-    .operands = "start [T]|stop|status|clear|mode MODE|rate HZ|mark NAME|probe CHANGE "
-                "…|list|stats|detach|end",
+    .summary = "Control a recording or a trace while it runs",
+    .operands = "start [MODE] [T]|stop|status|clear|mode MODE|rate HZ|mark NAME|"
+                "probe CHANGE …|list|stats|detach|end",
     .rest_behind = "probe",
     .options = options,
     .details =
         "start (on) and stop (off) take samples, or measure calls, and stop that: target and\n"
-        "recording go on, and the pause counts for nothing. Behind start, a time such as 10s says\n"
-        "when to stop again, for traces. clear drops what was recorded so far, as if it began\n"
-        "now. mode changes what samples hold, rate how many there are a second. mark gives what\n"
-        "follows a name. end ends the recording; a launched command goes on. Each change begins\n"
-        "a new phase of the run (report --by phase, --phase N, --mark NAME). Over several modes\n"
-        "a report is read in the least detailed of them.\n"
+        "recording go on, and the pause counts for nothing. Behind start, a mode says what is\n"
+        "taken or measured from then on, and a time such as 10s when to stop again. clear drops\n"
+        "what was recorded so far, as if it began now. mode changes what samples hold, rate how\n"
+        "many there are a second. mark gives what follows a name. end ends the recording; a\n"
+        "launched command goes on. Each change begins a new phase of the run (report --by phase,\n"
+        "--phase N, --mark NAME). Over several modes a report is read in the least detailed of\n"
+        "them.\n"
         "\n"
         "For traces: probe +RE adds the functions that the expression finds to those that are\n"
         "measured, probe -RE takes them out, also by addresses (+0xA-0xB in the process,\n"
         "+MODULE!0xA-0xB in a file). Each is a range with a number, which list shows, and is\n"
         "switched off and on by it: probe -#1,3-5 +#2. Of the ranges that are on and hold a\n"
         "function the last decides. Calls that are in flight are measured to their end. stats\n"
-        "shows the figures as they are now. detach ends the trace and takes the probes out; with\n"
-        "-p it does so, too, where sprof was killed while it traced the process.\n"
+        "shows the figures as they are now. detach ends the trace and takes the probes out, which\n"
+        "stay in programs of a trace with --children (end ends that); with -p it does so, too,\n"
+        "where sprof was killed while it traced the process.\n"
         "\n"
         "Only the user who records may do this, and root. A recorded script can control its own\n"
-        "recording by `sprof ctl` without -i, a program with <sprof.h>.",
+        "recording by `sprof ctl` without -i, a program with <sprof.h>.\n",
     .arguments_size = sizeof(struct arguments),
     .release = release,
     .run = run,

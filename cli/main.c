@@ -1,9 +1,12 @@
 /* sprof: finds the command and runs it. */
 #include "cli/commands.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct cli_command *find_command(const char *name)
 {
@@ -97,8 +100,20 @@ static void survive_full_files(void)
     sigaction(SIGXFSZ, &action, NULL);
 }
 
+/* Where sprof is started without some of them, its first files would be these, and messages be
+ * written into them. What is opened here can only be used the other way round, so that whoever
+ * reads or writes is told; commands are started without it, as they would be without sprof. */
+static void occupy_standard_files(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+            open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC) < 0)
+            return;
+}
+
 int main(int argc, char **argv)
 {
+    occupy_standard_files();
     survive_full_files();
     struct cli_terminal terminal;
     cli_terminal_init(&terminal);

@@ -108,6 +108,7 @@ struct view {
     struct cli_terminal *terminal;
     struct cli_listing listing;
     size_t modules, functions; /* seen so far; functions: listed */
+    size_t seen, nameless;     /* functions among which one is looked for */
     bool guarded;              /* each probe checks its caller, for code is generated */
     struct sprof_suggestions near;
     struct sprof_arena names;
@@ -136,15 +137,19 @@ static void list_function(struct view *view, const struct trace_plan *plan,
     }
     const char *mechanism = trace_mechanism_text(function->mechanism);
     const char *why = trace_reason_text(function->why), *exits = exits_of(function);
+    struct sprof_str whole = {0}; /* of a process, which has several files */
+    sprof_str_appendf(&whole, "%s!%s", plan->module, function->name);
+    const char *name = view->arguments->pid && whole.text ? whole.text : function->name;
     view->functions++;
     if (view->listing.format == CLI_TEXT)
         cli_listing_row(&view->listing,
-                        (const char *[]){address, bytes, mechanism, exits, why, function->name});
+                        (const char *[]){address, bytes, mechanism, exits, why, name});
     else
         cli_listing_row(&view->listing,
                         (const char *[]){plan->module, address, bytes, mechanism, exits, site,
                                          displaced, calls, foreign, open, returns, catches,
                                          function->inline_wanted ? "1" : "0", why, function->name});
+    sprof_str_release(&whole);
 }
 
 static void list_functions(struct view *view, const struct trace_plan *plan)
@@ -313,6 +318,8 @@ static void find_function(struct view *view, const struct trace_plan *plan)
     const char *name = *view->arguments->functions.list.items;
     for (size_t i = 0; i < plan->function_count; i++) {
         const struct trace_function *function = &plan->functions[i];
+        view->seen++;
+        view->nameless += !trace_has_name(function);
         if (is_name(function, name)) {
             view->functions++;
             if (view->listing.format == CLI_TEXT)
@@ -338,6 +345,7 @@ static int no_such_function(struct view *view, struct sprof_error *error)
 {
     struct sprof_str near = {0};
     sprof_suggest_append(&near, &view->near);
+    trace_append_nameless(&near, view->nameless, view->seen);
     const int code =
         sprof_error_set(error, SPROF_ENOTFOUND, 0, "there is no function `%s`%s",
                         *view->arguments->functions.list.items, near.text ? near.text : "");
@@ -497,11 +505,11 @@ const struct cli_command cli_probes_command = {
     .summary = "Show where probes can be in a program, and where not, and why",
     .operands = "FILE",
     .options = options,
-    .details = "For each function: how its entry is probed (sled, fentry, xray: room that a "
-               "compiler left;\n"
-               "prologue: its first instructions are moved; leave: it ends frames of others), "
-               "whether its\n"
-               "exits are seen, too, or why there is no probe. Nothing is changed anywhere.\n",
+    .details =
+        "For each function: how its entry is probed (sled, fentry, xray: room that a compiler\n"
+        "left; prologue: its first instructions are moved; leave: it ends frames of others),\n"
+        "whether its exits are seen, too, or why there is no probe. Nothing is changed: --embed\n"
+        "writes another file.\n",
     .arguments_size = sizeof(struct arguments),
     .run = run,
 };

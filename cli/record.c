@@ -172,6 +172,9 @@ static int summarize(struct cli_terminal *terminal, struct store *store,
     if (!result->without_names) {
         const int told =
             report_summary(stderr, store, record->output, note, cli_columns(stderr, 0), error);
+        if (ferror(stderr)) /* nobody can be told; the recording is whole, and the status is the
+                               command's */
+            return 0;
         if (told != SPROF_EUSAGE)
             return told;
     }

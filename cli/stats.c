@@ -66,16 +66,17 @@ static const char *const figures[] = {
     [BY_FUNCTION] = "SELECT * FROM v_call_stats WHERE run_id = %llu",
     [BY_PROCESS] =
         "SELECT pid, process, module, function, calls, total_ns, self_ns, 100.0 * self_ns / "
-        "nullif(sum(self_ns) OVER (), 0) AS self_percent, CASE WHEN finished > recursive THEN "
-        "total_ns / (finished - recursive) END AS average_ns, CASE WHEN finished > 0 THEN self_ns "
+        "nullif(sum(self_ns) OVER (), 0) AS self_percent, CASE WHEN outermost > 0 THEN "
+        "total_ns / outermost END AS average_ns, CASE WHEN finished > 0 THEN self_ns "
         "/ finished END AS self_average_ns, min_ns, max_ns, in_flight, abnormal, tails, recursive, "
         "counted FROM (SELECT r.pid, r.name AS process, m.name AS module, f.name AS function, "
         "sum(c.calls) AS calls, CASE WHEN max(c.timed) THEN sum(c.total_ns) END AS total_ns, CASE "
         "WHEN max(c.timed) THEN sum(c.self_ns) END AS self_ns, min(c.min_ns) AS min_ns, "
         "max(c.max_ns) AS max_ns, sum(c.in_flight) AS in_flight, sum(c.abnormal) AS abnormal, "
         "sum(c.tails) AS tails, sum(c.recursive) AS recursive, sum(c.counted) AS counted, "
-        "sum(c.calls - c.counted - c.in_flight) AS finished FROM call_cost c JOIN thread t ON t.id "
-        "= c.thread_id JOIN process r ON r.id = t.process_id JOIN node_path n ON n.node_id = "
+        "sum(c.calls - c.counted - c.in_flight) AS finished, sum(c.calls - c.counted - c.in_flight "
+        "- c.recursive + max(c.in_flight - 1, 0)) AS outermost FROM call_cost c JOIN thread t ON "
+        "t.id = c.thread_id JOIN process r ON r.id = t.process_id JOIN node_path n ON n.node_id = "
         "c.node_id JOIN call_path p ON p.id = n.path_id JOIN function f ON f.id = p.function_id "
         "JOIN module m ON m.id = f.module_id WHERE c.run_id = %llu GROUP BY r.id, f.id)",
     [BY_CALLER] =
@@ -268,6 +269,20 @@ static int show_spared(void *context, int columns, char *const *values, char *co
     return 0;
 }
 
+static int show_killed(void *context, int columns, char *const *values, char *const *names)
+{
+    (void)names;
+    if (columns == 2 && values[0] && values[1])
+        fprintf(
+            context,
+            strcmp(values[1], "0")
+                ? "incomplete: sprof was killed, and what came after %s s is "
+                  "missing\n"
+                : "incomplete from the start: sprof was killed before it had measured anything\n",
+            values[0]);
+    return 0;
+}
+
 static int show_footer(FILE *out, struct store *store, uint64_t run, enum by by,
                        struct sprof_error *error)
 {
@@ -276,13 +291,18 @@ static int show_footer(FILE *out, struct store *store, uint64_t run, enum by by,
         const char *sql;
     } parts[] = {
         {show_base,
-         "SELECT sum(self_ns), max(wall_ns), (SELECT count(DISTINCT thread_id) FROM "
-         "call_cost WHERE run_id = %1$llu), %2$d FROM v_call_stats WHERE run_id = %1$llu"},
+         "SELECT sum(self_ns), sum(wall_ns), count(*), %2$d FROM (SELECT c.self_ns, "
+         "max(coalesce(t.end_ns, r.duration_ns) - coalesce(t.start_ns, 0), c.certain_ns) AS "
+         "wall_ns FROM (SELECT run_id, thread_id, sum(self_ns) FILTER (WHERE timed) AS self_ns, "
+         "coalesce(sum(self_ns) FILTER (WHERE timed AND uncertain = 0), 0) AS certain_ns FROM "
+         "call_cost WHERE run_id = %1$llu GROUP BY thread_id) c JOIN thread t ON t.id = "
+         "c.thread_id JOIN run r ON r.id = c.run_id)"},
         {show_untimed, "SELECT group_concat(text, ', ') FILTER (WHERE place <= 5), count(*) FROM "
                        "(SELECT function "
                        "|| ' ' || untimed_calls AS text, row_number() OVER (ORDER BY untimed_calls "
                        "DESC) AS place "
-                       "FROM v_call_stats WHERE run_id = %1$llu AND untimed_calls > 0 AND timed)"},
+                       "FROM v_call_stats WHERE run_id = %1$llu AND untimed_calls > 0 AND timed "
+                       "AND EXISTS (SELECT 1 FROM call_untimed WHERE run_id = %1$llu))"},
         {show_changed,
          "SELECT group_concat(function || printf(' %%.3f s', time_ns / 1e9), ', '), tier FROM "
          "(SELECT function, tier, max(time_ns) AS time_ns FROM v_probe_event WHERE run_id = %1$llu "
@@ -293,6 +313,12 @@ static int show_footer(FILE *out, struct store *store, uint64_t run, enum by by,
          "(WHERE place <= 5) || CASE WHEN count(*) > 5 THEN ', …' ELSE '' END FROM (SELECT *, "
          "row_number() OVER (PARTITION BY tier ORDER BY time_ns, function) AS place FROM "
          "v_probe_event WHERE run_id = %1$llu AND share = 0) GROUP BY tier ORDER BY tier DESC"},
+        {show_killed,
+         "SELECT printf('%%.3f', duration_ns / 1e9), EXISTS (SELECT 1 FROM call_cost WHERE run_id "
+         "= "
+         "%1$llu) FROM run JOIN counter ON run_id = id AND name = '" STORE_RECORDER_KILLED
+         "' WHERE "
+         "id = %1$llu"},
     };
     int status = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && !status; i++) {
@@ -386,7 +412,7 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
         status = store_query(store, sql.text, show_row, view, error);
         cli_listing_end(&view->listing);
     }
-    if (!status && view->listing.format == CLI_TEXT && view->listing.rows)
+    if (!status && view->listing.format == CLI_TEXT)
         status = show_footer(out, store, run, arguments->by, error);
     sprof_str_release(&sql);
     if (!status && arguments->follow && arguments->format == CLI_TEXT)

@@ -291,9 +291,11 @@ static void say_limits(struct cli_terminal *terminal, const struct trace_result 
                 "most",
                 (double)result->no_percentiles_ns / 1e9, (double)result->memory_bytes / 1e6);
     if (result->beyond_calls)
-        cli_say(terminal,
-                "… and %llu calls of %u functions were only counted, without their threads",
-                (unsigned long long)result->beyond_calls, result->beyond_functions);
+        cli_say(
+            terminal,
+            "%llu calls of %u functions were only counted: there was no room for their threads' "
+            "figures, or their stack ended",
+            (unsigned long long)result->beyond_calls, result->beyond_functions);
 }
 
 static void say_losses(struct cli_terminal *terminal, const struct trace_result *result)

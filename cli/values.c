@@ -273,6 +273,8 @@ static int add_rule(struct cli_rules *rules, enum model_kind kind, const char *g
 int cli_add_text(void *field, const char *value, struct sprof_error *error)
 {
     struct cli_texts *texts = field;
+    if (!*value)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "the value is empty");
     return sprof_vec_push(&texts->list, value) ? sprof_error_memory(error) : 0;
 }
 

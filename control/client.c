@@ -43,6 +43,8 @@ int control_send(const char *output, const char *command, struct sprof_str *answ
 {
     struct sockaddr_un address;
     int directory_fd;
+    if (strlen(command) >= CONTROL_REQUEST_MAX)
+        return control_refuse_long(error);
     int result = control_address(output, &address, &directory_fd, error);
     if (result)
         return result;

@@ -23,13 +23,19 @@ static char *split(char *request)
     return space + 1;
 }
 
+int control_refuse_long(struct sprof_error *error)
+{
+    return sprof_error_set(error, SPROF_EUSAGE, 0,
+                           "a command has at most %d characters: give it in several",
+                           CONTROL_REQUEST_MAX - 1);
+}
+
 int control_check(const struct control_commands *commands, const char *text,
                   struct sprof_error *error)
 {
     char request[CONTROL_REQUEST_MAX];
     if (strlen(text) >= sizeof request)
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "a command has at most %zu characters",
-                               sizeof request - 1);
+        return control_refuse_long(error);
     strcpy(request, text);
     const char *argument = split(request);
     const struct control_command *command = find(commands, request);

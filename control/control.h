@@ -11,7 +11,7 @@
 #include <sys/un.h>
 
 enum {
-    CONTROL_REQUEST_MAX = 1024,     /* bytes, with the NUL */
+    CONTROL_REQUEST_MAX = 16 << 10, /* bytes, with the NUL; longer ones are refused */
     CONTROL_ANSWER_MAX = 128 << 10, /* the same; longer ones are cut */
     CONTROL_CLIENTS = 64,           /* that wait to be answered at a time */
 };
@@ -35,6 +35,9 @@ int control_server_open(struct control_server *control, const char *output,
 
 /* Readable when there is something to serve. */
 int control_server_fd(const struct control_server *control);
+
+/* Whether somebody waits to be served. */
+bool control_server_is_asked(const struct control_server *control);
 
 /* Takes what has come in and answers it; never blocks. Who is neither the owner nor root is turned
  * away. */
@@ -74,6 +77,9 @@ struct control_commands {
     const struct control_command *items;
     size_t count;
 };
+
+/* The error of a request that is too long: SPROF_EUSAGE. */
+int control_refuse_long(struct sprof_error *error);
 
 /* Whether the text is one of the commands: 0, or SPROF_EUSAGE. */
 int control_check(const struct control_commands *commands, const char *text,

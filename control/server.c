@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,13 +133,21 @@ int control_server_fd(const struct control_server *control)
     return control->poll_fd;
 }
 
+bool control_server_is_asked(const struct control_server *control)
+{
+    struct pollfd asked = {.fd = control->poll_fd, .events = POLLIN};
+    return control->poll_fd >= 0 && poll(&asked, 1, 0) > 0;
+}
+
 /* == Serving == */
 
 static void answer(int fd, int result, const struct sprof_str *text)
 {
     char status = !result ? '0' : result == SPROF_EUSAGE ? '2' : '1';
-    const size_t size =
-        text->length < CONTROL_ANSWER_MAX - 2 ? text->length : CONTROL_ANSWER_MAX - 2;
+    const bool is_cut = text->length > CONTROL_ANSWER_MAX - 2;
+    size_t size = is_cut ? CONTROL_ANSWER_MAX - 2 : text->length;
+    if (is_cut && text->text[size - 1] == '\n')
+        size--; /* a table that ends within a line is known to be cut */
     struct iovec parts[] = {{&status, 1}, {text->text, size}};
     const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
     if (sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
@@ -154,18 +163,34 @@ static bool is_allowed(int fd)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
+/* What is cut may mean something else: it is not handled. */
+static int handle_whole(char request[CONTROL_REQUEST_MAX], size_t size, control_handler *handle,
+                        void *context, struct sprof_str *text)
+{
+    struct sprof_error error = {0};
+    if (size >= CONTROL_REQUEST_MAX) {
+        control_refuse_long(&error);
+        sprof_str_append(text, error.message);
+        return SPROF_EUSAGE;
+    }
+    request[size] = '\0';
+    return handle(context, request, text);
+}
+
 /* One request, one answer, and that was it. */
 static void serve_client(int *client, control_handler *handle, void *context)
 {
     char request[CONTROL_REQUEST_MAX];
-    const ssize_t size = recv(*client, request, sizeof request - 1, MSG_DONTWAIT);
+    const ssize_t size = recv(*client, request, sizeof request, MSG_DONTWAIT | MSG_TRUNC);
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (size > 0) {
         struct sprof_str text = {0};
-        request[size] = '\0';
-        const int result = handle(context, request, &text);
+        struct sprof_urgency urgency;
+        sprof_urgency_raise(&urgency);
+        const int result = handle_whole(request, (size_t)size, handle, context, &text);
         answer(*client, result, &text);
+        sprof_urgency_restore(&urgency);
         sprof_str_release(&text);
     }
     close(*client);

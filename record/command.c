@@ -183,7 +183,7 @@ static int start(void *context, char *argument, struct sprof_str *answer, struct
     sprof_str_clear(answer);
     sprof_str_append(answer, "samples are being taken");
     if (duration_ns)
-        sprof_str_appendf(answer, ", for %.3g s", (double)duration_ns / 1e9);
+        sprof_str_appendf(answer, ", for %.10g s", (double)duration_ns / 1e9);
     return 0;
 }
 
@@ -263,14 +263,9 @@ static const struct control_command commands[] = {
     {"end", NULL, NULL, end},
 };
 static const struct control_commands all = {
-    "start [MODE] [TIME], stop, status, clear, mode MODE, rate HZ, mark NAME, end (probe, list and "
-    "stats are for traces)",
+    "start [MODE] [TIME], stop, status, clear, mode MODE, rate HZ, mark NAME, end (probe, list, "
+    "stats and detach are for traces)",
     commands, sizeof commands / sizeof *commands};
-
-int record_check_command(const char *text, struct sprof_error *error)
-{
-    return control_check(&all, text, error);
-}
 
 static int carry_out(void *context, char *request, struct sprof_str *answer)
 {

@@ -84,11 +84,6 @@ pid_t record_command_pid(const struct record_session *session);
 
 void record_free(struct record_session *session);
 
-/* == Control from outside == */
-
-/* Whether the text is a command for a recording that runs: SPROF_EUSAGE says which there are. */
-int record_check_command(const char *text, struct sprof_error *error);
-
 /* Runs the samples kept by `--keep-failed` again with today's unwinder, and counts their end
  * reasons: `report` is called once a sample. */
 struct record_replay {

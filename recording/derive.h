@@ -104,14 +104,18 @@ struct derive_place_cost {
     struct model_cost cost;
 };
 
+struct derive_place_sums {
+    SPROF_VEC(struct derive_place_cost) items;
+    struct sprof_map index; /* place and `of` → position */
+};
+
 /* The same by place: see struct store_place_cost and struct store_place_block. */
 struct derive_places {
     SPROF_VEC(struct derive_place) items;
-    SPROF_VEC(struct derive_place_cost) threads;
+    struct sprof_map index; /* → position */
+    struct derive_place_sums threads, pairs;
     SPROF_VEC(double) squares; /* of each of `threads` */
-    SPROF_VEC(struct derive_place_cost) pairs;
-    bool too_many;                                    /* pairs: they were given up */
-    struct sprof_map index, thread_index, pair_index; /* → position */
+    bool too_many;             /* pairs: they were given up */
 };
 
 /* What the samples of one event add up to. */

@@ -9,15 +9,19 @@ enum {
     FEW_ROWS = 4096,
 };
 
+static void release_sums(struct derive_place_sums *sums)
+{
+    sprof_vec_release(&sums->items);
+    sprof_map_release(&sums->index);
+}
+
 void recording_derive_places_release(struct derive_places *places)
 {
     sprof_vec_release(&places->items);
-    sprof_vec_release(&places->threads);
-    sprof_vec_release(&places->squares);
-    sprof_vec_release(&places->pairs);
     sprof_map_release(&places->index);
-    sprof_map_release(&places->thread_index);
-    sprof_map_release(&places->pair_index);
+    release_sums(&places->threads);
+    release_sums(&places->pairs);
+    sprof_vec_release(&places->squares);
 }
 
 /* The number of the phase that holds a time; 0: none. All of a run with one phase is in it. */
@@ -49,47 +53,49 @@ static int find_place(struct derive_places *places, struct derive_place place, u
                : 0;
 }
 
+/* The sum of a place and of what it is of, 0 at first, is at `at`. */
+static int find_sum(struct derive_place_sums *sums, uint32_t place, uint32_t of, size_t *at)
+{
+    const uint64_t key = (uint64_t)place << 32 | of;
+    const uint64_t *known = sprof_map_get(&sums->index, key);
+    const struct derive_place_cost added = {place, of, {0}};
+    *at = known ? (size_t)*known : sums->items.count;
+    if (known)
+        return 0;
+    return sprof_vec_push(&sums->items, added) || sprof_map_put(&sums->index, key, *at)
+               ? SPROF_ENOMEM
+               : 0;
+}
+
+static void add(struct derive_place_cost *sum, const struct store_sample *sample)
+{
+    sum->cost.samples += sample->count;
+    sum->cost.weight += sample->weight;
+}
+
 static int add_to_thread(struct derive_places *places, const struct store_sample *sample,
                          uint32_t place, uint32_t thread)
 {
-    const uint64_t key = (uint64_t)place << 32 | thread;
-    const uint64_t *known = sprof_map_get(&places->thread_index, key);
-    const size_t at = known ? (size_t)*known : places->threads.count;
-    const struct derive_place_cost added = {place, thread, {0}};
-    if (!known &&
-        (sprof_vec_push(&places->threads, added) || sprof_vec_push(&places->squares, 0.0) ||
-         sprof_map_put(&places->thread_index, key, at)))
-        return SPROF_ENOMEM;
     const double weight = (double)sample->weight;
-    places->threads.items[at].cost.samples += sample->count;
-    places->threads.items[at].cost.weight += sample->weight;
+    size_t at;
+    if (find_sum(&places->threads, place, thread, &at) ||
+        (at == places->squares.count && sprof_vec_push(&places->squares, 0.0)))
+        return SPROF_ENOMEM;
+    add(&places->threads.items.items[at], sample);
     places->squares.items[at] += sample->count ? weight * weight / (double)sample->count : 0;
     return 0;
-}
-
-static void give_up_pairs(struct derive_places *places)
-{
-    places->too_many = true;
-    sprof_vec_release(&places->pairs);
-    sprof_map_release(&places->pair_index);
 }
 
 static int add_to_pair(struct derive_places *places, const struct store_sample *sample,
                        uint32_t place, uint32_t pair)
 {
-    const uint64_t key = (uint64_t)place << 32 | pair;
-    const uint64_t *known = sprof_map_get(&places->pair_index, key);
-    const size_t at = known ? (size_t)*known : places->pairs.count;
-    const struct derive_place_cost added = {place, pair, {0}};
-    if (!known && at == MOST_PAIRS) {
-        give_up_pairs(places);
-        return 0;
-    }
-    if (!known &&
-        (sprof_vec_push(&places->pairs, added) || sprof_map_put(&places->pair_index, key, at)))
+    size_t at;
+    if (find_sum(&places->pairs, place, pair, &at))
         return SPROF_ENOMEM;
-    places->pairs.items[at].cost.samples += sample->count;
-    places->pairs.items[at].cost.weight += sample->weight;
+    add(&places->pairs.items.items[at], sample);
+    places->too_many = places->pairs.items.count > MOST_PAIRS;
+    if (places->too_many)
+        release_sums(&places->pairs);
     return 0;
 }
 
@@ -124,8 +130,8 @@ static int thread_rows(struct derive *derive, const struct derive_run *run,
 {
     const struct derive_places *places = &event->places;
     const size_t from = derive->derived.place_costs.count;
-    for (size_t i = 0; i < places->threads.count; i++) {
-        const struct derive_place_cost *item = &places->threads.items[i];
+    for (size_t i = 0; i < places->threads.items.count; i++) {
+        const struct derive_place_cost *item = &places->threads.items.items[i];
         const struct derive_place *place = &places->items.items[item->place];
         const struct store_place_cost row = {
             .run_id = run->id,
@@ -139,8 +145,8 @@ static int thread_rows(struct derive *derive, const struct derive_run *run,
         if (sprof_vec_push(&derive->derived.place_costs, row))
             return SPROF_ENOMEM;
     }
-    if (places->threads.count)
-        qsort(derive->derived.place_costs.items + from, places->threads.count,
+    if (places->threads.items.count)
+        qsort(derive->derived.place_costs.items + from, places->threads.items.count,
               sizeof *derive->derived.place_costs.items, compare_costs);
     return 0;
 }
@@ -198,12 +204,12 @@ static int node_rows(struct derive *derive, const struct derive_run *run,
                      const struct derive_event *event)
 {
     const struct derive_places *places = &event->places;
-    const size_t count = places->pairs.count;
+    const size_t count = places->pairs.items.count;
     struct placed *sorted = malloc((count + 1) * sizeof *sorted);
     if (!sorted)
         return SPROF_ENOMEM;
     for (size_t i = 0; i < count; i++) {
-        const struct derive_place_cost *item = &places->pairs.items[i];
+        const struct derive_place_cost *item = &places->pairs.items.items[i];
         const struct store_thread_node_cost *pair = &event->pairs.items[item->of];
         sorted[i] = (struct placed){item->place, {pair->node_id, pair->thread_id, item->cost}};
     }
@@ -220,9 +226,9 @@ int recording_derive_place_rows(struct derive *derive, const struct derive_run *
     const struct derive_places *places = &event->places;
     const uint64_t samples = event->cost.samples;
     int result = 0;
-    if (2 * places->threads.count < samples || places->threads.count <= FEW_ROWS)
+    if (2 * places->threads.items.count < samples || places->threads.items.count <= FEW_ROWS)
         result = thread_rows(derive, run, event);
-    if (!result && !places->too_many && 2 * places->pairs.count < samples)
+    if (!result && !places->too_many && 2 * places->pairs.items.count < samples)
         result = node_rows(derive, run, event);
     return result;
 }

@@ -18,6 +18,7 @@ struct recording {
     struct store *store; /* NULL: nothing is stored */
     bool created;        /* the database was made by this recording … */
     bool replaces;       /* … in the place of another */
+    bool appends;        /* its run has a number behind those that were there */
     struct model_process_table process_table;
     struct cache *cache; /* NULL: none */
     struct recording_images images;

@@ -41,6 +41,7 @@ static int open_for_append(struct recording *recording, struct sprof_error *erro
     if (result)
         return result;
     recording->run.id = ids.run + 1;
+    recording->appends = true;
     recording->last_event = ids.event;
     recording->last_phase = ids.phase;
     recording->last_sample = ids.sample;
@@ -117,6 +118,9 @@ void recording_abandon(struct recording *recording)
 {
     if (recording->writer.running)
         store_batch_clear(&recording_writer_batch(&recording->writer)->rows);
+    recording_writer_finish(&recording->writer, NULL);
+    if (recording->appends)
+        store_remove_run(recording->store, recording->run.id, NULL);
     recording_close(recording, NULL);
     if (!recording->created)
         return;
@@ -293,6 +297,11 @@ int recording_flush(struct recording *recording, struct sprof_error *error)
     if (recording_collect_rows(recording, false) || add_run(recording) || give_early(recording))
         return sprof_error_memory(error);
     return recording_writer_submit(&recording->writer, error);
+}
+
+bool recording_is_writing(struct recording *recording)
+{
+    return recording_writer_is_busy(&recording->writer);
 }
 
 int recording_wait_written(struct recording *recording, struct sprof_error *error)

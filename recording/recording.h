@@ -61,8 +61,8 @@ int recording_create(struct recording *recording, const char *path, struct sprof
  * hangs after recording_hurry keeps the memory. */
 void recording_free(struct recording *recording);
 
-/* Undoes recording_open: a database that it made is removed, and one that it replaced is put back.
- * Nothing but recording_free may follow. */
+/* Undoes recording_open: a database that it made is removed, one that it replaced is put back, and
+ * the run is taken out of one that it was appended to. Nothing but recording_free may follow. */
 void recording_abandon(struct recording *recording);
 
 /* == The rows that the owner fills == */
@@ -180,6 +180,9 @@ int recording_add_sample(struct recording *recording, const struct store_sample 
 /* Hands everything new or changed to the writer, where that is idle; else it stays for the next
  * flush. Returns 0, SPROF_ENOMEM, or what the first failed write returned. */
 int recording_flush(struct recording *recording, struct sprof_error *error);
+
+/* Whether the writer is not idle: what is added now waits, and takes memory. */
+bool recording_is_writing(struct recording *recording);
 
 /* Waits until the writer is idle: what was handed to it is in the database. Returns as
  * recording_flush. */

@@ -67,6 +67,14 @@ int recording_writer_submit(struct recording_writer *writer, struct sprof_error 
     return result;
 }
 
+bool recording_writer_is_busy(struct recording_writer *writer)
+{
+    pthread_mutex_lock(&writer->mutex);
+    const bool is_busy = writer->busy;
+    pthread_mutex_unlock(&writer->mutex);
+    return is_busy;
+}
+
 int recording_writer_wait(struct recording_writer *writer, struct sprof_error *error)
 {
     pthread_mutex_lock(&writer->mutex);

@@ -37,6 +37,8 @@ struct recording_filled *recording_writer_batch(struct recording_writer *writer)
  * else leaves everything as it is. Returns 0, or what the first failed write returned. */
 int recording_writer_submit(struct recording_writer *writer, struct sprof_error *error);
 
+bool recording_writer_is_busy(struct recording_writer *writer);
+
 /* Waits until the thread is idle. Returns as recording_writer_submit. */
 int recording_writer_wait(struct recording_writer *writer, struct sprof_error *error);
 

@@ -322,7 +322,10 @@ static int compute(const struct diff_comparison *comparison, struct diff_result 
     model_differences(totals, 1, before, after, &result->total);
     for (size_t i = 0; i < rows; i++) {
         const struct model_difference *row = &result->differences[i];
-        if (row->before <= 0 && row->after <= 0)
+        uint64_t calls = 0; /* of functions that are only counted there is nothing else */
+        for (size_t run = 0; run < runs && comparison->counts_calls; run++)
+            calls += comparison->costs.items[i * runs + run].samples;
+        if (row->before <= 0 && row->after <= 0 && !calls)
             continue;
         result->order[result->count++] = (uint32_t)i;
         all += row->before + row->after;

@@ -51,6 +51,9 @@ static bool has_interval(const struct diff_comparison *comparison)
                                          comparison->diff->counts[1] >= MODEL_RUNS_FOR_VERDICT);
 }
 
+/* Among the columns; of calls there are two, which samples have not. */
+enum { INTERVAL_COLUMN = 1, CALLS_COLUMN = 8 };
+
 static void add_columns(struct table *table, const struct diff_comparison *comparison)
 {
     const struct table_column columns[] = {
@@ -65,6 +68,14 @@ static void add_columns(struct table *table, const struct diff_comparison *compa
         {.title = "after", .key = "after", .kind = TABLE_NAME, .optional = TABLE_DETAIL},
         {.key = "before_value", .kind = TABLE_INTERVAL, .only_data = true},
         {.key = "after_value", .kind = TABLE_INTERVAL, .only_data = true},
+        {.title = "calls before",
+         .key = "before_calls",
+         .kind = TABLE_COUNT,
+         .optional = TABLE_DETAIL + 1},
+        {.title = "calls after",
+         .key = "after_calls",
+         .kind = TABLE_COUNT,
+         .optional = TABLE_DETAIL + 1},
         {.title = report_diff_kinds[comparison->diff->by].title,
          .key = report_diff_kinds[comparison->diff->by].key,
          .kind = TABLE_NAME,
@@ -73,7 +84,8 @@ static void add_columns(struct table *table, const struct diff_comparison *compa
     };
     const size_t count = sizeof columns / sizeof *columns;
     for (size_t i = 0; i < count - (comparison->diff->by == REPORT_DIFF_MODULES); i++)
-        if (i != 1 || has_interval(comparison))
+        if ((i != INTERVAL_COLUMN || has_interval(comparison)) &&
+            (i / 2 != CALLS_COLUMN / 2 || comparison->counts_calls))
             report_table_column(table, columns[i]);
 }
 
@@ -82,6 +94,32 @@ static void put_text(struct table *table, struct diff_comparison *comparison, co
     const char *copy = report_utf8_copy(&comparison->arena, text);
     table->failed = table->failed || !copy;
     report_table_put_text(table, copy);
+}
+
+/* Calls of a row on one side, in the unit compared, or where that is a share, of a run. */
+static uint64_t mean_calls(const struct diff_comparison *comparison, uint32_t row, size_t side)
+{
+    const size_t first = side ? comparison->diff->counts[0] : 0;
+    const size_t count = comparison->diff->counts[side];
+    double sum = 0;
+    for (size_t run = first; run < first + count; run++)
+        sum += (double)comparison->costs.items[row * comparison->run_count + run].samples *
+               (comparison->diff->per == REPORT_PER_SECOND ? comparison->runs[run].factor : 1);
+    return count ? (uint64_t)(sum / (double)count + 0.5) : 0;
+}
+
+/* Calls are counted exactly: where no run of one side has as few, or as many, as one of the other,
+ * that is no chance. */
+static bool calls_differ(const struct diff_comparison *comparison, uint32_t row)
+{
+    uint64_t least[2] = {UINT64_MAX, UINT64_MAX}, most[2] = {0, 0};
+    for (size_t run = 0; run < comparison->run_count; run++) {
+        const size_t side = run >= comparison->diff->counts[0];
+        const uint64_t calls = comparison->costs.items[row * comparison->run_count + run].samples;
+        least[side] = calls < least[side] ? calls : least[side];
+        most[side] = calls > most[side] ? calls : most[side];
+    }
+    return comparison->counts_calls && (most[0] < least[1] || most[1] < least[0]);
 }
 
 static void put_row(struct table *table, struct diff_comparison *comparison,
@@ -103,6 +141,8 @@ static void put_row(struct table *table, struct diff_comparison *comparison,
     }
     for (size_t i = 0; i < 2; i++)
         report_table_put(table, (union table_cell){.points = values[i]});
+    for (size_t side = 0; side < 2 && comparison->counts_calls; side++)
+        report_table_put(table, (union table_cell){.count = mean_calls(comparison, index, side)});
     report_table_put_text(table, comparison->rows.items[index].name);
     if (comparison->diff->by != REPORT_DIFF_MODULES)
         report_table_put_text(table, comparison->rows.items[index].module);
@@ -165,11 +205,13 @@ int report_diff_write_table(FILE *out, struct diff_comparison *comparison,
     struct table table = {.decimals = 2, .time_unit_ns = 1};
     size_t shown = 0;
     add_columns(&table, comparison);
-    for (; shown < result->count && shown < most; shown++) {
-        const uint32_t index = result->order[shown];
-        if (brief && !diff->all_rows && result->differences[index].change == MODEL_WITHIN_CHANCE)
-            break;
+    for (size_t i = 0; i < result->count && shown < most; i++) {
+        const uint32_t index = result->order[i];
+        if (brief && !diff->all_rows && result->differences[index].change == MODEL_WITHIN_CHANCE &&
+            !calls_differ(comparison, index))
+            continue;
         put_row(&table, comparison, result, index);
+        shown++;
     }
     table.title = title_of(comparison);
     table.note = note_of(comparison, result);

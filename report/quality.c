@@ -319,11 +319,30 @@ static int note_empty(struct report_dataset *dataset, struct quality_parts *note
             : "nothing was sampled: the program used too little CPU time");
 }
 
+static int note_killed(struct report_dataset *dataset, struct quality_parts *notes)
+{
+    char time[NUMBER_BYTES];
+    if (!dataset->quality.killed)
+        return 0;
+    if (dataset->runs.count > 1)
+        return report_quality_part(
+            dataset, notes, "sprof was killed in some of these runs: what came later is in none");
+    if (!dataset->quality.samples)
+        return report_quality_part(
+            dataset, notes,
+            "incomplete from the start: sprof was killed before it had measured "
+            "anything");
+    report_number_time(time, dataset->run.duration_ns,
+                       report_number_time_unit(dataset->run.duration_ns));
+    return report_quality_part(
+        dataset, notes, "incomplete: sprof was killed, and what came after %s is missing", time);
+}
+
 int report_quality_notes(struct report_dataset *dataset, struct quality_parts *notes)
 {
     static int (*const makers[])(struct report_dataset *, struct quality_parts *) = {
-        note_empty, note_kernel, note_waiting, note_outside, note_not_sampled,
-        note_lost,  note_tails,  note_slices,  note_filter,  note_runs,
+        note_empty, note_killed, note_kernel, note_waiting, note_outside, note_not_sampled,
+        note_lost,  note_tails,  note_slices, note_filter,  note_runs,
     };
     int result = 0;
     for (size_t i = 0; i < sizeof makers / sizeof *makers && !result; i++)

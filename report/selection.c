@@ -274,6 +274,7 @@ static int add_quality(struct report_loading *loading, struct sprof_error *error
         sum->target_cpu_ns += before.target_cpu_ns;
         sum->tails_dropped += before.tails_dropped;
         sum->has_user_stacks = one.has_user_stacks || before.has_user_stacks;
+        sum->killed = one.killed || before.killed;
     }
     return 0;
 }

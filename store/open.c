@@ -217,10 +217,11 @@ static int open_existing(struct store **store, const char *path, bool writable,
     if (status)
         return status;
     if (file.kind == STORE_FILE_ABSENT)
-        return sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                               "there is no recording %s; make one with `sprof record`, or name "
-                               "another with -i",
-                               path);
+        return sprof_error_set(
+            error, SPROF_ENOTFOUND, 0,
+            "there is no recording %s; make one with `sprof record` or `sprof trace`, or name "
+            "another with -i",
+            path);
     if (file.kind == STORE_FILE_EMPTY)
         return sprof_error_set(error, SPROF_EFORMAT, 0, "%s is empty; record again", path);
     status = store_open_file(store, path, writable, error);

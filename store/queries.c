@@ -42,6 +42,7 @@ static const struct store_column quality_columns[] = {
     NULLED(store_quality, requested_hz, REAL),    NULLED(store_quality, reached_hz, REAL),
     COLUMN(store_quality, own_cpu_ns, NUMBER),    COLUMN(store_quality, target_cpu_ns, NUMBER),
     COLUMN(store_quality, has_user_stacks, BOOL), COLUMN(store_quality, tails_dropped, NUMBER),
+    COLUMN(store_quality, killed, BOOL),
 };
 
 static const struct store_column last_ids_columns[] = {
@@ -112,7 +113,9 @@ static const struct store_table queries[STORE_TABLES - STORE_FIRST_QUERY] = {
                                   " own_cpu_ns, target_cpu_ns, user_stacks IS NOT NULL,"
                                   " (SELECT coalesce(sum(value), 0) FROM counter WHERE run_id = ?1"
                                   "  AND name IN ('sampler.tails_dropped',"
-                                  "               'samples.waited_tails_dropped'))"
+                                  "               'samples.waited_tails_dropped')),"
+                                  " EXISTS (SELECT 1 FROM counter WHERE run_id = ?1"
+                                  "  AND name = '" STORE_RECORDER_KILLED "')"
                                   " FROM v_quality WHERE run_id = ?1"},
     [STORE_LAST_IDS - STORE_FIRST_QUERY] = {"run", COLUMNS(last_ids_columns, store_ids),
                                             .read =

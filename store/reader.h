@@ -175,6 +175,7 @@ struct store_quality {
     double requested_hz, reached_hz;
     uint64_t own_cpu_ns, target_cpu_ns;
     uint64_t tails_dropped; /* parts of deep stacks for which there was no memory */
+    bool killed;            /* the recorder, before the run ended */
 };
 int store_quality(struct store *store, uint32_t run_id, struct store_quality *quality,
                   struct sprof_error *error);

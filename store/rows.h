@@ -190,7 +190,7 @@ enum store_exit {
     STORE_EXIT_EXCEPTION,
     STORE_EXIT_LONGJMP,
     STORE_EXIT_LEFT,       /* without returning, nobody saw how */
-    STORE_EXIT_THREAD_END, /* its thread ended before it */
+    STORE_EXIT_THREAD_END, /* its thread ended before it, by pthread_exit, cancellation or exit */
     STORE_EXIT_OPEN,       /* the run ended before it */
     STORE_EXIT_UNSEEN,     /* the ends of such calls cannot be seen */
 };
@@ -334,6 +334,9 @@ struct store_counter {
     const char *name; /* "unwind.cache_hits", … */
     uint64_t value;
 };
+
+/* The counter, of value 1, of a run that did not end: another process has finished it. */
+#define STORE_RECORDER_KILLED "recorder.killed"
 
 /* A sample kept for replay (`record --keep-failed`). */
 struct store_failed {

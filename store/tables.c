@@ -1,49 +1,11 @@
 /* Describes the columns of every table, and the statements that read a range of one. */
 #include "store/columns.h"
-
-static const char *const state_words[] = {"recording", "recorded", "complete", NULL};
-static const char *const frame_words[] = {"app", NULL};
-static const char *const probe_tier_words[] = {"timed", "counted", "off", NULL};
-static const char *const mechanism_words[] = {"sled", "fentry", "xray",     "prologue", "leave",
-                                              "slot", "uprobe", "embedded", NULL};
-static const char *const warning_words[] = {"slow", "stuck", "stack", "heap", "chunk", NULL};
-static const char *const interior_words[] = {"keep", "drop", NULL};
-static const char *const unit_words[] = {"sample", "call", NULL};
-static const char *const exit_words[] = {"return",     "tail", "exception", "longjmp", "left",
-                                         "thread-end", "open", "unseen",    NULL};
-static const struct {
-    const char *list;
-    const char *const *words;
-} word_lists[] = {
-    {"state", state_words},
-    {"mode", model_mode_words},
-    {"frame", frame_words},
-    {"app_interior", interior_words},
-    {"probe_tier", probe_tier_words},
-    {"unit", unit_words},
-    {"kind", model_kind_words},
-    {"found_by", model_found_by_words},
-    {"warning", warning_words},
-    {"end_reason", model_end_words},
-    {"exit", exit_words},
-    {"mechanism", mechanism_words},
-};
-
-int store_each_word(int (*word)(void *context, const struct store_word *row), void *context)
-{
-    int result = 0;
-    for (size_t i = 0; i < sizeof word_lists / sizeof *word_lists; i++)
-        for (uint32_t k = 0; word_lists[i].words[k] && !result; k++) {
-            const struct store_word row = {word_lists[i].list, word_lists[i].words[k], k};
-            result = word(context, &row);
-        }
-    return result;
-}
+#include "store/words.h"
 
 static const struct store_column run_columns[] = {
     COLUMN(store_run, id, NUMBER),
     COLUMN(store_run, key, BITS),
-    WORD(store_run, state, state_words),
+    WORD(store_run, state, store_state_words),
     COLUMN(store_run, sprof_version, TEXT),
     NULLED(store_run, host, TEXT),
     NULLED(store_run, kernel, TEXT),
@@ -53,8 +15,8 @@ static const struct store_column run_columns[] = {
     NULLED(store_run, targets, TEXT),
     NULLED(store_run, working_directory, TEXT),
     NAME(store_run, mode, model_mode_words),
-    NULLED_NAME(store_run, frame, frame_words),
-    NAME(store_run, app_interior, interior_words),
+    NULLED_NAME(store_run, frame, store_frame_words),
+    NAME(store_run, app_interior, store_interior_words),
     NULLED(store_run, module_rules, TEXT),
     COLUMN(store_run, source, TEXT),
     NULLED(store_run, kernel_excluded, TEXT),
@@ -75,14 +37,14 @@ static const struct store_column run_columns[] = {
 
 static const struct store_column run_state_columns[] = {
     COLUMN(store_run, id, NUMBER),
-    WORD(store_run, state, state_words),
+    WORD(store_run, state, store_state_words),
 };
 
 static const struct store_column event_columns[] = {
-    COLUMN(store_event, id, NUMBER),     OF(store_event, run_id, "run"),
-    COLUMN(store_event, name, TEXT),     COLUMN(store_event, is_clock, BOOL),
-    COLUMN(store_event, varying, BOOL),  NULLED(store_event, period, NUMBER),
-    WORD(store_event, unit, unit_words),
+    COLUMN(store_event, id, NUMBER),           OF(store_event, run_id, "run"),
+    COLUMN(store_event, name, TEXT),           COLUMN(store_event, is_clock, BOOL),
+    COLUMN(store_event, varying, BOOL),        NULLED(store_event, period, NUMBER),
+    WORD(store_event, unit, store_unit_words),
 };
 
 static const struct store_column process_columns[] = {
@@ -258,8 +220,8 @@ static const struct store_column phase_columns[] = {
     COLUMN(store_phase, start_ns, NUMBER),
     NULLED(store_phase, end_ns, NUMBER),
     NAME(store_phase, mode, model_mode_words),
-    NULLED_NAME(store_phase, frame, frame_words),
-    NAME(store_phase, app_interior, interior_words),
+    NULLED_NAME(store_phase, frame, store_frame_words),
+    NAME(store_phase, app_interior, store_interior_words),
     NULLED(store_phase, frequency_hz, NUMBER),
     COLUMN(store_phase, stack_bytes, NUMBER),
     COLUMN(store_phase, paused, BOOL),
@@ -267,6 +229,8 @@ static const struct store_column phase_columns[] = {
 };
 
 #define OF_EVENT(row) OF(row, run_id, "run"), OF(row, event_id, "event")
+#define OF_COST(row)                                                                               \
+    NAMED(row, cost.samples, "samples", NUMBER), NAMED(row, cost.weight, "weight", NUMBER)
 
 #define COST_COLUMNS(id_name, table)                                                               \
     {                                                                                              \
@@ -298,8 +262,7 @@ static const struct store_column sample_summary_columns[] = {
 
 static const struct store_column event_cost_columns[] = {
     OF_EVENT(store_event_cost),
-    NAMED(store_event_cost, cost.samples, "samples", NUMBER),
-    NAMED(store_event_cost, cost.weight, "weight", NUMBER),
+    OF_COST(store_event_cost),
     COLUMN(store_event_cost, squares, REAL),
     COLUMN(store_event_cost, has_node_costs, BOOL),
     NULLED(store_event_cost, slot_ns, NUMBER),
@@ -308,8 +271,7 @@ static const struct store_column event_cost_columns[] = {
 static const struct store_column thread_cost_columns[] = {
     OF_EVENT(store_thread_cost),
     OF(store_thread_cost, thread_id, "thread"),
-    NAMED(store_thread_cost, cost.samples, "samples", NUMBER),
-    NAMED(store_thread_cost, cost.weight, "weight", NUMBER),
+    OF_COST(store_thread_cost),
 };
 
 static const struct store_column edge_cost_columns[] = {
@@ -324,8 +286,7 @@ static const struct store_column thread_node_cost_columns[] = {
     OF_EVENT(store_thread_node_cost),
     OF(store_thread_node_cost, thread_id, "thread"),
     OF(store_thread_node_cost, node_id, "stack_node"),
-    NAMED(store_thread_node_cost, cost.samples, "samples", NUMBER),
-    NAMED(store_thread_node_cost, cost.weight, "weight", NUMBER),
+    OF_COST(store_thread_node_cost),
     NULLED(store_thread_node_cost, squares, REAL),
 };
 
@@ -334,8 +295,7 @@ static const struct store_column slot_cost_columns[] = {
     COLUMN(store_slot_cost, slot, NUMBER),
     OF(store_slot_cost, thread_id, "thread"),
     OF(store_slot_cost, node_id, "stack_node"),
-    NAMED(store_slot_cost, cost.samples, "samples", NUMBER),
-    NAMED(store_slot_cost, cost.weight, "weight", NUMBER),
+    OF_COST(store_slot_cost),
 };
 
 static const struct store_column place_cost_columns[] = {
@@ -343,8 +303,7 @@ static const struct store_column place_cost_columns[] = {
     COLUMN(store_place_cost, phase, NUMBER),
     COLUMN(store_place_cost, cpu, SIGNED),
     OF(store_place_cost, thread_id, "thread"),
-    NAMED(store_place_cost, cost.samples, "samples", NUMBER),
-    NAMED(store_place_cost, cost.weight, "weight", NUMBER),
+    OF_COST(store_place_cost),
     NULLED(store_place_cost, squares, REAL),
 };
 
@@ -397,15 +356,17 @@ static const struct store_column entry_coverage_columns[] = {
 };
 
 static const struct store_column probe_event_columns[] = {
-    OF(store_probe_event, run_id, "run"),       OF(store_probe_event, node_id, "stack_node"),
-    COLUMN(store_probe_event, time_ns, NUMBER), NAME(store_probe_event, tier, probe_tier_words),
+    OF(store_probe_event, run_id, "run"),
+    OF(store_probe_event, node_id, "stack_node"),
+    COLUMN(store_probe_event, time_ns, NUMBER),
+    NAME(store_probe_event, tier, store_probe_tier_words),
     COLUMN(store_probe_event, share, REAL),
 };
 
 static const struct store_column probe_columns[] = {
     OF(store_probe, run_id, "run"),
     OF(store_probe, node_id, "stack_node"),
-    NAME(store_probe, mechanism, mechanism_words),
+    NAME(store_probe, mechanism, store_mechanism_words),
     COLUMN(store_probe, address, BITS),
 };
 
@@ -436,9 +397,12 @@ static const struct store_column probe_ledger_columns[] = {
 };
 
 static const struct store_column warning_columns[] = {
-    OF(store_warning, run_id, "run"),         OF(store_warning, thread_id, "thread"),
-    OF(store_warning, node_id, "stack_node"), COLUMN(store_warning, time_ns, NUMBER),
-    NAME(store_warning, kind, warning_words), COLUMN(store_warning, value, NUMBER),
+    OF(store_warning, run_id, "run"),
+    OF(store_warning, thread_id, "thread"),
+    OF(store_warning, node_id, "stack_node"),
+    COLUMN(store_warning, time_ns, NUMBER),
+    NAME(store_warning, kind, store_warning_words),
+    COLUMN(store_warning, value, NUMBER),
     COLUMN(store_warning, bound, NUMBER),
 };
 

@@ -182,11 +182,16 @@ SELECT run_id, id AS phase_id, start_ns, end_ns,
 FROM phase;
 
 -- Calls that were traced, by function, over all threads. Times NULL: only calls were counted. self_percent is
--- of the self time of all probed functions, total_percent of the wall time of the threads that called one.
+-- of the self time of all probed functions, total_percent of the wall time of the threads that called one:
+-- each from when it was seen first to its end, and no less than the self time of the functions in it.
+-- outermost: calls that ended and began within no other of the function; of those that are open in a thread,
+-- all but one began within another.
 CREATE VIEW v_call_stats AS
 WITH wall AS MATERIALIZED (
-    SELECT c.run_id, sum(max(coalesce(t.end_ns, r.duration_ns) - coalesce(t.start_ns, 0), 0)) AS ns
-    FROM (SELECT DISTINCT run_id, thread_id FROM call_cost) c
+    SELECT c.run_id,
+           sum(max(coalesce(t.end_ns, r.duration_ns) - coalesce(t.start_ns, 0), c.self_ns)) AS ns
+    FROM (SELECT run_id, thread_id, coalesce(sum(self_ns) FILTER (WHERE timed AND uncertain = 0), 0) AS self_ns
+          FROM call_cost GROUP BY run_id, thread_id) c
     JOIN thread t ON t.id = c.thread_id
     JOIN run r ON r.id = c.run_id
     GROUP BY c.run_id),
@@ -196,6 +201,10 @@ placed AS MATERIALIZED (
     JOIN node_path n ON n.node_id = b.node_id
     JOIN call_path p ON p.id = n.path_id
     GROUP BY b.run_id, p.function_id),
+cost AS (
+    SELECT *, calls - counted - in_flight AS ended,
+           calls - counted - in_flight - recursive + max(in_flight - 1, 0) AS outermost
+    FROM call_cost),
 untimed AS MATERIALIZED (
     SELECT u.run_id, p.function_id, sum(u.calls) AS calls
     FROM call_untimed u
@@ -207,11 +216,10 @@ SELECT c.run_id, f.name AS function, m.name AS module,
        sum(c.calls) AS calls,
        CASE WHEN max(c.timed) THEN sum(c.total_ns) END AS total_ns,
        CASE WHEN max(c.timed) THEN sum(c.self_ns) END AS self_ns,
-       CASE WHEN sum(c.calls - c.counted - c.in_flight - c.recursive) > 0 AND max(c.timed)
-            THEN sum(c.total_ns) / sum(c.calls - c.counted - c.in_flight - c.recursive)
-       END AS average_ns,
-       CASE WHEN sum(c.calls - c.counted - c.in_flight) > 0 AND max(c.timed)
-            THEN sum(c.self_ns) / sum(c.calls - c.counted - c.in_flight) END AS self_average_ns,
+       CASE WHEN sum(c.outermost) > 0 AND max(c.timed)
+            THEN sum(c.total_ns) / sum(c.outermost) END AS average_ns,
+       CASE WHEN sum(c.ended) > 0 AND max(c.timed)
+            THEN sum(c.self_ns) / sum(c.ended) END AS self_average_ns,
        min(c.min_ns) AS min_ns, max(c.max_ns) AS max_ns, l.p50_ns, l.p90_ns, l.p99_ns, l.p999_ns,
        sum(c.in_flight) AS in_flight, sum(c.abnormal) AS abnormal, sum(c.tails) AS tails,
        sum(c.recursive) AS recursive, sum(c.child_calls) AS child_calls,
@@ -226,7 +234,7 @@ SELECT c.run_id, f.name AS function, m.name AS module,
        coalesce(u.calls, 0) AS untimed_calls,
        (SELECT word FROM word WHERE list = 'mechanism' AND number = b.mechanism) AS mechanism,
        b.address AS probe_address, w.ns AS wall_ns
-FROM call_cost c
+FROM cost c
 JOIN node_path n ON n.node_id = c.node_id
 JOIN call_path p ON p.id = n.path_id
 JOIN function f ON f.id = p.function_id

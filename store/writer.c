@@ -116,6 +116,23 @@ static int exec_for_each(struct store *store, const char *sql, const uint32_t *i
     return status;
 }
 
+int store_remove_run(struct store *store, uint32_t run_id, struct sprof_error *error)
+{
+#define OF_PROCESS " WHERE process_id IN (SELECT id FROM process WHERE run_id = ?1)"
+    static const char *const deletes[] = {
+        "DELETE FROM thread" OF_PROCESS,        "DELETE FROM mapping" OF_PROCESS,
+        "DELETE FROM module" OF_PROCESS,        "DELETE FROM process WHERE run_id = ?1",
+        "DELETE FROM phase WHERE run_id = ?1",  "DELETE FROM counter WHERE run_id = ?1",
+        "DELETE FROM ledger WHERE run_id = ?1", "DELETE FROM event WHERE run_id = ?1",
+        "DELETE FROM run WHERE id = ?1",
+    };
+#undef OF_PROCESS
+    int status = store_begin(store, error);
+    for (size_t i = 0; i < sizeof deletes / sizeof *deletes && !status; i++)
+        status = exec_for_each(store, deletes[i], &run_id, 1, error);
+    return store_end(store, status, error);
+}
+
 /* `had_functions`: there are some that may be of no use any more. Whatever is derived comes with a
  * summary of its run's samples: where there is neither, there is nothing to forget. */
 static int forget(struct store *store, const struct store_derived *derived, int64_t *had_functions,
@@ -204,6 +221,17 @@ static int clear_frames(struct store *store, const struct store_derived *derived
     return store_exec(store, sql, error);
 }
 
+/* A run that nobody has ended, though its recorder is gone, says so for good. */
+static int note_killed(struct store *store, uint32_t run_id, struct sprof_error *error)
+{
+    char sql[160];
+    snprintf(sql, sizeof sql,
+             "INSERT OR IGNORE INTO counter (run_id, name, value)"
+             " SELECT id, '" STORE_RECORDER_KILLED "', 1 FROM run WHERE id = %u AND state = %d",
+             run_id, STORE_RECORDING);
+    return run_id == store->running ? 0 : store_exec(store, sql, error);
+}
+
 static int complete(struct store *store, const struct store_derived *derived, bool had_functions,
                     struct sprof_error *error)
 {
@@ -214,8 +242,11 @@ static int complete(struct store *store, const struct store_derived *derived, bo
                        "DELETE FROM function WHERE id NOT IN (SELECT function_id FROM frame"
                        " WHERE function_id IS NOT NULL UNION SELECT function_id FROM call_path)",
                        error);
-    for (size_t i = 0; i < derived->runs.count && !status; i++)
-        status = store_set_state(store, derived->runs.items[i], STORE_COMPLETE, error);
+    for (size_t i = 0; i < derived->runs.count && !status; i++) {
+        status = note_killed(store, derived->runs.items[i], error);
+        if (!status)
+            status = store_set_state(store, derived->runs.items[i], STORE_COMPLETE, error);
+    }
     return status;
 }
 

@@ -56,6 +56,10 @@ struct store_batch {
     SPROF_VEC(struct store_sample) samples;
 };
 int store_write(struct store *store, const struct store_batch *batch, struct sprof_error *error);
+
+/* Takes out a run that has begun, and of which nothing was measured or derived yet. */
+int store_remove_run(struct store *store, uint32_t run_id, struct sprof_error *error);
+
 void store_batch_clear(struct store_batch *batch);
 void store_batch_release(struct store_batch *batch);
 

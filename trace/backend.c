@@ -1,6 +1,6 @@
 /* Decides what is to count the calls of a program: the agent, put into it, or the kernel where
  * nothing can be put there. */
-#include "trace/attach.h"
+#include "trace/attach/attach.h"
 #include "trace/uprobe/uprobes.h"
 
 #include "agent/agent.h"
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 /* Another C library's loader runs constructors without what the agent needs. */
 bool trace_has_foreign_loader(const char *path)
@@ -35,6 +36,32 @@ static const char *obstacle_of_file(enum agent_file kind, const char *path)
         return trace_has_foreign_loader(path) ? "is not loaded by glibc's loader" : NULL;
     default: return NULL;
     }
+}
+
+static bool has_limit(pid_t pid, __rlimit_resource_t resource)
+{
+    struct rlimit limit;
+    return !prlimit(pid, resource, NULL, &limit) && limit.rlim_cur < PROBE_RECORDS_BYTES;
+}
+
+/* Why there is no room for the addresses at which calls are kept. A command has sprof's own limits,
+ * which leave the kernel's counts no room either. */
+static const char *obstacle_of_room(pid_t pid)
+{
+    char mode = '0';
+    FILE *file = fopen("/proc/sys/vm/overcommit_memory", "re");
+    if (file) {
+        mode = (char)fgetc(file);
+        fclose(file);
+    }
+    if (mode == '2')
+        return "may not reserve 16 TiB of addresses for its calls, as vm.overcommit_memory is 2 "
+               "(`sysctl vm.overcommit_memory=0` lifts that)";
+    if (pid && has_limit(pid, RLIMIT_AS))
+        return "has a limit of its addresses (`ulimit -v`; `prlimit --as=unlimited` lifts it)";
+    return pid && has_limit(pid, RLIMIT_DATA)
+               ? "has a limit of its data (`ulimit -d`; `prlimit --data=unlimited` lifts it)"
+               : NULL;
 }
 
 static int refuse_class(const char *name, enum agent_file kind, struct sprof_error *error)
@@ -107,6 +134,8 @@ int trace_backend_choose(const struct trace_options *options, struct trace_choic
     const char *reason = obstacle_of_file(kind, path);
     if (!reason && options->pid)
         reason = trace_attach_obstacle(options->pid);
+    if (!reason && !options->children)
+        reason = obstacle_of_room(options->pid);
     if (options->children && (reason || is_foreign)) {
         /* What it executes may be traced. */
         struct sprof_error why = {0};

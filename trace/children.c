@@ -43,7 +43,8 @@ struct stranger {
 
 struct trace_children {
     int listener;
-    char name[64]; /* of the socket, in the abstract namespace */
+    char address[64]; /* NAME:SECRET: everybody sees the socket's name, in the abstract namespace,
+                         but only who has the command's environment the rest */
     SPROF_VEC(struct newcomer) newcomers;
     SPROF_VEC(struct stranger) strangers;
     struct sprof_map left;        /* by pid: executed something after which its program was over */
@@ -59,17 +60,18 @@ int trace_children_open(struct trace_session *session, struct sprof_error *error
 {
     struct trace_children *children = session->children = calloc(1, sizeof *children);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    uint64_t random;
+    uint64_t random[2];
     if (!children)
         return sprof_error_memory(error);
     children->listener = -1;
-    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random)
-        random = sprof_clock_monotonic_ns();
-    snprintf(children->name, sizeof children->name, "sprof-%d-%016llx", (int)getpid(),
-             (unsigned long long)random);
-    snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "%s", children->name);
-    const socklen_t length =
-        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(children->name));
+    if (getrandom(random, sizeof random, 0) != sizeof random)
+        return sprof_error_set(error, SPROF_EIO, errno, "there are no random numbers: %s",
+                               strerror(errno));
+    snprintf(children->address, sizeof children->address, "sprof-%d-%016llx:%016llx", (int)getpid(),
+             (unsigned long long)random[0], (unsigned long long)random[1]);
+    const size_t name = strcspn(children->address, ":");
+    memcpy(address.sun_path + 1, children->address, name);
+    const socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + name);
     children->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (children->listener < 0 ||
         bind(children->listener, (const struct sockaddr *)&address, length) ||
@@ -83,7 +85,7 @@ int trace_children_open(struct trace_session *session, struct sprof_error *error
 
 const char *trace_children_address(const struct trace_session *session)
 {
-    return session->children->name;
+    return session->children->address;
 }
 
 int trace_children_polls(const struct trace_session *session, struct trace_polls *polls)
@@ -197,15 +199,34 @@ static int take_program(struct trace_session *common, int fd, pid_t pid,
     return result == SPROF_ENOMEM ? SPROF_ENOMEM : 0;
 }
 
-/* Only who may be traced by us is listened to. */
+static bool has_our_environment(const struct trace_children *children, pid_t pid)
+{
+    char path[64], variable[96];
+    struct sprof_str environment = {0};
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    snprintf(variable, sizeof variable, PROBE_VARIABLE "=@%s", children->address);
+    const bool has = !sprof_proc_read(path, ENVIRONMENT_MAX, &environment) && environment.text &&
+                     memmem(environment.text, environment.length, variable, strlen(variable) + 1);
+    sprof_str_release(&environment);
+    return has;
+}
+
+/* Only who may be traced by us is listened to: with root's rights that is everybody, so of others
+ * only what the command has started. */
+static bool is_welcome(const struct trace_children *children, const struct ucred *peer)
+{
+    return peer->pid > 0 &&
+           (peer->uid == geteuid() || (!geteuid() && has_our_environment(children, peer->pid)));
+}
+
 static int accept_newcomers(struct trace_children *children)
 {
     int fd;
     while ((fd = accept4(children->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
         struct ucred peer;
         socklen_t length = sizeof peer;
-        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) || peer.pid <= 0 ||
-            (geteuid() && peer.uid != geteuid())) {
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) ||
+            !is_welcome(children, &peer)) {
             close(fd);
             continue;
         }
@@ -241,18 +262,6 @@ static int hear_newcomers(struct trace_session *common)
 
 /* == Processes that have not called anything yet == */
 
-static bool has_our_environment(const struct trace_children *children, pid_t pid)
-{
-    char path[64], variable[96];
-    struct sprof_str environment = {0};
-    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-    snprintf(variable, sizeof variable, PROBE_VARIABLE "=@%s", children->name);
-    const bool has = !sprof_proc_read(path, ENVIRONMENT_MAX, &environment) && environment.text &&
-                     memmem(environment.text, environment.length, variable, strlen(variable) + 1);
-    sprof_str_release(&environment);
-    return has;
-}
-
 /* Whether a process has the program's shared memory. */
 static bool shares_memory(const char *maps, const struct trace_session *program)
 {
@@ -272,20 +281,35 @@ static bool shares_memory(const char *maps, const struct trace_session *program)
     return false;
 }
 
+/* Of a process that lives; NULL: it does not, or it may not be seen. */
+static const char *read_maps(pid_t pid, struct sprof_str *maps)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    return !sprof_proc_read(path, MAPS_MAX, maps) && maps->length ? maps->text : NULL;
+}
+
+bool trace_program_is_mapped(const struct trace_session *session, pid_t pid)
+{
+    struct sprof_str maps = {0};
+    const char *text = read_maps(pid, &maps);
+    const bool is = text && shares_memory(text, session);
+    sprof_str_release(&maps);
+    return is;
+}
+
 /* A process that lives is of the program whose memory it has; those that were of another one are
  * not any more. */
 static int assign(struct trace_session *common, pid_t pid, bool *is_assigned)
 {
-    char path[64];
     struct sprof_str maps = {0};
+    const char *text = read_maps(pid, &maps);
     int result = 0;
     *is_assigned = false;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-    const bool is_read = !sprof_proc_read(path, MAPS_MAX, &maps) && maps.text && maps.length;
-    for (size_t i = 0; i < common->programs.count && is_read && !result; i++) {
+    for (size_t i = 0; i < common->programs.count && text && !result; i++) {
         struct trace_session *program = common->programs.items[i];
         struct trace_process *process = trace_process_find(program, pid);
-        const bool shares = shares_memory(maps.text, program);
+        const bool shares = shares_memory(text, program);
         *is_assigned |= shares;
         if (shares && (!process || process->is_over))
             result = trace_process_add_forked(program, pid);

@@ -7,7 +7,7 @@
 /* Makes the socket to which agents connect. */
 int trace_children_open(struct trace_session *session, struct sprof_error *error);
 
-/* Its name, for PROBE_VARIABLE. */
+/* Where it is, for PROBE_VARIABLE. */
 const char *trace_children_address(const struct trace_session *session);
 
 /* Adds what makes trace_children_serve worth a call. Returns 0 or SPROF_ENOMEM. */

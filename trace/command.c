@@ -1,5 +1,10 @@
 /* Carries out the commands that control a trace while it runs. */
+#include "trace/attach/attach.h"
+#include "trace/attach/lock.h"
+#include "trace/figures/coverage.h"
+#include "trace/figures/log.h"
 #include "trace/governor.h"
+#include "trace/probes/probes.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -46,16 +51,45 @@ static void switch_all(struct trace_session *session)
     }
 }
 
-/* Probes are switched first: calls from then on are of the new phase, but for those of the instant
- * between. */
-static int set_paused(struct trace_session *session, bool paused, struct sprof_error *error)
+/* What was measured until probes were switched off is read when who asked for it has been answered:
+ * with many functions and threads that takes a hundred times as long as the switching. */
+static int complete_pause(struct trace_session *session, struct sprof_error *error)
 {
-    if (session->paused == paused)
+    if (!session->pauses)
         return 0;
-    session->paused = paused;
-    switch_all(session);
+    session->pauses = false;
     const int result = trace_flush(session, error);
     return result ? result : begin_phase(session, NULL, error);
+}
+
+static void begin_pause(struct trace_session *session)
+{
+    session->pauses = session->paused = true;
+    switch_all(session);
+}
+
+/* Nothing changes in a pause but by the ends of calls that were in flight when it began. */
+static bool may_have_changed(const struct trace_session *session)
+{
+    bool may = false;
+    for (size_t i = 0; i < session->programs.count; i++)
+        may |= session->programs.items[i]->in_flight != 0;
+    return may;
+}
+
+/* Calls that ended in the pause are read before: all that the new phase has began or ended in it.
+ */
+static int end_pause(struct trace_session *session, struct sprof_error *error)
+{
+    if (!session->paused)
+        return 0;
+    const int result = may_have_changed(session) ? trace_flush(session, error) : 0;
+    if (result)
+        return result;
+    trace_take_time(session);
+    session->paused = false;
+    switch_all(session);
+    return begin_phase(session, NULL, error);
 }
 
 static int set_mode(struct trace_session *session, enum trace_mode mode, struct sprof_error *error)
@@ -101,13 +135,17 @@ static int start(void *context, char *argument, struct sprof_str *answer, struct
 {
     struct trace_session *session = context;
     uint64_t duration_ns = 0;
-    int mode = (int)session->mode;
+    int mode = -1;
     for (char *word = strtok(argument, " "); word; word = strtok(NULL, " ")) {
         char *end = word;
+        const int named = find_mode(word);
+        if (named >= 0 ? mode >= 0 : isdigit((unsigned char)*word) && duration_ns)
+            return sprof_error_set(error, SPROF_EUSAGE, 0,
+                                   "`start` takes one mode and one time, but was given another %s",
+                                   named >= 0 ? "mode" : "time");
         errno = 0;
         if (isdigit((unsigned char)*word))
             duration_ns = strtoull(word, &end, 10);
-        const int named = find_mode(word);
         mode = named >= 0 ? named : mode;
         if (named < 0 && (end == word || *end || errno || !duration_ns))
             return sprof_error_set(
@@ -116,14 +154,16 @@ static int start(void *context, char *argument, struct sprof_str *answer, struct
                 "as 10s",
                 word);
     }
+    if (mode < 0)
+        mode = (int)session->mode;
     int result = set_mode(session, (enum trace_mode)mode, error);
     if (!result)
-        result = set_paused(session, false, error);
+        result = end_pause(session, error);
     if (result)
         return result;
     trace_lease_set_deadline(session, duration_ns ? sprof_clock_monotonic_ns() + duration_ns : 0);
     if (duration_ns)
-        sprof_str_appendf(answer, "calls are being measured, for %.3g s",
+        sprof_str_appendf(answer, "calls are being measured, for %.10g s",
                           (double)duration_ns / 1e9);
     else
         sprof_str_append(answer, "calls are being measured");
@@ -134,9 +174,12 @@ static int stop(void *context, char *argument, struct sprof_str *answer, struct 
 {
     struct trace_session *session = context;
     (void)argument;
+    (void)error;
     trace_lease_set_deadline(session, 0);
     sprof_str_append(answer, "no calls are being measured; `sprof ctl start` goes on");
-    return set_paused(session, true, error);
+    if (!session->paused)
+        begin_pause(session);
+    return 0;
 }
 
 static int clear(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
@@ -250,11 +293,17 @@ static int detach(void *context, char *argument, struct sprof_str *answer,
         return sprof_error_set(error, SPROF_ESTATE, 0,
                                "the call points of --all-points stay until the command ends: "
                                "`sprof ctl off` switches them off, with all probes");
+    if (session->children)
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "probes stay in the programs of a trace with --children: `sprof ctl "
+                               "off` switches them off, `sprof ctl end` ends the trace");
+    const bool was_paused = session->paused;
     session->paused = true;
     trace_owner_end(session, true);
     switch_all(session);
     const int result = trace_detach(session, error);
-    if (result) {
+    if (result) { /* they stay, and are off */
+        session->pauses = !was_paused;
         trace_owner_end(session, false);
         return result;
     }
@@ -350,7 +399,13 @@ static const struct control_commands all = {
 
 static int carry_out(void *context, char *request, struct sprof_str *answer)
 {
-    return control_carry_out(&all, context, request, answer);
+    struct trace_session *session = context;
+    struct sprof_error error = {0};
+    const int result = complete_pause(session, &error);
+    if (!result)
+        return control_carry_out(&all, session, request, answer);
+    sprof_str_append(answer, error.message);
+    return result;
 }
 
 /* == The socket == */
@@ -380,9 +435,11 @@ int trace_begin_paused(struct trace_session *session, struct sprof_error *error)
 int trace_serve_commands(struct trace_session *session, struct sprof_error *error)
 {
     control_server_serve(&session->control, carry_out, session);
-    if (!session->off_ns || sprof_clock_monotonic_ns() < session->off_ns)
-        return 0;
-    const int result = set_paused(session, true, error);
-    trace_lease_set_deadline(session, 0);
-    return result;
+    sprof_urgency_restore(&session->urgency);
+    if (session->off_ns && sprof_clock_monotonic_ns() >= session->off_ns) {
+        if (!session->paused)
+            begin_pause(session);
+        trace_lease_set_deadline(session, 0);
+    }
+    return complete_pause(session, error);
 }

@@ -1,7 +1,8 @@
 /* Keeps what probes cost below a share of the command's CPU time: functions whose calls are
  * shortest are counted only, and where that is too much, too, lose their probe. */
 #include "trace/governor.h"
-#include "trace/stop.h"
+#include "trace/attach/stop.h"
+#include "trace/probes/probes.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,6 +2,7 @@
  * sprof is killed with all who would clean up, and a time that was given ends them also where sprof
  * stands still. */
 #include "trace/governor.h"
+#include "trace/probes/probes.h"
 
 #define LEASE_NS UINT64_C(3000000000)
 #define LATE_NS UINT64_C(20000000) /* sprof itself is earlier, as long as it runs */

@@ -2,8 +2,10 @@
  * agent (agent/probe/loaded.c), whose thread waits, so that probes are placed before anything of a
  * library has run, and forgotten when it is gone. */
 #include "trace/load.h"
+#include "trace/figures/coverage.h"
+#include "trace/figures/warn.h"
 #include "trace/governor.h"
-#include "trace/warn.h"
+#include "trace/probes/probes.h"
 
 #include <elf.h>
 #include <errno.h>

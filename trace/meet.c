@@ -1,8 +1,10 @@
 /* Meets the agent of a command: its hello, requests, and the memory that both share. */
 #include "trace/meet.h"
-#include "trace/attach.h"
+#include "trace/attach/attach.h"
+#include "trace/attach/lock.h"
+#include "trace/figures/log.h"
 #include "trace/load.h"
-#include "trace/points.h"
+#include "trace/probes/points.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +18,12 @@
 
 enum {
     SLOW_START_MS = 10000, /* after which it is said that the command has not come yet */
-    LATER_PROBES = 16384,  /* room for those of libraries that are loaded later */
 };
-#define SHARED_BYTES_MAX (UINT64_C(64) << 30)
+/* Addresses, of which pages exist where something was called. With --children each program that is
+ * executed has so many of its own in sprof, too. */
+#define SHARED_BYTES_MAX (UINT64_C(512) << 30)
+#define SHARED_BYTES_MAX_OF_MANY (UINT64_C(64) << 30)
+#define LATER_PROBES_OF_MANY 16384
 #define STACK_BYTES_DEFAULT (UINT64_C(8) << 20)
 #define STACK_BYTES_MOST (UINT64_C(1) << 30)
 
@@ -130,6 +135,8 @@ static void find_stack(struct trace_session *session)
             continue;
         session->shared->stack_high = end;
         session->shared->stack_low = end - bytes;
+        session->shared->stack_end =
+            end - (limit.rlim_cur < STACK_BYTES_MOST ? limit.rlim_cur : STACK_BYTES_MOST);
     }
     if (maps)
         fclose(maps);
@@ -144,24 +151,43 @@ static uint64_t mask_of(uint64_t bytes)
     return mask;
 }
 
-/* More come with libraries; but not where a process listens, of which it is known already. */
+/* More come with libraries, as many as there are thunks; but not where a process listens, of which
+ * it is known already. */
 static uint32_t capacity_of(const struct trace_session *session)
 {
-    const size_t probes = session->probes.count;
-    const uint32_t points = trace_points_count(session), most_functions = PROBE_THUNKS - 1 - points;
+    const struct trace_options *options = &session->options;
+    const uint32_t most = PROBE_THUNKS - 1, points = trace_points_count(session);
+    const size_t known = session->probes.count + points;
     if (session->listens)
         return session->capacity;
-    return (probes + LATER_PROBES < most_functions ? (uint32_t)probes + LATER_PROBES
-                                                   : most_functions) +
-           points;
+    return options->children && !options->module_count && known < most - LATER_PROBES_OF_MANY
+               ? (uint32_t)known + LATER_PROBES_OF_MANY
+               : most;
+}
+
+static const char *cure_of_memory(int errnum)
+{
+    return errnum == EFBIG    ? "raise `ulimit -f`, which holds for memory that has a descriptor"
+           : errnum == EMFILE ? "raise `ulimit -n`"
+           : errnum == EPERM || errnum == ENOSYS
+               ? "run sprof where seccomp, as of a container, lets it call memfd_create"
+               : "see `ulimit -v`, which sprof is under, too";
 }
 
 int trace_share_memory(struct trace_session *session, struct sprof_error *error)
 {
     const size_t probes = session->probes.count;
+    const size_t points = trace_points_count(session);
+    if (probes + points >= PROBE_THUNKS)
+        return sprof_error_set(error, SPROF_ELIMIT, 0,
+                               "%zu functions and %zu places that call are too many to be probed "
+                               "at once, at most %d are possible: choose with --function or "
+                               "--module",
+                               probes, points, PROBE_THUNKS - 1);
     const uint32_t functions = session->capacity = capacity_of(session);
     const uint64_t slab_bytes = probe_slab_bytes(functions);
-    const uint64_t most = SHARED_BYTES_MAX / slab_bytes;
+    const uint64_t most =
+        (session->options.children ? SHARED_BYTES_MAX_OF_MANY : SHARED_BYTES_MAX) / slab_bytes;
     const uint32_t slabs = most < PROBE_SLABS ? (uint32_t)most : PROBE_SLABS;
     session->slab_count = slabs;
     session->shared_bytes = probe_shared_bytes(slabs, slab_bytes);
@@ -171,15 +197,16 @@ int trace_share_memory(struct trace_session *session, struct sprof_error *error)
         return error->code;
     if (session->memory_fd < 0 || ftruncate(session->memory_fd, (off_t)session->shared_bytes) ||
         fcntl(session->memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-        return sprof_error_set(error, SPROF_ELIMIT, errno,
-                               "cannot make shared memory: %s\nsee `ulimit -f -n`",
-                               strerror(errno));
+        return sprof_error_set(error, SPROF_ELIMIT, errno, "cannot make shared memory: %s\n%s",
+                               strerror(errno), cure_of_memory(errno));
     void *mapped = mmap(NULL, session->shared_bytes, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_NORESERVE, session->memory_fd, 0);
     if (mapped == MAP_FAILED)
-        return sprof_error_set(error, SPROF_ELIMIT, errno,
-                               "cannot map the shared memory: %s; see `ulimit -v`",
-                               strerror(errno));
+        return sprof_error_set(
+            error, SPROF_ELIMIT, errno,
+            "cannot map the shared memory, %llu GiB of addresses of which little "
+            "is in memory: %s\nraise sprof's own `ulimit -v`",
+            (unsigned long long)(session->shared_bytes >> 30), strerror(errno));
     session->shared = mapped;
     trace_lease_make(session);
     session->shared->slab_bytes = slab_bytes;
@@ -190,7 +217,7 @@ int trace_share_memory(struct trace_session *session, struct sprof_error *error)
     session->shared->main_tid = (uint32_t)session->pid;
     session->shared->follows_forks = session->options.children;
     session->shared->cost = session->common->known_cost;
-    trace_points_number(session, functions - trace_points_count(session));
+    trace_points_number(session, functions - (uint32_t)points);
     find_stack(session);
     for (size_t i = 0; i < probes; i++)
         session->shared->tiers[i] = session->probes.items[i].tier;

@@ -1,16 +1,21 @@
 /* The processes that run a program: which live, and what they have used of the CPU. */
 #include "trace/tracing.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-int trace_process_add(struct trace_session *session, pid_t pid)
+static int add(struct trace_session *session, pid_t pid, bool is_there)
 {
-    struct trace_process process = {.pid = pid, .fd = (int)syscall(SYS_pidfd_open, pid, 0)};
-    process.is_over = process.fd < 0 && errno == ESRCH;
+    struct trace_process process = {.pid = pid, .fd = -1, .is_over = !is_there};
+    if (is_there) {
+        process.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+        process.is_over = process.fd < 0 && errno == ESRCH;
+    }
     if (!sprof_map_put(&session->process_index, (uint32_t)pid, session->processes.count) &&
         !sprof_vec_push(&session->processes, process)) {
         if (!process.is_over)
@@ -28,24 +33,96 @@ struct trace_process *trace_process_find(const struct trace_session *session, pi
     return index && *index < session->processes.count ? &session->processes.items[*index] : NULL;
 }
 
-int trace_process_add_forked(struct trace_session *session, pid_t pid)
+int trace_process_add(struct trace_session *session, pid_t pid)
+{
+    return add(session, pid, true);
+}
+
+static int add_forked(struct trace_session *session, pid_t pid, bool is_there)
 {
     const struct model_record fork = {.type = MODEL_RECORD_FORK,
                                       .time_ns = sprof_clock_monotonic_ns(),
                                       .pid = pid,
                                       .tid = pid,
                                       .fork = {session->pid, session->pid}};
-    return recording_event(session->recording, &fork) ? SPROF_ENOMEM
-                                                      : trace_process_add(session, pid);
+    return recording_event(session->recording, &fork) ? SPROF_ENOMEM : add(session, pid, is_there);
 }
 
-pid_t trace_process_seen(struct trace_session *session, uint32_t pid)
+int trace_process_add_forked(struct trace_session *session, pid_t pid)
 {
-    if (!session->options.children || !pid || pid > INT32_MAX)
+    return add_forked(session, pid, true);
+}
+
+/* Whether this process can be the one that calls itself `inner`: none that is older than we are. */
+static bool can_be(pid_t pid, pid_t inner)
+{
+    struct sprof_proc_stat stat, own;
+    struct sprof_proc_status status;
+    return sprof_proc_stat_read(pid, &stat) && sprof_proc_stat_read(getpid(), &own) &&
+           stat.start_ticks >= own.start_ticks && sprof_proc_status_read(pid, &status) &&
+           status.inner == inner;
+}
+
+/* The process of the program that has this number in a pid namespace of its own; 0: none is left.
+ */
+static pid_t find_inside(const struct trace_session *session, pid_t inner)
+{
+    DIR *directory = opendir("/proc");
+    const struct dirent *entry;
+    pid_t found = 0;
+    while (directory && !found && (entry = readdir(directory))) {
+        const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (pid > 0 && can_be(pid, inner) && trace_program_is_mapped(session, pid))
+            found = pid;
+    }
+    if (directory)
+        closedir(directory);
+    return found;
+}
+
+/* Whether the program was executed in a pid namespace that is not ours. */
+static bool is_inside(const struct trace_session *session)
+{
+    return session->hello.pid && session->hello.pid != (uint32_t)session->pid;
+}
+
+pid_t trace_process_thread(const struct trace_session *session, pid_t pid, uint32_t number)
+{
+    struct sprof_id_list threads = {0};
+    struct sprof_proc_status status;
+    pid_t found = (pid_t)number;
+    if ((!is_inside(session) && !session->inner_numbers.count) ||
+        !sprof_proc_status_read(pid, &status) || status.inner == pid ||
+        sprof_proc_threads(pid, &threads))
+        return found;
+    for (size_t i = 0; i < threads.count; i++)
+        if (sprof_proc_status_read(threads.items[i], &status) && status.inner == (pid_t)number)
+            found = threads.items[i];
+    sprof_vec_release(&threads);
+    return found;
+}
+
+/* What a process calls itself is another's number here where it is in a pid namespace of its own.
+ */
+pid_t trace_process_seen(struct trace_session *session, uint32_t number)
+{
+    struct sprof_proc_stat stat;
+    const pid_t inner = (pid_t)number;
+    if (!session->options.children || !number || number > INT32_MAX || number == session->hello.pid)
         return session->pid;
-    return trace_process_find(session, (pid_t)pid) || !trace_process_add_forked(session, (pid_t)pid)
-               ? (pid_t)pid
-               : 0;
+    const uint64_t *known = sprof_map_get(&session->inner_numbers, number);
+    if (known)
+        return (pid_t)*known;
+    pid_t pid = inner;
+    bool is_there = true;
+    if (is_inside(session) || (sprof_proc_stat_read(inner, &stat) && !can_be(inner, inner))) {
+        pid = find_inside(session, inner);
+        is_there = pid != 0;
+        pid = is_there ? pid : inner;
+        if (sprof_map_put(&session->inner_numbers, number, (uint64_t)pid))
+            return 0;
+    }
+    return trace_process_find(session, pid) || !add_forked(session, pid, is_there) ? pid : 0;
 }
 
 /* Where there is no descriptor a process that waits to be reaped has ended, too. */
@@ -100,4 +177,5 @@ void trace_processes_release(struct trace_session *session)
             close(session->processes.items[i].fd);
     sprof_vec_release(&session->processes);
     sprof_map_release(&session->process_index);
+    sprof_map_release(&session->inner_numbers);
 }

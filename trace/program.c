@@ -1,8 +1,10 @@
 /* A program that the command or one of its children has executed, from when its agent has said
  * hello until its probes are placed. */
 #include "trace/program.h"
+#include "trace/figures/coverage.h"
 #include "trace/governor.h"
 #include "trace/meet.h"
+#include "trace/probes/probes.h"
 
 #include "agent/agent.h"
 

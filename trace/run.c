@@ -1,12 +1,16 @@
 /* Runs a tracing session: the program gets its probes, and what they measure is written until it
  * ends. */
-#include "trace/attach.h"
+#include "trace/attach/attach.h"
+#include "trace/attach/listening.h"
+#include "trace/attach/lock.h"
 #include "trace/children.h"
+#include "trace/figures/coverage.h"
+#include "trace/figures/log.h"
 #include "trace/governor.h"
-#include "trace/listening.h"
 #include "trace/load.h"
 #include "trace/meet.h"
-#include "trace/points.h"
+#include "trace/probes/points.h"
+#include "trace/probes/probes.h"
 #include "trace/program.h"
 #include "trace/uprobe/uprobes.h"
 
@@ -16,6 +20,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -38,6 +43,23 @@ static int take_snapshot(struct trace_session *session)
     return result;
 }
 
+/* Whether what the process runs is another file than at first, which may have got another name
+ * since, or have been removed. Its name is that of now. */
+static bool runs_other_file(struct trace_session *session, const char *link, const char *path)
+{
+    struct stat file;
+    const bool is_first = !session->executable;
+    if ((!is_first && !strcmp(path, session->executable)) || stat(link, &file))
+        return false;
+    if (!is_first &&
+        (file.st_dev != session->executable_device || file.st_ino != session->executable_inode))
+        return true;
+    session->executable = sprof_arena_text(&session->arena, path);
+    session->executable_device = file.st_dev;
+    session->executable_inode = file.st_ino;
+    return false;
+}
+
 /* What a program executes in its own place is not traced any more; that is said once. */
 static void note_exec(struct trace_session *session)
 {
@@ -47,13 +69,10 @@ static void note_exec(struct trace_session *session)
     if (length <= 0 || session->executed)
         return;
     path[length] = '\0';
-    if (!session->executable) {
-        session->executable = sprof_arena_text(&session->arena, path);
-        return;
-    }
+    const bool is_first = !session->executable;
     session->executed =
-        strcmp(path, session->executable) != 0 ||
-        (session->options.pid && trace_lock_is_stale(session->pid, session->lock_fd));
+        runs_other_file(session, link, path) ||
+        (!is_first && session->options.pid && trace_lock_is_stale(session->pid, session->lock_fd));
     if (session->executed)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                           "the command executed %s in its place, which is not traced: what was "
@@ -92,7 +111,12 @@ static int set_up(struct trace_session *session, struct sprof_error *error)
                           "there, and not timed",
                           session->runtime);
     note_exec(session);
-    return result ? result : trace_place(session, error);
+    struct sprof_urgency urgency; /* plans, which may take seconds, are there */
+    sprof_urgency_raise(&urgency);
+    if (!result)
+        result = trace_place(session, error);
+    sprof_urgency_restore(&urgency);
+    return result;
 }
 
 static int start(struct trace_session *session, struct sprof_error *error)
@@ -321,6 +345,7 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
 {
     struct trace_polls polls = {0};
     int failed = 0;
+    sprof_urgency_wake_soon(); /* not before: a command would inherit it */
     session->next_flush_ns = session->start_ns + FLUSH_NS;
     trace_govern_anew(session);
     session->governor.cpu_ns = trace_command_cpu_ns(session);
@@ -332,7 +357,8 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
         poll(polls.list.items, polls.list.count, wait_ms(session));
         session->ended |= polls.list.items[0].revents != 0 || is_over(session);
         failed = look(session, error);
-        if (!failed && session->now_ns >= session->next_flush_ns)
+        if (!failed && session->now_ns >= session->next_flush_ns &&
+            !recording_is_writing(session->recording)) /* the next are newer, and lose nothing */
             failed = trace_flush(session, error);
         else if (!failed && wants_flush(session))
             failed = recording_flush(session->recording, error);
@@ -420,10 +446,13 @@ static void leave(struct trace_session *session)
     if (!session->attachment || session->is_out)
         return;
     int result = 0;
+    struct sprof_urgency urgency;
+    sprof_urgency_raise(&urgency);
     if (session->hello.hand)
         result = trace_detach(session, &error);
     else if (!session->executed)
         result = trace_attach_give_up(session, &error);
+    sprof_urgency_restore(&urgency);
     if (result && *error.message && error.code != SPROF_ENOTFOUND && !session->executed)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", error.message);
 }

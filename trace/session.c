@@ -1,11 +1,12 @@
 /* Opens a tracing session: the command is launched or the process found, and a recording begun. */
-#include "trace/attach.h"
+#include "trace/attach/attach.h"
+#include "trace/attach/listening.h"
 #include "trace/children.h"
-#include "trace/listening.h"
+#include "trace/figures/warn.h"
 #include "trace/load.h"
-#include "trace/points.h"
+#include "trace/plan/expressions.h"
+#include "trace/probes/points.h"
 #include "trace/uprobe/uprobes.h"
-#include "trace/warn.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,10 +6,10 @@
 #ifndef SPROF_TRACE_TRACE_H
 #define SPROF_TRACE_TRACE_H
 
+#include "trace/attach/owner.h"
 #include "trace/embed/embed.h"
-#include "trace/owner.h"
-#include "trace/plan.h"
-#include "trace/relocate.h"
+#include "trace/plan/plan.h"
+#include "trace/plan/relocate.h"
 #include "trace/session.h"
 
 #endif

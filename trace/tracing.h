@@ -7,8 +7,8 @@
 #include "control/control.h"
 #include "recording/recording.h"
 #include "target/target.h"
-#include "trace/figures.h"
-#include "trace/keeper.h"
+#include "trace/attach/keeper.h"
+#include "trace/figures/figures.h"
 #include "trace/trace.h"
 
 /* A file of the command that has probes or leaves frames. */
@@ -133,6 +133,7 @@ struct trace_session {
     struct trace_children *children;            /* of `common`, with --children; owned */
     SPROF_VEC(struct trace_process) processes;  /* that run the program; the first executed it */
     struct sprof_map process_index;             /* pid → the newest of that number */
+    struct sprof_map inner_numbers; /* number in another pid namespace → pid, see processes.c */
     struct probe_cost
         known_cost; /* of `common`: what probes took in another program; 0: not known */
     double tick_ns; /* of `common`: of a tick, as limits are given to agents; 0: not known */
@@ -176,17 +177,19 @@ struct trace_session {
     struct control_server control;
     enum trace_mode mode;
     uint32_t slab_count;
-    bool has_logged;                         /* there may be calls in the rings */
-    uint64_t logged, unlogged;               /* calls */
-    uint64_t log_base_ticks, log_base_ns;    /* a moment in both clocks … */
-    double log_ns_per_tick;                  /* … and how they go on from there */
-    uint64_t next_size_ns;                   /* when the file's size is looked at */
-    uint64_t next_removal_ns;                /* of probes that have seen a call; see coverage.c */
-    bool keeps_probes;                       /* of such: the process cannot be stopped */
-    bool paused, ended;                      /* as commands have it */
-    bool is_out;                             /* the process has no probes any more */
-    uint64_t off_ns;                         /* when to pause; 0: no deadline */
-    bool has_lease;                          /* see lease.c */
+    bool has_logged;                      /* there may be calls in the rings */
+    uint64_t logged, unlogged;            /* calls */
+    uint64_t log_base_ticks, log_base_ns; /* a moment in both clocks … */
+    double log_ns_per_tick;               /* … and how they go on from there */
+    uint64_t next_size_ns;                /* when the file's size is looked at */
+    uint64_t next_removal_ns;             /* of probes that have seen a call; see coverage.c */
+    bool keeps_probes;                    /* of such: the process cannot be stopped */
+    struct sprof_urgency urgency;         /* while a command waits */
+    bool paused, ended;                   /* as commands have it */
+    bool pauses;     /* what was measured until then is to be read, and the next phase begun */
+    bool is_out;     /* the process has no probes any more */
+    uint64_t off_ns; /* when to pause; 0: no deadline */
+    bool has_lease;  /* see lease.c */
     uint64_t cleared_ns, cleared_cpu_ns;     /* at the last clear; 0: none */
     struct trace_thread *slabs[PROBE_SLABS]; /* owned; whose slab it is */
     size_t thread_count;                     /* so far */
@@ -200,7 +203,9 @@ struct trace_session {
     uint64_t last_sample;                /* the same: id */
     uint64_t calls, in_flight, abnormal; /* of all rows */
     size_t refused;
-    const char *executable; /* that the command ran at first */
+    const char *executable; /* that the command ran at first, by the name that it has now … */
+    dev_t executable_device;
+    ino_t executable_inode; /* … and by what stays */
     bool executed;          /* another one took its place */
     const char *runtime;    /* that walks stacks by itself; NULL: none */
     const char *copier;     /* what copies stacks; NULL: nothing */
@@ -213,34 +218,6 @@ struct trace_session {
     uint64_t compiled_wait_ns, next_compiled_ns; /* how long, and until then nobody looks */
     uint64_t own_cpu_start_ns;
 };
-
-/* == choose.c == */
-
-/* Regular expressions over names; NULL is valid and finds all. */
-struct trace_expressions;
-int trace_expressions_make(struct trace_expressions **expressions, const char *const *texts,
-                           size_t count, struct sprof_error *error);
-/* Whether some say what is wanted, not only what is not. */
-bool trace_expressions_include(const struct trace_expressions *expressions);
-/* 1, 0, or a negative code. */
-int trace_expressions_match(const struct trace_expressions *expressions,
-                            const struct trace_function *function, struct sprof_error *error);
-/* The same, by those alone that say what is not wanted. */
-int trace_expressions_exclude(const struct trace_expressions *expressions,
-                              const struct trace_function *function, struct sprof_error *error);
-void trace_expressions_free(struct trace_expressions *expressions);
-
-/* Plans the files of the command, which waits, and lists the functions to be probed.
- * SPROF_ENOTFOUND where there are none, with names that are near. */
-int trace_choose(struct trace_session *session, struct sprof_error *error);
-
-/* Whether code of a file may get probes, by its path. */
-bool trace_wants(struct trace_session *session, const char *path);
-
-/* Lists the functions to be probed of one file, which comes to be the last of session->files; takes
- * the plan. */
-int trace_choose_module(struct trace_session *session, struct trace_module *module,
-                        struct sprof_error *error);
 
 /* == copiers.c == */
 
@@ -258,95 +235,6 @@ bool trace_copier_came(struct trace_session *session, const struct model_mmap *m
  * more rarely. */
 void trace_compiled_look(struct trace_session *session);
 
-/* == place.c == */
-
-/* Makes the shared memory, writes thunks, copies and jumps into the command, and lets it go. */
-int trace_place(struct trace_session *session, struct sprof_error *error);
-
-/* Writes the probes of a file that nobody runs code of yet. */
-int trace_place_file(struct trace_session *session, struct trace_file *file,
-                     struct sprof_error *error);
-
-/* The same but for the jumps to them, of a file that may run: trace_place_live_file writes those.
- */
-int trace_place_copies(struct trace_session *session, struct trace_file *file,
-                       struct sprof_error *error);
-
-/* Writes session->hook, a jump to the agent at an address of the loader, whose path is given. In a
- * process that runs trace_place_live writes it. */
-int trace_place_hook(struct trace_session *session, const char *loader, uint64_t at,
-                     struct sprof_error *error);
-
-/* Makes file->island, of so many bytes, where jumps from all of `low` to `high` reach it. A library
- * that was loaded before has one. */
-int trace_make_island(struct trace_session *session, struct trace_file *file, uint64_t bytes,
-                      uint64_t low, uint64_t high, struct sprof_error *error);
-
-/* == place_live.c == */
-
-/* Lets thunks measure, and writes the jumps to them into a process that runs. */
-int trace_place_live(struct trace_session *session, struct sprof_error *error);
-
-/* Whether a jump can be written into a process that runs. */
-bool trace_can_place_live(const struct trace_session *session, const struct trace_probe *probe);
-
-/* Writes the jumps to probes that have left into a process of the program, so that they see calls
- * again. SPROF_ESTATE: not to all of them. SPROF_ENOTFOUND: there is no such process any more. */
-int trace_place_again(struct trace_session *session, pid_t pid, struct sprof_error *error);
-
-/* Writes the jumps to probes that rest and are to be on. Some may rest still where it returns 0:
- * threads stand in their places. Else as trace_stop_begin. */
-int trace_place_woken(struct trace_session *session, struct sprof_error *error);
-
-/* Writes the probes of one more file, whose code may run already. */
-int trace_place_live_file(struct trace_session *session, struct trace_file *file,
-                          struct sprof_error *error);
-
-/* == owner.c == */
-
-/* While the descriptor is open, wherever it was passed to, nobody else puts probes into the process
- * or takes them out. Waits for that for seconds; SPROF_ESTATE: somebody else does. */
-int trace_lock(pid_t pid, int *fd, struct sprof_error *error);
-
-/* The same, but does not wait for the end of a trace that goes on: SPROF_ESTATE says whose. */
-int trace_lock_alone(pid_t pid, int *fd, struct sprof_error *error);
-
-/* Whether a process that lives has executed something since the lock was taken. */
-bool trace_lock_is_stale(pid_t pid, int fd);
-
-/* … or does so just now, which may be why something else has failed. */
-bool trace_lock_has_become_stale(pid_t pid, int fd);
-
-/* Waits, half a second at most, while a process seems to have lost its first thread, as one does of
- * which another thread executes a program. */
-void trace_wait_for_leader(pid_t pid);
-
-/* SPROF_ESTATE: what says so. */
-int trace_refuse_executed(pid_t pid, struct sprof_error *error);
-
-/* SPROF_ESTATE: the process is being traced, and not about to be left alone. */
-int trace_owner_check_alone(pid_t pid, struct sprof_error *error);
-
-/* Whoever wants to trace its processes next may wait for that, or not, after all. */
-void trace_owner_end(struct trace_session *session, bool is_ending);
-
-/* Notes in the shared memory who traces, and what is put where: before it is, so that all that is
- * there is known. */
-void trace_owner_write(struct trace_session *session);
-void trace_owner_add_island(struct trace_session *session, uint64_t address, uint64_t bytes);
-
-/* The last one is not there. */
-void trace_owner_drop_island(struct trace_session *session, uint64_t address);
-
-/* Who traces a process, or did until it was killed, and how many functions have probes. False:
- * nobody. */
-bool trace_owner_read(pid_t pid, struct probe_owner *owner, uint32_t *functions);
-
-/* SPROF_EUNSUPPORTED: somebody traces it, or did, whose sprof is of another version than this one.
- */
-int trace_owner_check_version(pid_t pid, struct sprof_error *error);
-bool trace_owner_is_alive(const struct probe_owner *owner);
-
 /* == lease.c == */
 
 /* The shared memory is new: nothing ends yet. */
@@ -358,87 +246,6 @@ void trace_lease_set_deadline(struct trace_session *session, uint64_t off_ns);
 /* Renews the leases of all programs, and has probes go on whose lease has ended, which is told of
  * where it was not meant. Returns 0 or a negative code. */
 int trace_lease_serve(struct trace_session *session, struct sprof_error *error);
-
-/* == thunk.c == */
-
-/* The thunk of function `number`, to stand at `at`; `body` is called. */
-void trace_thunk_write(uint8_t thunk[PROBE_THUNK_BYTES], uint64_t at, uint32_t number,
-                       uint64_t enter, uint64_t leave, uint64_t body);
-
-/* Where a probe's thunk stands. */
-uint64_t trace_thunk_address(const struct trace_session *session, const struct trace_probe *probe);
-
-/* A jump to anywhere, TRACE_FAR_JUMP_BYTES long. */
-enum { TRACE_FAR_JUMP_BYTES = 14 };
-void trace_far_jump_write(uint8_t code[TRACE_FAR_JUMP_BYTES], uint64_t target);
-
-/* == ranges.c == */
-
-/* What was chosen at the start is range 1. Returns 0 or SPROF_ENOMEM. */
-int trace_ranges_begin(struct trace_session *session, struct sprof_error *error);
-
-/* Adds ranges and switches them: "+RE -RE +0xA-0xB +MODULE!0xA-0xB -#1,3-5 +#N". The text is cut
- * up. SPROF_EUSAGE: there is a mistake in it, and nothing has changed. */
-int trace_change_ranges(struct trace_session *session, char *text, struct sprof_error *error);
-
-/* Names in an answer the ranges from number `first` on that hold no function of any program, as
- * with --children they may be of programs that are executed later, and what is near them. */
-int trace_ranges_tell_empty(const struct trace_session *session, size_t first,
-                            struct sprof_str *answer, struct sprof_error *error);
-
-/* Takes over the ranges of another session, but for the first. Returns 0 or a negative code. */
-int trace_ranges_adopt(struct trace_session *session, const struct trace_session *from,
-                       struct sprof_error *error);
-
-/* Ranges hold, or do not, the probes from `first` on, which are new. */
-int trace_ranges_extend(struct trace_session *session, size_t first, struct sprof_error *error);
-
-/* Lets probes do what ranges and pauses say. */
-void trace_switch(struct trace_session *session);
-
-/* == bypass.c == */
-
-/* The program's thunks can be written to. Not with --children, where they are those of several
- * processes. */
-void trace_bypass_begin(struct trace_session *session);
-
-/* Notes whether the file stays mapped for as long as the program runs. */
-void trace_bypass_look_at_file(const struct trace_session *session, struct trace_file *file);
-
-/* Notes which byte of the probe's jump, to its thunk, has to be another one to lead to the body of
- * its function: all others of the two jumps are the same. */
-void trace_bypass_note(struct trace_session *session, struct trace_probe *probe, uint64_t body);
-
-/* Probes that have been off since the last look cost their functions a jump or two from now on. */
-void trace_bypass_look(struct trace_session *session);
-
-/* The probe is about to be on. */
-void trace_bypass_end(struct trace_session *session, size_t number);
-
-/* == rest.c == */
-
-/* Whether a probe has something to do now. */
-bool trace_is_wanted(const struct trace_session *session, size_t number);
-
-/* Whether a probe may rest while it is off. */
-bool trace_may_rest(const struct trace_session *session, const struct trace_probe *probe);
-
-/* Whether a probe that is placed now rests from the start. */
-bool trace_rests_at_once(const struct trace_session *session, const struct trace_probe *probe);
-
-/* Lets probes rest that have been off for as long as the options say, or that cost too much, and
- * wakes those that could not be woken when they were to be. */
-void trace_rest_look(struct trace_session *session);
-
-/* The same, but wakes none, and does not wait until threads have run for long since they stood
- * still. What cannot be stopped now is tried again by looks. */
-void trace_rest_now(struct trace_session *session);
-
-/* Has probes in place that rest and are to be on; session->asleep says of how many that failed. */
-void trace_wake(struct trace_session *session);
-
-/* SPROF_ESTATE where probes of programs are to be on, and rest still. */
-int trace_check_awake(const struct trace_session *session, struct sprof_error *error);
 
 /* == command.c == */
 
@@ -454,61 +261,6 @@ int trace_note_gap(struct trace_session *session, uint64_t gap_ns, struct sprof_
 /* Carries out the commands that have come in, and what was to be done at this time. */
 int trace_serve_commands(struct trace_session *session, struct sprof_error *error);
 
-/* == coverage.c == */
-
-/* Rows of the functions that are looked for from now on. Returns 0 or SPROF_ENOMEM. */
-int trace_coverage_begin(struct trace_session *session);
-
-/* Notes which functions have been called since the last time. Returns 0 or SPROF_ENOMEM. */
-int trace_coverage_collect(struct trace_session *session);
-
-/* Has probes that have left see calls again, in all processes of all programs. SPROF_ESTATE where
- * that is not possible now; else as trace_stop_begin. */
-int trace_coverage_return(struct trace_session *session, struct sprof_error *error);
-
-/* What was called so far counts as not called. Errors as of trace_coverage_return. */
-int trace_coverage_clear(struct trace_session *session, struct sprof_error *error);
-
-/* Takes back the probes that have seen a call, where it is time for that: their functions cost
- * nothing from then on. What hinders it hinders nothing else. */
-void trace_coverage_remove(struct trace_session *session);
-
-/* How many functions have been called, and of how many the probe has left. */
-void trace_coverage_count(const struct trace_session *session, size_t *covered, size_t *left);
-
-/* == log.c == */
-
-/* Says to the agent what is to be done with calls, as options and mode have it. */
-void trace_set_extras(struct trace_session *session);
-
-/* Takes what a thread has put into its ring, as far as the database keeps up. Returns 0 or
- * SPROF_ENOMEM. */
-int trace_log_read(struct trace_session *session, struct trace_thread *thread, uint32_t slab);
-
-/* The thread has ended, or the trace has: takes all, and writes rows of the calls that have not. */
-int trace_log_end(struct trace_session *session, struct trace_thread *thread, uint32_t slab,
-                  bool is_last);
-
-/* What was logged counts no more; calls in flight begin now. */
-void trace_log_clear(struct trace_session *session, uint64_t now_ns);
-
-/* Its ring is another thread's next. */
-void trace_log_empty(struct trace_session *session, uint32_t slab);
-
-/* Rows of calls that were not logged, by function and second; whether the database is as large as
- * it may be. Returns 0 or SPROF_ENOMEM. */
-int trace_log_tick(struct trace_session *session);
-
-/* Whether rows wait to be written that are worth it. */
-bool trace_log_wants_flush(struct trace_session *session);
-
-/* == detach.c == */
-
-/* Takes all probes out of the process, and what was mapped for them. Its threads stand still for
- * milliseconds. Calls in flight stay in flight. SPROF_EPERMISSION, SPROF_ESTATE or SPROF_ENOTFOUND
- * (as trace_stop_begin): the probes stay, and are off. */
-int trace_detach(struct trace_session *session, struct sprof_error *error);
-
 /* == session.c == */
 
 /* Closes a descriptor where it is open; it is -1 then. */
@@ -521,9 +273,6 @@ void trace_program_release(struct trace_session *session);
 
 /* What was measured so far counts no more. Returns 0 or SPROF_ENOMEM. */
 int trace_clear(struct trace_session *session);
-
-/* What the command, or the processes of one program, have used of the CPU so far. */
-uint64_t trace_command_cpu_ns(struct trace_session *session);
 
 /* Writes what was called so far, of all programs. */
 int trace_flush(struct trace_session *session, struct sprof_error *error);
@@ -573,8 +322,17 @@ struct trace_process *trace_process_find(const struct trace_session *session, pi
  * 0: out of memory. */
 pid_t trace_process_seen(struct trace_session *session, uint32_t pid);
 
+/* The number of one of its threads, as the agent says, for us. */
+pid_t trace_process_thread(const struct trace_session *session, pid_t pid, uint32_t number);
+
+/* Whether a process that lives has the program's shared memory. */
+bool trace_program_is_mapped(const struct trace_session *session, pid_t pid);
+
 /* Whether none of those that were seen lives. */
 bool trace_processes_are_over(struct trace_session *session);
+
+/* What the command, or the processes of one program, have used of the CPU so far. */
+uint64_t trace_command_cpu_ns(struct trace_session *session);
 
 void trace_processes_release(struct trace_session *session);
 

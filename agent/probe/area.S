@@ -3,24 +3,24 @@
  * A thunk, 64 bytes, as the tracer writes it; S is where the return address of the call stands:
  *
  *      offset                                   rsp        return address
- *       0  push %r11                            S          in memory at S
- *       2  mov  $id, %r11d                      S-8        …
- *       8  call probe_enter                     S-8        …
- *      13  pop  %r11                            S-8        in memory, and in the record of S
- *      15  jc   45                              S          …
- *      17  lea  8(%rsp), %rsp                   S          …
- *      22  call *56(thunk)   the body           S+8        in the record
- *      28  push %rax         makes room at S    S+8        in the record
- *      29  push %r11                            S          …
- *      31  mov  $id, %r11d                      S-8        …
- *      37  call probe_leave  puts it back at S  S-8        …
- *      42  pop  %r11                            S-8        …
- *      44  ret                                  S          …
- *      45  jmp  *56(thunk)                      S          in memory
- *      51  jmp  0            or test, while off S          in memory: here it is entered
- *      53  jmp  45                              S          in memory
+ *       0  call probe_enter                     S          in memory at S
+ *       5  jc   29                              S          in memory, and in the record of S
+ *       7  lea  8(%rsp), %rsp                   S          …
+ *      12  call *56(thunk)   the body           S+8        in the record
+ *      18  push %rax         makes room at S    S+8        in the record
+ *      19  push %r11                            S          …
+ *      21  call probe_leave  puts it back at S  S-8        …
+ *      26  pop  %r11                            S-8        …
+ *      28  ret                                  S          …
+ *      29  jmp  *56(thunk)                      S          in memory
+ *      35  jmp  0            or test, while off S          in memory: here it is entered
+ *      37  jmp  29                              S          in memory
+ *      40  the function's number
+ *      48  where its probe is: an address in the program
  *      56  address of the body
  */
+
+#include "agent/probe/offsets.h"
 
         .section .probe_thunks, "ax", @progbits
         .globl  probe_thunks
@@ -33,27 +33,26 @@ probe_thunks:
  * rules for a PLT. The canonical frame address is S + 9, not S + 8: unwinders tell frames apart by
  * it, and the caller's frame has S + 8.
  *
- * CFA = rsp + 9 + 8 ((o >= 2) - (o >= 15) - (o >= 22) + (o >= 29) + (o >= 31) - (o >= 44)) */
+ * CFA = rsp + 9 + 8 ((o >= 19) - (o >= 12) + (o >= 21) - (o >= 28)) */
 #define BREG_RSP 0x77, 0
 #define OFFSET   0x80, 0, 0x08, 63, 0x1a                /* breg16 0, const1u 63, and */
 #define AT_LEAST(n) OFFSET, 0x08, n, 0x2a               /* offset, const1u n, ge */
 #define ADD 0x22
 #define SUB 0x1c
-        .cfi_escape 0x0f, 60, \
-            AT_LEAST(2), AT_LEAST(15), SUB, AT_LEAST(22), SUB, AT_LEAST(29), ADD, \
-            AT_LEAST(31), ADD, AT_LEAST(44), SUB, \
+        .cfi_escape 0x0f, 42, \
+            AT_LEAST(19), AT_LEAST(12), SUB, AT_LEAST(21), ADD, AT_LEAST(28), SUB, \
             0x33, 0x24, BREG_RSP, ADD, 0x39, ADD        /* lit3, shl, rsp, plus, lit9, plus */
 /* rsp = CFA - 1. The CFA is on the expression's stack at its beginning. */
         .cfi_escape 0x16, 7, 2, 0x31, SUB
-/* The return address is in memory at CFA - 9, but in the record for offsets 22 to 44:
- * PROBE_RECORDS + 8 ((CFA - 9) mod 2^42). */
+/* The return address is in memory at CFA - 9, but in the record for offsets 12 to 28:
+ * PROBE_RECORDS + 8 ((CFA - 9) mod 2^41). */
         .cfi_escape 0x10, 16, 46, \
             0x39, SUB,                                  /* lit9, minus */ \
-            AT_LEAST(22), AT_LEAST(45), SUB, 0x31, SUB, /* 0: in the record */ \
+            AT_LEAST(12), AT_LEAST(29), SUB, 0x31, SUB, /* 0: in the record */ \
             0x28, 22, 0,                                /* bra: to the end */ \
-            0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 3, 0, 0, 0x1a, 0x33, 0x24, \
-            0x0e, 0, 0, 0, 0, 0, 0x57, 0, 0, ADD        /* const8u, and, lit3, shl, const8u, plus */
-        .fill   131072 * 64, 1, 0xcc
+            0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0x1a, 0x33, 0x24, \
+            0x0e, 0, 0, 0, 0, 0, 0x44, 0, 0, ADD        /* const8u, and, lit3, shl, const8u, plus */
+        .fill   THUNKS * 64, 1, 0xcc
         .cfi_endproc
         .size   probe_thunks, . - probe_thunks
 
@@ -65,24 +64,23 @@ probe_thunks:
         .type   probe_points, @function
 probe_points:
         .cfi_startproc
-        .cfi_escape 0x0f, 60, \
-            AT_LEAST(2), AT_LEAST(15), SUB, AT_LEAST(22), SUB, AT_LEAST(29), ADD, \
-            AT_LEAST(31), ADD, AT_LEAST(44), SUB, \
+        .cfi_escape 0x0f, 42, \
+            AT_LEAST(19), AT_LEAST(12), SUB, AT_LEAST(21), ADD, AT_LEAST(28), SUB, \
             0x33, 0x24, BREG_RSP, ADD, 0x3a, ADD        /* lit3, shl, rsp, plus, lit10, plus */
         .cfi_escape 0x16, 7, 2, 0x32, SUB
         .cfi_escape 0x10, 16, 56, \
             0x3a, SUB,                                  /* lit10, minus */ \
-            AT_LEAST(22), AT_LEAST(45), SUB, 0x31, SUB, /* 0: in the record */ \
+            AT_LEAST(12), AT_LEAST(29), SUB, 0x31, SUB, /* 0: in the record */ \
             0x28, 32, 0,                                /* bra: to the end */ \
             0x0e, 0, 0, 0, 0, 0, 1, 0, 0, 0x27,         /* const8u, xor */ \
-            0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 3, 0, 0, 0x1a, 0x33, 0x24, \
-            0x0e, 0, 0, 0, 0, 0, 0x57, 0, 0, ADD        /* const8u, and, lit3, shl, const8u, plus */
+            0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0x1a, 0x33, 0x24, \
+            0x0e, 0, 0, 0, 0, 0, 0x44, 0, 0, ADD        /* const8u, and, lit3, shl, const8u, plus */
         .fill   32768 * 64, 1, 0xcc
         .cfi_endproc
         .size   probe_points, . - probe_points
 
-/* Copies of the beginnings of functions, 64 bytes each, as trace/far_copy.c writes them. What was
- * moved there is where unwinders go first when it faults, and where it came from next: the return
+/* Copies of the beginnings of functions, 64 bytes each, as trace/probes/far_copy.c writes them. What
+ * was moved there is where unwinders go first when it faults, and where it came from next: the return
  * address is the instruction's place in its function, plus one, for it is looked up as one that
  * follows a call. So the function's own rows hold, and its own handlers are asked. Such a frame has
  * nothing on the stack: its canonical frame address is the stack pointer. The kernel's frame of the
@@ -110,7 +108,7 @@ probe_copies:
             COPY, 0x23, 56, 0x06, OFFSET, ADD, 0x23, 1, /* *56(copy) + offset + 1 */ \
             IS_BEYOND, BYTE_AT(38), OFFSET, SUB, MUL, ADD
 /* The first is none: some unwinders look for the byte before the instruction. */
-        .fill   (131072 + 1) * 64, 1, 0xcc
+        .fill   (THUNKS + 1) * 64, 1, 0xcc
         .cfi_endproc
         .size   probe_copies, . - probe_copies
 

@@ -2,14 +2,14 @@
  * costs; whatever is not usual goes to probe.c and end.c, which have both cases in words. */
 #include "agent/probe/offsets.h"
 
-#define RECORDS 0x570000000000 /* PROBE_RECORDS */
+#define RECORDS 0x440000000000 /* PROBE_RECORDS */
 /* Call points (points.S) have slots with the lowest bit set, and other records: see thread.h. */
 #ifdef POINTS
 #define POINT 1
-#define THUNKS_BYTES 0xa00000  /* with those of call points */
+#define THUNKS_BYTES (THUNKS + 32768) * 64 /* with those of call points */
 #else
 #define POINT 0
-#define THUNKS_BYTES 0x800000  /* PROBE_THUNKS of PROBE_THUNK_BYTES */
+#define THUNKS_BYTES THUNKS * 64             /* PROBE_THUNK_BYTES */
 #endif
 #define TIER_OFF 0
 #define TIER_COUNT 1
@@ -20,9 +20,9 @@
 #define DEPTH 0x7fffffff       /* enum logged */
 #define LOGGED 0x80000000
 #define DEPTH_MAX 0x1fffff     /* PROBE_LOG_DEPTH_MAX */
-/* How far below the return address functions reach with instructions that are moved, which no
- * unwinder knows in islands: the slot is 16 bytes above. */
-#define REACHED (256 - 16)
+/* So much of the stack is sure to be there for a probe, and for what functions begin with: the bits
+ * of this are 0 in an address so near to the beginning of its page. */
+#define EDGE 0xc00
 #define RING_MARGIN 256
 #define RING_TAIL 64           /* struct probe_ring */
 #define RING_UNITS 4096        /* PROBE_RING_HEADER */
@@ -41,28 +41,44 @@
         .cfi_adjust_cfa_offset -8
         .endm
 
-/* The address of the record of a slot: RECORDS + 8 * (slot mod 2^42). */
+/* Names the end of an instruction that speaks of a field of struct thread. */
+        .macro  field name
+        .globl  probe_edge_\name
+        .hidden probe_edge_\name
+probe_edge_\name:
+        .endm
+
+/* The address of the record of a slot: RECORDS + 8 * (slot mod 2^41). */
         .macro  record_of slot, record, scratch
         mov     \slot, \record
-        shl     $22, \record
+        shl     $23, \record
 #ifdef POINTS
-        btc     $62, \record
+        btc     $63, \record
 #endif
         movabs  $RECORDS, \scratch
-        shr     $19, \record
+        shr     $20, \record
         add     \scratch, \record
         .endm
 
         .text
-/* Called by a thunk at its entry: nothing but r11 may change. Sets the carry flag where the body is
- * to be jumped to, with the return address where it was. */
+/* Called by a thunk at its entry: nothing may change. Sets the carry flag where the body is to be
+ * jumped to, with the return address where it was. */
         .globl  probe_enter
         .hidden probe_enter
         .type   probe_enter, @function
         .p2align 6
 probe_enter:
         .cfi_startproc
-        testb   %al, -REACHED(%rsp)             /* where the stack ends it faults here */
+#ifndef POINTS
+        test    $EDGE, %esp
+        jz      .Lenter_edge
+#else
+        testb   %al, -REACHED(%rsp)
+#endif
+.Lenter_sure:
+        save    %r11
+        mov     8(%rsp), %r11
+        mov     THUNK_NUMBER(%r11), %r11d
         save    %rax
         mov     probe_inside+INSIDE_ALIVE(%rip), %rax
         mov     (%rax), %rax
@@ -78,9 +94,9 @@ probe_enter:
 /* rax: struct probe_shared; rdi: offset of struct thread; rcx: struct probe_stat; rdx: slot */
         mov     probe_thread@gottpoff(%rip), %rdi
         mov     SHARED_GENERATION(%rax), %edx
-        mov     %fs:THREAD_STATS(%rdi), %rcx
         cmp     %fs:THREAD_GENERATION(%rdi), %edx
         jne     .Lenter_unusual
+        mov     %fs:THREAD_STATS(%rdi), %rcx    /* not before: a handler may begin the thread */
         mov     %r11, %rdx
         shl     $7, %rdx                        /* STAT_BYTES */
         add     %rdx, %rcx
@@ -102,13 +118,13 @@ probe_enter:
         ja      .Lenter_unusual
 /* rsi: the record, which must not be in use; rdx: return address, which must not be a thunk's */
         mov     %rdx, %rsi
-        shl     $22, %rsi
+        shl     $23, %rsi
 #ifdef POINTS
-        btr     $22, %rsi
-        btc     $62, %rsi
+        btr     $23, %rsi
+        btc     $63, %rsi
 #endif
         movabs  $RECORDS, %rdx
-        shr     $19, %rsi
+        shr     $20, %rsi
         add     %rdx, %rsi
         cmpl    $0, RECORD_SERIAL(%rsi)
         jne     .Lenter_unusual
@@ -152,14 +168,16 @@ probe_enter:
         restore %rcx
         restore %rdx
         restore %rax
+        restore %r11
         clc
         ret
         .cfi_restore_state
 .Lpass:
         restore %rax
+        restore %r11
         stc
         ret
-        .cfi_adjust_cfa_offset 8
+        .cfi_adjust_cfa_offset 16
 /* Perhaps a process that was forked. */
 .Lenter_wiped:
         cmpl    $0, probe_inside+INSIDE_FOLLOWS_FORKS(%rip)
@@ -282,6 +300,7 @@ probe_enter:
         restore %rcx
         restore %rdx
         restore %rax
+        restore %r11
         clc
         ret
         .cfi_restore_state
@@ -305,7 +324,32 @@ probe_enter:
         restore %rcx
         restore %rdx
         restore %rax
+        restore %r11
         ret
+#ifndef POINTS
+/* The page below may not be there. What is known of that is the thread's own, and found without any
+ * register, for there is no room yet to save one: the tracer adds where struct thread is to the
+ * offsets here (PROBE_FIELDS). */
+.Lenter_edge:
+        cmp     %fs:THREAD_EDGE_LOW, %rsp
+        field   low
+        jb      1f
+        cmp     %fs:THREAD_EDGE_HIGH, %rsp
+        field   high
+        jb      .Lenter_sure
+1:      btsl    $0, %fs:THREAD_EDGE_IS_BUSY
+        field   take
+        jc      probe_enter_touch
+        mov     %rax, %fs:THREAD_EDGE_RAX
+        field   save
+        jmp     probe_edge
+/* Where nothing is known it faults here, and unwinders find their way. */
+        .globl  probe_enter_touch
+        .hidden probe_enter_touch
+probe_enter_touch:
+        testb   %al, -REACHED(%rsp)
+        jmp     .Lenter_sure
+#endif
         .cfi_endproc
         .size   probe_enter, . - probe_enter
 

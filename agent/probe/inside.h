@@ -20,12 +20,20 @@ struct probe_inside {
     bool is_forked; /* the process was: its parent was measured before it */
     /* Of the traces before: how many there were, and the numbers that their threads had. */
     uint32_t generations, serials;
+    uint64_t stack_low, stack_end; /* of the main thread, as in `shared` */
 };
 
 extern struct probe_inside probe_inside __attribute__((visibility("hidden")));
 extern uint8_t probe_thunks[] __attribute__((visibility("hidden")));
 extern uint8_t probe_points[] __attribute__((visibility("hidden"))); /* they end behind these */
 extern uint8_t probe_copies[] __attribute__((visibility("hidden")));
+
+/* Where the fields of PROBE_FIELDS stand: each in its instruction, from here, and in struct thread.
+ */
+extern const struct {
+    int32_t at;
+    uint32_t offset;
+} probe_edge_fields[PROBE_FIELDS] __attribute__((visibility("hidden")));
 
 /* Assembly, for thunks alone. */
 void probe_enter(void) __attribute__((visibility("hidden")));
@@ -67,6 +75,9 @@ bool probe_serve(int socket_fd) __attribute__((visibility("hidden")));
 /* Sends a message, with a descriptor where it is not -1. */
 bool probe_send(int socket_fd, const void *data, size_t size, int fd)
     __attribute__((visibility("hidden")));
+
+/* Whether who is at the other end of a socket is the program's owner, or root. */
+bool probe_may_trace(int socket_fd) __attribute__((visibility("hidden")));
 
 /* Begins the thread that waits for a tracer. */
 void probe_listen(void) __attribute__((visibility("hidden")));

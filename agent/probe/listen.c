@@ -19,8 +19,6 @@ enum {
     SEQUENCED = 5,               /* SOCK_SEQPACKET */
     CLOSE_ON_EXEC = 02000000,    /* SOCK_CLOEXEC, O_CLOEXEC */
     READ_WRITE = 2,              /* O_RDWR */
-    SOCKET_LEVEL = 1,            /* SOL_SOCKET */
-    PEER = 17,                   /* SO_PEERCRED */
     BACKLOG = 4,
     REMOVE = 9,        /* MADV_REMOVE */
     TRACES = 16,       /* so many traces back memory may still be written to */
@@ -29,20 +27,7 @@ enum {
     FAR_JUMP = 0x25ff, /* jmp *0(%rip), and the address: where a switch leads */
 };
 
-/* == Who asks == */
-
-/* Its owner, or root. */
-static bool is_welcome(long fd)
-{
-    struct {
-        int32_t pid;
-        uint32_t user, group;
-    } peer = {0};
-    uint32_t size = sizeof peer;
-    if (inside_call(SYS_getsockopt, fd, SOCKET_LEVEL, PEER, (long)&peer, (long)&size, 0))
-        return false;
-    return !peer.user || peer.user == (uint32_t)inside_call(SYS_geteuid, 0, 0, 0, 0, 0, 0);
-}
+/* == Code == */
 
 static int open_memory(void)
 {
@@ -198,7 +183,7 @@ static void listen(void)
             continue;
         if (peer < 0)
             return;
-        if (is_welcome(peer))
+        if (probe_may_trace((int)peer))
             converse((int)peer);
         inside_call(SYS_close, peer, 0, 0, 0, 0, 0);
     }

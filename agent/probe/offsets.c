@@ -6,6 +6,8 @@
 AT(struct probe_inside, alive, INSIDE_ALIVE);
 AT(struct probe_inside, shared, INSIDE_SHARED);
 AT(struct probe_inside, follows_forks, INSIDE_FOLLOWS_FORKS);
+AT(struct probe_inside, stack_low, INSIDE_STACK_LOW);
+AT(struct probe_inside, stack_end, INSIDE_STACK_END);
 AT(struct record, return_address, RECORD_RETURN_ADDRESS);
 AT(struct record, begin, RECORD_BEGIN);
 AT(struct record, parent, RECORD_PARENT);
@@ -26,6 +28,17 @@ AT(struct thread, ring_mask, THREAD_RING_MASK);
 AT(struct thread, root, THREAD_ROOT);
 AT(struct thread, histograms, THREAD_HISTOGRAMS);
 AT(struct thread, generation, THREAD_GENERATION);
+AT(struct thread, edge_low, THREAD_EDGE_LOW);
+AT(struct thread, edge_high, THREAD_EDGE_HIGH);
+AT(struct thread, edge_floor, THREAD_EDGE_FLOOR);
+AT(struct thread, edge_is_busy, THREAD_EDGE_IS_BUSY);
+AT(struct thread, edge.rax, THREAD_EDGE_RAX);
+AT(struct thread, edge.rcx, THREAD_EDGE_RCX);
+AT(struct thread, edge.rdx, THREAD_EDGE_RDX);
+AT(struct thread, edge.rsi, THREAD_EDGE_RSI);
+AT(struct thread, edge.rdi, THREAD_EDGE_RDI);
+AT(struct thread, edge.r10, THREAD_EDGE_R10);
+AT(struct thread, edge.r11, THREAD_EDGE_R11);
 AT(struct probe_stat, calls, STAT_CALLS);
 AT(struct probe_stat, ended, STAT_ENDED);
 AT(struct probe_stat, self, STAT_SELF);
@@ -49,7 +62,9 @@ AT(struct probe_shared, cost.inside, SHARED_COST_INSIDE);
 AT(struct probe_shared, cost.whole, SHARED_COST_WHOLE);
 AT(struct probe_shared, cost.count, SHARED_COST_COUNT);
 AT(struct probe_shared, generation, SHARED_GENERATION);
+AT(struct probe_shared, has_ends, SHARED_HAS_ENDS);
 AT(struct probe_shared, tiers, SHARED_TIERS);
+AT(struct probe_shared, beyond, SHARED_BEYOND);
 _Static_assert(sizeof(struct probe_stat) == STAT_BYTES && STAT_BYTES == 1 << 7 &&
                    sizeof(struct probe_histogram) == 2 * STAT_BYTES,
                "calls.S");
@@ -57,10 +72,13 @@ _Static_assert(PROBE_OFF == 0 && PROBE_COUNT == 1 && PROBE_FULL == 4 && PROBE_LO
                    PROBE_WARN == 8 && PROBE_SPARE == 16,
                "calls.S");
 _Static_assert(RECORD_SERIAL + 4 == offsetof(struct record, node), "written together");
-_Static_assert(PROBE_RECORDS == 0x570000000000 && PROBE_SLOT_MASK == (UINT64_C(1) << 42) - 1,
+_Static_assert(PROBE_RECORDS == 0x440000000000 && PROBE_SLOT_MASK == (UINT64_C(1) << 41) - 1,
                "calls.S");
-_Static_assert(PROBE_THUNKS *PROBE_THUNK_BYTES == 0x800000 && PROBE_BUCKETS == 64 &&
-                   PROBE_BUCKET_FIRST == 4,
+_Static_assert(PROBE_THUNK_NUMBER - PROBE_THUNK_ENTERED == THUNK_NUMBER &&
+                   PROBE_THUNK_SITE - PROBE_THUNK_ENTERED == THUNK_SITE,
+               "calls.S, edge.S");
+_Static_assert(PROBE_THUNKS == THUNKS && PROBE_POINTS == 32768 && PROBE_THUNK_BYTES == 64 &&
+                   PROBE_BUCKETS == 64 && PROBE_BUCKET_FIRST == 4,
                "calls.S");
 
 _Static_assert(LOGGED == 0x80000000 && DEPTH == 0x7fffffff && PROBE_LOG_DEPTH_MAX == 0x1fffff &&

@@ -2,10 +2,20 @@
 #ifndef SPROF_AGENT_PROBE_OFFSETS_H
 #define SPROF_AGENT_PROBE_OFFSETS_H
 
+#define THUNKS 262144 /* PROBE_THUNKS */
+/* From the return address into a thunk, PROBE_THUNK_ENTERED, to PROBE_THUNK_NUMBER and _SITE */
+#define THUNK_NUMBER 35
+#define THUNK_SITE 43
+/* How far below the return address functions reach with instructions that are moved, which no
+ * unwinder knows in islands. */
+#define REACHED 256
+
 /* struct probe_inside */
 #define INSIDE_ALIVE 0
 #define INSIDE_SHARED 8
 #define INSIDE_FOLLOWS_FORKS 16
+#define INSIDE_STACK_LOW 40
+#define INSIDE_STACK_END 48
 
 /* struct record */
 #define RECORD_RETURN_ADDRESS 0
@@ -30,6 +40,17 @@
 #define THREAD_ROOT 64
 #define THREAD_HISTOGRAMS 152
 #define THREAD_GENERATION 168
+#define THREAD_EDGE_LOW 184
+#define THREAD_EDGE_HIGH 192
+#define THREAD_EDGE_FLOOR 200
+#define THREAD_EDGE_IS_BUSY 208
+#define THREAD_EDGE_RAX 216
+#define THREAD_EDGE_RCX 224
+#define THREAD_EDGE_RDX 232
+#define THREAD_EDGE_RSI 240
+#define THREAD_EDGE_RDI 248
+#define THREAD_EDGE_R10 256
+#define THREAD_EDGE_R11 264
 
 /* struct probe_stat */
 #define STAT_BYTES 128
@@ -58,6 +79,8 @@
 #define SHARED_COST_WHOLE 108
 #define SHARED_COST_COUNT 112
 #define SHARED_GENERATION 120
-#define SHARED_TIERS 98456
+#define SHARED_HAS_ENDS 124
+#define SHARED_TIERS 98464
+#define SHARED_BEYOND 23754304
 
 #endif

@@ -1,4 +1,5 @@
-/* What the thunks of call points call where the case is not the usual one: see trace/points.h. */
+/* What the thunks of call points call where the case is not the usual one: see
+ * trace/probes/points.h. */
 #include "agent/probe/call.h"
 
 /* Ends a call whose function has made another by a jump at its end. Its return address is back
@@ -34,6 +35,8 @@ SAVES_ALL int probe_point_entered(uint32_t number, uint64_t slot, const struct p
         (!has_begun(thread) && !probe_begin_thread(thread)))
         return 1;
     struct record *record = record_of(slot);
+    if (is_others(record, slot))
+        return 1;
     const uint64_t return_address = end_tails(thread, record, slot ^ POINT);
     struct record *caller = end_left(thread, record, slot);
     fill_record(record, caller, slot, &thread->stats[number]);

@@ -37,6 +37,21 @@ static uint64_t jump_target(const struct thread *thread, uint64_t buffer, uint64
     return is_own(thread, stored) && stored > slot ? stored : 0;
 }
 
+/* Whether a buffer is the one by which pthread_exit and cancellation come back to the thread's
+ * start: glibc keeps its address some words behind the thread's id (`cleanup_jmp_buf`). */
+static bool ends_thread(uint64_t buffer)
+{
+    enum { WORDS = 8 };
+    const uint64_t id = probe_inside.shared->tid_offset & ~UINT64_C(7);
+    uint64_t thread;
+    __asm__("movq %%fs:0, %0" : "=r"(thread));
+    const uint64_t *behind = (const uint64_t *)(uintptr_t)(thread + id) + 1;
+    bool found = false;
+    for (int i = 0; i < WORDS && id; i++)
+        found |= behind[i] == buffer;
+    return found;
+}
+
 static SAVES_ALL __attribute__((noinline)) void leave_frames(struct thread *thread, uint32_t tier,
                                                              uint64_t slot, uint64_t argument)
 {
@@ -45,7 +60,9 @@ static SAVES_ALL __attribute__((noinline)) void leave_frames(struct thread *thre
         return;
     const uint64_t target = tier == PROBE_JUMP ? jump_target(thread, argument, slot) : 0;
     probe_end_below(thread, target ? target - 1 : slot | POINT, now,
-                    tier == PROBE_JUMP ? PROBE_EXIT_LONGJMP : PROBE_EXIT_EXCEPTION);
+                    tier != PROBE_JUMP      ? PROBE_EXIT_EXCEPTION
+                    : ends_thread(argument) ? PROBE_EXIT_THREAD_END
+                                            : PROBE_EXIT_LONGJMP);
 }
 
 /* A call of a thread for whose figures there is no room. */
@@ -83,7 +100,7 @@ see_bytes(struct thread *thread, uint32_t function, uint64_t slot, const struct 
 {
     struct record *record = record_of(slot);
     const uint64_t return_address = *(const uint64_t *)(uintptr_t)slot;
-    if (!probe_heap_enters(thread, function, slot, saved) ||
+    if (is_others(record, slot) || !probe_heap_enters(thread, function, slot, saved) ||
         (record->serial == thread->serial && is_thunk(return_address)))
         return 1;
     if (!is_thunk(return_address))
@@ -165,6 +182,10 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
         return 1;
     }
     struct record *record = record_of(slot);
+    if (is_others(record, slot)) {
+        pass(thread, function, PROBE_COUNT, slot, saved);
+        return 1;
+    }
     const uint64_t return_address = *(const uint64_t *)(uintptr_t)slot;
     /* A jump at the end of a function that has a record: its caller is ours, too. */
     const bool is_tail = is_thunk(return_address);

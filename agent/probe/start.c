@@ -17,6 +17,7 @@ enum {
     SEQUENCED = 5,            /* SOCK_SEQPACKET */
     CLOSE_ON_EXEC = 02000000, /* SOCK_CLOEXEC */
     SOCKET_LEVEL = 1,         /* SOL_SOCKET */
+    PEER = 17,                /* SO_PEERCRED */
     NO_SIGNAL = 0x4000,       /* MSG_NOSIGNAL */
     TID_SEARCH_FROM = 0x100,  /* where a thread's id stands behind its thread pointer */
     TID_SEARCH_TO = 0x900,
@@ -60,7 +61,20 @@ static void take_library(char **at, char *value)
         ;
 }
 
-/* A socket of the abstract namespace; "@NAME" leads to it. */
+bool probe_may_trace(int socket_fd)
+{
+    struct {
+        int32_t pid;
+        uint32_t user, group;
+    } peer = {0};
+    uint32_t size = sizeof peer;
+    if (inside_call(SYS_getsockopt, socket_fd, SOCKET_LEVEL, PEER, (long)&peer, (long)&size, 0))
+        return false;
+    return !peer.user || peer.user == (uint32_t)inside_call(SYS_geteuid, 0, 0, 0, 0, 0, 0);
+}
+
+/* A socket of the abstract namespace; "@NAME:SECRET" leads to it. Anybody may take the name when
+ * the tracer has ended. */
 static int connect_to(const char *text)
 {
     struct {
@@ -68,16 +82,18 @@ static int connect_to(const char *text)
         char path[108]; /* begins with a NUL */
     } address = {.family = LOCAL};
     uint32_t length = 1;
-    for (const char *at = text + 1; *at && length < sizeof address.path; at++)
+    for (const char *at = text + 1; *at && *at != ':' && length < sizeof address.path; at++)
         address.path[length++] = *at;
     const long fd = inside_call(SYS_socket, LOCAL, SEQUENCED | CLOSE_ON_EXEC, 0, 0, 0, 0);
     long result = fd < 0 ? fd : -EINTR;
     while (result == -EINTR)
         result = inside_call(SYS_connect, fd, (long)&address,
                              (long)(offsetof(__typeof__(address), path) + length), 0, 0, 0);
-    if (result && fd >= 0)
+    if (!result && probe_may_trace((int)fd))
+        return (int)fd;
+    if (fd >= 0)
         inside_call(SYS_close, fd, 0, 0, 0, 0, 0);
-    return result ? -1 : (int)fd;
+    return -1;
 }
 
 enum { TO_LISTEN = -2 };
@@ -293,6 +309,10 @@ bool probe_say_hello(struct probe_hello *hello)
         .point_leave = (uint64_t)(uintptr_t)probe_point_leave,
     };
     probe_say_thread(hello);
+    for (uint32_t i = 0; i < PROBE_FIELDS; i++)
+        hello->fields[i] = (struct probe_field){
+            (uint64_t)(uintptr_t)probe_edge_fields + (uint64_t)(int64_t)probe_edge_fields[i].at,
+            (int32_t)hello->thread + (int32_t)probe_edge_fields[i].offset, 0};
     probe_inside.alive = alive;
     return alive != NULL;
 }
@@ -303,6 +323,8 @@ void probe_begin(void)
     const uint32_t tid = (uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
     probe_inside.shared->tid_offset = find_tid(tid);
     probe_inside.follows_forks = probe_inside.shared->follows_forks;
+    probe_inside.stack_low = probe_inside.shared->stack_low;
+    probe_inside.stack_end = probe_inside.shared->stack_end;
     probe_inside.pid = (uint32_t)inside_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
     atomic_store(&probe_inside.shared->next_serial, probe_inside.serials);
     probe_inside.shared->generation = ++probe_inside.generations;
@@ -323,9 +345,23 @@ static void meet(int socket_fd)
         probe_calibrate();
 }
 
+/* Whether the program has begun with the agent, which it cannot be without then: read by tracers,
+ * who find the section. */
+static volatile __attribute__((section(PROBE_BEGAN_WITH), used)) uint32_t began_with;
+
+/* Constructors run right below the program's arguments while it begins; a borrowed thread has the
+ * loader run them far below, if it is on that stack at all. */
+static bool is_beginning(char *const *arguments)
+{
+    enum { NEAR = 8192 };
+    return (uintptr_t)arguments - (uintptr_t)__builtin_frame_address(0) < NEAR;
+}
+
 static __attribute__((constructor, used)) void start(int count, char **arguments,
                                                      char **environment)
 {
+    if (gnu_get_libc_version)
+        began_with = is_beginning(arguments);
     /* In a program that runs, which the tracer will speak to, the environment may be elsewhere. */
     if (!gnu_get_libc_version || environment != arguments + count + 1)
         return;

@@ -32,64 +32,86 @@ static bool is_on_main_stack(const struct probe_shared *shared, uint32_t tid)
             here - shared->stack_low < shared->stack_high - shared->stack_low);
 }
 
-/* Its stack ends where its thread control block stands, as
- * libc's do; the main thread's bounds are those of its mapping. One that was forked has its bounds
- * from before. */
-bool probe_begin_thread(struct thread *thread)
+/* False: none is free. A slab is the thread's by one instruction: a signal's handler that came
+ * before it has claimed one by then. */
+static bool claim_slab(struct thread *thread, uint32_t generation)
 {
     struct probe_shared *shared = probe_inside.shared;
-    uint8_t *slabs = (uint8_t *)shared + PROBE_SHARED_BYTES;
-    const uint32_t generation = shared->generation;
-    const bool had_none = thread->untracked_in == generation;
-    if (had_none && ++thread->untracked_calls % CALLS_BETWEEN_LOOKS)
-        return false;
-    for (uint32_t i = 0; i < shared->slab_count; i++) {
+    uint64_t before = atomic_load(&thread->claim);
+    for (uint32_t i = 0; i < shared->slab_count && before >> 32 != generation; i++) {
         uint32_t state = PROBE_SLAB_FREE;
         if (atomic_load_explicit(&shared->slabs[i].state, memory_order_relaxed) !=
                 PROBE_SLAB_FREE ||
             !atomic_compare_exchange_strong(&shared->slabs[i].state, &state, PROBE_SLAB_TAKEN))
             continue;
-        uint8_t *slab = slabs + i * shared->slab_bytes;
-        const uint32_t tid = probe_thread_id(shared);
-        const bool is_main = is_on_main_stack(shared, tid);
-        uint64_t high = is_main ? shared->stack_high : thread_pointer();
-        uint64_t bytes = is_main ? shared->stack_high - shared->stack_low : shared->stack_bytes;
-        if (thread->high) {
-            high = thread->high;
-            bytes = high - thread->low;
-        }
-        atomic_store(&shared->slabs[i].pid, probe_inside.pid);
-        atomic_store(&shared->slabs[i].thread, thread_pointer());
-        atomic_store(&shared->slabs[i].tid, tid);
-        uint32_t used = atomic_load(&shared->slabs_used);
-        while (used <= i && !atomic_compare_exchange_weak(&shared->slabs_used, &used, i + 1))
-            ;
-        thread->low = high - bytes;
-        thread->high = high;
-        thread->serial = atomic_fetch_add(&shared->next_serial, 1) + 1;
-        thread->root.slot = high;
-        thread->root.begin = UINT64_MAX;
-        thread->root.stat = (struct probe_stat *)slab + shared->function_count;
-        thread->histograms = probe_stats_bytes(shared->function_count);
-        thread->nodes = (struct probe_node *)(slab + thread->histograms +
-                                              probe_histograms_bytes(shared->function_count));
-        thread->root.stat->pending = thread->histograms;
-        thread->innermost = &thread->root;
-        thread->slab = (uint16_t)i;
-        thread->ring_mask = probe_ring_units(i) - 1;
-        thread->open_logged = 0;
-        thread->stack_mark = 0;
-        thread->ring =
-            (struct probe_ring *)(slabs + (uint64_t)shared->slab_count * shared->slab_bytes +
-                                  probe_ring_offset(i));
-        thread->stats = (struct probe_stat *)slab;
-        thread->generation = generation;
-        return true;
+        if (atomic_compare_exchange_strong(&thread->claim, &before, (uint64_t)generation << 32 | i))
+            return true;
+        atomic_store(&shared->slabs[i].state, PROBE_SLAB_FREE);
     }
-    thread->untracked_in = generation;
-    if (!had_none)
-        atomic_fetch_add(&shared->untracked, 1);
-    return false;
+    return before >> 32 == generation;
+}
+
+/* Its stack ends where its thread control block stands, as
+ * libc's do; the main thread's bounds are those of its mapping. One that was forked has its bounds
+ * from before. */
+static void find_stack(struct thread *thread, uint32_t tid)
+{
+    const struct probe_shared *shared = probe_inside.shared;
+    if (thread->high)
+        return;
+    const bool is_main = is_on_main_stack(shared, tid);
+    const uint64_t high = is_main ? shared->stack_high : thread_pointer();
+    thread->low = high - (is_main ? shared->stack_high - shared->stack_low : shared->stack_bytes);
+    thread->high = high;
+}
+
+/* A handler that comes meanwhile does all this, too, with the same slab. */
+bool probe_begin_thread(struct thread *thread)
+{
+    struct probe_shared *shared = probe_inside.shared;
+    const uint32_t generation = shared->generation;
+    const bool had_none = thread->untracked_in == generation;
+    if (had_none && ++thread->untracked_calls % CALLS_BETWEEN_LOOKS)
+        return false;
+    if (!claim_slab(thread, generation)) {
+        thread->untracked_in = generation;
+        if (!had_none)
+            atomic_fetch_add(&shared->untracked, 1);
+        return false;
+    }
+    const uint32_t i = (uint32_t)atomic_load(&thread->claim);
+    uint8_t *slabs = (uint8_t *)shared + PROBE_SHARED_BYTES, *slab = slabs + i * shared->slab_bytes;
+    const uint32_t tid = probe_thread_id(shared);
+    uint64_t none = 0;
+    if (has_begun(thread))
+        return true;
+    find_stack(thread, tid);
+    thread->serial = atomic_fetch_add(&shared->next_serial, 1) + 1;
+    thread->root.slot = thread->high;
+    thread->root.begin = UINT64_MAX;
+    thread->root.stat = (struct probe_stat *)slab + shared->function_count;
+    thread->histograms = probe_stats_bytes(shared->function_count);
+    thread->nodes = (struct probe_node *)(slab + thread->histograms +
+                                          probe_histograms_bytes(shared->function_count));
+    thread->innermost = &thread->root;
+    thread->slab = (uint16_t)i;
+    thread->ring_mask = probe_ring_units(i) - 1;
+    thread->open_logged = 0;
+    thread->stack_mark = 0;
+    thread->ring = (struct probe_ring *)(slabs + (uint64_t)shared->slab_count * shared->slab_bytes +
+                                         probe_ring_offset(i));
+    thread->stats = (struct probe_stat *)slab;
+    __atomic_compare_exchange_n(&thread->root.stat->pending, &none, thread->histograms, false,
+                                __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    atomic_store(&shared->slabs[i].pid, probe_inside.pid);
+    atomic_store(&shared->slabs[i].thread, thread_pointer());
+    atomic_store(&shared->slabs[i].tid, tid);
+    uint32_t used = atomic_load(&shared->slabs_used);
+    while (used <= i && !atomic_compare_exchange_weak(&shared->slabs_used, &used, i + 1))
+        ;
+    atomic_signal_fence(memory_order_release);
+    thread->generation = generation;
+    return true;
 }
 
 /* == Processes that were forked == */
@@ -99,6 +121,9 @@ struct vector {
     uint64_t size;
 };
 
+_Static_assert(offsetof(struct thread, claim) == offsetof(struct thread, generation) + 8,
+               "wiped together");
+
 /* The forked thread is known by its number, and has a copy of what its parent had of its own, which
  * would lead it to the parent's slab. Its memory need not be there: it may never have had a probe,
  * and others' control blocks are gone. */
@@ -107,7 +132,7 @@ static void renew_forked(const struct probe_shared *shared, uint32_t pid)
     const uint32_t used = atomic_load(&shared->slabs_used);
     for (uint32_t i = 0; i < used && i < PROBE_SLABS && shared->tid_offset; i++) {
         const uint64_t pointer = atomic_load(&shared->slabs[i].thread);
-        uint32_t tid = 0, none[2] = {0, 0}; /* generation, untracked_in */
+        uint32_t tid = 0, none[4] = {0, 0, 0, 0}; /* generation, untracked_in, claim */
         struct vector here = {&tid, sizeof tid},
                       there = {(void *)(uintptr_t)(pointer + shared->tid_offset), sizeof tid};
         if (atomic_load(&shared->slabs[i].pid) != probe_inside.pid ||
@@ -139,6 +164,7 @@ bool probe_begin_process(struct thread *thread)
             renew_forked(shared, pid);
         thread->generation = 0;
         thread->untracked_in = 0;
+        thread->claim = 0;
         probe_inside.pid = pid;
         probe_inside.is_forked = true;
         atomic_store(&page[0], (uint64_t)(uintptr_t)shared);

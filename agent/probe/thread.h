@@ -34,7 +34,7 @@ struct thread {
     struct record *innermost;
     uint64_t low, high; /* its own stack */
     uint32_t serial;
-    uint16_t slab;           /* its number */
+    uint16_t slab;           /* its number, as in what it has claimed */
     uint64_t open_logged;    /* calls in the log that have not ended */
     struct probe_ring *ring; /* of the log … */
     uint64_t ring_mask;      /* … its units, less one: a power of two */
@@ -44,9 +44,17 @@ struct thread {
     uint64_t stack_bottom, stack_limit, stack_mark;
     uint64_t histograms;      /* where in its slab they are */
     struct probe_node *nodes; /* of its paths */
-    /* The trace that all this is of, as in struct probe_shared; one in which no slab was free; and
-     * how many calls found that since. */
-    uint32_t generation, untracked_in, untracked_calls;
+    /* The trace that all this is of, as in struct probe_shared; and one in which no slab was free.
+     */
+    uint32_t generation, untracked_in;
+    _Atomic uint64_t claim; /* the trace for which it has a slab, above the slab's number */
+    /* From where to where on its stack the page below is known to be there, down to where the stack
+     * has ended before: see edge.S, which also saves registers here. */
+    uint64_t edge_low, edge_high, edge_floor, edge_is_busy;
+    struct {
+        uint64_t rax, rcx, rdx, rsi, rdi, r10, r11;
+    } edge;
+    uint32_t untracked_calls; /* how many calls found no slab free */
 };
 
 extern _Thread_local TLS_MODEL struct thread probe_thread __attribute__((visibility("hidden")));
@@ -63,6 +71,13 @@ static inline struct record *record_of(uint64_t slot)
 {
     const uint64_t place = slot & POINT ? slot ^ POINT ^ POINT_DISTANCE : slot;
     return (struct record *)(uintptr_t)(PROBE_RECORDS + (place & PROBE_SLOT_MASK) * 8);
+}
+
+/* Two stacks whose addresses differ by a multiple of 2 TiB share records: whether the call of
+ * another slot is open in one. */
+static inline bool is_others(const struct record *record, uint64_t slot)
+{
+    return record->serial && record->slot != slot;
 }
 
 static inline bool is_own(const struct thread *thread, uint64_t slot)
@@ -85,9 +100,13 @@ void probe_warn_of_stack(struct thread *thread, uint32_t function, uint64_t slot
 uint32_t probe_thread_id(const struct probe_shared *shared)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 
+/* Whether what it has is of this trace. That is looked at first, and written last, as a signal's
+ * handler can begin the thread at any moment. */
 static inline bool has_begun(const struct thread *thread)
 {
-    return thread->generation == probe_inside.shared->generation;
+    const bool has = thread->generation == probe_inside.shared->generation;
+    atomic_signal_fence(memory_order_acquire);
+    return has;
 }
 
 /* A thread's first probe in a trace: takes a slab. False: none is free, which is looked at again

@@ -183,6 +183,29 @@ static int spare_register(const uint8_t *prefix, unsigned modrm)
     return -1;
 }
 
+/* Opcodes, among those that may fault, whose operands are general registers: conversions,
+ * exchanges, movnti; in the other maps crc32, movbe, adcx and what BMI has. */
+static bool is_general(bool is_second_map, uint8_t opcode)
+{
+    if (!is_second_map)
+        return opcode >= 0xf0;
+    return opcode >> 1 == 0x2c >> 1 || opcode >> 1 == 0x78 >> 1 || opcode >> 1 == 0xb0 >> 1 ||
+           (opcode >= 0xc0 && opcode <= 0xc3);
+}
+
+/* Whether it names the stack pointer, which is another while registers are borrowed. */
+static bool names_sp(const uint8_t *prefix, const uint8_t *modrm)
+{
+    enum { RSP = 4, REX_R = 4, NOT_VEX_R = 0x80, MAP = 7 };
+    const bool is_vex = *prefix == VEX_2 || *prefix == VEX_3 || *prefix == EVEX;
+    const bool is_second = *prefix == VEX_2 || (is_vex ? (prefix[1] & MAP) == 1
+                                                       : modrm - prefix > 1 && modrm[-2] == 0x0f);
+    const uint8_t third = prefix[*prefix == VEX_2 ? 1 : 2];
+    const bool is_upper = is_vex ? !(prefix[1] & NOT_VEX_R) : *prefix >> 4 == 4 && *prefix & REX_R;
+    return is_general(is_second, modrm[-1]) &&
+           (((*modrm >> 3 & 7) == RSP && !is_upper) || (is_vex && (~third >> 3 & 15) == RSP));
+}
+
 /* The operand becomes one at a register; the red zone stays as it is, and so do flags. */
 size_t arch_instruction_reach(const uint8_t *code, const struct arch_instruction *instruction,
                               size_t word, uint8_t moved[ARCH_REACHED_BYTES], size_t *at)
@@ -202,7 +225,7 @@ size_t arch_instruction_reach(const uint8_t *code, const struct arch_instruction
         prefix++;
     const int base = spare_register(there + prefix, there[modrm]);
     if (base < 0 || there[prefix] == XOP || there[modrm - 1] == STACK_POP ||
-        there[modrm - 1] == GROUP)
+        there[modrm - 1] == GROUP || names_sp(there + prefix, there + modrm))
         return 0;
     prefix_for_low_base(there + prefix);
     there[modrm] = (uint8_t)((there[modrm] & ~MODRM_RM) | base);

@@ -5,7 +5,7 @@
 #include "recording/build.h"
 #include "symbolize/symbolize.h"
 #include "tests/fuzz/fuzz.h"
-#include "trace/relocate.h"
+#include "trace/plan/relocate.h"
 #include "trace/tracing.h"
 #include "trace/uprobe/sites.h"
 #include "unwind/table.h"

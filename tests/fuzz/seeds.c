@@ -159,6 +159,44 @@ static int write_entries(const char *root)
     return failed;
 }
 
+/* Beginnings of functions, with the numbers that registers and memory are drawn from: operands at a
+ * distance, branches, calls, what may fault. */
+static int write_beginnings(const char *root)
+{
+    static const uint8_t beginnings[][16] = {
+        {0x55, 0x48, 0x89, 0xe5, 0x53},                 /* push; mov; push */
+        {0x41, 0x54, 0x48, 0x8b, 0x05, 0x10, 0, 0, 0},  /* mov …(%rip),%rax */
+        {0x53, 0xf7, 0x3d, 0x10, 0, 0, 0},              /* idivl …(%rip) */
+        {0xf2, 0x48, 0x0f, 0x2c, 0x05, 0x10, 0, 0, 0},  /* cvttsd2si …(%rip),%rax */
+        {0x48, 0x85, 0xff, 0x74, 0x02, 0x50},           /* test; je; push */
+        {0x50, 0x0f, 0x84, 1, 0, 0, 0},                 /* je */
+        {0x50, 0xe8, 0, 0, 0, 0},                       /* call */
+        {0x50, 0xff, 0x15, 1, 0, 0, 0},                 /* call *…(%rip) */
+        {0x48, 0x31, 0xc0, 0xff, 0xd3},                 /* call *%rbx */
+        {0xff, 0x25, 1, 0, 0, 0},                       /* jmp *…(%rip) */
+        {0x31, 0xc0, 0xc3},                             /* xor; ret */
+        {0x48, 0x8b, 0x07, 0x48, 0x89, 0x06},           /* mov; mov */
+        {0xc5, 0xfb, 0x59, 0x05, 8, 0, 0, 0},           /* vmulsd …(%rip),%xmm0 */
+        {0xc4, 0xe2, 0xf1, 0xb8, 0x05, 8, 0, 0, 0},     /* vfmadd231pd …(%rip) */
+        {0xc4, 0xe2, 0xfb, 0xf6, 0x05, 8, 0, 0, 0},     /* mulx …(%rip),%rax,%rax */
+        {0x48, 0x0f, 0xc7, 0x0d, 0, 0, 0, 0},           /* cmpxchg16b …(%rip) */
+        {0x66, 0x0f, 0x3a, 0x0f, 0x05, 16, 0, 0, 0, 8}, /* palignr $8,…(%rip) */
+        {0xdc, 0x05, 8, 0, 0, 0},                       /* faddl …(%rip) */
+        {0xf2, 0x48, 0x0f, 0x2c, 0x35, 0x10, 0, 0, 0},  /* cvttsd2si …(%rip),%rsi */
+        {0xc4, 0xe2, 0xcb, 0xf6, 0x05, 8, 0, 0, 0},     /* mulx …(%rip),%rsi,%rax */
+        {0xc4, 0xe2, 0xdb, 0xf7, 0x05, 8, 0, 0, 0},     /* shrx %rsp,…(%rip),%rax */
+        {0xf2, 0x48, 0x0f, 0x2c, 0x25, 8, 0, 0, 0},     /* cvttsd2si …(%rip),%rsp */
+        {0xc4, 0xc2, 0xf1, 0xb8, 0x05, 8, 0, 0, 0},     /* vfmadd231pd with a bit of no meaning */
+    };
+    int failed = 0;
+    for (unsigned i = 0; i < sizeof beginnings / sizeof *beginnings; i++) {
+        uint8_t seed[26] = {(uint8_t)(17 + 29 * i), (uint8_t)i, 0x5d, 0x31, 0, 7, 0x99, 3, 0x41};
+        memcpy(seed + 10, beginnings[i], sizeof beginnings[i]);
+        failed |= write_seed(root, "relocate", i, seed, sizeof seed);
+    }
+    return failed;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) {
@@ -166,7 +204,7 @@ int main(int argc, char **argv)
         return 2;
     }
     int failed = write_sections(argv[1]) | write_small(argv[1]) | write_changes(argv[1]) |
-                 write_entries(argv[1]) | write_single_changes(argv[1]);
+                 write_entries(argv[1]) | write_single_changes(argv[1]) | write_beginnings(argv[1]);
     for (unsigned i = 0; i < 14; i++)
         failed |= write_walk(argv[1], i, i * 0x100 + 8, i == 10);
     return failed;

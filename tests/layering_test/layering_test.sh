@@ -100,6 +100,14 @@ check_processor() { # LIBRARY
     [ -z "$found" ] || fail "only arch/ knows a processor, but: $found"
 }
 
+# A plan depends on a file's bytes alone: it is kept by their digest.
+check_plans() {
+    local found
+    found=$(grep -rnE '#[[:space:]]*include "trace/' trace/plan | grep -vE '"trace/(plan/|embed/embedded\.h")')
+    [ -z "$found" ] || fail "trace/plan/ knows no session and no process, but: $found"
+}
+
+check_plans
 for library in "${!may_use[@]}"; do
     if [ ! -d "$library" ]; then
         fail "$library: no such library"

@@ -37,4 +37,5 @@ must_fail store/x.c 'int f(void) { return printf("x"); }'
 must_fail report/x.c 'void f(void) { fputs("x", stderr); }'
 must_fail trace/x.c 'int f(void) { return X86_RAX; }'
 must_fail unwind/x.h '#ifdef __aarch64__'
+must_fail trace/plan/x.c '#include "trace/tracing.h"'
 [ "$failures" = 0 ]

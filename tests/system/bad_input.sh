@@ -551,8 +551,7 @@ output_lost() {
 busy_recording() {
     start "$SPROF" record -o t.db -- "$PROGRAMS/split" forever
     local recorder=$child
-    wait_until 10 test -s t.db
-    sleep 1
+    wait_until 60 has_begun t.db
     expect 1 "$SPROF" symbolize -i t.db
     said_only "$recorder"
     expect 1 "$SPROF" merge t.db -o all.db

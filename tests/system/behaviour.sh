@@ -23,6 +23,35 @@ streams() {
     said '^sprof: [0-9 ]+ samples? in '
 }
 
+# sprof's own files never become its input or output; the command has what it would have without sprof.
+closed() {
+    local how file before
+    cat >open.py <<'END'
+import os, sys
+def is_open(fd):
+    try:
+        os.fstat(fd)
+        return True
+    except OSError:
+        return False
+was = [is_open(fd) for fd in range(3)]
+with open("open", "w") as file:
+    file.write(f"{was}\n")
+sys.exit(7)
+END
+    for how in '<&-' '>&-' '2>&-' '<&- >&- 2>&-' '2>/dev/full'; do
+        eval "python3 open.py $how"
+        before=$(cat open)
+        for file in "record --" "record --source sigprof --" "trace --module python3 --function ^main --"; do
+            eval "$SPROF $file python3 open.py $how" || [ $? = 7 ] || fail "$file $how: not the command's status"
+            [ "$(cat open)" = "$before" ] || fail "$file $how: the command has $(cat open), and else $before"
+            expect 0 "$SPROF" sql 'SELECT count(*) FROM run'
+        done
+    done
+    "$SPROF" report >&- 2>err && fail "a report that cannot be written is none"
+    grep -q 'cannot write' err || fail "that is not told"
+}
+
 # SIGTERM to sprof is the command's; the recording ends in order.
 terminate() {
     start "$SPROF" record -o t.db -- sh -c 'trap "echo told; exit 5" TERM; : >ready; while :; do :; done' >out 2>err

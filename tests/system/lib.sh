@@ -117,6 +117,11 @@ wait_until() {
     fail "waited $seconds s in vain for: $*"
 }
 
+# Whether a recording has a run yet: its file is there before.
+has_begun() {
+    [ "$("$SPROF" sql -i "$1" --format csv 'SELECT count(*) FROM run' | tail -n 1 | tr -d '\r')" -gt 0 ]
+}
+
 # The state letter of a process.
 state_of() {
     sed -E 's/.*\) (.).*/\1/' "/proc/$1/stat" 2>/dev/null

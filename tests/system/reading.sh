@@ -166,7 +166,7 @@ running)
     # Reports of a recording that goes on have names; the file stays as it is for its recorder.
     start "$SPROF" record -o t.db -- "$PROGRAMS/split" forever
     recorder=$child
-    wait_until 20 test -s t.db
+    wait_until 20 has_begun t.db
     running() { "$SPROF" report t.db --format csv >out.csv 2>err && grep -q '^[1-9].*,delta,split' out.csv; }
     wait_until 20 running
     "$SPROF" report t.db >out 2>err || fail "report: $(cat err)"
@@ -188,7 +188,7 @@ running)
 follow)
     start "$SPROF" record -o t.db -- "$PROGRAMS/split" forever
     recorder=$child
-    wait_until 20 test -s t.db
+    wait_until 20 has_begun t.db
     "$SPROF" report --follow --interval 300ms t.db >f.txt 2>err &
     follower=$!
     several() { [ "$(grep -c '^Functions by' f.txt)" -ge 3 ]; }

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Bytes before functions that look like jumps into the agent once the functions begin with jumps.
+"""Bytes that look like jumps into the agent, when sprof is killed: what it leaves is found by looking at the code.
 
-alike.py kill SPROF [SEED [ROUNDS]]
+alike.py kill|thunks SPROF [SEED [ROUNDS]]
 
-They stand in a library. Nothing is left free below the libraries but what lies so far before them as such a jump would
-lead, so that the agent comes there. sprof is killed: what it leaves is found by looking at the code."""
+kill: bytes before functions look so once the functions begin with jumps. They stand in a library. Nothing is left free
+below the libraries but what lies so far before them as such a jump would lead, so that the agent comes there.
+
+thunks: the addresses in thunks look so, for the program lies where they end with the first byte of a jump. It is in
+functions all the time, and must find its way out of them."""
 import os
 import re
 import subprocess
@@ -46,6 +49,26 @@ int run(void)
 """
 
 
+NESTED = """
+#include <stdio.h>
+#include <unistd.h>
+#define NI __attribute__((noinline))
+NI long leaf(long n) { return n * 7 + 1; }
+NI long nest(long n) { return n < 2 ? leaf(n) : nest(n - 1) + nest(n - 2); }
+int main(void)
+{
+    long sum = 0, wrong = 0;
+    puts("begun");
+    fflush(stdout);
+    while (access("end", F_OK)) {
+        sum = nest(12);
+        wrong += sum != 1241;
+    }
+    return wrong ? 1 : 9;
+}
+"""
+
+
 def count_alike(pid):
     """Where bytes of the file and the first of a jump behind them look like a jump into the agent."""
     agent = [tuple(int(part, 16) for part in line[0].split("-")) for line in mappings(pid)
@@ -64,19 +87,15 @@ def count_alike(pid):
     return count
 
 
-def kill(rounds):
-    with open("alike.c", "w") as file:
-        file.write(ALIKE)
-    subprocess.run(["gcc", "-O1", "-g", "-w", "-shared", "-fPIC", "-Wl,-Bsymbolic", "alike.c", "-o", "libalike.so"], check=True)
-    subprocess.run(["gcc", "-x", "c", "-", "-L.", "-lalike", "-Wl,-rpath,$ORIGIN", "-o", "alike"], check=True, text=True,
-                   input="int run(void); int main(void) { return run(); }")
-    alike = 0
+def kill_tracers(rounds, count):
+    """The sum of what is counted in the processes of the program, each time before its tracer is killed."""
+    counted = 0
     for _ in range(rounds):
         process = targets.begin(["./alike"], stdout=open("out", "w"))
         wait_for(lambda: process.poll() is not None or "begun" in open("out").read(), "it to begin")
         tracer = targets.trace(subprocess.DEVNULL, "-p", str(process.pid), "--module", "*alike*")
-        wait_for(lambda: ctl("-p", str(process.pid), "status").returncode == 0, "the trace")
-        alike += count_alike(process.pid)
+        wait_for(lambda: ctl("-p", str(process.pid), "status").returncode == 0, "the trace", tracer)
+        counted += count(process.pid)
         keeper = keeper_of(tracer.pid)
         tracer.kill()
         status_of(tracer)
@@ -87,6 +106,28 @@ def kill(rounds):
         os.unlink("end")
         if status != 9:
             fail(f"the program ended with {status}")
+    return counted
+
+
+def count_low(pid):
+    """How many mappings of moved instructions have addresses that begin with the first byte of a jump."""
+    return sum("x" in line[1] and len(line) < 6 and int(line[0].split("-")[0], 16) >> 16 == 0xe9 for line in mappings(pid))
+
+
+def thunks(rounds):
+    subprocess.run(["gcc", "-O1", "-w", "-no-pie", "-Wl,-Ttext-segment=0xe98000", "-x", "c", "-", "-o", "alike"],
+                   check=True, text=True, input=NESTED)
+    if kill_tracers(rounds, count_low) != rounds:
+        fail("the moved instructions do not lie where they should")
+
+
+def kill(rounds):
+    with open("alike.c", "w") as file:
+        file.write(ALIKE)
+    subprocess.run(["gcc", "-O1", "-g", "-w", "-shared", "-fPIC", "-Wl,-Bsymbolic", "alike.c", "-o", "libalike.so"], check=True)
+    subprocess.run(["gcc", "-x", "c", "-", "-L.", "-lalike", "-Wl,-rpath,$ORIGIN", "-o", "alike"], check=True, text=True,
+                   input="int run(void); int main(void) { return run(); }")
+    alike = kill_tracers(rounds, count_alike)
     if not alike:
         fail("nothing looked like a jump into the agent")
     print(f"{alike} places looked like jumps into the agent")
@@ -94,4 +135,4 @@ def kill(rounds):
 
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
-    kill(targets.rounds(5))
+    {"kill": kill, "thunks": thunks}[targets.case](targets.rounds(5))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Traces programs that run already: attaches at random moments, detaches, attaches again.
 
-attach.py text|own|kill|controlled|beginning|both|passed|joins|handler|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
+attach.py text|own|kill|halted|collected|controlled|left|waits|pauses|beginning|both|passed|joins|calls|users|mallocs|handler|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
 
 A program prints and ends as it does untraced. `text`: afterwards its code is that of its files, and it
 has the mappings that it had but for those of malloc and of its threads. `kill`: sprof is killed at any
@@ -133,6 +133,32 @@ def kill():
     print(f"{4 * ROUNDS} of {4 * ROUNDS} lived; {kept} had nothing left in them, from {taken} probes were taken afterwards")
 
 
+def halted():
+    """Kills sprof while what it has asked of a thread waits, because the program stands still: that is done when it goes on."""
+    process = begin_own(own_program(1000000))
+    before = files_of(process.pid)
+    for i in range(5 * ROUNDS):
+        tracer = trace(process.pid, "--module", "*")
+        keeper = wait_for(lambda: keeper_of(tracer.pid), "its keeper", tracer)
+        wait_for(lambda: tracer.poll() is not None or "memfd:sprof-probe" in open(f"/proc/{process.pid}/maps").read(),
+                 "what is shared")
+        time.sleep(rng.random() * 0.02)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.05)
+        tracer.kill()
+        status_of(tracer)
+        time.sleep(0.2)  # the keeper looks at the process
+        process.send_signal(signal.SIGCONT)
+        wait_for(lambda: has_ended(keeper), "the keeper's end")
+        if process.poll() is not None:
+            fail(f"the program ended with {process.returncode}")
+        if files_of(process.pid) != before:
+            fail(f"mappings differ: {sorted(set(files_of(process.pid)) ^ set(before))}")
+        check_text(process.pid)
+    process.kill()
+    process.wait()
+
+
 def controlled():
     """By its process's number; a second trace is told of the first; a killed one is cleaned up after."""
     command = own_program(40, "end")
@@ -150,7 +176,7 @@ def controlled():
     says(ctl(process.pid, "status"), 1, "is not being traced")
     for how in ("end", "detach", "kill", "again"):
         tracer = trace(process.pid, "--module", "*")
-        wait_for(lambda: ctl(process.pid, "status").returncode == 0, "the trace")
+        wait_for(lambda: ctl(process.pid, "status").returncode == 0, "the trace", tracer)
         says(second(), 1, "is being traced already, into .*/t.db by process [0-9]+\n.*sprof ctl -p [0-9]+ probe")
         says(ctl(process.pid, "probe", "-leaf"), 0, "probes are on")
         says(ctl(process.pid, "list"), 0, "-leaf")
@@ -180,12 +206,169 @@ def controlled():
     check_same(process, want)
 
 
+WAITS = """
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile int done;
+static void *waits(void *unused)
+{
+    const int epoll = epoll_create1(0);
+    struct epoll_event event;
+    long cut_short = 0;
+    while (!done)
+        cut_short += epoll_wait(epoll, &event, 1, 50) < 0 && errno == EINTR;
+    return (void *)cut_short;
+}
+static void *starts(void *unused)
+{
+    for (int i = 0; i < 4; i++) {
+        pid_t child = vfork();
+        if (!child) { usleep(1100000); _exit(0); }
+        waitpid(child, 0, 0);
+    }
+    return 0;
+}
+int main(void)
+{
+    void *(*const functions[])(void *) = {waits, starts, waits};
+    pthread_t threads[3];
+    void *result;
+    for (int i = 0; i < 3; i++) pthread_create(&threads[i], 0, functions[i], 0);
+    pthread_join(threads[1], 0);
+    done = 1;
+    for (int i = 0; i < 3; i += 2) {
+        pthread_join(threads[i], &result);
+        printf("%ld waits cut short\\n", (long)result);
+    }
+    return 0;
+}
+"""
+
+PAUSES = """
+#include <signal.h>
+#include <unistd.h>
+static void handler(int signal) { }
+int main(void)
+{
+    const struct sigaction action = {.sa_handler = handler};
+    sigaction(SIGUSR1, &action, 0);
+    for (;;) {
+        pause();
+        write(1, "x", 1);
+    }
+}
+"""
+
+
+def compile_c(name, text):
+    with open(f"{name}.c", "w") as file:
+        file.write(text)
+    subprocess.run(["gcc", "-O1", "-g", "-w", "-pthread", f"{name}.c", "-o", name], check=True)
+    return [f"./{name}"]
+
+
+def waits():
+    """A thread that waits for a child of vfork does not stop, and the others, which did, go on with what they waited for."""
+    process = begin(compile_c("waits", WAITS))
+    wait_for(lambda: process.poll() is not None or len(os.listdir(f"/proc/{process.pid}/task")) == 4, "its threads")
+    status_of(trace(process.pid, "--function", "^(main|waits|starts)$", "--duration", "20ms"))
+    if status_of(process) or open("out").read() != "0 waits cut short\n0 waits cut short\n":
+        fail("waits were cut short")
+
+
+def is_borrowed(process):
+    """All signals are blocked in a thread of another's."""
+    blocked = re.search("SigBlk:\t([0-9a-f]+)", open(f"/proc/{process.pid}/status").read())
+    return blocked and int(blocked.group(1), 16) >> 32
+
+
+def pauses():
+    """A signal that comes while a thread is borrowed ends what that waits in."""
+    command = compile_c("pauses", PAUSES)
+    sent = 0
+    for i in range(10 * ROUNDS):
+        process = begin(command)
+        wait_for(lambda: open(f"/proc/{process.pid}/syscall").read().startswith("34 "), "its pause")
+        tracer = trace(process.pid, "--duration", "10ms")
+        while tracer.poll() is None and not is_borrowed(process):
+            pass
+        if tracer.poll() is None:
+            process.send_signal(signal.SIGUSR1)
+            sent += 1
+            wait_for(lambda: open("out").read() == "x", "the end of its pause")
+        status_of(tracer)
+        process.kill()
+        process.wait()
+        if sent == ROUNDS:
+            break
+    else:
+        fail("no signal came while the thread was borrowed")
+
+
+def left():
+    """Who traces and who keeps watch on it are killed when there is an agent, and nothing else: it is taken out by who
+    is asked to, or traces next."""
+    command = compile_c("pauses", PAUSES)
+    process = begin(command)
+    wait_for(lambda: open(f"/proc/{process.pid}/syscall").read().startswith("34 "), "its pause")
+    status_of(trace(process.pid, "--duration", "10ms"))
+    before = files_of(process.pid)
+    found = 0
+    for i in range(20 * ROUNDS):
+        tracer = trace(process.pid)
+        keeper = wait_for(lambda: keeper_of(tracer.pid), "its keeper", tracer)
+        while tracer.poll() is None and "libsprof-probe" not in open(f"/proc/{process.pid}/maps").read():
+            pass
+        os.kill(keeper, signal.SIGKILL)
+        tracer.kill()
+        status_of(tracer)
+        wait_for(lambda: not is_borrowed(process), "the end of what was asked of its thread")
+        there = open(f"/proc/{process.pid}/maps").read()
+        is_found = "libsprof-probe" in there and "memfd:" not in there
+        found += is_found
+        if found % 2:
+            answer = ctl(process.pid, "detach")
+            said = answer.stderr
+        else:
+            answer = status_of(trace(process.pid, "--duration", "1ms"))
+            said = open("err").read()
+        if is_found and "had no probes, but the tracing agent of a trace that was killed: it was taken out" not in said:
+            fail(f"{answer} {said}")
+        if files_of(process.pid) != before:
+            fail(f"mappings differ: {sorted(set(files_of(process.pid)) ^ set(before))}")
+        check_text(process.pid)
+        if found == 2 * ROUNDS:
+            break
+    answer = ctl(process.pid, "detach")
+    if not found or answer.returncode != 1 or "is not being traced" not in answer.stderr:
+        fail(f"found {found} of {i + 1}; then: {answer.stdout}{answer.stderr}")
+    process.send_signal(signal.SIGUSR1)
+    wait_for(lambda: open("out").read() == "x", "the end of its pause")
+    process.kill()
+    process.wait()
+    # A program that has begun with the agent keeps it, also where nobody traces it.
+    agent = re.search(r"\S+/libsprof-probe\.so", there).group(0)
+    process = targets.begin(["env", f"LD_PRELOAD={agent}", *command], stdout=subprocess.DEVNULL)
+    wait_for(lambda: open(f"/proc/{process.pid}/syscall").read().startswith("34 "), "its pause")
+    answer = ctl(process.pid, "detach")
+    if answer.returncode != 1 or "is not being traced" not in answer.stderr or agent not in open(f"/proc/{process.pid}/maps").read():
+        fail(f"begun with the agent: {answer.stdout}{answer.stderr}")
+    process.kill()
+    process.wait()
+    print(f"{found} of {i + 1} were killed in between")
+
+
 def beginning():
     """A trace that has not come to its target yet, and stands still, is told of, too: with its file and its process."""
     process = begin_own(own_program(1000000))
     for _ in range(20):
         tracer = trace(process.pid, "--no-cache", "--module", "*")
-        wait_for(lambda: os.path.exists("t.db.ctl"), "the control socket")
+        wait_for(lambda: os.path.exists("t.db.ctl"), "the control socket", tracer)
         tracer.send_signal(signal.SIGSTOP)
         wait_for(lambda: open(f"/proc/{tracer.pid}/stat").read().split(") ")[1][0] == "T", "the stop")
         is_early = "sprof" not in open(f"/proc/{process.pid}/maps").read()
@@ -194,7 +377,7 @@ def beginning():
             if second.returncode != 1 or not re.search(f"traced already, into .*/t.db by process {tracer.pid}\n", second.stderr):
                 fail(f"a second trace: {second.returncode} {second.stderr}")
         tracer.send_signal(signal.SIGCONT)
-        wait_for(lambda: ctl(process.pid, "end").returncode == 0, "the trace")
+        wait_for(lambda: ctl(process.pid, "end").returncode == 0, "the trace", tracer)
         status_of(tracer)
         if is_early:
             break
@@ -263,8 +446,10 @@ def passed_thunks(pid):
             with open(f"/proc/{pid}/mem", "rb", 0) as memory:
                 memory.seek(start)
                 code = memory.read(end - start)
-            thunks = [at for at in range(0, len(code), 64) if code[at:at + 4] == b"\x41\x53\x41\xbb"]
-            return len(thunks), sum(code[at + 51] == 0xa8 for at in thunks)
+            # A call, a jump, and where probes are jumped to, behind 35 bytes, another jump or what is none.
+            thunks = [at for at in range(0, len(code), 64)
+                      if code[at] == 0xe8 and code[at + 5] == 0x72 and code[at + 37] == 0xeb]
+            return len(thunks), sum(code[at + 35] == 0xa8 for at in thunks)
     return 0, 0
 
 
@@ -298,7 +483,7 @@ def passed():
     command = own_program(1000000)
     process = begin_own(command)
     tracer = trace(process.pid, "--module", "*", "--rest", "off")
-    wait_for(lambda: ctl(process.pid, "status").returncode == 0, "the trace")
+    wait_for(lambda: ctl(process.pid, "status").returncode == 0, "the trace", tracer)
 
     def calls():
         lines = ctl(process.pid, "status", "--format", "csv").stdout.splitlines()
@@ -307,24 +492,24 @@ def passed():
     def stop():
         if ctl(process.pid, "stop").returncode:
             fail("it could not be stopped")
-        wait_for(lambda: passed_thunks(process.pid)[1] > 5, "thunks that are passed")
-        wait_for(lambda: passed_entries(process.pid, command[0])[1] > 1, "entries that lead past their thunks")
+        wait_for(lambda: passed_thunks(process.pid)[1] > 5, "thunks that are passed", tracer)
+        wait_for(lambda: passed_entries(process.pid, command[0])[1] > 1, "entries that lead past their thunks", tracer)
 
     for i in range(3):
         stop()
-        wait_for(lambda: calls() == calls(), "no calls to be counted any more")
+        wait_for(lambda: calls() == calls(), "no calls to be counted any more", tracer)
         before = calls()
         if ctl(process.pid, "start").returncode or passed_thunks(process.pid)[1]:
             fail(f"{passed_thunks(process.pid)[1]} thunks are passed, although their probes are on")
         if passed_entries(process.pid, command[0])[1]:
             fail("entries lead past their thunks, although their probes are on")
-        wait_for(lambda: calls() > before, "calls")
+        wait_for(lambda: calls() > before, "calls", tracer)
     stop()
     if ctl(process.pid, "detach").returncode or status_of(tracer):
         fail("it could not be detached from")
     check_text(process.pid)
     tracer = trace(process.pid, "--module", "*", "--rest", "off")
-    wait_for(lambda: ctl(process.pid, "status").returncode == 0, "the trace")
+    wait_for(lambda: ctl(process.pid, "status").returncode == 0, "the trace", tracer)
     stop()
     keeper = keeper_of(tracer.pid)
     tracer.kill()
@@ -371,6 +556,176 @@ def joins():
         fail("it ended")
     process.kill()
     process.wait()
+
+
+CALLS = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+__attribute__((noinline)) static long work(long n) { __asm__ volatile(""); return n + 1; }
+static char from[1 << 20], to[1 << 20];
+int main(int count, char **arguments)
+{
+    const char *way = arguments[count - 1];
+    struct timespec time;
+    long calls = 0, right = 0;
+    const int zero = open("/dev/zero", O_RDONLY);
+    from[7] = 1;
+    while (access("end", F_OK)) {
+        for (int i = 0; i < 1000; i++) {
+            char byte = 1;
+            calls = work(calls);
+            if (!strcmp(way, "access")) right += access("nowhere", F_OK) == -1;
+            if (!strcmp(way, "number")) right += syscall(SYS_gettid) == getpid();
+            if (!strcmp(way, "copy")) right += memcpy(to, from, sizeof to) == to && to[7];
+            if (!strcmp(way, "open")) right += close(open("/", O_RDONLY)) == 0;
+            if (!strcmp(way, "pread")) right += pread(zero, &byte, 1, 0) == 1 && !byte;
+            if (!strcmp(way, "clock")) right += clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0;
+            if (!strcmp(way, "malloc")) { void *block = malloc(1 << 20); right += block != 0; free(block); }
+        }
+    }
+    return calls == right ? 3 : 1;
+}
+"""
+
+
+def calls():
+    """Programs that are in libc nearly always, and stopped where a call of the kernel ends: the next one is made, and
+    ends, before an interrupt of another CPU gets there."""
+    with open("calls.c", "w") as file:
+        file.write(CALLS)
+    subprocess.run(["gcc", "-O1", "calls.c", "-o", "calls"], check=True)
+    for way in "access", "number", "copy", "open", "pread", "clock", "malloc":
+        process = begin(["./calls", way])
+        time.sleep(0.1)
+        before = files_of(process.pid)
+        for _ in range(ROUNDS):
+            if status_of(trace(process.pid, "--function", "^work$", "--duration", "50ms")) or "stays" in open("err").read():
+                fail(f"{way}: {open('err').read()}")
+        if files_of(process.pid) != before:
+            fail(f"{way}: mappings differ")
+        check_text(process.pid)
+        open("end", "w").close()
+        if status_of(process) != 3:
+            fail(f"{way}: it ended with {process.returncode}")
+        os.unlink("end")
+
+
+USERS = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+static volatile int ends;
+__attribute__((noinline)) static long work(long n) { __asm__ volatile(""); return n + 1; }
+static void *set(void *unused)
+{
+    const struct timespec pause = {.tv_nsec = 100000};
+    for (long calls = 0; !ends; calls = work(calls)) {
+        for (int i = 0; i < 20; i++)
+            if (setresuid(-1, -1, -1)) abort();
+        nanosleep(&pause, 0);
+    }
+    return unused;
+}
+int main(void)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    pthread_t setter;
+    pthread_create(&setter, 0, set, 0);
+    while (access("end", F_OK)) nanosleep(&pause, 0);
+    ends = 1;
+    pthread_join(setter, 0);
+    return 3;
+}
+"""
+
+
+def users():
+    """A thread changes the user all the time: it holds a lock that the loader needs until all others, by a signal, have
+    done so, too, and so has the one that is borrowed."""
+    with open("users.c", "w") as file:
+        file.write(USERS)
+    subprocess.run(["gcc", "-O1", "users.c", "-o", "users", "-pthread"], check=True)
+    process = begin_own("./users")
+    for _ in range(ROUNDS):
+        if status_of(trace(process.pid, "--function", "^work$", "--duration", "50ms")):
+            notes = open("err").read()
+            if "could be borrowed" not in notes:
+                fail(notes)
+            print(notes)
+    check_text(process.pid)
+    open("end", "w").close()
+    if status_of(process) != 3:
+        fail(f"it ended with {process.returncode}")
+
+
+MALLOCS = """
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char heap[1 << 24] __attribute__((aligned(64)));
+static unsigned long used;
+void (*hook)(void);
+void *malloc(unsigned long size)
+{
+    pthread_mutex_lock(&lock);
+    if (hook) hook();
+    else if (!access("waits", F_OK)) while (access("end", F_OK)) poll(0, 0, 5);
+    char *block = heap + used;
+    used += (size + 63) & ~63ul;
+    pthread_mutex_unlock(&lock);
+    return block;
+}
+void free(void *block) { (void)block; }
+void *calloc(unsigned long count, unsigned long size) { return memset(malloc(count * size), 0, count * size); }
+void *realloc(void *block, unsigned long size) { return block ? memcpy(malloc(size), block, size) : malloc(size); }
+"""
+
+MALLOCS_USER = """
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+extern void (*hook)(void);
+static void wait(void) { while (access("end", F_OK)) poll(0, 0, 5); }
+__attribute__((noinline)) static long work(long n) { __asm__ volatile(""); return n + 1; }
+int main(int count, char **arguments)
+{
+    if (count > 1) hook = wait;
+    void *volatile block = malloc(100);
+    return block && work(2) == 3 && arguments ? 3 : 1;
+}
+"""
+
+
+def mallocs():
+    """A library's own malloc waits with its lock, or calls the program, which does."""
+    for name, text in ("mallocs.c", MALLOCS), ("user.c", MALLOCS_USER):
+        with open(name, "w") as file:
+            file.write(text)
+    subprocess.run(["gcc", "-O1", "-fno-builtin", "-shared", "-fPIC", "mallocs.c", "-o", "libmallocs.so"], check=True)
+    subprocess.run(["gcc", "-O1", "user.c", "./libmallocs.so", "-o", "user"], check=True)
+    open("waits", "w").close()
+    programs = [begin(["./user", *more]) for more in ([], ["hook"])]
+    for process in programs:
+        wait_for(lambda: re.match("7 |271 ", open(f"/proc/{process.pid}/syscall").read()), "its wait")
+    tracers = [subprocess.Popen([sprof, "trace", "-p", str(process.pid), "--function", "^work$", "-o", f"{process.pid}.db"],
+                                stderr=subprocess.PIPE, text=True) for process in programs]
+    notes = [tracer.communicate()[1] for tracer in tracers]
+    open("end", "w").close()
+    for process, tracer, text in zip(programs, tracers, notes):
+        if tracer.returncode != 1 or "is in a library that has its own malloc" not in text:
+            fail(f"{tracer.returncode}: {text}")
+        if status_of(process) != 3:
+            fail(f"it ended with {process.returncode}")
 
 
 HANDLER = """
@@ -505,16 +860,16 @@ def refused():
             #include <unistd.h>
             int main(void)
             {
-                char *taken = mmap((void *)0x570000000000, 1 << 20, PROT_READ | PROT_WRITE,
+                char *taken = mmap((void *)0x440000000000, 1 << 20, PROT_READ | PROT_WRITE,
                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
                 for (strcpy(taken, "as it was"); !strcmp(taken, "as it was");) usleep(1000);
                 return 1;
             }""")
     subprocess.run(["gcc", "taken.c", "-o", "taken"], check=True)
     taken = subprocess.Popen(["./taken"])
-    wait_for(lambda: "570000000000-" in open(f"/proc/{taken.pid}/maps").read(), "its mapping")
+    wait_for(lambda: "440000000000-" in open(f"/proc/{taken.pid}/maps").read(), "its mapping")
     before = files_of(taken.pid)
-    says(taken.pid, "memory of its own between 0x570000000000 and .*\n.*--backend uprobe")
+    says(taken.pid, "memory of its own between 0x440000000000 and .*\n.*--backend uprobe")
     if files_of(taken.pid) != before or taken.poll() is not None:
         fail("what the program had mapped is not as it was")
     taken.kill()
@@ -607,8 +962,83 @@ def attach_while_running(command):
     print(f"{traced} of {ROUNDS} traced while it ran")
 
 
-cases = {"text": text, "kill": kill, "controlled": controlled, "beginning": beginning, "both": both, "passed": passed,
-         "joins": joins, "handler": handler, "refused": refused, "executes": executes}
+COLLECTOR = r"""
+#define _GNU_SOURCE
+#include <link.h>
+#include <time.h>
+static struct { const volatile char *from, *to; } roots[256];
+static int count;
+static int note(struct dl_phdr_info *library, size_t size, void *unused)
+{
+    (void)size, (void)unused;
+    for (int i = 0; i < library->dlpi_phnum && count < 256; i++)
+        if (library->dlpi_phdr[i].p_type == PT_LOAD && library->dlpi_phdr[i].p_flags & PF_W) {
+            roots[count].from = (char *)library->dlpi_addr + library->dlpi_phdr[i].p_vaddr;
+            roots[count].to = roots[count].from + library->dlpi_phdr[i].p_memsz;
+            count++;
+        }
+    return 0;
+}
+long collect(void)
+{
+    long sum = 0;
+    const struct timespec pause = {.tv_nsec = 200000};
+    count = 0;
+    dl_iterate_phdr(note, 0);
+    for (int turn = 0; turn < 300; turn++) {
+        for (int i = 0; i < count; i++)
+            for (const volatile char *at = roots[i].from; at < roots[i].to; at += 256)
+                sum += *at;
+        nanosleep(&pause, 0);
+    }
+    return sum;
+}
+"""
+COLLECTED = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+long collect(void);
+__attribute__((noinline)) void work(void) { __asm__ volatile(""); }
+static void *wait_for_work(void *unused) { char byte; return read(0, &byte, 1) ? unused : unused; }
+int main(void)
+{
+    pthread_t thread;
+    int pipes[2];
+    if (pipe(pipes) || dup2(pipes[0], 0)) return 1;
+    pthread_create(&thread, 0, wait_for_work, 0);
+    while (access("end", F_OK)) { collect(); work(); }
+    puts("done");
+    return 7;
+}
+"""
+
+
+def collected():
+    """A collector reads the data of all libraries, as it found them when it began, while a thread waits."""
+    for name, text in (("collector.c", COLLECTOR), ("collected.c", COLLECTED)):
+        with open(name, "w") as file:
+            file.write(text)
+    subprocess.run(["gcc", "-O1", "-w", "-shared", "-fPIC", "collector.c", "-o", "libgc.so.1"], check=True)
+    subprocess.run(["gcc", "-O1", "-w", "-pthread", "collected.c", "./libgc.so.1", "-o", "collected"], check=True)
+    process = begin_own(["./collected"])
+    for i in range(ROUNDS):
+        tracer = trace(process.pid, "--module", "*", "--duration", f"{rng.randrange(50, 300)}ms")
+        if status_of(tracer):
+            fail("it was not traced")
+        time.sleep(0.1)
+        if process.poll() is not None:
+            fail(f"it ended with {process.poll()} in round {i}")
+        if not re.search("the tracing agent stays in process .* garbage collector", open("err").read()):
+            fail("the agent was unloaded")
+    open("end", "w").close()
+    if status_of(process) != 7 or open("out").read() != "done\n":
+        fail(f"it ended with {process.returncode}")
+    print(f"{ROUNDS} of {ROUNDS} traced, with the agent left in it")
+
+
+cases = {"text": text, "kill": kill, "halted": halted, "collected": collected, "controlled": controlled,
+         "left": left, "waits": waits, "pauses": pauses, "beginning": beginning, "both": both, "passed": passed, "joins": joins, "calls": calls, "users": users, "mallocs": mallocs, "handler": handler, "refused": refused, "executes": executes}
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     if targets.case in cases:

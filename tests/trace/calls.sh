@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace: programs compute what they compute untraced, and calls are counted exactly.
-#   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | copied | compiled | tails | threads | storm | real PROGRAM | environment | children | refused | kinds | packed | follow
+#   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | copied | compiled | tails | threads | begun | storm | real PROGRAM | environment | children | refused | kinds | packed | follow
 set -u
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -288,7 +288,7 @@ END
     exec 3>go
     wait_until 60 grep -q loaded live
     "$SPROF" trace -p $target -o live.db 2>err & tracer=$!
-    wait_until 60 eval '"$SPROF" ctl -i live.db status >/dev/null 2>&1'
+    wait_for_trace err -i live.db
     echo >&3
     wait $target
     [ $? = 3 ] || fail "the program that was attached to does something else"
@@ -414,15 +414,22 @@ let rec down n = if n = 0 then [] else begin
     if n mod 100 = 0 then Gc.minor ();
     string_of_int n :: rest
   end
+let rec endless n = 1 + endless (n + 1)
+let rec many a b c d e = let x = many b c d e a in x + a * b + c * d + e
+let overflows f = match f () with _ -> false | exception Stack_overflow -> true
 let () =
   let found = ref 0 and length = ref 0 in
   for _ = 1 to 100 do try ignore (find 20) with Found n -> found := !found + n done;
   for _ = 1 to 20 do length := !length + List.length (down 1000) done;
   Gc.full_major ();
+  for _ = 1 to 3 do
+    Printf.printf "%b %b\n" (overflows (fun () -> endless 0)) (overflows (fun () -> many 1 2 3 4 5))
+  done;
   Printf.printf "%d %d\n" !found !length;
   exit 5
 END
         ocamlopt -g program.ml -o program || fail "no program"
+        ulimit -s 1024
         traced program --module '*' -- ./program
         grep -q 'OCaml, which walks stacks by itself' got_err || fail "not said that calls are only counted"
         calls program.db >found
@@ -710,6 +717,52 @@ END
         has leave calls 1000 && has below recursive $((4 * (1000 + 100) + 3 * 2000))
     done
     ;;
+begun)
+    # Handlers whose calls are the first of their threads, while these come to theirs.
+    cat >program.c <<'END'
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+#define NI __attribute__((noinline))
+#define KEEP __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+NI void work(void) { KEEP; }
+static atomic_long handled;
+static atomic_int begun, ended;
+NI void in_handler(void) { KEEP; }
+static void handler(int number) { (void)number; in_handler(); handled++; }
+NI void *works(void *x) { for (int i = 0; i < 10; i++) work(); return x; }
+static void *begins(void *x) { begun++; works(x); ended++; while (ended < 9) usleep(100); return x; }
+int main(void)
+{
+    pthread_t threads[8];
+    signal(SIGUSR1, handler);
+    for (int round = 0; round < 100; round++) {
+        begun = ended = 0;
+        for (int i = 0; i < 8; i++) {
+            pthread_create(&threads[i], 0, begins, 0);
+            while (begun <= i)
+                ;
+            for (int k = 0; k < 20 && ended <= i; k++) pthread_kill(threads[i], SIGUSR1);
+        }
+        ended++;
+        for (int i = 0; i < 8; i++) pthread_join(threads[i], 0);
+    }
+    FILE *out = fopen("handled", "w");
+    fprintf(out, "%ld\n", (long)handled);
+    fclose(out);
+    return 0;
+}
+END
+    gcc -O1 -g -w -pthread program.c -o program || fail "no compiler"
+    for options in '' --paths '--mode log'; do
+        traced program --function '!^begins$' $options -- ./program
+        calls program.db >found
+        has works calls 800 && has work calls 8000
+        has handler calls "$(cat handled)" && has in_handler calls "$(cat handled)" && has in_handler in_flight 0
+    done
+    ;;
 kinds)
     # Entries that a compiler prepared, and mechanisms named.
     cat >program.c <<'END'
@@ -818,9 +871,24 @@ refused)
     done
     expect 2 "$SPROF" trace --function '(' -- ./program && said 'parenthesis'
     expect 1 "$SPROF" trace --function 'maim' -- ./program && said 'finds none of .*main'
+    for option in function children-of module; do
+        expect 2 "$SPROF" trace --$option '' -- ./program && said "$option : the value is empty"
+    done
+    expect 1 "$SPROF" trace --system-module '*' -- ./program && said 'is a system module by --system-module.*--module'
     expect 0 "$SPROF" trace -o none.db --module 'nothing*' -- ./program && said 'matches nothing'
     rm -f none.db
     ! ls ./*.db >/dev/null 2>&1 || fail "a recording was left"
+    # What is appended to is as it was.
+    expect 0 "$SPROF" trace -o kept.db -- ./program
+    calls kept.db >before
+    for options in "-- ./missing" "--function maim -- ./program" "-p $$ --function ^no_such_function$"; do
+        # shellcheck disable=SC2086
+        expect 1 "$SPROF" trace -o kept.db --append $options
+        calls kept.db | diff - before >&2 || fail "$options: other figures"
+        expect 0 "$SPROF" sql kept.db --format csv "SELECT count(*) FROM run"
+        [ "$(tail -n 1 out | tr -d '\r')" = 1 ] || fail "$options: a run was left: $(cat out)"
+    done
+    rm -f kept.db*
     gcc -fsanitize=address program.c -o sanitized 2>/dev/null &&
         expect 1 "$SPROF" trace --backend inject -- ./sanitized && said 'sanitizer'
     if command -v musl-gcc >/dev/null; then
@@ -830,6 +898,7 @@ refused)
         expect 1 "$SPROF" trace -- ./small && said 'processor or word size'
     fi
     expect 2 "$SPROF" stats --sort nothing x.db && said 'sort by one of'
+    expect 1 "$SPROF" stats missing.db && said 'no recording missing.db; make one with .*sprof trace'
     ;;
 *)
     fail "no such case: $1"

@@ -1,11 +1,13 @@
 #!/bin/bash
 # sprof trace --children: processes that the command forks or starts are traced, each with figures of its own.
-#   children.sh forks | by | executed | left | many | modes | covered | controlled | kinds | bad
+#   children.sh forks | namespaces | strangers | by | executed | left | many | modes | covered | controlled | kinds | bad
 set -u
-. "$(dirname "$0")/../system/lib.sh"
+. "$(dirname "$0")/lib.sh"
 
 cat >program.c <<'END'
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +80,17 @@ int main(int count, char **arguments)
         forks();
     else if (!strcmp(what, "executed"))
         executed();
-    else if (!strcmp(what, "many")) {
+    else if (!strcmp(what, "inside")) {
+        calls(2);
+        if (unshare(CLONE_NEWPID))
+            return 6;
+        if (!fork()) {
+            calls(21);
+            usleep(400000); /* so that it is seen */
+            _exit(0);
+        }
+        wait(0);
+    } else if (!strcmp(what, "many")) {
         for (int i = 0; i < n; i++) {
             child(10);
             if (!(i & 3) && !fork())
@@ -184,6 +196,56 @@ forks)
     want work 11 11 13 50 1000
     [ "$("$SPROF" report t.db --by process --format csv | grep -c program)" = 5 ] ||
         fail "a process is missing: $("$SPROF" report t.db --by process)"
+    ;;
+namespaces)
+    # Numbers of processes in a pid namespace are not ours: 1 is init there, and another one here.
+    unshare -pf --mount-proc true 2>err || skip "no pid namespaces: $(cat err)"
+    traced --function "$chosen" -- unshare -pf --mount-proc ./program forks
+    want work 11 11 13 50 1000
+    [ "$(sql t.db "SELECT count(*) FROM process WHERE name NOT IN ('program', 'unshare')")" = 0 ] ||
+        fail "others' names: $(sql t.db 'SELECT pid, name FROM process')"
+    # A forked process goes on in it without executing anything.
+    traced --function "$chosen" -- ./program inside
+    want work 2 21
+    [ "$(sql t.db "SELECT count(*) FROM process WHERE pid < $$")" = 0 ] || fail "$(sql t.db 'SELECT pid, name FROM process')"
+    ;;
+strangers)
+    # Anybody may take the socket's name when sprof has ended, and anybody sees it before.
+    [ "$(id -u)" = 0 ] || skip "needs root, to be two other users"
+    as() { setpriv --reuid "$1" --regid "$1" --clear-groups "${@:2}"; }
+    as 1234 true 2>err || skip "no other users: $(cat err)"
+    cp "$PROGRAMS/libexec/sprof/libsprof-probe.so" . && chmod 755 program libsprof-probe.so
+    cat >taker.py <<'END'
+import os, socket, sys
+os.setresuid(*3 * [int(sys.argv[2])])
+server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+server.settimeout(100)
+server.bind("\0sprof-test-" + sys.argv[1])
+server.listen()
+print("bound", flush=True)
+peer = server.accept()[0]
+peer.settimeout(100)
+print("hello" if peer.recv(4096) else "nothing", flush=True)
+END
+    for user in 1234 65534 0; do
+        timeout 30 python3 taker.py $$-$user $user >"taken.$user" 2>taker.err &
+        taker=$!
+        wait_until 60 grep -q bound "taken.$user"
+        as 65534 env LD_PRELOAD="$work/libsprof-probe.so" SPROF_PROBE="@sprof-test-$$-$user" timeout 100 ./program leaf 3 >got 2>err
+        [ $? = 5 ] && [ "$(cat got)" = leaf ] && [ ! -s err ] || fail "the program does not run as ever"
+        wait $taker || fail "the socket's owner: $(cat taker.err)"
+    done
+    [ "$(tail -n 1 taken.1234)" = nothing ] || fail "the agent speaks to another user"
+    [ "$(tail -n 1 taken.65534)" = hello ] || fail "the agent does not speak to its own user"
+    [ "$(tail -n 1 taken.0)" = hello ] || fail "the agent does not speak to root"
+    # Who has the environment is the command's; who has only seen the name is not.
+    cat >command <<'END'
+setpriv --reuid 65534 --regid 65534 --clear-groups ./program leaf 4
+setpriv --reuid 65534 --regid 65534 --clear-groups env SPROF_PROBE="${SPROF_PROBE%:*}" ./program leaf 8
+setpriv --reuid 65534 --regid 65534 --clear-groups env SPROF_PROBE="${SPROF_PROBE%:*}:0123456789abcdef" ./program leaf 16
+END
+    traced --function "$chosen" -- sh command
+    want work 4
     ;;
 executed)
     traced --function "$chosen" -- ./program executed
@@ -385,12 +447,16 @@ controlled)
     ctl() {
         expect 0 "$SPROF" ctl -i t.db "$@"
     }
-    wait_until 60 eval '"$SPROF" ctl -i t.db status >status.out 2>&1'
+    wait_for_trace terr -i t.db
     ctl probe -work
     grep -q '`work` finds no function .* holds for programs that are executed from now on' out ||
         fail "not said that nothing has such a function yet"
     echo >&7
     wait_until 60 eval '[ "$(grep -c leaf tout)" = 1 ]'
+    expect 1 "$SPROF" ctl -i t.db detach
+    said 'stay in the programs of a trace with --children.*ctl end'
+    ctl status
+    grep -q ^tracing out || fail "what was refused has changed something"
     ctl probe -#2
     echo >&7
     wait_until 60 eval '[ "$(grep -c leaf tout)" = 2 ]'

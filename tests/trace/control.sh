@@ -2,9 +2,9 @@
 # Traces that are controlled while they run. The traced program does what it is told, so that the test knows
 # which calls are in flight when.
 #   control.sh in_flight_on | in_flight_off | in_flight_left | in_flight_clear | in_flight_end |
-#              in_flight_detach | executed | ranges | deadline | stopped | together | summed | formats | bad
+#              in_flight_detach | in_flight_average | executed | ranges | deadline | stopped | together | phases | summed | formats | bad
 set -u
-. "$(dirname "$0")/../system/lib.sh"
+. "$(dirname "$0")/lib.sh"
 
 cat >program.c <<'END'
 #include <setjmp.h>
@@ -13,6 +13,8 @@ cat >program.c <<'END'
 #define KEEP __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
 static void serve(void);
 static jmp_buf back;
+/* A part of a function, as compilers name those that are rarely called. */
+__asm__(".pushsection .text.unlikely, \"ax\"\n.type spare.cold, @function\nspare.cold: .cfi_startproc\nret\n.cfi_endproc\n.size spare.cold, .-spare.cold\n.popsection");
 NI void work(void) { KEEP; }
 NI void other(void) { KEEP; }
 /* Three calls, one in the other, around whatever comes. */
@@ -49,7 +51,7 @@ trace() { # OPTIONS
     tracer=$!
     children+=("$tracer")
     exec 7>in 8<out.fifo
-    wait_until 60 eval '"$SPROF" ctl -i t.db status >status.out 2>&1'
+    wait_for_trace trace.err -i t.db
     say w # it runs
 }
 
@@ -83,6 +85,17 @@ for row in csv.DictReader(open("stats.csv")):
 total() {
     python3 -c 'import csv
 print(*[row["total_ns"] for row in csv.DictReader(open("stats.csv")) if row["function"].startswith("nest")])'
+}
+
+# averaged CALLS: the total of nest is of so many outermost calls.
+averaged() {
+    for by in function process; do
+        "$SPROF" stats -i t.db --by $by --format csv >stats.csv 2>err || fail "no stats"
+        [ "$(python3 -c 'import csv, sys
+print(*[row["average_ns"] == str(int(row["total_ns"]) // int(sys.argv[1]))
+        for row in csv.DictReader(open("stats.csv")) if row["function"] == "nest"])' "$1")" = True ] ||
+            { cp stats.csv out && fail "not the average of $1 calls, by $by"; }
+    done
 }
 
 case $1 in
@@ -122,6 +135,19 @@ in_flight_off)
     is work calls 1
     holds "$(total) >= 3e8" "the time after the pause began belongs to the call"
     [ "$(sql t.db "SELECT group_concat(paused, '-') FROM phase")" = 0-1 ] || fail "phases"
+    ;;
+in_flight_average)
+    # Calls that have ended are averaged, whatever is open: of nine the first three, which are one of outermost calls.
+    trace
+    say i && say o
+    say i && say i
+    ctl 0 stats
+    is nest in_flight 6
+    averaged 1
+    say o && say o
+    ctl 0 stats
+    averaged 2
+    finish_program
     ;;
 in_flight_left)
     # In flight when it is switched off, and left by a jump then.
@@ -195,12 +221,13 @@ executed)
     "$SPROF" trace -o t.db --module '*' -- sh -c 'exec cat in2' >cat.out 2>trace.err &
     tracer=$!
     children+=("$tracer")
-    wait_until 60 eval '"$SPROF" ctl -i t.db status >status.out 2>&1'
+    wait_for_trace trace.err -i t.db
     wait_until 60 grep -q 'executed .* in its place' trace.err
     ctl 1 detach
     said 'has executed another program'
     echo text >in2
     wait "$tracer" || fail "cat ended with $?"
+    [ "$(sql t.db "SELECT group_concat(paused, '-') FROM phase")" = 0-1 ] || fail "that nothing is measured then has no phase"
     grep -q text cat.out || fail "cat does not work"
     ;;
 ranges)
@@ -236,12 +263,13 @@ ranges)
     ;;
 deadline)
     trace --paused
-    ctl 0 on 0.5s
+    ctl 0 on 5s
     say w
     # Nobody is there to switch it off.
     wait_until 60 eval '"$SPROF" ctl -i t.db status | grep -q ^paused'
     say w
-    ctl 0 on 100s
+    ctl 0 on 1h
+    grep -q 'for 3600 s' out || fail "the time that was given"
     ctl 0 status
     grep -q 'off in [0-9]' out || fail "the deadline is not told"
     ctl 0 on
@@ -298,6 +326,45 @@ together)
     [ "$(sql t.db "SELECT count(*) FROM phase p JOIN phase q ON q.id = p.id + 1 WHERE p.end_ns <> q.start_ns")" = 0 ] ||
         fail "phases overlap"
     ;;
+phases)
+    # Switched while two threads call: what is measured is of the phases that measure, but for a call of each
+    # thread that was about to begin.
+    cat >busy.c <<'END'
+#include <pthread.h>
+#include <stdio.h>
+__attribute__((noinline)) void last(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+static _Atomic int ends;
+static void *run(void *unused) { while (!ends) last(); return unused; }
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, run, 0);
+    getchar();
+    ends = 1;
+    pthread_join(thread, 0);
+}
+END
+    gcc -O1 -g -pthread busy.c -o busy || fail "no compiler"
+    mkfifo in
+    "$SPROF" trace -o t.db --max-overhead none --rest off --function '^last$' -- ./busy <in 2>trace.err &
+    tracer=$!
+    children+=("$tracer")
+    exec 7>in
+    wait_for_trace trace.err -i t.db
+    for i in 1 2 3 4 5; do
+        ctl 0 off
+        ctl 0 on
+    done
+    ctl 0 off
+    ctl 0 stats
+    exec 7>&-
+    wait "$tracer" || fail "the program ended with $?"
+    paused="SELECT coalesce(sum(count), 0) FROM sample s JOIN phase p ON s.time_ns >= p.start_ns AND s.time_ns < p.end_ns WHERE p.paused"
+    holds "$(sql t.db "$paused") <= 6" "calls are of pauses: $(sql t.db "$paused")"
+    holds "$(sql t.db "SELECT sum(count) FROM sample") > 1000" "few calls"
+    [ "$(sql t.db "SELECT sum(count) FROM sample")" = "$(sql t.db "SELECT sum(calls) FROM v_call_stats")" ] ||
+        fail "calls of phases are not all calls"
+    ;;
 summed)
     # Cleared and switched while four threads call: the tree and the functions have the same calls.
     cat >busy.c <<'END'
@@ -337,7 +404,7 @@ ORDER BY function" >tree 2>err || fail "no figures"
         tracer=$!
         children+=("$tracer")
         exec 7>in
-        wait_until 60 eval '"$SPROF" ctl -i t.db status >status.out 2>&1'
+        wait_for_trace trace.err -i t.db
         for i in $(seq 12); do
             ctl 0 clear
             ctl 0 mark "$i"
@@ -387,6 +454,7 @@ bad)
     ctl 2 probe +^serev && said 'near it: serve \(without a probe\)' # it was not chosen
     ctl 2 probe '+^serve$' && said 'but serve, which has none'
     ctl 2 probe '+^(serve|answer)$' && said 'but 2 that have none, as (serve|answer)'
+    ctl 2 probe '+^spare\.cold$' && said 'no function that has a probe$' # nor can it have one
     ctl 2 probe '+^$' && said 'no function that has a probe$'
     ctl 2 probe '-#2' && said 'no range #2.* shows 1'
     ctl 2 probe '-#1,x' && said 'no list of numbers'
@@ -400,9 +468,19 @@ bad)
     ctl 2 mode pc && said 'no mode of traces'
     ctl 2 start pc && said 'neither a mode'
     ctl 2 start 5x && said 'not a duration'
+    ctl 2 start log coverage && said 'another mode'
+    ctl 2 start 5s 10s && said 'another time'
     ctl 2 bogus && said 'start, stop'
+    ctl 2 stpo && said 'did you mean .stop.\?'
+    ctl 2 probe "+^work$" "-^($(printf 'other|%.0s' {1..4000})other)$" && said 'at most 16383 characters'
     ctl 0 status
     grep -q '3 of 3 probes on' out || fail "bad input has changed something"
+    for i in 1 2 3 4 5 6 7 8 9; do
+        ctl 0 probe "+^work$|$(printf '%.0sx' {1..15000})"
+    done
+    ctl 1 list --format json # has more than an answer
+    said 'more than an answer holds: the first 9 are shown'
+    python3 -c 'import json; assert len(json.load(open("out"))) == 9' || fail "what is shown of a long list"
     finish_program
     ctl 1 status
     said 'not being recorded'

@@ -210,7 +210,7 @@ kill)
         setsid "$SPROF" trace --mode coverage --module '*' -o t.db -- ./program 2000000 none end >out.txt 2>err &
         tracer=$!
         children+=("$tracer")
-        wait_until 60 eval '"$SPROF" ctl -i t.db status >/dev/null 2>&1'
+        wait_for_trace err -i t.db
         sleep "0.$((RANDOM % 40 + 10))"
         kill -9 "$tracer"
         wait "$tracer" 2>/dev/null

@@ -94,7 +94,7 @@ def copies():
             int main(void) { return work() == 1; }""")
     subprocess.run(["gcc", "-O1", "-g", "-w", "copies.c", "-o", "copies"], check=True)
     tracer = targets.trace(open("out", "w"), "--", "./copies")
-    wait_for(lambda: "works" in open("out").read(), "the program's work")
+    wait_for(lambda: "works" in open("out").read(), "the program's work", tracer)
     answer = ctl("detach")
     if answer.returncode:
         fail(f"detach: {answer.stderr}")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Programs whose handlers of faults throw, and are traced: who faults does so in instructions that were moved.
 #
-#   faults.sh gcc|clang|llvm|static|ada|walked|embedded|attach|switched|off
+#   faults.sh gcc|clang|llvm|static|ada|walked|overflow|embedded|attach|switched|off
 here=$(cd "$(dirname "$0")" && pwd)
 . "$(dirname "$0")/lib.sh"
 rounds=200
@@ -85,11 +85,8 @@ walked() {
     command -v gdb >debugger || return 0
     WAITS=1 "$SPROF" trace -o debugged.db -- ./faults 1 >got 2>err &
     children+=($!)
-    for _ in $(seq 100); do
-        target=$(pgrep -P $! -x faults | head -1)
-        [ -n "$target" ] && grep -q waits got && break
-        sleep 0.1
-    done
+    wait_until 60 grep -q waits got
+    target=$(pgrep -P $! -x faults | head -1)
     frames=$(timeout 60 gdb -batch -p "$target" -ex bt 2>err | grep '^#')
     kill "$target"
     echo "$frames" | grep -q ' cell::member' && echo "$frames" | grep -q ' main ' || fail "gdb: $frames"
@@ -100,11 +97,7 @@ begin() { # the program, in the background: `target`
     ./faults 1 "$PWD/end" >sums 2>errors &
     target=$!
     children+=($target)
-    for _ in $(seq 100); do
-        [ "$(readlink /proc/$target/exe)" = "$PWD/faults" ] && return
-        sleep 0.05
-    done
-    fail "it does not begin"
+    wait_until 60 eval '[ "$(readlink /proc/$target/exe)" = "$PWD/faults" ]'
 }
 
 ends_well() {
@@ -134,10 +127,7 @@ switched() {
     "$SPROF" trace -p $target -o switched.db 2>err &
     tracer=$!
     children+=($tracer)
-    for _ in $(seq 100); do
-        "$SPROF" ctl -p $target status >status.txt 2>&1 && break
-        sleep 0.1
-    done
+    wait_for_trace err -p $target
     for _ in $(seq 15); do
         "$SPROF" ctl -p $target off >status.txt 2>&1
         sleep 0.15
@@ -178,6 +168,19 @@ embedded() {
     done
     "$SPROF" probes faults --embed --function '^own' -o own.probes >embed.txt 2>err && fail "own is embedded"
     grep -q 'catches what its first instructions may throw' err || fail "$(cat err)"
+}
+
+# Where the stack ends handlers find what they find untraced, wherever in a page it is.
+overflow() {
+    local flags mode
+    for flags in "-O0 -no-pie" -O2; do
+        gcc $flags -g "$here/overflow.c" -pthread -o overflow || fail "$flags: no program"
+        for mode in "" "--callers"; do
+            (ulimit -s 1024; traced overflow $mode -- ./overflow) || exit
+            grep -q ' 168 faults, 0 wrong' want || fail "untraced: $(cat want)"
+        done
+        grep -q 'or their stack ended' err || fail "not said which calls were only counted: $(cat err)"
+    done
 }
 
 case $1 in

@@ -307,7 +307,7 @@ attached)
     wait_until 60 eval '[ "$(wc -l <output)" = 1 ]'
     start "$SPROF" trace -p "$target" -o t.db --function '^(leaks|balanced)$' --heap-check . 2>trace.err 7>&-
     tracer=$child
-    wait_until 60 "$SPROF" ctl -p "$target" --trace status
+    wait_for_trace trace.err -p "$target" --trace
     printf xxx >&7
     wait_until 60 eval '[ "$(wc -l <output)" = 4 ]'
     expect 0 "$SPROF" ctl -p "$target" --trace end
@@ -325,7 +325,7 @@ switched)
     tracer=$!
     children+=("$tracer")
     exec 7>input
-    wait_until 60 "$SPROF" ctl -i t.db status
+    wait_for_trace trace.err -i t.db
     printf x >&7
     wait_until 60 eval '[ "$(wc -l <output)" = 1 ]'
     expect 0 "$SPROF" ctl -i t.db start

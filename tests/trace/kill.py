@@ -118,6 +118,22 @@ def kill_recorder(after, wanted):
     return stats()
 
 
+def says_that_nothing_is_there():
+    """Killed while the first file is planned, it has measured nothing, and the reports say why."""
+    recorder = launch("--no-cache", "--module", "*", "--", "./program")
+    targets.wait_for(lambda: os.path.exists("t.db") and stats() == 0 or recorder.poll() is not None, "a recording")
+    target = command_of(recorder.pid)
+    recorder.kill()
+    if recorder.wait() == -signal.SIGKILL and target in targets.children_of(os.getpid()):
+        wait_for(target)
+    said = subprocess.run([sprof, "stats", "-i", "t.db"], capture_output=True, text=True).stdout
+    if "main" not in said and "incomplete from the start: sprof was killed" not in said:
+        fail(f"nothing was measured, and stats says {said!r}")
+    said = subprocess.run([sprof, "report", "-i", "t.db"], capture_output=True, text=True).stdout
+    if "main" not in said and "incomplete from the start: sprof was killed" not in said:
+        fail(f"nothing was measured, and report says {said!r}")
+
+
 def kill_with_children():
     """What the command has forked and executed must not notice either."""
     command = ["bash", "-c", "for i in 1 2 3; do (./program; echo $?) & done; wait; ./program | cat; exit 6"]
@@ -178,6 +194,8 @@ with tempfile.TemporaryDirectory() as directory:
         if calls > all_calls:
             fail(f"{calls} calls of {all_calls}")
         print(f"after {after:.3f} of {whole:.3f} s: {calls} of {all_calls} calls recorded")
+    if side == "recorder":
+        says_that_nothing_is_there()
     # Once figures could be seen, they stay.
     recorder = launch()
     end = time.monotonic() + PATIENCE
@@ -191,9 +209,16 @@ with tempfile.TemporaryDirectory() as directory:
             os.kill(recorder.pid if side == "recorder" else target, signal.SIGKILL)
     except ProcessLookupError:
         pass
-    recorder.wait()
-    if side == "recorder" and target in targets.children_of(os.getpid()):
+    # Told that its command was killed sprof ends so, too; and one that had seen the command's end may have ended the run.
+    was_killed = recorder.wait() == -signal.SIGKILL and side == "recorder"
+    was_tracing = was_killed and target in targets.children_of(os.getpid())
+    if was_tracing:
         wait_for(target)
     if stats() < seen:
         fail(f"{stats()} calls of {seen} that were there")
+    for command in ("stats", "report"):
+        said = subprocess.run([sprof, command, "-i", "t.db"], capture_output=True, text=True).stdout
+        is_said = "incomplete: sprof was killed, and what came after" in said
+        if is_said and not was_killed or was_tracing and not is_said:
+            fail(f"killed: {was_killed}, while it traced: {was_tracing}, but {command} says {said}")
     print(f"{seen} calls seen, {stats()} stayed")

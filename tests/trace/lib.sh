@@ -18,6 +18,19 @@ traced() {
     grep -v '^sprof: ' got_err | cmp -s - want_err || fail "$name: other errors than untraced"
 }
 
+# wait_for_trace NOTES OPTION…: until the trace of `tracer` is controlled by these options. Where it has ended, what it
+# said in NOTES is why.
+wait_for_trace() {
+    local notes=$1
+    shift
+    for ((i = 0; i < 60 * 20; i++)); do
+        "$SPROF" ctl "$@" status >status.out 2>&1 && return
+        kill -0 "$tracer" 2>/dev/null || fail "there is no trace: $(cat "$notes")"
+        sleep 0.05
+    done
+    fail "waited in vain for the trace: $(cat status.out "$notes")"
+}
+
 # calls FILE: "function calls", sorted. The figures stay in stats.csv.
 calls() {
     "$SPROF" stats -i "$1" --format csv >stats.csv 2>err || fail "no stats"

@@ -139,7 +139,7 @@ ended)
         tracer=$!
         children+=("$tracer")
         exec 7>in.$how
-        wait_until 60 eval '"$SPROF" ctl -i t.db status >status.out 2>&1'
+        wait_for_trace trace.err -i t.db
         echo >&7
         wait_until 60 has_calls inner0 500
         "$SPROF" ctl -i t.db $how >ctl.out 2>&1 || fail "ctl $how fails: $(cat ctl.out)"

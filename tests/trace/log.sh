@@ -120,9 +120,9 @@ END
     sql program.db "SELECT depth, function, exit, count(*) FROM v_call WHERE tid <> pid GROUP BY 1, 2, 3" |
         sed -E 's/"//g; s/\([^|]*\)//' >found
     diff - found >out <<'END' || fail "another flow of the thread"
-1|run|longjmp|1
+1|run|thread-end|1
 2|hot|return|10
-2|leaves|longjmp|1
+2|leaves|thread-end|1
 END
     sql program.db "SELECT word1, word2, word3, word4, word5, word6 FROM v_call WHERE function = 'six'" >found
     grep -qix '0x1|0xffffffffffffffff|0x123456789a|0x4|0x5|0x6' found || fail "other words: $(cat found)"
@@ -321,7 +321,7 @@ kill)
         setsid "$SPROF" trace --mode log -o t.db -- ./program 3000000 end >out.txt 2>err &
         tracer=$!
         children+=("$tracer")
-        wait_until 60 eval '"$SPROF" ctl -i t.db status >/dev/null 2>&1'
+        wait_for_trace err -i t.db
         sleep "0.$((RANDOM % 40 + 10))"
         kill -9 "$tracer"
         wait "$tracer" 2>/dev/null

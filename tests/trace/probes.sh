@@ -140,6 +140,8 @@ process)
     has '^program: '
     has '^libc\.so\.6: '
     has 'of the dynamic loader'
+    expect 0 "$SPROF" probes -p $child --refused
+    has '^  0x[0-9a-f]+ .* libc.so.6!setjmp$' # which of the files
     expect 0 "$SPROF" probes -p $child --function inner
     has '^program!inner: '
     ;;
@@ -153,6 +155,14 @@ refused_input)
     expect 2 "$SPROF" probes program --format yaml
     expect 1 "$SPROF" probes program --function inne
     has 'there is no function `inne`; near it: .*inner'
+    # Names of a stripped file are not found because it has none.
+    strip -o stripped program
+    expect 1 "$SPROF" probes stripped --function main
+    has 'there is no function `main`; none of them has a name: install debug symbols'
+    expect 1 "$SPROF" trace -o none.db --function '^main$' -- ./stripped
+    has "finds none of [0-9]* functions; none of them has a name: install debug symbols"
+    expect 1 "$SPROF" trace -o none.db --children-of '^main$' -- ./stripped
+    has "finds none of [0-9]* functions; none of them has a name: install debug symbols"
     expect 1 "$SPROF" probes missing
     has 'missing'
     echo text >text

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Probes that have been off for a while rest: the functions' code is that of their files, until they are on again.
 
-rest.py text|counts|ranges|toggled|fork|load|waiting|kill|c|c++ SPROF [SEED [ROUNDS]]
+rest.py text|counts|ranges|replaced|toggled|fork|load|waiting|kill|c|c++ SPROF [SEED [ROUNDS]]
 
 `text`: all pages, attached and launched. `counts`: what is called over on, rest and on again, with calls in flight.
 `kill`: sprof is killed while probes go to rest or come back. `c`, `c++`: programs of generate.py."""
 import csv
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -257,6 +258,25 @@ def ranges():
             fail(f"--rest {bad}: {answer.returncode} {answer.stderr}")
 
 
+def replaced():
+    """A program whose file is replaced, or removed, as by a build, has executed nothing for that."""
+    for attached in (True, False):
+        told = Told(attached, "--function", "^(work|other)$", "--rest", "50ms", "--paused")
+        shutil.copy("told", "kept")
+        for change in (lambda: os.replace(shutil.copy("told", "new"), "told"), lambda: os.unlink("told")):
+            wait_for(lambda: resting(told.pid) == 2, "rest")
+            change()
+            time.sleep(0.5)  # it looks ten times a second
+            says(told.pid, "being measured", "on")
+            told.say("w")
+            says(told.pid, "", "off")
+        shutil.move("kept", "told")  # names are read at the end
+        told.end()
+        told.is_calls("work", calls=2)
+        if "executed" in open("err").read():
+            fail("it is said to have executed something")
+
+
 def toggled():
     """What is switched often does not rest in between."""
     told = Told(True, "--function", "^(nest|work|other)$", "--rest", "30s")
@@ -408,16 +428,16 @@ def kill():
     want = subprocess.run(own_program(1000), capture_output=True, text=True)
     for i in range(ROUNDS):
         process = targets.begin(own_program(1000, "end"), stdout=open("out", "w"))
-        wait_for(lambda: len(os.listdir(f"/proc/{process.pid}/task")) > 1, "its threads")
+        wait_for(lambda: process.poll() is not None or len(os.listdir(f"/proc/{process.pid}/task")) > 1, "its threads")
         time.sleep(rng.random() * 0.05)
         before = targets.files_of(process.pid)
         pid = str(process.pid)
         tracer = trace(subprocess.DEVNULL, "-p", pid, "--module", "*", "--rest", "1ms", *(["--paused"] if i % 2 else []))
-        wait_for(lambda: ctl("-p", pid, "status").returncode == 0, "the trace")
+        wait_for(lambda: ctl("-p", pid, "status").returncode == 0, "the trace", tracer)
         for again in range(rng.randrange(2)):
             ctl("-p", pid, "on")
             ctl("-p", pid, "off")
-            wait_for(lambda: resting(process.pid) > 1000, "rest")
+            wait_for(lambda: resting(process.pid) > 1000, "rest", tracer)
         keeper = keeper_of(tracer.pid)
         if rng.random() < 0.5:  # it comes back
             asking = subprocess.Popen([sprof, "ctl", "-p", pid, "on"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -470,7 +490,7 @@ def random_programs(language):
                                                         stderr=open("err", "w"))
         wait_for(lambda: ctl("-i", "t.db", "status").returncode == 0 or tracer.poll() is not None, "the trace")
         if launched:
-            wait_for(lambda: "rest" in ctl("-i", "t.db", "status").stdout, "rest")
+            wait_for(lambda: "rest" in ctl("-i", "t.db", "status").stdout, "rest", tracer)
         if ctl("-i", "t.db", "on").returncode:
             fail("it is not on")
         process.stdin.write("\n")
@@ -497,7 +517,7 @@ def random_programs(language):
         print(f"{number} {level} {'launched' if launched else 'attached'}: {len(found)} functions, switched {switched} times")
 
 
-cases = {"text": text, "counts": counts, "ranges": ranges, "toggled": toggled, "fork": fork, "load": load, "waiting": waiting, "kill": kill}
+cases = {"text": text, "counts": counts, "ranges": ranges, "replaced": replaced, "toggled": toggled, "fork": fork, "load": load, "waiting": waiting, "kill": kill}
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     if targets.case in cases:

@@ -80,6 +80,25 @@ sed -n 2p out | grep -q 'caller$' || fail "not sorted by what is untimed"
 expect 0 "$SPROF" stats t.db --sort address --asc --format csv
 [ "$(sed -n '2,$s/.*,\(0x[0-9a-f]*\),0x.*/\1/p' out | sort -c 2>&1)" = "" ] || fail "not sorted by address"
 
+# Threads are seen a while after they begin: functions take no more than all of their time nevertheless.
+cat >short.c <<'E'
+#include <pthread.h>
+#include <time.h>
+static long now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000 + t.tv_nsec / 1000000; }
+__attribute__((noinline)) void spin(long ms) { for (long end = now() + ms; now() < end;) {} }
+static void *run(void *unused) { spin(20); return unused; }
+int main(void)
+{
+    pthread_t threads[16];
+    for (int i = 0; i < 16; i++) pthread_create(&threads[i], 0, run, 0);
+    for (int i = 0; i < 16; i++) pthread_join(threads[i], 0);
+}
+E
+gcc -O1 -g -pthread short.c -o short || fail "no compiler"
+"$SPROF" trace --function '^spin$' -o short.db -- ./short 2>err || fail "exit status with short threads"
+[ "$("$SPROF" sql short.db --format csv "SELECT calls = 16 AND total_percent > 0 AND total_percent <= 100 FROM v_call_stats" | tail -n 1 | tr -d '\r')" = 1 ] ||
+    fail "more than all of the time: $("$SPROF" stats short.db --sort total-percent)"
+
 # What is counted are calls, in every table and export: how often each pair of caller and callee, and their times.
 "$SPROF" trace --paths -o paths.db -- ./program >got 2>err || fail "exit status with --paths"
 expect 0 "$SPROF" stats paths.db --format csv && mv out stats.csv
@@ -147,3 +166,36 @@ said 'sprof trace --mode log'
 [ ! -e export.chrome ] || fail "an export without slices was left"
 expect 1 "$SPROF" report --callers absent -i paths.db
 said "no call of a function 'absent' was counted"
+
+# sprof diff: how often functions are called on both sides, which is exact whatever their times are, also of those that are only
+# counted. Rows whose calls are others in every run are shown.
+cat >often.c <<'E'
+#include <stdlib.h>
+#define NI __attribute__((noinline))
+#define KEEP __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+NI void often(void) { KEEP; }
+NI void once(void) { KEEP; }
+NI void *counted(void) { KEEP; return __builtin_return_address(0); }
+int main(int count, char **arguments)
+{
+    for (int i = 0; i < atoi(arguments[count - 1]); i++) { often(); counted(); }
+    once();
+    return 0;
+}
+E
+gcc -O1 -g -fno-optimize-sibling-calls often.c -o often || fail "no compiler"
+for i in 1 2 3; do
+    for calls in 100 130; do
+        "$SPROF" trace --append -o "$calls.db" -- ./often $calls 2>err || fail "exit status"
+    done
+done
+expect 0 "$SPROF" diff --format csv 100.db 130.db && mv out diff.csv
+python3 - <<'E' || fail "other calls in the comparison"
+import csv
+rows = {row["function"]: row for row in csv.DictReader(open("diff.csv"))}
+assert {name: (int(row["before_calls"]), int(row["after_calls"])) for name, row in rows.items()} == {
+    "main": (1, 1), "once": (1, 1), "often": (100, 130), "counted": (100, 130)}, rows
+E
+expect 0 "$SPROF" diff 100.db 130.db
+grep -qE ' 100 +130 +often' out && grep -qE ' 100 +130 +counted' out || fail "no row of functions that are called more often"
+! grep -qE 'within chance.* once' out || fail "a row of what did not change"

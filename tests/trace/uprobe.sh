@@ -129,7 +129,7 @@ count_served() {
     "$SPROF" trace -p "$1" --function '^work$' -o p.db >out 2>tracer_err &
     tracer=$!
     children+=("$tracer")
-    wait_until 60 "$SPROF" ctl -i p.db status
+    wait_for_trace tracer_err -i p.db
     printf '%7s' '' >&9
     wait_until 60 eval '"$SPROF" ctl -i p.db status | grep -q " 2100 calls"'
     expect 0 "$SPROF" ctl -p "$1" end
@@ -343,7 +343,7 @@ END
     "$SPROF" trace -p $loops -o s.db >out 2>tracer_err &
     tracer=$!
     children+=("$tracer")
-    wait_until 60 "$SPROF" ctl -i s.db status
+    wait_for_trace tracer_err -i s.db
     printf '%500s' '' >&9
     wait_until 60 eval '"$SPROF" ctl -i s.db status | grep -q " 500 calls"'
     expect 0 "$SPROF" ctl -i s.db end

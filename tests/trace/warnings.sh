@@ -135,6 +135,12 @@ bad)
     done
     expect 2 "$SPROF" trace -o t.db --warn-over '1s:(' -- ./program slow
     said 'regular expression'
+    for option in warn-over watchdog; do
+        "$SPROF" trace -o t.db --$option '1s:^no_such_function$' -- ./program slow >out 2>err
+        said "$option '\^no_such_function\\$' finds none of the functions that have probes"
+        "$SPROF" trace -o t.db --$option '1s:^main$' --$option 2s -- ./program slow >out 2>err
+        ! grep -q 'finds none' err || fail "--$option finds main"
+    done
     for value in 0 100 x ''; do
         expect 2 "$SPROF" trace -o t.db --stack-check "$value" -- ./program slow && said percentage
     done

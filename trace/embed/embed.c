@@ -1,13 +1,14 @@
 /* Chooses functions of a file, makes the code that their entries lead over, and has the file
  * written with it. */
 #include "trace/embed/embed.h"
+#include "trace/plan/expressions.h"
+#include "trace/probes/probes.h"
 
 #include "arch/arch.h"
 #include "trace/embed/elf_file.h"
 #include "trace/embed/embedded.h"
-#include "trace/planner.h"
-#include "trace/relocate.h"
-#include "trace/tracing.h"
+#include "trace/plan/planner.h"
+#include "trace/plan/relocate.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 
 #include "base/base.h"
 #include "cache/cache.h"
-#include "trace/owner.h"
-#include "trace/plan.h"
+#include "trace/attach/owner.h"
+#include "trace/plan/plan.h"
 
 struct trace_embedding {
     const char *path, *output;

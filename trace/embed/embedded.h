@@ -8,7 +8,7 @@
 #ifndef SPROF_TRACE_EMBED_EMBEDDED_H
 #define SPROF_TRACE_EMBED_EMBEDDED_H
 
-#include "trace/plan.h"
+#include "trace/plan/plan.h"
 
 #define EMBEDDED_CODE ".sprof.text"
 #define EMBEDDED_LIST ".sprof.probes"

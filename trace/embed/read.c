@@ -1,6 +1,6 @@
 /* What a file itself says of probes that are in it. */
 #include "trace/embed/embedded.h"
-#include "trace/planner.h"
+#include "trace/plan/planner.h"
 
 #include <elf.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 enum {
     UPROBE_FRAMES = 128, /* one more than calls of a thread can be open and timed; a power of two */
     UPROBE_THREADS = 1024,
-    UPROBE_FUNCTIONS = 131072, /* PROBE_THUNKS */
+    UPROBE_FUNCTIONS = 262144, /* PROBE_THUNKS */
     UPROBE_BUCKETS = 64,       /* PROBE_BUCKETS */
     UPROBE_NEAR = 1 << 20,     /* frames so many bytes apart may be of one stack */
 };

@@ -1,6 +1,7 @@
 /* A trace by uprobes: holds the command until its probes are in place, and copies what the kernel
  * counts into the memory that the rest of a session reads, as the agent would have put it there. */
 #include "trace/uprobe/uprobes.h"
+#include "trace/probes/probes.h"
 #include "trace/uprobe/own_cost.h"
 #include "trace/uprobe/sites.h"
 

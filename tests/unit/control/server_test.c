@@ -18,6 +18,7 @@ struct scene {
     struct sprof_error error;
     volatile bool served;
     char last[64]; /* request */
+    size_t last_length;
 };
 
 static void scene_open(struct scene *scene)
@@ -40,6 +41,7 @@ static int handle(void *context, char *request, struct sprof_str *answer)
 {
     struct scene *scene = context;
     snprintf(scene->last, sizeof scene->last, "%s", request);
+    scene->last_length = strlen(request);
     scene->served = true;
     sprof_str_appendf(answer, "%s, indeed", request);
     return strcmp(request, "end") ? 0 : SPROF_EUNSUPPORTED;
@@ -78,6 +80,36 @@ static void test_a_request_is_answered(void)
     sprof_str_release(&answer);
     CU_ASSERT_EQUAL(ask(&scene, "end", &answer), SPROF_ESTATE);
     CU_ASSERT_STRING_EQUAL(scene.error.message, "end, indeed");
+    sprof_str_release(&answer);
+    scene_close(&scene);
+}
+
+/* What is cut may mean something else: it is refused whole, whoever sends it. */
+static void test_requests_are_whole_or_refused(void)
+{
+    struct scene scene;
+    struct sprof_str answer = {0};
+    char request[CONTROL_REQUEST_MAX + 1] = "", byte = 0;
+    memset(request, 'x', sizeof request - 1);
+    scene_open(&scene);
+    CU_ASSERT_EQUAL(ask(&scene, request, &answer), SPROF_EUSAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(scene.error.message, "characters"));
+    CU_ASSERT_EQUAL(scene.last_length, 0);
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    CU_ASSERT_TRUE_FATAL(strlen(scene.socket) < sizeof address.sun_path);
+    strcpy(address.sun_path, scene.socket);
+    CU_ASSERT_EQUAL_FATAL(connect(fd, (void *)&address, sizeof address), 0);
+    CU_ASSERT_EQUAL(send(fd, request, sizeof request - 1, MSG_NOSIGNAL),
+                    (ssize_t)sizeof request - 1);
+    control_server_serve(&scene.control, handle, &scene);
+    CU_ASSERT_EQUAL(recv(fd, &byte, 1, 0), 1);
+    CU_ASSERT_EQUAL(byte, '2');
+    CU_ASSERT_EQUAL(scene.last_length, 0);
+    close(fd);
+    request[sizeof request - 2] = '\0'; /* the longest */
+    CU_ASSERT_EQUAL(ask(&scene, request, &answer), 0);
+    CU_ASSERT_EQUAL(scene.last_length, sizeof request - 2);
     sprof_str_release(&answer);
     scene_close(&scene);
 }
@@ -199,7 +231,7 @@ static void test_bad_commands(void)
         if (cases[i].word)
             CU_ASSERT_PTR_NOT_NULL(strstr(error.message, cases[i].word));
     }
-    char longest[2048];
+    char longest[CONTROL_REQUEST_MAX + 1];
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
     CU_ASSERT_EQUAL(control_check(&commands, longest, NULL), SPROF_EUSAGE);
@@ -256,6 +288,7 @@ void sprof_suite_control_server(void)
 {
     CU_pSuite suite = CU_add_suite("control/server", NULL, NULL);
     CU_add_test(suite, "a request is answered", test_a_request_is_answered);
+    CU_add_test(suite, "requests are whole or refused", test_requests_are_whole_or_refused);
     CU_add_test(suite, "only the owner sees it", test_only_the_owner_sees_it);
     CU_add_test(suite, "others are turned away", test_others_are_turned_away);
     CU_add_test(suite, "what a killed recorder left", test_what_a_killed_recorder_left);

@@ -539,7 +539,7 @@ struct store *example_create(const struct place *place)
     struct store *store;
     const struct store_run run = example_run();
     must(!store_create(&store, place->path, NULL) && !example_write_raw(store, &run) &&
-         !example_write_derived(store) && !store_set_state(store, 1, STORE_COMPLETE, NULL));
+         !store_set_state(store, 1, STORE_RECORDED, NULL) && !example_write_derived(store));
     return store;
 }
 

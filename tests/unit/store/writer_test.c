@@ -31,6 +31,30 @@ static void test_written_again_replaces(void)
     place_remove(&place);
 }
 
+/* What its recorder has ended needs no word; of what it has not, the file says for good that it was
+ * killed. */
+static void test_killed_recorder_is_noted(void)
+{
+    const struct place place = place_make();
+    const struct store_run run = example_run();
+    struct store *store = example_create(&place);
+    struct store_quality quality;
+    ASSERT_QUERY(store, "SELECT count(*) FROM counter WHERE name = 'recorder.killed'", "0");
+    CU_ASSERT_EQUAL(store_quality(store, 1, &quality, NULL), 0);
+    CU_ASSERT_FALSE(quality.killed);
+    store_close(store, NULL);
+    CU_ASSERT_EQUAL_FATAL(unlink(place.path), 0);
+    CU_ASSERT_EQUAL_FATAL(store_create(&store, place.path, NULL), 0);
+    CU_ASSERT_EQUAL(example_write_raw(store, &run), 0);
+    for (int i = 0; i < 2; i++) /* once more: `sprof symbolize --again` */
+        CU_ASSERT_EQUAL(example_write_derived(store), 0);
+    ASSERT_QUERY(store, "SELECT run_id, value FROM counter WHERE name = 'recorder.killed'", "1|1");
+    CU_ASSERT_EQUAL(store_quality(store, 1, &quality, NULL), 0);
+    CU_ASSERT_TRUE(quality.killed);
+    store_close(store, NULL);
+    place_remove(&place);
+}
+
 static void test_batch_is_all_or_nothing(void)
 {
     const struct place place = place_make();
@@ -231,6 +255,7 @@ void sprof_suite_store_writer(void)
 {
     CU_pSuite suite = CU_add_suite("store/writer", NULL, NULL);
     CU_add_test(suite, "written again replaces", test_written_again_replaces);
+    CU_add_test(suite, "a killed recorder is noted", test_killed_recorder_is_noted);
     CU_add_test(suite, "a batch is all or nothing", test_batch_is_all_or_nothing);
     CU_add_test(suite, "empty batch, and reuse", test_empty_batch_and_reuse);
     CU_add_test(suite, "what is derived is replaced", test_derived_is_replaced);

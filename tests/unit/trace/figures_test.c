@@ -154,6 +154,23 @@ static void test_clear_before_path(void)
     release(&figures);
 }
 
+/* A call that is in flight when figures are cleared is one of the new period, for paths and
+ * functions; those before it are of neither. */
+static void test_clear_in_flight(void)
+{
+    struct figures figures;
+    make(&figures);
+    call(&figures, 4, 4);
+    figures.node->calls = figures.stat->calls = 5;
+    CU_ASSERT_EQUAL(trace_clear_figures(&figures.session, 1), 0);
+    recording_batch(figures.session.recording)->samples.count = 0;
+    call(&figures, 5, 5);
+    CU_ASSERT_EQUAL(sampled(&figures), 1);
+    CU_ASSERT_EQUAL(figures.session.calls, 1);
+    CU_ASSERT_EQUAL(figures.session.slabs[0]->paths.items[0].cell.calls, 1);
+    release(&figures);
+}
+
 /* A row that was written before any path was read is the one that later ones take the place of. */
 static void test_row_before_paths(void)
 {
@@ -172,6 +189,42 @@ static void test_row_before_paths(void)
     release(&figures);
 }
 
+/* The command has written what cannot be: rows of it can be added up, and what comes then counts.
+ */
+static void test_impossible(void)
+{
+    enum { ROWS = 4 };
+    struct figures figures;
+    make(&figures);
+    struct trace_session *session = &figures.session;
+    const struct store_batch *batch = recording_batch(session->recording);
+    session->start_ns = 1;
+    for (uint64_t i = 0; i < ROWS; i++) {
+        const uint64_t huge = UINT64_C(0x7fffffffffffff00) + i;
+        memset(figures.stat, 0x7f, sizeof *figures.stat);
+        figures.stat->calls = figures.stat->counted = huge;
+        figures.stat->self = i & 1 ? -(int64_t)huge : (int64_t)huge;
+        figures.node->calls = figures.node->ended = huge;
+        figures.node->self = i & 1 ? (int64_t)huge : -(int64_t)huge;
+        figures.recursion->calls = figures.recursion->ended = ~huge;
+        figures.recursion->self = -(int64_t)huge;
+        session->now_ns = 1000 + i;
+        session->phase++;
+        CU_ASSERT_EQUAL(trace_collect(session, TRACE_COLLECT_ALL), 0);
+        CU_ASSERT_EQUAL(trace_clear_figures(session, i), 0);
+    }
+    const uint64_t most = trace_most_ticks(session);
+    for (size_t i = 0; i < batch->samples.count; i++)
+        CU_ASSERT((uint64_t)batch->samples.items[i].count <= most &&
+                  (uint64_t)batch->samples.items[i].weight <= most);
+    for (size_t i = 0; i < batch->call_costs.count; i++) {
+        const struct store_call_cost *row = &batch->call_costs.items[i];
+        CU_ASSERT(row->calls <= 2 * most && row->total_ns <= most && row->raw_total_ns <= most);
+        CU_ASSERT(row->self_ns <= most && row->raw_self_ns <= most && row->recursive <= most);
+    }
+    release(&figures);
+}
+
 void sprof_suite_trace_figures(void);
 
 void sprof_suite_trace_figures(void)
@@ -181,5 +234,7 @@ void sprof_suite_trace_figures(void)
     CU_add_test(suite, "calls without a path", test_calls_without_path);
     CU_add_test(suite, "a clear between two looks", test_clear_between);
     CU_add_test(suite, "a clear before a path is read", test_clear_before_path);
+    CU_add_test(suite, "a clear with a call in flight", test_clear_in_flight);
     CU_add_test(suite, "a row before paths", test_row_before_paths);
+    CU_add_test(suite, "what cannot be", test_impossible);
 }

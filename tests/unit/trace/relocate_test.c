@@ -1,10 +1,9 @@
 /* Copies of function beginnings: those of the machine's libraries by their decoded form, and
  * made-up ones executed beside their originals. */
-#include "tests/unit/trace/execute.h"
+#include "tests/unit/trace/beside.h"
 #include "tests/unit/trace/fixture.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
 /* == Beginnings of real functions == */
 
@@ -100,27 +99,12 @@ static void test_libraries(void)
 
 /* == Beginnings that are executed == */
 
-enum {
-    ROUNDS = 40000,
-    EXITS = 8,
-    SITE = 0x1000, /* offsets into the arena */
-    DATA = 0x3000,
-    COPIES = 0x100000,
-    ARENA = 0x200000,
-    DATA_BYTES = 0x400,
-    STACK_BYTES = 0x400,
-    CODE_BYTES = 64,
-    CALLEE = 0x2000,
-    EXIT = 0x2100,
-    SHORT_EXIT = SITE + 0x40, /* near enough for short branches */
-};
+enum { ROUNDS = 40000 };
 
 struct run {
-    uint8_t *arena;
-    uint8_t stack[2 * STACK_BYTES] __attribute__((aligned(16)));
-    uint8_t data[DATA_BYTES]; /* as it was before */
+    struct beside place;
     uint64_t random;
-    uint8_t code[CODE_BYTES];
+    uint8_t code[BESIDE_CODE_BYTES];
     size_t size;
     bool pushes; /* puts words on the stack that are no way back */
 };
@@ -147,7 +131,7 @@ static void put_byte(struct run *run, uint64_t byte)
 /* Four bytes that lead to an offset of the arena, with `more` bytes of the instruction behind. */
 static void put_distance(struct run *run, size_t offset, size_t more)
 {
-    const int32_t distance = (int32_t)(offset - (SITE + run->size + 4 + more));
+    const int32_t distance = (int32_t)(offset - (BESIDE_SITE + run->size + 4 + more));
     put(run, &distance, 4);
 }
 
@@ -160,7 +144,7 @@ static uint64_t any_register(struct run *run)
 
 static size_t any_data(struct run *run)
 {
-    return DATA + next_random(run) % (DATA_BYTES - 64);
+    return BESIDE_DATA + next_random(run) % (BESIDE_DATA_BYTES - 64);
 }
 
 static void put_arithmetic(struct run *run)
@@ -264,49 +248,49 @@ static void put_flag_reader(struct run *run)
 
 static void put_branch(struct run *run)
 {
-    const size_t chosen = next_random(run) % EXITS;
+    const size_t chosen = next_random(run) % BESIDE_EXITS;
     const uint64_t condition = next_random(run) & 15;
     if (next_random(run) & 1) {
         put_byte(run, 0x70 | condition);
-        put_byte(run, SHORT_EXIT + chosen * 5 - (SITE + run->size + 1));
+        put_byte(run, BESIDE_SHORT_EXIT + chosen * 5 - (BESIDE_SITE + run->size + 1));
     } else {
         put_byte(run, 0x0f);
         put_byte(run, 0x80 | condition);
-        put_distance(run, EXIT + chosen * EXECUTE_EXIT_BYTES, 0);
+        put_distance(run, BESIDE_EXIT + chosen * EXECUTE_EXIT_BYTES, 0);
     }
 }
 
 /* What ends the beginning: jumps and calls of every form, and returns. */
 static void put_end(struct run *run)
 {
-    const size_t chosen = next_random(run) % EXITS;
+    const size_t chosen = next_random(run) % BESIDE_EXITS;
     switch (next_random(run) % (run->pushes ? 6 : 7)) { /* no return to what was pushed */
     case 0:
         put_byte(run, 0xeb);
-        put_byte(run, SHORT_EXIT + chosen * 5 - (SITE + run->size + 1));
+        put_byte(run, BESIDE_SHORT_EXIT + chosen * 5 - (BESIDE_SITE + run->size + 1));
         return;
     case 1:
         put_byte(run, 0xe9);
-        put_distance(run, EXIT + chosen * EXECUTE_EXIT_BYTES, 0);
+        put_distance(run, BESIDE_EXIT + chosen * EXECUTE_EXIT_BYTES, 0);
         return;
     case 2:
         put_byte(run, 0xe8);
-        put_distance(run, CALLEE, 0);
+        put_distance(run, BESIDE_CALLEE, 0);
         return;
     case 3: /* call *slot(%rip): the slot behind the data holds the callee */
         put_byte(run, 0xff);
         put_byte(run, 0x15);
-        put_distance(run, DATA + DATA_BYTES, 0);
+        put_distance(run, BESIDE_DATA + BESIDE_DATA_BYTES, 0);
         return;
     case 4: /* call *…(%rbp), by the same slot */
         put_byte(run, 0xff);
         put_byte(run, 0x95);
-        put(run, &(const int32_t){(int32_t)DATA_BYTES - 0x80}, 4);
+        put(run, &(const int32_t){(int32_t)BESIDE_DATA_BYTES - 0x80}, 4);
         return;
     case 5: /* jmp *slot(%rip) to an exit */
         put_byte(run, 0xff);
         put_byte(run, 0x25);
-        put_distance(run, DATA + DATA_BYTES + 8, 0);
+        put_distance(run, BESIDE_DATA + BESIDE_DATA_BYTES + 8, 0);
         return;
     default: put_byte(run, 0xc3);
     }
@@ -328,68 +312,19 @@ static void make_beginning(struct run *run)
     }
 }
 
-/* The code's surroundings: exits, a callee that notes its return address in r11, data, pointers. */
-static void set_up(struct run *run)
-{
-    static const uint8_t callee[] = {0x4c, 0x8b, 0x1c, 0x24, 0xc3}; /* mov (%rsp),%r11; ret */
-    run->arena =
-        mmap(NULL, ARENA, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CU_ASSERT_TRUE_FATAL(run->arena != MAP_FAILED);
-    memcpy(run->arena + CALLEE, callee, sizeof callee);
-    for (size_t i = 0; i < EXITS; i++) {
-        execute_write_exit(run->arena + EXIT + i * EXECUTE_EXIT_BYTES, (uint8_t)i);
-        arch_jump_write(run->arena + SHORT_EXIT + i * 5, SHORT_EXIT + i * 5,
-                        EXIT + i * EXECUTE_EXIT_BYTES);
-    }
-    const uint64_t pointers[] = {(uint64_t)(uintptr_t)run->arena + CALLEE,
-                                 (uint64_t)(uintptr_t)run->arena + EXIT + 2 * EXECUTE_EXIT_BYTES};
-    memcpy(run->arena + DATA + DATA_BYTES, pointers, sizeof pointers);
-}
-
-/* Puts the beginning in place; what follows goes on to the last exit. */
-static void place(struct run *run)
-{
-    memset(run->arena + SITE, 0xcc, SHORT_EXIT - SITE);
-    memcpy(run->arena + SITE, run->code, run->size);
-    arch_jump_write(run->arena + SITE + run->size, SITE + run->size,
-                    EXIT + (EXITS - 1) * EXECUTE_EXIT_BYTES);
-}
-
-struct outcome {
-    struct execute_state state;
-    uint8_t stack[2 * STACK_BYTES];
-    uint8_t data[DATA_BYTES];
-};
-
-static void execute_at(struct run *run, const struct execute_state *in, const uint8_t *code,
-                       struct outcome *outcome)
-{
-    const uint64_t back = (uint64_t)(uintptr_t)run->arena + EXIT + 3 * EXECUTE_EXIT_BYTES;
-    memcpy(run->arena + DATA, run->data, DATA_BYTES);
-    memset(run->stack, 0x5a, sizeof run->stack);
-    for (size_t at = 0; at < STACK_BYTES; at += 8) /* whatever is popped, a return comes out */
-        memcpy(run->stack + STACK_BYTES + at, &back, sizeof back);
-    execute(in, &outcome->state, code);
-    /* Below the stack pointer nothing is promised: the push of a call is two instructions. */
-    const size_t used = (size_t)(outcome->state.registers[4] - (uint64_t)(uintptr_t)run->stack);
-    CU_ASSERT_TRUE_FATAL(used <= sizeof run->stack);
-    memset(outcome->stack, 0, used);
-    memcpy(outcome->stack + used, run->stack + used, sizeof run->stack - used);
-    memcpy(outcome->data, run->arena + DATA, DATA_BYTES);
-}
-
 static struct execute_state random_state(struct run *run)
 {
-    struct execute_state in;
-    const uint64_t data = (uint64_t)(uintptr_t)run->arena + DATA;
+    struct execute_state in = {0};
+    const uint64_t data = (uint64_t)(uintptr_t)run->place.arena + BESIDE_DATA;
     for (size_t i = 0; i < 16; i++)
         in.registers[i] = next_random(run) << 3 ^ next_random(run);
     in.registers[3] = data + 0x40;
-    in.registers[4] = (uint64_t)(uintptr_t)run->stack + STACK_BYTES;
     in.registers[5] = data + 0x80;
     in.registers[6] = data + 0x100;
     in.registers[7] = data + 0x180;
     in.flags = 0x202 | (next_random(run) & EXECUTE_FLAGS);
+    for (size_t i = 0; i < sizeof in.vectors; i++)
+        in.vectors[i] = (uint8_t)next_random(run);
     return in;
 }
 
@@ -409,27 +344,13 @@ static bool has_branch(const struct run *run)
     return false;
 }
 
-/* Beyond the reach of any distance, with what works near its place only at `at` of the arena.
- * Returns whether there is one; all of it may be of that kind. */
-static bool place_far(struct run *run, uint8_t *far, size_t at)
+/* Returns whether there is a copy for afar; all of it may work near its place only. */
+static bool put_far(struct run *run, size_t at)
 {
-    const uint64_t site = (uint64_t)(uintptr_t)run->arena + SITE;
-    struct trace_far_copy made;
-    struct trace_copy rest;
-    const int code =
-        trace_far_copy_make(&made, run->code, run->size, run->size, site, (uint64_t)(uintptr_t)far);
+    const int code = beside_put_far(&run->place, run->code, run->size, at);
     if (code == SPROF_ELIMIT || (code && has_branch(run)))
         return false;
     CU_ASSERT_EQUAL_FATAL(code, 0);
-    memcpy(far, made.bytes, sizeof made.bytes);
-    if (made.rest) {
-        const uint64_t near = (uint64_t)(uintptr_t)run->arena + at;
-        CU_ASSERT_EQUAL_FATAL(trace_copy_make(&rest, run->code + made.rest, run->size - made.rest,
-                                              run->size - made.rest, site + made.rest, near),
-                              0);
-        memcpy(run->arena + at, rest.code, rest.size);
-        memcpy(far + PROBE_COPY_NEXT, &near, sizeof near);
-    }
     return true;
 }
 
@@ -456,31 +377,30 @@ static void print_code(const char *name, const uint8_t *code, size_t size)
 
 static void test_executed(void)
 {
-    static struct run run = {.random = 0x2545f4914f6cdd1d};
-    static struct outcome first, second;
-    size_t executed = 0, far_executed = 0, exits[EXITS] = {0};
-    set_up(&run);
-    uint8_t *far = mmap(run.arena - (UINT64_C(1) << 40), PROBE_COPY_BYTES,
-                        PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CU_ASSERT_TRUE_FATAL(far != MAP_FAILED && (size_t)(run.arena - far) > UINT32_MAX);
+    static struct run run = {.random = 0x2545f4914f6cdd1d, .place = {.below = 0x5a}};
+    static struct beside_outcome first, second;
+    size_t executed = 0, far_executed = 0, exits[BESIDE_EXITS] = {0};
+    CU_ASSERT_TRUE_FATAL(beside_begin(&run.place));
+    const uint64_t arena = (uint64_t)(uintptr_t)run.place.arena;
     for (int round = 0; round < ROUNDS; round++) {
         struct trace_copy copy;
         make_beginning(&run);
-        for (size_t i = 0; i < DATA_BYTES; i++)
-            run.data[i] = (uint8_t)next_random(&run);
+        for (size_t i = 0; i < BESIDE_DATA_BYTES; i++)
+            run.place.data[i] = (uint8_t)next_random(&run);
         if (is_refused(&run))
             continue;
-        place(&run);
-        const size_t at = COPIES + next_random(&run) % (ARENA - COPIES - 256);
-        const uint64_t arena = (uint64_t)(uintptr_t)run.arena;
+        beside_put(&run.place, run.code, run.size);
+        const size_t at =
+            BESIDE_COPIES + next_random(&run) % (BESIDE_CODE_END - BESIDE_COPIES - 256);
         CU_ASSERT_EQUAL_FATAL(
-            trace_copy_make(&copy, run.code, run.size, run.size, arena + SITE, arena + at), 0);
-        memcpy(run.arena + at, copy.code, copy.size);
+            trace_copy_make(&copy, run.code, run.size, run.size, arena + BESIDE_SITE, arena + at),
+            0);
+        memcpy(run.place.code + at, copy.code, copy.size);
         const struct execute_state in = random_state(&run);
-        execute_at(&run, &in, run.arena + SITE, &first);
-        /* As with a probe: the jump has taken the bytes, and nobody may depend on them. */
-        memset(run.arena + SITE, 0xcc, TRACE_JUMP_BYTES);
-        execute_at(&run, &in, run.arena + at, &second);
+        beside_execute(&run.place, &in, run.place.arena + BESIDE_SITE, &first);
+        CU_ASSERT_FATAL(first.state.exit < BESIDE_EXITS);
+        beside_take(&run.place);
+        beside_execute(&run.place, &in, run.place.arena + at, &second);
         if (memcmp(&first, &second, sizeof first) != 0) {
             print_code("original", run.code, run.size);
             print_code("copy", copy.code, copy.size);
@@ -488,11 +408,11 @@ static void test_executed(void)
                    (unsigned long long)second.state.exit);
         }
         CU_ASSERT_EQUAL_FATAL(memcmp(&first, &second, sizeof first), 0);
-        if (place_far(&run, far, at)) {
-            execute_at(&run, &in, far, &second);
+        if (put_far(&run, at)) {
+            beside_execute(&run.place, &in, run.place.far, &second);
             if (memcmp(&first, &second, sizeof first) != 0) {
                 print_code("original", run.code, run.size);
-                print_code("far copy", far, PROBE_COPY_BYTES);
+                print_code("far copy", run.place.far, PROBE_COPY_BYTES);
             }
             CU_ASSERT_EQUAL_FATAL(memcmp(&first, &second, sizeof first), 0);
             far_executed++;
@@ -502,10 +422,9 @@ static void test_executed(void)
     }
     CU_ASSERT(executed > ROUNDS / 2);
     CU_ASSERT(far_executed > executed * 2 / 3);
-    munmap(far, PROBE_COPY_BYTES);
-    for (size_t i = 0; i < EXITS; i++)
+    for (size_t i = 0; i < BESIDE_EXITS; i++)
         CU_ASSERT(exits[i] > 100);
-    munmap(run.arena, ARENA);
+    beside_end(&run.place);
 }
 
 static void test_out_of_reach(void)
@@ -571,6 +490,9 @@ static void test_faults(void)
         CU_ASSERT_EQUAL(may, beginnings[i].may);
     }
     static const uint8_t call[] = {0x53, 0x48, 0x8b, 0x07, 0xff, 0x50, 0x10};
+    static const uint8_t by_stack_pointer[] = {0xc4, 0xe2, 0xdb, 0xf7, 0x05, 0x10, 0, 0, 0};
+    static const uint8_t to_r12[] = {0xf2, 0x4c, 0x0f, 0x2c, 0x25, 0x10, 0, 0, 0};
+    static const uint8_t to_vector[] = {0xf2, 0x0f, 0x5e, 0x25, 0x10, 0, 0, 0}; /* divsd, xmm4 */
     static const uint8_t divide[] = {0x53, 0xf7, 0x3d, 0x10, 0, 0, 0};
     const uint64_t site = 0x555555555000, at = 0x7f0000000000;
     struct trace_far_copy copy;
@@ -582,6 +504,10 @@ static void test_faults(void)
     CU_ASSERT_EQUAL(copy.rest, 0);
     memcpy(&word, copy.bytes + PROBE_COPY_SITE, sizeof word);
     CU_ASSERT_EQUAL(word, site);
+    CU_ASSERT_EQUAL(trace_far_copy_make(&copy, by_stack_pointer, 9, 20, site, at),
+                    SPROF_EUNSUPPORTED); /* shrx %rsp,…(%rip),%rax: it is moved meanwhile */
+    CU_ASSERT_EQUAL(trace_far_copy_make(&copy, to_r12, 9, 20, site, at), 0);
+    CU_ASSERT_EQUAL(trace_far_copy_make(&copy, to_vector, 8, 20, site, at), 0);
     CU_ASSERT_EQUAL_FATAL(trace_far_copy_make(&copy, divide, 7, 20, site, at), 0);
     const size_t place = copy.bytes[PROBE_COPY_LAST] + 1u;
     CU_ASSERT(copy.bytes[place] == 0xf7 && copy.bytes[place + 1] == 0x3e); /* idivl (%rsi) */

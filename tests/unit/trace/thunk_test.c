@@ -1,5 +1,6 @@
 /* Thunks: their instructions lie where the unwinding rules of agent/probe/area.S say. */
-#include "trace/tracing.h"
+#include "trace/plan/expressions.h"
+#include "trace/probes/probes.h"
 
 #include <CUnit/CUnit.h>
 #include <string.h>
@@ -7,13 +8,13 @@
 static void test_thunk(void)
 {
     const uint64_t at = 0x700000001000, enter = 0x700000000100, leave = 0x700000000200;
-    const uint64_t body = 0x555555550000;
+    const uint64_t body = 0x555555550000, site = 0x555555556000;
     uint8_t thunk[PROBE_THUNK_BYTES];
     bool begins[PROBE_THUNK_BYTES] = {0};
     struct arch_instruction instruction;
     uint64_t calls[3] = {0}, branch = 0, stored;
     size_t call_count = 0, where = 0;
-    trace_thunk_write(thunk, at, 77, enter, leave, body);
+    trace_thunk_write(thunk, at, 77, enter, leave, site, body);
     for (; where < PROBE_THUNK_PASS + 6; where += instruction.length) {
         CU_ASSERT_FATAL(arch_instruction_decode(thunk + where, sizeof thunk - where, &instruction) >
                         0);
@@ -33,12 +34,18 @@ static void test_thunk(void)
     CU_ASSERT_EQUAL(calls[0], enter);
     CU_ASSERT_EQUAL(calls[1], leave);
     CU_ASSERT_EQUAL(branch, at + PROBE_THUNK_PASS);
-    CU_ASSERT(begins[PROBE_THUNK_CALL] && begins[PROBE_THUNK_RETURN] && begins[PROBE_THUNK_PASS]);
-    static const uint8_t changes[] = {2, 15, 22, 29, 31, 44}; /* of the stack pointer */
+    CU_ASSERT(begins[PROBE_THUNK_ENTERED] && begins[PROBE_THUNK_CALL] &&
+              begins[PROBE_THUNK_RETURN] && begins[PROBE_THUNK_PASS]);
+    static const uint8_t changes[] = {12, 19, 21, 28}; /* of the stack pointer */
     for (size_t i = 0; i < sizeof changes; i++)
         CU_ASSERT(begins[changes[i]]);
     memcpy(&stored, thunk + PROBE_THUNK_BODY, sizeof stored);
     CU_ASSERT_EQUAL(stored, body);
+    memcpy(&stored, thunk + PROBE_THUNK_SITE, sizeof stored);
+    CU_ASSERT_EQUAL(stored, site);
+    uint32_t number;
+    memcpy(&number, thunk + PROBE_THUNK_NUMBER, sizeof number);
+    CU_ASSERT_EQUAL(number, 77);
 }
 
 /* Where it is entered one byte says whether it is passed, and either way the stack stays. */
@@ -46,7 +53,8 @@ static void test_entry(void)
 {
     uint8_t thunk[PROBE_THUNK_BYTES];
     struct arch_instruction on, off, passing;
-    trace_thunk_write(thunk, 0x700000001000, 77, 0x700000000100, 0x700000000200, 0x555555550000);
+    trace_thunk_write(thunk, 0x700000001000, 77, 0x700000000100, 0x700000000200, 0x555555556000,
+                      0x555555550000);
     uint8_t *entry = thunk + PROBE_THUNK_ENTRY;
     CU_ASSERT_EQUAL(*entry, PROBE_ENTRY_ON);
     CU_ASSERT_FATAL(arch_instruction_decode(entry, 5, &on) > 0);

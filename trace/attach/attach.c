@@ -1,0 +1,565 @@
+/* Puts the tracing agent into a program that runs already, and takes it out again: a borrowed
+ * thread calls the loader. */
+#include "trace/attach/attach.h"
+#include "trace/attach/hand.h"
+#include "trace/attach/leaving.h"
+#include "trace/attach/lock.h"
+#include "trace/meet.h"
+
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct trace_attachment {
+    struct trace_code *code;
+    struct trace_hand hand;
+    int memory_fd;  /* /proc/PID/mem: leads nowhere once the process executes something */
+    uint64_t asked; /* address of sprof_probe_asked; 0: the agent is not in the process */
+    uint64_t handle;
+    char library[TARGET_PATH_MAX];
+};
+
+enum {
+    LOAD_NOW = 2,      /* RTLD_NOW */
+    BEGIN_TRIES = 100, /* of ten milliseconds, for a program to have its libraries */
+    SWEEP_TRIES = 15,  /* of twenty, for the agent to be there */
+};
+
+/* == What cannot be traced == */
+
+/* What stands behind a name in /proc/PID/status, or "". */
+static void read_status(pid_t pid, const char *name, char *value, size_t size)
+{
+    char path[64], line[256];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    FILE *file = fopen(path, "re");
+    *value = '\0';
+    while (file && fgets(line, sizeof line, file)) {
+        const size_t length = strlen(name);
+        if (strncmp(line, name, length) || line[length] != ':')
+            continue;
+        line[strcspn(line, "\n")] = '\0';
+        snprintf(value, size, "%s", line + length + 1 + strspn(line + length + 1, " \t"));
+    }
+    if (file)
+        fclose(file);
+}
+
+static int check_state(pid_t pid, struct sprof_error *error)
+{
+    char value[128];
+    struct sprof_proc_status status;
+    read_status(pid, "TracerPid", value, sizeof value);
+    if (atoi(value))
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "cannot trace process %d: process %s traces it already (a debugger, "
+                               "strace, or another sprof that is just beginning)\nend that first",
+                               (int)pid, value);
+    if (!sprof_proc_status_read(pid, &status))
+        return sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d is gone", (int)pid);
+    if (status.state == 'T' || status.state == 't')
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "cannot trace process %d: it is stopped\ncontinue it first: `kill "
+                               "-CONT %d`",
+                               (int)pid, (int)pid);
+    return 0;
+}
+
+/* 1: the process sees the same file by that path; 0: it sees another, or none; -1: its root is not
+ * to be seen, or it has none any more. */
+static int sees(pid_t pid, const char *file)
+{
+    char root[64], there[TARGET_PATH_MAX + sizeof root];
+    struct stat ours, theirs;
+    snprintf(root, sizeof root, "/proc/%d/root", (int)pid);
+    snprintf(there, sizeof there, "%s%s", root, file);
+    if (stat(root, &theirs))
+        return -1;
+    return !stat(file, &ours) && !stat(there, &theirs) && ours.st_dev == theirs.st_dev &&
+           ours.st_ino == theirs.st_ino;
+}
+
+/* The agent's file, by its own path. */
+static int find_agent(char library[TARGET_PATH_MAX], struct sprof_error *error)
+{
+    char full[TARGET_PATH_MAX];
+    const int result = target_find_library(PROBE_LIBRARY, library, error);
+    if (!result && realpath(library, full))
+        snprintf(library, TARGET_PATH_MAX, "%s", full);
+    return result;
+}
+
+const char *trace_attach_obstacle(pid_t pid)
+{
+    char value[128], library[TARGET_PATH_MAX];
+    struct sprof_proc_status status;
+    if (sprof_proc_status_read(pid, &status) && status.inner != pid)
+        return "is in another pid namespace (a container, in which sprof would have to run)";
+    if (!find_agent(library, NULL) && !sees(pid, library))
+        return "sees other files than sprof (in a container, in which sprof would have to run)";
+    read_status(pid, "Seccomp", value, sizeof value);
+    if (atoi(value))
+        return "is under seccomp, which may end it where it loads the tracing agent";
+    read_status(pid, "x86_Thread_features", value, sizeof value);
+    return strstr(value, "shstk")
+               ? "has a shadow stack, which a borrowed thread's return would not "
+                 "agree with"
+               : NULL;
+}
+
+/* The same, which the process sees by that path. */
+static int find_library(pid_t pid, char library[TARGET_PATH_MAX], struct sprof_error *error)
+{
+    const int result = find_agent(library, error);
+    if (!result && sees(pid, library) != 1)
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "cannot trace process %d: it does not see %s, as in a container\n"
+                               "run sprof in there",
+                               (int)pid, library);
+    return result;
+}
+
+/* A program that has only just begun has no libraries yet. */
+static void wait_for_libraries(pid_t pid)
+{
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    for (int tries = 0; tries < BEGIN_TRIES; tries++) {
+        bool found = false;
+        FILE *maps = fopen(path, "re");
+        while (maps && fgets(line, sizeof line, maps))
+            found |= strstr(line, "/libc.so") || strstr(line, "/libc-") || strstr(line, "/ld-musl");
+        if (maps)
+            fclose(maps);
+        if (found)
+            return;
+        const struct timespec pause = {.tv_nsec = 10000000};
+        nanosleep(&pause, NULL);
+    }
+}
+
+/* Whether some mapping's line has that in it. */
+static bool has_mapping(pid_t pid, const char *part)
+{
+    char path[64], line[TARGET_PATH_MAX + 256];
+    bool has = false;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && !has && fgets(line, sizeof line, maps))
+        has = strstr(line, part);
+    if (maps)
+        fclose(maps);
+    return has;
+}
+
+/* Boehm's collector takes the data of each library that is loaded when it begins, and reads it
+ * while the thread that is borrowed runs: that may be one of its own, which it does not stop. */
+static bool has_collector(pid_t pid)
+{
+    return has_mapping(pid, "/libgc.so.");
+}
+
+/* What a tracer that was killed has left is taken out. With the lock: without it, there may be a
+ * keeper that is about to do so. */
+static int clean_up_before(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
+{
+    struct probe_owner owner;
+    int result = trace_owner_check_version(pid, error);
+    if (!result)
+        result = trace_owner_check_alone(pid, error);
+    if (result)
+        return result;
+    if (!trace_owner_read(pid, &owner, NULL)) {
+        struct sprof_error ignored = {0}; /* then it is used again, and stays afterwards */
+        if (!has_collector(pid))
+            trace_clean_up_locked(pid, log, &ignored);
+        return 0;
+    }
+    result = trace_clean_up_locked(pid, log, error);
+    if (!result)
+        sprof_log_message(log, SPROF_LOG_NOTE,
+                          "process %d had probes of a trace that was killed, into %s: they were "
+                          "taken out",
+                          (int)pid, owner.output);
+    return result;
+}
+
+static int refuse_reader(pid_t pid, struct sprof_error *error)
+{
+    struct sprof_proc_status status;
+    const bool is_known = sprof_proc_status_read(pid, &status);
+    const struct passwd *owner = is_known ? getpwuid(status.user) : NULL;
+    if (is_known && status.state == 'Z' && status.threads > 1)
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "cannot trace process %d: its first thread has ended, by which its "
+                               "memory would be found\n`sprof record -p %d` can sample it",
+                               (int)pid, (int)pid);
+    if (is_known && owner && status.user != geteuid())
+        return sprof_error_set(error, SPROF_EPERMISSION, EPERM,
+                               "process %d may not be traced by you: it belongs to user %s\nrun "
+                               "`sudo -u %s sprof trace -p %d …`, or as root",
+                               (int)pid, owner->pw_name, owner->pw_name, (int)pid);
+    return sprof_error_set(error, SPROF_EPERMISSION, EPERM,
+                           "process %d may not be traced by you\nrun sprof as its owner or as "
+                           "root, and see /proc/sys/kernel/yama/ptrace_scope",
+                           (int)pid);
+}
+
+/* The lock comes first: who holds it may have the process stand still. */
+int trace_attach_check(pid_t pid, int *lock_fd, const struct sprof_log *log,
+                       struct sprof_error *error)
+{
+    char library[TARGET_PATH_MAX];
+    if (target_may_read(pid)) {
+        trace_wait_for_leader(pid);
+        if (target_may_read(pid))
+            return refuse_reader(pid, error);
+    }
+    int result = trace_lock_alone(pid, lock_fd, error);
+    if (!result)
+        result = check_state(pid, error);
+    if (!result)
+        result = find_library(pid, library, error);
+    if (!result)
+        wait_for_libraries(pid);
+    if (!result)
+        result = clean_up_before(pid, log, error);
+    if (result && trace_lock_has_become_stale(pid, *lock_fd))
+        result = trace_refuse_executed(pid, error);
+    if (result && *lock_fd >= 0) {
+        close(*lock_fd);
+        *lock_fd = -1;
+    }
+    return result;
+}
+
+/* == The agent == */
+
+static int take(struct trace_attachment *attachment, pid_t pid, bool any_place,
+                struct sprof_error *error)
+{
+    return trace_hand_take(&attachment->hand, pid, attachment->memory_fd, attachment->code,
+                           any_place, error);
+}
+
+/* Where the agent's file is mapped, 0: nowhere. */
+static uint64_t find_base(pid_t pid, const char *library)
+{
+    char path[64], line[TARGET_PATH_MAX + 256];
+    uint64_t base = 0;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && !base && fgets(line, sizeof line, maps)) {
+        const char *name = strchr(line, '/');
+        line[strcspn(line, "\n")] = '\0';
+        if (name && !strcmp(name, library))
+            base = strtoull(line, NULL, 16);
+    }
+    if (maps)
+        fclose(maps);
+    return base;
+}
+
+static uint64_t find_asked(pid_t pid, const char *library)
+{
+    static const char *const names[] = {PROBE_ASKED, NULL};
+    struct image_symbol symbol = {0};
+    struct image *image;
+    const struct image_request request = {.file = {.path = library}};
+    const uint64_t base = find_base(pid, library);
+    if (!base || image_open(&image, &request, NULL))
+        return 0;
+    image_find_symbols(image, names, &symbol);
+    image_free(image);
+    return symbol.vaddr ? base + symbol.vaddr : 0;
+}
+
+int64_t trace_attached_ask(struct trace_session *session, const struct probe_request *request,
+                           struct sprof_error *error)
+{
+    struct trace_attachment *attachment = session->attachment;
+    struct probe_asked *asked = calloc(1, sizeof *asked);
+    if (!asked)
+        return -ENOMEM;
+    asked->request = *request;
+    snprintf(asked->path, sizeof asked->path, "%s", attachment->library);
+    const int result =
+        trace_hand_call(&attachment->hand, attachment->asked, asked, sizeof *asked, 0, error);
+    const int64_t answer = result ? -EIO : asked->answer.result;
+    if (!result && request->kind == PROBE_HELLO)
+        session->hello = asked->hello;
+    free(asked);
+    return answer;
+}
+
+static int load(struct trace_session *session, struct sprof_error *error)
+{
+    struct trace_attachment *attachment = session->attachment;
+    char library[TARGET_PATH_MAX] = "";
+    snprintf(library, sizeof library, "%s", attachment->library);
+    int result = trace_hand_call(&attachment->hand, trace_code_dlopen(attachment->code), library,
+                                 (strlen(library) + 8) & ~(size_t)7, LOAD_NOW, error);
+    if (!result)
+        attachment->asked = find_asked(session->pid, attachment->library);
+    if (!result && !attachment->asked)
+        result = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                                 "process %d could not load %s: it may not be allowed to read or "
+                                 "to execute that file, or has no room left for thread-local data",
+                                 (int)session->pid, attachment->library);
+    return result;
+}
+
+static int say_hello(struct trace_session *session, struct sprof_error *error)
+{
+    struct trace_attachment *attachment = session->attachment;
+    const struct probe_request find = {.kind = PROBE_FIND_HANDLE,
+                                       .address = trace_code_dlopen(attachment->code),
+                                       .size = trace_code_dlclose(attachment->code)},
+                               hello = {.kind = PROBE_HELLO};
+    const int64_t handle = trace_attached_ask(session, &find, error);
+    attachment->handle = handle > 0 || handle < -4096 ? (uint64_t)handle : 0;
+    const int64_t said = trace_attached_ask(session, &hello, error);
+    if (said == -ENOMEM)
+        return sprof_error_set(error, SPROF_ELIMIT, ENOMEM,
+                               "there is no memory for probes in process %d", (int)session->pid);
+    return said ? SPROF_ESTATE : trace_hello_check(session, error);
+}
+
+static int open_attachment(struct trace_session *session, struct sprof_error *error)
+{
+    struct trace_attachment *attachment = calloc(1, sizeof *attachment);
+    char path[64];
+    if (!attachment)
+        return sprof_error_memory(error);
+    session->attachment = attachment;
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)session->pid);
+    attachment->memory_fd = open(path, O_RDWR | O_CLOEXEC);
+    if (attachment->memory_fd < 0)
+        return sprof_error_set(error, SPROF_EPERMISSION, errno,
+                               "the memory of process %d may not be written: %s", (int)session->pid,
+                               strerror(errno));
+    if (trace_lock_is_stale(session->pid, session->lock_fd))
+        return trace_refuse_executed(session->pid, error);
+    struct cache *cache = session->options.no_cache ? NULL : cache_open(NULL);
+    int result = find_library(session->pid, attachment->library, error);
+    if (!result)
+        result = trace_code_open(&attachment->code, session->pid, cache, error);
+    cache_free(cache, 0);
+    return result;
+}
+
+int trace_attach_enter(struct trace_session *session, struct sprof_error *error)
+{
+    int result = open_attachment(session, error);
+    if (!result)
+        result = take(session->attachment, session->pid, false, error);
+    if (!result)
+        result = load(session, error);
+    return result ? result : say_hello(session, error);
+}
+
+int trace_attach_memory(struct trace_session *session, struct sprof_error *error)
+{
+    const struct probe_request make = {.kind = PROBE_MAKE_MEMORY};
+    char path[64];
+    const int64_t fd = trace_attached_ask(session, &make, error);
+    if (fd == -EIO && error->code) /* it was not asked */
+        return error->code;
+    if (fd < 0)
+        return sprof_error_set(error, SPROF_ELIMIT, (int)-fd,
+                               "process %d cannot make shared memory: %s; see its `ulimit -n`",
+                               (int)session->pid, strerror((int)-fd));
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)session->pid, (int)fd);
+    session->memory_fd = open(path, O_RDWR | O_CLOEXEC);
+    session->memory_there = (int)fd;
+    return session->memory_fd >= 0
+               ? 0
+               : sprof_error_set(error, SPROF_EPERMISSION, errno,
+                                 "the shared memory of process %d cannot be opened: %s",
+                                 (int)session->pid, strerror(errno));
+}
+
+void trace_attach_let_go(struct trace_session *session)
+{
+    trace_hand_release(&session->attachment->hand);
+}
+
+int trace_attach_borrow(struct trace_session *session, struct sprof_error *error)
+{
+    return take(session->attachment, session->pid, true, error);
+}
+
+int trace_attach_begin(struct trace_session *session, struct sprof_error *error)
+{
+    const struct probe_request go = {.kind = PROBE_GO}, calibrate = {.kind = PROBE_CALIBRATE};
+    const int result = trace_attach_borrow(session, error);
+    if (result)
+        return result;
+    const bool began =
+        !trace_attached_ask(session, &go, error) && !trace_attached_ask(session, &calibrate, error);
+    trace_attach_let_go(session);
+    return began ? 0 : SPROF_ESTATE;
+}
+
+int trace_attach_memory_fd(const struct trace_attachment *attachment)
+{
+    return fcntl(attachment->memory_fd, F_DUPFD_CLOEXEC, 0);
+}
+
+uint64_t trace_attach_handle(const struct trace_session *session, uint64_t *close)
+{
+    const struct trace_attachment *attachment = session->attachment;
+    const bool is_there = attachment && attachment->code;
+    *close = is_there ? trace_code_dlclose(attachment->code) : 0;
+    return is_there ? attachment->handle : 0;
+}
+
+/* == Out again == */
+
+bool trace_attach_stays(const struct trace_session *session)
+{
+    char path[64], line[TARGET_PATH_MAX + 256];
+    const uint64_t thunks = session->hello.thunks;
+    bool has = false;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)session->pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && !has && fgets(line, sizeof line, maps)) {
+        unsigned long start, end;
+        has = sscanf(line, "%lx-%lx", &start, &end) == 2 && strstr(line, PROBE_LIBRARY) &&
+              (!thunks || (thunks >= start && thunks < end));
+    }
+    if (maps)
+        fclose(maps);
+    return has;
+}
+
+bool trace_attach_unload(const struct trace_session *session, uint64_t handle, uint64_t close_at,
+                         struct sprof_error *error)
+{
+    const pid_t pid = session->pid;
+    if (has_collector(pid)) {
+        sprof_error_set(error, SPROF_ESTATE, 0,
+                        "the garbage collector of process %d (libgc) may be reading the data of "
+                        "all its libraries",
+                        (int)pid);
+        return false;
+    }
+    struct trace_code *code;
+    struct cache *cache = cache_open(NULL);
+    struct trace_hand *hand = calloc(1, sizeof *hand);
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    int result = hand && fd >= 0 ? trace_code_open(&code, pid, cache, error) : SPROF_ENOMEM;
+    cache_free(cache, 0);
+    if (!result) {
+        result = trace_hand_take(hand, pid, fd, code, false, error);
+        if (!result) {
+            if (trace_attach_stays(session))
+                result = trace_hand_call_plainly(hand, close_at, handle, error);
+            trace_hand_release(hand);
+        }
+        trace_code_free(code);
+    }
+    if (fd >= 0)
+        close(fd);
+    free(hand);
+    return !result;
+}
+
+/* A thread that was borrowed may be loading it still. */
+static bool waits_for_agent(pid_t pid, const char *library)
+{
+    for (int tries = 0; tries < SWEEP_TRIES; tries++) {
+        if (find_base(pid, library))
+            return true;
+        const struct timespec pause = {.tv_nsec = 20000000};
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+static bool began_with_agent(pid_t pid, const char *library)
+{
+    const struct image_request request = {.file = {.path = library}};
+    const uint64_t base = find_base(pid, library);
+    struct image_extent extent;
+    struct image *image;
+    uint32_t began_with = 0;
+    if (!base || image_open(&image, &request, NULL))
+        return true;
+    const bool has = image_section_extent(image, PROBE_BEGAN_WITH, &extent);
+    image_free(image);
+    return !has ||
+           target_read_memory(pid, base + extent.vaddr, &began_with, sizeof began_with) !=
+               sizeof began_with ||
+           began_with;
+}
+
+/* Without memory that is shared with a tracer there is no probe: that is mapped before the first,
+ * and unmapped behind the last. It stays in children that were forked with probes in their code. A
+ * program that has begun with the agent may lead into it by code of its own, and musl's loader
+ * unloads nothing. */
+bool trace_attach_is_left(pid_t pid)
+{
+    char library[TARGET_PATH_MAX];
+    return !find_agent(library, NULL) && sees(pid, library) == 1 &&
+           !has_mapping(pid, "/memfd:" PROBE_MEMORY_NAME) && !has_mapping(pid, "/ld-musl") &&
+           find_base(pid, library) && !began_with_agent(pid, library);
+}
+
+int trace_attach_sweep(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
+{
+    struct trace_session *session = calloc(1, sizeof *session);
+    char library[TARGET_PATH_MAX];
+    int result = session ? find_library(pid, library, error) : sprof_error_memory(error);
+    if (result || !waits_for_agent(pid, library)) {
+        free(session);
+        return result;
+    }
+    session->pid = session->options.pid = pid;
+    session->options.log = log;
+    session->common = session;
+    session->lock_fd = session->memory_fd = session->agent_fd = session->child_fd = -1;
+    result = open_attachment(session, error);
+    if (!result)
+        result = take(session->attachment, pid, false, error);
+    if (!result) {
+        session->attachment->asked = find_asked(pid, library);
+        result = session->attachment->asked ? say_hello(session, error) : SPROF_ESTATE;
+    }
+    if (!result) {
+        trace_attach_let_go(session);
+        result = trace_detach(session, error);
+    }
+    trace_attach_free(session->attachment);
+    free(session);
+    return result;
+}
+
+int trace_attach_give_up(struct trace_session *session, struct sprof_error *error)
+{
+    uint64_t close_at;
+    trace_attach_let_go(session);
+    const uint64_t handle = trace_attach_handle(session, &close_at);
+    return !handle || trace_attach_unload(session, handle, close_at, error) ? 0 : SPROF_ESTATE;
+}
+
+void trace_attach_free(struct trace_attachment *attachment)
+{
+    if (!attachment)
+        return;
+    trace_hand_release(&attachment->hand);
+    if (attachment->memory_fd >= 0)
+        close(attachment->memory_fd);
+    trace_code_free(attachment->code);
+    free(attachment);
+}

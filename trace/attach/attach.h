@@ -1,0 +1,68 @@
+/* trace, inside: a running process, which the agent is loaded into by a thread that is borrowed. */
+#ifndef SPROF_TRACE_ATTACH_ATTACH_H
+#define SPROF_TRACE_ATTACH_ATTACH_H
+
+#include "trace/tracing.h"
+
+/* Whether a running process can be traced, and its lock. The target is untouched, but that probes
+ * of a trace that was killed are taken out. */
+int trace_attach_check(pid_t pid, int *lock_fd, const struct sprof_log *log,
+                       struct sprof_error *error);
+
+/* What the process "is" that the agent cannot be put into; NULL: nothing. */
+const char *trace_attach_obstacle(pid_t pid);
+
+/* Loads the agent into the process, by a thread that is borrowed, and stays so until
+ * trace_attach_let_go, and has it say hello. */
+int trace_attach_enter(struct trace_session *session, struct sprof_error *error);
+void trace_attach_let_go(struct trace_session *session);
+
+/* Has the borrowed thread ask the agent. Returns the answer. */
+int64_t trace_attached_ask(struct trace_session *session, const struct probe_request *request,
+                           struct sprof_error *error);
+
+/* Makes the shared memory in the process, and opens it here. */
+int trace_attach_memory(struct trace_session *session, struct sprof_error *error);
+
+/* Borrows a thread again, wherever it is, until trace_attach_let_go: to map something, not to load.
+ */
+int trace_attach_borrow(struct trace_session *session, struct sprof_error *error);
+
+/* Lets thunks measure, and finds out what they take. Probes are not placed yet. */
+int trace_attach_begin(struct trace_session *session, struct sprof_error *error);
+
+/* Its memory, as a descriptor of the caller's own. It leads nowhere once the process has executed
+ * another program. -1 with errno. */
+int trace_attach_memory_fd(const struct trace_attachment *attachment);
+
+/* What the agent is unloaded by, and at which address; 0: it stays. */
+uint64_t trace_attach_handle(const struct trace_session *session, uint64_t *close);
+
+/* Unloads an agent that has done nothing yet, if there is one. */
+int trace_attach_give_up(struct trace_session *session, struct sprof_error *error);
+
+/* Takes an agent out of a process that was being loaded into it, or had been, before there was any
+ * shared memory. */
+int trace_attach_sweep(pid_t pid, const struct sprof_log *log, struct sprof_error *error);
+
+/* Whether there is an agent in a process that was put into it while it ran, and nothing else of a
+ * trace. Who has the process's lock knows by that that its tracer was killed, or could not unload
+ * it. */
+bool trace_attach_is_left(pid_t pid);
+
+/* Whether the agent that said hello is in the process still. */
+bool trace_attach_stays(const struct trace_session *session);
+
+/* Unloads the agent, in which nobody is any more. False: it stays. Nothing is called where the
+ * process has executed another program: what was its code may be anything there. */
+bool trace_attach_unload(const struct trace_session *session, uint64_t handle, uint64_t close_at,
+                         struct sprof_error *error);
+
+void trace_attach_free(struct trace_attachment *attachment);
+
+/* Takes all probes out of the process, and what was mapped for them. Its threads stand still for
+ * milliseconds. Calls in flight stay in flight. SPROF_EPERMISSION, SPROF_ESTATE or SPROF_ENOTFOUND
+ * (as trace_stop_begin): the probes stay, and are off. */
+int trace_detach(struct trace_session *session, struct sprof_error *error);
+
+#endif

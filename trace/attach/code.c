@@ -1,0 +1,533 @@
+/* Walks the stack of a stopped thread, to say whether it can be borrowed to call the loader. */
+#include "trace/attach/code.h"
+#include "arch/arch.h"
+#include "recording/recording.h"
+#include "target/target.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum module_kind {
+    MODULE_OTHER,
+    MODULE_LIBC,
+    MODULE_LOADER,
+    MODULE_UNWINDER,  /* takes the loader's lock while it looks for tables */
+    MODULE_ALLOCATOR, /* a library with a malloc of its own: which of its functions hold its locks,
+                         also while they wait or call others, nobody knows */
+    MODULE_PROGRAM_ALLOCATOR, /* a program with one, which is more than that */
+};
+
+struct module {
+    enum module_kind kind;
+    uint64_t bias;
+    char *path;
+    struct recording_built built;
+};
+
+enum {
+    STACK_BYTES = 64 << 10, /* that are read at once */
+    LEAF_BYTES = 4 << 10,   /* of the largest function that is looked at */
+    NAMES = 100,            /* of a list below, at most */
+};
+
+/* Functions of libc that are known by their names. */
+enum named {
+    WAITS,
+    BRIEF,
+    LOCKED,
+    NAMED,
+};
+
+struct trace_code {
+    pid_t pid;
+    uint8_t stack[STACK_BYTES];
+    struct cache *cache;
+    struct unwind_walker *walker;
+    SPROF_VEC(struct module *) modules; /* each owned */
+    SPROF_VEC(struct unwind_region) regions;
+    SPROF_VEC(struct unwind_range) named[NAMED]; /* addresses of functions of libc */
+    uint64_t dlopen, dlclose, signal_return;
+    char executable[TARGET_PATH_MAX];
+};
+
+/* Functions in which threads sleep, or signals come to them, without any lock that the loader
+ * needs. */
+static const char *const waits[] = {"read",
+                                    "readv",
+                                    "recv",
+                                    "recvfrom",
+                                    "recvmsg",
+                                    "recvmmsg",
+                                    "accept",
+                                    "accept4",
+                                    "poll",
+                                    "ppoll",
+                                    "select",
+                                    "pselect",
+                                    "epoll_wait",
+                                    "epoll_pwait",
+                                    "epoll_pwait2",
+                                    "nanosleep",
+                                    "clock_nanosleep",
+                                    "usleep",
+                                    "sleep",
+                                    "pause",
+                                    "wait",
+                                    "wait3",
+                                    "wait4",
+                                    "waitpid",
+                                    "waitid",
+                                    "sigsuspend",
+                                    "sigwait",
+                                    "sigwaitinfo",
+                                    "sigtimedwait",
+                                    "write",
+                                    "writev",
+                                    "send",
+                                    "sendto",
+                                    "sendmsg",
+                                    "connect",
+                                    "msgrcv",
+                                    "msgsnd",
+                                    "semop",
+                                    "semtimedop",
+                                    "pthread_cond_wait",
+                                    "pthread_cond_timedwait",
+                                    "pthread_cond_clockwait",
+                                    "pthread_join",
+                                    "pthread_clockjoin_np",
+                                    "pthread_timedjoin_np",
+                                    "pthread_barrier_wait",
+                                    "sem_wait",
+                                    "sem_timedwait",
+                                    "sem_clockwait",
+                                    "flock",
+                                    "fcntl",
+                                    "ioctl",
+                                    "tcdrain",
+                                    "kill",
+                                    "sigprocmask",
+                                    "pthread_sigmask",
+                                    NULL};
+
+/* Functions that do little but call the kernel, and have none of these locks themselves. */
+static const char *const brief[] = {
+    "open",     "open64",   "openat",    "openat64",        "creat",
+    "close",    "pread",    "pread64",   "preadv",          "pwrite",
+    "pwrite64", "pwritev",  "fsync",     "fdatasync",       "msync",
+    "sendmmsg", "sendfile", "splice",    "copy_file_range", "getrandom",
+    "getcwd",   "readdir",  "readdir64", "clock_gettime",   "gettimeofday",
+    "time",     NULL};
+
+/* Functions that must not be entered again by a thread that is in them. */
+static const char *const locked[] = {
+    "malloc",         "calloc",          "realloc", "free",        "memalign", "aligned_alloc",
+    "posix_memalign", "valloc",          "pvalloc", "malloc_trim", "mallopt",  "malloc_info",
+    "dlopen",         "dlclose",         "dlsym",   "dlvsym",      "dladdr",   "dlmopen",
+    "dlinfo",         "dl_iterate_phdr", "fork",    "vfork",       "exit",     "pthread_create",
+    "pthread_exit",   "abort",           "brk",     "sbrk",        NULL};
+
+/* == Modules == */
+
+static enum module_kind kind_of(const char *path, const char *executable, struct image *image)
+{
+    static const char *const allocators[] = {"malloc", "free", NULL};
+    struct image_symbol symbols[2];
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (!strncmp(name, "libc.so", 7) || !strncmp(name, "libc-2", 6) ||
+        !strncmp(name, "libpthread", 10) || !strncmp(name, "libdl", 5) || !strcmp(path, "[vdso]"))
+        return MODULE_LIBC;
+    if (!strncmp(name, "ld-linux", 8) || !strncmp(name, "ld-2", 4))
+        return MODULE_LOADER;
+    if (!strncmp(name, "libgcc_s", 8) || !strncmp(name, "libunwind", 9))
+        return MODULE_UNWINDER;
+    image_find_symbols(image, allocators, symbols);
+    if (!symbols[0].vaddr || !symbols[1].vaddr)
+        return MODULE_OTHER;
+    return strcmp(path, executable) ? MODULE_ALLOCATOR : MODULE_PROGRAM_ALLOCATOR;
+}
+
+static int add_functions(struct trace_code *code, struct image *image, uint64_t bias,
+                         enum named kind)
+{
+    static const char *const *const names[] = {[WAITS] = waits, [BRIEF] = brief, [LOCKED] = locked};
+    static_assert(sizeof waits <= sizeof *waits * NAMES && sizeof brief <= sizeof *brief * NAMES &&
+                      sizeof locked <= sizeof *locked * NAMES,
+                  "names are looked for at once");
+    struct image_symbol symbols[NAMES];
+    size_t count = 0;
+    while (names[kind][count])
+        count++;
+    image_find_symbols(image, names[kind], symbols);
+    for (size_t i = 0; i < count; i++) {
+        const struct unwind_range range = {bias + symbols[i].vaddr,
+                                           bias + symbols[i].vaddr + symbols[i].size};
+        if (symbols[i].vaddr && sprof_vec_push(&code->named[kind], range))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+/* A wait may leave the waiting to another function and be off the stack: pthread_join does. */
+static int add_tails(struct trace_code *code, struct image *image, const struct module *module)
+{
+    uint64_t vaddr;
+    const struct sprof_bytes text = image_section(image, ".text", &vaddr);
+    for (size_t i = 0, count = code->named[WAITS].count; i < count && module->built.table; i++) {
+        const struct unwind_range wait = code->named[WAITS].items[i];
+        const uint64_t begin = wait.start - module->bias - vaddr, size = wait.end - wait.start;
+        struct arch_instruction instruction;
+        struct unwind_range tail;
+        if (begin >= text.size || size > text.size - begin)
+            continue;
+        for (uint64_t at = 0; at < size; at += instruction.length) {
+            if (!arch_instruction_decode(text.data + begin + at, size - at, &instruction))
+                break;
+            const uint64_t target = at + instruction.length + (uint64_t)instruction.value;
+            if (instruction.flow != ARCH_FLOW_JUMP || target < size ||
+                !unwind_table_function(module->built.table, vaddr + begin + target, &tail))
+                continue;
+            tail.start += module->bias;
+            tail.end += module->bias;
+            if (sprof_vec_push(&code->named[WAITS], tail))
+                return SPROF_ENOMEM;
+        }
+    }
+    return 0;
+}
+
+/* Of libc before 2.34, which keeps them elsewhere, what it has for itself. */
+static void find_loading(struct trace_code *code, struct image *image, uint64_t bias)
+{
+    static const char *const names[] = {"dlopen", "dlclose", "__libc_dlopen_mode", "__libc_dlclose",
+                                        NULL};
+    struct image_symbol found[4];
+    image_find_symbols(image, names, found);
+    for (size_t i = 0; i < 2 && !code->dlopen; i++)
+        if (found[2 * i].vaddr && found[2 * i + 1].vaddr) {
+            code->dlopen = bias + found[2 * i].vaddr;
+            code->dlclose = bias + found[2 * i + 1].vaddr;
+        }
+}
+
+/* mov $15, %rax; syscall. */
+static void find_signal_return(struct trace_code *code, struct image *image, uint64_t bias)
+{
+    static const uint8_t shape[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+    uint64_t vaddr;
+    const struct sprof_bytes text = image_section(image, ".text", &vaddr);
+    const uint8_t *at = text.size ? memmem(text.data, text.size, shape, sizeof shape) : NULL;
+    if (at && !code->signal_return)
+        code->signal_return = bias + vaddr + (uint64_t)(at - (const uint8_t *)text.data);
+}
+
+static int look_into_libc(struct trace_code *code, struct image *image, const struct module *module)
+{
+    const uint64_t bias = module->bias;
+    find_loading(code, image, bias);
+    find_signal_return(code, image, bias);
+    int result = add_functions(code, image, bias, WAITS);
+    if (!result)
+        result = add_tails(code, image, module);
+    if (!result)
+        result = add_functions(code, image, bias, BRIEF);
+    if (!result)
+        result = add_functions(code, image, bias, LOCKED);
+    return result;
+}
+
+static struct module *module_of(struct trace_code *code, const struct model_mmap *mapping)
+{
+    for (size_t i = 0; i < code->modules.count; i++)
+        if (!strcmp(code->modules.items[i]->path, mapping->file.path))
+            return code->modules.items[i];
+    struct module *module = calloc(1, sizeof *module);
+    struct image *image;
+    const struct image_request request = {.file = mapping->file,
+                                          .pid = code->pid,
+                                          .map_start = mapping->address,
+                                          .map_end = mapping->address + mapping->size};
+    if (!module || !(module->path = strdup(mapping->file.path)) ||
+        sprof_vec_push(&code->modules, module)) {
+        free(module ? module->path : NULL);
+        free(module);
+        return NULL;
+    }
+    if (recording_open_image(&image, &request, NULL))
+        return module;
+    uint64_t vaddr = mapping->file_offset;
+    image_vaddr_of_mapping(image, mapping->file_offset, &vaddr);
+    module->bias = mapping->address - vaddr;
+    module->kind = kind_of(module->path, code->executable, image);
+    if (!recording_find_built(&module->built, image, code->cache))
+        recording_build(&module->built, image, code->cache, NULL);
+    const int result = module->kind == MODULE_LIBC ? look_into_libc(code, image, module) : 0;
+    image_free(image);
+    return result ? NULL : module;
+}
+
+static int take_mapping(void *context, const struct model_mmap *mapping)
+{
+    struct trace_code *code = context;
+    const bool is_file =
+        mapping->file.path && (!strcmp(mapping->file.path, "[vdso]") ||
+                               (*mapping->file.path == '/' && mapping->file.path[1] != '/'));
+    struct module *module = is_file ? module_of(code, mapping) : NULL;
+    if (is_file && !module)
+        return SPROF_ENOMEM;
+    const struct unwind_region region = {
+        .start = mapping->address,
+        .end = mapping->address + mapping->size,
+        .bias = module ? module->bias : 0,
+        .kind = !module               ? UNWIND_REGION_JIT
+                : module->built.table ? UNWIND_REGION_TABLE
+                                      : UNWIND_REGION_BARE,
+        .table = module ? module->built.table : NULL,
+        .owner = module,
+    };
+    return sprof_vec_push(&code->regions, region) ? SPROF_ENOMEM : 0;
+}
+
+int trace_code_open(struct trace_code **out, pid_t pid, struct cache *cache,
+                    struct sprof_error *error)
+{
+    struct trace_code *code = *out = calloc(1, sizeof *code);
+    if (!code)
+        return sprof_error_memory(error);
+    char link[64];
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+    const ssize_t length = readlink(link, code->executable, sizeof code->executable - 1);
+    code->executable[length > 0 ? length : 0] = '\0';
+    code->pid = pid;
+    code->cache = cache;
+    code->walker = unwind_walker_new(0);
+    int result = code->walker && !target_each_mapping(pid, take_mapping, code)
+                     ? 0
+                     : sprof_error_memory(error);
+    if (!result && (!code->dlopen || !code->signal_return))
+        result = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                                 "cannot trace process %d: it does not run with glibc, whose "
+                                 "loader would put the tracing agent into it\n`sprof record -p %d` "
+                                 "can sample it",
+                                 (int)pid, (int)pid);
+    if (result) {
+        trace_code_free(code);
+        *out = NULL;
+    }
+    return result;
+}
+
+void trace_code_free(struct trace_code *code)
+{
+    if (!code)
+        return;
+    for (size_t i = 0; i < code->modules.count; i++) {
+        unwind_table_free(code->modules.items[i]->built.table);
+        free(code->modules.items[i]->path);
+        free(code->modules.items[i]);
+    }
+    sprof_vec_release(&code->modules);
+    sprof_vec_release(&code->regions);
+    for (int kind = 0; kind < NAMED; kind++)
+        sprof_vec_release(&code->named[kind]);
+    unwind_walker_free(code->walker);
+    free(code);
+}
+
+uint64_t trace_code_dlopen(const struct trace_code *code)
+{
+    return code->dlopen;
+}
+
+uint64_t trace_code_dlclose(const struct trace_code *code)
+{
+    return code->dlclose;
+}
+
+uint64_t trace_code_signal_return(const struct trace_code *code)
+{
+    return code->signal_return;
+}
+
+/* == Stacks == */
+
+static const struct unwind_region *find_region(void *context, uint64_t address)
+{
+    const struct trace_code *code = context;
+    for (size_t i = 0; i < code->regions.count; i++)
+        if (address - code->regions.items[i].start <
+            code->regions.items[i].end - code->regions.items[i].start)
+            return &code->regions.items[i];
+    return NULL;
+}
+
+static int read_stack(void *context, uint64_t address, void *buffer, size_t size)
+{
+    const struct trace_code *code = context;
+    return target_read_memory(code->pid, address, buffer, size) == size ? 0 : SPROF_EIO;
+}
+
+static bool is_named(const struct trace_code *code, enum named kind, uint64_t address)
+{
+    for (size_t i = 0; i < code->named[kind].count; i++)
+        if (address - code->named[kind].items[i].start <
+            code->named[kind].items[i].end - code->named[kind].items[i].start)
+            return true;
+    return false;
+}
+
+static const struct module *module_at(struct trace_code *code, uint64_t address)
+{
+    const struct unwind_region *region = find_region(code, address);
+    return region ? region->owner : NULL;
+}
+
+/* How many frames the start of the program or thread has, which is libc's, but for the program's
+ * own _start. */
+static size_t count_startup(struct trace_code *code, const struct unwind_stack *stack)
+{
+    enum { LIBC_FRAMES = 2 };
+    size_t count = 0, of_libc = 0;
+    while (count < stack->count && of_libc < LIBC_FRAMES) {
+        const struct unwind_frame *frame = &stack->frames[stack->count - 1 - count];
+        const struct module *module = module_at(code, unwind_frame_lookup_address(frame));
+        const bool is_libc = module && module->kind == MODULE_LIBC;
+        if (!is_libc && count)
+            break;
+        of_libc += is_libc;
+        count++;
+    }
+    return of_libc ? count : 0;
+}
+
+/* Whether a function of libc calls nobody, by its code. Such a one waits for no lock, so that it
+ * has none of libc's. Who is on the way to another stack, or elsewhere, is not in such a function.
+ */
+static bool is_leaf(struct trace_code *code, uint64_t address)
+{
+    const struct module *module = module_at(code, address);
+    uint8_t text[LEAF_BYTES];
+    struct unwind_range function;
+    if (!module->built.table ||
+        !unwind_table_function(module->built.table, address - module->bias, &function))
+        return false;
+    const uint64_t size = function.end - function.start;
+    if (size > sizeof text ||
+        target_read_memory(code->pid, module->bias + function.start, text, size) != size)
+        return false;
+    struct arch_instruction instruction;
+    for (uint64_t at = 0; at < size; at += instruction.length) {
+        if (!arch_instruction_decode(text + at, size - at, &instruction) ||
+            instruction.effect == ARCH_EFFECT_CHANGES_SP)
+            return false;
+        const bool jumps =
+            instruction.flow == ARCH_FLOW_JUMP || instruction.flow == ARCH_FLOW_BRANCH;
+        if (jumps && at + instruction.length + (uint64_t)instruction.value >= size)
+            return false;
+        if (instruction.flow == ARCH_FLOW_CALL || instruction.flow == ARCH_FLOW_CALL_INDIRECT ||
+            instruction.flow == ARCH_FLOW_JUMP_INDIRECT)
+            return false;
+    }
+    return true;
+}
+
+/* Frames from `from` to `to`, of the program or of a signal handler of it. Of libc's, innermost a
+ * wait, outermost, of the last `startup`, the start of the program or thread. */
+static const char *unfit_between(struct trace_code *code, const struct unwind_stack *stack,
+                                 size_t from, size_t to, size_t startup)
+{
+    size_t leaves = from;
+    bool is_waiting = false;
+    for (size_t i = from; i < to; i++) {
+        const uint64_t address = unwind_frame_lookup_address(&stack->frames[i]);
+        const struct module *module = module_at(code, address);
+        const enum module_kind kind = module ? module->kind : MODULE_OTHER;
+        if (kind == MODULE_LOADER)
+            return "is in the loader";
+        if (kind == MODULE_UNWINDER)
+            return "is handling an exception";
+        if (kind == MODULE_ALLOCATOR)
+            return "is in a library that has its own malloc";
+        if (kind == MODULE_PROGRAM_ALLOCATOR && i == leaves && !is_waiting)
+            return "works in a program that has its own malloc";
+        if (kind != MODULE_LIBC)
+            continue;
+        if (is_named(code, LOCKED, address))
+            return "is in malloc or the loader";
+        if (i == leaves) {
+            leaves++;
+            is_waiting |= is_named(code, WAITS, address);
+        } else if (i + startup < stack->count) {
+            return "is called by libc";
+        }
+    }
+    if (is_waiting || leaves == from)
+        return NULL;
+    const uint64_t called = unwind_frame_lookup_address(&stack->frames[leaves - 1]);
+    return is_named(code, BRIEF, called) || (leaves == from + 1 && is_leaf(code, called))
+               ? NULL
+               : "works in libc";
+}
+
+/* Whether the frame to which a signal handler returns is on the stack that the signal interrupted,
+ * by the kernel's frame there. *at: where to look for it from; behind it afterwards. */
+static bool is_same_stack(const struct trace_code *code, const struct unwind_memory *memory,
+                          const struct unwind_frame *trampoline, size_t *at)
+{
+    for (; *at + sizeof(uint64_t) + offsetof(ucontext_t, uc_sigmask) <= memory->slice_size;
+         *at += sizeof(uint64_t)) {
+        uint64_t word;
+        ucontext_t context;
+        memcpy(&word, code->stack + *at, sizeof word);
+        if (word != trampoline->address)
+            continue;
+        memcpy(&context, code->stack + *at + sizeof word, offsetof(ucontext_t, uc_sigmask));
+        if ((uint64_t)context.uc_mcontext.gregs[REG_RIP] != trampoline[1].address)
+            continue;
+        const uint64_t address = memory->slice_address + *at;
+        *at += sizeof word;
+        return address - (uintptr_t)context.uc_stack.ss_sp >= context.uc_stack.ss_size;
+    }
+    return false;
+}
+
+const char *trace_code_unfit(struct trace_code *code, const struct user_regs_struct *r)
+{
+    const struct unwind_registers registers = {{r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi,
+                                                r->rbp, r->rsp, r->r8, r->r9, r->r10, r->r11,
+                                                r->r12, r->r13, r->r14, r->r15, r->rip}};
+    const struct unwind_space space = {find_region, code, 1};
+    const struct unwind_memory memory = {
+        .slice = code->stack,
+        .slice_address = r->rsp,
+        .slice_size = target_read_memory(code->pid, r->rsp, code->stack, sizeof code->stack),
+        .read = read_stack,
+        .context = code};
+    const struct unwind_stack stack = unwind_walk(code->walker, &space, &memory, &registers);
+    const size_t startup = count_startup(code, &stack);
+    size_t from = 0, at = 0;
+    if (stack.end != MODEL_END_ROOT)
+        return "has a stack whose end cannot be found";
+    for (size_t i = 0; i < stack.count; i++)
+        if (stack.frames[i].found_by == MODEL_BY_SCAN)
+            return "has a stack that cannot be walked";
+    /* What a signal interrupted must be as fit as what handles it. */
+    for (size_t i = 1; i < stack.count; i++) {
+        if (stack.frames[i].found_by != MODEL_BY_SIGNAL)
+            continue;
+        if (i - 1 == from)
+            return "ends a signal handler";
+        const char *unfit = unfit_between(code, &stack, from, i - 1, startup);
+        if (unfit)
+            return unfit;
+        if (!is_same_stack(code, &memory, &stack.frames[i - 1], &at))
+            return "is in a signal handler on another stack";
+        from = i;
+    }
+    return unfit_between(code, &stack, from, stack.count, startup);
+}

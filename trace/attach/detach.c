@@ -1,0 +1,495 @@
+/* Takes probes out of a running process: code as it was, return addresses back where calls in
+ * flight look for them, and the memory that was mapped for it gone. */
+#include "trace/attach/attach.h"
+#include "trace/attach/leaving.h"
+#include "trace/attach/listening.h"
+#include "trace/load.h"
+#include "trace/uprobe/uprobes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    BETWEEN_MS = 5, /* between two stops, at first … */
+    BETWEEN_MAX_MS = 50,
+    UNMAP_MS = 2000,        /* for the borrowed thread to be done */
+    HAND_ROOM = 16 << 10,   /* below a borrowed thread's stack pointer … */
+    SIGNAL_ROOM = 10 << 10, /* … of which signals may need so much below what it is told to do */
+    PAGE_CALLS = 256,       /* of those that it makes give pages back: one for most libraries */
+};
+
+/* For nobody to be within thunks when all are stopped; on a machine that is so busy that a stop
+ * takes long, for as many looks as there are in half that time on another. */
+static const uint64_t patience_ns = UINT64_C(4000000000), most_patience_ns = UINT64_C(30000000000);
+enum { LOOKS = 40 };
+
+/* == Frames in flight == */
+
+/* A call that has a record finds a thunk in its slot; there the caller's address goes back. */
+static bool give_back(const struct trace_leaving *leaving, const uint8_t *record, uint64_t address)
+{
+    const struct trace_session *session = leaving->session;
+    uint64_t slot, caller, there;
+    memcpy(&caller, record + PROBE_RECORD_RETURN, sizeof caller);
+    memcpy(&slot, record + PROBE_RECORD_SLOT, sizeof slot);
+    if (!slot || PROBE_RECORDS + (slot & PROBE_SLOT_MASK) * 8 != address ||
+        !trace_leaving_read(leaving, slot, &there, sizeof there))
+        return true;
+    const uint64_t offset = there - session->hello.thunks;
+    if (offset >= (uint64_t)leaving->functions * PROBE_THUNK_BYTES ||
+        offset % PROBE_THUNK_BYTES != PROBE_THUNK_RETURN)
+        return true;
+    return trace_leaving_write(leaving, slot, &caller, sizeof caller);
+}
+
+static bool give_back_page(const struct trace_leaving *leaving, uint64_t address)
+{
+    uint8_t records[TRACE_PAGE];
+    if (!trace_leaving_read(leaving, address, records, sizeof records))
+        return false;
+    for (size_t at = 0; at < sizeof records; at += PROBE_RECORD_BYTES)
+        if (!give_back(leaving, records + at, address + at))
+            return false;
+    return true;
+}
+
+enum { PAGES = 512, PAGES_OF_RECORDS = 8 }; /* at a time; behind a page of slots */
+
+/* Whether pages exist, by their entries in /proc/PID/pagemap: present or swapped, the two highest
+ * bits. Returns how many entries there are. */
+static size_t read_entries(const struct trace_leaving *leaving, uint64_t address, size_t count,
+                           uint64_t entries[PAGES])
+{
+    const ssize_t got = pread(leaving->pages_fd, entries, count * sizeof *entries,
+                              (off_t)(address / TRACE_PAGE * sizeof *entries));
+    return got > 0 ? (size_t)got / sizeof *entries : 0;
+}
+
+static bool exists(uint64_t entry)
+{
+    return entry >> 62 != 0;
+}
+
+/* Of records to `count` pages of slots, at most PAGES / PAGES_OF_RECORDS. */
+static bool give_back_records(const struct trace_leaving *leaving, uint64_t slots, size_t count)
+{
+    uint64_t entries[PAGES];
+    const uint64_t first = PROBE_RECORDS + (slots & PROBE_SLOT_MASK) * PAGES_OF_RECORDS;
+    const size_t got = read_entries(leaving, first, count * PAGES_OF_RECORDS, entries);
+    for (size_t i = 0; i < got; i++)
+        if (exists(entries[i]) && !give_back_page(leaving, first + i * TRACE_PAGE))
+            return false;
+    return got == count * PAGES_OF_RECORDS;
+}
+
+/* Records stand where the slots of stacks lead to, and only those pages exist that were used; where
+ * there is no page of slots, nothing is to be given back. */
+static bool give_back_span(const struct trace_leaving *leaving, const struct trace_span *span)
+{
+    enum { PIECE = PAGES / PAGES_OF_RECORDS };
+    uint64_t entries[PAGES];
+    for (uint64_t at = span->start; at < span->end;) {
+        const uint64_t pages = (span->end - at) / TRACE_PAGE;
+        const size_t got =
+            read_entries(leaving, at, pages < PAGES ? (size_t)pages : PAGES, entries);
+        if (!got)
+            return false;
+        for (size_t i = 0; i < got; i += PIECE) {
+            const size_t count = got - i < PIECE ? got - i : PIECE;
+            bool any = false;
+            for (size_t k = i; k < i + count; k++)
+                any |= exists(entries[k]);
+            if (any && !give_back_records(leaving, at + i * TRACE_PAGE, count))
+                return false;
+        }
+        at += got * TRACE_PAGE;
+    }
+    return true;
+}
+
+/* == Code == */
+
+/* Whether the process still runs what was put into it: after an execve it does not. */
+static bool has_agent(const struct trace_leaving *leaving)
+{
+    const uint64_t hand = leaving->session->hello.hand;
+    for (size_t i = 0; i < leaving->texts.count; i++)
+        if (trace_span_holds(&leaving->texts.items[i].span, hand) &&
+            strstr(leaving->texts.items[i].path, PROBE_LIBRARY))
+            return true;
+    return false;
+}
+
+static int list_changed(struct trace_leaving *leaving)
+{
+    const struct trace_session *session = leaving->session;
+    leaving->functions = (uint32_t)session->probes.count;
+    for (size_t i = 0; i < session->probes.count; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        struct trace_changed changed = {.address = session->files.items[probe->file].bias +
+                                                   probe->function->site};
+        memcpy(changed.jump, probe->jump, sizeof changed.jump);
+        memcpy(changed.original, probe->function->original, sizeof changed.original);
+        if (probe->is_placed && sprof_vec_push(&leaving->changed, changed))
+            return SPROF_ENOMEM;
+    }
+    const struct trace_hook *hook = &session->hook;
+    struct trace_changed hooked = {.address = hook->at};
+    memcpy(hooked.jump, hook->jump, sizeof hooked.jump);
+    memcpy(hooked.original, hook->original, sizeof hooked.original);
+    if (hook->at && sprof_vec_push(&leaving->changed, hooked))
+        return SPROF_ENOMEM;
+    return 0;
+}
+
+/* == Memory == */
+
+static void add_call(struct trace_errand *errand, long number, uint64_t a, uint64_t b, uint64_t c)
+{
+    const uint64_t words[TRACE_CALL_WORDS] = {(uint64_t)number, a, b, c};
+    memcpy(errand->words + errand->count, words, sizeof words);
+    errand->count += TRACE_CALL_WORDS;
+}
+
+static void add_registers(struct trace_errand *errand, const struct user_regs_struct *r)
+{
+    const uint64_t words[] = {UINT64_MAX, r->r15, r->r14, r->r13, r->r12,    r->rbp, r->rbx,
+                              r->r11,     r->r10, r->r9,  r->r8,  r->rcx,    r->rdx, r->rsi,
+                              r->rdi,     r->rax, r->rip, r->cs,  r->eflags, r->rsp, r->ss};
+    memcpy(errand->words + errand->count, words, sizeof words);
+    errand->count += sizeof words / sizeof *words;
+}
+
+/* Whether a thread stands on the stack that it was made with, whose end is its mapping's: the main
+ * thread's, or one with a thread control block on top. Signal stacks and coroutines' may be small.
+ */
+static bool has_room(const struct trace_leaving *leaving, const struct trace_stopped *thread)
+{
+    const uint64_t stack = thread->registers.rsp,
+                   words =
+                       (leaving->errand.count + TRACE_END_WORDS) * sizeof *leaving->errand.words +
+                       TRACE_RED_ZONE,
+                   room = words + SIGNAL_ROOM > HAND_ROOM ? words + SIGNAL_ROOM : HAND_ROOM;
+    for (size_t i = 0; i < leaving->writable.count; i++) {
+        const struct trace_span *span = &leaving->writable.items[i];
+        if (trace_span_holds(span, stack))
+            return stack - span->start > room &&
+                   (trace_span_holds(span, leaving->stack.start) ||
+                    trace_span_holds(span, thread->registers.fs_base));
+    }
+    return false;
+}
+
+/* One that is not about to take a signal either: that of a fault, whose handler may throw, would
+ * find it elsewhere. A program that faults all the time stops nowhere else: it faults once more
+ * afterwards. */
+static struct trace_stopped *find_hand(struct trace_leaving *leaving)
+{
+    for (size_t i = 0; i < leaving->stop.threads.count; i++) {
+        struct trace_stopped *thread = &leaving->stop.threads.items[i];
+        if (has_room(leaving, thread) && trace_stop_leave_out_fault(thread, leaving->session->pid))
+            return thread;
+    }
+    return NULL;
+}
+
+/* Sends a thread on the errand; it goes when all go on, and comes back by itself. */
+static bool send_hand(struct trace_leaving *leaving)
+{
+    struct trace_stopped *hand = find_hand(leaving);
+    struct trace_errand *errand = &leaving->errand;
+    if (!hand)
+        return false;
+    trace_stop_restart(hand);
+    add_registers(errand, &hand->registers);
+    const uint64_t at =
+        (hand->registers.rsp - TRACE_RED_ZONE - errand->count * sizeof *errand->words) &
+        ~UINT64_C(15);
+    if (!trace_leaving_write(leaving, at, errand->words, errand->count * sizeof *errand->words)) {
+        errand->count -= TRACE_END_WORDS;
+        return false;
+    }
+    hand->registers.rsp = at;
+    hand->registers.rip = leaving->session->hello.hand;
+    hand->registers.orig_rax = UINT64_MAX;
+    hand->changed = true;
+    return true;
+}
+
+/* Whether a page is the process's own, not its file's. */
+static bool is_own_page(uint64_t entry)
+{
+    return exists(entry) && !(entry >> 61 & 1);
+}
+
+static bool is_page_of_file(const struct trace_leaving *leaving, int fd, uint64_t address,
+                            uint64_t offset)
+{
+    uint8_t ours[TRACE_PAGE], theirs[TRACE_PAGE];
+    return pread(fd, ours, TRACE_PAGE, (off_t)offset) == TRACE_PAGE &&
+           trace_leaving_read(leaving, address, theirs, TRACE_PAGE) &&
+           !memcmp(ours, theirs, TRACE_PAGE);
+}
+
+/* Pages that were written to and are again as in the file: the process shares them again. Those
+ * that differ, for whatever reason, stay its own. */
+static void add_pages(const struct trace_leaving *leaving, const struct trace_text *text,
+                      struct trace_errand *errand)
+{
+    uint64_t entries[PAGES], from = 0, to = 0; /* from the first page to be shared to the last */
+    struct stat status;
+    const int fd = open(text->path, O_RDONLY | O_CLOEXEC);
+    const bool is_same = fd >= 0 && !fstat(fd, &status) && status.st_ino == text->inode;
+    for (uint64_t at = text->span.start, i = 0; is_same && at <= text->span.end;
+         at += TRACE_PAGE, i = (i + 1) % PAGES) {
+        if (!i && !read_entries(leaving, at, PAGES, entries))
+            break;
+        const bool is_end = at == text->span.end, is_own = !is_end && is_own_page(entries[i]);
+        const bool is_shared =
+            is_own && is_page_of_file(leaving, fd, at, at - text->span.start + text->offset);
+        if (is_shared) {
+            from = from ? from : at;
+            to = at + TRACE_PAGE;
+        }
+        if (from && (is_end || (is_own && !is_shared))) {
+            if (errand->count < PAGE_CALLS * TRACE_CALL_WORDS)
+                add_call(errand, SYS_madvise, from, to - from, MADV_DONTNEED);
+            from = 0;
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
+static bool is_changed(const struct trace_leaving *leaving, const struct trace_text *text)
+{
+    for (size_t i = 0; i < leaving->changed.count; i++)
+        if (trace_span_holds(&text->span, leaving->changed.items[i].address))
+            return true;
+    return false;
+}
+
+static void add_sharing(const struct trace_leaving *leaving, struct trace_errand *errand)
+{
+    for (size_t i = 0; i < leaving->texts.count; i++)
+        if (leaving->shares_all || is_changed(leaving, &leaving->texts.items[i]))
+            add_pages(leaving, &leaving->texts.items[i], errand);
+}
+
+static void add_unmapping(struct trace_leaving *leaving)
+{
+    const struct trace_session *session = leaving->session;
+    struct trace_errand *errand = &leaving->errand;
+    const size_t most = (TRACE_HAND_CALLS - 4) * TRACE_CALL_WORDS;
+    for (size_t i = 0; i < leaving->coming.count; i++) {
+        const struct trace_coming *coming = &leaving->coming.items[i];
+        if (coming->is_there && errand->count < most)
+            add_call(errand, SYS_munmap, coming->span.start, coming->span.end - coming->span.start,
+                     0);
+    }
+    for (size_t i = 0; i < session->files.count; i++) {
+        const struct trace_file *file = &session->files.items[i];
+        if (file->island && errand->count < most)
+            add_call(errand, SYS_munmap, file->island, file->island_bytes, 0);
+    }
+    if (session->shared_at)
+        add_call(errand, SYS_munmap, session->shared_at, session->shared_bytes, 0);
+    add_call(errand, SYS_munmap, session->hello.alive, TRACE_PAGE, 0);
+    if (!session->hello.window_error) /* what is there otherwise is the program's */
+        add_call(errand, SYS_munmap, PROBE_RECORDS, PROBE_RECORDS_BYTES, 0);
+}
+
+/* == Leaving == */
+
+/* Calls in flight find where they came from, not a thunk. */
+static bool give_all_back(const struct trace_leaving *leaving)
+{
+    for (size_t i = 0; i < leaving->writable.count; i++)
+        if (!give_back_span(leaving, &leaving->writable.items[i]))
+            return false;
+    return true;
+}
+
+static void pause_ms(long milliseconds)
+{
+    const struct timespec time = {.tv_nsec = milliseconds * 1000000};
+    nanosleep(&time, NULL);
+}
+
+/* Stops all, does it, and lets them go on, as often as it takes. */
+static int while_stopped(struct trace_leaving *leaving, bool (*act)(struct trace_leaving *))
+{
+    const uint64_t first_ns = sprof_clock_monotonic_ns();
+    long between_ms = BETWEEN_MS;
+    unsigned looks = 0;
+    for (uint64_t begin_ns; (begin_ns = sprof_clock_monotonic_ns()) - first_ns < patience_ns ||
+                            (looks && looks < LOOKS && begin_ns - first_ns < most_patience_ns);) {
+        int result = trace_stop_begin(&leaving->stop, leaving->session->pid, leaving->error);
+        if (result == SPROF_ESTATE) {
+            pause_ms(BETWEEN_MS);
+            continue;
+        }
+        if (result)
+            return result;
+        looks++;
+        const bool is_known = !trace_leaving_look(leaving) && has_agent(leaving);
+        const bool done = is_known && act(leaving);
+        trace_stop_end(&leaving->stop);
+        if (!is_known)
+            return sprof_error_set(leaving->error, SPROF_ESTATE, 0,
+                                   "process %d has executed another program, in which there are no "
+                                   "probes",
+                                   (int)leaving->session->pid);
+        const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
+        if (took_ns > leaving->session->stopped_ns)
+            leaving->session->stopped_ns = took_ns;
+        if (done)
+            return 0;
+        if (leaving->held.count)
+            trace_leaving_know_files(leaving);
+        pause_ms(between_ms);
+        between_ms += between_ms < BETWEEN_MAX_MS ? BETWEEN_MS : 0;
+    }
+    return sprof_error_set(leaving->error, SPROF_ESTATE, 0,
+                           "the threads of process %d do not stop, or do not leave the probes: "
+                           "these stay in place, and are off",
+                           (int)leaving->session->pid);
+}
+
+static bool take_code_back(struct trace_leaving *leaving)
+{
+    return trace_leaving_restore(leaving);
+}
+
+/* Should the agent stay loaded, it finds threads as it would new ones. */
+static void forget_threads(const struct trace_leaving *leaving)
+{
+    static const uint8_t nothing[1024];
+    const struct probe_hello *hello = &leaving->session->hello;
+    for (size_t i = 0; i < leaving->stop.threads.count; i++) {
+        const uint64_t pointer = leaving->stop.threads.items[i].registers.fs_base;
+        if (pointer && hello->thread_bytes <= sizeof nothing)
+            trace_leaving_write(leaving, pointer + (uint64_t)hello->thread, nothing,
+                                hello->thread_bytes);
+    }
+}
+
+static bool has_any_room(const struct trace_leaving *leaving)
+{
+    bool has = false;
+    for (size_t i = 0; i < leaving->stop.threads.count && !has; i++)
+        has = has_room(leaving, &leaving->stop.threads.items[i]);
+    return has;
+}
+
+static bool give_memory_back(struct trace_leaving *leaving)
+{
+    if (trace_leaving_is_anybody_inside(leaving) || !trace_leaving_is_drained(leaving) ||
+        trace_leaving_is_anybody_unwinding(leaving) || !give_all_back(leaving))
+        return false;
+    forget_threads(leaving);
+    /* Nobody is in the agent's code, so what was asked for there has come. */
+    leaving->errand.count = leaving->sharing_words;
+    add_unmapping(leaving);
+    if (!has_any_room(leaving)) { /* pages may stay its own, if need be */
+        leaving->errand.count = 0;
+        add_unmapping(leaving);
+    }
+    return send_hand(leaving);
+}
+
+/* The borrowed thread, too, has left the agent's code. */
+static bool has_left(struct trace_leaving *leaving)
+{
+    return !trace_leaving_is_anybody_inside(leaving) && trace_leaving_is_drained(leaving);
+}
+
+/* The borrowed thread is done when the last of its calls is; elsewhere the program may have mapped
+ * something by then. */
+static bool is_unmapped(const struct trace_session *session)
+{
+    const uint64_t last = session->hello.window_error ? session->hello.alive : PROBE_RECORDS;
+    char path[64], line[512];
+    unsigned long start, end;
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)session->pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && fgets(line, sizeof line, maps))
+        found |= sscanf(line, "%lx-%lx", &start, &end) == 2 && start <= last && last < end;
+    if (maps)
+        fclose(maps);
+    return !found;
+}
+
+int trace_leave(struct trace_leaving *leaving)
+{
+    struct trace_session *session = leaving->session;
+    trace_leaving_sort(leaving);
+    int result = while_stopped(leaving, take_code_back);
+    if (result)
+        return result;
+    /* From here on nobody enters a thunk; the code can be compared while the process runs. */
+    for (size_t i = 0; i < session->probes.count; i++)
+        session->probes.items[i].is_placed = false;
+    add_sharing(leaving, &leaving->errand);
+    leaving->sharing_words = leaving->errand.count;
+    struct sprof_error stays = {0};
+    leaving->error = &stays;
+    result = while_stopped(leaving, give_memory_back);
+    for (int i = 0; i < UNMAP_MS && !result && !is_unmapped(session); i++)
+        pause_ms(1);
+    session->is_out = true;
+    if (result || !is_unmapped(session)) {
+        sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                          "the probes are out; memory that was mapped for them stays, because a "
+                          "thread may still need it");
+        return 0;
+    }
+    if (leaving->handle &&
+        (while_stopped(leaving, has_left) ||
+         !trace_attach_unload(session, leaving->handle, leaving->close_at, &stays)) &&
+        trace_attach_stays(session))
+        sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                          "the probes are out; the tracing agent stays in process %d: %s",
+                          (int)session->pid, stays.message);
+    return 0;
+}
+
+int trace_detach(struct trace_session *session, struct sprof_error *error)
+{
+    struct trace_leaving leaving = {
+        .session = session, .memory_fd = -1, .pages_fd = -1, .error = error};
+    if (session->uprobes) {
+        trace_uprobes_take_out(session);
+        return 0;
+    }
+    if (session->listens) {
+        trace_listening_leave(session);
+        return 0;
+    }
+    if (session->shared)
+        memset(session->shared->tiers, PROBE_OFF, sizeof session->shared->tiers);
+    trace_loads_close(session);
+    leaving.handle = trace_attach_handle(session, &leaving.close_at);
+    int result = trace_leaving_open(&leaving, error);
+    if (!result && list_changed(&leaving))
+        result = sprof_error_memory(error);
+    if (!result)
+        result = trace_leave(&leaving);
+    trace_leaving_release(&leaving);
+    if (result)
+        return result;
+    trace_keeper_forget(&session->common->keeper, session->pid);
+    if (session->lock_fd > 0)
+        close(session->lock_fd);
+    session->lock_fd = -1;
+    return 0;
+}

@@ -1,0 +1,205 @@
+/* Whether the threads of a stopped process need what was put into it for probes. */
+#include "trace/attach/leaving.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    SCAN_WORDS = 4096, /* of a stack at a time */
+    SCAN_BYTES = 16 << 20,
+    STACKS = 4,       /* of handlers within handlers */
+    OVERLAP = 3,      /* words that are looked at together, and one */
+    USER_CODE = 0x33, /* the selector of 64-bit code */
+};
+
+/* Threads within thunks, copies or the agent leave them by running, for milliseconds at most. */
+bool trace_leaving_is_anybody_inside(const struct trace_leaving *leaving)
+{
+    for (size_t i = 0; i < leaving->stop.threads.count; i++)
+        if (trace_leaving_is_ours(leaving, leaving->stop.threads.items[i].registers.rip))
+            return true;
+    return false;
+}
+
+/* Whether a signal handler will return into what is ours: the kernel's frame holds flags and the
+ * code selector behind the instruction pointer. */
+static bool holds_frame(const struct trace_leaving *leaving, const uint64_t *words, size_t count)
+{
+    for (size_t i = 0; i + 2 < count; i++)
+        if ((words[i + 2] & 0xffff) == USER_CODE && trace_leaving_is_ours(leaving, words[i]))
+            return true;
+    return false;
+}
+
+typedef bool piece_found(struct trace_leaving *leaving, const struct trace_stopped *thread,
+                         const uint64_t *words, size_t count, uint64_t address);
+
+static uint64_t end_of_stack(const struct trace_leaving *leaving, uint64_t address)
+{
+    for (size_t i = 0; i < leaving->writable.count; i++) {
+        const struct trace_span *span = &leaving->writable.items[i];
+        if (trace_span_holds(span, address))
+            return span->end - address < SCAN_BYTES ? span->end : address + SCAN_BYTES;
+    }
+    return 0;
+}
+
+/* Where a signal came while another stack was used, its frame says where that was. 0: there is no
+ * such frame. */
+static uint64_t find_other_stack(const struct trace_leaving *leaving, const uint64_t *words,
+                                 size_t count, uint64_t begin, uint64_t end)
+{
+    for (size_t i = 0; i + 3 < count; i++)
+        if (trace_is_signal_frame(words + i) && (words[i] < begin || words[i] >= end) &&
+            end_of_stack(leaving, words[i]))
+            return words[i];
+    return 0;
+}
+
+/* Calls `found` for the words of a thread's stack, and of those that signals came upon, piece by
+ * piece, with the address of the first; pieces overlap by three words. Ends when that returns true,
+ * and returns that. */
+static bool each_piece(struct trace_leaving *leaving, const struct trace_stopped *thread,
+                       piece_found *found)
+{
+    uint64_t words[SCAN_WORDS], stack = thread->registers.rsp;
+    for (int stacks = 0; stacks < STACKS && stack; stacks++) {
+        uint64_t at = (stack - TRACE_RED_ZONE) & ~UINT64_C(7), other = 0;
+        const uint64_t begin = at, end = end_of_stack(leaving, stack);
+        while (at < end) {
+            const size_t size = end - at < sizeof words ? (size_t)(end - at) : sizeof words;
+            const ssize_t got = pread(leaving->memory_fd, words, size, (off_t)at);
+            const size_t count = got > 0 ? (size_t)got / sizeof *words : 0;
+            if (count && found(leaving, thread, words, count, at))
+                return true;
+            if (count <= OVERLAP)
+                break;
+            other = other ? other : find_other_stack(leaving, words, count, begin, end);
+            at += (count - OVERLAP) * sizeof *words;
+        }
+        stack = other;
+    }
+    return false;
+}
+
+static bool is_interrupted(struct trace_leaving *leaving, const struct trace_stopped *thread,
+                           const uint64_t *words, size_t count, uint64_t address)
+{
+    (void)thread;
+    (void)address;
+    return holds_frame(leaving, words, count);
+}
+
+bool trace_leaving_is_drained(struct trace_leaving *leaving)
+{
+    for (size_t i = 0; i < leaving->stop.threads.count; i++)
+        if (each_piece(leaving, &leaving->stop.threads.items[i], is_interrupted))
+            return false;
+    return true;
+}
+
+/* == Unwinding that is under way == */
+
+/* Who unwinds a stack, as for an exception, holds a copy of a return address into a thunk, and
+ * looks at the slot that it is from once more, and at its record, before it goes on: neither may
+ * change until then. Such a copy may also be left over, where a thread sleeps, or works for long in
+ * a function that leaves some of its stack unused. */
+enum { LEFT_OVER_NS = 200000000 };
+
+static bool is_thunk_return(const struct trace_leaving *leaving, uint64_t word)
+{
+    const uint64_t offset = word - leaving->session->hello.thunks;
+    return offset < PROBE_THUNKS * (uint64_t)PROBE_THUNK_BYTES &&
+           offset % PROBE_THUNK_BYTES == PROBE_THUNK_RETURN;
+}
+
+/* Whether a call that is open has its return address there. */
+static bool is_slot(const struct trace_leaving *leaving, uint64_t address)
+{
+    uint8_t record[PROBE_RECORD_BYTES];
+    uint64_t slot;
+    uint32_t serial;
+    if (!trace_leaving_read(leaving, PROBE_RECORDS + (address & PROBE_SLOT_MASK) * 8, record,
+                            sizeof record))
+        return false;
+    memcpy(&slot, record + PROBE_RECORD_SLOT, sizeof slot);
+    memcpy(&serial, record + PROBE_RECORD_SERIAL, sizeof serial);
+    return slot == address && serial;
+}
+
+static void hold(struct trace_leaving *leaving, const struct trace_stopped *thread,
+                 uint64_t address)
+{
+    for (size_t i = 0; i < leaving->held.count; i++)
+        if (leaving->held.items[i].tid == thread->tid &&
+            leaving->held.items[i].address == address) {
+            leaving->held.items[i].is_there = true;
+            return;
+        }
+    const struct trace_held held = {thread->tid, address, sprof_clock_monotonic_ns(), true};
+    if (sprof_vec_push(&leaving->held, held))
+        leaving->held_failed = true;
+}
+
+static bool hold_copies(struct trace_leaving *leaving, const struct trace_stopped *thread,
+                        const uint64_t *words, size_t count, uint64_t address)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_thunk_return(leaving, words[i]) && !is_slot(leaving, address + i * sizeof *words))
+            hold(leaving, thread, address + i * sizeof *words);
+    return false;
+}
+
+static bool leads_to_unwinder(struct trace_leaving *leaving, const struct trace_stopped *thread,
+                              const uint64_t *words, size_t count, uint64_t address)
+{
+    (void)thread;
+    (void)address;
+    return trace_leaving_is_unwinder(leaving, words, count);
+}
+
+/* A copy in a register is in use now. */
+static bool is_in_register(const struct trace_leaving *leaving, const struct user_regs_struct *r)
+{
+    const uint64_t values[] = {r->rax, r->rbx, r->rcx, r->rdx, r->rsi, r->rdi, r->rbp, r->r8,
+                               r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (is_thunk_return(leaving, values[i]))
+            return true;
+    return false;
+}
+
+/* It has been there for long, and nothing on the thread's stack leads to an unwinder, nor is it in
+ * one. */
+static bool is_left_over(struct trace_leaving *leaving, const struct trace_held *held)
+{
+    for (size_t i = 0; i < leaving->stop.threads.count; i++) {
+        const struct trace_stopped *thread = &leaving->stop.threads.items[i];
+        const uint64_t ip = thread->registers.rip;
+        if (thread->tid == held->tid)
+            return sprof_clock_monotonic_ns() - held->since_ns > LEFT_OVER_NS &&
+                   !trace_leaving_is_unwinder(leaving, &ip, 1) &&
+                   !each_piece(leaving, thread, leads_to_unwinder);
+    }
+    return true;
+}
+
+bool trace_leaving_is_anybody_unwinding(struct trace_leaving *leaving)
+{
+    bool is_any = leaving->held_failed;
+    size_t kept = 0;
+    for (size_t i = 0; i < leaving->held.count; i++)
+        leaving->held.items[i].is_there = false;
+    for (size_t i = 0; i < leaving->stop.threads.count; i++) {
+        is_any |= is_in_register(leaving, &leaving->stop.threads.items[i].registers);
+        each_piece(leaving, &leaving->stop.threads.items[i], hold_copies);
+    }
+    for (size_t i = 0; i < leaving->held.count; i++) {
+        if (!leaving->held.items[i].is_there)
+            continue;
+        leaving->held.items[kept++] = leaving->held.items[i];
+        is_any |= !is_left_over(leaving, &leaving->held.items[i]);
+    }
+    leaving->held.count = kept;
+    return is_any;
+}

@@ -1,0 +1,46 @@
+/* A thread of a running process that sprof borrows for a millisecond, to call functions there. */
+#ifndef SPROF_TRACE_ATTACH_HAND_H
+#define SPROF_TRACE_ATTACH_HAND_H
+
+#include "trace/attach/code.h"
+#include "trace/attach/stop.h"
+
+/* Wide enough for all that a thread's vector registers are. */
+enum { TRACE_XSTATE_BYTES = 16 << 10 };
+
+struct trace_hand {
+    pid_t pid;
+    int memory_fd;                        /* /proc/PID/mem; borrowed */
+    uint64_t load, unload, signal_return; /* functions of libc */
+    struct trace_stopped thread;
+    struct user_regs_struct own; /* its registers as it was stopped, maybe within a call */
+    bool is_entering;            /* it stands before a system call is made, not behind one */
+    uint64_t signal_mask;
+    uint8_t xstate[TRACE_XSTATE_BYTES]; /* as ptrace gives it */
+    size_t xstate_bytes;
+    uint64_t room;  /* on its stack, for what functions are given; … */
+    uint64_t frame; /* what rt_sigreturn would take */
+};
+
+enum { TRACE_HAND_ROOM = 12 << 10 };
+
+/* Stops a thread that can be borrowed, trying for five seconds. With `any_place` it is not asked
+ * whether it holds locks: for functions that need none. SPROF_ESTATE says why none could be. */
+int trace_hand_take(struct trace_hand *hand, pid_t pid, int memory_fd, struct trace_code *code,
+                    bool any_place, struct sprof_error *error);
+
+/* Has the thread call a function, with `data` (at most TRACE_HAND_ROOM bytes) on its stack, whose
+ * address is the first argument, and an integer as the second; reads the data back. It returns by
+ * itself where sprof ends meanwhile. Fails with SPROF_ENOTFOUND where the process has ended,
+ * SPROF_ESTATE where the function does not come back, and then the thread is let go. */
+int trace_hand_call(struct trace_hand *hand, uint64_t function, void *data, size_t size,
+                    uint64_t second, struct sprof_error *error);
+
+/* The same of a function that takes an integer alone. */
+int trace_hand_call_plainly(struct trace_hand *hand, uint64_t function, uint64_t argument,
+                            struct sprof_error *error);
+
+/* The thread goes on where it was. */
+void trace_hand_release(struct trace_hand *hand);
+
+#endif

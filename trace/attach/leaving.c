@@ -1,0 +1,122 @@
+/* What there is in a process that probes are taken out of: its memory and mappings. */
+#include "trace/attach/leaving.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+bool trace_span_holds(const struct trace_span *span, uint64_t address)
+{
+    return address - span->start < span->end - span->start;
+}
+
+bool trace_leaving_is_ours(const struct trace_leaving *leaving, uint64_t address)
+{
+    for (size_t i = 0; i < leaving->ours.count; i++)
+        if (trace_span_holds(&leaving->ours.items[i], address))
+            return true;
+    return false;
+}
+
+bool trace_leaving_read(const struct trace_leaving *leaving, uint64_t address, void *to,
+                        size_t size)
+{
+    return pread(leaving->memory_fd, to, size, (off_t)address) == (ssize_t)size;
+}
+
+bool trace_leaving_write(const struct trace_leaving *leaving, uint64_t address, const void *from,
+                         size_t size)
+{
+    return pwrite(leaving->memory_fd, from, size, (off_t)address) == (ssize_t)size;
+}
+
+/* == What there is == */
+
+/* Islands side by side are one mapping. */
+static void see_coming(struct trace_leaving *leaving, const struct trace_span *mapped)
+{
+    for (size_t i = 0; i < leaving->coming.count; i++) {
+        struct trace_coming *coming = &leaving->coming.items[i];
+        coming->is_there |= mapped->start <= coming->span.start && coming->span.end <= mapped->end;
+    }
+}
+
+int trace_leaving_look(struct trace_leaving *leaving)
+{
+    const struct trace_session *session = leaving->session;
+    char path[64], line[4608];
+    int result = 0;
+    leaving->ours.count = leaving->writable.count = leaving->texts.count = 0;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)session->pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && !result && fgets(line, sizeof line, maps)) {
+        struct trace_text mapped = {0};
+        struct trace_span span;
+        char rights[8];
+        int path_at = 0;
+        if (sscanf(line, "%lx-%lx %7s %lx %*s %lu %n", &span.start, &span.end, rights,
+                   &mapped.offset, &mapped.inode, &path_at) < 5)
+            continue;
+        const bool is_records =
+            span.start >= PROBE_RECORDS && span.start < PROBE_RECORDS + PROBE_RECORDS_BYTES;
+        if (rights[2] == 'x' &&
+            (strstr(line, PROBE_LIBRARY) || trace_span_holds(&span, session->hello.thunks)))
+            result = sprof_vec_push(&leaving->ours, span);
+        if (!strcmp(rights, "r-xp") && !mapped.offset && !mapped.inode)
+            see_coming(leaving, &span);
+        if (rights[2] == 'x' && line[path_at] == '/') {
+            line[strcspn(line, "\n")] = '\0';
+            mapped.span = span;
+            mapped.path = sprof_arena_text(&leaving->arena, line + path_at);
+            result = !mapped.path || sprof_vec_push(&leaving->texts, mapped);
+        }
+        if (strstr(line, "[stack]"))
+            leaving->stack = span;
+        if (!result && rights[1] == 'w' && rights[3] == 'p' && !is_records)
+            result = sprof_vec_push(&leaving->writable, span);
+    }
+    if (maps)
+        fclose(maps);
+    for (size_t i = 0; i < session->files.count && !result; i++) {
+        const struct trace_file *file = &session->files.items[i];
+        const struct trace_span island = {file->island, file->island + file->island_bytes};
+        if (island.start)
+            result = sprof_vec_push(&leaving->ours, island);
+    }
+    return result ? SPROF_ENOMEM : 0;
+}
+
+int trace_leaving_open(struct trace_leaving *leaving, struct sprof_error *error)
+{
+    char path[64];
+    const pid_t pid = leaving->session->pid;
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+    leaving->memory_fd = open(path, O_RDWR | O_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/%d/pagemap", (int)pid);
+    leaving->pages_fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (leaving->memory_fd >= 0 && leaving->pages_fd >= 0)
+        return 0;
+    if (errno == ENOENT || errno == ESRCH)
+        return sprof_error_set(error, SPROF_ENOTFOUND, errno, "process %d is gone", (int)pid);
+    return sprof_error_set(error, SPROF_EPERMISSION, errno,
+                           "the memory of process %d may not be written: %s", (int)pid,
+                           strerror(errno));
+}
+
+void trace_leaving_release(struct trace_leaving *leaving)
+{
+    if (leaving->memory_fd >= 0)
+        close(leaving->memory_fd);
+    if (leaving->pages_fd >= 0)
+        close(leaving->pages_fd);
+    sprof_vec_release(&leaving->changed);
+    sprof_vec_release(&leaving->ours);
+    sprof_vec_release(&leaving->coming);
+    sprof_vec_release(&leaving->writable);
+    sprof_vec_release(&leaving->texts);
+    sprof_vec_release(&leaving->held);
+    sprof_vec_release(&leaving->known_files);
+    sprof_arena_release(&leaving->arena);
+}

@@ -1,0 +1,155 @@
+/* trace, inside: taking probes out of a process, in parts that share what they have seen of it. */
+#ifndef SPROF_TRACE_ATTACH_LEAVING_H
+#define SPROF_TRACE_ATTACH_LEAVING_H
+
+#include "trace/attach/stop.h"
+#include "trace/tracing.h"
+
+enum {
+    TRACE_PAGE = 4096,
+    TRACE_RED_ZONE = 128,
+    TRACE_CALL_WORDS = 7,
+    TRACE_END_WORDS = 1 + 15 + 5, /* behind calls: a mark, registers, where to go on */
+    TRACE_HAND_CALLS = 576,       /* at a time */
+};
+
+struct trace_span {
+    uint64_t start, end;
+};
+
+/* An island that a killed tracer has asked for, and that was not there at first: a thread that it
+ * had borrowed maps it once that runs. */
+struct trace_coming {
+    struct trace_span span;
+    bool is_there;
+};
+
+/* Executable pages of a file. */
+struct trace_text {
+    struct trace_span span;
+    uint64_t offset, inode;
+    const char *path;
+};
+
+/* A copy on a stack of a return address into a thunk. */
+struct trace_held {
+    pid_t tid;
+    uint64_t address;
+    uint64_t since_ns; /* when it was first seen */
+    bool is_there;
+};
+
+/* A file whose code runs in the process. */
+struct trace_known_file {
+    const char *path;
+    bool unwinds; /* has an unwinder in it */
+};
+
+/* The calls of a borrowed thread, and its registers behind them, as agent/probe/hand.S takes them.
+ */
+struct trace_errand {
+    uint64_t words[TRACE_HAND_CALLS * TRACE_CALL_WORDS + TRACE_END_WORDS];
+    size_t count;
+};
+
+/* A place that was changed. */
+struct trace_changed {
+    uint64_t address;
+    uint8_t jump[TRACE_JUMP_BYTES], original[TRACE_JUMP_BYTES];
+};
+
+struct trace_leaving {
+    struct trace_session *session;
+    SPROF_VEC(struct trace_changed) changed;
+    uint32_t functions; /* with thunks */
+    struct trace_stop stop;
+    int memory_fd, pages_fd;           /* /proc/PID/mem, /proc/PID/pagemap */
+    SPROF_VEC(struct trace_span) ours; /* thunks, the agent's code, islands */
+    SPROF_VEC(struct trace_coming) coming;
+    SPROF_VEC(struct trace_span) writable;
+    SPROF_VEC(struct trace_text) texts;
+    SPROF_VEC(struct trace_held) held;
+    SPROF_VEC(struct trace_known_file) known_files; /* that were looked into */
+    bool shares_all;  /* who was killed may have put code back, and changes are not known */
+    bool held_failed; /* out of memory: one is not there */
+    uint64_t handle, close_at; /* by which the agent is unloaded; 0: it stays */
+    struct trace_span stack;   /* the main thread's */
+    struct trace_errand errand;
+    size_t sharing_words;     /* of the errand: calls that are known before all is looked at last */
+    struct sprof_arena arena; /* paths */
+    struct sprof_error *error;
+};
+
+/* == leaving.c == */
+
+/* Whether words of a stack are the end of what the kernel saves before a signal handler: stack
+ * pointer, instruction pointer, flags, and the selectors of 64-bit code and data. */
+static inline bool trace_is_signal_frame(const uint64_t words[4])
+{
+    return words[3] == 0x002b000000000033 && words[2] >> 22 == 0 && (words[2] & 2);
+}
+
+/* Opens the memory of the process. SPROF_ENOTFOUND or SPROF_EPERMISSION. */
+int trace_leaving_open(struct trace_leaving *leaving, struct sprof_error *error);
+void trace_leaving_release(struct trace_leaving *leaving);
+
+bool trace_span_holds(const struct trace_span *span, uint64_t address);
+bool trace_leaving_is_ours(const struct trace_leaving *leaving, uint64_t address);
+bool trace_leaving_read(const struct trace_leaving *leaving, uint64_t address, void *to,
+                        size_t size);
+bool trace_leaving_write(const struct trace_leaving *leaving, uint64_t address, const void *from,
+                         size_t size);
+
+/* Reads the mappings of the process. Returns 0 or SPROF_ENOMEM. */
+int trace_leaving_look(struct trace_leaving *leaving);
+
+/* == restore.c == */
+
+/* By address, before the threads of the process are stopped. */
+void trace_leaving_sort(struct trace_leaving *leaving);
+
+/* Puts the code of all that changed back, while they stand: a jump is one instruction, so nobody is
+ * within it. What is not as it was left is left alone. False: something could not be written. */
+bool trace_leaving_restore(const struct trace_leaving *leaving);
+
+/* == drain.c == */
+
+/* Of the stopped threads: whether one is within thunks, copies or the agent; whether no signal
+ * handler returns there; whether one unwinds its stack through thunks. */
+bool trace_leaving_is_anybody_inside(const struct trace_leaving *leaving);
+bool trace_leaving_is_drained(struct trace_leaving *leaving);
+bool trace_leaving_is_anybody_unwinding(struct trace_leaving *leaving);
+
+/* == unwinders.c == */
+
+/* Looks into the files whose code runs in the process, as far as that was not done. It takes some
+ * milliseconds: for while the process runs. */
+void trace_leaving_know_files(struct trace_leaving *leaving);
+
+/* Whether one of the words is an address in code of a file that has an unwinder in it, or that was
+ * not looked into. */
+bool trace_leaving_is_unwinder(const struct trace_leaving *leaving, const uint64_t *words,
+                               size_t count);
+
+/* == detach.c == */
+
+/* Takes out all that `changed` and the session list. Errors as of trace_detach. */
+int trace_leave(struct trace_leaving *leaving);
+
+/* == clean_up.c == */
+
+struct trace_tracer {
+    pid_t pid;
+    uint64_t start; /* of that process, in clock ticks since boot */
+};
+
+/* Takes out what a tracer that was killed left in a process whose lock we hold, if there is
+ * anything. Errors as of trace_clean_up. */
+int trace_clean_up_locked(pid_t pid, const struct sprof_log *log, struct sprof_error *error);
+
+/* Takes out what a tracer that has ended left in a process whose lock we hold; with `is_running`
+ * also what there is of an agent that was being put into it. False: something is left. */
+bool trace_clean_up_after(const struct trace_tracer *tracer, pid_t pid, bool is_running,
+                          struct sprof_error *error);
+
+#endif

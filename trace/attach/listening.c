@@ -1,0 +1,266 @@
+/* Traces a process that listens, through its agent's socket. */
+#include "trace/attach/listening.h"
+#include "trace/attach/lock.h"
+#include "trace/probes/probes.h"
+
+#include "base/proc.h"
+#include "trace/attach/owner.h"
+#include "trace/embed/embedded.h"
+#include "trace/meet.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum {
+    HELLO_MS = 10000,
+    JUMP = 0xe9,
+    NO_CODE = 0xcc,                        /* as the agent's area begins */
+    FAR_OPCODE = TRACE_FAR_JUMP_BYTES - 8, /* bytes before its target */
+};
+
+/* == Connecting == */
+
+/* A filter may end whoever makes a system call that it does not know. */
+static bool is_filtered(pid_t pid)
+{
+    struct sprof_id_list threads = {0};
+    bool is = sprof_proc_threads(pid, &threads) != 0;
+    for (size_t i = 0; i < threads.count && !is; i++) {
+        char path[64], line[256];
+        snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)threads.items[i]);
+        FILE *file = fopen(path, "re");
+        unsigned mode;
+        while (file && fgets(line, sizeof line, file))
+            is |= sscanf(line, "Seccomp: %u", &mode) == 1 && mode;
+        if (file)
+            fclose(file);
+    }
+    sprof_vec_release(&threads);
+    return is;
+}
+
+/* Anybody may have taken the name. */
+static bool is_its_own(int fd, pid_t pid)
+{
+    struct ucred peer = {0};
+    socklen_t size = sizeof peer;
+    struct sprof_proc_status status;
+    return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) && peer.pid == pid &&
+           sprof_proc_status_read(pid, &status) && (!peer.uid || peer.uid == status.user);
+}
+
+static int connect_to(pid_t pid)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "%s%d",
+                                PROBE_LISTENS, (int)pid);
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd >= 0 &&
+        !connect(fd, (struct sockaddr *)&address,
+                 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)))
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+bool trace_listens(pid_t pid)
+{
+    const int fd = connect_to(pid);
+    const bool does = fd >= 0 && is_its_own(fd, pid);
+    if (fd >= 0)
+        close(fd);
+    return does;
+}
+
+int trace_listening_connect(pid_t pid, int *agent_fd, int *lock_fd, struct sprof_error *error)
+{
+    const int fd = connect_to(pid);
+    int result = 0;
+    if (fd < 0)
+        return 0;
+    if (!is_its_own(fd, pid)) {
+        close(fd);
+        return 0;
+    }
+    if (is_filtered(pid))
+        result = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                                 "cannot trace process %d: seccomp restricts its system calls, and "
+                                 "what the tracing agent needs could end it",
+                                 (int)pid);
+    if (!result)
+        result = trace_lock_alone(pid, lock_fd, error);
+    if (result) {
+        close(fd);
+        return result;
+    }
+    *agent_fd = fd;
+    return 1;
+}
+
+/* == Meeting == */
+
+static bool receive_hello(struct trace_session *session)
+{
+    struct pollfd readable = {.fd = session->agent_fd, .events = POLLIN};
+    return poll(&readable, 1, HELLO_MS) == 1 &&
+           sprof_message_receive(session->agent_fd, &session->hello, sizeof session->hello,
+                                 &session->code_fd) &&
+           session->code_fd >= 0;
+}
+
+int trace_listening_meet(struct trace_session *session, struct sprof_error *error)
+{
+    if (!receive_hello(session))
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "process %d listens, but its tracing agent does not answer: it may "
+                               "be stopped, another user's, or not allowed to open its own memory",
+                               (int)session->pid);
+    return trace_hello_check(session, error);
+}
+
+/* == Thunks == */
+
+/* Whatever leads to a thunk, and whoever is within one, may come to the end of it only when another
+ * trace has begun: so each, once written, is of one function for as long as the process lives. */
+struct thunks {
+    struct sprof_map bodies; /* address → place + 1 */
+    uint8_t *is_taken;       /* by place, up to `end` */
+    uint32_t end;
+};
+
+/* Those that a trace has written are side by side from the first place on, but for some that
+ * calibrated. */
+static int read_thunks(const struct trace_session *session, struct thunks *thunks)
+{
+    enum { PIECE = 1024 };
+    const size_t size = PIECE * PROBE_THUNK_BYTES;
+    uint8_t *piece = malloc(size);
+    int result = piece ? 0 : SPROF_ENOMEM;
+    bool is_over = false;
+    for (uint32_t first = 0; first < PROBE_THUNKS && !is_over && !result; first += PIECE) {
+        const uint64_t at = session->hello.thunks + (uint64_t)first * PROBE_THUNK_BYTES;
+        is_over = pread(session->code_fd, piece, size, (off_t)at) != (ssize_t)size;
+        for (uint32_t i = 0; i < PIECE && !is_over && !result; i++) {
+            const uint8_t *thunk = piece + (size_t)i * PROBE_THUNK_BYTES;
+            uint64_t body;
+            memcpy(&body, thunk + PROBE_THUNK_BODY, sizeof body);
+            is_over = *thunk == NO_CODE;
+            if (is_over || !body || body == session->hello.nothing)
+                continue;
+            thunks->end = first + i + 1;
+            thunks->is_taken[first + i] = 1;
+            result = sprof_map_put(&thunks->bodies, body, first + i + 1);
+        }
+    }
+    free(piece);
+    return result;
+}
+
+int trace_listening_number(struct trace_session *session, struct sprof_error *error)
+{
+    struct thunks thunks = {.is_taken = calloc(PROBE_THUNKS, 1)};
+    int result = !thunks.is_taken || read_thunks(session, &thunks) ? sprof_error_memory(error) : 0;
+    uint32_t next = 0;
+    for (size_t i = 0; i < session->probes.count && !result; i++) {
+        struct trace_probe *probe = &session->probes.items[i];
+        const uint64_t body = session->files.items[probe->file].bias + probe->function->site +
+                              probe->function->displaced;
+        const uint64_t *place = sprof_map_get(&thunks.bodies, body);
+        if (place) {
+            probe->thunk = (uint32_t)*place - 1;
+            continue;
+        }
+        while (next < PROBE_THUNKS && thunks.is_taken[next])
+            next++;
+        probe->thunk = next++;
+        thunks.end = next > thunks.end ? next : thunks.end;
+    }
+    session->capacity = thunks.end;
+    if (!result && thunks.end >= PROBE_THUNKS)
+        result = sprof_error_set(error, SPROF_ELIMIT, 0,
+                                 "process %d has had %d functions probed in its life, and no more "
+                                 "can be: choose those of traces before, or start it again",
+                                 (int)session->pid, PROBE_THUNKS - 1);
+    sprof_map_release(&thunks.bodies);
+    free(thunks.is_taken);
+    return result;
+}
+
+/* == Switches == */
+
+static bool write_there(const struct trace_session *session, uint64_t address, const void *bytes,
+                        size_t size)
+{
+    return pwrite(session->code_fd, bytes, size, (off_t)address) == (ssize_t)size;
+}
+
+/* The switch is off: what it leads to may be written by parts. */
+int trace_listening_aim(struct trace_session *session, uint64_t site,
+                        const struct trace_function *function, uint64_t thunk,
+                        uint8_t jump[TRACE_JUMP_BYTES], struct sprof_error *error)
+{
+    int32_t distance;
+    memcpy(&distance, function->original + 1, sizeof distance);
+    const uint64_t target = site + TRACE_JUMP_BYTES + (uint64_t)(int64_t)distance + FAR_OPCODE;
+    memcpy(jump, function->original, TRACE_JUMP_BYTES);
+    jump[0] = JUMP;
+    return write_there(session, target, &thunk, sizeof thunk)
+               ? 0
+               : sprof_error_set(error, SPROF_EPERMISSION, errno,
+                                 "the memory of process %d may not be written: %s",
+                                 (int)session->pid, strerror(errno));
+}
+
+static bool turn(struct trace_session *session, struct trace_probe *probe, uint8_t from, uint8_t to)
+{
+    const uint64_t site = session->files.items[probe->file].bias + probe->function->site;
+    uint8_t there;
+    return pread(session->code_fd, &there, 1, (off_t)site) == 1 && there == from &&
+           write_there(session, site, &to, 1);
+}
+
+int trace_listening_begin(struct trace_session *session, struct sprof_error *error)
+{
+    const struct probe_request go = {.kind = PROBE_GO};
+    struct probe_answer answer;
+    struct pollfd readable = {.fd = session->agent_fd, .events = POLLIN};
+    if (send(session->agent_fd, &go, sizeof go, MSG_NOSIGNAL) != sizeof go ||
+        poll(&readable, 1, HELLO_MS) != 1 ||
+        recv(session->agent_fd, &answer, sizeof answer, 0) != sizeof answer)
+        return sprof_error_set(error, SPROF_ESTATE, 0, "the tracing agent of process %d is gone",
+                               (int)session->pid);
+    session->start_ns = sprof_clock_monotonic_ns();
+    session->start_ticks = probe_ticks();
+    for (size_t i = 0; i < session->probes.count; i++) {
+        struct trace_probe *probe = &session->probes.items[i];
+        session->shared->switches[i] =
+            session->files.items[probe->file].bias + probe->function->site;
+        if (probe->jump[0])
+            probe->is_placed = turn(session, probe, EMBEDDED_OFF, JUMP);
+        session->refused += probe->is_chosen && !probe->is_placed;
+        probe->is_chosen &= probe->is_placed;
+    }
+    return 0;
+}
+
+void trace_listening_leave(struct trace_session *session)
+{
+    if (session->is_out)
+        return;
+    session->is_out = true;
+    if (session->shared)
+        memset(session->shared->tiers, PROBE_OFF, sizeof session->shared->tiers);
+    for (size_t i = 0; i < session->probes.count; i++) {
+        struct trace_probe *probe = &session->probes.items[i];
+        if (probe->is_placed)
+            turn(session, probe, JUMP, EMBEDDED_OFF);
+        probe->is_placed = false;
+    }
+}

@@ -1,0 +1,348 @@
+/* Finds out who traces a process, from the memory that the process shares with its tracer. */
+#include "trace/attach/attach.h"
+#include "trace/attach/lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    LOCK_MS = 10000, /* for who holds a process's lock to let go of it … */
+    BEGIN_MS = 1000, /* … so long that it is not told of, unless it notes itself who it is */
+    SOON_MS = 500,   /* for who was killed to let go of it */
+    LOOK_MS = 50,    /* between two looks for that */
+    TRY_MS = 5,
+    EXECUTE_MS = 500, /* for a program to begin in the place of several threads */
+    KILL_MS = 50,     /* … for these to be killed then */
+};
+
+/* Of a trace that is over nothing is left in it but its version. */
+static bool is_retired(pid_t pid, uint64_t at)
+{
+    struct probe_owner owner;
+    return target_read_memory(pid, at + offsetof(struct probe_shared, owner), &owner,
+                              sizeof owner) == sizeof owner &&
+           !owner.pid && owner.hello.magic == PROBE_MAGIC;
+}
+
+static uint64_t find_shared(pid_t pid)
+{
+    char path[64], line[512];
+    uint64_t at = 0;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && !at && fgets(line, sizeof line, maps)) {
+        unsigned long start, offset;
+        if (strstr(line, "/memfd:" PROBE_MEMORY_NAME " ") &&
+            sscanf(line, "%lx-%*x %*s %lx", &start, &offset) == 2 && !offset &&
+            !is_retired(pid, start))
+            at = start;
+    }
+    if (maps)
+        fclose(maps);
+    return at;
+}
+
+/* == The lock == */
+
+/* The process that has locked what the descriptor leads to; 0: not known. */
+static pid_t find_holder(int fd)
+{
+    struct stat status;
+    char line[256];
+    int pid = 0, found = 0;
+    FILE *locks = fstat(fd, &status) ? NULL : fopen("/proc/locks", "re");
+    while (locks && !found && fgets(line, sizeof line, locks)) {
+        unsigned major, minor;
+        unsigned long inode;
+        if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%lu", &pid, &major, &minor, &inode) == 4 &&
+            inode == status.st_ino && makedev(major, minor) == status.st_dev)
+            found = pid;
+    }
+    if (locks)
+        fclose(locks);
+    return found;
+}
+
+static int refuse_second(pid_t pid, const char *output, pid_t tracer, struct sprof_error *error)
+{
+    return sprof_error_set(error, SPROF_ESTATE, 0,
+                           "process %d is being traced already, into %s by process %d\n`sprof ctl "
+                           "-p %d probe +RE` adds to that, `sprof ctl -p %d end` ends it",
+                           (int)pid, output, (int)tracer, (int)pid, (int)pid);
+}
+
+static bool is_alive_still(const struct probe_owner *owner)
+{
+    struct sprof_proc_stat stat;
+    return owner->pid && sprof_proc_stat_read((pid_t)owner->pid, &stat) &&
+           stat.start_ticks == owner->start && stat.state != 'Z';
+}
+
+int trace_owner_check_alone(pid_t pid, struct sprof_error *error)
+{
+    struct probe_owner owner;
+    return trace_owner_read(pid, &owner, NULL) && !owner.is_ending && is_alive_still(&owner)
+               ? refuse_second(pid, owner.output, (pid_t)owner.pid, error)
+               : 0;
+}
+
+/* Whoever has just begun has noted nothing in the process yet, but has its recording open. */
+static int check_beginner(pid_t pid, int fd, struct sprof_error *error)
+{
+    const pid_t holder = find_holder(fd);
+    struct control_files files = {0};
+    int result = holder > 0 && control_find(pid, &files) ? sprof_error_memory(error) : 0;
+    for (size_t i = 0; i < files.list.count && !result; i++)
+        if (files.recorders.items[i] == holder)
+            result = refuse_second(pid, files.list.items[i], holder, error);
+    control_files_release(&files);
+    return result;
+}
+
+static int refuse_lock(pid_t pid, int fd, struct sprof_error *error)
+{
+    const pid_t holder = find_holder(fd);
+    char name[16] = "", by[64] = "";
+    if (holder > 0)
+        sprof_proc_comm(holder, holder, name);
+    if (*name)
+        snprintf(by, sizeof by, ", process %d (%s),", (int)holder, name);
+    return sprof_error_set(error, SPROF_ESTATE, 0,
+                           "another sprof%s puts probes into process %d, or takes them out, just "
+                           "now\ntry again in a few seconds",
+                           by, (int)pid);
+}
+
+/* `alone`: in vain where somebody traces the process. */
+static int wait_for_lock(pid_t pid, int fd, bool alone, struct sprof_error *error)
+{
+    const struct timespec pause = {.tv_nsec = TRY_MS * 1000000};
+    for (int waited_ms = 0; flock(fd, LOCK_EX | LOCK_NB); waited_ms += TRY_MS) {
+        int result = 0;
+        if (alone && waited_ms % LOOK_MS == 0)
+            result = trace_owner_check_alone(pid, error);
+        if (!result && alone && waited_ms >= BEGIN_MS && waited_ms % LOOK_MS == 0)
+            result = check_beginner(pid, fd, error);
+        if (!result && (waited_ms >= LOCK_MS || nanosleep(&pause, NULL)))
+            result = refuse_lock(pid, fd, error);
+        if (result)
+            return result;
+    }
+    return 0;
+}
+
+static int open_lock(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static int lock(pid_t pid, int *fd, bool alone, struct sprof_error *error)
+{
+    *fd = open_lock(pid);
+    if (*fd < 0)
+        return sprof_error_set(error, errno == ENOENT ? SPROF_ENOTFOUND : SPROF_EPERMISSION, errno,
+                               "the mappings of process %d cannot be read: %s", (int)pid,
+                               strerror(errno));
+    const int result = wait_for_lock(pid, *fd, alone, error);
+    if (result)
+        trace_close(fd);
+    return result;
+}
+
+bool trace_lock_soon(pid_t pid, int *fd)
+{
+    const struct timespec pause = {.tv_nsec = TRY_MS * 1000000};
+    *fd = open_lock(pid);
+    for (int waited_ms = 0; *fd >= 0 && flock(*fd, LOCK_EX | LOCK_NB); waited_ms += TRY_MS)
+        if (waited_ms >= SOON_MS || nanosleep(&pause, NULL))
+            trace_close(fd);
+    return *fd >= 0;
+}
+
+int trace_lock(pid_t pid, int *fd, struct sprof_error *error)
+{
+    return lock(pid, fd, false, error);
+}
+
+int trace_lock_alone(pid_t pid, int *fd, struct sprof_error *error)
+{
+    return lock(pid, fd, true, error);
+}
+
+/* The file shows the mappings that there were when it was opened, and none any more once the
+ * process has others. One that ends has no executable either. */
+bool trace_lock_is_stale(pid_t pid, int fd)
+{
+    char path[64], any;
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    return fd > 0 && pread(fd, &any, 1, 0) == 0 && readlink(path, &any, 1) == 1;
+}
+
+/* While one of several threads executes a program, the process looks as if its first thread had
+ * ended. */
+static bool is_led(pid_t pid)
+{
+    struct sprof_proc_status status;
+    return !sprof_proc_status_read(pid, &status) || status.state != 'Z' || status.threads <= 1;
+}
+
+void trace_wait_for_leader(pid_t pid)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    for (int waited_ms = 0; waited_ms < EXECUTE_MS && !is_led(pid); waited_ms++)
+        nanosleep(&pause, NULL);
+}
+
+bool trace_lock_has_become_stale(pid_t pid, int fd)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    trace_wait_for_leader(pid);
+    for (int waited_ms = 0; waited_ms < KILL_MS; waited_ms++) {
+        if (trace_lock_is_stale(pid, fd))
+            return true;
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+int trace_refuse_executed(pid_t pid, struct sprof_error *error)
+{
+    char link[64], path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+    const ssize_t length = readlink(link, path, sizeof path - 1);
+    path[length > 0 ? length : 0] = '\0';
+    return sprof_error_set(error, SPROF_ESTATE, 0,
+                           "process %d executed %s before its probes were in place, and runs that "
+                           "untraced\ntry again, or trace it from its start: `sprof trace -- "
+                           "COMMAND`",
+                           (int)pid, *path ? path : "another program");
+}
+
+/* == Notes == */
+
+void trace_owner_end(struct trace_session *session, bool is_ending)
+{
+    for (size_t i = 0; i < session->programs.count; i++)
+        if (session->programs.items[i]->shared)
+            session->programs.items[i]->shared->owner.is_ending = is_ending;
+}
+
+void trace_owner_write(struct trace_session *session)
+{
+    struct probe_owner *owner = &session->shared->owner;
+    struct sprof_proc_stat stat;
+    char directory[PROBE_OUTPUT_BYTES / 2];
+    const char *output = session->options.output;
+    owner->pid = (uint32_t)getpid();
+    owner->start = sprof_proc_stat_read(getpid(), &stat) ? stat.start_ticks : 0;
+    owner->hello = session->hello;
+    owner->handle = trace_attach_handle(session, &owner->close);
+    if (*output == '/' || !getcwd(directory, sizeof directory))
+        snprintf(owner->output, sizeof owner->output, "%s", output);
+    else
+        snprintf(owner->output, sizeof owner->output, "%s/%s", directory, output);
+}
+
+void trace_owner_add_island(struct trace_session *session, uint64_t address, uint64_t bytes)
+{
+    struct probe_owner *owner = &session->shared->owner;
+    if (owner->island_count >= PROBE_ISLANDS)
+        return;
+    owner->islands[owner->island_count].address = address;
+    owner->islands[owner->island_count].bytes = bytes;
+    owner->island_count++;
+}
+
+void trace_owner_drop_island(struct trace_session *session, uint64_t address)
+{
+    struct probe_owner *owner = &session->shared->owner;
+    if (owner->island_count && owner->islands[owner->island_count - 1].address == address)
+        owner->island_count--;
+}
+
+/* Whether what is shared with a tracer is laid out as here: its own notes say so, which are written
+ * before the process maps it. */
+static bool is_of_this_version(pid_t pid, uint64_t at)
+{
+    uint32_t words[2] = {0}; /* as struct probe_hello begins */
+    return target_read_memory(pid, at + offsetof(struct probe_shared, owner.hello), words,
+                              sizeof words) == sizeof words &&
+           words[0] == PROBE_MAGIC && words[1] == PROBE_VERSION;
+}
+
+int trace_owner_check_version(pid_t pid, struct sprof_error *error)
+{
+    const uint64_t at = find_shared(pid);
+    if (!at || is_of_this_version(pid, at))
+        return 0;
+    return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                           "process %d has probes of another version of sprof\nend that trace with "
+                           "that sprof's own `sprof ctl -p %d detach`, or start the process anew",
+                           (int)pid, (int)pid);
+}
+
+bool trace_owner_read(pid_t pid, struct probe_owner *owner, uint32_t *functions)
+{
+    const uint64_t at = find_shared(pid);
+    uint32_t count = 0;
+    if (!at || !is_of_this_version(pid, at) ||
+        target_read_memory(pid, at + offsetof(struct probe_shared, owner), owner, sizeof *owner) !=
+            sizeof *owner ||
+        target_read_memory(pid, at + offsetof(struct probe_shared, function_count), &count,
+                           sizeof count) != sizeof count)
+        return false;
+    owner->shared_at = at;
+    owner->output[sizeof owner->output - 1] = '\0';
+    if (owner->island_count > PROBE_ISLANDS)
+        owner->island_count = PROBE_ISLANDS;
+    if (functions)
+        *functions = count < PROBE_THUNKS ? count : PROBE_THUNKS;
+    return true;
+}
+
+int trace_find_owner(pid_t pid, char output[TRACE_OUTPUT_BYTES], bool *is_alive,
+                     struct sprof_error *error)
+{
+    struct probe_owner owner;
+    const int code = target_check(pid, false, error);
+    if (code)
+        return code;
+    if (target_may_read(pid))
+        return sprof_error_set(error, SPROF_EPERMISSION, EPERM,
+                               "the memory of process %d may not be read: run sprof as its owner "
+                               "or as root (and see /proc/sys/kernel/yama/ptrace_scope)",
+                               (int)pid);
+    const int version = trace_owner_check_version(pid, error);
+    if (version)
+        return version;
+    if (!trace_owner_read(pid, &owner, NULL))
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "process %d is not being traced; a recording of samples is "
+                               "controlled by its file: `sprof ctl -i FILE`",
+                               (int)pid);
+    snprintf(output, TRACE_OUTPUT_BYTES, "%s", owner.output);
+    *is_alive = is_alive_still(&owner);
+    return 0;
+}
+
+bool trace_is_child(pid_t pid, const char *output)
+{
+    struct probe_owner owner;
+    struct sprof_proc_status status;
+    uint32_t follows_forks = 0;
+    return trace_owner_read(pid, &owner, NULL) && !strcmp(owner.output, output) &&
+           target_read_memory(pid, owner.shared_at + offsetof(struct probe_shared, follows_forks),
+                              &follows_forks, sizeof follows_forks) == sizeof follows_forks &&
+           follows_forks && sprof_proc_status_read(pid, &status) &&
+           (uint32_t)status.parent != owner.pid;
+}

@@ -1,0 +1,31 @@
+/* Who traces a process: for those who want to control that trace, or to clean up after one that was
+ * killed. */
+#ifndef SPROF_TRACE_ATTACH_OWNER_H
+#define SPROF_TRACE_ATTACH_OWNER_H
+
+#include "base/base.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum { TRACE_OUTPUT_BYTES = 1024 };
+
+/* Finds the recording into which a process is being traced. *is_alive: by somebody who lives. Fails
+ * with SPROF_ESTATE where nobody traces it. */
+int trace_find_owner(pid_t pid, char output[TRACE_OUTPUT_BYTES], bool *is_alive,
+                     struct sprof_error *error);
+
+/* Whether a process has an agent that waits for tracers, or is traced through that. */
+bool trace_listens(pid_t pid);
+
+/* Whether a process that nobody traces has a tracing agent in it, because who began to trace it was
+ * killed before there were probes: trace_clean_up takes it out. */
+bool trace_has_left_agent(pid_t pid);
+
+/* Takes probes out of a process whose tracer was killed. Errors as when it detaches. */
+int trace_clean_up(pid_t pid, const struct sprof_log *log, struct sprof_error *error);
+
+/* Whether a process is traced into that file as a child of the command that is traced. */
+bool trace_is_child(pid_t pid, const char *output);
+
+#endif

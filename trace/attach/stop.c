@@ -1,0 +1,390 @@
+/* Stops all threads of a process by ptrace(2), and lets them go on as if nothing had been. */
+#include "trace/attach/stop.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    WAIT_MS = 500, /* for one thread to stop; … */
+    LATE_MS = 1,   /* … once another has not */
+    RESTART_SYS =
+        512, /* the kernel's codes of calls that it makes again by itself: ERESTARTSYS … */
+    RESTART_NOINTR = 513,
+    RESTART_NOHAND = 514,
+    RESTART_BLOCK = 516,
+    SYSCALL_BYTES = 2,
+};
+
+static void pause_us(long microseconds)
+{
+    const struct timespec time = {.tv_nsec = microseconds * 1000};
+    nanosleep(&time, NULL);
+}
+
+/* What becomes of the process is for others to learn: its end is not taken note of here. That of
+ * its other threads must be, or they would stay. A stop is not taken note of either: where sprof
+ * ends, the kernel gives the thread the signal that it was stopped for only then. */
+enum trace_waited trace_stop_wait(pid_t pid, pid_t tid, long limit_ms, int *status)
+{
+    const int exits = tid == pid ? 0 : WEXITED, options = WSTOPPED | WNOHANG | WNOWAIT | __WALL;
+    /* In real time a yield lets nobody run. */
+    const bool may_yield = sched_getscheduler(0) == SCHED_OTHER;
+    for (long tries = 0; limit_ms < 0 || tries < limit_ms * 10; tries++) {
+        siginfo_t event = {0};
+        if (waitid(P_PID, (id_t)tid, &event, options | exits)) {
+            if (errno != EINTR)
+                return TRACE_GONE;
+        } else if (event.si_pid == tid) {
+            if (event.si_code != CLD_TRAPPED && event.si_code != CLD_STOPPED) {
+                waitid(P_PID, (id_t)tid, &event, WNOHANG | __WALL | exits);
+                return TRACE_GONE;
+            }
+            *status = event.si_status;
+            return TRACE_STOPPED;
+        }
+        if (tries < 50 && may_yield)
+            sched_yield();
+        else
+            pause_us(tries < 100 ? 20 : 100);
+    }
+    return TRACE_TIMED_OUT;
+}
+
+/* Waits until a thread is in a stop. `*number`: the signal that it is about to take; 0: none. */
+static enum trace_waited wait_for_stop(pid_t pid, pid_t tid, long limit_ms, int *number)
+{
+    int status = 0;
+    const enum trace_waited waited = trace_stop_wait(pid, tid, limit_ms, &status);
+    /* The signal, with a ptrace event above it. */
+    *number = waited != TRACE_STOPPED || status >> 8 || status == SIGTRAP ? 0 : status;
+    return waited;
+}
+
+/* Whether it still runs; one that has ended and waits for the others does not. */
+static bool is_alive(pid_t pid, pid_t tid)
+{
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+    FILE *stat = fopen(path, "re");
+    const char *end = stat && fgets(line, sizeof line, stat) ? strrchr(line, ')') : NULL;
+    if (stat)
+        fclose(stat);
+    return end && end[1] == ' ' && end[2] != 'Z' && end[2] != 'X';
+}
+
+/* == Calls that were cut short == */
+
+static uint64_t status_mask(const char *line, const char *name)
+{
+    const size_t length = strlen(name);
+    return strncmp(line, name, length) ? 0 : strtoull(line + length, NULL, 16);
+}
+
+/* Signals that wait for this thread alone and that it does not block. */
+static uint64_t waiting_signals(pid_t pid, pid_t tid)
+{
+    char path[64], line[256];
+    uint64_t own = 0, blocked = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)tid);
+    FILE *status = fopen(path, "re");
+    while (status && fgets(line, sizeof line, status)) {
+        own |= status_mask(line, "SigPnd:");
+        blocked |= status_mask(line, "SigBlk:");
+    }
+    if (status)
+        fclose(status);
+    return own & ~blocked;
+}
+
+/* Whether the signal of a fault waits for it, which belongs to the registers that it has. */
+static bool has_fault(pid_t pid, pid_t tid)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    uint64_t mask = 0;
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        mask |= UINT64_C(1) << (faults[i] - 1);
+    return waiting_signals(pid, tid) & mask;
+}
+
+/* Not what a call raised, of which nothing would be made again, nor a process or sigreturn(2), nor
+ * memory that another thread found broken: ptrace(2), sigaction(2). */
+static bool faults_again(const struct trace_stopped *thread, const siginfo_t *info)
+{
+    if (info->si_signo != thread->signal || info->si_code <= 0 || info->si_code == SI_KERNEL ||
+        (int64_t)thread->registers.orig_rax >= 0)
+        return false;
+    switch (thread->signal) {
+    case SIGSEGV:
+    case SIGFPE:
+    case SIGILL: return true;
+    case SIGBUS: return info->si_code == BUS_ADRALN || info->si_code == BUS_ADRERR;
+    default: return false;
+    }
+}
+
+/* Lets it go on to where it takes the signal that waits for it, which is before any instruction. */
+static bool take_up(struct trace_stopped *thread, pid_t pid)
+{
+    thread->is_stopped = !ptrace(PTRACE_CONT, thread->tid, NULL, NULL) &&
+                         wait_for_stop(pid, thread->tid, WAIT_MS, &thread->signal) == TRACE_STOPPED;
+    if (!thread->is_stopped)
+        ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
+    return thread->is_stopped;
+}
+
+bool trace_stop_leave_out_fault(struct trace_stopped *thread, pid_t pid)
+{
+    siginfo_t info, event;
+    if (!thread->signal && !has_fault(pid, thread->tid))
+        return true;
+    if (!thread->signal && !take_up(thread, pid))
+        return false;
+    if (ptrace(PTRACE_GETSIGINFO, thread->tid, NULL, &info) || !faults_again(thread, &info))
+        return false;
+    /* The kernel gives a thread no signal whose stop has been taken note of, should sprof end. */
+    if (waitid(P_PID, (id_t)thread->tid, &event, WSTOPPED | WNOHANG | __WALL))
+        return false;
+    thread->signal = 0;
+    return true;
+}
+
+/* Calls that end with EINTR whenever their thread is stopped, see signal(7). They have done nothing
+ * then, and may be made again. */
+static bool ends_when_stopped(uint64_t number)
+{
+    static const long numbers[] = {
+        SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_semop,   SYS_semtimedop,
+        SYS_msgrcv,     SYS_msgsnd,      SYS_io_getevents, SYS_read,    SYS_readv,
+        SYS_recvfrom,   SYS_recvmsg,     SYS_recvmmsg,     SYS_accept,  SYS_accept4,
+        SYS_write,      SYS_writev,      SYS_sendto,       SYS_sendmsg, SYS_rt_sigtimedwait,
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if ((uint64_t)numbers[i] == number)
+            return true;
+    return false;
+}
+
+/* Leaves it to the kernel what becomes of the call, which it decides when the thread goes on: a
+ * signal that has a handler ends it, also one that comes until then. One that is ignored, which the
+ * kernel keeps for threads that are traced, or that another thread takes, does not. */
+static void repair(struct trace_stopped *thread)
+{
+    struct user_regs_struct *registers = &thread->registers;
+    if ((int64_t)registers->orig_rax < 0 || (int64_t)registers->rax != -EINTR ||
+        !ends_when_stopped(registers->orig_rax))
+        return;
+    registers->rax = (unsigned long long)-RESTART_NOHAND;
+    /* At once: sprof may end within the stop. */
+    thread->changed = ptrace(PTRACE_SETREGS, thread->tid, NULL, registers) != 0;
+}
+
+void trace_stop_restart(struct trace_stopped *thread)
+{
+    struct user_regs_struct *registers = &thread->registers;
+    if ((int64_t)registers->orig_rax < 0)
+        return;
+    switch (-(int64_t)registers->rax) {
+    case RESTART_BLOCK:
+        thread->restarts = registers->orig_rax;
+        registers->rax = SYS_restart_syscall;
+        break;
+    case RESTART_SYS:
+    case RESTART_NOINTR:
+    case RESTART_NOHAND: registers->rax = registers->orig_rax; break;
+    default: return;
+    }
+    registers->rip -= SYSCALL_BYTES;
+    registers->orig_rax = UINT64_MAX;
+    thread->changed = true;
+}
+
+/* == Stopping == */
+
+static bool is_known(const struct trace_stop *stop, pid_t tid)
+{
+    for (size_t i = 0; i < stop->threads.count; i++)
+        if (stop->threads.items[i].tid == tid)
+            return true;
+    return false;
+}
+
+/* 1: asked to stop; 0: it has ended; else a negative code. */
+static int ask_to_stop(struct trace_stop *stop, pid_t tid, struct sprof_error *error)
+{
+    const struct trace_stopped thread = {.tid = tid};
+    if (sprof_vec_reserve(&stop->threads, stop->threads.count + 1))
+        return sprof_error_memory(error);
+    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
+        if (errno == ESRCH || !is_alive(stop->pid, tid))
+            return 0;
+        return sprof_error_set(error, SPROF_EPERMISSION, errno,
+                               "process %d cannot be stopped: %s; does a debugger or strace trace "
+                               "it? (see /proc/%d/status, TracerPid, and "
+                               "/proc/sys/kernel/yama/ptrace_scope)",
+                               (int)stop->pid, strerror(errno), (int)stop->pid);
+    }
+    stop->threads.items[stop->threads.count++] = thread;
+    ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+    return 1;
+}
+
+/* A thread that was killed while it stood stays, and its process with it, until that is taken note
+ * of. */
+static void take_note_of_end(const struct trace_stop *stop, struct trace_stopped *thread)
+{
+    if (thread->tid != stop->pid)
+        wait_for_stop(stop->pid, thread->tid, WAIT_MS, &thread->signal);
+}
+
+/* Whether it stands within that time, or has ended, which is taken note of by *ended. */
+static bool comes_to_stand(const struct trace_stop *stop, struct trace_stopped *thread,
+                           long limit_ms, bool *ended)
+{
+    const enum trace_waited waited =
+        wait_for_stop(stop->pid, thread->tid, limit_ms, &thread->signal);
+    *ended = waited == TRACE_GONE;
+    if (waited == TRACE_STOPPED && ptrace(PTRACE_GETREGS, thread->tid, NULL, &thread->registers)) {
+        take_note_of_end(stop, thread);
+        *ended = true;
+    }
+    thread->is_stopped = waited == TRACE_STOPPED && !*ended;
+    if (thread->is_stopped)
+        repair(thread);
+    return thread->is_stopped || *ended;
+}
+
+/* All that have been asked. Where that has failed, or does, `result` being a negative code, no more
+ * than those that stand by now. */
+static int wait_for_all(struct trace_stop *stop, int result, struct sprof_error *error)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < stop->threads.count; i++) {
+        struct trace_stopped *thread = &stop->threads.items[i];
+        bool ended = false;
+        if (!thread->is_stopped &&
+            !comes_to_stand(stop, thread, result < 0 ? LATE_MS : WAIT_MS, &ended) && result >= 0)
+            result = sprof_error_set(error, SPROF_ESTATE, 0,
+                                     "thread %d does not stop: it waits in the kernel, as for "
+                                     "a child of vfork",
+                                     (int)thread->tid);
+        if (!ended)
+            stop->threads.items[kept++] = *thread;
+    }
+    stop->threads.count = kept;
+    return result;
+}
+
+/* All threads that are there now. Returns how many were not stopped before, or a negative code. */
+static int stop_threads(struct trace_stop *stop, struct sprof_error *error)
+{
+    char path[64];
+    int added = 0, result = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)stop->pid);
+    DIR *directory = opendir(path);
+    if (!directory)
+        return sprof_error_set(error, SPROF_ENOTFOUND, errno, "process %d is gone", (int)stop->pid);
+    for (struct dirent *entry; result >= 0 && (entry = readdir(directory));) {
+        const pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (tid <= 0 || is_known(stop, tid))
+            continue;
+        result = ask_to_stop(stop, tid, error);
+        added += result > 0;
+    }
+    closedir(directory);
+    result = wait_for_all(stop, result, error);
+    return result < 0 ? result : added;
+}
+
+bool trace_stop_would_wait(pid_t pid)
+{
+    struct sprof_id_list threads = {0};
+    bool would_wait = sprof_proc_threads(pid, &threads) != 0;
+    for (size_t i = 0; i < threads.count && !would_wait; i++) {
+        struct sprof_proc_stat stat;
+        would_wait = sprof_proc_stat_read(threads.items[i], &stat) && stat.state == 'D';
+    }
+    sprof_vec_release(&threads);
+    return would_wait;
+}
+
+int trace_stop_begin(struct trace_stop *stop, pid_t pid, struct sprof_error *error)
+{
+    int added;
+    stop->pid = pid;
+    stop->threads.count = 0;
+    sprof_urgency_raise_most(&stop->urgency);
+    do
+        added = stop_threads(stop, error);
+    while (added > 0);
+    if (added >= 0 && !stop->threads.count)
+        added =
+            sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d has no thread left", (int)pid);
+    if (added < 0)
+        trace_stop_end(stop);
+    return added < 0 ? added : 0;
+}
+
+/* One that has been asked to stop and has not yet would wait for ever when it does, in which time
+ * it is waited for. False: it does not stand yet. */
+static bool let_go(const struct trace_stop *stop, struct trace_stopped *thread, long limit_ms)
+{
+    bool ended = false;
+    if (!thread->is_stopped && !comes_to_stand(stop, thread, limit_ms, &ended))
+        return false;
+    if (!ended && thread->changed)
+        ptrace(PTRACE_SETREGS, thread->tid, NULL, &thread->registers);
+    if (!ended && ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal))
+        take_note_of_end(stop, thread);
+    return true;
+}
+
+/* One that does not stand yet may wait for others. */
+void trace_stop_end(struct trace_stop *stop)
+{
+    for (size_t left = stop->threads.count, kept; left; left = kept) {
+        kept = 0;
+        for (size_t i = 0; i < left; i++)
+            if (!let_go(stop, &stop->threads.items[i], LATE_MS))
+                stop->threads.items[kept++] = stop->threads.items[i];
+    }
+    sprof_vec_release(&stop->threads);
+    sprof_urgency_restore(&stop->urgency);
+}
+
+/* == One thread == */
+
+int trace_stop_thread(struct trace_stopped *thread, pid_t pid, pid_t tid, struct sprof_error *error)
+{
+    struct trace_stop stop = {.pid = pid};
+    int result = ask_to_stop(&stop, tid, error);
+    if (!result)
+        result = sprof_error_set(error, SPROF_ENOTFOUND, 0, "thread %d has ended", (int)tid);
+    if (result > 0)
+        result = wait_for_all(&stop, 0, error);
+    if (!result && !stop.threads.count)
+        result = sprof_error_set(error, SPROF_ENOTFOUND, 0, "thread %d has ended", (int)tid);
+    if (!result) {
+        *thread = *stop.threads.items;
+        sprof_vec_release(&stop.threads);
+    } else {
+        trace_stop_end(&stop);
+    }
+    return result;
+}
+
+void trace_stop_release(struct trace_stopped *thread, pid_t pid)
+{
+    struct trace_stop stop = {.pid = pid};
+    let_go(&stop, thread, -1);
+}

@@ -1,0 +1,317 @@
+/* Which functions have been called: the first call of each is noted in the process, and its probe
+ * is taken back, so that the others cost nothing. */
+#include "trace/figures/coverage.h"
+#include "trace/attach/stop.h"
+#include "trace/children.h"
+#include "trace/probes/probes.h"
+
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+    STOP_SHARE = 100, /* threads stand still for at most one part in so many */
+    REMOVAL_NS = 100000000,
+    RETRY_NS = 1000000000,
+    RETURN_ROUNDS = 16,
+};
+
+/* == Rows == */
+
+static int put_row(struct trace_session *session, uint32_t number, uint32_t thread)
+{
+    struct trace_probe *probe = &session->probes.items[number];
+    uint32_t node;
+    const int result = trace_node_of(session, number, 0, &node);
+    uint64_t *known = result ? NULL : sprof_map_at(&session->common->covered, node);
+    if (!result && !known)
+        return SPROF_ENOMEM;
+    const uint64_t first_ns = probe->first_ns ? probe->first_ns : UINT64_MAX;
+    if (known && *known && *known <= first_ns) /* another process has called it before */
+        return 0;
+    if (known) {
+        session->common->covered_count +=
+            first_ns != UINT64_MAX && (!*known || *known == UINT64_MAX);
+        *known = first_ns;
+    }
+    const struct store_entry_coverage row = {.run_id = session->run->id,
+                                             .node_id = node,
+                                             .first_ns = probe->first_ns,
+                                             .thread_id = thread};
+    if (result)
+        return result == SPROF_ENOTFOUND ? 0 : result;
+    return sprof_vec_push(&recording_batch(session->recording)->entry_coverages, row) ? SPROF_ENOMEM
+                                                                                      : 0;
+}
+
+int trace_coverage_begin(struct trace_session *session)
+{
+    for (uint32_t i = 0; i < session->probes.count; i++) {
+        struct trace_probe *probe = &session->probes.items[i];
+        if (!probe->is_chosen || probe->is_looked_for)
+            continue;
+        probe->is_looked_for = true;
+        if (put_row(session, i, 0))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+/* Whatever the command wrote there: within the run. */
+static uint64_t time_of(const struct trace_session *session, uint64_t ticks)
+{
+    const double ns = ticks > session->start_ticks
+                          ? (double)(ticks - session->start_ticks) * session->ns_per_tick
+                          : 0;
+    const uint64_t begin_ns = session->start_ns - session->run->start_monotonic_ns;
+    const uint64_t end_ns = session->now_ns - session->run->start_monotonic_ns;
+    const uint64_t at_ns = ns < 9e18 ? begin_ns + (uint64_t)ns : end_ns;
+    return at_ns > end_ns ? end_ns : at_ns ? at_ns : 1;
+}
+
+static int note_hit(struct trace_session *session, uint32_t number, const struct probe_hit *hit)
+{
+    struct trace_probe *probe = &session->probes.items[number];
+    const uint32_t tid = atomic_load(&hit->tid);
+    const struct model_thread *thread = NULL;
+    if (tid > 0 && tid <= INT32_MAX) {
+        char text[16];
+        const pid_t pid = trace_process_seen(session, atomic_load(&hit->pid));
+        const pid_t known = trace_process_thread(session, pid, tid);
+        trace_thread_name(pid, known, text);
+        const char *name = sprof_arena_text(&session->arena, text);
+        thread = name && pid ? recording_thread(session->recording, pid, known, *name ? name : NULL,
+                                                session->now_ns)
+                             : NULL;
+        if (!thread)
+            return SPROF_ENOMEM;
+    }
+    probe->first_ns = time_of(session, atomic_load(&hit->first));
+    return put_row(session, number, thread ? thread->id : 0);
+}
+
+/* A call that came while what was noted was cleared has taken the flag off, and is forgotten. */
+static bool is_blind(const struct trace_session *session, uint32_t number)
+{
+    const struct trace_probe *probe = &session->probes.items[number];
+    return session->mode == TRACE_COVERAGE && !session->paused && probe->is_on &&
+           probe->is_looked_for && !(atomic_load(&session->shared->tiers[number]) & PROBE_COVER) &&
+           !atomic_load(&session->shared->hits[number].first);
+}
+
+int trace_coverage_collect(struct trace_session *session)
+{
+    bool is_missed = false;
+    for (uint32_t i = 0; i < session->probes.count; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        const struct probe_hit *hit = &session->shared->hits[i];
+        if (probe->is_looked_for && !probe->first_ns && atomic_load(&hit->first) &&
+            note_hit(session, i, hit))
+            return SPROF_ENOMEM;
+        is_missed |= is_blind(session, i);
+    }
+    if (is_missed)
+        trace_switch(session);
+    return 0;
+}
+
+void trace_coverage_count(const struct trace_session *session, size_t *covered, size_t *left)
+{
+    *left = 0;
+    *covered = session->common->covered_count;
+    for (size_t i = 0; i < session->common->programs.count; i++) {
+        const struct trace_session *program = session->common->programs.items[i];
+        for (size_t k = 0; k < program->probes.count; k++)
+            *left += program->probes.items[k].is_left;
+    }
+}
+
+static void clear_program(struct trace_session *program)
+{
+    for (size_t i = 0; i < program->probes.count; i++) {
+        program->probes.items[i].first_ns = 0;
+        program->probes.items[i].is_looked_for = false;
+        atomic_store(&program->shared->hits[i].first, 0);
+        atomic_store(&program->shared->hits[i].pid, 0);
+        atomic_store(&program->shared->hits[i].tid, 0);
+    }
+}
+
+/* Between vfork and exec its code is its parent's, whose other threads run while it is stopped. */
+static bool has_parents_memory(pid_t pid)
+{
+    struct sprof_proc_status status;
+    return sprof_proc_status_read(pid, &status) &&
+           !syscall(SYS_kcmp, pid, status.parent, KCMP_VM, 0, 0);
+}
+
+static int return_to(struct trace_session *program, struct trace_process *process,
+                     struct sprof_error *error)
+{
+    process->is_back = true;
+    const int result =
+        has_parents_memory(process->pid) ? 0 : trace_place_again(program, process->pid, error);
+    return result == SPROF_ENOTFOUND ? 0 : result;
+}
+
+/* *any: some that were not looked at before. */
+static int return_to_all(struct trace_session *session, bool *any, struct sprof_error *error)
+{
+    int result = 0;
+    for (size_t i = 0; i < session->programs.count; i++) {
+        struct trace_session *program = session->programs.items[i];
+        trace_processes_are_over(program);
+        for (size_t k = 0; k < program->processes.count && !result; k++) {
+            struct trace_process *process = &program->processes.items[k];
+            if (process->is_over || process->is_back)
+                continue;
+            *any = true;
+            result = return_to(program, process, error);
+        }
+    }
+    return result;
+}
+
+static void note_returned(struct trace_session *session, bool are_back)
+{
+    for (size_t i = 0; i < session->programs.count; i++) {
+        struct trace_session *program = session->programs.items[i];
+        for (size_t k = 0; k < program->processes.count; k++)
+            program->processes.items[k].is_back = false;
+        for (size_t k = 0; k < program->probes.count && are_back; k++)
+            program->probes.items[k].is_left = false;
+    }
+}
+
+/* A process that has not got its jumps back may fork one that has none either, which is found the
+ * next time. Those that have them hand them on. */
+int trace_coverage_return(struct trace_session *session, struct sprof_error *error)
+{
+    size_t covered, left, rounds = 0;
+    bool any = true;
+    int result = 0;
+    trace_coverage_count(session, &covered, &left);
+    while (any && left && !result) {
+        any = false;
+        if (session->children && trace_children_find(session))
+            result = sprof_error_memory(error);
+        if (!result)
+            result = return_to_all(session, &any, error);
+        if (any && !result && ++rounds == RETURN_ROUNDS)
+            result = sprof_error_set(error, SPROF_ESTATE, 0,
+                                     "processes are forked faster than the probes of %zu functions "
+                                     "can be put back, which had left with their first call\ntry "
+                                     "again",
+                                     left);
+    }
+    if (left)
+        note_returned(session, !result);
+    return result;
+}
+
+int trace_coverage_clear(struct trace_session *session, struct sprof_error *error)
+{
+    const int result = trace_coverage_return(session, error);
+    if (result)
+        return result;
+    sprof_map_clear(&session->covered);
+    session->covered_count = 0;
+    for (size_t i = 0; i < session->programs.count; i++)
+        clear_program(session->programs.items[i]);
+    return 0;
+}
+
+/* == Taking probes back == */
+
+/* One that could not come back stays, and is off; one that rests is out already, and comes back
+ * when it is to be on. */
+static bool may_leave(const struct trace_session *session, const struct trace_probe *probe)
+{
+    return probe->first_ns && probe->is_placed && !probe->is_left && !probe->rests &&
+           (probe->tier == PROBE_FULL || probe->tier == PROBE_COUNT) &&
+           trace_can_place_live(session, probe);
+}
+
+static bool is_any_to_leave(const struct trace_session *session)
+{
+    for (size_t i = 0; i < session->probes.count; i++)
+        if (may_leave(session, &session->probes.items[i]))
+            return true;
+    return false;
+}
+
+/* While nobody runs: the jump is one instruction, so nobody is within it. Whoever came by it runs
+ * on in the thunk and the copy of the function's beginning, which stay. */
+static void restore(struct trace_session *session, int memory_fd)
+{
+    for (size_t i = 0; i < session->probes.count; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        const off_t site = (off_t)(session->files.items[probe->file].bias + probe->function->site);
+        uint8_t there[TRACE_JUMP_BYTES];
+        if (may_leave(session, probe) &&
+            pread(memory_fd, there, sizeof there, site) == (ssize_t)sizeof there &&
+            !memcmp(there, probe->jump, sizeof there) &&
+            pwrite(memory_fd, probe->function->original, sizeof there, site) !=
+                (ssize_t)sizeof there)
+            session->keeps_probes = true;
+    }
+}
+
+/* From one process of the program; *is_done: that was possible. */
+static int remove_from(struct trace_session *session, pid_t pid, bool *is_done,
+                       struct sprof_error *why)
+{
+    struct trace_stop stop = {0};
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+    const int memory_fd = session->listens ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
+                                           : open(path, O_RDWR | O_CLOEXEC);
+    const uint64_t begin_ns = sprof_clock_monotonic_ns();
+    const int result = memory_fd < 0      ? SPROF_ENOTFOUND
+                       : session->listens ? 0
+                                          : trace_stop_begin(&stop, pid, why);
+    if (!result) {
+        restore(session, memory_fd);
+        if (!session->listens)
+            trace_stop_end(&stop);
+        *is_done = true;
+    }
+    if (memory_fd >= 0)
+        close(memory_fd);
+    const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
+    session->stopped_ns = took_ns > session->stopped_ns ? took_ns : session->stopped_ns;
+    return result;
+}
+
+/* Where some processes cannot be stopped the probes stay there, and are off. */
+void trace_coverage_remove(struct trace_session *session)
+{
+    struct sprof_error why = {0};
+    bool is_done = false;
+    int result = 0;
+    if (session->mode != TRACE_COVERAGE || session->options.mode != TRACE_COVERAGE ||
+        session->keeps_probes || (session->executed && !session->options.children) ||
+        session->now_ns < session->next_removal_ns || !is_any_to_leave(session))
+        return;
+    const uint64_t begin_ns = sprof_clock_monotonic_ns();
+    for (size_t i = 0; i < session->processes.count; i++)
+        if (!session->processes.items[i].is_over &&
+            !has_parents_memory(session->processes.items[i].pid))
+            result = remove_from(session, session->processes.items[i].pid, &is_done, &why);
+    for (size_t i = 0; i < session->probes.count && is_done; i++) {
+        struct trace_probe *probe = &session->probes.items[i];
+        probe->is_left |= may_leave(session, probe); /* or the file may be unloaded */
+    }
+    const uint64_t end_ns = sprof_clock_monotonic_ns();
+    if (result == SPROF_EPERMISSION && !is_done) {
+        session->keeps_probes = true;
+        sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                          "probes that have seen a call stay in place, switched off: %s",
+                          why.message);
+    }
+    session->next_removal_ns =
+        end_ns + (is_done ? REMOVAL_NS : RETRY_NS) + (end_ns - begin_ns) * STOP_SHARE;
+}

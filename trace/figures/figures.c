@@ -1,0 +1,573 @@
+/* Reads what the agent measured, thread by thread. The command can write anything there, so each
+ * number is checked where it matters. */
+#include "trace/figures/log.h"
+#include "trace/figures/warn.h"
+#include "trace/probes/points.h"
+#include "trace/uprobe/uprobes.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CROWDED_NS UINT64_C(2000000000)
+
+uint64_t trace_slab_offset(const struct trace_session *session, uint32_t slab)
+{
+    return PROBE_SHARED_BYTES + slab * probe_slab_bytes(session->capacity);
+}
+
+static uint64_t nodes_offset(const struct trace_session *session, uint32_t slab)
+{
+    return trace_slab_offset(session, slab) + probe_stats_bytes(session->capacity) +
+           probe_histograms_bytes(session->capacity);
+}
+
+static struct probe_stat *stats_of(const struct trace_session *session, uint32_t slab)
+{
+    return (struct probe_stat *)((uint8_t *)session->shared + trace_slab_offset(session, slab));
+}
+
+/* A process that executed another program has threads of the same numbers. */
+static bool has_ended(const struct trace_session *session, const struct trace_thread *thread)
+{
+    char path[64];
+    const struct trace_process *process = trace_process_find(session, thread->pid);
+    if (session->uprobes)
+        return trace_uprobes_has_ended(session, (uint32_t)thread->tid);
+    snprintf(path, sizeof path, "/proc/%d/task/%d", (int)thread->pid, (int)thread->tid);
+    return (process && process->is_over) || access(path, F_OK) != 0;
+}
+
+/* == Threads == */
+
+void trace_thread_name(pid_t pid, int32_t tid, char name[16])
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)pid, (int)tid);
+    FILE *file = fopen(path, "re");
+    *name = '\0';
+    if (file && fgets(name, 16, file))
+        name[strcspn(name, "\n")] = '\0';
+    if (file)
+        fclose(file);
+}
+
+/* A number that has been used before is another thread's now. */
+static int add_row(struct trace_session *session, struct trace_thread *thread)
+{
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    const struct model_record fork = {.type = MODEL_RECORD_FORK,
+                                      .time_ns = now_ns,
+                                      .pid = thread->pid,
+                                      .tid = thread->tid,
+                                      .fork = {thread->pid, thread->pid}};
+    const uint64_t key = (uint32_t)thread->tid;
+    const char *name = sprof_arena_text(&session->arena, thread->name);
+    if (!name ||
+        (sprof_map_get(&session->ended_tids, key) && recording_event(session->recording, &fork)))
+        return SPROF_ENOMEM;
+    const struct model_thread *row =
+        recording_thread(session->recording, thread->pid, thread->tid, *name ? name : NULL,
+                         thread->tid == session->pid || !thread->tid ? session->start_ns : now_ns);
+    thread->row = row ? row->id : 0;
+    return row ? 0 : SPROF_ENOMEM;
+}
+
+/* Its number is 0. */
+int trace_rest_begin(struct trace_session *session)
+{
+    struct trace_thread *rest = &session->rest;
+    if (rest->row)
+        return 0;
+    rest->pid = session->pid;
+    snprintf(rest->name, sizeof rest->name, "[more threads]");
+    for (uint32_t i = 0; i < session->capacity; i++) {
+        const struct trace_cell cell = {.function = i};
+        if (sprof_vec_push(&rest->cells, cell))
+            return SPROF_ENOMEM;
+    }
+    session->rest_stats = calloc(session->capacity, sizeof *session->rest_stats);
+    return session->rest_stats ? add_row(session, rest) : SPROF_ENOMEM;
+}
+
+static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t tid)
+{
+    struct trace_thread *thread = calloc(1, sizeof *thread);
+    if (!thread)
+        return SPROF_ENOMEM;
+    session->slabs[slab] = thread;
+    thread->slab_tid = tid;
+    thread->pid = trace_process_seen(session, atomic_load(&session->shared->slabs[slab].pid));
+    if (!thread->pid)
+        return SPROF_ENOMEM;
+    thread->tid = trace_process_thread(session, thread->pid, tid);
+    const size_t most = session->options.children ? 8 * TRACE_THREADS : TRACE_THREADS;
+    thread->shares = session->thread_count++ >= most;
+    if (thread->shares)
+        return trace_rest_begin(session);
+    const struct trace_process *process = trace_process_find(session, thread->pid);
+    if (!process || !process->is_over) /* else its number may be another's */
+        trace_thread_name(thread->pid, thread->tid, thread->name);
+    return add_row(session, thread);
+}
+
+static void free_thread(struct trace_thread *thread)
+{
+    for (size_t i = 0; thread && i < thread->cells.count; i++)
+        free(thread->cells.items[i].base);
+    if (thread) {
+        sprof_vec_release(&thread->cells);
+        sprof_vec_release(&thread->paths);
+        sprof_map_release(&thread->path_index);
+        sprof_vec_release(&thread->open);
+        store_call_packer_release(&thread->packer);
+        sprof_map_release(&thread->index);
+    }
+}
+
+/* Whether a slab can be the next thread's as it is, which spares both sides making its pages anew:
+ * of threads in the row that many share, whose calls have all ended. */
+static bool is_reusable(const struct trace_session *session, uint32_t slab)
+{
+    const struct trace_thread *thread = session->slabs[slab];
+    const struct probe_stat *stats = stats_of(session, slab);
+    bool is = thread->shares && session->now_ns < session->crowded_ns && !session->uprobes &&
+              !session->has_logged && !session->points && !session->memory.no_histograms;
+    for (size_t i = 0; i < thread->cells.count && is; i++)
+        is = stats[thread->cells.items[i].function].calls ==
+             stats[thread->cells.items[i].function].ended;
+    return is;
+}
+
+/* The call that ended last has been read as if it were in its bucket. */
+static void settle(struct trace_session *session, uint32_t slab)
+{
+    struct probe_stat *stats = stats_of(session, slab);
+    const uint64_t all = probe_stats_bytes(session->capacity);
+    const uint64_t pending = stats[session->capacity].pending;
+    if (pending >= all + sizeof(struct probe_histogram) && pending % sizeof(uint32_t) == 0 &&
+        pending < all + probe_histograms_bytes(session->capacity))
+        ++*(uint32_t *)((uint8_t *)stats + pending);
+    stats[session->capacity].pending = all;
+}
+
+static void give_back(struct trace_session *session, uint32_t slab)
+{
+    atomic_store(&session->shared->slabs[slab].tid, 0);
+    atomic_store(&session->shared->slabs[slab].state, PROBE_SLAB_FREE);
+}
+
+/* Another thread has taken a slab with the figures of those before it. */
+static int resume_slab(struct trace_session *session, uint32_t slab, uint32_t tid)
+{
+    struct trace_thread *thread = session->slabs[slab];
+    thread->is_idle = false;
+    thread->slab_tid = tid;
+    thread->pid = trace_process_seen(session, atomic_load(&session->shared->slabs[slab].pid));
+    thread->tid = trace_process_thread(session, thread->pid, tid);
+    session->thread_count++;
+    return thread->pid ? 0 : SPROF_ENOMEM;
+}
+
+static void empty_slab(struct trace_session *session, uint32_t slab)
+{
+    fallocate(session->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+              (off_t)trace_slab_offset(session, slab), (off_t)probe_slab_bytes(session->capacity));
+    trace_log_empty(session, slab);
+    if (session->memory.is_spare)
+        trace_memory_forget(session, slab);
+    free_thread(session->slabs[slab]);
+    free(session->slabs[slab]);
+    session->slabs[slab] = NULL;
+}
+
+void trace_slabs_empty(struct trace_session *session)
+{
+    enum { AT_ONCE = 64 };
+    const uint32_t count = trace_slab_count(session);
+    size_t emptied = 0;
+    for (uint32_t i = 0; i < count && emptied < AT_ONCE && session->now_ns >= session->crowded_ns;
+         i++) {
+        uint32_t state = PROBE_SLAB_FREE;
+        if (!session->slabs[i] || !session->slabs[i]->is_idle ||
+            !atomic_compare_exchange_strong(&session->shared->slabs[i].state, &state,
+                                            PROBE_SLAB_TAKEN))
+            continue;
+        empty_slab(session, i);
+        give_back(session, i);
+        emptied++;
+    }
+}
+
+/* Gives a slab back. */
+static int end_thread(struct trace_session *session, uint32_t slab)
+{
+    struct trace_thread *thread = session->slabs[slab];
+    const struct model_record exit = {.type = MODEL_RECORD_EXIT,
+                                      .time_ns = sprof_clock_monotonic_ns(),
+                                      .pid = thread->pid,
+                                      .tid = thread->tid};
+    const bool is_main = thread->tid == session->pid && !session->shared->follows_forks;
+    const int result = !thread->shares && !is_main &&
+                               (sprof_map_put(&session->ended_tids, (uint32_t)thread->tid, 1) ||
+                                recording_event(session->recording, &exit))
+                           ? SPROF_ENOMEM
+                           : 0;
+    trace_points_collect(session, stats_of(session, slab));
+    if (is_reusable(session, slab)) {
+        settle(session, slab);
+        thread->is_idle = true;
+    } else {
+        empty_slab(session, slab);
+    }
+    give_back(session, slab);
+    return result;
+}
+
+void trace_figures_release(struct trace_session *session)
+{
+    for (size_t i = 0; i < PROBE_SLABS; i++) {
+        free_thread(session->slabs[i]);
+        free(session->slabs[i]);
+        session->slabs[i] = NULL;
+    }
+    free_thread(&session->rest);
+    free(session->rest_stats);
+    session->rest_stats = NULL;
+    free(session->memory.beyond);
+    session->memory.beyond = NULL;
+    sprof_map_release(&session->ended_tids);
+}
+
+/* == Reading == */
+
+struct trace_cell *trace_cell_of(struct trace_thread *thread, uint32_t function)
+{
+    const uint64_t *known = sprof_map_get(&thread->index, function);
+    const struct trace_cell cell = {.function = function};
+    if (known)
+        return &thread->cells.items[*known];
+    if (sprof_map_put(&thread->index, function, thread->cells.count) ||
+        sprof_vec_push(&thread->cells, cell))
+        return NULL;
+    return &thread->cells.items[thread->cells.count - 1];
+}
+
+/* Adds what is new since the last time to the row that many threads share. */
+static int add_to_rest(struct trace_session *session, struct trace_cell *cell,
+                       const struct trace_figures *figures)
+{
+    struct trace_figures fresh = *figures;
+    if (!cell->base && !(cell->base = calloc(1, sizeof *cell->base)))
+        return SPROF_ENOMEM;
+    trace_figures_subtract(&fresh, cell->base);
+    trace_figures_limit(&fresh, trace_most_ticks(session));
+    trace_figures_add(&session->rest_stats[cell->function], &fresh);
+    *cell->base = *figures;
+    session->rest_changed = true;
+    return 0;
+}
+
+/* The call that ended last is not in its bucket yet. Where histograms are not kept any more,
+ * reading them would make pages. */
+static struct trace_figures copy_of(const struct trace_session *session, uint32_t function,
+                                    const struct probe_stat *from)
+{
+    struct trace_figures figures = {.stat = *from};
+    const struct probe_stat *stats = from - function;
+    const uint64_t all = probe_stats_bytes(session->capacity);
+    const uint64_t first = all + (function + 1) * sizeof figures.histogram;
+    const uint64_t pending = stats[session->capacity].pending;
+    if (session->memory.no_histograms)
+        return figures;
+    figures.histogram = *(const struct probe_histogram *)((const uint8_t *)stats + first);
+    if (pending >= first && pending - first < sizeof figures.histogram)
+        figures.histogram.buckets[(pending - first) / sizeof *figures.histogram.buckets]++;
+    return figures;
+}
+
+static bool is_unchanged(const struct trace_cell *cell, const struct probe_stat *stat)
+{
+    return cell->calls == stat->calls + stat->counted && cell->ended == stat->ended &&
+           cell->self == stat->self && cell->untimed == stat->child_counted;
+}
+
+/* Before paths are read: see paths.c. */
+static int note_stat(struct trace_session *session, struct trace_thread *thread, uint32_t function,
+                     struct probe_stat *from)
+{
+    (void)session;
+    const struct trace_sum sum = {from->calls, from->ended, from->self};
+    struct trace_cell *cell = sum.calls ? trace_cell_of(thread, function) : NULL;
+    if (cell)
+        cell->seen = sum;
+    return cell || !sum.calls ? 0 : SPROF_ENOMEM;
+}
+
+/* What was timed is as its paths have it, when those have been read. */
+static void take_paths(const struct trace_cell *cell, struct probe_stat *stat)
+{
+    const uint64_t ended = cell->in_paths.ended + cell->alone.ended;
+    stat->calls = cell->in_paths.calls + cell->alone.calls;
+    stat->ended = ended < stat->calls ? ended : stat->calls;
+    stat->self = (int64_t)((uint64_t)cell->in_paths.self + (uint64_t)cell->alone.self);
+}
+
+/* One function of one thread, where something has happened since the last time. */
+static int read_stat(struct trace_session *session, struct trace_thread *thread, uint32_t function,
+                     struct probe_stat *from)
+{
+    const uint64_t calls = from->calls + from->counted;
+    struct trace_cell *cell = calls ? trace_cell_of(thread, function) : NULL;
+    if (!calls)
+        return 0;
+    if (!cell)
+        return SPROF_ENOMEM;
+    const bool has_paths = trace_has_paths(session, thread);
+    if (!has_paths && is_unchanged(cell, from)) /* nearly all: a copy takes much longer */
+        return 0;
+    struct trace_figures figures = copy_of(session, function, from);
+    struct probe_stat *stat = &figures.stat;
+    if (has_paths)
+        take_paths(cell, stat);
+    if (is_unchanged(cell, stat))
+        return 0;
+    cell->calls = stat->calls + stat->counted;
+    cell->ended = stat->ended;
+    cell->self = stat->self;
+    cell->untimed = stat->child_counted;
+    if (thread->shares)
+        return add_to_rest(session, cell, &figures);
+    if (cell->base)
+        trace_figures_subtract(&figures, cell->base);
+    trace_figures_limit(&figures, trace_most_ticks(session));
+    if (!stat->calls && !stat->counted && !cell->written_calls)
+        return 0;
+    return trace_put_row(session, thread->row, cell, &figures);
+}
+
+/* Who gives a command does not wait for all figures to be read at the pace of a thread among many.
+ */
+static void hurry_if_asked(const struct trace_session *session, uint64_t functions_read)
+{
+    enum { BETWEEN_LOOKS = 512 };
+    struct trace_session *common = session->common;
+    if (functions_read % BETWEEN_LOOKS == 0 && !common->urgency.is_raised &&
+        control_server_is_asked(&common->control))
+        sprof_urgency_raise(&common->urgency);
+}
+
+/* Calls `take` for what a thread has of each chosen function. */
+static int each_stat(struct trace_session *session, uint32_t slab,
+                     int (*take)(struct trace_session *, struct trace_thread *, uint32_t,
+                                 struct probe_stat *))
+{
+    const uint64_t begin = trace_slab_offset(session, slab);
+    const uint64_t end = begin + session->probes.count * sizeof(struct probe_stat);
+    struct probe_stat *stats = stats_of(session, slab);
+    uint64_t next = 0; /* function */
+    int result = 0;
+    uint64_t written, behind = begin;
+    while (!result && trace_next_pages(session, behind, end, &written, &behind)) {
+        const uint64_t first = (written - begin) / sizeof *stats;
+        for (next = first > next ? first : next;
+             begin + next * sizeof *stats < behind && next < session->probes.count && !result;
+             next++) {
+            hurry_if_asked(session, next);
+            if (session->probes.items[next].is_chosen)
+                result = take(session, session->slabs[slab], (uint32_t)next, &stats[next]);
+        }
+    }
+    return result;
+}
+
+static int write_rest(struct trace_session *session)
+{
+    int result = 0;
+    for (size_t i = 0; session->rest_changed && i < session->probes.count && !result; i++) {
+        struct trace_cell *cell = &session->rest.cells.items[i];
+        const struct trace_figures *figures = &session->rest_stats[i];
+        const struct probe_stat *stat = &figures->stat;
+        const uint64_t calls = stat->calls + stat->counted;
+        if (!calls || (cell->calls == calls && cell->ended == stat->ended &&
+                       cell->untimed == stat->child_counted))
+            continue;
+        cell->calls = calls;
+        cell->ended = stat->ended;
+        cell->untimed = stat->child_counted;
+        result = trace_put_row(session, session->rest.row, cell, figures);
+    }
+    session->rest_changed = false;
+    return result;
+}
+
+/* Calls that have not ended are of the new period. */
+static struct trace_figures until_now(const struct trace_figures *figures)
+{
+    struct trace_figures base = *figures;
+    const struct probe_stat *stat = &figures->stat;
+    const uint64_t open = stat->calls > stat->ended ? stat->calls - stat->ended : 0;
+    base.stat.calls -= open;
+    base.stat.recursive -= open ? open - 1 : 0;
+    return base;
+}
+
+static void begin_anew(struct trace_cell *cell)
+{
+    const struct trace_cell anew = {.function = cell->function,
+                                    .base = cell->base,
+                                    .seen = cell->seen,
+                                    .in_paths = cell->in_paths,
+                                    .alone = cell->alone};
+    *cell = anew;
+}
+
+static int clear_stat(struct trace_session *session, struct trace_thread *thread, uint32_t function,
+                      struct probe_stat *stat)
+{
+    const bool is_called = stat->calls || stat->counted;
+    struct trace_cell *cell = is_called ? trace_cell_of(thread, function) : NULL;
+    if (!is_called)
+        return 0;
+    if (!cell || (!cell->base && !(cell->base = calloc(1, sizeof *cell->base))))
+        return SPROF_ENOMEM;
+    struct trace_figures copy = copy_of(session, function, stat);
+    if (trace_has_paths(session, thread))
+        take_paths(cell, &copy.stat);
+    begin_anew(cell);
+    *cell->base = until_now(&copy);
+    stat->min_mask = stat->max = 0;
+    return 0;
+}
+
+uint32_t trace_slab_count(const struct trace_session *session)
+{
+    const uint32_t used = atomic_load(&session->shared->slabs_used);
+    return used < session->slab_count ? used : session->slab_count;
+}
+
+static int see_thread(struct trace_session *session, uint32_t slab, uint32_t tid)
+{
+    const struct trace_thread *known = session->slabs[slab];
+    return !known           ? begin_thread(session, slab, tid)
+           : known->is_idle ? resume_slab(session, slab, tid)
+                            : 0;
+}
+
+int trace_collect_log(struct trace_session *session)
+{
+    const uint32_t count = session->has_logged ? trace_slab_count(session) : 0;
+    int result = 0;
+    for (uint32_t i = 0; i < count && !result; i++) {
+        const uint32_t tid = atomic_load(&session->shared->slabs[i].tid);
+        if (atomic_load(&session->shared->slabs[i].state) != PROBE_SLAB_TAKEN || !tid)
+            continue;
+        result = see_thread(session, i, tid);
+        if (!result)
+            result = trace_log_read(session, session->slabs[i], i);
+    }
+    return result;
+}
+
+/* Where an eighth of all slabs is taken between two looks, looks must come sooner. */
+static int begin_threads(struct trace_session *session, uint32_t count)
+{
+    int result = 0;
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < count && !result; i++) {
+        const uint32_t tid = atomic_load(&session->shared->slabs[i].tid);
+        if (atomic_load(&session->shared->slabs[i].state) != PROBE_SLAB_TAKEN || !tid)
+            continue;
+        taken += !session->slabs[i] || session->slabs[i]->is_idle;
+        result = see_thread(session, i, tid);
+    }
+    if (taken > session->slab_count / 8)
+        session->crowded_ns = session->now_ns + CROWDED_NS;
+    return result;
+}
+
+static int add_spent(struct trace_session *session, struct trace_thread *thread, uint32_t function,
+                     struct probe_stat *stat)
+{
+    const struct probe_cost *cost = &session->shared->cost;
+    (void)thread;
+    (void)function;
+    session->governor.seen_ticks +=
+        (double)stat->calls * cost->whole + (double)stat->counted * cost->count;
+    return 0;
+}
+
+double trace_spent_ticks(struct trace_session *session)
+{
+    const uint32_t count = trace_slab_count(session);
+    session->governor.seen_ticks = 0;
+    for (uint32_t i = 0; i < count; i++)
+        each_stat(session, i, add_spent);
+    return session->governor.seen_ticks;
+}
+
+/* A thread's paths, where calls are counted by them. */
+static int read_paths(struct trace_session *session, uint32_t slab,
+                      int (*read)(struct trace_session *, struct trace_thread *, uint64_t))
+{
+    if (!trace_has_paths(session, session->slabs[slab]))
+        return 0;
+    const int result = each_stat(session, slab, note_stat);
+    return result ? result : read(session, session->slabs[slab], nodes_offset(session, slab));
+}
+
+int trace_collect(struct trace_session *session, enum trace_collecting what)
+{
+    int result = session->uprobes ? trace_uprobes_read(session, what != TRACE_COLLECT_ENDED) : 0;
+    const uint32_t count = trace_slab_count(session);
+    if (!result)
+        result = begin_threads(session, count);
+    if (!result)
+        result = trace_warnings_collect(session);
+    for (uint32_t i = 0; i < count && !result; i++) {
+        if (!session->slabs[i] || session->slabs[i]->is_idle)
+            continue;
+        const bool ended =
+            what == TRACE_COLLECT_LAST || (!result && has_ended(session, session->slabs[i]));
+        if (!result && (ended || what == TRACE_COLLECT_ALL))
+            result = read_paths(session, i, trace_read_paths);
+        if (!result && (ended || what == TRACE_COLLECT_ALL))
+            result = each_stat(session, i, read_stat);
+        if (!result && session->has_logged)
+            result = trace_log_read(session, session->slabs[i], i);
+        if (!result && ended)
+            result = trace_log_end(session, session->slabs[i], i, what == TRACE_COLLECT_LAST);
+        if (!result && ended)
+            result = end_thread(session, i);
+    }
+    if (!result && what != TRACE_COLLECT_ENDED)
+        result = trace_memory_collect(session);
+    return result || what == TRACE_COLLECT_ENDED ? result : write_rest(session);
+}
+
+int trace_clear_figures(struct trace_session *session, uint64_t ticks)
+{
+    int result = session->uprobes ? trace_uprobes_clear(session) : 0;
+    if (!result)
+        result = trace_collect(session, TRACE_COLLECT_ENDED);
+    atomic_store(&session->shared->cleared, ticks);
+    const uint32_t count = trace_slab_count(session);
+    for (uint32_t i = 0; i < count && !result; i++) {
+        if (!session->slabs[i])
+            continue;
+        result = read_paths(session, i, trace_clear_paths);
+        if (!result)
+            result = each_stat(session, i, clear_stat);
+    }
+    trace_memory_clear(session);
+    for (size_t i = 0; i < session->rest.cells.count; i++) {
+        begin_anew(&session->rest.cells.items[i]);
+        session->rest_stats[i] = (struct trace_figures){0};
+    }
+    trace_log_clear(session, session->now_ns);
+    for (size_t i = 0; i < session->probes.count; i++)
+        session->probes.items[i].calls = session->probes.items[i].governed_calls = 0;
+    session->calls = session->in_flight = session->abnormal = 0;
+    return result;
+}

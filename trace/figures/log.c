@@ -1,0 +1,379 @@
+/* The log: takes calls out of the rings of threads, joins their beginnings and ends, and packs them
+ * into blocks. The command can write anything into a ring, so nothing in it is believed. */
+#include "trace/figures/log.h"
+#include "trace/figures/warn.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+    WAITING_BLOCKS = 512,  /* that wait for the writer; then calls wait in rings */
+    FLUSH_BLOCKS = 16,     /* for which a transaction is worth it */
+    OPEN_CALLS = 1 << 20,  /* of a thread: more cannot be */
+    STUCK_NS = 1000000000, /* after which a unit that is not filled in never will be */
+    SIZE_NS = 20000000,
+    BASE_NS = 1000000000, /* how often clocks are compared */
+};
+
+void trace_set_extras(struct trace_session *session)
+{
+    const struct trace_options *options = &session->options;
+    uint32_t extras = options->paths ? PROBE_PATHS : options->callers ? PROBE_CALLERS : 0;
+    if (session->mode == TRACE_LOG)
+        extras = PROBE_LOG;
+    if (trace_warns(options))
+        extras |= PROBE_WARN;
+    if (session->memory.is_spare)
+        extras |= PROBE_SPARE;
+    session->has_logged |= session->mode == TRACE_LOG;
+    atomic_store(&session->shared->log_depth, options->depth ? options->depth : UINT32_MAX);
+    atomic_store(&session->shared->extras, extras);
+}
+
+/* == Times == */
+
+/* The two clocks drift apart by some parts in a million. Both are compared once a second, and the
+ * difference is made up for during the next, so that times of the log have no steps. */
+static void compare_clocks(struct trace_session *session)
+{
+    const uint64_t ticks = probe_ticks(),
+                   now_ns = sprof_clock_monotonic_ns() - session->run->start_monotonic_ns;
+    if (!session->log_base_ns) {
+        session->log_base_ticks = session->start_ticks;
+        session->log_base_ns = session->start_ns - session->run->start_monotonic_ns;
+        session->log_ns_per_tick = session->ns_per_tick;
+    }
+    if (now_ns < session->log_base_ns + BASE_NS)
+        return;
+    const double shown = (double)session->log_base_ns +
+                         (double)(ticks - session->log_base_ticks) * session->log_ns_per_tick;
+    const double behind = ((double)now_ns - shown) / BASE_NS;
+    session->log_base_ns = (uint64_t)shown;
+    session->log_base_ticks = ticks;
+    session->log_ns_per_tick = session->ns_per_tick * (1 + (behind < -0.5  ? -0.5
+                                                            : behind > 0.5 ? 0.5
+                                                                           : behind));
+}
+
+static uint64_t time_of(const struct trace_session *session, uint64_t ticks)
+{
+    const double ns = (double)session->log_base_ns +
+                      (double)(int64_t)(ticks - session->log_base_ticks) * session->log_ns_per_tick;
+    return ns < 1 ? 1 : ns < 9e18 ? (uint64_t)ns : (uint64_t)9e18;
+}
+
+static uint64_t length_of(const struct trace_session *session, uint64_t ticks)
+{
+    const double ns = (double)ticks * session->log_ns_per_tick;
+    return ns < 1 ? 1 : ns < 9e18 ? (uint64_t)ns : (uint64_t)9e18;
+}
+
+/* == Rows == */
+
+static uint64_t duration_of(const struct trace_session *session, const struct trace_open_call *call,
+                            uint64_t ticks)
+{
+    const uint64_t ns = length_of(session, ticks);
+    return ns > call->cut_ns ? ns - call->cut_ns : 1;
+}
+
+/* Blocks call functions by the nodes of their entries, as these are numbered while the run is
+ * recorded: other programs of the trace have probes of the same numbers. */
+static int name_function(struct trace_session *session, struct trace_probe *probe)
+{
+    const struct store_call_function row = {session->run->id, probe->node, probe->node};
+    probe->is_logged = true;
+    return sprof_vec_push(&recording_batch(session->recording)->call_functions, row) ? SPROF_ENOMEM
+                                                                                     : 0;
+}
+
+/* What is packed becomes a row. */
+static int put_block(struct trace_session *session, struct trace_thread *thread)
+{
+    struct store_call_packer *packer = &thread->packer;
+    const struct store_call_block row = {
+        .run_id = session->run->id,
+        .thread_id = thread->shares ? session->rest.row : thread->row,
+        .calls = packer->calls,
+        .first_ns = packer->first_ns,
+        .bytes = {(const uint8_t *)sprof_arena_copy(recording_batch_arena(session->recording),
+                                                    (const char *)packer->bytes, packer->size),
+                  packer->size},
+    };
+    store_call_packer_clear(packer);
+    return !row.bytes.data || sprof_vec_push(&recording_batch(session->recording)->call_blocks, row)
+               ? SPROF_ENOMEM
+               : 0;
+}
+
+static int put_call(struct trace_session *session, struct trace_thread *thread,
+                    const struct trace_open_call *call, uint64_t ticks, uint64_t self,
+                    enum store_exit exit)
+{
+    const bool is_over = ticks || exit < STORE_EXIT_THREAD_END;
+    struct trace_probe *probe = &session->probes.items[call->function];
+    uint32_t node;
+    int result = trace_node_of(session, call->function, 0, &node);
+    if (!result && !probe->is_logged)
+        result = name_function(session, probe);
+    if (result)
+        return result == SPROF_ENOTFOUND ? 0 : result;
+    struct store_call row = {
+        .start_ns = call->start_ns,
+        .duration_ns = is_over ? duration_of(session, call, ticks) : 0,
+        .self_ns = is_over ? length_of(session, self) : 0,
+        .function = node,
+        .depth = call->depth,
+        .exit = (uint8_t)exit,
+    };
+    memcpy(row.words, call->arguments, sizeof row.words);
+    session->logged++;
+    if (store_call_pack(&thread->packer, &row))
+        return SPROF_ENOMEM;
+    return thread->packer.calls == STORE_BLOCK_CALLS ? put_block(session, thread) : 0;
+}
+
+/* == Units == */
+
+static enum store_exit exit_of(uint64_t header)
+{
+    switch (PROBE_LOG_EXIT(header)) {
+    case PROBE_EXIT_RETURN: return STORE_EXIT_RETURN;
+    case PROBE_EXIT_TAIL: return STORE_EXIT_TAIL;
+    case PROBE_EXIT_EXCEPTION: return STORE_EXIT_EXCEPTION;
+    case PROBE_EXIT_LONGJMP: return STORE_EXIT_LONGJMP;
+    case PROBE_EXIT_THREAD_END: return STORE_EXIT_THREAD_END;
+    default: return STORE_EXIT_LEFT;
+    }
+}
+
+/* Times of a thread are in the order in which its calls began. */
+static int take_begin(struct trace_session *session, struct trace_thread *thread, uint64_t header,
+                      const uint64_t *first, const uint64_t *second)
+{
+    struct trace_open_call call = {
+        .begin = first[1],
+        .start_ns = time_of(session, first[1]),
+        .function = PROBE_LOG_FUNCTION(header),
+        .depth = PROBE_LOG_DEPTH(header),
+        .arguments = {first[2], first[3], second[0], second[1], second[2], second[3]},
+    };
+    if (call.start_ns < thread->last_start_ns)
+        call.start_ns = thread->last_start_ns;
+    thread->last_start_ns = call.start_ns;
+    if (PROBE_LOG_KIND(header) == PROBE_LOG_ONLY)
+        return put_call(session, thread, &call, 0, 0, STORE_EXIT_UNSEEN);
+    if (thread->open.count >= OPEN_CALLS)
+        return 0;
+    return sprof_vec_push(&thread->open, call);
+}
+
+/* Nearly always the last that began; with coroutines another one. */
+static int take_end(struct trace_session *session, struct trace_thread *thread, uint64_t header,
+                    const uint64_t *unit)
+{
+    size_t at = thread->open.count;
+    while (at && (thread->open.items[at - 1].begin != unit[1] ||
+                  thread->open.items[at - 1].function != PROBE_LOG_FUNCTION(header)))
+        at--;
+    if (!at)
+        return 0; /* it began before the log did */
+    const struct trace_open_call call = thread->open.items[at - 1];
+    memmove(&thread->open.items[at - 1], &thread->open.items[at],
+            (thread->open.count - at) * sizeof call);
+    thread->open.count--;
+    return put_call(session, thread, &call, unit[2], unit[3], exit_of(header));
+}
+
+static bool is_known(const struct trace_session *session, uint64_t header)
+{
+    const uint32_t function = PROBE_LOG_FUNCTION(header);
+    return function < session->probes.count && session->probes.items[function].is_chosen;
+}
+
+/* Whether a unit that is not there will not come any more: what was to fill it in was left by a
+ * jump out of a signal handler. */
+static bool is_stuck(const struct trace_session *session, struct trace_thread *thread,
+                     uint64_t place)
+{
+    if (thread->waits_for != place + 1) {
+        thread->waits_for = place + 1;
+        thread->waits_since_ns = session->now_ns;
+    }
+    return thread->is_over || session->now_ns - thread->waits_since_ns > STUCK_NS;
+}
+
+static struct probe_ring *ring_of(const struct trace_session *session, uint32_t slab)
+{
+    return (struct probe_ring *)((uint8_t *)session->shared + PROBE_SHARED_BYTES +
+                                 (uint64_t)session->slab_count *
+                                     probe_slab_bytes(session->capacity) +
+                                 probe_ring_offset(slab));
+}
+
+/* Returns the units taken, 0 where the next is not there yet, or a negative code. */
+static int take_unit(struct trace_session *session, struct trace_thread *thread, uint64_t *units,
+                     uint64_t count, uint64_t place, uint64_t head)
+{
+    uint64_t *first = units + place % count * 4, *second = units + (place + 1) % count * 4;
+    const uint64_t header = __atomic_load_n(first, __ATOMIC_ACQUIRE);
+    const uint32_t kind = PROBE_LOG_KIND(header);
+    int result = 0;
+    if (!kind || !PROBE_LOG_IS_AT(header, place) || (kind != PROBE_LOG_END && head - place < 2))
+        return is_stuck(session, thread, place);
+    if (is_known(session, header))
+        result = kind == PROBE_LOG_END ? take_end(session, thread, header, first)
+                                       : take_begin(session, thread, header, first, second);
+    return result ? result : kind == PROBE_LOG_END ? 1 : 2;
+}
+
+/* *done: the ring is empty. */
+static int read_ring(struct trace_session *session, struct trace_thread *thread, uint32_t slab,
+                     bool *done)
+{
+    struct probe_ring *ring = ring_of(session, slab);
+    uint64_t *units = (uint64_t *)((uint8_t *)ring + PROBE_RING_HEADER);
+    const uint64_t count = probe_ring_units(slab);
+    const uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+    uint64_t place = atomic_load(&ring->tail);
+    int taken = 1;
+    *done = head == place;
+    if (*done)
+        return 0;
+    compare_clocks(session);
+    if (head - place > count) /* nobody but the command can have written that */
+        place = head;
+    while (place != head && taken > 0 &&
+           recording_batch(session->recording)->call_blocks.count < WAITING_BLOCKS) {
+        taken = take_unit(session, thread, units, count, place, head);
+        place += taken > 0 ? (uint64_t)taken : 0;
+    }
+    atomic_store_explicit(&ring->tail, place, memory_order_release);
+    *done = place == head;
+    return taken < 0 ? taken : 0;
+}
+
+int trace_log_read(struct trace_session *session, struct trace_thread *thread, uint32_t slab)
+{
+    bool done;
+    return read_ring(session, thread, slab, &done);
+}
+
+int trace_log_end(struct trace_session *session, struct trace_thread *thread, uint32_t slab,
+                  bool is_last)
+{
+    struct sprof_error ignored = {0};
+    bool done = false;
+    int result = 0;
+    thread->is_over = true;
+    while (!done && !result) { /* as much at a time as may wait for the writer */
+        result = read_ring(session, thread, slab, &done);
+        if (!done && !result &&
+            (recording_flush(session->recording, &ignored) ||
+             recording_wait_written(session->recording, &ignored)))
+            break; /* nothing can be written: whoever flushes next says so */
+    }
+    for (size_t i = 0; i < thread->open.count && !result; i++)
+        result = put_call(session, thread, &thread->open.items[i], 0, 0,
+                          is_last ? STORE_EXIT_OPEN : STORE_EXIT_THREAD_END);
+    thread->open.count = 0;
+    return result || !thread->packer.calls ? result : put_block(session, thread);
+}
+
+void trace_log_empty(struct trace_session *session, uint32_t slab)
+{
+    const uint64_t offset =
+        (uint64_t)((uint8_t *)ring_of(session, slab) - (uint8_t *)session->shared);
+    fallocate(session->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+              (off_t)(PROBE_RING_HEADER + probe_ring_bytes(slab)));
+}
+
+void trace_log_clear(struct trace_session *session, uint64_t now_ns)
+{
+    const uint64_t run_ns = now_ns - session->run->start_monotonic_ns;
+    session->logged = session->unlogged = 0;
+    for (size_t i = 0; i < session->probes.count; i++)
+        session->probes.items[i].unlogged = 0;
+    for (size_t i = 0; i < PROBE_SLABS; i++) {
+        struct trace_thread *thread = session->slabs[i];
+        if (thread)
+            store_call_packer_clear(&thread->packer);
+        for (size_t k = 0; thread && k < thread->open.count; k++) {
+            struct trace_open_call *call = &thread->open.items[k];
+            if (call->start_ns < run_ns) {
+                call->cut_ns += run_ns - call->start_ns;
+                call->start_ns = run_ns;
+            }
+        }
+    }
+}
+
+/* == What is not logged == */
+
+static int put_unlogged(struct trace_session *session, uint32_t number, uint32_t second)
+{
+    struct trace_probe *probe = &session->probes.items[number];
+    uint32_t node;
+    const int result = trace_node_of(session, number, 0, &node);
+    if (probe->unlogged_second != second)
+        probe->unlogged_in_second = 0;
+    probe->unlogged_second = second;
+    probe->unlogged_in_second += probe->unlogged;
+    probe->unlogged = 0;
+    const struct store_probe_ledger row = {
+        .run_id = session->run->id,
+        .second = second,
+        .node_id = node,
+        .not_logged = probe->unlogged_in_second,
+    };
+    if (result)
+        return result == SPROF_ENOTFOUND ? 0 : result;
+    return sprof_vec_push(&recording_batch(session->recording)->probe_ledger, row) ? SPROF_ENOMEM
+                                                                                   : 0;
+}
+
+int trace_log_tick(struct trace_session *session)
+{
+    const uint64_t run_ns = session->now_ns - session->run->start_monotonic_ns;
+    int result = 0;
+    for (size_t i = 0; i < PROBE_SLABS && session->has_logged && !result; i++)
+        if (session->slabs[i] && session->slabs[i]->packer.calls)
+            result = put_block(session, session->slabs[i]);
+    for (uint32_t i = 0; i < session->probes.count && session->unlogged && !result; i++)
+        if (session->probes.items[i].unlogged)
+            result = put_unlogged(session, i, (uint32_t)(run_ns / 1000000000));
+    return result;
+}
+
+static uint64_t bytes_of(const char *path, const char *behind)
+{
+    struct sprof_str text = {0};
+    struct stat status = {0};
+    sprof_str_appendf(&text, "%s%s", path, behind);
+    const bool is_known = !text.failed && !stat(text.text, &status);
+    sprof_str_release(&text);
+    return is_known ? (uint64_t)status.st_size : 0;
+}
+
+static void look_at_size(struct trace_session *session)
+{
+    const struct trace_options *options = &session->options;
+    if (!options->max_size || session->mode != TRACE_LOG ||
+        session->now_ns < session->next_size_ns || atomic_load(&session->shared->log_is_full))
+        return;
+    session->next_size_ns = session->now_ns + SIZE_NS;
+    if (bytes_of(options->output, "") + bytes_of(options->output, "-wal") < options->max_size)
+        return;
+    atomic_store(&session->shared->log_is_full, 1);
+    sprof_log_message(options->log, SPROF_LOG_WARNING,
+                      "%s has reached its largest size: further calls are counted and timed, and "
+                      "have no rows of their own",
+                      options->output);
+}
+
+bool trace_log_wants_flush(struct trace_session *session)
+{
+    look_at_size(session);
+    return recording_batch(session->recording)->call_blocks.count >= FLUSH_BLOCKS;
+}

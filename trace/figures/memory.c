@@ -1,0 +1,243 @@
+/* Bounds what figures take of the memory that programs share with sprof (--memory): percentiles are
+ * given up first; then calls that would need another page are only counted, by function, in one row
+ * for all threads. Nothing is refused to the programs. */
+#include "trace/figures/log.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MEMORY_DEFAULT (UINT64_C(256) << 20)
+#define STAT_BLOCK_BYTES 512 /* of st_blocks */
+
+enum { LIFTED_PART = 4 }; /* below the bound by this part of it, pages may be made again */
+
+/* Rings of a log are as large as they are: only figures are bounded. */
+static uint64_t ring_bytes(const struct trace_session *session)
+{
+    const uint32_t count = session->has_logged ? trace_slab_count(session) : 0;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct probe_ring *ring =
+            (const struct probe_ring *)((const uint8_t *)session->shared +
+                                        trace_slab_offset(session, session->slab_count) +
+                                        probe_ring_offset(i));
+        const uint64_t most = probe_ring_bytes(i);
+        const bool is_written = session->slabs[i] && ring->head < most / PROBE_UNIT_BYTES;
+        sum += is_written          ? PROBE_RING_HEADER + ring->head * PROBE_UNIT_BYTES
+               : session->slabs[i] ? PROBE_RING_HEADER + most
+                                   : 0;
+    }
+    return sum;
+}
+
+/* What the figures of all programs take. */
+static uint64_t used_bytes(const struct trace_session *common)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < common->programs.count; i++) {
+        const struct trace_session *program = common->programs.items[i];
+        struct stat status;
+        if (program->memory_fd < 0 || fstat(program->memory_fd, &status))
+            continue;
+        const uint64_t all = (uint64_t)status.st_blocks * STAT_BLOCK_BYTES;
+        const uint64_t rings = ring_bytes(program);
+        sum += all > rings ? all - rings : 0;
+    }
+    return sum;
+}
+
+/* == Percentiles == */
+
+/* Calls that end just now may write to such a page once more. */
+static void empty_histograms(const struct trace_session *session)
+{
+    for (uint32_t i = 0; i < trace_slab_count(session); i++)
+        fallocate(session->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  (off_t)(trace_slab_offset(session, i) + probe_stats_bytes(session->capacity)),
+                  (off_t)probe_histograms_bytes(session->capacity));
+}
+
+/* Rows of functions that have been called, and have no percentiles from now on. */
+static int put_no_percentiles(struct trace_session *session)
+{
+    int result = 0;
+    for (uint32_t i = 0; i < session->probes.count && !result; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        if (probe->is_described && probe->tier == PROBE_FULL)
+            result = trace_put_probe_event(session, i, "timed", 0);
+    }
+    return result;
+}
+
+/* What has been called until now is written with its percentiles. */
+static int drop_histograms(struct trace_session *session)
+{
+    struct trace_memory *common = &session->common->memory;
+    int result = trace_collect(session, TRACE_COLLECT_ALL);
+    atomic_store(&session->shared->histograms, 0);
+    session->memory.no_histograms = true;
+    empty_histograms(session);
+    if (!result)
+        result = put_no_percentiles(session);
+    if (!common->no_histograms_ns) {
+        common->no_histograms_ns = session->now_ns - session->run->start_monotonic_ns;
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "figures take more than --memory allows: percentiles are given up");
+    }
+    return result;
+}
+
+/* == Pages == */
+
+bool trace_next_pages(const struct trace_session *session, uint64_t at, uint64_t end,
+                      uint64_t *first, uint64_t *behind)
+{
+    const off_t data = at < end ? lseek(session->memory_fd, (off_t)at, SEEK_DATA) : -1;
+    if (data < 0 || (uint64_t)data >= end)
+        return false;
+    const off_t hole = lseek(session->memory_fd, data, SEEK_HOLE);
+    *first = (uint64_t)data;
+    *behind = hole < 0 || (uint64_t)hole > end ? end : (uint64_t)hole;
+    return true;
+}
+
+/* Notes which pages of a part of the shared memory exist. */
+static void note_pages(const struct trace_session *session, uint64_t begin, uint64_t bytes,
+                       _Atomic uint8_t *bits)
+{
+    uint64_t first, behind = begin;
+    while (trace_next_pages(session, behind, begin + bytes, &first, &behind))
+        for (uint64_t page = (first - begin) / PROBE_PAGE;
+             page < (behind - begin + PROBE_PAGE - 1) / PROBE_PAGE; page++)
+            atomic_fetch_or(&bits[page / 8], (uint8_t)(1u << page % 8));
+}
+
+static void note_all_pages(const struct trace_session *session)
+{
+    const uint64_t stats = probe_stats_bytes(session->capacity);
+    struct probe_shared *shared = session->shared;
+    for (uint32_t i = 0; i < trace_slab_count(session) && i < PROBE_SLABS; i++) {
+        const uint64_t slab = trace_slab_offset(session, i);
+        note_pages(session, slab, stats, shared->stat_pages[i]);
+        note_pages(session, slab + stats + probe_histograms_bytes(session->capacity),
+                   PROBE_NODES * sizeof(struct probe_node), shared->node_pages[i]);
+    }
+}
+
+void trace_memory_forget(struct trace_session *session, uint32_t slab)
+{
+    struct probe_shared *shared = session->shared;
+    for (size_t i = 0; i < PROBE_STAT_PAGES / 8; i++)
+        if (atomic_load(&shared->stat_pages[slab][i]))
+            atomic_store(&shared->stat_pages[slab][i], 0);
+    for (size_t i = 0; i < PROBE_NODE_PAGES / 8; i++)
+        if (atomic_load(&shared->node_pages[slab][i]))
+            atomic_store(&shared->node_pages[slab][i], 0);
+}
+
+static int begin_beyond(struct trace_session *session)
+{
+    struct trace_memory *memory = &session->memory;
+    if (!memory->beyond)
+        memory->beyond = calloc(session->capacity, sizeof *memory->beyond);
+    return memory->beyond ? 0 : SPROF_ENOMEM;
+}
+
+/* Pages are noted before the agent looks at that, and again for those made meanwhile. */
+static int begin_sparing(struct trace_session *session)
+{
+    struct trace_memory *memory = &session->memory;
+    if (begin_beyond(session))
+        return SPROF_ENOMEM;
+    note_all_pages(session);
+    memory->is_spare = true;
+    trace_set_extras(session);
+    note_all_pages(session);
+    sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                      "figures take more than --memory allows: what threads call for the first "
+                      "time is only counted from now on");
+    return 0;
+}
+
+static void end_sparing(struct trace_session *session)
+{
+    session->memory.is_spare = false;
+    trace_set_extras(session);
+    for (uint32_t i = 0; i < trace_slab_count(session) && i < PROBE_SLABS; i++)
+        trace_memory_forget(session, i);
+    sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                      "figures take less than --memory allows again: what threads call for the "
+                      "first time is timed");
+}
+
+int trace_memory_look(struct trace_session *session)
+{
+    struct trace_memory *memory = &session->memory, *common = &session->common->memory;
+    const uint64_t bound = session->options.memory ? session->options.memory : MEMORY_DEFAULT;
+    if (session->uprobes)
+        return 0;
+    if (memory->no_histograms)
+        empty_histograms(session);
+    const uint64_t used = used_bytes(session->common);
+    common->most_bytes = used > common->most_bytes ? used : common->most_bytes;
+    if (used >= bound && !memory->no_histograms)
+        return drop_histograms(session);
+    if (used >= bound && !memory->is_spare)
+        return begin_sparing(session);
+    if (memory->is_spare && used < bound - bound / LIFTED_PART)
+        end_sparing(session);
+    return 0;
+}
+
+/* == Calls beyond == */
+
+static int add_beyond(struct trace_session *session, uint32_t function, uint64_t calls)
+{
+    struct trace_memory *memory = &session->memory, *common = &session->common->memory;
+    struct probe_stat *stat = &session->rest_stats[function].stat;
+    struct trace_probe *probe = &session->probes.items[function];
+    const bool is_first = !probe->is_beyond;
+    probe->is_beyond = true;
+    stat->counted += calls;
+    if (session->mode == TRACE_LOG)
+        stat->unlogged += calls;
+    memory->beyond[function] += calls;
+    session->rest_changed = true;
+    common->beyond_calls += calls;
+    common->beyond_functions += is_first;
+    return is_first ? trace_put_probe_event(session, function, "counted", 0) : 0;
+}
+
+int trace_memory_collect(struct trace_session *session)
+{
+    const bool has_some =
+        atomic_load(&session->shared->untracked) || atomic_load(&session->shared->has_ends);
+    int result = has_some ? begin_beyond(session) : 0;
+    const uint64_t *known = session->memory.beyond, most = 64 * trace_most_ticks(session);
+    if (!result && known)
+        result = trace_rest_begin(session);
+    for (uint32_t i = 0; known && i < session->probes.count && i < session->capacity && !result;
+         i++) {
+        const uint64_t calls = atomic_load(&session->shared->beyond[i]);
+        if (calls - known[i] - 1 < most && session->probes.items[i].is_chosen)
+            result = add_beyond(session, i, calls - known[i]);
+    }
+    return result;
+}
+
+void trace_memory_clear(struct trace_session *session)
+{
+    session->common->memory.beyond_calls = 0;
+    session->common->memory.beyond_functions = 0;
+    for (uint32_t i = 0; session->memory.beyond && i < session->capacity; i++)
+        session->memory.beyond[i] = atomic_load(&session->shared->beyond[i]);
+    for (size_t i = 0; i < session->probes.count; i++)
+        session->probes.items[i].is_beyond = false;
+}
+
+int trace_memory_tell_again(struct trace_session *session)
+{
+    return session->memory.no_histograms ? put_no_percentiles(session) : 0;
+}

@@ -1,0 +1,199 @@
+/* Call paths: which function was called below which, as the agent counts them in each thread.
+ *
+ * The agent counts a call in its path first and for its function then. A function's own count is
+ * read before its paths are, so what it has more than they do is in none of them; calls that come
+ * while paths are read are in these. The two together are what is written of the function, and what
+ * is taken off when figures are cleared, so that trees and functions add up to the same. */
+#include "trace/probes/points.h"
+
+struct node {
+    uint32_t function, parent;
+};
+
+/* The command can write anything there: a node that cannot be is none. */
+static bool node_at(const struct trace_session *session, const struct probe_node *nodes,
+                    uint32_t index, struct node *node)
+{
+    const uint64_t key = nodes[index].key;
+    const uint32_t function = trace_points_caller(session, (uint32_t)key - 1);
+    *node = (struct node){function, PROBE_NODE_PARENT(key)};
+    return index && key && function < session->probes.count &&
+           session->probes.items[function].is_chosen;
+}
+
+static struct trace_path *find(struct trace_thread *thread, uint32_t index)
+{
+    const uint64_t *known = sprof_map_get(&thread->path_index, index);
+    return known ? &thread->paths.items[*known] : NULL;
+}
+
+/* What the recording calls the stack of a node whose caller's is known. */
+static int add_path(struct trace_session *session, struct trace_thread *thread, uint32_t index,
+                    uint32_t function, uint32_t parent_stack)
+{
+    struct trace_path path = {.index = index, .cell = {.function = function}};
+    const int result = trace_node_of(session, function, parent_stack, &path.stack);
+    if (result)
+        return result == SPROF_ENOTFOUND ? 0 : result;
+    return sprof_map_put(&thread->path_index, index, thread->paths.count) ||
+                   sprof_vec_push(&thread->paths, path)
+               ? SPROF_ENOMEM
+               : 0;
+}
+
+/* A node and all above it that are not known yet, outermost first. */
+static int make_path(struct trace_session *session, struct trace_thread *thread,
+                     const struct probe_node *nodes, uint32_t index)
+{
+    uint32_t chain[PROBE_PATH_DEPTH];
+    size_t count = 0;
+    struct node node = {0};
+    int result = 0;
+    for (uint32_t at = index;
+         count < PROBE_PATH_DEPTH && !find(thread, at) && node_at(session, nodes, at, &node);
+         at = node.parent)
+        chain[count++] = at;
+    while (count-- && !result) {
+        if (!node_at(session, nodes, chain[count], &node))
+            break;
+        const struct trace_path *parent = find(thread, node.parent);
+        result = add_path(session, thread, chain[count], node.function, parent ? parent->stack : 0);
+    }
+    return result;
+}
+
+/* Takes down what is in a node, whose path it makes where there is none yet. Of the two counts that
+ * of ended calls is read first: never more have ended than have begun. NULL: it has no path. */
+static int note_node(struct trace_session *session, struct trace_thread *thread,
+                     const struct probe_node *nodes, uint32_t index, struct trace_path **path)
+{
+    const volatile struct probe_node *from = &nodes[index];
+    struct node node;
+    *path = NULL;
+    if (!node_at(session, nodes, index, &node) || !from->calls)
+        return 0;
+    if (!find(thread, index) && make_path(session, thread, nodes, index))
+        return SPROF_ENOMEM;
+    *path = find(thread, index);
+    if (!*path)
+        return 0;
+    struct trace_sum *now = &(*path)->now;
+    now->ended = from->ended;
+    now->self = from->self;
+    now->calls = from->calls > now->ended ? from->calls : now->ended;
+    return 0;
+}
+
+static int read_node(struct trace_session *session, struct trace_thread *thread,
+                     const struct probe_node *nodes, uint32_t index)
+{
+    struct trace_path *path;
+    const int result = note_node(session, thread, nodes, index, &path);
+    if (!path)
+        return result;
+    struct trace_cell *cell = &path->cell;
+    const uint64_t calls = path->now.calls - path->base_calls;
+    const int64_t self = (int64_t)((uint64_t)path->now.self - (uint64_t)path->base_self);
+    if (!calls || (cell->calls == calls && cell->ended == path->now.ended))
+        return 0;
+    cell->calls = calls;
+    cell->ended = path->now.ended;
+    return trace_put_sample(session, calls, self, thread->row, path->stack, cell);
+}
+
+static int clear_node(struct trace_session *session, struct trace_thread *thread,
+                      const struct probe_node *nodes, uint32_t index)
+{
+    struct trace_path *path;
+    const int result = note_node(session, thread, nodes, index, &path);
+    if (!path)
+        return result;
+    path->base_calls = path->now.ended; /* those that are open are of the new period */
+    path->base_self = path->now.self;
+    path->cell = (struct trace_cell){.function = path->cell.function};
+    return 0;
+}
+
+static int each_node(struct trace_session *session, struct trace_thread *thread, uint64_t begin,
+                     int (*take)(struct trace_session *, struct trace_thread *,
+                                 const struct probe_node *, uint32_t))
+{
+    const uint64_t end = begin + PROBE_NODES * sizeof(struct probe_node);
+    const struct probe_node *nodes =
+        (const struct probe_node *)((const uint8_t *)session->shared + begin);
+    int result = 0;
+    uint64_t first, behind = begin;
+    while (!result && trace_next_pages(session, behind, end, &first, &behind)) {
+        const uint32_t last = (uint32_t)((behind - begin) / sizeof *nodes);
+        for (uint32_t i = (uint32_t)((first - begin) / sizeof *nodes); i < last && !result; i++)
+            result = take(session, thread, nodes, i);
+    }
+    return result;
+}
+
+/* Sums by function. */
+static int add_up(struct trace_thread *thread)
+{
+    for (size_t i = 0; i < thread->cells.count; i++) {
+        struct trace_cell *cell = &thread->cells.items[i];
+        cell->path_calls = 0;
+        cell->path_self = 0;
+        cell->in_paths = (struct trace_sum){0};
+    }
+    for (size_t i = 0; i < thread->paths.count; i++) {
+        const struct trace_path *path = &thread->paths.items[i];
+        struct trace_cell *cell = trace_cell_of(thread, path->cell.function);
+        if (!cell)
+            return SPROF_ENOMEM;
+        cell->path_calls += path->cell.phase_calls;
+        cell->path_self = (int64_t)((uint64_t)cell->path_self + (uint64_t)path->cell.phase_self);
+        cell->in_paths.calls += path->now.calls;
+        cell->in_paths.ended += path->now.ended;
+        cell->in_paths.self = (int64_t)((uint64_t)cell->in_paths.self + (uint64_t)path->now.self);
+        if (!cell->stack && path->cell.sample) /* callers alone have none */
+            cell->stack = path->stack;
+    }
+    return 0;
+}
+
+/* What was seen of a function before its paths were read, and is not in them now, never is. */
+static void note_alone(struct trace_sum *alone, const struct trace_sum *seen,
+                       const struct trace_sum *in_paths)
+{
+    const uint64_t calls = seen->calls > in_paths->calls ? seen->calls - in_paths->calls : 0;
+    const uint64_t ended = seen->ended > in_paths->ended ? seen->ended - in_paths->ended : 0;
+    const int64_t self = (int64_t)((uint64_t)seen->self - (uint64_t)in_paths->self);
+    alone->calls = calls > alone->calls ? calls : alone->calls;
+    alone->ended = ended > alone->ended ? ended : alone->ended;
+    alone->self = alone->calls && self > alone->self ? self : alone->self;
+}
+
+static int each_path(struct trace_session *session, struct trace_thread *thread, uint64_t nodes,
+                     int (*take)(struct trace_session *, struct trace_thread *,
+                                 const struct probe_node *, uint32_t))
+{
+    int result = each_node(session, thread, nodes, take);
+    if (!result)
+        result = add_up(thread);
+    for (size_t i = 0; i < thread->cells.count && !result; i++) {
+        struct trace_cell *cell = &thread->cells.items[i];
+        note_alone(&cell->alone, &cell->seen, &cell->in_paths);
+    }
+    return result;
+}
+
+bool trace_has_paths(const struct trace_session *session, const struct trace_thread *thread)
+{
+    return (session->options.paths || session->options.callers) && !session->uprobes &&
+           !thread->shares;
+}
+
+int trace_read_paths(struct trace_session *session, struct trace_thread *thread, uint64_t nodes)
+{
+    return each_path(session, thread, nodes, read_node);
+}
+
+int trace_clear_paths(struct trace_session *session, struct trace_thread *thread, uint64_t nodes)
+{
+    return each_path(session, thread, nodes, clear_node);
+}

@@ -1,0 +1,251 @@
+/* Turns figures into rows of the recording. A row is written again whenever its figures have
+ * changed. */
+#include "trace/uprobe/uprobes.h"
+
+#include <math.h>
+
+static uint64_t nanoseconds(const struct trace_session *session, uint64_t ticks)
+{
+    const double ns = (double)ticks * session->ns_per_tick;
+    if (ticks && ns < 1) /* the counter may be finer than a nanosecond */
+        return 1;
+    return ns < 9e18 ? (uint64_t)llround(ns)
+                     : (uint64_t)9e18; /* whatever the command wrote there */
+}
+
+/* Sums over calls of nearly no length may lie below zero. */
+static uint64_t length(const struct trace_session *session, int64_t ticks)
+{
+    return ticks > 0 ? nanoseconds(session, (uint64_t)ticks) : 0;
+}
+
+/* With what the probes took, of the function's own window and of its callees' outside theirs. */
+static int64_t raw_self(const struct probe_stat *stat, const struct probe_cost *cost)
+{
+    return (int64_t)((uint64_t)stat->self + stat->ended * cost->inside +
+                     stat->child_calls * (cost->whole - cost->inside) +
+                     stat->child_counted * cost->count);
+}
+
+/* Calls that ended and began within no other of the function. Of those that are open all but one
+ * began within another. */
+static uint64_t outermost(const struct probe_stat *stat)
+{
+    const uint64_t open = stat->calls > stat->ended ? stat->calls - stat->ended : 0;
+    const uint64_t open_within = open ? open - 1 : 0;
+    const uint64_t within = stat->recursive > open_within ? stat->recursive - open_within : 0;
+    return stat->ended > within ? stat->ended - within : 0;
+}
+
+static int64_t raw_total(const struct probe_stat *stat, const struct probe_cost *cost)
+{
+    return (int64_t)((uint64_t)stat->total + stat->probe_ticks + outermost(stat) * cost->inside);
+}
+
+/* Of one call that has ended. */
+static uint64_t single(const struct trace_session *session, uint64_t ticks)
+{
+    return nanoseconds(session, ticks ? ticks : 1);
+}
+
+void trace_take_time(struct trace_session *session)
+{
+    const uint64_t ns = sprof_clock_monotonic_ns(), ticks = probe_ticks();
+    session->now_ns = ns;
+    session->ns_per_tick =
+        session->uprobes ? 1
+        : ticks > session->start_ticks
+            ? (double)(ns - session->start_ns) / (double)(ticks - session->start_ticks)
+            : 1;
+}
+
+uint64_t trace_most_ticks(const struct trace_session *session)
+{
+    const uint64_t slack = UINT64_C(1) << 34; /* several seconds, for time was taken before */
+    const double passed_ns =
+        session->now_ns > session->start_ns ? (double)(session->now_ns - session->start_ns) : 0;
+    /* Uprobes' figures are out of the command's reach, and may be of many threads. */
+    return session->uprobes ? INT64_MAX : slack + (uint64_t)(4 * passed_ns / session->ns_per_tick);
+}
+
+/* What many threads share was looked at before it was added up. */
+static uint64_t most_in_row(const struct trace_session *session, uint32_t thread)
+{
+    return thread && thread == session->rest.row ? INT64_MAX : trace_most_ticks(session);
+}
+
+int trace_node_of(struct trace_session *session, uint32_t function, uint32_t caller, uint32_t *node)
+{
+    struct trace_probe *probe = &session->probes.items[function];
+    *node = probe->node;
+    if (!caller && probe->node)
+        return 0;
+    const struct trace_file *file = &session->files.items[probe->file];
+    const int result =
+        file->module
+            ? recording_child_in(session->recording, caller, file->module,
+                                 probe->function->start + file->offset, node)
+            : recording_child_at(session->recording, caller, session->pid,
+                                 file->bias + probe->function->start, session->start_ns, node);
+    if (!result && !caller)
+        probe->node = *node;
+    return result;
+}
+
+static int put_call_cost(struct trace_session *session, const struct trace_figures *figures,
+                         bool timed, uint32_t thread, uint32_t node, struct trace_cell *cell)
+{
+    const struct probe_stat *stat = &figures->stat;
+    const uint64_t most = most_in_row(session, thread);
+    const struct sprof_bytes buckets = {
+        (const uint8_t *)sprof_arena_copy(recording_batch_arena(session->recording),
+                                          (const char *)figures->histogram.buckets,
+                                          sizeof figures->histogram.buckets),
+        sizeof figures->histogram.buckets};
+    const struct probe_cost costs = session->uprobes ? trace_uprobes_cost(session, cell->function)
+                                                     : session->shared->cost,
+                            *cost = &costs;
+    const struct store_call_cost row = {
+        .run_id = session->run->id,
+        .event_id = session->event,
+        .thread_id = thread,
+        .node_id = node,
+        .timed = timed,
+        .calls = stat->calls + stat->counted,
+        .counted = stat->counted,
+        .in_flight = stat->calls > stat->ended ? stat->calls - stat->ended : 0,
+        .total_ns = length(session, stat->total),
+        .self_ns = length(session, stat->self),
+        .raw_total_ns = length(session, trace_limited_time(raw_total(stat, cost), most)),
+        .raw_self_ns = length(session, trace_limited_time(raw_self(stat, cost), most)),
+        .min_ns = stat->ended ? single(session, ~stat->min_mask) : 0,
+        .max_ns = stat->ended ? single(session, stat->max) : 0,
+        .child_calls = stat->child_calls,
+        .tails = stat->tails,
+        .abnormal = stat->abnormal,
+        .recursive = stat->recursive,
+        .uncertain = stat->uncertain,
+        .bucket_ns = (double)(1u << PROBE_BUCKET_FIRST) * M_SQRT2 * session->ns_per_tick,
+        .buckets = timed && !session->memory.no_histograms ? buckets : (struct sprof_bytes){0},
+    };
+    session->calls += row.calls - cell->written_calls;
+    session->probes.items[cell->function].calls += row.calls - cell->written_calls;
+    session->probes.items[cell->function].unlogged += stat->unlogged - cell->written_unlogged;
+    session->unlogged += stat->unlogged - cell->written_unlogged;
+    cell->written_unlogged = stat->unlogged;
+    session->in_flight += row.in_flight - cell->written_in_flight;
+    session->abnormal += row.abnormal - cell->written_abnormal;
+    struct trace_probe *probe = &session->probes.items[cell->function];
+    probe->timed_calls += stat->ended - cell->written_timed;
+    probe->self_ns += row.self_ns - cell->written_self;
+    cell->written_timed = stat->ended;
+    cell->written_self = row.self_ns;
+    cell->written_calls = row.calls;
+    cell->written_in_flight = row.in_flight;
+    cell->written_abnormal = row.abnormal;
+    return !buckets.data || sprof_vec_push(&recording_batch(session->recording)->call_costs, row)
+               ? SPROF_ENOMEM
+               : 0;
+}
+
+/* Everything that adds up self times and calls is made of samples: one for each phase, whose time
+ * is that of the first, so that rows are in the order of time. */
+int trace_put_sample(struct trace_session *session, uint64_t calls, int64_t self, uint32_t thread,
+                     uint32_t node, struct trace_cell *cell)
+{
+    if (cell->phase != session->common->phase) {
+        cell->phase = session->common->phase;
+        cell->before_calls = cell->phase_calls;
+        cell->before_self = cell->phase_self;
+        cell->sample = ++session->common->last_sample;
+        cell->sample_ns = session->now_ns - session->run->start_monotonic_ns - 1;
+    }
+    const uint64_t most = most_in_row(session, thread);
+    const int64_t fresh_self = (int64_t)((uint64_t)self - (uint64_t)cell->before_self);
+    cell->phase_calls = calls;
+    cell->phase_self = self;
+    const struct store_sample sample = {
+        .id = cell->sample,
+        .event_id = session->event,
+        .thread_id = thread,
+        .node_id = node,
+        .time_ns = cell->sample_ns,
+        .weight = length(session, trace_limited_time(fresh_self, most)),
+        .count = trace_limited(calls - cell->before_calls, most),
+        .cpu = -1,
+        .end_reason = MODEL_END_ROOT,
+        .user_stack = true,
+    };
+    return recording_add_sample(session->recording, &sample);
+}
+
+int trace_put_probe_event(struct trace_session *session, uint32_t number, const char *tier,
+                          double share)
+{
+    uint32_t node;
+    const int result = trace_node_of(session, number, 0, &node);
+    struct trace_probe *probe = &session->probes.items[number];
+    const uint64_t now_ns = session->now_ns - session->run->start_monotonic_ns;
+    probe->event_ns = now_ns > probe->event_ns ? now_ns : probe->event_ns + 1; /* rows' key */
+    const struct store_probe_event row = {
+        .run_id = session->run->id,
+        .node_id = node,
+        .time_ns = probe->event_ns,
+        .tier = tier,
+        .share = share < 1 ? share : 1,
+    };
+    if (result)
+        return result == SPROF_ENOTFOUND ? 0 : result;
+    return sprof_vec_push(&recording_batch(session->recording)->probe_events, row) ? SPROF_ENOMEM
+                                                                                   : 0;
+}
+
+/* How the function is probed, and how often it called others that are not timed. */
+static int put_beside(struct trace_session *session, const struct probe_stat *stat, uint32_t thread,
+                      uint32_t node, struct trace_cell *cell)
+{
+    struct store_batch *batch = recording_batch(session->recording);
+    struct trace_probe *probe = &session->probes.items[cell->function];
+    const uint32_t run = session->run->id;
+    const struct store_probe row = {
+        run, probe->node,
+        session->uprobes ? "uprobe" : trace_mechanism_text(probe->function->mechanism),
+        probe->function->site ? probe->function->site : probe->function->start};
+    const struct store_call_untimed untimed = {run, thread, node, stat->child_counted};
+    const bool is_first = !probe->is_described;
+    if (is_first && sprof_vec_push(&batch->probes, row))
+        return SPROF_ENOMEM;
+    probe->is_described = true;
+    if (is_first && session->memory.no_histograms && probe->tier == PROBE_FULL &&
+        trace_put_probe_event(session, cell->function, "timed", 0))
+        return SPROF_ENOMEM;
+    if (stat->child_counted != cell->written_untimed &&
+        sprof_vec_push(&batch->call_untimeds, untimed))
+        return SPROF_ENOMEM;
+    cell->written_untimed = stat->child_counted;
+    return 0;
+}
+
+int trace_put_row(struct trace_session *session, uint32_t thread, struct trace_cell *cell,
+                  const struct trace_figures *figures)
+{
+    const struct probe_stat *stat = &figures->stat;
+    uint32_t node;
+    const int result = trace_node_of(session, cell->function, 0, &node);
+    if (result)
+        return result == SPROF_ENOTFOUND ? 0 : result;
+    const bool timed = session->probes.items[cell->function].tier == PROBE_FULL;
+    const uint64_t calls = stat->calls + stat->counted;
+    const uint64_t rest = calls > cell->path_calls ? calls - cell->path_calls : 0;
+    /* Its first row may have been written before any of its paths was read. */
+    if (!cell->row_node)
+        cell->row_node = cell->stack ? cell->stack : node;
+    if (put_call_cost(session, figures, timed, thread, cell->row_node, cell) ||
+        put_beside(session, stat, thread, cell->row_node, cell))
+        return SPROF_ENOMEM;
+    return rest || cell->sample || !cell->stack
+               ? trace_put_sample(session, rest,
+                                  (int64_t)((uint64_t)stat->self - (uint64_t)cell->path_self),
+                                  thread, node, cell)
+               : 0;
+}

@@ -1,0 +1,419 @@
+/* Warnings: of calls that took too long, left too much allocated, or were deep in their stack, as
+ * the agent notes them, and of calls that have not returned, which are found in the records of
+ * threads. The program can write anything there, so each number is checked where it matters. */
+#include "trace/figures/warn.h"
+#include "trace/plan/expressions.h"
+#include "trace/probes/heap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LINES_MOST = 50, /* of a run; then there are rows only */
+    LOOKS_EACH = 4,  /* within the time that a call may take */
+    LOOK_LEAST_MS = 100,
+    LOOK_MOST_MS = 1000,
+    DEPTH_MOST = 4096, /* of calls in flight that are looked at */
+};
+
+/* What the agent has of a call in flight; the first words of struct record in agent/probe/probe.c.
+ */
+struct record {
+    uint64_t return_address, begin, parent, child_ticks, probe_ticks, slot, stat;
+    uint32_t serial, node;
+};
+_Static_assert(sizeof(struct record) == PROBE_RECORD_BYTES, "as the agent writes it");
+
+/* … and of a thread, before what concerns no reader. */
+struct thread {
+    uint64_t stats, innermost, low, high;
+    uint32_t serial;
+};
+
+/* A call of which it was said that it has not returned. */
+struct stuck {
+    uint64_t begin;
+    uint32_t function, slab;
+};
+
+struct trace_warnings {
+    SPROF_VEC(uint64_t) stuck_ns; /* by probe; 0: it may take any time */
+    SPROF_VEC(struct stuck) told;
+    uint64_t next_ns;
+};
+
+/* == What is wanted == */
+
+bool trace_warns(const struct trace_options *options)
+{
+    return options->warn_over_count || options->watchdog_count || options->stack_check > 0 ||
+           options->heap_check_count;
+}
+
+static int check_limits(const struct trace_limit *limits, size_t count, struct sprof_error *error)
+{
+    int result = 0;
+    for (size_t i = 0; i < count && !result; i++) {
+        struct trace_expressions *expressions = NULL;
+        if (limits[i].function)
+            result = trace_expressions_make(&expressions, &limits[i].function, 1, error);
+        trace_expressions_free(expressions);
+    }
+    return result;
+}
+
+int trace_warnings_check(const struct trace_options *options, struct sprof_error *error)
+{
+    int result = check_limits(options->warn_over, options->warn_over_count, error);
+    if (!result)
+        result = check_limits(options->watchdog, options->watchdog_count, error);
+    return result ? result : trace_heap_check_options(options, error);
+}
+
+/* The shortest time that one of the limits leaves to a function; 0: any. */
+static int find_limit(const struct trace_limit *limits, struct trace_expressions *const *each,
+                      size_t count, const struct trace_function *function, uint64_t *ns,
+                      struct sprof_error *error)
+{
+    *ns = 0;
+    for (size_t i = 0; i < count; i++) {
+        const int found = each[i] ? trace_expressions_match(each[i], function, error) : 1;
+        if (found < 0)
+            return found;
+        if (found && (!*ns || limits[i].ns < *ns))
+            *ns = limits[i].ns;
+    }
+    return 0;
+}
+
+static int make_all(struct trace_expressions ***each, const struct trace_limit *limits,
+                    size_t count, struct sprof_error *error)
+{
+    int result = 0;
+    *each = calloc(count + 1, sizeof **each);
+    for (size_t i = 0; i < count && *each && !result; i++)
+        if (limits[i].function)
+            result = trace_expressions_make(&(*each)[i], &limits[i].function, 1, error);
+    return *each ? result : sprof_error_memory(error);
+}
+
+static void free_all(struct trace_expressions **each, size_t count)
+{
+    for (size_t i = 0; i < count && each; i++)
+        trace_expressions_free(each[i]);
+    free(each);
+}
+
+static int set_limits(struct trace_session *session, size_t first,
+                      struct trace_expressions *const *slow, struct trace_expressions *const *stuck,
+                      struct sprof_error *error)
+{
+    const struct trace_options *options = &session->options;
+    int result = 0;
+    for (size_t i = first; i < session->probes.count && !result; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        uint64_t slow_ns = 0, stuck_ns = 0;
+        if (probe->is_chosen)
+            result = find_limit(options->warn_over, slow, options->warn_over_count, probe->function,
+                                &slow_ns, error);
+        if (probe->is_chosen && !result)
+            result = find_limit(options->watchdog, stuck, options->watchdog_count, probe->function,
+                                &stuck_ns, error);
+        if (slow_ns)
+            atomic_store(&session->shared->warnings.slow[i],
+                         (uint64_t)((double)slow_ns / session->common->tick_ns) + 1);
+        if (!result && sprof_vec_push(&session->warnings->stuck_ns, stuck_ns))
+            result = sprof_error_memory(error);
+    }
+    return result;
+}
+
+/* Says which limits are of functions that have no probe. */
+static int tell_unfound(const struct trace_session *session, const char *option,
+                        const struct trace_limit *limits, struct trace_expressions *const *each,
+                        size_t count, struct sprof_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        int found = !each[i];
+        for (size_t p = 0; p < session->probes.count && !found; p++)
+            if (session->probes.items[p].is_chosen)
+                found = trace_expressions_match(each[i], session->probes.items[p].function, error);
+        if (found < 0)
+            return found;
+        if (!found)
+            sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                              "--%s '%s' finds none of the functions that have probes", option,
+                              limits[i].function);
+    }
+    return 0;
+}
+
+int trace_warnings_begin(struct trace_session *session, size_t first, struct sprof_error *error)
+{
+    const struct trace_options *options = &session->options;
+    struct trace_expressions **slow = NULL, **stuck = NULL;
+    struct trace_session *common = session->common;
+    if (!trace_warns(options))
+        return 0;
+    if (common->tick_ns <= 0) {
+        const uint64_t ns = sprof_clock_monotonic_ns() - common->opened_ns;
+        const uint64_t ticks = probe_ticks() - common->opened_ticks;
+        common->tick_ns = ticks ? (double)ns / (double)ticks : 1;
+    }
+    if (!session->warnings && !(session->warnings = calloc(1, sizeof *session->warnings)))
+        return sprof_error_memory(error);
+    if (options->stack_check > 0)
+        atomic_store(&session->shared->warnings.stack_part,
+                     (uint32_t)(options->stack_check * 256 / 100) + 1);
+    session->warnings->stuck_ns.count = first;
+    int result = make_all(&slow, options->warn_over, options->warn_over_count, error);
+    if (!result)
+        result = make_all(&stuck, options->watchdog, options->watchdog_count, error);
+    if (!result)
+        result = set_limits(session, first, slow, stuck, error);
+    const bool is_all = !first && !options->children; /* functions that there are so far */
+    if (!result && is_all)
+        result = tell_unfound(session, "warn-over", options->warn_over, slow,
+                              options->warn_over_count, error);
+    if (!result && is_all)
+        result = tell_unfound(session, "watchdog", options->watchdog, stuck,
+                              options->watchdog_count, error);
+    if (!result)
+        result = trace_heap_begin(session, first, error);
+    free_all(slow, options->warn_over_count);
+    free_all(stuck, options->watchdog_count);
+    return result;
+}
+
+/* == Rows and lines == */
+
+/* What is to be said of a warning, without the thread. */
+static void describe(struct sprof_str *text, const char *function, const struct store_warning *row,
+                     const struct probe_warning *noted)
+{
+    const double value = (double)row->value, bound = (double)row->bound;
+    if (!strcmp(row->kind, "stack"))
+        sprof_str_appendf(text,
+                          "stack: %s was called with %.1f KiB of its stack in use, more than %.1f "
+                          "KiB",
+                          function, value / 1024, bound / 1024);
+    else if (!strcmp(row->kind, "heap"))
+        sprof_str_appendf(text,
+                          "heap: %s left %llu bytes allocated, more than %llu: by %u allocations "
+                          "and %u frees",
+                          function, (unsigned long long)row->value, (unsigned long long)row->bound,
+                          noted->allocations, noted->frees);
+    else if (!strcmp(row->kind, "chunk"))
+        sprof_str_appendf(text,
+                          "chunk: what the allocator keeps %s the block at 0x%llx is broken: seen "
+                          "when that was freed, in or after a call of %s",
+                          row->bound ? "behind" : "before", (unsigned long long)row->value,
+                          function);
+    else
+        sprof_str_appendf(text,
+                          !strcmp(row->kind, "slow")
+                              ? "slow: %s took %.6g ms, more than %.6g ms"
+                              : "stuck: %s has not returned after %.6g ms, more than %.6g ms",
+                          function, value / 1e6, bound / 1e6);
+}
+
+static void say(struct trace_session *session, const struct trace_thread *thread,
+                const char *function, const struct store_warning *row,
+                const struct probe_warning *noted)
+{
+    const struct sprof_log *log = session->options.log;
+    struct sprof_str text = {0};
+    if (session->common->warnings_told++ >= LINES_MOST) {
+        if (session->common->warnings_told == LINES_MOST + 1)
+            sprof_log_message(log, SPROF_LOG_WARNING,
+                              "there are more warnings: `sprof stats --warnings` shows all");
+        return;
+    }
+    describe(&text, function, row, noted);
+    sprof_log_message(log, SPROF_LOG_WARNING, "%s (thread %d, %s)", text.text ? text.text : "",
+                      (int)thread->tid, thread->name);
+    sprof_str_release(&text);
+}
+
+static int put(struct trace_session *session, uint32_t slab, uint32_t function, const char *kind,
+               uint64_t ticks, uint64_t value, uint64_t bound, const struct probe_warning *noted)
+{
+    const struct trace_thread *thread = session->slabs[slab];
+    const struct trace_probe *probe = &session->probes.items[function];
+    uint32_t node;
+    const int result = trace_node_of(session, function, 0, &node);
+    if (result)
+        return result == SPROF_ENOTFOUND ? 0 : result;
+    const uint64_t begin_ns = session->start_ns - session->run->start_monotonic_ns;
+    const uint64_t end_ns = session->now_ns - session->run->start_monotonic_ns;
+    const double passed_ns = ticks > session->start_ticks
+                                 ? (double)(ticks - session->start_ticks) * session->ns_per_tick
+                                 : 0;
+    const uint64_t time_ns =
+        passed_ns < (double)(end_ns - begin_ns) ? begin_ns + (uint64_t)passed_ns : end_ns;
+    const struct store_warning row = {
+        .run_id = session->run->id,
+        .thread_id = thread->shares ? session->rest.row : thread->row,
+        .node_id = node,
+        .time_ns = time_ns ? time_ns : 1,
+        .kind = kind,
+        .value = value,
+        .bound = bound,
+    };
+    session->common->warning_count++;
+    say(session, thread, probe->function->name, &row, noted);
+    return sprof_vec_push(&recording_batch(session->recording)->warnings, row) ? SPROF_ENOMEM : 0;
+}
+
+/* == What the agent has noted == */
+
+static bool is_known(const struct trace_session *session, uint32_t function, uint32_t slab)
+{
+    return function < session->probes.count && session->probes.items[function].is_chosen &&
+           slab < session->slab_count && session->slabs[slab];
+}
+
+static uint64_t in_ns(double ticks, double ns_per_tick)
+{
+    const double ns = ticks * ns_per_tick;
+    return ns < 9e18 ? (uint64_t)ns : (uint64_t)9e18;
+}
+
+static int take_noted(struct trace_session *session, const struct probe_warning *warning)
+{
+    static const char *const kinds[] = {[PROBE_SLOW] = "slow",
+                                        [PROBE_STACK] = "stack",
+                                        [PROBE_HEAP] = "heap",
+                                        [PROBE_CHUNK] = "chunk"};
+    const struct probe_warning noted = *warning; /* the program may change it */
+    if (!is_known(session, noted.function, noted.slab) ||
+        noted.kind >= sizeof kinds / sizeof *kinds || !kinds[noted.kind])
+        return 0;
+    const double scale = noted.kind == PROBE_SLOW ? session->common->tick_ns : 1;
+    return put(session, noted.slab, noted.function, kinds[noted.kind], noted.time,
+               in_ns((double)noted.value, scale), in_ns((double)noted.limit, scale), &noted);
+}
+
+static int read_noted(struct trace_session *session)
+{
+    struct probe_warnings *warnings = &session->shared->warnings;
+    const uint64_t head = atomic_load(&warnings->head);
+    uint64_t place = atomic_load(&warnings->tail);
+    int result = 0;
+    if (head - place > PROBE_WARNINGS) /* nobody but the program can have written that */
+        place = head;
+    for (; place != head && !result; place++) {
+        const struct probe_warning *warning = &warnings->items[place % PROBE_WARNINGS];
+        if (atomic_load(&warning->place) != place + 1)
+            break; /* it is being written */
+        result = take_noted(session, warning);
+    }
+    atomic_store(&warnings->tail, place);
+    return result;
+}
+
+/* == Calls that have not returned == */
+
+static bool read_record(const struct trace_session *session, pid_t pid, uint64_t at,
+                        const struct thread *thread, struct record *record)
+{
+    (void)session;
+    return target_read_memory(pid, at, record, sizeof *record) == sizeof *record &&
+           record->serial == thread->serial;
+}
+
+static bool was_told(const struct trace_warnings *warnings, const struct stuck *stuck)
+{
+    for (size_t i = 0; i < warnings->told.count; i++)
+        if (warnings->told.items[i].begin == stuck->begin &&
+            warnings->told.items[i].function == stuck->function &&
+            warnings->told.items[i].slab == stuck->slab)
+            return true;
+    return false;
+}
+
+/* A record is believed if it is the same when it is read again: its call may have ended meanwhile.
+ */
+static int look_at_record(struct trace_session *session, uint32_t slab, const struct thread *thread,
+                          uint64_t at, const struct record *record)
+{
+    struct trace_warnings *warnings = session->warnings;
+    const uint64_t now = probe_ticks();
+    const uint64_t function = (record->stat - thread->stats) / sizeof(struct probe_stat);
+    const pid_t pid = session->slabs[slab]->pid;
+    struct record again;
+    if (record->stat < thread->stats || function >= session->probes.count ||
+        function >= warnings->stuck_ns.count || record->begin >= now ||
+        !is_known(session, (uint32_t)function, slab))
+        return 0;
+    const uint64_t limit_ns = warnings->stuck_ns.items[function];
+    const uint64_t value_ns = in_ns((double)(now - record->begin), session->ns_per_tick);
+    const struct stuck stuck = {record->begin, (uint32_t)function, slab};
+    if (!limit_ns || value_ns <= limit_ns || was_told(warnings, &stuck) ||
+        !read_record(session, pid, at, thread, &again) || again.begin != record->begin ||
+        again.stat != record->stat)
+        return 0;
+    return sprof_vec_push(&warnings->told, stuck)
+               ? SPROF_ENOMEM
+               : put(session, slab, stuck.function, "stuck", now, value_ns, limit_ns, NULL);
+}
+
+static int look_at_thread(struct trace_session *session, uint32_t slab)
+{
+    const uint64_t pointer = atomic_load(&session->shared->slabs[slab].thread);
+    const pid_t pid = session->slabs[slab]->pid;
+    struct thread thread;
+    struct record record;
+    int result = 0;
+    if (target_read_memory(pid, pointer + (uint64_t)session->hello.thread, &thread,
+                           sizeof thread) != sizeof thread ||
+        !thread.stats)
+        return 0;
+    uint64_t at = thread.innermost;
+    for (int i = 0; i < DEPTH_MOST && at && !result; i++, at = record.parent) {
+        if (!read_record(session, pid, at, &thread, &record))
+            break; /* the outermost, or it has ended */
+        result = look_at_record(session, slab, &thread, at, &record);
+    }
+    return result;
+}
+
+/* Of threads that have figures; looked at often enough that a call is seen soon after its time. */
+static int look_for_stuck(struct trace_session *session)
+{
+    const struct trace_options *options = &session->options;
+    const uint32_t used = atomic_load(&session->shared->slabs_used);
+    uint64_t wait_ns = LOOK_MOST_MS * UINT64_C(1000000);
+    int result = 0;
+    if (!options->watchdog_count || session->now_ns < session->warnings->next_ns)
+        return 0;
+    for (size_t i = 0; i < options->watchdog_count; i++)
+        if (options->watchdog[i].ns / LOOKS_EACH < wait_ns)
+            wait_ns = options->watchdog[i].ns / LOOKS_EACH;
+    if (wait_ns < LOOK_LEAST_MS * UINT64_C(1000000))
+        wait_ns = LOOK_LEAST_MS * UINT64_C(1000000);
+    session->warnings->next_ns = session->now_ns + wait_ns;
+    for (uint32_t i = 0; i < used && i < session->slab_count && !result; i++)
+        if (session->slabs[i] &&
+            atomic_load(&session->shared->slabs[i].tid) == session->slabs[i]->slab_tid)
+            result = look_at_thread(session, i);
+    return result;
+}
+
+int trace_warnings_collect(struct trace_session *session)
+{
+    if (!session->warnings)
+        return 0;
+    const int result = read_noted(session);
+    return result ? result : look_for_stuck(session);
+}
+
+void trace_warnings_free(struct trace_session *session)
+{
+    if (!session->warnings)
+        return;
+    sprof_vec_release(&session->warnings->stuck_ns);
+    sprof_vec_release(&session->warnings->told);
+    free(session->warnings);
+    session->warnings = NULL;
+}

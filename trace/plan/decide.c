@@ -1,0 +1,194 @@
+/* Decides how the entry of one function is probed, or why it is not. */
+#include "trace/plan/planner.h"
+
+enum { FIRST_BLOCK_MAX = 64 }; /* instructions */
+
+/* Functions that end the frames of others. A probe there closes them; it sees no exit. */
+static const char *const leaving[] = {
+    "longjmp",
+    "_longjmp",
+    "siglongjmp",
+    "__longjmp_chk",
+    "__libc_longjmp",
+    "__libc_siglongjmp",
+    "____longjmp_chk",
+    "__cxa_begin_catch",
+    "__cxa_throw",
+    "__cxa_rethrow",
+    "_Unwind_Resume",
+    "_Unwind_Resume_or_Rethrow",
+    "__gnat_begin_handler_v1",
+    "rust_begin_unwind",
+    NULL,
+};
+
+bool trace_leaves_frames(const char *name)
+{
+    for (const char *const *known = leaving; name && *known; known++)
+        if (!strcmp(name, *known))
+            return true;
+    return false;
+}
+
+/* Parts keep the function's name: "f.cold", "f.part.0" is a function of its own. */
+static bool is_cold(const char *name)
+{
+    const char *suffix = name ? strstr(name, ".cold") : NULL;
+    return suffix && (!suffix[5] || suffix[5] == '.');
+}
+
+/* Whether the bytes from *at up to `end` are padding; *at moves behind the last. */
+static bool skip_padding(struct sprof_bytes code, size_t *at, size_t end)
+{
+    while (*at < end) {
+        const size_t length =
+            *at < code.size ? arch_code_padding(code.data + *at, code.size - *at) : 0;
+        if (!length)
+            return false;
+        *at += length;
+    }
+    return true;
+}
+
+/* Counts the bytes of whole instructions that a jump at the site displaces; `own` bytes are the
+ * function's, `room` bytes go up to where the next one begins. */
+static enum trace_reason displace(struct sprof_bytes code, size_t own, size_t room,
+                                  uint8_t *displaced)
+{
+    size_t at = 0;
+    while (at < TRACE_JUMP_BYTES) {
+        struct arch_instruction instruction;
+        if (at >= own)
+            break;
+        if (!arch_instruction_decode(code.data + at, code.size - at, &instruction))
+            return TRACE_NOT_DECODED;
+        uint8_t moved[ARCH_MOVED_BYTES];
+        if (!arch_instruction_move(code.data + at, &instruction, 0, 0, moved))
+            return TRACE_NOT_MOVABLE;
+        at += instruction.length;
+        if (at < TRACE_JUMP_BYTES && instruction.flow == ARCH_FLOW_CALL_INDIRECT)
+            return TRACE_TARGET_INSIDE; /* the callee returns there */
+        const bool ends =
+            instruction.flow == ARCH_FLOW_RETURN || instruction.flow == ARCH_FLOW_JUMP ||
+            instruction.flow == ARCH_FLOW_JUMP_INDIRECT || instruction.flow == ARCH_FLOW_STOP;
+        if (ends && at < TRACE_JUMP_BYTES) {
+            size_t behind = at;
+            if (at < own &&
+                !skip_padding(code, &behind, TRACE_JUMP_BYTES < own ? TRACE_JUMP_BYTES : own))
+                return TRACE_ENDS_INSIDE;
+            at = at < own ? behind : at;
+            break;
+        }
+    }
+    if (at < TRACE_JUMP_BYTES &&
+        (room < TRACE_JUMP_BYTES || !skip_padding(code, &at, TRACE_JUMP_BYTES)))
+        return TRACE_TOO_SHORT;
+    *displaced = (uint8_t)at;
+    return TRACE_REASON_NONE;
+}
+
+/* Whether the function reads flags before it has written them: its probe would have changed them.
+ */
+static bool reads_flags(struct sprof_bytes code)
+{
+    unsigned unread = ARCH_READS_CARRY | ARCH_READS_FLAGS;
+    size_t at = 0;
+    for (unsigned i = 0; i < FIRST_BLOCK_MAX && at < code.size && unread; i++) {
+        struct arch_instruction instruction;
+        if (!arch_instruction_decode(code.data + at, code.size - at, &instruction))
+            return false;
+        if (instruction.bits & unread)
+            return true;
+        if (instruction.bits & ARCH_WRITES_CARRY)
+            unread &= ~(unsigned)ARCH_READS_CARRY;
+        if (instruction.bits & ARCH_WRITES_FLAGS)
+            unread &= ~(unsigned)ARCH_READS_FLAGS;
+        if (instruction.flow != ARCH_FLOW_NEXT)
+            return false;
+        at += instruction.length;
+    }
+    return false;
+}
+
+/* What the function is, where that rules a probe out. */
+static enum trace_reason reason_of_kind(struct trace_planner *planner,
+                                        const struct trace_function *function)
+{
+    if (is_cold(function->linkage_name))
+        return TRACE_PART;
+    switch (unwind_table_entry(planner->table, function->start)) {
+    case UNWIND_ENTRY_START: return TRACE_START;
+    case UNWIND_ENTRY_SIGNAL: return TRACE_SIGNAL_RETURN;
+    case UNWIND_ENTRY_INSIDE: return TRACE_PART;
+    case UNWIND_ENTRY_CALLED: break;
+    }
+    if (function->why == TRACE_RESOLVER || function->why == TRACE_UNWINDER)
+        return function->why;
+    return planner->plan->is_loader ? TRACE_LOADER : TRACE_REASON_NONE;
+}
+
+/* Where the changed bytes begin: behind the mark that indirect calls lead to. */
+static size_t skip_landing(struct sprof_bytes code)
+{
+    struct arch_instruction instruction;
+    const bool lands = arch_instruction_decode(code.data, code.size, &instruction) &&
+                       instruction.bits & ARCH_IS_LANDING;
+    return lands ? instruction.length : 0;
+}
+
+static enum trace_reason decide_prologue(struct trace_planner *planner,
+                                         struct trace_function *function, uint64_t limit)
+{
+    struct sprof_bytes code;
+    if (!trace_text_at(planner, function->start, &code))
+        return TRACE_NOT_DECODED;
+    const size_t skipped = skip_landing(code);
+    const uint64_t site = function->start + skipped;
+    if (site >= function->end)
+        return TRACE_TOO_SHORT;
+    code = (struct sprof_bytes){code.data + skipped, code.size - skipped};
+    const size_t own = (size_t)(function->end - site);
+    const size_t room = limit > site ? (size_t)(limit - site) : own;
+    enum trace_reason why = displace(code, own, room, &function->displaced);
+    if (!why && trace_target_between(planner, site + 1, site + TRACE_JUMP_BYTES))
+        why = TRACE_TARGET_INSIDE;
+    /* Go's functions begin again when their stack has grown, which is seldom. */
+    const uint64_t *loop = sprof_map_get(&planner->loops, function->start);
+    if (!why && loop && (*loop == site || *loop == function->start) && !function->from_go)
+        why = TRACE_LOOP_AT_ENTRY;
+    function->site = why ? 0 : site;
+    return why;
+}
+
+void trace_decide(struct trace_planner *planner, struct trace_function *function, uint64_t limit)
+{
+    struct sprof_bytes code;
+    enum trace_mechanism mechanism = function->mechanism; /* a sled's */
+    enum trace_reason why = reason_of_kind(planner, function);
+    /* Whoever unwinds for exceptions is entered through functions that leave frames. */
+    const bool leaves = trace_leaves_frames(function->linkage_name);
+    if (why == TRACE_UNWINDER && leaves)
+        why = TRACE_REASON_NONE;
+    if (!why && trace_text_at(planner, function->start, &code) &&
+        reads_flags((struct sprof_bytes){code.data, function->end - function->start < code.size
+                                                        ? (size_t)(function->end - function->start)
+                                                        : code.size}))
+        why = TRACE_READS_FLAGS;
+    if (!why && mechanism == TRACE_NOT) {
+        why = decide_prologue(planner, function, limit);
+        mechanism = TRACE_PROLOGUE;
+    }
+    function->why = (uint8_t)why;
+    function->mechanism = (uint8_t)(why ? TRACE_NOT : leaves ? TRACE_LEAVE : mechanism);
+    if (why) {
+        function->site = 0;
+        function->displaced = 0;
+        return;
+    }
+    const bool needs_return = sprof_map_get(&planner->needs_return, function->start) != NULL;
+    function->why = (uint8_t)(needs_return               ? TRACE_NEEDS_RETURN_ADDRESS
+                              : planner->plan->sanitized ? TRACE_SANITIZED
+                              : function->from_go        ? TRACE_GO
+                                                         : TRACE_REASON_NONE);
+    function->entry_only = function->why || leaves;
+}

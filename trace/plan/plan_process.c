@@ -1,0 +1,134 @@
+/* Plans of all files that a live process runs. */
+#include "base/file.h"
+#include "recording/recording.h"
+#include "target/target.h"
+#include "trace/plan/plan.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* What bytes of a process are read by. */
+struct reader {
+    pid_t pid;
+    int fd; /* -1: none */
+};
+
+struct survey {
+    struct reader reader;
+    struct cache *cache;
+    bool (*wants)(void *context, const char *path);
+    int (*module)(void *context, struct trace_module *module);
+    void *context;
+    SPROF_VEC(uint64_t) seen; /* digests of paths, devices and inodes */
+    bool generated;
+};
+
+static size_t read_process(void *context, uint64_t address, void *buffer, size_t size)
+{
+    const struct reader *reader = context;
+    return reader->fd >= 0 ? sprof_file_read(reader->fd, address, buffer, size)
+                           : target_read_memory(reader->pid, address, buffer, size);
+}
+
+static bool is_file(const struct sprof_file_id *file)
+{
+    return file->path && file->path[0] == '/' && strncmp(file->path, "//", 2) != 0;
+}
+
+/* A library has several executable mappings at times, all of one bias. */
+static bool was_seen(struct survey *survey, const struct sprof_file_id *file)
+{
+    const uint64_t key =
+        sprof_hash_mix(sprof_hash_bytes(file->path, strlen(file->path)) ^ file->inode);
+    for (size_t i = 0; i < survey->seen.count; i++)
+        if (survey->seen.items[i] == key)
+            return true;
+    return sprof_vec_push(&survey->seen, key) != 0;
+}
+
+/* address - vaddr of a mapping, by the file. */
+static uint64_t bias_of(const struct image_request *request, const struct model_mmap *mapping)
+{
+    struct image *image;
+    uint64_t vaddr = mapping->file_offset;
+    if (recording_open_image(&image, request, NULL))
+        return 0;
+    image_vaddr_of_mapping(image, mapping->file_offset, &vaddr);
+    image_free(image);
+    return mapping->address - vaddr;
+}
+
+static void plan_mapping(struct trace_module *module, struct reader *reader,
+                         const struct model_mmap *mapping, struct cache *cache)
+{
+    const struct image_request request = {.file = mapping->file,
+                                          .pid = reader->pid,
+                                          .map_start = mapping->address,
+                                          .map_end = mapping->address + mapping->size};
+    if (trace_plan_open(&module->plan, &request, cache, &module->error))
+        return;
+    module->bias = bias_of(&request, mapping);
+    module->differing = trace_plan_compare(&module->plan, module->bias, read_process, reader);
+    trace_plan_count(&module->plan);
+}
+
+void trace_plan_mapping(struct trace_module *module, pid_t pid, const struct model_mmap *mapping,
+                        struct cache *cache)
+{
+    struct reader reader = {pid, -1};
+    plan_mapping(module, &reader, mapping, cache);
+}
+
+static int compare_mapping(void *context, const struct model_mmap *mapping)
+{
+    const struct model_mmap *wanted = context;
+    return mapping->address == wanted->address && mapping->file.inode == wanted->file.inode;
+}
+
+static int take_mapping(void *context, const struct model_mmap *mapping)
+{
+    struct survey *survey = context;
+    if (!is_file(&mapping->file)) {
+        survey->generated |= mapping->file.path && !strncmp(mapping->file.path, "//anon", 6);
+        return 0;
+    }
+    if (was_seen(survey, &mapping->file) ||
+        (survey->wants && !survey->wants(survey->context, mapping->file.path)))
+        return 0;
+    struct trace_module module = {.path = mapping->file.path};
+    plan_mapping(&module, &survey->reader, mapping, survey->cache);
+    /* It may have been unloaded meanwhile, and something else be there. */
+    const bool is_gone = (module.differing || module.error.code) &&
+                         !target_each_mapping(survey->reader.pid, compare_mapping, (void *)mapping);
+    const int result = is_gone ? 0 : survey->module(survey->context, &module);
+    trace_plan_release(&module.plan);
+    return result;
+}
+
+int trace_plan_process(pid_t pid, int memory_fd, struct cache *cache,
+                       bool (*wants)(void *context, const char *path),
+                       int (*module)(void *context, struct trace_module *module), void *context,
+                       bool *runs_generated_code, struct sprof_error *error)
+{
+    struct survey survey = {.reader = {pid, memory_fd},
+                            .cache = cache,
+                            .wants = wants,
+                            .module = module,
+                            .context = context};
+    int code = target_check(pid, false, error);
+    if (code)
+        return code;
+    if (memory_fd < 0 && target_may_read(pid))
+        return sprof_error_set(
+            error, SPROF_EPERMISSION, EPERM,
+            "the memory of process %d may not be read: run sprof as its owner or "
+            "as root (and see /proc/sys/kernel/yama/ptrace_scope)",
+            (int)pid);
+    code = target_each_mapping(pid, take_mapping, &survey);
+    if (!code && !survey.seen.count)
+        code = sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d shows no executable mappings",
+                               (int)pid);
+    *runs_generated_code = survey.generated;
+    sprof_vec_release(&survey.seen);
+    return code;
+}

@@ -1,0 +1,381 @@
+/* Reads all code of an image once: where branches lead, what each function calls, how it ends, and
+ * whether it uses its own return address. */
+#include "trace/plan/planner.h"
+
+#include <stdlib.h>
+
+enum {
+    TABLE_ENTRIES_MAX = 1 << 16, /* of one jump table */
+    SECTIONS_OF_PLT = 3,
+};
+
+/* Functions of other files whose callers' frames must be where they are: what returns twice, and
+ * what asks who called. A function that jumps to one of them must not have its return address
+ * moved. */
+static const char *const needing_return[] = {
+    "setjmp",  "_setjmp", "sigsetjmp",  "__sigsetjmp", "__sigsetjmp_cancel",
+    "vfork",   "__vfork", "getcontext", "swapcontext", "dlopen",
+    "dlmopen", "dlsym",   "dlvsym",     NULL};
+
+/* What may be a jump table, and the index of the function that refers to it, or -1. */
+struct table {
+    uint64_t vaddr;
+    ptrdiff_t function;
+    uint8_t entry_bytes;
+};
+
+struct scan {
+    struct trace_planner *planner;
+    struct trace_function *function; /* NULL: between functions */
+    uint64_t plt_start[SECTIONS_OF_PLT], plt_end[SECTIONS_OF_PLT];
+    struct sprof_bytes constants; /* .rodata, where jump tables are */
+    uint64_t constants_vaddr;
+    SPROF_VEC(struct table) tables;
+};
+
+static void add_callee(struct scan *scan, uint64_t address, bool is_slot, bool is_tail)
+{
+    struct trace_planner *planner = scan->planner;
+    const struct trace_callee callee = {.address = address, .is_slot = is_slot, .is_tail = is_tail};
+    scan->function->callees++;
+    planner->failed |= sprof_vec_push(&planner->callees, callee) != 0;
+}
+
+static bool in_plt(const struct scan *scan, uint64_t vaddr)
+{
+    for (size_t i = 0; i < SECTIONS_OF_PLT; i++)
+        if (vaddr >= scan->plt_start[i] && vaddr < scan->plt_end[i])
+            return true;
+    return false;
+}
+
+static bool slot_of_plt(struct scan *scan, uint64_t vaddr, uint64_t *slot)
+{
+    struct sprof_bytes bytes;
+    uint8_t entry[ARCH_PLT_JUMP_BYTES] = {0};
+    if (!in_plt(scan, vaddr) || !trace_text_at(scan->planner, vaddr, &bytes))
+        return false;
+    memcpy(entry, bytes.data, bytes.size < sizeof entry ? bytes.size : sizeof entry);
+    return arch_code_plt_slot(entry, vaddr, slot);
+}
+
+/* == Jump tables == */
+
+static bool is_inside(const struct trace_function *function, uint64_t vaddr)
+{
+    return vaddr >= function->start && vaddr < function->end;
+}
+
+/* Whether an entry of a function's table may lead to a vaddr: into the function, or a part of one.
+ */
+static bool may_lead_to(struct scan *scan, const struct table *table, uint64_t vaddr)
+{
+    const struct trace_function *functions = scan->planner->functions.items;
+    struct sprof_bytes bytes;
+    if (!trace_text_at(scan->planner, vaddr, &bytes))
+        return false;
+    return table->function < 0 || is_inside(&functions[table->function], vaddr) ||
+           unwind_table_entry(scan->planner->table, vaddr) == UNWIND_ENTRY_INSIDE;
+}
+
+/* Entries of four bytes count from the table, those of eight are addresses; the table ends where
+ * the next one begins, or with the first entry that leads elsewhere. */
+static void targets_of_table(struct scan *scan, const struct table *table, uint64_t limit)
+{
+    const uint64_t end = scan->constants_vaddr + scan->constants.size;
+    if (table->vaddr < scan->constants_vaddr || table->vaddr >= end)
+        return;
+    const uint8_t *at = scan->constants.data + (table->vaddr - scan->constants_vaddr);
+    size_t left = (size_t)((limit < end ? limit : end) - table->vaddr) / table->entry_bytes;
+    for (left = left < TABLE_ENTRIES_MAX ? left : TABLE_ENTRIES_MAX; left; left--) {
+        uint64_t target = 0;
+        int32_t distance = 0;
+        memcpy(table->entry_bytes == 8 ? (void *)&target : (void *)&distance, at,
+               table->entry_bytes);
+        if (table->entry_bytes == 4)
+            target = table->vaddr + (uint64_t)(int64_t)distance;
+        if (!may_lead_to(scan, table, target))
+            return;
+        trace_target_add(scan->planner, target);
+        at += table->entry_bytes;
+    }
+}
+
+static int compare_tables(const void *left, const void *right)
+{
+    const struct table *a = left, *b = right;
+    return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
+}
+
+static void targets_of_tables(struct scan *scan)
+{
+    const size_t count = scan->tables.count;
+    struct table *tables = scan->tables.items;
+    if (count)
+        qsort(tables, count, sizeof *tables, compare_tables);
+    for (size_t i = 0; i < count; i++) {
+        size_t next = i + 1;
+        while (next < count && tables[next].vaddr == tables[i].vaddr)
+            next++;
+        targets_of_table(scan, &tables[i], next < count ? tables[next].vaddr : UINT64_MAX);
+    }
+}
+
+static void note_table(struct scan *scan, uint64_t vaddr, uint8_t entry_bytes)
+{
+    const struct trace_planner *planner = scan->planner;
+    const struct table table = {
+        .vaddr = vaddr,
+        .function = scan->function ? scan->function - planner->functions.items : -1,
+        .entry_bytes = entry_bytes,
+    };
+    if (vaddr - scan->constants_vaddr < scan->constants.size)
+        scan->planner->failed |= sprof_vec_push(&scan->tables, table) != 0;
+}
+
+static void note_tables(struct scan *scan, uint64_t next,
+                        const struct arch_instruction *instruction)
+{
+    if (instruction->bits & ARCH_LOADS_ADDRESS && instruction->base == ARCH_PC) {
+        const uint64_t address = next + (uint64_t)instruction->displacement;
+        trace_target_add(scan->planner, address); /* a label whose address is taken */
+        note_table(scan, address, 4);
+    } else if (instruction->bits & ARCH_HAS_MEMORY && instruction->base == -1 &&
+               instruction->index != -1) {
+        note_table(scan, (uint64_t)instruction->displacement, 8);
+    }
+}
+
+/* == The return address == */
+
+/* Whether the instruction at `vaddr` touches the function's own return address, as far as the call
+ * frame information says where that is, or hands out where it is before there is a frame. */
+static bool uses_return_address(struct scan *scan, uint64_t vaddr,
+                                const struct arch_instruction *instruction)
+{
+    const bool pops = instruction->effect == ARCH_EFFECT_POPS_FP ||
+                      (instruction->effect == ARCH_EFFECT_ADDS_SP && instruction->value > 0);
+    const bool has_operand = instruction->bits & ARCH_HAS_MEMORY && instruction->index == -1 &&
+                             !(instruction->bits & (ARCH_IS_UNSCALED | ARCH_IS_NOTHING)) &&
+                             (instruction->base == ARCH_SP || instruction->base == ARCH_FP);
+    unsigned reg;
+    int64_t offset;
+    if (instruction->effect == ARCH_EFFECT_RETURNS && instruction->value)
+        return true; /* it leaves its return address elsewhere than where it found it */
+    if ((!pops && !has_operand) || !unwind_table_cfa(scan->planner->table, vaddr, &reg, &offset))
+        return false;
+    const int64_t popped = instruction->effect == ARCH_EFFECT_POPS_FP ? 8 : instruction->value;
+    if (pops && reg == ARCH_SP && popped > offset - ARCH_CALL_PUSHES)
+        return true;
+    const bool at_return = has_operand && (unsigned)instruction->base == reg &&
+                           instruction->displacement == offset - ARCH_CALL_PUSHES;
+    return at_return && (!(instruction->bits & ARCH_LOADS_ADDRESS) || offset == ARCH_CALL_PUSHES);
+}
+
+static void need_return(struct trace_planner *planner, const struct trace_function *function)
+{
+    planner->failed |= sprof_map_put(&planner->needs_return, function->start, 1) != 0;
+}
+
+/* == Where execution goes == */
+
+/* A jump out of the function, to another one or to a part of this one. */
+static void leave_by_jump(struct scan *scan, uint64_t target)
+{
+    uint64_t slot;
+    if (slot_of_plt(scan, target, &slot)) {
+        add_callee(scan, slot, true, true);
+        scan->function->exits++;
+        return;
+    }
+    add_callee(scan, target, false, true);
+    scan->function->exits +=
+        unwind_table_entry(scan->planner->table, target) != UNWIND_ENTRY_INSIDE;
+}
+
+static void call_direct(struct scan *scan, uint64_t target)
+{
+    uint64_t slot;
+    const bool foreign = slot_of_plt(scan, target, &slot);
+    add_callee(scan, foreign ? slot : target, foreign, false);
+    scan->function->foreign_calls += foreign;
+    scan->function->calls += !foreign;
+}
+
+/* Through a slot of the GOT, or through what cannot be known. A jump by a table stays inside. */
+static void go_indirect(struct scan *scan, uint64_t next,
+                        const struct arch_instruction *instruction)
+{
+    struct trace_function *function = scan->function;
+    const bool is_tail = instruction->flow == ARCH_FLOW_JUMP_INDIRECT;
+    if (instruction->bits & ARCH_HAS_MEMORY && instruction->base == ARCH_PC) {
+        add_callee(scan, next + (uint64_t)instruction->displacement, true, is_tail);
+        function->foreign_calls += !is_tail;
+        function->exits += is_tail;
+    } else if (!is_tail) {
+        function->open_calls++;
+    }
+}
+
+/* A jump inside the function; one that leads to where a probe would be is noted. */
+static void loop_inside(struct scan *scan, uint64_t target)
+{
+    enum { LANDING_MAX = 4 };
+    if (target - scan->function->start <= LANDING_MAX)
+        scan->planner->failed |=
+            sprof_map_put(&scan->planner->loops, scan->function->start, target) != 0;
+}
+
+static void follow(struct scan *scan, uint64_t next, const struct arch_instruction *instruction)
+{
+    const uint64_t target = next + (uint64_t)instruction->value;
+    switch ((enum arch_flow)instruction->flow) {
+    case ARCH_FLOW_CALL:
+        trace_target_add(scan->planner, target);
+        if (scan->function)
+            call_direct(scan, target);
+        return;
+    case ARCH_FLOW_JUMP:
+    case ARCH_FLOW_BRANCH:
+        trace_target_add(scan->planner, target);
+        if (scan->function && is_inside(scan->function, target))
+            loop_inside(scan, target);
+        else if (scan->function)
+            leave_by_jump(scan, target);
+        return;
+    case ARCH_FLOW_CALL_INDIRECT:
+    case ARCH_FLOW_JUMP_INDIRECT:
+        if (scan->function)
+            go_indirect(scan, next, instruction);
+        return;
+    case ARCH_FLOW_RETURN:
+        if (scan->function)
+            scan->function->exits++;
+        return;
+    case ARCH_FLOW_NEXT:
+    case ARCH_FLOW_STOP: return;
+    }
+}
+
+/* == All code == */
+
+static void scan_range(struct scan *scan, uint64_t start, uint64_t end)
+{
+    struct sprof_bytes bytes;
+    if (!trace_text_at(scan->planner, start, &bytes))
+        return;
+    const size_t size = end - start < bytes.size ? (size_t)(end - start) : bytes.size;
+    bool needs_return = false;
+    for (size_t at = 0; at < size;) {
+        struct arch_instruction instruction;
+        if (!arch_instruction_decode(bytes.data + at, size - at, &instruction)) {
+            at++; /* data, or hand-written code of other kinds: on with the next byte */
+            continue;
+        }
+        const uint64_t vaddr = start + at, next = vaddr + instruction.length;
+        if (scan->function && !needs_return)
+            needs_return = uses_return_address(scan, vaddr, &instruction);
+        note_tables(scan, next, &instruction);
+        follow(scan, next, &instruction);
+        at += instruction.length;
+    }
+    if (needs_return)
+        need_return(scan->planner, scan->function);
+}
+
+static int compare_callees(const void *left, const void *right)
+{
+    const struct trace_callee *a = left, *b = right;
+    return a->address != b->address   ? (a->address > b->address) - (a->address < b->address)
+           : a->is_slot != b->is_slot ? a->is_slot - b->is_slot
+                                      : a->is_tail - b->is_tail;
+}
+
+/* Each callee of the function just scanned once. */
+static void sort_callees(struct trace_planner *planner, struct trace_function *function)
+{
+    if (planner->failed || !function->callees)
+        return;
+    struct trace_callee *first = &planner->callees.items[function->first_callee];
+    size_t kept = 0;
+    qsort(first, function->callees, sizeof *first, compare_callees);
+    for (size_t i = 0; i < function->callees; i++)
+        if (!kept || compare_callees(&first[kept - 1], &first[i]) != 0)
+            first[kept++] = first[i];
+    function->callees = (uint32_t)kept;
+    planner->callees.count = function->first_callee + kept;
+}
+
+static bool is_named(const char *name, const char *const *names)
+{
+    for (; name && *names; names++)
+        if (!strcmp(name, *names))
+            return true;
+    return false;
+}
+
+static bool jumps_to_needing(struct trace_planner *planner, const struct trace_function *function)
+{
+    for (size_t i = 0; i < function->callees; i++) {
+        const struct trace_callee *callee = &planner->callees.items[function->first_callee + i];
+        if (callee->is_tail &&
+            (callee->is_slot ? is_named(callee->imported, needing_return)
+                             : sprof_map_get(&planner->needs_return, callee->address) != NULL))
+            return true;
+    }
+    return false;
+}
+
+void trace_spread_needs(struct trace_planner *planner)
+{
+    for (bool changed = true; changed && !planner->failed;) {
+        changed = false;
+        for (size_t i = 0; i < planner->functions.count; i++) {
+            const struct trace_function *function = &planner->functions.items[i];
+            if (!sprof_map_get(&planner->needs_return, function->start) &&
+                jumps_to_needing(planner, function)) {
+                need_return(planner, function);
+                changed = true;
+            }
+        }
+    }
+}
+
+static void find_plt(struct scan *scan)
+{
+    static const char *const names[SECTIONS_OF_PLT] = {".plt", ".plt.sec", ".plt.got"};
+    for (size_t i = 0; i < SECTIONS_OF_PLT; i++) {
+        const struct sprof_bytes bytes =
+            image_section(scan->planner->image, names[i], &scan->plt_start[i]);
+        scan->plt_end[i] = scan->plt_start[i] + bytes.size;
+    }
+}
+
+void trace_scan_code(struct trace_planner *planner)
+{
+    struct scan scan = {.planner = planner};
+    size_t next = 0;
+    find_plt(&scan);
+    scan.constants = image_section(planner->image, ".rodata", &scan.constants_vaddr);
+    for (size_t i = 0; i < planner->text_count; i++) {
+        uint64_t vaddr = planner->texts[i].start;
+        const uint64_t end = planner->texts[i].end;
+        for (; next < planner->functions.count && !planner->failed; next++) {
+            struct trace_function *function = &planner->functions.items[next];
+            if (function->start >= end)
+                break;
+            if (function->start > vaddr)
+                scan_range(&scan, vaddr, function->start);
+            scan.function = function;
+            function->first_callee = (uint32_t)planner->callees.count;
+            scan_range(&scan, function->start, function->end);
+            sort_callees(planner, function);
+            scan.function = NULL;
+            vaddr = function->end > vaddr ? function->end : vaddr;
+        }
+        if (vaddr < end)
+            scan_range(&scan, vaddr, end);
+    }
+    targets_of_tables(&scan);
+    sprof_vec_release(&scan.tables);
+}

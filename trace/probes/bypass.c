@@ -1,0 +1,140 @@
+/* Lets calls of functions whose probes are off pass: by a byte of the jump at the function's entry,
+ * which then leads to its body and not to its thunk, or where the two are too far from each other
+ * by the first byte of the thunk's first instruction, which says whether it leads on. */
+#include "trace/attach/attach.h"
+#include "trace/probes/probes.h"
+
+#include "arch/arch.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A byte is always written whole, so whoever executes it meanwhile finds one or the other. The
+ * memory is that of the program which the agent is in, also where the process has executed another
+ * since. */
+static bool write_byte(const struct trace_session *session, uint64_t at, uint8_t byte)
+{
+    return session->code_fd > 0 && pwrite(session->code_fd, &byte, 1, (off_t)at) == 1;
+}
+
+/* Turns the jump at the entry to the other of its two targets. */
+static bool turn_jump(const struct trace_session *session, struct trace_probe *probe)
+{
+    const uint64_t site = session->files.items[probe->file].bias + probe->function->site;
+    uint8_t there[TRACE_JUMP_BYTES];
+    if (session->code_fd <= 0 || probe->is_left || probe->rests ||
+        pread(session->code_fd, there, sizeof there, (off_t)site) != (ssize_t)sizeof there ||
+        memcmp(there, probe->jump, sizeof there) != 0 ||
+        !write_byte(session, site + probe->pass_at, probe->pass_byte))
+        return false;
+    const uint8_t before = probe->jump[probe->pass_at];
+    probe->jump[probe->pass_at] = probe->pass_byte;
+    probe->pass_byte = before;
+    return true;
+}
+
+static bool set_passed(const struct trace_session *session, struct trace_probe *probe,
+                       bool is_passed)
+{
+    return probe->pass_at
+               ? turn_jump(session, probe)
+               : write_byte(session, trace_thunk_address(session, probe) + PROBE_THUNK_ENTRY,
+                            is_passed ? PROBE_ENTRY_OFF : PROBE_ENTRY_ON);
+}
+
+static bool is_program(pid_t pid, const char *file)
+{
+    char path[64], program[4096];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    const ssize_t length = readlink(path, program, sizeof program - 1);
+    program[length > 0 ? length : 0] = 0;
+    return !strcmp(file, program);
+}
+
+/* What may be unloaded while its code is looked at, and something else be there when it is written
+ * to, is left alone. */
+void trace_bypass_look_at_file(const struct trace_session *session, struct trace_file *file)
+{
+    file->stays = session->options.pid ? is_program(session->pid, file->path) : !file->is_loaded;
+}
+
+void trace_bypass_note(struct trace_session *session, struct trace_probe *probe, uint64_t body)
+{
+    const struct trace_file *file = &session->files.items[probe->file];
+    uint8_t jump[TRACE_JUMP_BYTES];
+    size_t others = 0, at = 0;
+    probe->pass_at = 0;
+    if (arch_jump_write(jump, file->bias + probe->function->site, body) != sizeof jump)
+        return;
+    for (size_t i = 0; i < sizeof jump; i++)
+        if (jump[i] != probe->jump[i]) {
+            others++;
+            at = i;
+        }
+    if (others != 1 || !file->stays)
+        return;
+    probe->pass_at = (uint8_t)at;
+    probe->pass_byte = jump[at];
+}
+
+void trace_bypass_begin(struct trace_session *session)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)session->pid);
+    if (!session->options.children && !session->listens)
+        session->code_fd = session->attachment ? trace_attach_memory_fd(session->attachment)
+                                               : open(path, O_RDWR | O_CLOEXEC);
+}
+
+void trace_bypass_end(struct trace_session *session, size_t number)
+{
+    struct trace_probe *probe = &session->probes.items[number];
+    if (probe->is_passed && set_passed(session, probe, false))
+        probe->is_passed = false;
+    probe->was_off = false;
+}
+
+/* Whether the process has a handler for faults, which may look for where it came from, or throw: no
+ * unwinder knows where the stack ends in a copy of a function's beginning that nothing has tried
+ * the stack before. */
+static bool handles_faults(const struct trace_session *session)
+{
+    const uint64_t faults = UINT64_C(1) << (SIGSEGV - 1) | UINT64_C(1) << (SIGBUS - 1);
+    char path[64], line[256];
+    unsigned long long caught = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)session->pid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "SigCgt: %llx", &caught) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return caught & faults;
+}
+
+static bool is_any_off(const struct trace_session *session)
+{
+    for (size_t i = 0; i < session->probes.count; i++)
+        if (session->probes.items[i].was_off || session->probes.items[i].is_passed)
+            return true;
+    return false;
+}
+
+void trace_bypass_look(struct trace_session *session)
+{
+    const bool handles =
+        !session->listens && session->code_fd > 0 && is_any_off(session) && handles_faults(session);
+    for (size_t i = 0; i < session->probes.count && session->code_fd > 0; i++) {
+        struct trace_probe *probe = &session->probes.items[i];
+        const bool is_off = probe->is_placed && !probe->is_left && !probe->rests &&
+                            !atomic_load(&session->shared->tiers[i]);
+        if (handles && probe->is_passed && set_passed(session, probe, false))
+            probe->is_passed = false;
+        if (!handles && is_off && probe->was_off && !probe->is_passed)
+            probe->is_passed = set_passed(session, probe, true);
+        probe->was_off = is_off;
+    }
+}

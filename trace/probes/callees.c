@@ -1,0 +1,261 @@
+/* Finds what chosen functions call, and what that calls: by direct calls and jumps to functions,
+ * and through slots of the GOT, with or without the PLT, in all files that may get probes. Where a
+ * call leads through a register or through data it is left open, and counted. */
+#include "trace/probes/callees.h"
+#include "trace/plan/expressions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WITHOUT_END = 255, /* levels below a function that are wanted, and one: 0 is not wanted */
+    LEVELS_MOST = 253,
+    NAMES_TOLD = 6,
+};
+
+struct place {
+    uint32_t file, function;
+};
+
+struct trace_callees {
+    struct trace_session *session;
+    SPROF_VEC(uint8_t *) levels;        /* of each file: by function */
+    SPROF_VEC(struct place) waiting;    /* their callees are still to be looked at */
+    struct sprof_map by_name;           /* hash of the linkage name → a place */
+    struct sprof_map by_start;          /* address → the same */
+    SPROF_VEC(struct place) by_address; /* places that the maps count */
+};
+
+/* == Looking up == */
+
+static const struct trace_function *function_at(const struct trace_callees *callees,
+                                                struct place place)
+{
+    return &callees->session->files.items[place.file].plan.functions[place.function];
+}
+
+static int list_functions(struct trace_callees *callees)
+{
+    const struct trace_session *session = callees->session;
+    for (uint32_t f = 0; f < session->files.count; f++) {
+        const struct trace_file *file = &session->files.items[f];
+        uint8_t *levels = calloc(file->plan.function_count + 1, 1);
+        if (!levels || sprof_vec_push(&callees->levels, levels)) {
+            free(levels);
+            return SPROF_ENOMEM;
+        }
+        for (uint32_t i = 0; i < file->plan.function_count; i++) {
+            const struct trace_function *function = &file->plan.functions[i];
+            const struct place place = {f, i};
+            const uint64_t number = callees->by_address.count;
+            if (sprof_vec_push(&callees->by_address, place) ||
+                sprof_map_put(&callees->by_start, file->bias + function->start, number))
+                return SPROF_ENOMEM;
+            const char *name = function->linkage_name;
+            if (!name || !file->is_chosen)
+                continue;
+            const uint64_t key = sprof_hash_bytes(name, strcspn(name, "@"));
+            if (!sprof_map_get(&callees->by_name, key) &&
+                sprof_map_put(&callees->by_name, key, number))
+                return SPROF_ENOMEM;
+        }
+    }
+    return 0;
+}
+
+/* Wants a function, and so many levels of what it calls. */
+static int want(struct trace_callees *callees, struct place place, uint8_t level)
+{
+    uint8_t *known = &callees->levels.items[place.file][place.function];
+    if (*known >= level)
+        return 0;
+    *known = level;
+    return sprof_vec_push(&callees->waiting, place) ? SPROF_ENOMEM : 0;
+}
+
+static int want_address(struct trace_callees *callees, uint64_t address, uint8_t level)
+{
+    const uint64_t *number = sprof_map_get(&callees->by_start, address);
+    return number ? want(callees, callees->by_address.items[*number], level) : 0;
+}
+
+static int want_name(struct trace_callees *callees, const char *name, uint8_t level)
+{
+    const uint64_t *number =
+        sprof_map_get(&callees->by_name, sprof_hash_bytes(name, strcspn(name, "@")));
+    return number ? want(callees, callees->by_address.items[*number], level) : 0;
+}
+
+/* == Following == */
+
+/* The loader may not have filled the slot yet; then the symbol's name says what it will hold. */
+static int follow_slot(struct trace_callees *callees, const struct trace_file *file,
+                       const struct trace_callee *callee, uint8_t level)
+{
+    uint64_t target = 0;
+    const bool is_read = target_read_memory(callees->session->pid, file->bias + callee->address,
+                                            &target, sizeof target) == sizeof target;
+    if (is_read && sprof_map_get(&callees->by_start, target))
+        return want_address(callees, target, level);
+    return callee->imported ? want_name(callees, callee->imported, level) : 0;
+}
+
+/* A part that a compiler has split off is of its function, which jumps there. */
+static int follow(struct trace_callees *callees, struct place place)
+{
+    const struct trace_file *file = &callees->session->files.items[place.file];
+    const struct trace_function *function = function_at(callees, place);
+    const uint8_t level = callees->levels.items[place.file][place.function];
+    int result = 0;
+    for (uint32_t i = 0; i < function->callees && level > 1 && !result; i++) {
+        const struct trace_callee *callee = &file->plan.callees[function->first_callee + i];
+        const struct trace_function *part =
+            callee->is_slot ? NULL : trace_plan_find(&file->plan, callee->address);
+        const bool is_part = part && part->why == TRACE_PART;
+        const uint8_t below = level == WITHOUT_END || is_part ? level : (uint8_t)(level - 1);
+        if (callee->is_slot)
+            result = follow_slot(callees, file, callee, below);
+        else if (part)
+            result = want_address(callees, file->bias + part->start, below);
+    }
+    return result;
+}
+
+/* == Roots == */
+
+/* "RE" or "RE:DEPTH": a name may hold colons, and then two of them. */
+static char *cut_depth(struct trace_session *session, const char *text, uint8_t *level)
+{
+    char *expression = sprof_arena_text(&session->arena, text);
+    char *colon = expression ? strrchr(expression, ':') : NULL;
+    *level = WITHOUT_END;
+    if (!colon || !colon[1] || strspn(colon + 1, "0123456789") != strlen(colon + 1) ||
+        (colon > expression && colon[-1] == ':'))
+        return expression;
+    const unsigned long depth = strtoul(colon + 1, NULL, 10);
+    *level = (uint8_t)(depth > LEVELS_MOST ? WITHOUT_END : depth + 1);
+    *colon = '\0';
+    return expression;
+}
+
+/* Functions that one option finds, and names near it. */
+static int add_roots(struct trace_callees *callees, const char *text, bool must_find,
+                     struct sprof_error *error)
+{
+    const struct trace_session *session = callees->session;
+    struct trace_expressions *expressions = NULL;
+    struct sprof_suggestions near = {0};
+    size_t seen = 0, nameless = 0, found = 0;
+    uint8_t level;
+    const char *expression = cut_depth(callees->session, text, &level);
+    int result = expression ? trace_expressions_make(&expressions, &expression, 1, error)
+                            : sprof_error_memory(error);
+    for (size_t n = 0; n < callees->by_address.count && !result; n++) {
+        const struct place place = callees->by_address.items[n];
+        const struct trace_function *function = function_at(callees, place);
+        if (!session->files.items[place.file].is_chosen || !trace_is_true_start(function))
+            continue;
+        const int matches = trace_expressions_match(expressions, function, error);
+        seen++;
+        nameless += !trace_has_name(function);
+        found += matches > 0;
+        if (matches < 0)
+            result = matches;
+        else if (!matches && must_find)
+            sprof_suggest_offer(&near, expression, function->name);
+        else if (matches && want(callees, place, level))
+            result = sprof_error_memory(error);
+    }
+    trace_expressions_free(expressions);
+    if (result || found || !must_find)
+        return result;
+    struct sprof_str names = {0};
+    sprof_suggest_append(&names, &near);
+    trace_append_nameless(&names, nameless, seen);
+    result = sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                             "--children-of '%.200s' finds none of %zu functions%.300s", text, seen,
+                             names.text ? names.text : "");
+    sprof_str_release(&names);
+    return result;
+}
+
+int trace_callees_find(struct trace_callees **out, struct trace_session *session, bool must_find,
+                       struct sprof_error *error)
+{
+    const struct trace_options *options = &session->options;
+    struct trace_callees *callees = *out = calloc(1, sizeof *callees);
+    if (!callees)
+        return sprof_error_memory(error);
+    callees->session = session;
+    int result = list_functions(callees) ? sprof_error_memory(error) : 0;
+    for (size_t i = 0; i < options->children_of_count && !result; i++)
+        result = add_roots(callees, options->children_of[i], must_find, error);
+    while (callees->waiting.count && !result) {
+        const struct place place = callees->waiting.items[--callees->waiting.count];
+        if (follow(callees, place))
+            result = sprof_error_memory(error);
+    }
+    return result;
+}
+
+bool trace_callees_wants(const struct trace_callees *callees, uint32_t file, size_t function)
+{
+    return callees && callees->levels.items[file][function];
+}
+
+/* == What is left open == */
+
+/* Calls through registers and data. A slot without a symbol may be data of the program. */
+static uint32_t open_calls(const struct trace_file *file, const struct trace_function *function)
+{
+    uint32_t open = function->open_calls;
+    for (uint32_t i = 0; i < function->callees; i++) {
+        const struct trace_callee *callee = &file->plan.callees[function->first_callee + i];
+        open += callee->is_slot && !callee->imported;
+    }
+    return open;
+}
+
+void trace_callees_tell(const struct trace_callees *callees)
+{
+    const struct trace_session *session = callees->session;
+    struct sprof_str names = {0};
+    size_t functions = 0, calls = 0;
+    for (size_t n = 0; n < callees->by_address.count; n++) {
+        const struct place place = callees->by_address.items[n];
+        const struct trace_file *file = &session->files.items[place.file];
+        const struct trace_function *function = function_at(callees, place);
+        /* What the last level calls is not asked for. */
+        const uint32_t open =
+            file->is_chosen && callees->levels.items[place.file][place.function] > 1
+                ? open_calls(file, function)
+                : 0;
+        if (!open)
+            continue;
+        calls += open;
+        if (functions++ < NAMES_TOLD)
+            sprof_str_appendf(&names, "%s%.100s (%u)", functions > 1 ? ", " : "", function->name,
+                              open);
+    }
+    if (calls)
+        sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                          "%zu indirect calls in %zu functions lead where --children-of cannot "
+                          "see: %s%s; name what they call with --function",
+                          calls, functions, names.text ? names.text : "",
+                          functions > NAMES_TOLD ? ", …" : "");
+    sprof_str_release(&names);
+}
+
+void trace_callees_free(struct trace_callees *callees)
+{
+    if (!callees)
+        return;
+    for (size_t i = 0; i < callees->levels.count; i++)
+        free(callees->levels.items[i]);
+    sprof_vec_release(&callees->levels);
+    sprof_vec_release(&callees->waiting);
+    sprof_vec_release(&callees->by_address);
+    sprof_map_release(&callees->by_name);
+    sprof_map_release(&callees->by_start);
+    free(callees);
+}

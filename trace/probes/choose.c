@@ -1,0 +1,322 @@
+/* Chooses the functions that get probes: by module, by name, and those that leave the frames of
+ * others, without which figures would be wrong. */
+#include "trace/plan/expressions.h"
+#include "trace/probes/callees.h"
+#include "trace/probes/heap.h"
+#include "trace/probes/points.h"
+#include "trace/probes/probes.h"
+#include "trace/uprobe/sites.h"
+
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* == Modules == */
+
+struct chooser {
+    struct trace_session *session;
+    struct trace_expressions *expressions;
+    struct trace_callees *callees; /* NULL: nobody asked what functions call */
+    struct sprof_suggestions near;
+    size_t seen;      /* functions of chosen modules … */
+    size_t nameless;  /* … that have no name … */
+    size_t found;     /* … that the expressions find */
+    size_t elsewhere; /* … and whose files have no probe for them, where only such can be used */
+    char executable[PATH_MAX];
+    struct sprof_error *error;
+};
+
+static bool matches_glob(const struct trace_options *options, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < options->module_count; i++)
+        if (!fnmatch(options->modules[i], path, 0) || !fnmatch(options->modules[i], name, 0))
+            return true;
+    return false;
+}
+
+static bool is_chosen(const struct chooser *chooser, const char *path)
+{
+    const struct trace_options *options = &chooser->session->options;
+    if (options->module_count)
+        return matches_glob(options, path);
+    return model_kind_of(&options->rules, path, !strcmp(path, chooser->executable), false) ==
+           MODEL_KIND_APP;
+}
+
+/* Libraries through which frames are left: of C, of C++, and the unwinders. */
+static bool may_leave_frames(const char *path)
+{
+    static const char *const names[] = {"libc.so",  "libc-",  "libstdc++",
+                                        "libgcc_s", "libc++", "libunwind"};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strncmp(name, names[i], strlen(names[i])))
+            return true;
+    return false;
+}
+
+static bool wants(void *context, const char *path)
+{
+    const struct chooser *chooser = context;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return strcmp(name, PROBE_LIBRARY) != 0 &&
+           (is_chosen(chooser, path) || may_leave_frames(path) ||
+            trace_heap_is_allocator(chooser->session, path));
+}
+
+/* == Functions == */
+
+/* It ends the frames of others, or leads to what does. */
+static bool leaves(const struct trace_function *function)
+{
+    return function->mechanism == TRACE_LEAVE || function->why == TRACE_IMPORTED;
+}
+
+/* How much its probe does. Where a runtime walks stacks by itself, or something copies them, their
+ * return addresses stay. */
+static enum probe_tier tier_of(const struct trace_session *session, const struct trace_probe *probe)
+{
+    const struct trace_function *function = probe->function;
+    if (probe->operation && !probe->is_chosen)
+        return PROBE_BYTES;
+    if (leaves(function))
+        return function->linkage_name && strstr(function->linkage_name, "longjmp") ? PROBE_JUMP
+                                                                                   : PROBE_LEAVE;
+    return function->entry_only || session->runtime || session->copier ? PROBE_COUNT : PROBE_FULL;
+}
+
+/* By name, or because a chosen one calls it. */
+static int is_wanted(const struct chooser *chooser, uint32_t file,
+                     const struct trace_function *function)
+{
+    const size_t index = (size_t)(function - chooser->session->files.items[file].plan.functions);
+    if (!chooser->callees)
+        return trace_expressions_match(chooser->expressions, function, chooser->error);
+    const int excluded = trace_expressions_exclude(chooser->expressions, function, chooser->error);
+    if (excluded)
+        return excluded < 0 ? excluded : 0;
+    if (trace_callees_wants(chooser->callees, file, index))
+        return 1;
+    return trace_expressions_include(chooser->expressions)
+               ? trace_expressions_match(chooser->expressions, function, chooser->error)
+               : 0;
+}
+
+static int choose_function(struct chooser *chooser, uint32_t file,
+                           const struct trace_function *function)
+{
+    struct trace_session *session = chooser->session;
+    const bool in_module = session->files.items[file].is_chosen && trace_is_true_start(function);
+    const int found = in_module ? is_wanted(chooser, file, function) : 0;
+    if (found < 0)
+        return found;
+    chooser->seen += in_module;
+    chooser->nameless += in_module && !trace_has_name(function);
+    chooser->found += found > 0;
+    if (in_module && !found && chooser->session->options.function_count && !chooser->found)
+        sprof_suggest_offer(&chooser->near, *chooser->session->options.functions, function->name);
+    const bool has_place =
+        session->listens ? function->mechanism == TRACE_EMBEDDED
+                         : function->mechanism != TRACE_NOT && function->why != TRACE_IMPORTED;
+    const bool can = has_place || (found && session->uprobes && uprobe_may_stand(function));
+    if (found && !can)
+        (*(session->listens ? &chooser->elsewhere : &session->refused))++;
+    const uint8_t operation = can ? trace_heap_operation(&session->files.items[file], function) : 0;
+    if (!can || (!found && !leaves(function) && !operation))
+        return 0;
+    const struct trace_probe probe = {.file = file,
+                                      .function = function,
+                                      .thunk = (uint32_t)session->probes.count,
+                                      .is_chosen = found > 0,
+                                      .operation = operation};
+    return sprof_vec_push(&session->probes, probe) ? sprof_error_memory(chooser->error) : 0;
+}
+
+static int take_module(void *context, struct trace_module *module)
+{
+    struct chooser *chooser = context;
+    struct trace_session *session = chooser->session;
+    if (module->error.code) {
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", module->error.message);
+        return 0;
+    }
+    if (module->plan.is_loader)
+        return 0;
+    if (module->differing)
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "%s: the process runs other bytes of %zu functions than the file has",
+                          module->path, module->differing);
+    const char *path = sprof_arena_text(&session->arena, module->path);
+    const struct trace_file file = {.plan = module->plan,
+                                    .path = path,
+                                    .bias = module->bias,
+                                    .is_chosen = is_chosen(chooser, module->path)};
+    if (module->plan.runtime && !session->uprobes)
+        session->runtime = sprof_arena_text(&session->arena, module->plan.runtime);
+    if (!path || sprof_vec_push(&session->files, file))
+        return sprof_error_memory(chooser->error);
+    module->plan = (struct trace_plan){0}; /* ours now */
+    return 0;
+}
+
+/* Lists the probes of files from a number on, of which all that may have any are known now. */
+static int choose_functions(struct chooser *chooser, uint32_t first_file)
+{
+    struct trace_session *session = chooser->session;
+    int result = 0;
+    if (session->options.children_of_count)
+        result = trace_callees_find(&chooser->callees, session, !first_file, chooser->error);
+    for (uint32_t f = first_file; f < session->files.count && !result; f++) {
+        struct trace_file *file = &session->files.items[f];
+        file->first = session->probes.count;
+        for (size_t i = 0; i < file->plan.function_count && !result; i++)
+            result = choose_function(chooser, f, &file->plan.functions[i]);
+        file->count = session->probes.count - file->first;
+    }
+    for (size_t i = 0; i < session->probes.count; i++)
+        if (session->probes.items[i].file >= first_file)
+            session->probes.items[i].tier = (uint8_t)tier_of(session, &session->probes.items[i]);
+    if (!result && chooser->callees && !first_file)
+        trace_callees_tell(chooser->callees);
+    trace_callees_free(chooser->callees);
+    chooser->callees = NULL;
+    return result;
+}
+
+static int nothing_chosen(const struct chooser *chooser, struct sprof_error *error)
+{
+    const struct trace_options *options = &chooser->session->options;
+    struct sprof_str near = {0};
+    int code;
+    sprof_suggest_append(&near, &chooser->near);
+    trace_append_nameless(&near, chooser->nameless, chooser->seen);
+    if (!chooser->seen && options->module_count)
+        code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                               "--module '%s' matches nothing with functions that is mapped: see "
+                               "/proc/%d/maps",
+                               options->modules[0], (int)chooser->session->pid);
+    else if (!chooser->seen && !is_chosen(chooser, chooser->executable))
+        code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                               "%s is a system module by --system-module, and no other is "
+                               "application: name those to be traced with --module",
+                               chooser->executable);
+    else if (!chooser->seen)
+        code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                               "no function of %s is known: it has neither symbols nor call frame "
+                               "information; name libraries with --module",
+                               options->command && *options->command ? *options->command
+                                                                     : chooser->executable);
+    else if (!chooser->found)
+        code = sprof_error_set(
+            error, SPROF_ENOTFOUND, 0, "--function '%s' finds none of %zu functions%s%s",
+            options->function_count ? options->functions[0] : "", chooser->seen,
+            near.text ? near.text : "",
+            options->module_count ? "" : "; those of libraries are looked at with --module");
+    else if (chooser->session->listens)
+        code = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "process %d listens, and none of the %zu chosen functions has a "
+                               "probe in its file: `sprof probes FILE --embed -o COPY` puts them "
+                               "there",
+                               (int)chooser->session->pid, chooser->found);
+    else
+        code = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "none of the %zu chosen functions can have a probe: `sprof probes "
+                               "--refused FILE` says why",
+                               chooser->found);
+    sprof_str_release(&near);
+    return code;
+}
+
+/* The caller frees the expressions. */
+static int open_chooser(struct chooser *chooser, struct trace_session *session,
+                        struct sprof_error *error)
+{
+    const struct trace_options *options = &session->options;
+    char link[64];
+    *chooser = (struct chooser){.session = session, .error = error};
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)session->pid);
+    const ssize_t length = readlink(link, chooser->executable, sizeof chooser->executable - 1);
+    chooser->executable[length > 0 ? length : 0] = '\0';
+    return trace_expressions_make(&chooser->expressions, options->functions,
+                                  options->function_count, error);
+}
+
+bool trace_wants(struct trace_session *session, const char *path)
+{
+    const struct chooser chooser = {.session = session};
+    return wants((void *)&chooser, path);
+}
+
+int trace_choose_module(struct trace_session *session, struct trace_module *module,
+                        struct sprof_error *error)
+{
+    const size_t probes = session->probes.count;
+    struct chooser chooser;
+    int result = open_chooser(&chooser, session, error);
+    const uint32_t number = (uint32_t)session->files.count;
+    if (!result)
+        result = take_module(&chooser, module);
+    if (!result)
+        result = choose_functions(&chooser, number);
+    const size_t most = session->capacity - trace_points_count(session);
+    if (!result && session->probes.count > most) {
+        sprof_error_set(error, SPROF_ELIMIT, 0,
+                        "%s has %zu functions, and there is room for %zu: choose fewer with "
+                        "--function",
+                        module->path, session->probes.count - probes, most - probes);
+        result = SPROF_ELIMIT;
+        session->probes.count = probes;
+        session->files.items[session->files.count - 1].count = 0;
+    }
+    trace_expressions_free(chooser.expressions);
+    return result;
+}
+
+int trace_choose(struct trace_session *session, struct sprof_error *error)
+{
+    const struct trace_options *options = &session->options;
+    struct chooser chooser;
+    struct cache *cache = options->no_cache ? NULL : cache_open(NULL);
+    bool generated;
+    int result = open_chooser(&chooser, session, error);
+    if (!result)
+        result = trace_plan_process(session->pid, session->listens ? session->code_fd : -1, cache,
+                                    wants, take_module, &chooser, &generated, error);
+    if (!result && trace_copiers_find(session))
+        result = sprof_error_memory(error);
+    if (!result)
+        result = trace_heap_find(session, error);
+    if (!result)
+        result = choose_functions(&chooser, 0);
+    if (!result)
+        result = trace_heap_check_probes(session, error);
+    if (!result && chooser.elsewhere)
+        sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                          "%zu of %zu chosen functions have no probe in their files, which `sprof "
+                          "probes FILE --embed -o COPY` puts there",
+                          chooser.elsewhere, chooser.found);
+    size_t chosen = 0;
+    for (size_t i = 0; i < session->probes.count; i++)
+        chosen += session->probes.items[i].is_chosen;
+    const bool may_come = options->module_count && !chooser.seen && !session->uprobes;
+    if (!result && !chosen && may_come)
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "--module '%s' matches nothing that %s: only what it loads later can be "
+                          "traced",
+                          options->modules[0],
+                          options->pid ? "the process has loaded" : "the command is linked with");
+    else if (!result && !chosen)
+        result = nothing_chosen(&chooser, error);
+    if (!result && session->probes.count >= PROBE_THUNKS)
+        result = sprof_error_set(error, SPROF_ELIMIT, 0,
+                                 "%zu functions are too many to be probed at once, at most %d are "
+                                 "possible: choose with --function or --module",
+                                 session->probes.count, PROBE_THUNKS - 1);
+    trace_expressions_free(chooser.expressions);
+    cache_free(cache, 0);
+    return result;
+}

@@ -1,0 +1,241 @@
+/* The heap check: finds the functions of allocators, which get probes of their own, and says to the
+ * agent what they do, and how many bytes calls of checked functions may leave. */
+#include "trace/probes/heap.h"
+#include "trace/plan/expressions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MALLOC, FREE, USABLE }; /* the first of these */
+
+/* Those of C, of C++ where an allocator has them, and of jemalloc. */
+static const struct {
+    const char *name;
+    enum probe_heap_operation operation;
+} functions[] = {
+    {"malloc", PROBE_HEAP_ALLOCATE},
+    {"free", PROBE_HEAP_FREE},
+    {"malloc_usable_size", PROBE_HEAP_NONE},
+    {"calloc", PROBE_HEAP_ALLOCATE},
+    {"realloc", PROBE_HEAP_REALLOCATE},
+    {"reallocarray", PROBE_HEAP_REALLOCATE},
+    {"memalign", PROBE_HEAP_ALLOCATE},
+    {"aligned_alloc", PROBE_HEAP_ALLOCATE},
+    {"valloc", PROBE_HEAP_ALLOCATE},
+    {"pvalloc", PROBE_HEAP_ALLOCATE},
+    {"posix_memalign", PROBE_HEAP_PUT},
+    {"cfree", PROBE_HEAP_FREE},
+    {"free_sized", PROBE_HEAP_FREE},
+    {"free_aligned_sized", PROBE_HEAP_FREE},
+    {"_Znwm", PROBE_HEAP_ALLOCATE},
+    {"_Znam", PROBE_HEAP_ALLOCATE},
+    {"_ZnwmRKSt9nothrow_t", PROBE_HEAP_ALLOCATE},
+    {"_ZnamRKSt9nothrow_t", PROBE_HEAP_ALLOCATE},
+    {"_ZnwmSt11align_val_t", PROBE_HEAP_ALLOCATE},
+    {"_ZnamSt11align_val_t", PROBE_HEAP_ALLOCATE},
+    {"_ZnwmSt11align_val_tRKSt9nothrow_t", PROBE_HEAP_ALLOCATE},
+    {"_ZnamSt11align_val_tRKSt9nothrow_t", PROBE_HEAP_ALLOCATE},
+    {"_ZdlPv", PROBE_HEAP_FREE},
+    {"_ZdaPv", PROBE_HEAP_FREE},
+    {"_ZdlPvm", PROBE_HEAP_FREE},
+    {"_ZdaPvm", PROBE_HEAP_FREE},
+    {"_ZdlPvRKSt9nothrow_t", PROBE_HEAP_FREE},
+    {"_ZdaPvRKSt9nothrow_t", PROBE_HEAP_FREE},
+    {"_ZdlPvSt11align_val_t", PROBE_HEAP_FREE},
+    {"_ZdaPvSt11align_val_t", PROBE_HEAP_FREE},
+    {"_ZdlPvmSt11align_val_t", PROBE_HEAP_FREE},
+    {"_ZdaPvmSt11align_val_t", PROBE_HEAP_FREE},
+    {"_ZdlPvSt11align_val_tRKSt9nothrow_t", PROBE_HEAP_FREE},
+    {"_ZdaPvSt11align_val_tRKSt9nothrow_t", PROBE_HEAP_FREE},
+    {"mallocx", PROBE_HEAP_ALLOCATE},
+    {"dallocx", PROBE_HEAP_FREE},
+    {"sdallocx", PROBE_HEAP_FREE},
+};
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
+
+/* Of one file; vaddrs, 0 where there is no such function. */
+struct trace_allocator {
+    uint32_t number; /* 0: glibc's, whose headers can be read */
+    uint64_t usable;
+    uint64_t starts[FUNCTIONS];
+};
+
+/* == What is wanted == */
+
+int trace_heap_check_options(const struct trace_options *options, struct sprof_error *error)
+{
+    int result = 0;
+    for (size_t i = 0; i < options->heap_check_count && !result; i++) {
+        struct trace_expressions *expressions = NULL;
+        result = trace_expressions_make(&expressions, &options->heap_check[i].function, 1, error);
+        trace_expressions_free(expressions);
+    }
+    return result;
+}
+
+/* == Allocators == */
+
+/* False: it is none, for it does not say how large its blocks are, or cannot be read. */
+static bool find_functions(pid_t pid, const char *path, uint64_t starts[FUNCTIONS])
+{
+    const char *names[FUNCTIONS + 1] = {0};
+    struct image_symbol symbols[FUNCTIONS] = {0};
+    const struct image_request request = {.file = {.path = path}, .pid = pid};
+    struct image *image;
+    if (image_open(&image, &request, NULL))
+        return false;
+    for (size_t i = 0; i < FUNCTIONS; i++)
+        names[i] = functions[i].name;
+    image_find_symbols(image, names, symbols);
+    image_free(image);
+    for (size_t i = 0; i < FUNCTIONS; i++)
+        starts[i] = symbols[i].vaddr;
+    return starts[MALLOC] && starts[FREE] && starts[USABLE];
+}
+
+bool trace_heap_is_allocator(const struct trace_session *session, const char *path)
+{
+    uint64_t starts[FUNCTIONS];
+    return session->options.heap_check_count && find_functions(session->pid, path, starts);
+}
+
+static bool is_glibc(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return !strncmp(name, "libc.so.6", 9) || !strncmp(name, "libc-2.", 7);
+}
+
+int trace_heap_find(struct trace_session *session, struct sprof_error *error)
+{
+    uint32_t count = 1;
+    for (size_t i = 0; i < session->files.count && session->options.heap_check_count; i++) {
+        struct trace_file *file = &session->files.items[i];
+        struct trace_allocator allocator = {0};
+        if (!find_functions(session->pid, file->path, allocator.starts))
+            continue;
+        if (!is_glibc(file->path))
+            allocator.number = count++;
+        if (count > PROBE_HEAP_ALLOCATORS)
+            return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                                   "--heap-check: the program has more than %d allocators",
+                                   PROBE_HEAP_ALLOCATORS - 1);
+        allocator.usable = file->bias + allocator.starts[USABLE];
+        file->allocator = sprof_arena_alloc(&session->arena, sizeof allocator);
+        if (!file->allocator)
+            return sprof_error_memory(error);
+        *file->allocator = allocator;
+    }
+    return 0;
+}
+
+uint8_t trace_heap_operation(const struct trace_file *file, const struct trace_function *function)
+{
+    for (size_t i = 0; i < FUNCTIONS && file->allocator; i++)
+        if (file->allocator->starts[i] == function->start && functions[i].operation &&
+            !function->entry_only)
+            return (uint8_t)(file->allocator->number << PROBE_HEAP_SHIFT |
+                             (uint32_t)functions[i].operation);
+    return 0;
+}
+
+/* == Probes == */
+
+static bool is_probed(const struct trace_session *session, const struct trace_file *file,
+                      uint64_t start)
+{
+    for (size_t i = file->first; i < file->first + file->count; i++)
+        if (session->probes.items[i].function->start == start && session->probes.items[i].operation)
+            return true;
+    return false;
+}
+
+int trace_heap_check_probes(struct trace_session *session, struct sprof_error *error)
+{
+    bool is_there = false;
+    for (size_t f = 0; f < session->files.count && session->options.heap_check_count; f++) {
+        const struct trace_file *file = &session->files.items[f];
+        for (size_t i = 0; i < FUNCTIONS && file->allocator; i++)
+            if (functions[i].operation && file->allocator->starts[i] &&
+                !is_probed(session, file, file->allocator->starts[i]))
+                return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                                       "--heap-check is not possible: %s of %s cannot have a probe "
+                                       "that sees it return: `sprof probes %s --function '^%s$'` "
+                                       "says why",
+                                       functions[i].name, file->path, file->path,
+                                       functions[i].name);
+        is_there |= file->allocator != NULL;
+    }
+    if (session->options.heap_check_count && !is_there)
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "--heap-check is not possible: no file of the program has malloc, "
+                               "free and malloc_usable_size");
+    return 0;
+}
+
+/* The smallest that one of the limits leaves to a function, + 1; 0: it is not checked. */
+static int find_limit(const struct trace_options *options, struct trace_expressions *const *each,
+                      const struct trace_function *function, uint64_t *limit,
+                      struct sprof_error *error)
+{
+    *limit = 0;
+    for (size_t i = 0; i < options->heap_check_count; i++) {
+        const int found = trace_expressions_match(each[i], function, error);
+        if (found < 0)
+            return found;
+        if (found && (!*limit || options->heap_check[i].bytes + 1 < *limit))
+            *limit = options->heap_check[i].bytes + 1;
+    }
+    return 0;
+}
+
+static int set_probes(struct trace_session *session, size_t first,
+                      struct trace_expressions *const *each, size_t *checked,
+                      struct sprof_error *error)
+{
+    struct probe_heap *heap = &session->shared->heap;
+    int result = 0;
+    for (size_t i = first; i < session->probes.count && !result; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        uint64_t limit = 0;
+        if (probe->is_chosen && probe->tier == PROBE_FULL)
+            result = find_limit(&session->options, each, probe->function, &limit, error);
+        if (limit)
+            atomic_store(&heap->limits[i], limit);
+        if (probe->operation)
+            heap->operations[i] = probe->operation;
+        *checked += limit != 0;
+    }
+    return result;
+}
+
+int trace_heap_begin(struct trace_session *session, size_t first, struct sprof_error *error)
+{
+    const struct trace_options *options = &session->options;
+    struct trace_expressions **each;
+    size_t checked = 0;
+    int result = 0;
+    if (!options->heap_check_count)
+        return 0;
+    each = calloc(options->heap_check_count, sizeof *each);
+    for (size_t i = 0; i < options->heap_check_count && each && !result; i++)
+        result = trace_expressions_make(&each[i], &options->heap_check[i].function, 1, error);
+    for (size_t i = 0; i < session->files.count; i++) {
+        const struct trace_allocator *allocator = session->files.items[i].allocator;
+        if (allocator && allocator->number)
+            session->shared->heap.usable[allocator->number] = allocator->usable;
+    }
+    if (!each)
+        result = sprof_error_memory(error);
+    if (!result)
+        result = set_probes(session, first, each, &checked, error);
+    if (!result && !atomic_load(&session->shared->heap.epoch))
+        atomic_store(&session->shared->heap.epoch, 1);
+    for (size_t i = 0; i < options->heap_check_count && each; i++)
+        trace_expressions_free(each[i]);
+    free(each);
+    if (!result && !checked && !first && !options->children)
+        sprof_log_message(options->log, SPROF_LOG_WARNING,
+                          "--heap-check '%s' finds none of the functions that are timed",
+                          options->heap_check[0].function);
+    return result;
+}

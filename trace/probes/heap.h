@@ -1,0 +1,26 @@
+/* trace, inside: the heap check, which counts what calls leave allocated. */
+#ifndef SPROF_TRACE_PROBES_HEAP_H
+#define SPROF_TRACE_PROBES_HEAP_H
+
+#include "trace/tracing.h"
+
+/* Checks the expressions, before anything runs. */
+int trace_heap_check_options(const struct trace_options *options, struct sprof_error *error);
+
+/* Whether functions of a file allocate memory for the program, and the heap check is wanted. */
+bool trace_heap_is_allocator(const struct trace_session *session, const char *path);
+
+/* Finds the functions of allocators in the files that are known. */
+int trace_heap_find(struct trace_session *session, struct sprof_error *error);
+
+/* What a function of a file does, as a byte of struct probe_heap; 0: it is none of them. */
+uint8_t trace_heap_operation(const struct trace_file *file, const struct trace_function *function);
+
+/* SPROF_EUNSUPPORTED where bytes would be missed: there is no allocator, or its functions cannot be
+ * probed. */
+int trace_heap_check_probes(struct trace_session *session, struct sprof_error *error);
+
+/* Says to the agent what the probes from `first` on do, and how much their calls may leave. */
+int trace_heap_begin(struct trace_session *session, size_t first, struct sprof_error *error);
+
+#endif

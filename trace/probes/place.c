@@ -1,0 +1,589 @@
+/* Puts probes into a command that waits for them: asks its agent for memory, writes copies and
+ * thunks, and last the jumps to them. */
+#include "trace/attach/attach.h"
+#include "trace/attach/listening.h"
+#include "trace/attach/lock.h"
+#include "trace/figures/warn.h"
+#include "trace/load.h"
+#include "trace/meet.h"
+#include "trace/probes/points.h"
+#include "trace/probes/probes.h"
+#include "trace/uprobe/uprobes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    PAGE = 4096,
+    ISLAND_TRIES = 8,
+    REACH = 0x7fff0000,       /* of a jump, with some to spare */
+    LOWEST_ADDRESS = 0x10000, /* vm.mmap_min_addr */
+    HEAP_ROOM = 1 << 30,      /* above the end of a program, where its heap grows */
+    ROOM_EACH = TRACE_COPY_BYTES_MAX + TRACE_FAR_JUMP_BYTES + 16, /* of an island, a function */
+};
+
+/* == Islands: room near a file, for copies of its functions' beginnings == */
+
+struct gaps {
+    SPROF_VEC(uint64_t) ends; /* pairs: where one begins, where it ends */
+};
+
+static int read_gaps(pid_t pid, struct gaps *gaps)
+{
+    char path[64], line[512];
+    uint64_t free_from = LOWEST_ADDRESS;
+    int result = 0;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && !result && fgets(line, sizeof line, maps)) {
+        unsigned long start, end;
+        if (sscanf(line, "%lx-%lx", &start, &end) != 2)
+            continue;
+        if (start > free_from &&
+            (sprof_vec_push(&gaps->ends, free_from) || sprof_vec_push(&gaps->ends, start)))
+            result = SPROF_ENOMEM;
+        free_from = end;
+    }
+    if (maps)
+        fclose(maps);
+    return result;
+}
+
+static bool reaches(uint64_t from, uint64_t size, uint64_t low, uint64_t high)
+{
+    const uint64_t first = from < low ? from : low, last = from + size > high ? from + size : high;
+    return last - first < REACH;
+}
+
+/* Below the code and as near as can be; else above it, beyond what a heap may come to need. 0:
+ * nowhere. */
+static uint64_t find_room(const struct gaps *gaps, uint64_t size, uint64_t low, uint64_t high)
+{
+    uint64_t above = 0;
+    for (size_t i = gaps->ends.count; i >= 2; i -= 2) {
+        const uint64_t begin = gaps->ends.items[i - 2], end = gaps->ends.items[i - 1];
+        if (end <= low && end - begin >= size && reaches(end - size, size, low, high))
+            return end - size;
+    }
+    for (size_t i = 0; i < gaps->ends.count && !above; i += 2) {
+        const uint64_t begin = gaps->ends.items[i], end = gaps->ends.items[i + 1];
+        if (begin < high)
+            continue;
+        const uint64_t at = begin + (end - begin > 2 * (uint64_t)HEAP_ROOM ? HEAP_ROOM : 0);
+        if (end - at >= size && reaches(at, size, low, high))
+            above = at;
+    }
+    return above;
+}
+
+int trace_make_island(struct trace_session *session, struct trace_file *file, uint64_t bytes,
+                      uint64_t low, uint64_t high, struct sprof_error *error)
+{
+    if (file->island && reaches(file->island, file->island_bytes, low, high))
+        return 0;
+    if (file->island)
+        trace_ask(session, PROBE_UNMAP, file->island, file->island_bytes, -1);
+    file->island_bytes = (bytes + PAGE - 1) / PAGE * PAGE;
+    /* The program may map something there meanwhile. */
+    int64_t at = -EEXIST;
+    for (int tries = 0; tries < ISLAND_TRIES && at == -EEXIST; tries++) {
+        struct gaps gaps = {0};
+        if (read_gaps(session->pid, &gaps))
+            return sprof_error_memory(error);
+        file->island = find_room(&gaps, file->island_bytes, low, high);
+        sprof_vec_release(&gaps.ends);
+        if (file->island)
+            trace_owner_add_island(session, file->island, file->island_bytes);
+        at = file->island
+                 ? trace_ask(session, PROBE_MAP_ISLAND, file->island, file->island_bytes, -1)
+                 : -ENOMEM;
+        if (at == (int64_t)file->island && at)
+            return 0;
+        trace_owner_drop_island(session, file->island);
+    }
+    file->island = 0;
+    return sprof_error_set(error, SPROF_ELIMIT, at < 0 ? (int)-at : 0,
+                           "there is no room for probes near %s in the command: %s", file->path,
+                           strerror(at < 0 ? (int)-at : EEXIST));
+}
+
+/* For copies of the beginnings of a file's functions. */
+static int make_island_of(struct trace_session *session, struct trace_file *file,
+                          struct sprof_error *error)
+{
+    const struct trace_probe *probes = session->probes.items + file->first;
+    uint64_t low = UINT64_MAX, high = 0;
+    for (size_t i = 0; i < file->count; i++) {
+        const uint64_t site = probes[i].function->site;
+        low = site < low ? site : low;
+        high = site > high ? site : high;
+    }
+    return trace_make_island(session, file, file->count * ROOM_EACH, file->bias + low,
+                             file->bias + high + PAGE, error);
+}
+
+/* Of a running process, while a thread of it is borrowed. */
+static int make_islands(struct trace_session *session, struct sprof_error *error)
+{
+    int result = 0;
+    for (size_t i = 0; i < session->files.count && !result; i++)
+        if (session->files.items[i].count)
+            result = make_island_of(session, &session->files.items[i], error);
+    return result;
+}
+
+/* == Writing == */
+
+struct writing {
+    struct trace_session *session;
+    int fd;          /* /proc/PID/mem */
+    uint8_t *thunks; /* from number `first` on */
+    uint8_t *copies; /* … and of their beginnings, in the agent's area; 0: there is none */
+    size_t first;
+    SPROF_VEC(uint8_t) island;
+    bool has_shadow_stack;
+    struct sprof_error *error;
+};
+
+static int write_code(const struct writing *writing, uint64_t address, const void *bytes,
+                      size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        const ssize_t wrote = pwrite(writing->fd, (const uint8_t *)bytes + done, size - done,
+                                     (off_t)(address + done));
+        if (wrote <= 0 && errno != EINTR)
+            return sprof_error_set(writing->error, SPROF_EPERMISSION, errno,
+                                   "cannot write probes into the command: %s", strerror(errno));
+        done += wrote > 0 ? (size_t)wrote : 0;
+    }
+    return 0;
+}
+
+static size_t align_in_island(size_t size)
+{
+    return (size + 15) / 16 * 16;
+}
+
+/* Appends to the island. */
+static int put_in_island(struct writing *writing, const struct trace_file *file, const void *bytes,
+                         size_t size)
+{
+    const size_t aligned = align_in_island(writing->island.count + size);
+    if (aligned > file->island_bytes || sprof_vec_reserve(&writing->island, aligned))
+        return SPROF_ENOMEM;
+    memcpy(writing->island.items + writing->island.count, bytes, size);
+    memset(writing->island.items + writing->island.count + size, 0xcc,
+           aligned - writing->island.count - size);
+    writing->island.count = aligned;
+    return 0;
+}
+
+/* A call that is moved would push an address that the processor's shadow stack does not know. */
+static bool moves_a_call(const struct trace_function *function)
+{
+    struct arch_instruction instruction;
+    for (size_t at = 0; at < function->displaced; at += instruction.length) {
+        if (!arch_instruction_decode(function->original + at, function->displaced - at,
+                                     &instruction))
+            return false;
+        if (instruction.flow == ARCH_FLOW_CALL || instruction.flow == ARCH_FLOW_CALL_INDIRECT)
+            return true;
+    }
+    return false;
+}
+
+static int skip_in_island(struct writing *writing, size_t size)
+{
+    if (sprof_vec_reserve(&writing->island, writing->island.count + size))
+        return SPROF_ENOMEM;
+    memset(writing->island.items + writing->island.count, 0xcc, size);
+    writing->island.count += size;
+    return 0;
+}
+
+/* How much to leave free before a copy of that size, so that it and the far jump behind it are at
+ * distances from the entry that differ in the last byte only: see bypass.c. */
+static size_t gap_before(uint64_t entry, uint64_t at, size_t size)
+{
+    enum { DISTANCES = 256 };
+    const size_t last = (at - entry - TRACE_JUMP_BYTES) % DISTANCES;
+    return last + align_in_island(size) < DISTANCES ? 0 : align_in_island(DISTANCES - last);
+}
+
+/* Returns the address of the copy, or 0 as place_body does. */
+static uint64_t place_copy(struct writing *writing, const struct trace_file *file, uint32_t number)
+{
+    const struct trace_function *function = writing->session->probes.items[number].function;
+    const uint64_t site = file->bias + function->site;
+    const size_t own = (size_t)(function->end - function->site);
+    uint64_t at = file->island + writing->island.count;
+    struct trace_copy copy;
+    if (trace_copy_make(&copy, function->original, function->displaced, own, site, at))
+        return 0;
+    const size_t gap = gap_before(site, at, copy.size);
+    if (gap && writing->island.count + gap <= (number - file->first) * ROOM_EACH) {
+        at += gap;
+        if (skip_in_island(writing, gap) ||
+            trace_copy_make(&copy, function->original, function->displaced, own, site, at))
+            return 0;
+    }
+    return put_in_island(writing, file, copy.code, copy.size) ? 0 : at;
+}
+
+/* Where the rest of a beginning is that does not work elsewhere: near its function. */
+static uint64_t place_rest(struct writing *writing, const struct trace_file *file, uint32_t number,
+                           size_t from)
+{
+    const struct trace_function *function = writing->session->probes.items[number].function;
+    const uint64_t site = file->bias + function->site;
+    const uint64_t at = file->island + writing->island.count;
+    struct trace_copy copy;
+    if (trace_copy_make(&copy, function->original + from, function->displaced - from,
+                        (size_t)(function->end - function->site) - from, site + from, at))
+        return 0;
+    return put_in_island(writing, file, copy.code, copy.size) ? 0 : at;
+}
+
+/* The copy is where unwinders find its frame, because it may fault. Returns as place_copy does. */
+static uint64_t place_far_copy(struct writing *writing, const struct trace_file *file,
+                               uint32_t number)
+{
+    const struct trace_session *session = writing->session;
+    const struct trace_probe *probe = &session->probes.items[number];
+    const struct trace_function *function = probe->function;
+    const uint64_t at = session->hello.copies + (uint64_t)probe->thunk * PROBE_COPY_BYTES;
+    const size_t own = (size_t)(function->end - function->site);
+    struct trace_far_copy copy;
+    const int result = trace_far_copy_make(&copy, function->original, function->displaced, own,
+                                           file->bias + function->site, at);
+    if (result)
+        return result == SPROF_ELIMIT ? place_copy(writing, file, number) : 0;
+    const uint64_t rest = copy.rest ? place_rest(writing, file, number, copy.rest) : 0;
+    if (copy.rest && !rest)
+        return 0;
+    if (copy.rest)
+        memcpy(copy.bytes + PROBE_COPY_NEXT, &rest, sizeof rest);
+    memcpy(writing->copies + (number - writing->first) * PROBE_COPY_BYTES, copy.bytes,
+           sizeof copy.bytes);
+    return at;
+}
+
+/* Where the body begins that a thunk calls: behind a sled, or the copy of what the jump takes the
+ * place of. 0: there can be none, as *refused says; else as sprof_error. */
+static uint64_t place_body(struct writing *writing, const struct trace_file *file, uint32_t number)
+{
+    const struct trace_function *function = writing->session->probes.items[number].function;
+    if (function->mechanism == TRACE_SLED || function->mechanism == TRACE_FENTRY ||
+        function->mechanism == TRACE_XRAY || function->mechanism == TRACE_EMBEDDED)
+        return file->bias + function->site + function->displaced;
+    if (writing->has_shadow_stack && moves_a_call(function))
+        return 0;
+    return trace_may_fault(function->original, function->displaced)
+               ? place_far_copy(writing, file, number)
+               : place_copy(writing, file, number);
+}
+
+static int place_probe(struct writing *writing, const struct trace_file *file, uint32_t number)
+{
+    struct trace_session *session = writing->session;
+    struct trace_probe *probe = &session->probes.items[number];
+    const struct trace_function *function = probe->function;
+    const uint64_t site = file->bias + function->site;
+    const uint64_t thunk = trace_thunk_address(session, probe);
+    const uint64_t body = place_body(writing, file, number);
+    if (!body)
+        return 1;
+    trace_thunk_write(writing->thunks + (number - writing->first) * PROBE_THUNK_BYTES, thunk,
+                      number, session->hello.enter, session->hello.leave, site, body);
+    if (session->listens)
+        return trace_listening_aim(session, site, function, thunk + PROBE_THUNK_ENTRY, probe->jump,
+                                   writing->error);
+    if (arch_jump_write(probe->jump, site, thunk + PROBE_THUNK_ENTRY))
+        return 0;
+    uint8_t far_jump[TRACE_FAR_JUMP_BYTES];
+    const uint64_t at = file->island + writing->island.count;
+    trace_far_jump_write(far_jump, thunk + PROBE_THUNK_ENTRY);
+    if (put_in_island(writing, file, far_jump, sizeof far_jump) ||
+        !arch_jump_write(probe->jump, site, at))
+        return 1;
+    trace_bypass_note(session, probe, body);
+    return 0;
+}
+
+/* Copies first, then jumps: a site leads to nothing that is not there yet. Thunks are written by
+ * the caller between the two. */
+static int place_copies(struct writing *writing, struct trace_file *file)
+{
+    struct trace_session *session = writing->session;
+    struct trace_probe *probes = session->probes.items + file->first;
+    int result = session->listens ? 0 : make_island_of(session, file, writing->error);
+    writing->island.count = 0;
+    trace_bypass_look_at_file(session, file);
+    for (size_t i = 0; i < file->count && !result; i++)
+        if (place_probe(writing, file, (uint32_t)(file->first + i))) {
+            memset(probes[i].jump, 0, TRACE_JUMP_BYTES);
+            session->refused += probes[i].is_chosen;
+            probes[i].tier = PROBE_OFF;
+            probes[i].is_chosen = false;
+        }
+    if (!result)
+        result = write_code(writing, file->island, writing->island.items, writing->island.count);
+    return result;
+}
+
+static int place_jumps(const struct writing *writing, const struct trace_file *file)
+{
+    struct trace_session *session = writing->session;
+    int result = 0;
+    for (size_t i = file->first; i < file->first + file->count && !result; i++) {
+        struct trace_probe *probe = &session->probes.items[i];
+        probe->is_placed = probe->jump[0] != 0;
+        probe->is_left = false;
+        probe->rests = probe->is_placed && trace_rests_at_once(session, probe);
+        if (probe->is_placed && !probe->rests)
+            result = write_code(writing, file->bias + probe->function->site, probe->jump,
+                                TRACE_JUMP_BYTES);
+    }
+    return result;
+}
+
+/* For thunks to find what is their thread's without a register. */
+static int place_fields(const struct writing *writing)
+{
+    int result = 0;
+    for (size_t i = 0; i < PROBE_FIELDS && !result; i++) {
+        const struct probe_field *field = &writing->session->hello.fields[i];
+        result = write_code(writing, field->at, &field->value, sizeof field->value);
+    }
+    return result;
+}
+
+/* For calls that tell what a probe takes. */
+static int place_calibration(struct writing *writing)
+{
+    const struct probe_hello *hello = &writing->session->hello;
+    const uint32_t number = writing->session->capacity;
+    const uint64_t at = hello->thunks + (uint64_t)number * PROBE_THUNK_BYTES;
+    uint8_t thunk[PROBE_THUNK_BYTES];
+    trace_thunk_write(thunk, at, number, hello->enter, hello->leave, 0, hello->nothing);
+    return write_code(writing, at, thunk, sizeof thunk);
+}
+
+static bool has_far_copy(const struct writing *writing, size_t index)
+{
+    uint64_t site;
+    memcpy(&site, writing->copies + index * PROBE_COPY_BYTES + PROBE_COPY_SITE, sizeof site);
+    return site != 0;
+}
+
+/* Of so many probes from the first one on: those that stand side by side at once. */
+static int write_far_copies(struct writing *writing, size_t count)
+{
+    const struct trace_session *session = writing->session;
+    const struct trace_probe *probes = session->probes.items + writing->first;
+    int result = 0;
+    for (size_t first = 0, end; first < count && !result; first = end) {
+        for (end = first; end < count && has_far_copy(writing, end) &&
+                          (end == first || probes[end].thunk == probes[end - 1].thunk + 1);)
+            end++;
+        if (end == first)
+            end++;
+        else
+            result = write_code(
+                writing, session->hello.copies + (uint64_t)probes[first].thunk * PROBE_COPY_BYTES,
+                writing->copies + first * PROBE_COPY_BYTES, (end - first) * PROBE_COPY_BYTES);
+    }
+    return result;
+}
+
+/* The same. */
+static int write_thunks(struct writing *writing, size_t count)
+{
+    const struct trace_session *session = writing->session;
+    const struct trace_probe *probes = session->probes.items + writing->first;
+    int result = 0;
+    for (size_t first = 0, end; first < count && !result; first = end) {
+        for (end = first + 1; end < count && probes[end].thunk == probes[end - 1].thunk + 1;)
+            end++;
+        result = write_code(writing, trace_thunk_address(session, &probes[first]),
+                            writing->thunks + first * PROBE_THUNK_BYTES,
+                            (end - first) * PROBE_THUNK_BYTES);
+    }
+    return result;
+}
+
+/* Of the probes of these files, which are all from the first one's on; without the jumps to them
+ * where their code may run. */
+static int place_files(struct writing *writing, struct trace_file *files, size_t count,
+                       bool is_live)
+{
+    size_t probes = 0;
+    int result = 0;
+    for (size_t i = 0; i < count && !result; i++) {
+        probes += files[i].count;
+        result = files[i].count ? place_copies(writing, &files[i]) : 0;
+    }
+    if (!result)
+        result = write_far_copies(writing, probes);
+    if (!result)
+        result = write_thunks(writing, probes);
+    for (size_t i = 0; i < count && !result && !is_live; i++)
+        result = place_jumps(writing, &files[i]);
+    return result;
+}
+
+static bool has_shadow_stack(pid_t pid)
+{
+    char path[64], line[256];
+    bool has = false;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    FILE *status = fopen(path, "re");
+    while (status && fgets(line, sizeof line, status))
+        has |= !strncmp(line, "x86_Thread_features:", 20) && strstr(line, "shstk");
+    if (status)
+        fclose(status);
+    return has;
+}
+
+static int begin_writing(struct writing *writing, struct trace_session *session, size_t first,
+                         size_t count, struct sprof_error *error)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)session->pid);
+    *writing =
+        (struct writing){.session = session,
+                         .fd = session->listens      ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
+                               : session->attachment ? trace_attach_memory_fd(session->attachment)
+                                                     : open(path, O_RDWR | O_CLOEXEC),
+                         .thunks = calloc(count + 1, PROBE_THUNK_BYTES),
+                         .copies = calloc(count + 1, PROBE_COPY_BYTES),
+                         .first = first,
+                         .has_shadow_stack = has_shadow_stack(session->pid),
+                         .error = error};
+    if (writing->fd < 0)
+        return sprof_error_set(error, SPROF_EPERMISSION, errno,
+                               "the memory of the command may not be written: %s; run sprof as "
+                               "its owner or as root",
+                               strerror(errno));
+    return writing->thunks && writing->copies ? 0 : sprof_error_memory(error);
+}
+
+static void end_writing(struct writing *writing)
+{
+    if (writing->fd >= 0)
+        close(writing->fd);
+    sprof_vec_release(&writing->island);
+    free(writing->thunks);
+    free(writing->copies);
+}
+
+static int write_probes(struct trace_session *session, struct sprof_error *error)
+{
+    struct writing writing;
+    int result = begin_writing(&writing, session, 0, session->probes.count, error);
+    if (!result)
+        result = place_fields(&writing);
+    if (!result)
+        result = place_calibration(&writing);
+    if (!result)
+        result = place_files(&writing, session->files.items, session->files.count,
+                             session->attachment || session->listens);
+    end_writing(&writing);
+    return result;
+}
+
+static int place_file(struct trace_session *session, struct trace_file *file, bool is_live,
+                      struct sprof_error *error)
+{
+    struct writing writing;
+    int result = begin_writing(&writing, session, file->first, file->count, error);
+    if (!result)
+        result = place_files(&writing, file, 1, is_live);
+    end_writing(&writing);
+    return result;
+}
+
+int trace_place_file(struct trace_session *session, struct trace_file *file,
+                     struct sprof_error *error)
+{
+    return place_file(session, file, false, error);
+}
+
+int trace_place_copies(struct trace_session *session, struct trace_file *file,
+                       struct sprof_error *error)
+{
+    return place_file(session, file, true, error);
+}
+
+int trace_place_hook(struct trace_session *session, const char *loader_path, uint64_t at,
+                     struct sprof_error *error)
+{
+    struct trace_hook *hook = &session->hook;
+    struct trace_file loader = {.path = loader_path};
+    uint8_t far_jump[TRACE_FAR_JUMP_BYTES];
+    struct writing writing;
+    int result = begin_writing(&writing, session, 0, 0, error);
+    if (!result)
+        result = trace_make_island(session, &loader, PAGE, at, at + PAGE, error);
+    trace_far_jump_write(far_jump, session->hello.loaded);
+    if (!result)
+        result = write_code(&writing, loader.island, far_jump, sizeof far_jump);
+    if (!result && sprof_vec_push(&session->files, loader))
+        result = sprof_error_memory(error);
+    if (!result && arch_jump_write(hook->jump, at, loader.island)) {
+        if (session->attachment)
+            hook->wanted = at;
+        else {
+            result = write_code(&writing, at, hook->jump, sizeof hook->jump);
+            hook->at = at;
+        }
+    }
+    end_writing(&writing);
+    return result;
+}
+
+int trace_place(struct trace_session *session, struct sprof_error *error)
+{
+    if (session->uprobes)
+        return trace_uprobes_place(session, error);
+    int result = session->options.pid && !session->listens ? trace_attach_enter(session, error) : 0;
+    if (!result)
+        result = trace_share_memory(session, error);
+    if (!result && session->attachment)
+        result = make_islands(session, error);
+    if (!result && session->attachment)
+        result = trace_loads_begin(session, error);
+    if (session->attachment)
+        trace_attach_let_go(session);
+    trace_bypass_begin(session);
+    session->rests = session->paused;
+    if (!result)
+        result = write_probes(session, error);
+    if (!result)
+        result = trace_points_place(session, error);
+    if (!result)
+        result = trace_warnings_begin(session, 0, error);
+    if (!result)
+        result = trace_ranges_begin(session, error);
+    if (!result && session != session->common)
+        result = trace_ranges_adopt(session, session->common, error);
+    if (!result && !session->attachment && !session->listens)
+        result = trace_loads_begin(session, error);
+    if (result)
+        return result;
+    trace_switch(session);
+    if (session->attachment) {
+        result = trace_place_live(session, error);
+        return result ? result : trace_loads_catch_up(session, error);
+    }
+    if (session->listens)
+        return trace_listening_begin(session, error);
+    session->start_ns = sprof_clock_monotonic_ns();
+    session->start_ticks = probe_ticks();
+    return trace_send_off(session, error);
+}

@@ -1,0 +1,435 @@
+/* Writes the jumps to probes into a process that runs, in stops of its threads. */
+#include "trace/attach/attach.h"
+#include "trace/attach/leaving.h"
+#include "trace/probes/probes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    PAGE = 4096,
+    STOPS_MAX = 12,    /* in which sites are tried that a thread stands in */
+    SLOW_MS = 5000,    /* for all threads to stop, … */
+    WAKE_MS = 600,     /* … where somebody waits for probes that rested */
+    BETWEEN_MS = 5,    /* between two stops */
+    SCAN_WORDS = 4096, /* of a stack at a time */
+    SCAN_BYTES = 1 << 20,
+    STACKS = 4, /* of handlers within handlers */
+    RED_ZONE = 128,
+    USER_CODE = 0x33, /* the selector of 64-bit code */
+};
+
+#define HOOK UINT32_MAX /* in place of a probe's number: the loader's function */
+
+struct site {
+    uint64_t address;
+    uint32_t probe;
+    bool is_busy; /* a thread stands within it */
+};
+
+/* Executable memory of a file, whose path has this digest. */
+struct code {
+    struct trace_span span;
+    uint64_t path;
+};
+
+struct placing {
+    struct trace_session *session;
+    pid_t pid;
+    bool is_ours; /* its memory is the program's; else it has executed something meanwhile */
+    struct trace_stop stop;
+    int fd;                       /* /proc/PID/mem */
+    bool wakes;                   /* probes that rested */
+    bool returns;                 /* those that have left, in one process of some */
+    SPROF_VEC(struct site) sites; /* by address, that wait */
+    SPROF_VEC(struct trace_span) writable;
+    SPROF_VEC(struct code) code; /* by address */
+};
+
+static int compare_sites(const void *a, const void *b)
+{
+    const struct site *x = a, *y = b;
+    return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* A call within the bytes that a jump takes the place of returns into them. */
+static bool returns_inside(const struct trace_function *function)
+{
+    struct arch_instruction instruction;
+    for (size_t at = 0; at < TRACE_JUMP_BYTES; at += instruction.length) {
+        if (!arch_instruction_decode(function->original + at, function->displaced - at,
+                                     &instruction))
+            return true;
+        const bool is_call =
+            instruction.flow == ARCH_FLOW_CALL || instruction.flow == ARCH_FLOW_CALL_INDIRECT;
+        if (is_call && at + instruction.length < TRACE_JUMP_BYTES)
+            return true;
+    }
+    return false;
+}
+
+/* A site in two pages could be left half written, were sprof killed between them. */
+static bool is_whole(uint64_t address)
+{
+    return address / PAGE == (address + TRACE_JUMP_BYTES - 1) / PAGE;
+}
+
+bool trace_can_place_live(const struct trace_session *session, const struct trace_probe *probe)
+{
+    const uint64_t address = session->files.items[probe->file].bias + probe->function->site;
+    return probe->jump[0] && is_whole(address) && !returns_inside(probe->function);
+}
+
+static bool is_missing(const struct placing *placing, size_t number)
+{
+    const struct trace_probe *probe = &placing->session->probes.items[number];
+    if (placing->wakes)
+        return probe->rests && probe->is_placed && trace_is_wanted(placing->session, number);
+    if (placing->returns)
+        return !probe->rests && probe->is_placed && probe->is_left;
+    return !probe->rests && (!probe->is_placed || probe->is_left);
+}
+
+static int list_sites(struct placing *placing, size_t first, size_t count)
+{
+    struct trace_session *session = placing->session;
+    const struct trace_hook *hook = &session->hook;
+    const struct site hooked = {.address = hook->wanted, .probe = HOOK};
+    if (hook->wanted && !hook->at && !placing->wakes && !placing->returns &&
+        is_whole(hook->wanted) && sprof_vec_push(&placing->sites, hooked))
+        return SPROF_ENOMEM;
+    for (size_t i = first; i < first + count; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        const uint64_t address = session->files.items[probe->file].bias + probe->function->site;
+        const struct site site = {.address = address, .probe = (uint32_t)i};
+        if (is_missing(placing, i) && trace_can_place_live(session, probe) &&
+            sprof_vec_push(&placing->sites, site))
+            return SPROF_ENOMEM;
+    }
+    if (placing->sites.count)
+        qsort(placing->sites.items, placing->sites.count, sizeof *placing->sites.items,
+              compare_sites);
+    return 0;
+}
+
+/* == Who stands within a site == */
+
+/* Marks the site that an instruction pointer lies within, behind its first byte. */
+static void mark(struct placing *placing, uint64_t ip)
+{
+    size_t low = 0, high = placing->sites.count;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (placing->sites.items[middle].address < ip)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low && ip - placing->sites.items[low - 1].address < TRACE_JUMP_BYTES)
+        placing->sites.items[low - 1].is_busy = true;
+}
+
+/* Where the mapping ends that holds an address, or a megabyte behind it; 0: none does. */
+static uint64_t end_of_stack(const struct placing *placing, uint64_t address)
+{
+    for (size_t i = 0; i < placing->writable.count; i++) {
+        const struct trace_span *span = &placing->writable.items[i];
+        if (trace_span_holds(span, address))
+            return span->end - address < SCAN_BYTES ? span->end : address + SCAN_BYTES;
+    }
+    return 0;
+}
+
+/* Instruction pointers of signal frames on a stack, before flags and code selector; and on those
+ * that signals came upon, where their handlers have stacks of their own. */
+static void mark_interrupted(struct placing *placing, uint64_t stack_pointer, int stacks)
+{
+    uint64_t words[SCAN_WORDS], at = (stack_pointer - RED_ZONE) & ~UINT64_C(7), other = 0;
+    const uint64_t begin = at, end = end_of_stack(placing, stack_pointer);
+    while (at < end) {
+        const size_t size = end - at < sizeof words ? (size_t)(end - at) : sizeof words;
+        const ssize_t got = pread(placing->fd, words, size, (off_t)at);
+        if (got < (ssize_t)(3 * sizeof *words))
+            break;
+        const size_t count = (size_t)got / sizeof *words;
+        for (size_t i = 0; i + 2 < count; i++) {
+            if ((words[i + 2] & 0xffff) == USER_CODE)
+                mark(placing, words[i]);
+            if (i && trace_is_signal_frame(words + i - 1) &&
+                (words[i - 1] < begin || words[i - 1] >= end) &&
+                end_of_stack(placing, words[i - 1]))
+                other = words[i - 1];
+        }
+        if (count < SCAN_WORDS)
+            break;
+        at += (count - 3) * sizeof *words;
+    }
+    if (other && stacks > 1)
+        mark_interrupted(placing, other, stacks - 1);
+}
+
+/* Without what the kernel says behind it of a file that is not there any more. */
+static uint64_t digest_of_path(const char *path)
+{
+    const char *deleted = strstr(path, " (deleted)");
+    return sprof_hash_bytes(path, deleted ? (size_t)(deleted - path) : strcspn(path, "\n"));
+}
+
+static int look_at_mappings(struct placing *placing)
+{
+    const struct trace_session *session = placing->session;
+    char path[64], line[4608], rights[8];
+    struct stat shared;
+    uint64_t inode;
+    int result = 0;
+    placing->writable.count = placing->code.count = 0;
+    placing->is_ours = false;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)placing->pid);
+    FILE *maps = fstat(session->memory_fd, &shared) ? NULL : fopen(path, "re");
+    while (maps && !result && fgets(line, sizeof line, maps)) {
+        struct code code = {0};
+        const char *name = strchr(line, '/');
+        if (sscanf(line, "%lx-%lx %7s %*s %*s %lu", &code.span.start, &code.span.end, rights,
+                   &inode) != 4)
+            continue;
+        placing->is_ours |= code.span.start == session->shared_at && inode == shared.st_ino;
+        if (rights[1] == 'w' && code.span.start != PROBE_RECORDS)
+            result = sprof_vec_push(&placing->writable, code.span);
+        code.path = rights[2] == 'x' && name ? digest_of_path(name) : 0;
+        if (code.path && !result)
+            result = sprof_vec_push(&placing->code, code);
+    }
+    if (maps)
+        fclose(maps);
+    return result;
+}
+
+/* == Writing == */
+
+/* Whether the jump is there now, which stands where the bytes of the file do. */
+static bool put_jump(const struct placing *placing, const struct site *site, uint8_t *there)
+{
+    struct trace_session *session = placing->session;
+    struct trace_hook *hook = &session->hook;
+    struct trace_probe *probe = site->probe == HOOK ? NULL : &session->probes.items[site->probe];
+    if (memcmp(there, probe ? probe->function->original : hook->original, TRACE_JUMP_BYTES) != 0)
+        return false;
+    memcpy(there, probe ? probe->jump : hook->jump, TRACE_JUMP_BYTES);
+    if (!probe)
+        hook->at = site->address;
+    else {
+        probe->is_placed = true;
+        probe->rests = false;
+        probe->is_left &= placing->returns; /* until all processes have it */
+    }
+    return true;
+}
+
+/* Whether it is of that file still: a library may have been unloaded since it was planned, and
+ * another one like it be there. */
+static bool is_code_of(const struct placing *placing, uint64_t address, const char *path)
+{
+    size_t low = 0, high = placing->code.count;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (placing->code.items[middle].span.end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < placing->code.count && trace_span_holds(&placing->code.items[low].span, address) &&
+           placing->code.items[low].path == digest_of_path(path);
+}
+
+static bool write_page(struct placing *placing, size_t first, size_t end)
+{
+    struct trace_session *session = placing->session;
+    uint8_t page[PAGE];
+    const struct site *any = &placing->sites.items[first];
+    const uint64_t at = any->address / PAGE * PAGE;
+    bool is_changed = false;
+    if (any->probe != HOOK &&
+        !is_code_of(placing, any->address,
+                    session->files.items[session->probes.items[any->probe].file].path))
+        return true;
+    if (pread(placing->fd, page, PAGE, (off_t)at) != PAGE)
+        return true;
+    for (size_t i = first; i < end; i++) {
+        const struct site *site = &placing->sites.items[i];
+        if (!site->is_busy)
+            is_changed |= put_jump(placing, site, page + (site->address - at));
+    }
+    return !is_changed || pwrite(placing->fd, page, PAGE, (off_t)at) == PAGE;
+}
+
+/* All sites in which nobody stands; the others stay in the list. */
+static bool write_sites(struct placing *placing)
+{
+    if (look_at_mappings(placing))
+        return false;
+    for (size_t i = 0; i < placing->sites.count; i++)
+        placing->sites.items[i].is_busy = false;
+    if (!placing->is_ours)
+        return true;
+    for (size_t i = 0; i < placing->stop.threads.count; i++) {
+        mark(placing, placing->stop.threads.items[i].registers.rip);
+        mark_interrupted(placing, placing->stop.threads.items[i].registers.rsp, STACKS);
+    }
+    for (size_t first = 0, end; first < placing->sites.count; first = end) {
+        const uint64_t page = placing->sites.items[first].address / PAGE;
+        for (end = first;
+             end < placing->sites.count && placing->sites.items[end].address / PAGE == page;)
+            end++;
+        if (!write_page(placing, first, end))
+            return false;
+    }
+    return true;
+}
+
+static void keep_busy(struct placing *placing)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < placing->sites.count; i++)
+        if (placing->sites.items[i].is_busy)
+            placing->sites.items[kept++] = placing->sites.items[i];
+    placing->sites.count = kept;
+}
+
+static void pause_ms(long milliseconds)
+{
+    const struct timespec time = {.tv_nsec = milliseconds * 1000000};
+    nanosleep(&time, NULL);
+}
+
+static int place_in_stops(struct placing *placing, struct sprof_error *error)
+{
+    struct trace_session *session = placing->session;
+    const uint64_t until_ns =
+        sprof_clock_monotonic_ns() + (placing->wakes ? WAKE_MS : SLOW_MS) * UINT64_C(1000000);
+    for (int stops = 0; placing->sites.count && stops < STOPS_MAX;) {
+        const uint64_t begin_ns = sprof_clock_monotonic_ns();
+        const int result =
+            placing->wakes && trace_stop_would_wait(placing->pid)
+                ? sprof_error_set(error, SPROF_ESTATE, 0,
+                                  "a thread waits in the kernel, as for a child of vfork")
+                : trace_stop_begin(&placing->stop, placing->pid, error);
+        if (result == SPROF_ESTATE && begin_ns < until_ns) {
+            pause_ms(BETWEEN_MS);
+            continue;
+        }
+        if (result)
+            return result;
+        const bool written = write_sites(placing);
+        trace_stop_end(&placing->stop);
+        const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
+        session->stopped_ns = took_ns > session->stopped_ns ? took_ns : session->stopped_ns;
+        if (!written)
+            return sprof_error_set(error, SPROF_EPERMISSION, errno,
+                                   "cannot write probes into process %d: %s", (int)placing->pid,
+                                   strerror(errno));
+        keep_busy(placing);
+        stops++;
+        if (placing->sites.count)
+            pause_ms(BETWEEN_MS);
+    }
+    return 0;
+}
+
+/* The jumps to those of so many probes that have none, and to the agent from the loader where that
+ * is wanted; sites that could not be written stay in the list. Where the process has executed
+ * another program the memory that is open is not its any more. */
+static int place_jumps(struct placing *placing, size_t first, size_t count,
+                       struct sprof_error *error)
+{
+    const struct trace_session *session = placing->session;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)placing->pid);
+    placing->fd = session->code_fd > 0 && placing->pid == session->pid
+                      ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
+                      : open(path, O_RDWR | O_CLOEXEC);
+    int result = 0;
+    if (placing->fd < 0)
+        result = sprof_error_set(
+            error, errno == EACCES || errno == EPERM ? SPROF_EPERMISSION : SPROF_ENOTFOUND, errno,
+            "the memory of process %d may not be written: %s", (int)placing->pid, strerror(errno));
+    else if (list_sites(placing, first, count))
+        result = sprof_error_memory(error);
+    if (!result)
+        result = place_in_stops(placing, error);
+    if (placing->fd >= 0)
+        close(placing->fd);
+    return result;
+}
+
+static void release(struct placing *placing)
+{
+    sprof_vec_release(&placing->sites);
+    sprof_vec_release(&placing->writable);
+    sprof_vec_release(&placing->code);
+}
+
+static int place_first(struct trace_session *session, size_t first, size_t count,
+                       struct sprof_error *error)
+{
+    for (size_t i = first; i < first + count; i++) {
+        struct trace_probe *probe = &session->probes.items[i];
+        probe->rests = probe->jump[0] && trace_rests_at_once(session, probe);
+        probe->is_placed |= probe->rests;
+    }
+    struct placing placing = {.session = session, .pid = session->pid};
+    const int result = place_jumps(&placing, first, count, error);
+    release(&placing);
+    for (size_t i = first; i < first + count; i++) {
+        struct trace_probe *probe = &session->probes.items[i];
+        session->refused += probe->is_chosen && !probe->is_placed && probe->jump[0];
+        probe->is_chosen &= probe->is_placed;
+    }
+    return result;
+}
+
+int trace_place_live(struct trace_session *session, struct sprof_error *error)
+{
+    const int result = trace_attach_begin(session, error);
+    session->start_ns = sprof_clock_monotonic_ns();
+    session->start_ticks = probe_ticks();
+    return result ? result : place_first(session, 0, session->probes.count, error);
+}
+
+int trace_place_again(struct trace_session *session, pid_t pid, struct sprof_error *error)
+{
+    struct placing placing = {.session = session, .pid = pid, .returns = true};
+    int result = place_jumps(&placing, 0, session->probes.count, error);
+    if (!result && placing.sites.count)
+        result = sprof_error_set(error, SPROF_ESTATE, 0,
+                                 "the probes of %zu functions, which had left with their first "
+                                 "call, could not be put back, because threads stand where they "
+                                 "would be\ntry again",
+                                 placing.sites.count);
+    release(&placing);
+    return result;
+}
+
+int trace_place_woken(struct trace_session *session, struct sprof_error *error)
+{
+    struct placing placing = {.session = session, .pid = session->pid, .wakes = true};
+    const int result = place_jumps(&placing, 0, session->probes.count, error);
+    release(&placing);
+    return result;
+}
+
+int trace_place_live_file(struct trace_session *session, struct trace_file *file,
+                          struct sprof_error *error)
+{
+    int result = trace_attach_borrow(session, error);
+    if (!result) {
+        result = trace_place_copies(session, file, error);
+        trace_attach_let_go(session);
+    }
+    return result ? result : place_first(session, file->first, file->count, error);
+}

@@ -1,0 +1,365 @@
+/* Finds and writes call points: see points.h. */
+#include "trace/probes/points.h"
+#include "trace/meet.h"
+#include "trace/plan/relocate.h"
+#include "trace/probes/probes.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CALL_BYTES = 5, CALL = 0xe8, NOBODY = -1 };
+
+struct point {
+    uint64_t at;     /* of the call, or the slot */
+    uint64_t target; /* what it calls */
+    uint32_t file;   /* that it is in */
+    int32_t caller;  /* number of the function that it is in; NOBODY: of several, or a part */
+    bool is_slot;
+};
+
+struct trace_points {
+    SPROF_VEC(struct point) list; /* those with a caller first, then the others */
+    uint32_t with_caller, first;  /* number of the first */
+    uint64_t calls;
+    struct sprof_map functions; /* address → number of a function that is timed */
+    struct sprof_map slots;     /* address → 1: it is a point */
+    size_t left_out;
+};
+
+/* == Finding == */
+
+/* Whether a function may return to another place than its caller. One without a probe may, too,
+ * where that is for lack of room at its entry alone. */
+static bool may_be_called(const struct trace_function *function)
+{
+    switch ((enum trace_reason)function->why) {
+    case TRACE_REASON_NONE: return !function->entry_only && function->mechanism != TRACE_LEAVE;
+    case TRACE_TOO_SHORT:
+    case TRACE_TARGET_INSIDE:
+    case TRACE_LOOP_AT_ENTRY:
+    case TRACE_ENDS_INSIDE: return !function->entry_only;
+    default: return false;
+    }
+}
+
+static bool is_measured(const struct trace_file *file)
+{
+    return file->is_chosen && !file->plan.sanitized && !file->plan.runtime && !file->plan.is_loader;
+}
+
+static const struct trace_function *function_at(const struct trace_session *session,
+                                                uint64_t address)
+{
+    for (size_t i = 0; i < session->files.count; i++) {
+        const struct trace_file *file = &session->files.items[i];
+        const struct trace_function *function = trace_plan_find(&file->plan, address - file->bias);
+        if (function && function->start == address - file->bias)
+            return function;
+    }
+    return NULL;
+}
+
+static int add_point(struct trace_points *points, const struct point *point)
+{
+    if (points->list.count < PROBE_POINTS)
+        return sprof_vec_push(&points->list, *point) ? SPROF_ENOMEM : 0;
+    points->left_out++;
+    return 0;
+}
+
+/* The direct calls in the code of a function. Where some of it is no instruction none is believed.
+ */
+static int find_calls(struct trace_session *session, uint32_t file_number,
+                      const struct trace_function *function, int32_t caller)
+{
+    struct trace_points *points = session->points;
+    const struct trace_file *file = &session->files.items[file_number];
+    const size_t size = (size_t)(function->end - function->start), before = points->list.count;
+    const uint64_t start = file->bias + function->start, site = file->bias + function->site;
+    uint8_t *code = malloc(size + 1);
+    int result = code ? 0 : SPROF_ENOMEM;
+    if (!result && target_read_memory(session->pid, start, code, size) != size)
+        goto done;
+    for (size_t at = 0; at < size && !result;) {
+        struct arch_instruction instruction;
+        if (!arch_instruction_decode(code + at, size - at, &instruction)) {
+            points->list.count = before;
+            break;
+        }
+        const struct point point = {.at = start + at,
+                                    .target = start + at + instruction.length +
+                                              (uint64_t)instruction.value,
+                                    .file = file_number,
+                                    .caller = caller};
+        const bool is_call = instruction.flow == ARCH_FLOW_CALL && code[at] == CALL &&
+                             instruction.length == CALL_BYTES;
+        const bool is_moved =
+            function->site && point.at + CALL_BYTES > site && point.at < site + function->displaced;
+        at += instruction.length;
+        if (!is_call || is_moved)
+            continue;
+        const struct trace_function *callee =
+            trace_plan_find(&file->plan, point.target - file->bias);
+        if (callee && callee->start == point.target - file->bias && may_be_called(callee))
+            result = add_point(points, &point);
+    }
+done:
+    free(code);
+    return result;
+}
+
+/* The slots of a file that calls alone are made through. */
+static int find_call_slots(const struct trace_file *file, struct sprof_map *slots)
+{
+    struct image *image;
+    const struct image_request request = {.file = {.path = file->path}};
+    int result = 0;
+    if (image_open(&image, &request, NULL))
+        return 0;
+    const struct sprof_bytes bytes = image_section(image, ".rela.plt", NULL);
+    for (size_t at = 0; at + sizeof(Elf64_Rela) <= bytes.size && !result;
+         at += sizeof(Elf64_Rela)) {
+        Elf64_Rela relocation;
+        memcpy(&relocation, bytes.data + at, sizeof relocation);
+        if (ELF64_R_TYPE(relocation.r_info) == ARCH_RELOCATION_JUMP_SLOT)
+            result = sprof_map_put(slots, file->bias + relocation.r_offset, 0);
+    }
+    image_free(image);
+    return result;
+}
+
+/* The slots that a function calls through, which the loader has filled. */
+static int find_slots(struct trace_session *session, uint32_t file_number,
+                      const struct trace_function *function)
+{
+    struct trace_points *points = session->points;
+    const struct trace_file *file = &session->files.items[file_number];
+    int result = 0;
+    for (uint32_t i = 0; i < function->callees && !result; i++) {
+        const struct trace_callee *callee = &file->plan.callees[function->first_callee + i];
+        struct point point = {.at = file->bias + callee->address,
+                              .file = file_number,
+                              .caller = NOBODY,
+                              .is_slot = true};
+        uint64_t *is_known = callee->is_slot ? sprof_map_get(&points->slots, point.at) : NULL;
+        if (!is_known || *is_known)
+            continue;
+        *is_known = 1;
+        if (target_read_memory(session->pid, point.at, &point.target, sizeof point.target) !=
+            sizeof point.target)
+            continue;
+        const struct trace_function *target = function_at(session, point.target);
+        if (target && may_be_called(target))
+            result = add_point(points, &point);
+    }
+    return result;
+}
+
+static int find_in_file(struct trace_session *session, uint32_t number, bool have_caller)
+{
+    const struct trace_file *file = &session->files.items[number];
+    struct trace_points *points = session->points;
+    int result = have_caller ? 0 : find_call_slots(file, &points->slots);
+    for (size_t i = 0; i < file->plan.function_count && !result; i++) {
+        const struct trace_function *function = &file->plan.functions[i];
+        const uint64_t *caller = sprof_map_get(&points->functions, file->bias + function->start);
+        if (have_caller && caller)
+            result = find_calls(session, number, function, (int32_t)*caller);
+        else if (!have_caller && function->why == TRACE_PART)
+            result = find_calls(session, number, function, NOBODY);
+        else if (!have_caller && caller)
+            result = find_slots(session, number, function);
+    }
+    return result;
+}
+
+int trace_points_find(struct trace_session *session, struct sprof_error *error)
+{
+    if (!session->options.all_points)
+        return 0;
+    struct trace_points *points = session->points = calloc(1, sizeof *points);
+    int result = points ? 0 : SPROF_ENOMEM;
+    for (size_t i = 0; i < session->probes.count && !result; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        const struct trace_file *file = &session->files.items[probe->file];
+        if (probe->is_chosen && probe->tier == PROBE_FULL && is_measured(file))
+            result = sprof_map_put(&points->functions, file->bias + probe->function->start, i);
+    }
+    for (uint32_t pass = 0; pass < 2 && !result; pass++) {
+        for (uint32_t i = 0; i < session->files.count && !result; i++)
+            if (is_measured(&session->files.items[i]))
+                result = find_in_file(session, i, !pass);
+        if (!pass && !result)
+            points->with_caller = (uint32_t)points->list.count;
+    }
+    if (result)
+        return sprof_error_memory(error);
+    if (points->left_out)
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "%zu places that call have no probe: there is room for %d; choose fewer "
+                          "functions",
+                          points->left_out, PROBE_POINTS);
+    return 0;
+}
+
+uint32_t trace_points_count(const struct trace_session *session)
+{
+    return session->points ? (uint32_t)session->points->list.count : 0;
+}
+
+void trace_points_number(struct trace_session *session, uint32_t first)
+{
+    if (!session->points)
+        return;
+    session->points->first = first;
+    session->shared->first_open_point = first + session->points->with_caller;
+    session->shared->owner.has_points = 1;
+}
+
+/* == Writing == */
+
+static int write_at(int fd, uint64_t address, const void *bytes, size_t size,
+                    struct sprof_error *error)
+{
+    ssize_t wrote;
+    do
+        wrote = pwrite(fd, bytes, size, (off_t)address);
+    while (wrote < 0 && errno == EINTR);
+    return wrote == (ssize_t)size
+               ? 0
+               : sprof_error_set(error, SPROF_EPERMISSION, errno,
+                                 "cannot write call points into the command: %s", strerror(errno));
+}
+
+static bool reaches(uint64_t from, uint64_t to)
+{
+    return (uint64_t)INT32_MAX + to - from <= 2 * (uint64_t)INT32_MAX;
+}
+
+/* Far jumps for calls that do not reach their thunks, near the code of a file. */
+static int make_room(struct trace_session *session, uint32_t file_number, struct trace_file *room,
+                     struct sprof_error *error)
+{
+    const struct trace_points *points = session->points;
+    uint64_t low = UINT64_MAX, high = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < points->list.count; i++) {
+        const struct point *point = &points->list.items[i];
+        if (point->file != file_number || point->is_slot)
+            continue;
+        low = point->at < low ? point->at : low;
+        high = point->at > high ? point->at : high;
+        count++;
+    }
+    *room = (struct trace_file){.path = session->files.items[file_number].path};
+    return count ? trace_make_island(session, room, count * 16, low, high + CALL_BYTES, error) : 0;
+}
+
+static int aim_call(int fd, const struct point *point, uint64_t thunk,
+                    const struct trace_file *room, uint64_t *used, struct sprof_error *error)
+{
+    uint8_t far_jump[TRACE_FAR_JUMP_BYTES];
+    uint64_t to = thunk;
+    int result = 0;
+    if (!reaches(point->at + CALL_BYTES, to)) {
+        to = room->island + *used;
+        *used += 16;
+        trace_far_jump_write(far_jump, thunk);
+        result = write_at(fd, to, far_jump, sizeof far_jump, error);
+    }
+    const uint32_t distance = (uint32_t)(to - (point->at + CALL_BYTES));
+    return result ? result : write_at(fd, point->at + 1, &distance, sizeof distance, error);
+}
+
+static int aim(struct trace_session *session, int fd, struct sprof_error *error)
+{
+    const struct trace_points *points = session->points;
+    int result = 0;
+    for (uint32_t f = 0; f < session->files.count && !result; f++) {
+        struct trace_file room;
+        uint64_t used = 0;
+        result = make_room(session, f, &room, error);
+        for (size_t i = 0; i < points->list.count && !result; i++) {
+            const struct point *point = &points->list.items[i];
+            const uint64_t thunk =
+                session->hello.points + i * PROBE_THUNK_BYTES + PROBE_THUNK_ENTRY;
+            if (point->file == f)
+                result = point->is_slot ? write_at(fd, point->at, &thunk, sizeof thunk, error)
+                                        : aim_call(fd, point, thunk, &room, &used, error);
+        }
+    }
+    return result;
+}
+
+int trace_points_place(struct trace_session *session, struct sprof_error *error)
+{
+    const uint32_t count = trace_points_count(session);
+    char path[64];
+    if (!count)
+        return 0;
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)session->pid);
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    uint8_t *thunks = malloc((size_t)count * PROBE_THUNK_BYTES);
+    int result = thunks ? 0 : sprof_error_memory(error);
+    if (!result && fd < 0)
+        result =
+            sprof_error_set(error, SPROF_EPERMISSION, errno,
+                            "the memory of the command may not be written: %s", strerror(errno));
+    for (uint32_t i = 0; i < count && !result; i++)
+        trace_thunk_write(thunks + (size_t)i * PROBE_THUNK_BYTES,
+                          session->hello.points + (uint64_t)i * PROBE_THUNK_BYTES,
+                          session->points->first + i, session->hello.point_enter,
+                          session->hello.point_leave, 0, session->points->list.items[i].target);
+    if (!result)
+        result =
+            write_at(fd, session->hello.points, thunks, (size_t)count * PROBE_THUNK_BYTES, error);
+    if (!result)
+        result = aim(session, fd, error);
+    free(thunks);
+    trace_close(&(int){fd});
+    return result;
+}
+
+void trace_points_switch(struct trace_session *session, bool are_on)
+{
+    for (uint32_t i = 0; i < trace_points_count(session); i++)
+        atomic_store(&session->shared->tiers[session->points->first + i],
+                     are_on ? PROBE_FULL : PROBE_OFF);
+}
+
+/* == Figures == */
+
+uint32_t trace_points_caller(const struct trace_session *session, uint32_t number)
+{
+    const struct trace_points *points = session->points;
+    return points && number - points->first < points->with_caller
+               ? (uint32_t)points->list.items[number - points->first].caller
+               : number;
+}
+
+void trace_points_collect(struct trace_session *session, const struct probe_stat *stats)
+{
+    for (uint32_t i = 0; i < trace_points_count(session); i++)
+        session->points->calls += stats[session->points->first + i].calls;
+}
+
+uint64_t trace_points_calls(const struct trace_session *session)
+{
+    return session->points ? session->points->calls : 0;
+}
+
+void trace_points_free(struct trace_session *session)
+{
+    if (!session->points)
+        return;
+    sprof_vec_release(&session->points->list);
+    sprof_map_release(&session->points->functions);
+    sprof_map_release(&session->points->slots);
+    free(session->points);
+    session->points = NULL;
+}

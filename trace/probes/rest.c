@@ -1,0 +1,208 @@
+/* Lets probes rest that have been off for long, or cost too much: their functions have the bytes of
+ * their files again, as if nobody traced, and get their jumps back before they are to be on.
+ * Copies, thunks and tables stay, for who is within them and for the next time. */
+#include "trace/attach/leaving.h"
+#include "trace/probes/probes.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+enum { STOP_SHARE = 100 /* threads stand still for at most one part in so many */ };
+#define AGAIN_NS UINT64_C(1000000000) /* until what failed is tried again */
+
+static bool leaves(const struct trace_probe *probe)
+{
+    return probe->tier == PROBE_LEAVE || probe->tier == PROBE_JUMP;
+}
+
+/* Those that see how frames are left are needed whenever there may be frames. */
+bool trace_is_wanted(const struct trace_session *session, size_t number)
+{
+    const struct trace_probe *probe = &session->probes.items[number];
+    return leaves(probe) ? !session->paused
+                         : atomic_load(&session->shared->tiers[number]) != PROBE_OFF;
+}
+
+/* … and so they rest only where no call is in flight; where figures were cleared, calls before that
+ * may be that nobody counts. */
+bool trace_may_rest(const struct trace_session *session, const struct trace_probe *probe)
+{
+    return session->options.rest_ns != TRACE_NEVER && session->code_fd > 0 && !session->listens &&
+           !session->points && !session->executed && !probe->is_left &&
+           trace_can_place_live(session, probe) &&
+           (!leaves(probe) || (session->paused && !session->in_flight && !session->cleared_ns));
+}
+
+bool trace_rests_at_once(const struct trace_session *session, const struct trace_probe *probe)
+{
+    return session->rests && trace_may_rest(session, probe);
+}
+
+/* == Resting == */
+
+/* Off for long enough; what the governor has put there is off to cost nothing. In mode coverage
+ * what was called is off, and leaves. */
+static bool is_due(const struct trace_session *session, const struct trace_probe *probe)
+{
+    const bool is_governed =
+        probe->governed == TRACE_GOVERNED_OFF && session->mode != TRACE_COVERAGE;
+    return probe->off_ns &&
+           (is_governed || session->now_ns - probe->off_ns >= session->options.rest_ns) &&
+           trace_may_rest(session, probe);
+}
+
+static struct trace_changed changed_by(const struct trace_session *session,
+                                       const struct trace_probe *probe)
+{
+    struct trace_changed changed = {.address = session->files.items[probe->file].bias +
+                                               probe->function->site};
+    memcpy(changed.jump, probe->jump, sizeof changed.jump);
+    memcpy(changed.original, probe->function->original, sizeof changed.original);
+    return changed;
+}
+
+/* What is not the jump any more is left alone when it is written again. */
+static bool is_back(const struct trace_leaving *leaving, const struct trace_probe *probe)
+{
+    const struct trace_changed changed = changed_by(leaving->session, probe);
+    uint8_t there[TRACE_JUMP_BYTES];
+    return !trace_leaving_read(leaving, changed.address, there, sizeof there) ||
+           memcmp(there, changed.jump, sizeof there) != 0;
+}
+
+/* The jump that is written next leads to the thunk. */
+static void note_rest(struct trace_probe *probe)
+{
+    probe->rests = true;
+    probe->off_ns = 0;
+    if (!probe->is_passed || !probe->pass_at)
+        return;
+    const uint8_t passes = probe->jump[probe->pass_at];
+    probe->jump[probe->pass_at] = probe->pass_byte;
+    probe->pass_byte = passes;
+    probe->is_passed = false;
+}
+
+static int list_due(struct trace_leaving *leaving)
+{
+    const struct trace_session *session = leaving->session;
+    for (size_t i = 0; i < session->probes.count; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        if (is_due(session, probe) && sprof_vec_push(&leaving->changed, changed_by(session, probe)))
+            return SPROF_ENOMEM;
+    }
+    trace_leaving_sort(leaving);
+    return 0;
+}
+
+/* Whoever came by a jump runs on in the thunk or the copy, which stay. */
+static int take_back(struct trace_leaving *leaving)
+{
+    struct trace_session *session = leaving->session;
+    const uint64_t begin_ns = sprof_clock_monotonic_ns();
+    const int result = trace_stop_begin(&leaving->stop, session->pid, leaving->error);
+    if (result)
+        return result;
+    const bool is_done = trace_leaving_restore(leaving);
+    trace_stop_end(&leaving->stop);
+    const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
+    session->stopped_ns = took_ns > session->stopped_ns ? took_ns : session->stopped_ns;
+    session->next_rest_ns = begin_ns + took_ns * STOP_SHARE;
+    for (size_t i = 0; i < session->probes.count; i++) {
+        struct trace_probe *probe = &session->probes.items[i];
+        if (is_due(session, probe) && (is_done || is_back(leaving, probe)))
+            note_rest(probe);
+    }
+    return 0;
+}
+
+/* What hinders it hinders nothing else. */
+static void rest(struct trace_session *session)
+{
+    struct trace_leaving leaving = {.session = session, .memory_fd = -1, .pages_fd = -1};
+    session->next_rest_ns = session->now_ns + AGAIN_NS;
+    if (trace_stop_would_wait(session->pid))
+        return;
+    leaving.memory_fd = fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0);
+    if (leaving.memory_fd >= 0 && !list_due(&leaving) && !take_back(&leaving))
+        session->rests = session->paused;
+    trace_leaving_release(&leaving);
+}
+
+static bool note_off(struct trace_session *session, size_t number)
+{
+    struct trace_probe *probe = &session->probes.items[number];
+    const bool is_off =
+        probe->is_placed && !probe->is_left && !probe->rests && !trace_is_wanted(session, number);
+    probe->off_ns = !is_off ? 0 : probe->off_ns ? probe->off_ns : session->now_ns;
+    return is_due(session, probe);
+}
+
+static bool is_any_due(struct trace_session *session)
+{
+    size_t due = 0;
+    if (session->options.rest_ns == TRACE_NEVER || session->code_fd <= 0)
+        return false;
+    for (size_t i = 0; i < session->probes.count; i++)
+        due += note_off(session, i);
+    return due > 0;
+}
+
+void trace_rest_look(struct trace_session *session)
+{
+    if (is_any_due(session) && session->now_ns >= session->next_rest_ns)
+        rest(session);
+    if (session->asleep && session->now_ns >= session->next_wake_ns)
+        trace_wake(session);
+}
+
+void trace_rest_now(struct trace_session *session)
+{
+    if (is_any_due(session))
+        rest(session);
+}
+
+/* == Waking == */
+
+static size_t count_asleep(const struct trace_session *session)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < session->probes.count && !session->executed; i++)
+        count += session->probes.items[i].rests && session->probes.items[i].is_placed &&
+                 trace_is_wanted(session, i);
+    return count;
+}
+
+void trace_wake(struct trace_session *session)
+{
+    struct sprof_error why = {0};
+    const size_t before = session->asleep;
+    session->asleep = count_asleep(session);
+    if (!session->asleep)
+        return;
+    const bool is_gone = trace_place_woken(session, &why) == SPROF_ENOTFOUND;
+    session->asleep = is_gone ? 0 : count_asleep(session);
+    session->next_wake_ns = sprof_clock_monotonic_ns() + AGAIN_NS;
+    if (session->asleep && !before)
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "the probes of %zu functions rest, and are not in place yet: %s; it is "
+                          "tried again",
+                          session->asleep,
+                          why.code ? why.message : "threads stand where they would be");
+    else if (before && !session->asleep && !is_gone)
+        sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                          "the probes that rested are in place");
+}
+
+int trace_check_awake(const struct trace_session *session, struct sprof_error *error)
+{
+    size_t asleep = 0;
+    for (size_t i = 0; i < session->programs.count; i++)
+        asleep += session->programs.items[i]->asleep;
+    return asleep ? sprof_error_set(error, SPROF_ESTATE, 0,
+                                    "calls are being measured, but not yet those of %zu functions "
+                                    "whose probes rested: threads could not be stopped, or stand "
+                                    "where the probes would be; it is tried again each second",
+                                    asleep)
+                  : 0;
+}

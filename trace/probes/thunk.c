@@ -1,0 +1,51 @@
+/* Writes thunks, in the shape that agent/probe/area.S describes and has the unwinding rules of. */
+#include "trace/probes/probes.h"
+
+#include <string.h>
+
+static void put_distance(uint8_t *at, uint64_t from, uint64_t to)
+{
+    const uint32_t distance = (uint32_t)(to - from);
+    memcpy(at, &distance, sizeof distance);
+}
+
+void trace_thunk_write(uint8_t thunk[PROBE_THUNK_BYTES], uint64_t at, uint32_t number,
+                       uint64_t enter, uint64_t leave, uint64_t site, uint64_t body)
+{
+    /* An instruction a line. */
+    /* clang-format off */
+    static const uint8_t shape[PROBE_THUNK_BYTES] = {
+        0xe8, 0, 0, 0, 0,                                                /*  0 call enter */
+        0x72, PROBE_THUNK_PASS - 7,                                      /*  5 jc pass */
+        0x48, 0x8d, 0x64, 0x24, 8,                                       /*  7 lea 8(%rsp), %rsp */
+        0xff, 0x15, PROBE_THUNK_BODY - PROBE_THUNK_RETURN, 0, 0, 0,      /* 12 call *body */
+        0x50,                                                            /* 18 push %rax */
+        0x41, 0x53,                                                      /* 19 push %r11 */
+        0xe8, 0, 0, 0, 0,                                                /* 21 call leave */
+        0x41, 0x5b,                                                      /* 26 pop %r11 */
+        0xc3,                                                            /* 28 ret */
+        0xff, 0x25, PROBE_THUNK_BODY - 35, 0, 0, 0,                      /* 29 jmp *body */
+        PROBE_ENTRY_ON, 0x100 - PROBE_THUNK_OFF,                         /* 35 jmp 0 */
+        0xeb, 0x100 - (PROBE_THUNK_OFF + 2 - PROBE_THUNK_PASS),          /* 37 jmp pass */
+        0xcc,
+    };
+    /* clang-format on */
+    memcpy(thunk, shape, sizeof shape);
+    put_distance(thunk + 1, at + PROBE_THUNK_ENTERED, enter);
+    put_distance(thunk + 22, at + 26, leave);
+    memcpy(thunk + PROBE_THUNK_NUMBER, &number, sizeof number);
+    memcpy(thunk + PROBE_THUNK_SITE, &site, sizeof site);
+    memcpy(thunk + PROBE_THUNK_BODY, &body, sizeof body);
+}
+
+uint64_t trace_thunk_address(const struct trace_session *session, const struct trace_probe *probe)
+{
+    return session->hello.thunks + (uint64_t)probe->thunk * PROBE_THUNK_BYTES;
+}
+
+void trace_far_jump_write(uint8_t code[TRACE_FAR_JUMP_BYTES], uint64_t target)
+{
+    static const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0}; /* jmp *0(%rip) */
+    memcpy(code, jump, sizeof jump);
+    memcpy(code + sizeof jump, &target, sizeof target);
+}
