@@ -2,6 +2,7 @@
 #ifndef SPROF_BASE_FILE_ID_H
 #define SPROF_BASE_FILE_ID_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum { SPROF_BUILD_ID_MAX = 20 };
@@ -14,5 +15,9 @@ struct sprof_file_id {
     uint32_t device_major, device_minor;
     uint64_t inode, inode_generation;
 };
+
+/* Bytes of a mapped file's path without the " (deleted)" that the kernel says behind it when the
+ * file has been removed or replaced since. */
+size_t sprof_file_path_length(const char *path);
 
 #endif

@@ -158,7 +158,14 @@ static bool try_link(struct search *search, const char *link, const char *root)
     const char *rest = target + path_length;
     const bool same_name =
         !strncmp(target, search->path, path_length) && (!*rest || !strcmp(rest, " (deleted)"));
-    return (same_name || is_identified(search->request)) && try_file(search, link, root);
+    if (same_name)
+        return try_file(search, link, root);
+    /* Under another name it may be anything: that it is another file tells nothing of ours. */
+    struct search other = *search;
+    if (!is_identified(search->request) || !try_file(&other, link, root))
+        return false;
+    search->found = other.found;
+    return true;
 }
 
 static bool try_process(struct search *search)
@@ -182,18 +189,10 @@ static bool try_process(struct search *search)
     return try_link(search, link, root);
 }
 
-static char *path_without_suffix(const char *path)
-{
-    static const char deleted[] = " (deleted)";
-    const size_t length = strlen(path), suffix = sizeof deleted - 1;
-    const bool cut = length > suffix && !strcmp(path + length - suffix, deleted);
-    return strndup(path, cut ? length - suffix : length);
-}
-
 int image_open(struct image **image, const struct image_request *request, struct sprof_error *error)
 {
     *image = NULL;
-    char *path = path_without_suffix(request->file.path);
+    char *path = strndup(request->file.path, sprof_file_path_length(request->file.path));
     if (!path)
         return sprof_error_memory(error);
     struct search search = {.request = request, .path = path};

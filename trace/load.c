@@ -83,19 +83,10 @@ static void *watch(void *context)
 
 /* == What is mapped == */
 
-/* The kernel says behind a path that the file has been replaced or removed since: what is mapped is
- * as it was. */
-static size_t path_length(const char *path)
-{
-    static const char deleted[] = " (deleted)";
-    const size_t length = strlen(path), suffix = sizeof deleted - 1;
-    return length > suffix && !strcmp(path + length - suffix, deleted) ? length - suffix : length;
-}
-
 /* Each path once, so that equal ones are the same. */
 static const char *kept_path(struct trace_loads *loads, const char *path)
 {
-    const size_t length = path_length(path);
+    const size_t length = sprof_file_path_length(path);
     for (size_t i = 0; i < loads->paths.count; i++)
         if (strlen(loads->paths.items[i]) == length && !memcmp(loads->paths.items[i], path, length))
             return loads->paths.items[i];
@@ -108,8 +99,7 @@ static const char *kept_path(struct trace_loads *loads, const char *path)
 
 static bool is_of_file(const struct mapped *mapped, const struct trace_file *file)
 {
-    const size_t length = path_length(file->path);
-    return strlen(mapped->file.path) == length && !memcmp(mapped->file.path, file->path, length);
+    return trace_identity(&mapped->file) == file->identity;
 }
 
 static int take_mapping(void *context, const struct model_mmap *mapping)
@@ -127,8 +117,7 @@ static int take_mapping(void *context, const struct model_mmap *mapping)
 
 static bool is_same(const struct mapped *a, const struct mapped *b)
 {
-    return a->address == b->address && a->file.inode == b->file.inode &&
-           a->file.path == b->file.path;
+    return a->address == b->address && trace_identity(&a->file) == trace_identity(&b->file);
 }
 
 static bool was_there(const struct trace_loads *loads, const struct mapped *mapped)
@@ -146,7 +135,7 @@ static bool has_other(const struct trace_loads *loads, size_t index)
     const struct mapped *mapped = &loads->now.items[index];
     for (size_t i = 0; i < loads->now.count; i++) {
         const struct mapped *other = &loads->now.items[i];
-        if (other->file.path == mapped->file.path && other->file.inode == mapped->file.inode &&
+        if (trace_identity(&other->file) == trace_identity(&mapped->file) &&
             (i < index || was_there(loads, other)))
             return true;
     }
@@ -310,6 +299,7 @@ static int place_new(struct trace_loads *loads, struct trace_module *module,
             return result;
         file = &session->files.items[number];
     }
+    file->identity = module->identity;
     file->bias = module->bias;
     file->loaded_at = mapped->address;
     if (!file->count)

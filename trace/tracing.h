@@ -14,7 +14,8 @@
 /* A file of the command that has probes or leaves frames. */
 struct trace_file {
     struct trace_plan plan;
-    const char *path;
+    const char *path;  /* that it had when it was found */
+    uint64_t identity; /* see trace_identity */
     uint64_t bias;
     bool is_chosen;
     uint64_t island, island_bytes; /* address of the copies of its functions' beginnings */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Traces programs that run already: attaches at random moments, detaches, attaches again.
 
-attach.py text|own|kill|halted|collected|controlled|left|waits|pauses|beginning|both|passed|joins|calls|users|mallocs|handler|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
+attach.py text|own|kill|halted|collected|controlled|left|waits|pauses|beginning|both|passed|joins|calls|users|mallocs|handler|removed|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
 
 A program prints and ends as it does untraced. `text`: afterwards its code is that of its files, and it
 has the mappings that it had but for those of malloc and of its threads. `kill`: sprof is killed at any
@@ -131,6 +131,70 @@ def kill():
         if status != want.returncode or cut_short(open("out").read()) != cut_short(want.stdout):
             fail(f"the program ended with {status}")
     print(f"{4 * ROUNDS} of {4 * ROUNDS} lived; {kept} had nothing left in them, from {taken} probes were taken afterwards")
+
+
+REMOVED = """
+#include <unistd.h>
+#ifdef LIBRARY
+__attribute__((noinline)) void called(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+#else
+void called(void);
+__attribute__((noinline)) void work(void) { called(); __asm__ volatile("nop; nop; nop; nop; nop"); }
+int main(void)
+{
+    for (int i = 0; i < 60000 && access("end", F_OK); i++, usleep(1000))
+        for (int k = 0; k < 1000; k++) work();
+    return 3;
+}
+#endif
+"""
+
+
+def removed():
+    """sprof is killed when the files of the program are not there any more, or lie where only the program sees them: in
+    a container. What the kernel still has of them is put back; where that is root's alone, probes stay, switched off."""
+    with open("removed.c", "w") as file:
+        file.write(REMOVED)
+    os.chmod(".", 0o755)
+    place = os.path.abspath("place")
+    os.makedirs(place)
+    subprocess.run(["gcc", "-O1", "-DLIBRARY", "-shared", "-fPIC", "removed.c", "-o", "place/libcalled.so"], check=True)
+    subprocess.run(["gcc", "-O1", "removed.c", "-o", "place/removed", "place/libcalled.so", f"-Wl,-rpath,{place}"], check=True)
+    os.rename("place", "files")
+    is_root = os.geteuid() == 0
+    mount = ["unshare", "-m", "sh", "-c", f"mount -t tmpfs none {place} && cp files/* {place} && exec {place}/removed"]
+    nobody = {"user": 65534, "group": 65534, "extra_groups": []}
+    cases = [("removed", {}), ("libcalled.so", nobody if is_root else {})]
+    if is_root:
+        cases += [("libcalled.so", {}), ("container", {})]
+    for gone, user in cases:
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree("files", place)
+        os.chmod(place, 0o777)
+        process = targets.begin(mount if gone == "container" else [f"{place}/removed"], **user)
+        wait_for(lambda: any("libcalled" in line[-1] for line in mappings(process.pid)), "the program")
+        command = [sprof, "trace", "-p", str(process.pid), "--function", "^(work|called)$", "-o", f"{place}/t.db"]
+        tracer = targets.begin(command, **user, stdout=subprocess.DEVNULL, stderr=open("err", "w"))
+        wait_for(lambda: ctl(process.pid, "status").returncode == 0, "the trace", tracer)
+        if gone != "container":
+            os.unlink(f"{place}/{gone}")
+        keeper = keeper_of(tracer.pid)
+        tracer.kill()
+        status_of(tracer)
+        wait_for(lambda: has_ended(keeper), "the keeper's end")
+        time.sleep(0.1)
+        if process.poll() is not None:
+            fail(f"{gone}: the program ended with {process.returncode}")
+        if is_root and not user:
+            check_text(process.pid)
+        elif gone == "libcalled.so":
+            again = subprocess.run(command, capture_output=True, text=True, **user)
+            if again.returncode != 1 or "stay until it ends" not in again.stderr:
+                fail(f"another trace: {again.returncode} {again.stderr}")
+        open("end", "w").close()
+        if status_of(process) != 3:
+            fail(f"{gone}: it ended with {process.returncode}")
+        os.unlink("end")
 
 
 def halted():
@@ -1038,7 +1102,7 @@ def collected():
 
 
 cases = {"text": text, "kill": kill, "halted": halted, "collected": collected, "controlled": controlled,
-         "left": left, "waits": waits, "pauses": pauses, "beginning": beginning, "both": both, "passed": passed, "joins": joins, "calls": calls, "users": users, "mallocs": mallocs, "handler": handler, "refused": refused, "executes": executes}
+         "left": left, "waits": waits, "pauses": pauses, "beginning": beginning, "both": both, "passed": passed, "joins": joins, "calls": calls, "users": users, "mallocs": mallocs, "handler": handler, "removed": removed, "refused": refused, "executes": executes}
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     if targets.case in cases:

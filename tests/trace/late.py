@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Traces programs that run already and load libraries later: every call of these is counted, from their constructors on.
 
-late.py loaded|again|replaced|storm|kill SPROF [SEED [ROUNDS]]
+late.py loaded|again|replaced|renamed|storm|kill SPROF [SEED [ROUNDS]]
 
 The program does what it is told, line by line, and answers each. `again`: a library that was there is unloaded and
 loaded again. `replaced`: another file is in its place by then. `storm`: three threads load and unload at the moments
@@ -254,6 +254,32 @@ def replaced():
     host.quit()
 
 
+def renamed():
+    """A library whose file is renamed while it is loaded has not come anew: its probes are placed once, and go."""
+    host = Host()
+    host.do("load 0", 1)
+    tracer = host.trace("--module", "plugin*")
+    host.do("load 2", 1)
+    for which in (0, 2):
+        os.rename(f"plugin{which}.so", f"kept{which}.so")
+    host.do("load 1", 1)  # the loader tells of this one, and sprof looks at all
+    host.do("run 0 10", runs(10, 1))
+    host.do("run 2 10", runs(10, 1))
+    host.do("unload 1", 0)
+    host.do("unload 2", 0)
+    os.rename("kept2.so", "plugin2.so")
+    host.do("load 2", 1)
+    host.do("run 2 20", runs(20, 1))
+    host.end(tracer)
+    host.do("run 0 10", runs(10, 1))
+    host.do("run 2 10", runs(10, 1))
+    check_text(host.pid)
+    host.quit()
+    os.rename("kept0.so", "plugin0.so")
+    check_calls(inner0=10, construct1=1, destruct1=1, prepare1=2, inner2=30, construct2=2,
+                destruct2=1, prepare2=3, plugin_run=3)
+
+
 def storm():
     host = Host()
     host.tell("storm")
@@ -301,4 +327,4 @@ with tempfile.TemporaryDirectory() as directory:
     compile("host", HOST, "-pthread")
     for which in range(4):
         compile_plugin(which)
-    {"loaded": loaded, "again": again, "replaced": replaced, "storm": storm, "kill": kill}[targets.case]()
+    {"loaded": loaded, "again": again, "replaced": replaced, "renamed": renamed, "storm": storm, "kill": kill}[targets.case]()

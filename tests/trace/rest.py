@@ -259,11 +259,12 @@ def ranges():
 
 
 def replaced():
-    """A program whose file is replaced, or removed, as by a build, has executed nothing for that."""
+    """A program whose file is renamed, replaced, or removed, as by a build, has executed nothing for that."""
     for attached in (True, False):
         told = Told(attached, "--function", "^(work|other)$", "--rest", "50ms", "--paused")
         shutil.copy("told", "kept")
-        for change in (lambda: os.replace(shutil.copy("told", "new"), "told"), lambda: os.unlink("told")):
+        for change in (lambda: os.rename("told", "moved"), lambda: os.replace(shutil.copy("kept", "new"), "moved"),
+                       lambda: os.unlink("moved")):
             wait_for(lambda: resting(told.pid) == 2, "rest")
             change()
             time.sleep(0.5)  # it looks ten times a second
@@ -272,7 +273,7 @@ def replaced():
             says(told.pid, "", "off")
         shutil.move("kept", "told")  # names are read at the end
         told.end()
-        told.is_calls("work", calls=2)
+        told.is_calls("work", calls=3)
         if "executed" in open("err").read():
             fail("it is said to have executed something")
 

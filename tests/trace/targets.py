@@ -109,6 +109,12 @@ def files_of(pid):
                   if (len(line) > 5 and line[5].startswith("/")) or "x" in line[1])
 
 
+def file_of(pid, addresses, path):
+    """The mapped file itself, removed or elsewhere as it may be, where that may be opened."""
+    link = f"/proc/{pid}/map_files/{addresses}"
+    return link if os.path.exists(link) else path
+
+
 def check_text(pid):
     """Code is as in the files, and shared with them; there is nothing else that can be executed, and nothing that
     was mapped for probes. The agent stays in a program that was launched with it."""
@@ -126,7 +132,7 @@ def check_text(pid):
             if not path.startswith("/"):
                 fail(f"code that nobody's file holds: {line}")
             memory.seek(start)
-            with open(path, "rb") as file:
+            with open(file_of(pid, line[0], path), "rb") as file:
                 file.seek(int(line[2], 16))
                 if memory.read(end - start) != file.read(end - start).ljust(end - start, b"\0"):
                     fail(f"{path} differs")

@@ -12,6 +12,17 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { PIECE = 1 << 20 }; /* of code at a time */
+
+static bool is_jump_into_ours(const struct trace_leaving *leaving, uint64_t address,
+                              const uint8_t *there)
+{
+    int32_t distance;
+    memcpy(&distance, there + 1, sizeof distance);
+    return there[0] == 0xe9 &&
+           trace_leaving_is_ours(leaving, address + TRACE_JUMP_BYTES + (uint64_t)(int64_t)distance);
+}
+
 /* Lists the jumps of a piece of code into what is ours, with what the file has there. Bytes before
  * a jump may look like one that ends within it: then both are listed, the second as it is once the
  * first is put back, because the file is right for either. */
@@ -20,11 +31,8 @@ static int find_changed(struct trace_leaving *leaving, uint64_t address, const u
 {
     for (size_t i = 0; i + TRACE_JUMP_BYTES <= size; i++) {
         struct trace_changed changed = {.address = address + i};
-        int32_t distance;
-        memcpy(&distance, there + i + 1, sizeof distance);
-        if (there[i] != 0xe9 || !memcmp(there + i, original + i, TRACE_JUMP_BYTES) ||
-            !trace_leaving_is_ours(leaving,
-                                   address + i + TRACE_JUMP_BYTES + (uint64_t)(int64_t)distance))
+        if (!memcmp(there + i, original + i, TRACE_JUMP_BYTES) ||
+            !is_jump_into_ours(leaving, changed.address, there + i))
             continue;
         const struct trace_changed *last =
             leaving->changed.count ? &leaving->changed.items[leaving->changed.count - 1] : NULL;
@@ -39,33 +47,61 @@ static int find_changed(struct trace_leaving *leaving, uint64_t address, const u
     return 0;
 }
 
+/* Bytes of a text at a time, the last of one piece again in the next, for jumps that lie in both.
+ * Returns how many were read, 0 at the end. */
+static size_t read_piece(const struct trace_leaving *leaving, const struct trace_text *text,
+                         uint64_t at, uint8_t *there)
+{
+    const uint64_t rest = text->span.end - at;
+    const ssize_t got = pread(leaving->memory_fd, there, rest < PIECE ? rest : PIECE, (off_t)at);
+    return got < TRACE_JUMP_BYTES ? 0 : (size_t)got;
+}
+
+static bool has_jump_into_ours(const struct trace_leaving *leaving, const struct trace_text *text,
+                               uint8_t *there)
+{
+    size_t got;
+    for (uint64_t at = text->span.start; (got = read_piece(leaving, text, at, there));
+         at += got - (TRACE_JUMP_BYTES - 1))
+        for (size_t i = 0; i + TRACE_JUMP_BYTES <= got; i++)
+            if (is_jump_into_ours(leaving, at + i, there + i))
+                return true;
+    return false;
+}
+
+static int compare_with_file(struct trace_leaving *leaving, const struct trace_text *text,
+                             uint8_t *there, uint8_t *original)
+{
+    struct image *image;
+    struct sprof_error why = {0};
+    if (!has_jump_into_ours(leaving, text, there))
+        return 0;
+    if (trace_text_open(leaving, text, &image, &why))
+        return sprof_error_set(leaving->error, SPROF_EUNSUPPORTED, 0,
+                               "process %d: its probes were switched off when their tracer was "
+                               "killed, and stay until it ends, because its code is not to be "
+                               "had as it was: %s",
+                               (int)leaving->session->pid, why.message);
+    int result = 0;
+    size_t got;
+    for (uint64_t at = text->span.start; !result && (got = read_piece(leaving, text, at, there));
+         at += got - (TRACE_JUMP_BYTES - 1)) {
+        const ssize_t had =
+            pread(image_fd(image), original, got, (off_t)(at - text->span.start + text->offset));
+        result = had > 0 ? find_changed(leaving, at, there, original, (size_t)had) : 0;
+    }
+    image_free(image);
+    return result ? sprof_error_memory(leaving->error) : 0;
+}
+
 static int compare_with_files(struct trace_leaving *leaving)
 {
-    enum { PIECE = 1 << 20 };
     uint8_t *there = malloc(PIECE), *original = malloc(PIECE);
-    int result = there && original ? 0 : SPROF_ENOMEM;
-    for (size_t k = 0; k < leaving->texts.count && !result; k++) {
-        const struct trace_text *text = &leaving->texts.items[k];
+    int result = there && original ? 0 : sprof_error_memory(leaving->error);
+    for (size_t i = 0; i < leaving->texts.count && !result; i++)
         /* The addresses in thunks are nobody's jumps, though their bytes may look so. */
-        if (trace_leaving_is_ours(leaving, text->span.start))
-            continue;
-        const int fd = open(text->path, O_RDONLY | O_CLOEXEC);
-        /* Pieces overlap, for jumps that lie in two of them. */
-        for (uint64_t at = text->span.start; fd >= 0 && at < text->span.end && !result;) {
-            const size_t wanted =
-                text->span.end - at < PIECE ? (size_t)(text->span.end - at) : PIECE;
-            const ssize_t got =
-                pread(fd, original, wanted, (off_t)(at - text->span.start + text->offset));
-            if (got < TRACE_JUMP_BYTES || !trace_leaving_read(leaving, at, there, (size_t)got))
-                break;
-            result = find_changed(leaving, at, there, original, (size_t)got);
-            if ((size_t)got < PIECE)
-                break;
-            at += (uint64_t)got - (TRACE_JUMP_BYTES - 1);
-        }
-        if (fd >= 0)
-            close(fd);
-    }
+        if (!trace_leaving_is_ours(leaving, leaving->texts.items[i].span.start))
+            result = compare_with_file(leaving, &leaving->texts.items[i], there, original);
     free(there);
     free(original);
     return result;
@@ -149,8 +185,8 @@ static int clean_up(pid_t pid, const struct probe_owner *owner, uint32_t functio
         result = sprof_error_set(error, SPROF_EPERMISSION, errno,
                                  "the memory of process %d may not be written: %s", (int)pid,
                                  strerror(errno));
-    if (!result && compare_with_files(&leaving))
-        result = sprof_error_memory(error);
+    if (!result)
+        result = compare_with_files(&leaving);
     if (!result)
         result = trace_leave(&leaving);
     trace_leaving_release(&leaving);
@@ -230,9 +266,11 @@ bool trace_clean_up_after(const struct trace_tracer *tracer, pid_t pid, bool is_
         is_out = !is_running || !trace_attach_sweep(pid, NULL, error);
     else if (owner && owner->has_points)
         is_out = true; /* they are off, and stay */
-    else if (owner && owner->pid == (uint32_t)tracer->pid && owner->start == tracer->start)
-        is_out =
-            !clean_up(pid, owner, functions, NULL, error) && !trace_owner_read(pid, owner, NULL);
+    else if (owner && owner->pid == (uint32_t)tracer->pid && owner->start == tracer->start) {
+        const int result = clean_up(pid, owner, functions, NULL, error);
+        /* … or they stay */
+        is_out = result == SPROF_EUNSUPPORTED || (!result && !trace_owner_read(pid, owner, NULL));
+    }
     free(owner);
     return is_out;
 }

@@ -123,7 +123,7 @@ static bool has_agent(const struct trace_leaving *leaving)
     const uint64_t hand = leaving->session->hello.hand;
     for (size_t i = 0; i < leaving->texts.count; i++)
         if (trace_span_holds(&leaving->texts.items[i].span, hand) &&
-            strstr(leaving->texts.items[i].path, PROBE_LIBRARY))
+            strstr(leaving->texts.items[i].file.path, PROBE_LIBRARY))
             return true;
     return false;
 }
@@ -245,10 +245,11 @@ static void add_pages(const struct trace_leaving *leaving, const struct trace_te
                       struct trace_errand *errand)
 {
     uint64_t entries[PAGES], from = 0, to = 0; /* from the first page to be shared to the last */
-    struct stat status;
-    const int fd = open(text->path, O_RDONLY | O_CLOEXEC);
-    const bool is_same = fd >= 0 && !fstat(fd, &status) && status.st_ino == text->inode;
-    for (uint64_t at = text->span.start, i = 0; is_same && at <= text->span.end;
+    struct image *image;
+    if (trace_text_open(leaving, text, &image, NULL))
+        return;
+    const int fd = image_fd(image);
+    for (uint64_t at = text->span.start, i = 0; at <= text->span.end;
          at += TRACE_PAGE, i = (i + 1) % PAGES) {
         if (!i && !read_entries(leaving, at, PAGES, entries))
             break;
@@ -265,8 +266,7 @@ static void add_pages(const struct trace_leaving *leaving, const struct trace_te
             from = 0;
         }
     }
-    if (fd >= 0)
-        close(fd);
+    image_free(image);
 }
 
 static bool is_changed(const struct trace_leaving *leaving, const struct trace_text *text)

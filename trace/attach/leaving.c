@@ -54,23 +54,25 @@ int trace_leaving_look(struct trace_leaving *leaving)
     while (maps && !result && fgets(line, sizeof line, maps)) {
         struct trace_text mapped = {0};
         struct trace_span span;
+        struct sprof_file_id *file = &mapped.file;
         char rights[8];
         int path_at = 0;
-        if (sscanf(line, "%lx-%lx %7s %lx %*s %lu %n", &span.start, &span.end, rights,
-                   &mapped.offset, &mapped.inode, &path_at) < 5)
+        if (sscanf(line, "%lx-%lx %7s %lx %x:%x %lu %n", &span.start, &span.end, rights,
+                   &mapped.offset, &file->device_major, &file->device_minor, &file->inode,
+                   &path_at) < 7)
             continue;
         const bool is_records =
             span.start >= PROBE_RECORDS && span.start < PROBE_RECORDS + PROBE_RECORDS_BYTES;
         if (rights[2] == 'x' &&
             (strstr(line, PROBE_LIBRARY) || trace_span_holds(&span, session->hello.thunks)))
             result = sprof_vec_push(&leaving->ours, span);
-        if (!strcmp(rights, "r-xp") && !mapped.offset && !mapped.inode)
+        if (!strcmp(rights, "r-xp") && !mapped.offset && !file->inode)
             see_coming(leaving, &span);
         if (rights[2] == 'x' && line[path_at] == '/') {
             line[strcspn(line, "\n")] = '\0';
             mapped.span = span;
-            mapped.path = sprof_arena_text(&leaving->arena, line + path_at);
-            result = !mapped.path || sprof_vec_push(&leaving->texts, mapped);
+            file->path = sprof_arena_text(&leaving->arena, line + path_at);
+            result = !file->path || sprof_vec_push(&leaving->texts, mapped);
         }
         if (strstr(line, "[stack]"))
             leaving->stack = span;
@@ -86,6 +88,16 @@ int trace_leaving_look(struct trace_leaving *leaving)
             result = sprof_vec_push(&leaving->ours, island);
     }
     return result ? SPROF_ENOMEM : 0;
+}
+
+int trace_text_open(const struct trace_leaving *leaving, const struct trace_text *text,
+                    struct image **image, struct sprof_error *error)
+{
+    const struct image_request request = {.file = text->file,
+                                          .pid = leaving->session->pid,
+                                          .map_start = text->span.start,
+                                          .map_end = text->span.end};
+    return image_open(image, &request, error);
 }
 
 int trace_leaving_open(struct trace_leaving *leaving, struct sprof_error *error)

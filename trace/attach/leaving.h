@@ -2,6 +2,7 @@
 #ifndef SPROF_TRACE_ATTACH_LEAVING_H
 #define SPROF_TRACE_ATTACH_LEAVING_H
 
+#include "image/image.h"
 #include "trace/attach/stop.h"
 #include "trace/tracing.h"
 
@@ -27,8 +28,8 @@ struct trace_coming {
 /* Executable pages of a file. */
 struct trace_text {
     struct trace_span span;
-    uint64_t offset, inode;
-    const char *path;
+    uint64_t offset;
+    struct sprof_file_id file;
 };
 
 /* A copy on a stack of a return address into a thunk. */
@@ -102,6 +103,11 @@ bool trace_leaving_write(const struct trace_leaving *leaving, uint64_t address, 
 
 /* Reads the mappings of the process. Returns 0 or SPROF_ENOMEM. */
 int trace_leaving_look(struct trace_leaving *leaving);
+
+/* Opens the file itself that a text is mapped from, also one that was removed, or that lies in
+ * another mount namespace. The caller frees. Errors as of image_open. */
+int trace_text_open(const struct trace_leaving *leaving, const struct trace_text *text,
+                    struct image **image, struct sprof_error *error);
 
 /* == restore.c == */
 

@@ -1,5 +1,4 @@
 /* Which files of a process have an unwinder in them, as that for exceptions. */
-#include "image/image.h"
 #include "trace/attach/leaving.h"
 
 #include <elf.h>
@@ -34,13 +33,10 @@ static bool has_unwinder(struct image *image)
 /* What cannot be looked into counts as one. */
 static bool look_into(const struct trace_leaving *leaving, const struct trace_text *text)
 {
-    const struct image_request request = {.file = {.path = text->path},
-                                          .pid = leaving->session->pid,
-                                          .map_start = text->span.start,
-                                          .map_end = text->span.end};
+    const char *path = text->file.path;
     struct image *image;
-    if (strstr(text->path, "/libgcc_s") || strstr(text->path, "/libunwind") ||
-        image_open(&image, &request, NULL))
+    if (strstr(path, "/libgcc_s") || strstr(path, "/libunwind") ||
+        trace_text_open(leaving, text, &image, NULL))
         return true;
     const bool unwinds = has_unwinder(image);
     image_free(image);
@@ -59,9 +55,9 @@ void trace_leaving_know_files(struct trace_leaving *leaving)
 {
     for (size_t i = 0; i < leaving->texts.count; i++) {
         const struct trace_text *text = &leaving->texts.items[i];
-        if (find(leaving, text->path))
+        if (find(leaving, text->file.path))
             continue;
-        const struct trace_known_file file = {text->path, look_into(leaving, text)};
+        const struct trace_known_file file = {text->file.path, look_into(leaving, text)};
         if (sprof_vec_push(&leaving->known_files, file))
             return;
     }
@@ -72,7 +68,7 @@ bool trace_leaving_is_unwinder(const struct trace_leaving *leaving, const uint64
 {
     for (size_t k = 0; k < leaving->texts.count; k++) {
         const struct trace_text *text = &leaving->texts.items[k];
-        const struct trace_known_file *file = find(leaving, text->path);
+        const struct trace_known_file *file = find(leaving, text->file.path);
         if (file && !file->unwinds)
             continue;
         for (size_t i = 0; i < count; i++)

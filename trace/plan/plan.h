@@ -139,6 +139,7 @@ size_t trace_plan_compare(struct trace_plan *plan, uint64_t bias,
 struct trace_module {
     struct trace_plan plan;   /* empty where there is none */
     const char *path;         /* as the process sees it */
+    uint64_t identity;        /* see trace_identity */
     uint64_t bias;            /* address - vaddr */
     size_t differing;         /* functions of which the process runs other bytes */
     struct sprof_error error; /* code 0, or why there is no plan */
@@ -157,6 +158,11 @@ int trace_plan_process(pid_t pid, int memory_fd, struct cache *cache,
                        bool *runs_generated_code, struct sprof_error *error);
 
 struct model_mmap; /* model/records.h */
+
+/* Digest of device and inode of a mapped file, which it keeps when it is renamed, replaced or
+ * removed: to be compared with those of other mappings only, because file systems tell other
+ * numbers to stat. */
+uint64_t trace_identity(const struct sprof_file_id *file);
 
 /* Plans the file of one mapping in module->path, and compares the bytes; module->error says what
  * went wrong. The caller releases module->plan. */

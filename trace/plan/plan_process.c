@@ -5,6 +5,7 @@
 #include "trace/plan/plan.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What bytes of a process are read by. */
@@ -46,6 +47,12 @@ static bool was_seen(struct survey *survey, const struct sprof_file_id *file)
     return sprof_vec_push(&survey->seen, key) != 0;
 }
 
+uint64_t trace_identity(const struct sprof_file_id *file)
+{
+    const uint64_t device = (uint64_t)file->device_major << 32 | file->device_minor;
+    return sprof_hash_mix(sprof_hash_mix(device) ^ file->inode);
+}
+
 /* address - vaddr of a mapping, by the file. */
 static uint64_t bias_of(const struct image_request *request, const struct model_mmap *mapping)
 {
@@ -65,6 +72,7 @@ static void plan_mapping(struct trace_module *module, struct reader *reader,
                                           .pid = reader->pid,
                                           .map_start = mapping->address,
                                           .map_end = mapping->address + mapping->size};
+    module->identity = trace_identity(&mapping->file);
     if (trace_plan_open(&module->plan, &request, cache, &module->error))
         return;
     module->bias = bias_of(&request, mapping);
@@ -85,6 +93,21 @@ static int compare_mapping(void *context, const struct model_mmap *mapping)
     return mapping->address == wanted->address && mapping->file.inode == wanted->file.inode;
 }
 
+/* `path`: of the file, whether it is still there or not. */
+static int take_file(struct survey *survey, const struct model_mmap *mapping, const char *path)
+{
+    if (survey->wants && !survey->wants(survey->context, path))
+        return 0;
+    struct trace_module module = {.path = path};
+    plan_mapping(&module, &survey->reader, mapping, survey->cache);
+    /* It may have been unloaded meanwhile, and something else be there. */
+    const bool is_gone = (module.differing || module.error.code) &&
+                         !target_each_mapping(survey->reader.pid, compare_mapping, (void *)mapping);
+    const int result = is_gone ? 0 : survey->module(survey->context, &module);
+    trace_plan_release(&module.plan);
+    return result;
+}
+
 static int take_mapping(void *context, const struct model_mmap *mapping)
 {
     struct survey *survey = context;
@@ -92,16 +115,11 @@ static int take_mapping(void *context, const struct model_mmap *mapping)
         survey->generated |= mapping->file.path && !strncmp(mapping->file.path, "//anon", 6);
         return 0;
     }
-    if (was_seen(survey, &mapping->file) ||
-        (survey->wants && !survey->wants(survey->context, mapping->file.path)))
+    if (was_seen(survey, &mapping->file))
         return 0;
-    struct trace_module module = {.path = mapping->file.path};
-    plan_mapping(&module, &survey->reader, mapping, survey->cache);
-    /* It may have been unloaded meanwhile, and something else be there. */
-    const bool is_gone = (module.differing || module.error.code) &&
-                         !target_each_mapping(survey->reader.pid, compare_mapping, (void *)mapping);
-    const int result = is_gone ? 0 : survey->module(survey->context, &module);
-    trace_plan_release(&module.plan);
+    char *path = strndup(mapping->file.path, sprof_file_path_length(mapping->file.path));
+    const int result = path ? take_file(survey, mapping, path) : SPROF_ENOMEM;
+    free(path);
     return result;
 }
 

@@ -153,6 +153,7 @@ static int take_module(void *context, struct trace_module *module)
     const char *path = sprof_arena_text(&session->arena, module->path);
     const struct trace_file file = {.plan = module->plan,
                                     .path = path,
+                                    .identity = module->identity,
                                     .bias = module->bias,
                                     .is_chosen = is_chosen(chooser, module->path)};
     if (module->plan.runtime && !session->uprobes)

@@ -33,10 +33,10 @@ struct site {
     bool is_busy; /* a thread stands within it */
 };
 
-/* Executable memory of a file, whose path has this digest. */
+/* Executable memory of a file. */
 struct code {
     struct trace_span span;
-    uint64_t path;
+    uint64_t identity; /* see trace_identity */
 };
 
 struct placing {
@@ -174,19 +174,11 @@ static void mark_interrupted(struct placing *placing, uint64_t stack_pointer, in
         mark_interrupted(placing, other, stacks - 1);
 }
 
-/* Without what the kernel says behind it of a file that is not there any more. */
-static uint64_t digest_of_path(const char *path)
-{
-    const char *deleted = strstr(path, " (deleted)");
-    return sprof_hash_bytes(path, deleted ? (size_t)(deleted - path) : strcspn(path, "\n"));
-}
-
 static int look_at_mappings(struct placing *placing)
 {
     const struct trace_session *session = placing->session;
     char path[64], line[4608], rights[8];
     struct stat shared;
-    uint64_t inode;
     int result = 0;
     placing->writable.count = placing->code.count = 0;
     placing->is_ours = false;
@@ -194,15 +186,15 @@ static int look_at_mappings(struct placing *placing)
     FILE *maps = fstat(session->memory_fd, &shared) ? NULL : fopen(path, "re");
     while (maps && !result && fgets(line, sizeof line, maps)) {
         struct code code = {0};
-        const char *name = strchr(line, '/');
-        if (sscanf(line, "%lx-%lx %7s %*s %*s %lu", &code.span.start, &code.span.end, rights,
-                   &inode) != 4)
+        struct sprof_file_id file = {0};
+        if (sscanf(line, "%lx-%lx %7s %*s %x:%x %lu", &code.span.start, &code.span.end, rights,
+                   &file.device_major, &file.device_minor, &file.inode) != 6)
             continue;
-        placing->is_ours |= code.span.start == session->shared_at && inode == shared.st_ino;
+        placing->is_ours |= code.span.start == session->shared_at && file.inode == shared.st_ino;
         if (rights[1] == 'w' && code.span.start != PROBE_RECORDS)
             result = sprof_vec_push(&placing->writable, code.span);
-        code.path = rights[2] == 'x' && name ? digest_of_path(name) : 0;
-        if (code.path && !result)
+        code.identity = trace_identity(&file);
+        if (rights[2] == 'x' && file.inode && !result)
             result = sprof_vec_push(&placing->code, code);
     }
     if (maps)
@@ -233,7 +225,8 @@ static bool put_jump(const struct placing *placing, const struct site *site, uin
 
 /* Whether it is of that file still: a library may have been unloaded since it was planned, and
  * another one like it be there. */
-static bool is_code_of(const struct placing *placing, uint64_t address, const char *path)
+static bool is_code_of(const struct placing *placing, uint64_t address,
+                       const struct trace_file *file)
 {
     size_t low = 0, high = placing->code.count;
     while (low < high) {
@@ -244,7 +237,7 @@ static bool is_code_of(const struct placing *placing, uint64_t address, const ch
             high = middle;
     }
     return low < placing->code.count && trace_span_holds(&placing->code.items[low].span, address) &&
-           placing->code.items[low].path == digest_of_path(path);
+           placing->code.items[low].identity == file->identity;
 }
 
 static bool write_page(struct placing *placing, size_t first, size_t end)
@@ -256,7 +249,7 @@ static bool write_page(struct placing *placing, size_t first, size_t end)
     bool is_changed = false;
     if (any->probe != HOOK &&
         !is_code_of(placing, any->address,
-                    session->files.items[session->probes.items[any->probe].file].path))
+                    &session->files.items[session->probes.items[any->probe].file]))
         return true;
     if (pread(placing->fd, page, PAGE, (off_t)at) != PAGE)
         return true;
