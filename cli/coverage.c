@@ -103,8 +103,12 @@ int cli_show_coverage(FILE *out, struct store *store, const struct cli_coverage_
     int status = store_query(store, sql, note_counts, &showing, error);
     if (!status && !showing.functions)
         return sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                               "no run of the recording looked for the functions that are called: "
-                               "`sprof trace --mode coverage -- COMMAND` does");
+                               options->run
+                                   ? "run %llu did not look for the functions that are called: "
+                                     "`sprof trace --mode coverage -- COMMAND` does"
+                                   : "no run of the recording looked for the functions that are "
+                                     "called: `sprof trace --mode coverage -- COMMAND` does",
+                               (unsigned long long)options->run);
     if (!status && options->format == CLI_TEXT)
         fprintf(out, "%llu of %llu functions were called: %.1f %% of those with a probe%s\n",
                 (unsigned long long)showing.executed, (unsigned long long)showing.functions,

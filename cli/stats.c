@@ -339,6 +339,21 @@ static int note_run(void *context, int columns, char *const *values, char *const
     return 0;
 }
 
+/* Runs may be taken away, so their numbers need not follow each other. */
+static int check_run(struct store *store, uint64_t run, struct sprof_error *error)
+{
+    uint64_t found = 0;
+    char sql[64];
+    snprintf(sql, sizeof sql, "SELECT id FROM run WHERE id = %llu", (unsigned long long)run);
+    const int status = run ? store_query(store, sql, note_run, &found, error) : 0;
+    return status || found == run
+               ? status
+               : sprof_error_set(
+                     error, SPROF_ENOTFOUND, 0,
+                     "there is no run %llu: `sprof sql 'SELECT id FROM run'` lists them",
+                     (unsigned long long)run);
+}
+
 /* The run asked for, or the newest that was traced. It may have no figures yet. */
 static int find_run(struct store *store, const struct arguments *arguments, uint64_t *run,
                     struct sprof_error *error)
@@ -373,9 +388,11 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
     uint64_t run;
     const struct cli_coverage_options coverage = {arguments->run, arguments->unexecuted,
                                                   arguments->limit, arguments->format};
-    if (arguments->coverage)
+    int status = check_run(store, arguments->run, error);
+    if (!status && arguments->coverage)
         return cli_show_coverage(out, store, &coverage, error);
-    int status = find_run(store, arguments, &run, error);
+    if (!status)
+        status = find_run(store, arguments, &run, error);
     if (status)
         return status;
     const struct cli_warnings_options warnings = {

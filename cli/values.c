@@ -60,11 +60,22 @@ int cli_set_positive(void *field, const char *value, struct sprof_error *error)
     return parse_number(value, 1, INT64_MAX, field, error);
 }
 
+/* Not all that strtod knows: 0x10 and 1e3 are no numbers that people write as options. Negative
+ * where there is none. */
+static double parse_decimal(const char *text, const char **end)
+{
+    const size_t length = strspn(text, "0123456789.");
+    char *parsed;
+    const double number = length ? strtod(text, &parsed) : -1;
+    *end = text + length;
+    return number >= 0 && parsed == *end && isfinite(number) ? number : -1;
+}
+
 int cli_set_percent(void *field, const char *value, struct sprof_error *error)
 {
-    char *end;
-    const double percent = strtod(value, &end);
-    if (!*value || (*end && strcmp(end, "%") != 0) || !(percent >= 0 && percent <= 100))
+    const char *end;
+    const double percent = parse_decimal(value, &end);
+    if ((*end && strcmp(end, "%") != 0) || !(percent >= 0 && percent <= 100))
         return sprof_error_set(error, SPROF_EUSAGE, 0, "not a percentage from 0 to 100");
     *(double *)field = percent;
     return 0;
@@ -74,9 +85,9 @@ int cli_set_percent(void *field, const char *value, struct sprof_error *error)
  * is written) as base units. Returns a negative number where the text has another form. */
 static double parse_quantity(const char *text, const struct unit *units)
 {
-    char *end;
-    const double number = isdigit((unsigned char)*text) ? strtod(text, &end) : -1;
-    if (number < 0 || !isfinite(number))
+    const char *end;
+    const double number = parse_decimal(text, &end);
+    if (number < 0)
         return -1;
     for (; units->name; units++)
         if (!strcmp(end, units->name))

@@ -1,6 +1,7 @@
 /* Finds what a request asks for in a table of commands, and does it. */
 #include "control/control.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const struct control_command *find(const struct control_commands *commands, const char *name)
@@ -28,6 +29,16 @@ int control_refuse_long(struct sprof_error *error)
     return sprof_error_set(error, SPROF_EUSAGE, 0,
                            "a command has at most %d characters: give it in several",
                            CONTROL_REQUEST_MAX - 1);
+}
+
+bool control_parse_time(const char *text, uint64_t *nanoseconds)
+{
+    enum { DIGITS_MOST = 18 };
+    const size_t digits = strspn(text, "0123456789");
+    if (!digits || text[digits] || digits > DIGITS_MOST)
+        return false;
+    *nanoseconds = strtoull(text, NULL, 10);
+    return *nanoseconds > 0;
 }
 
 int control_check(const struct control_commands *commands, const char *text,

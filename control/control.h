@@ -81,6 +81,9 @@ struct control_commands {
 /* The error of a request that is too long: SPROF_EUSAGE. */
 int control_refuse_long(struct sprof_error *error);
 
+/* A time as requests have it, in nanoseconds, from 1 to 10^18. False: it is none. */
+bool control_parse_time(const char *text, uint64_t *nanoseconds);
+
 /* Whether the text is one of the commands: 0, or SPROF_EUSAGE. */
 int control_check(const struct control_commands *commands, const char *text,
                   struct sprof_error *error);

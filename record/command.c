@@ -162,13 +162,12 @@ static int mode(void *context, char *argument, struct sprof_str *answer, struct 
 static int start(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
 {
     struct record_session *session = context;
-    char *last = strrchr(argument, ' '), *end;
+    char *last = strrchr(argument, ' ');
     char *number = last ? last + 1 : argument;
     uint64_t duration_ns = 0;
     int result = 0;
     if (isdigit((unsigned char)*number)) {
-        duration_ns = strtoull(number, &end, 10);
-        if (*end || !duration_ns)
+        if (!control_parse_time(number, &duration_ns))
             return sprof_error_set(error, SPROF_EUSAGE, 0,
                                    "`%.100s` is no time: give 10s, or 500ms", number);
         *(last ? last : argument) = '\0';
@@ -219,13 +218,17 @@ static int status(void *context, char *argument, struct sprof_str *answer,
     const uint64_t samples = sampler_counters(session->sampler).samples - session->cleared_samples;
     const char *view = model_mode_options_text(session->view.mode, session->view.frame_app,
                                                session->view.drop_interior);
+    const double left = session->stop_ns > now_ns ? (double)(session->stop_ns - now_ns) / 1e9 : 0;
     if (!strcmp(argument, "fields")) {
-        sprof_str_appendf(answer,
-                          "state\tseconds#\tsamples#\tmode\tevent\thz#\toverhead_percent#\n"
-                          "%s\t%.3f\t%llu\t%s\t%s\t%llu\t%.3f\n",
-                          session->paused ? "paused" : "recording", seconds,
-                          (unsigned long long)samples, view, facts->event,
-                          (unsigned long long)facts->frequency_hz, 100 * record_overhead(session));
+        sprof_str_appendf(
+            answer,
+            "state\tseconds#\tsamples#\tmode\tevent\thz#\toverhead_percent#\toff_in_seconds#\n"
+            "%s\t%.3f\t%llu\t%s\t%s\t%llu\t%.3f\t",
+            session->paused ? "paused" : "recording", seconds, (unsigned long long)samples, view,
+            facts->event, (unsigned long long)facts->frequency_hz, 100 * record_overhead(session));
+        if (left > 0)
+            sprof_str_appendf(answer, "%.3f", left);
+        sprof_str_append(answer, "\n");
         return 0;
     }
     if (*argument)
@@ -239,6 +242,8 @@ static int status(void *context, char *argument, struct sprof_str *answer,
     if (session->governor.most > 0)
         sprof_str_appendf(answer, ", overhead %.2f of %.2f %%", 100 * record_overhead(session),
                           100 * session->governor.most);
+    if (left > 0)
+        sprof_str_appendf(answer, ", off in %.1f s", left);
     return 0;
 }
 

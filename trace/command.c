@@ -137,17 +137,13 @@ static int start(void *context, char *argument, struct sprof_str *answer, struct
     uint64_t duration_ns = 0;
     int mode = -1;
     for (char *word = strtok(argument, " "); word; word = strtok(NULL, " ")) {
-        char *end = word;
         const int named = find_mode(word);
         if (named >= 0 ? mode >= 0 : isdigit((unsigned char)*word) && duration_ns)
             return sprof_error_set(error, SPROF_EUSAGE, 0,
                                    "`start` takes one mode and one time, but was given another %s",
                                    named >= 0 ? "mode" : "time");
-        errno = 0;
-        if (isdigit((unsigned char)*word))
-            duration_ns = strtoull(word, &end, 10);
         mode = named >= 0 ? named : mode;
-        if (named < 0 && (end == word || *end || errno || !duration_ns))
+        if (named < 0 && !control_parse_time(word, &duration_ns))
             return sprof_error_set(
                 error, SPROF_EUSAGE, 0,
                 "`%.100s` is neither a mode of traces (stats, coverage, log) nor a time such "

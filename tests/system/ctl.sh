@@ -73,6 +73,12 @@ paused)
     wait_until 60 eval '"$SPROF" ctl -i t.db status | grep -q "^paused.*mode pc"'
     ctl 0 status --format csv
     grep -q '^paused,.*,pc,' out || fail "the status in CSV"
+    ctl 0 on pc 39s
+    ctl 0 status
+    grep -q ', off in 3[0-9].[0-9] s$' out || fail "the time until it ends"
+    ctl 0 status --format json
+    grep -qE '"off_in_seconds": *3[0-9]' out || fail "the time until it ends in JSON"
+    ctl 0 off
     end_all
     holds "$(sql t.db "SELECT samples > 10 FROM v_quality") == 1" "samples after the start"
     holds "$(sql t.db "SELECT count(*) FROM sample WHERE count > 0 AND time_ns <

@@ -144,6 +144,9 @@ united)
     wanted $usual by_choice | diff - <(executed program.db) >out || fail "not united over runs"
     # shellcheck disable=SC2086
     wanted $usual | diff - <(executed program.db --run 1) >out || fail "run 1"
+    for what in --coverage ''; do
+        expect 1 "$SPROF" stats -i program.db $what --run 77 && said "there is no run 77"
+    done
     # An appended trace of calls leaves the first one as it was.
     "$SPROF" trace -o calls.db -- ./program >/dev/null 2>err || true
     sql calls.db "SELECT * FROM v_function ORDER BY function" >alone

@@ -16,7 +16,7 @@ static void test_durations(void)
         {"10", 10000000000},   {"10s", 10000000000}, {"500ms", 500000000}, {"2m", 120000000000},
         {"1h", 3600000000000}, {"0.25s", 250000000}, {"1.5", 1500000000},
     };
-    static const char *const bad[] = {"", "s", "-1", "10 s", "10x", "0", "nan", "inf", "1e30"};
+    static const char *const bad[] = {"", "s", "-1", "10 s", "10x", "0", "nan", "inf", "1e30", "0x10", "1e3s", "1.2.3", "."};
     uint64_t ns;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         CU_ASSERT_EQUAL(cli_set_duration(&ns, good[i].text, NULL), 0);
@@ -74,6 +74,7 @@ static void test_percentages(void)
     CU_ASSERT_EQUAL(cli_set_percent(&percent, "101", NULL), SPROF_EUSAGE);
     CU_ASSERT_EQUAL(cli_set_percent(&percent, "-1", NULL), SPROF_EUSAGE);
     CU_ASSERT_EQUAL(cli_set_percent(&percent, "nan", NULL), SPROF_EUSAGE);
+    CU_ASSERT_EQUAL(cli_set_percent(&percent, "0x5", NULL), SPROF_EUSAGE);
     CU_ASSERT_EQUAL(cli_set_percent(&percent, "", NULL), SPROF_EUSAGE);
 }
 

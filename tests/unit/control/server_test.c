@@ -216,6 +216,17 @@ static const struct control_command items[] = {
 };
 static const struct control_commands commands = {"start, stop, rate HZ", items, 3};
 
+static void test_times(void)
+{
+    uint64_t nanoseconds = 0;
+    CU_ASSERT_TRUE(control_parse_time("1", &nanoseconds) && nanoseconds == 1);
+    CU_ASSERT_TRUE(control_parse_time("999999999999999999", &nanoseconds));
+    CU_ASSERT_EQUAL(nanoseconds, 999999999999999999);
+    static const char *const bad[] = {"", "0", "-1", " 1", "1s", "0x1", "18446744073709551615"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        CU_ASSERT_FALSE(control_parse_time(bad[i], &nanoseconds));
+}
+
 static void test_bad_commands(void)
 {
     static const struct {
@@ -294,6 +305,7 @@ void sprof_suite_control_server(void)
     CU_add_test(suite, "what a killed recorder left", test_what_a_killed_recorder_left);
     CU_add_test(suite, "nothing else is removed", test_nothing_else_is_removed);
     CU_add_test(suite, "nobody there", test_nobody_there);
+    CU_add_test(suite, "times", test_times);
     CU_add_test(suite, "bad commands", test_bad_commands);
     CU_add_test(suite, "a command is found and done", test_carrying_out);
     CU_add_test(suite, "answers may be long", test_long_answers);
