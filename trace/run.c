@@ -103,7 +103,7 @@ static int set_up(struct trace_session *session, struct sprof_error *error)
         result = trace_points_find(session, error);
     if (!result && take_snapshot(session))
         result = sprof_error_memory(error);
-    if (!result && session->uprobes)
+    if (!result)
         trace_program_note_modules(session);
     if (!result && session->runtime)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,

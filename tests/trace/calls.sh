@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace: programs compute what they compute untraced, and calls are counted exactly.
-#   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | copied | compiled | tails | threads | begun | storm | real PROGRAM | environment | children | refused | kinds | packed | follow
+#   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | copied | compiled | tails | threads | begun | storm | real PROGRAM | environment | children | refused | kinds | packed | gone | follow
 set -u
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -785,6 +785,27 @@ END
         calls program.db >found
         has twice calls 1000
     fi
+    ;;
+gone)
+    # Functions of a program that removes its own file, as temporary ones do, have names.
+    cat >removes.c <<'END'
+#include <unistd.h>
+__attribute__((noinline)) long twice(long n) { __asm__ volatile("nop; nop; nop; nop; nop" : "+r"(n)); return n * 2; }
+int main(int argc, char **argv)
+{
+    long s = 0;
+    for (int i = 0; i < 100; i++) s += twice(i);
+    usleep(300000);
+    return argc != 1 || unlink(argv[0]) || s == 0;
+}
+END
+    for flag in -Wl,--build-id=sha1 -Wl,--build-id=none; do
+        gcc -O1 -g $flag removes.c -o removes || fail "no compiler"
+        expect 0 "$SPROF" trace -o gone.db -- ./removes
+        ! grep -q 'no names' err || fail "no names"
+        calls gone.db >found
+        has twice calls 100
+    done
     ;;
 packed)
     # Linkers that leave no gap in the file (lld, Rust's default) put the end of another segment into the first page of code.
