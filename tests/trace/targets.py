@@ -137,8 +137,11 @@ def check_text(pid, compiles=False):
             memory.seek(start)
             with open(file_of(pid, line[0], path), "rb") as file:
                 file.seek(int(line[2], 16))
-                if memory.read(end - start) != file.read(end - start).ljust(end - start, b"\0"):
-                    fail(f"{path} differs")
+                there, wanted = memory.read(end - start), file.read(end - start).ljust(end - start, b"\0")
+            if has_ended(pid):
+                raise ProcessLookupError
+            if there != wanted:
+                fail(f"{path} differs, first at {next((hex(i) for i, (a, b) in enumerate(zip(there, wanted)) if a != b), len(there))}")
             compared += end - start
     with open(f"/proc/{pid}/smaps") as smaps:
         path = ""
