@@ -1,7 +1,7 @@
 #!/bin/bash
 # sprof trace --backend uprobe: programs compute what they compute untraced, every call is counted, and nothing is in the
 # process, whoever is killed.
-#   uprobe.sh exact | chosen | container | left | kinds | process | held | threads | refused
+#   uprobe.sh exact | chosen | container | left | kinds | process | replaced | held | threads | refused
 set -u
 . "$(dirname "$0")/lib.sh"
 tracing=(--backend uprobe)
@@ -350,6 +350,26 @@ END
     wait $tracer || fail "the tracer ended with $?"
     cp tracer_err err
     said "process $loops is under seccomp.* uprobes"
+    ;;
+replaced)
+    # A program whose file is another one by now, as after an update, has probes in its own.
+    looping_program
+    printf 'int main(void) { return 0; }\n' >other.c
+    for change in 'rm -f loops' 'gcc other.c -o other && mv -f other loops'; do
+        rm -f end t.db*
+        gcc -O1 -g loops.c -o loops || fail "no compiler"
+        ./loops >loops.out &
+        loops=$!
+        children+=("$loops")
+        sleep 0.2
+        eval "$change" || fail "$change"
+        "$SPROF" trace --backend uprobe -p "$loops" --function '^step$' -o t.db >out 2>err &
+        tracer=$!
+        children+=("$tracer")
+        wait_until 60 eval '[ "$(calls_now)" -gt 10 ]'
+        touch end
+        wait $tracer || fail "the tracer ended with $?"
+    done
     ;;
 held)
     # Killed at whatever moment, sprof leaves no command that stands still.

@@ -51,6 +51,7 @@ static bool is_program(pid_t pid, const char *file)
     snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
     const ssize_t length = readlink(path, program, sizeof program - 1);
     program[length > 0 ? length : 0] = 0;
+    program[sprof_file_path_length(program)] = 0;
     return !strcmp(file, program);
 }
 

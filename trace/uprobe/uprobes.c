@@ -240,14 +240,19 @@ static void note_refused(void *context, const struct uprobe_site *site)
         probe->tier = PROBE_COUNT;
 }
 
+struct wanted {
+    const struct trace_file *file;
+    struct image_request request;
+};
+
 static int find_mapping(void *context, const struct model_mmap *mapping)
 {
-    struct image_request *request = context;
-    if (!mapping->file.path || strcmp(mapping->file.path, request->file.path) != 0)
+    struct wanted *wanted = context;
+    struct image_request *request = &wanted->request;
+    if (!mapping->file.path || trace_identity(&mapping->file) != wanted->file->identity)
         return 0;
-    const char *path = request->file.path;
     request->file = mapping->file;
-    request->file.path = path;
+    request->file.path = wanted->file->path;
     request->map_start = mapping->address;
     request->map_end = mapping->address + mapping->size;
     return 1;
@@ -257,12 +262,12 @@ static int place_file(struct trace_session *session, const struct trace_file *fi
                       struct sprof_error *error)
 {
     struct uprobe_sites sites = {0};
-    struct image_request request = {.file = {.path = file->path}, .pid = session->pid};
+    struct wanted wanted = {file, {.file = {.path = file->path}, .pid = session->pid}};
     struct image *image;
     char path[64];
-    if (target_each_mapping(session->pid, find_mapping, &request) < 0)
+    if (target_each_mapping(session->pid, find_mapping, &wanted) < 0)
         return sprof_error_memory(error);
-    int result = image_open(&image, &request, error);
+    int result = image_open(&image, &wanted.request, error);
     if (result)
         return result;
     snprintf(path, sizeof path, "/proc/self/fd/%d", image_fd(image));
