@@ -89,7 +89,8 @@ static int show_killed(void *context, int columns, char *const *values, char *co
 {
     (void)columns;
     (void)names;
-    fprintf(context, "incomplete: sprof was killed in run %s\n", values[0] ? values[0] : "?");
+    fprintf(context, "incomplete: sprof was killed, or its disk was full, in run %s\n",
+            values[0] ? values[0] : "?");
     return 0;
 }
 

@@ -276,9 +276,10 @@ static int show_killed(void *context, int columns, char *const *values, char *co
         fprintf(
             context,
             strcmp(values[1], "0")
-                ? "incomplete: sprof was killed, and what came after %s s is "
+                ? "incomplete: sprof was killed, or its disk was full, and what came after %s s is "
                   "missing\n"
-                : "incomplete from the start: sprof was killed before it had measured anything\n",
+                : "incomplete from the start: sprof was killed, or its disk was full, before it "
+                  "had measured anything\n",
             values[0]);
     return 0;
 }

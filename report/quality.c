@@ -325,17 +325,20 @@ static int note_killed(struct report_dataset *dataset, struct quality_parts *not
     if (!dataset->quality.killed)
         return 0;
     if (dataset->runs.count > 1)
-        return report_quality_part(
-            dataset, notes, "sprof was killed in some of these runs: what came later is in none");
+        return report_quality_part(dataset, notes,
+                                   "sprof was killed in some of these runs, or their disk was "
+                                   "full: what came later is in none");
     if (!dataset->quality.samples)
-        return report_quality_part(
-            dataset, notes,
-            "incomplete from the start: sprof was killed before it had measured "
-            "anything");
+        return report_quality_part(dataset, notes,
+                                   "incomplete from the start: sprof was killed, or its disk was "
+                                   "full, before it had measured "
+                                   "anything");
     report_number_time(time, dataset->run.duration_ns,
                        report_number_time_unit(dataset->run.duration_ns));
     return report_quality_part(
-        dataset, notes, "incomplete: sprof was killed, and what came after %s is missing", time);
+        dataset, notes,
+        "incomplete: sprof was killed, or its disk was full, and what came after %s is missing",
+        time);
 }
 
 int report_quality_notes(struct report_dataset *dataset, struct quality_parts *notes)
