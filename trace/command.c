@@ -40,8 +40,7 @@ int trace_note_gap(struct trace_session *session, uint64_t gap_ns, struct sprof_
     return result ? result : begin_phase(session, NULL, error);
 }
 
-/* Lets the probes of all programs do what the session wants of them. */
-static void switch_all(struct trace_session *session)
+void trace_switch_all(struct trace_session *session)
 {
     for (size_t i = 0; i < session->programs.count; i++) {
         struct trace_session *program = session->programs.items[i];
@@ -65,7 +64,7 @@ static int complete_pause(struct trace_session *session, struct sprof_error *err
 static void begin_pause(struct trace_session *session)
 {
     session->pauses = session->paused = true;
-    switch_all(session);
+    trace_switch_all(session);
 }
 
 /* Nothing changes in a pause but by the ends of calls that were in flight when it began. */
@@ -88,7 +87,7 @@ static int end_pause(struct trace_session *session, struct sprof_error *error)
         return result;
     trace_take_time(session);
     session->paused = false;
-    switch_all(session);
+    trace_switch_all(session);
     return begin_phase(session, NULL, error);
 }
 
@@ -115,7 +114,7 @@ static int set_mode(struct trace_session *session, enum trace_mode mode, struct 
             result = sprof_error_memory(error);
         trace_set_extras(program);
     }
-    switch_all(session);
+    trace_switch_all(session);
     return result ? result : begin_phase(session, NULL, error);
 }
 
@@ -190,7 +189,7 @@ static int clear(void *context, char *argument, struct sprof_str *answer, struct
     for (size_t i = 0; i < session->programs.count && session->mode == TRACE_COVERAGE; i++)
         if (trace_coverage_begin(session->programs.items[i]))
             return sprof_error_memory(error);
-    switch_all(session);
+    trace_switch_all(session);
     sprof_str_append(answer, "what was measured so far is dropped");
     return begin_phase(session, NULL, error);
 }
@@ -275,7 +274,7 @@ static int end(void *context, char *argument, struct sprof_str *answer, struct s
     (void)error;
     session->paused = session->ended = true;
     trace_owner_end(session, true);
-    switch_all(session);
+    trace_switch_all(session);
     sprof_str_append(answer, "the trace ends");
     return 0;
 }
@@ -296,7 +295,7 @@ static int detach(void *context, char *argument, struct sprof_str *answer,
     const bool was_paused = session->paused;
     session->paused = true;
     trace_owner_end(session, true);
-    switch_all(session);
+    trace_switch_all(session);
     const int result = trace_detach(session, error);
     if (result) { /* they stay, and are off */
         session->pauses = !was_paused;
@@ -316,7 +315,7 @@ static int probe(void *context, char *argument, struct sprof_str *answer, struct
     struct trace_sums sums;
     const size_t ranges = session->ranges.count;
     int result = trace_change_ranges(session, argument, error);
-    switch_all(session);
+    trace_switch_all(session);
     trace_add_up(session, &sums);
     sprof_str_appendf(answer, "%zu probes are on", sums.probes_on);
     if (!result)

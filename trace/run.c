@@ -376,11 +376,15 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
         trace_children_close(session);
     if (session->uprobes)
         trace_uprobes_take_out(session);
+    if (session->ended && !session->paused) { /* else calls are logged that are counted no more */
+        session->paused = true;
+        trace_switch_all(session);
+    }
     trace_take_time(session);
     for (size_t i = 0; i < session->programs.count && !failed; i++) {
         trace_loads_close(session->programs.items[i]);
         failed = trace_collect_program(session->programs.items[i],
-                                       session->ended ? TRACE_COLLECT_ALL : TRACE_COLLECT_LAST);
+                                       session->ended ? TRACE_COLLECT_END : TRACE_COLLECT_LAST);
     }
     return failed ? sprof_error_memory(error) : 0;
 }

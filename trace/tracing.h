@@ -259,6 +259,9 @@ int trace_begin_paused(struct trace_session *session, struct sprof_error *error)
 /* Nothing was measured for so long, until now: a pause. Returns 0 or a negative code. */
 int trace_note_gap(struct trace_session *session, uint64_t gap_ns, struct sprof_error *error);
 
+/* Lets the probes of all programs do what the session wants of them. */
+void trace_switch_all(struct trace_session *session);
+
 /* Carries out the commands that have come in, and what was to be done at this time. */
 int trace_serve_commands(struct trace_session *session, struct sprof_error *error);
 

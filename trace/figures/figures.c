@@ -530,14 +530,14 @@ int trace_collect(struct trace_session *session, enum trace_collecting what)
             continue;
         const bool ended =
             what == TRACE_COLLECT_LAST || (!result && has_ended(session, session->slabs[i]));
-        if (!result && (ended || what == TRACE_COLLECT_ALL))
+        if (!result && (ended || what != TRACE_COLLECT_ENDED))
             result = read_paths(session, i, trace_read_paths);
-        if (!result && (ended || what == TRACE_COLLECT_ALL))
+        if (!result && (ended || what != TRACE_COLLECT_ENDED))
             result = each_stat(session, i, read_stat);
         if (!result && session->has_logged)
             result = trace_log_read(session, session->slabs[i], i);
-        if (!result && ended)
-            result = trace_log_end(session, session->slabs[i], i, what == TRACE_COLLECT_LAST);
+        if (!result && (ended || (what == TRACE_COLLECT_END && session->has_logged)))
+            result = trace_log_end(session, session->slabs[i], i, what >= TRACE_COLLECT_END);
         if (!result && ended)
             result = end_thread(session, i);
     }

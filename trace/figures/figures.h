@@ -93,6 +93,7 @@ struct trace_thread {
 enum trace_collecting {
     TRACE_COLLECT_ENDED, /* threads that have ended, whose memory others need */
     TRACE_COLLECT_ALL,   /* … and whatever has changed */
+    TRACE_COLLECT_END,   /* … and all that is logged: the trace ends, and threads go on */
     TRACE_COLLECT_LAST,  /* the program has ended, and all its threads */
 };
 

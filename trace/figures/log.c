@@ -228,14 +228,18 @@ static int take_unit(struct trace_session *session, struct trace_thread *thread,
     return result ? result : kind == PROBE_LOG_END ? 1 : 2;
 }
 
-/* *done: the ring is empty. */
+static uint64_t head_of(const struct trace_session *session, uint32_t slab)
+{
+    return __atomic_load_n(&ring_of(session, slab)->head, __ATOMIC_ACQUIRE);
+}
+
+/* Takes what lies before `head`. *done: that is all taken. */
 static int read_ring(struct trace_session *session, struct trace_thread *thread, uint32_t slab,
-                     bool *done)
+                     uint64_t head, bool *done)
 {
     struct probe_ring *ring = ring_of(session, slab);
     uint64_t *units = (uint64_t *)((uint8_t *)ring + PROBE_RING_HEADER);
     const uint64_t count = probe_ring_units(slab);
-    const uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
     uint64_t place = atomic_load(&ring->tail);
     int taken = 1;
     *done = head == place;
@@ -257,18 +261,19 @@ static int read_ring(struct trace_session *session, struct trace_thread *thread,
 int trace_log_read(struct trace_session *session, struct trace_thread *thread, uint32_t slab)
 {
     bool done;
-    return read_ring(session, thread, slab, &done);
+    return read_ring(session, thread, slab, head_of(session, slab), &done);
 }
 
 int trace_log_end(struct trace_session *session, struct trace_thread *thread, uint32_t slab,
                   bool is_last)
 {
     struct sprof_error ignored = {0};
+    const uint64_t head = head_of(session, slab);
     bool done = false;
     int result = 0;
     thread->is_over = true;
     while (!done && !result) { /* as much at a time as may wait for the writer */
-        result = read_ring(session, thread, slab, &done);
+        result = read_ring(session, thread, slab, head, &done);
         if (!done && !result &&
             (recording_flush(session->recording, &ignored) ||
              recording_wait_written(session->recording, &ignored)))
