@@ -35,7 +35,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 14,
+    PROBE_VERSION = 15,
     PROBE_THUNK_BYTES = 64,
     /* One for each function of a process that is probed, and one to calibrate. */
     PROBE_THUNKS = 262144,
@@ -378,6 +378,12 @@ enum {
     PROBE_NODE_PAGES = 512,  /* … and of its nodes */
 };
 
+/* Where a jump to a probe stands, and what it took the place of. */
+struct probe_site {
+    uint64_t address;    /* 0: nowhere */
+    uint8_t original[8]; /* the first five */
+};
+
 /* The file: this structure, then the slabs, then the rings of the log; the slabs are each an array
  * of struct probe_stat by function, and one for the thunk that calibrates, whose number is
  * function_count; then of struct probe_histogram, the first of which takes what nobody wants to
@@ -437,6 +443,11 @@ struct probe_shared {
     /* The tracer's, of a program that listens: where the switch of a function's probe is. When the
      * trace is over the agent turns off what the tracer has left on. */
     uint64_t switches[PROBE_THUNKS];
+
+    /* The tracer's, for who takes probes out should it be killed: the first is that of the loader's
+     * function, behind it they are by function. Each is noted before the jump is written. */
+    uint32_t site_count;
+    struct probe_site sites[1 + PROBE_THUNKS];
 };
 
 /* Until when a lease goes that is renewed now; and renews it, unless it has ended. */

@@ -3,9 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 static const struct cli_command *find_command(const char *name)
@@ -111,7 +116,7 @@ static void occupy_standard_files(void)
             return;
 }
 
-int main(int argc, char **argv)
+static int run_and_tell(int argc, char **argv)
 {
     occupy_standard_files();
     survive_full_files();
@@ -130,4 +135,47 @@ int main(int argc, char **argv)
     }
     cli_terminal_release(&terminal);
     return status;
+}
+
+enum { STACK_BYTES = 8 << 20, ENOUGH_BYTES = 1 << 20 };
+
+/* What runs on another stack, in two halves of its address, as makecontext(3) hands over integers.
+ */
+struct start {
+    int argc, status;
+    char **argv;
+};
+
+static void begin(unsigned high, unsigned low)
+{
+    struct start *start = (struct start *)((uintptr_t)high << 32 | low);
+    start->status = run_and_tell(start->argc, start->argv);
+}
+
+/* Commands get the limit of stacks (`ulimit -s`) as it is. Where it is less than sprof needs, sprof
+ * and its threads have stacks that it does not hold for. */
+int main(int argc, char **argv)
+{
+    struct rlimit limit;
+    struct start start = {.argc = argc, .argv = argv};
+    const uintptr_t address = (uintptr_t)&start;
+    ucontext_t here, there;
+    pthread_attr_t attributes;
+    if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= ENOUGH_BYTES || getcontext(&there))
+        return run_and_tell(argc, argv);
+    void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED)
+        return run_and_tell(argc, argv);
+    if (!pthread_attr_init(&attributes)) {
+        if (!pthread_attr_setstacksize(&attributes, STACK_BYTES))
+            pthread_setattr_default_np(&attributes);
+        pthread_attr_destroy(&attributes);
+    }
+    there.uc_stack.ss_sp = stack;
+    there.uc_stack.ss_size = STACK_BYTES;
+    there.uc_link = &here;
+    makecontext(&there, (void (*)(void))begin, 2, (unsigned)(address >> 32), (unsigned)address);
+    swapcontext(&here, &there);
+    return start.status;
 }

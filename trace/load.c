@@ -2,6 +2,7 @@
  * agent (agent/probe/loaded.c), whose thread waits, so that probes are placed before anything of a
  * library has run, and forgotten when it is gone. */
 #include "trace/load.h"
+#include "base/file.h"
 #include "trace/figures/coverage.h"
 #include "trace/figures/warn.h"
 #include "trace/governor.h"
@@ -194,6 +195,28 @@ static void forget_file(struct trace_session *session, struct trace_file *file)
     file->is_loaded = false;
     for (size_t i = file->first; i < file->first + file->count; i++)
         session->probes.items[i].is_placed = session->probes.items[i].rests = false;
+    trace_forget_sites(session, file->first, file->count);
+}
+
+/* Programs put other memory in the place of their code, as large pages, and copy it there: with the
+ * jumps in it, which are to be taken out as all others. */
+static bool has_jumps(const struct trace_session *session, const struct trace_file *file)
+{
+    for (size_t i = file->first; i < file->first + file->count; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        const uint64_t site = file->bias + probe->function->site;
+        uint8_t there[TRACE_JUMP_BYTES];
+        if (!probe->is_placed || probe->rests)
+            continue;
+        const size_t got = session->code_fd > 0
+                               ? sprof_file_read(session->code_fd, site, there, sizeof there)
+                               : target_read_memory(session->pid, site, there, sizeof there);
+        if (got != sizeof there)
+            return false;
+        if (!memcmp(there, probe->jump, sizeof there))
+            return true;
+    }
+    return false;
 }
 
 static void forget_gone(struct trace_loads *loads)
@@ -205,7 +228,7 @@ static void forget_gone(struct trace_loads *loads)
         for (size_t k = 0; k < loads->now.count && file->is_loaded; k++)
             is_there |= loads->now.items[k].address == file->loaded_at &&
                         is_of_file(&loads->now.items[k], file);
-        if (file->is_loaded && !is_there)
+        if (file->is_loaded && !is_there && !has_jumps(session, file))
             forget_file(session, file);
     }
 }
@@ -479,11 +502,12 @@ static int know_files(struct trace_loads *loads)
     for (uint32_t i = 0; i < session->files.count && !result; i++) {
         struct trace_file *file = &session->files.items[i];
         for (size_t k = 0; k < loads->now.count && !result && !file->is_loaded; k++) {
-            if (!is_of_file(&loads->now.items[k], file))
+            /* The file may be there twice, as by dlmopen. */
+            if (loads->now.items[k].address != file->loaded_at ||
+                !is_of_file(&loads->now.items[k], file))
                 continue;
             uint64_t offset;
             file->is_loaded = true;
-            file->loaded_at = loads->now.items[k].address;
             file->module = recording_module_at(session->recording, session->pid, file->loaded_at,
                                                now_ns, &offset);
             file->offset = offset - (file->loaded_at - file->bias);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Traces programs that run already: attaches at random moments, detaches, attaches again.
 
-attach.py text|own|kill|halted|collected|controlled|left|waits|pauses|beginning|both|passed|joins|calls|users|mallocs|handler|removed|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
+attach.py text|own|kill|halted|collected|controlled|left|waits|pauses|beginning|both|passed|joins|calls|users|mallocs|handler|removed|filtered|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
 
 A program prints and ends as it does untraced. `text`: afterwards its code is that of its files, and it
 has the mappings that it had but for those of malloc and of its threads. `kill`: sprof is killed at any
@@ -72,7 +72,7 @@ def text():
         os.unlink("end")
 
 
-TIERS = 98456  # SHARED_TIERS of agent/probe/offsets.h
+TIERS = 98464  # SHARED_TIERS of agent/probe/offsets.h
 
 
 def tiers_of(pid):
@@ -152,7 +152,7 @@ int main(void)
 
 def removed():
     """sprof is killed when the files of the program are not there any more, or lie where only the program sees them: in
-    a container. What the kernel still has of them is put back; where that is root's alone, probes stay, switched off."""
+    a container. What was there is put back; who may not open the kernel's files leaves pages the process's own."""
     with open("removed.c", "w") as file:
         file.write(REMOVED)
     os.chmod(".", 0o755)
@@ -185,16 +185,77 @@ def removed():
         time.sleep(0.1)
         if process.poll() is not None:
             fail(f"{gone}: the program ended with {process.returncode}")
-        if is_root and not user:
-            check_text(process.pid)
-        elif gone == "libcalled.so":
-            again = subprocess.run(command, capture_output=True, text=True, **user)
-            if again.returncode != 1 or "stay until it ends" not in again.stderr:
-                fail(f"another trace: {again.returncode} {again.stderr}")
+        if is_root:
+            check_text(process.pid, shares=not user)
+        if any("sprof-probe" in line[-1] for line in mappings(process.pid)):
+            fail(f"{gone}: probes were left")
         open("end", "w").close()
         if status_of(process) != 3:
             fail(f"{gone}: it ended with {process.returncode}")
         os.unlink("end")
+
+
+FILTERED = """
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+__attribute__((noinline)) void work(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+int main(void)
+{
+    struct sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+                                   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_munmap, 1, 0),
+                                   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 1),
+                                   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+                                   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog program = {5, filter};
+    while (access("filter", F_OK)) { work(); usleep(1000); }
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+        return 77;
+    write(1, "x", 1);
+    while (access("end", F_OK)) { work(); usleep(1000); }
+    return 3;
+}
+"""
+
+
+def filtered():
+    """The program comes under seccomp while it is traced: nobody is sent to unmap anything then, which may end it."""
+    command = compile_c("filtered", FILTERED)
+    for how in ("end", "detach", "kill"):
+        process = begin(command)
+        tracer = trace(process.pid, "--function", "^work$")
+        wait_for(lambda: ctl(process.pid, "status").returncode == 0, "the trace", tracer)
+        open("filter", "w").close()
+        wait_for(lambda: open("out").read() == "x" or process.poll() is not None, "seccomp")
+        if process.poll() == 77:
+            print("SKIPPED: no seccomp")
+            raise SystemExit(targets.NO_PROGRAM)
+        if how == "kill":
+            keeper = keeper_of(tracer.pid)
+            tracer.kill()
+            status_of(tracer)
+            wait_for(lambda: has_ended(keeper), "the keeper's end")
+        elif ctl(process.pid, how).returncode or status_of(tracer) or "under seccomp" not in open("err").read():
+            fail(f"{how}: {open('err').read()}")
+        time.sleep(0.2)
+        answer = ctl(process.pid, "status")
+        if process.poll() is not None or answer.returncode != 1 or "is not being traced" not in answer.stderr:
+            fail(f"{how}: the program ended with {process.poll()}; {answer.stderr}")
+        program = [line for line in mappings(process.pid) if line[-1].endswith("/filtered") and "x" in line[1]][0]
+        first, last = (int(part, 16) for part in program[0].split("-"))
+        with open(f"/proc/{process.pid}/mem", "rb", 0) as memory, open(program[-1], "rb") as file:
+            memory.seek(first)
+            file.seek(int(program[2], 16))
+            code = memory.read(last - first)
+            if code != file.read(last - first).ljust(len(code), b"\0"):
+                fail(f"{how}: its code differs")
+        open("end", "w").close()
+        if status_of(process) != 3:
+            fail(f"{how}: the program ended with {process.returncode}")
+        os.unlink("end")
+        os.unlink("filter")
 
 
 def halted():
@@ -1102,7 +1163,7 @@ def collected():
 
 
 cases = {"text": text, "kill": kill, "halted": halted, "collected": collected, "controlled": controlled,
-         "left": left, "waits": waits, "pauses": pauses, "beginning": beginning, "both": both, "passed": passed, "joins": joins, "calls": calls, "users": users, "mallocs": mallocs, "handler": handler, "removed": removed, "refused": refused, "executes": executes}
+         "left": left, "waits": waits, "pauses": pauses, "beginning": beginning, "both": both, "passed": passed, "joins": joins, "calls": calls, "users": users, "mallocs": mallocs, "handler": handler, "removed": removed, "filtered": filtered, "refused": refused, "executes": executes}
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     if targets.case in cases:

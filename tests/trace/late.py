@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Traces programs that run already and load libraries later: every call of these is counted, from their constructors on.
 
-late.py loaded|again|replaced|renamed|storm|kill SPROF [SEED [ROUNDS]]
+late.py loaded|again|replaced|renamed|copied|twice|storm|kill SPROF [SEED [ROUNDS]]
 
 The program does what it is told, line by line, and answers each. `again`: a library that was there is unloaded and
 loaded again. `replaced`: another file is in its place by then. `storm`: three threads load and unload at the moments
-at which probes come and go. `kill`: sprof is killed while they do."""
+at which probes come and go. `kill`: sprof is killed while they do.
+`copied`: the program puts memory without a file in the place of a library's code, as for large pages. `twice`: a
+library is there twice, by two names of its file. `unreadable`: its code may be executed only."""
 import csv
 import os
 import re
@@ -30,11 +32,13 @@ int plugin_run(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += inner%(n
 """
 
 HOST = """
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static void *handles[4];
 static volatile int is_calm;
@@ -58,6 +62,46 @@ static void *work(void *number)
     while (!is_calm)
         wrong += !load(which) + (run(which, 10) != 55) + (dlclose(handles[which]) != 0);
     return (void *)wrong;
+}
+
+static int load_again(int which)
+{
+    char path[32];
+    snprintf(path, sizeof path, "./hard%d.so", which);
+    return (handles[which + 1] = dlmopen(LM_ID_NEWLM, path, RTLD_NOW)) != NULL;
+}
+
+/* The code of a library. */
+static int find_code(int which, char **start, size_t *size)
+{
+    unsigned long first, last, function = (unsigned long)dlsym(handles[which], "plugin_run");
+    char line[512];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof line, maps))
+        if (sscanf(line, "%lx-%lx", &first, &last) == 2 && first <= function && function < last)
+            break;
+    *start = (char *)first;
+    *size = last - first;
+    return fclose(maps);
+}
+
+static int copy(int which)
+{
+    char *start;
+    size_t size;
+    find_code(which, &start, &size);
+    char *place = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memcpy(place, start, size);
+    return !mprotect(place, size, PROT_READ | PROT_EXEC) &&
+           mremap(place, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, start) == start;
+}
+
+static int hide(int which)
+{
+    char *start;
+    size_t size;
+    find_code(which, &start, &size);
+    return !mprotect(start, size, PROT_EXEC);
 }
 
 /* Until the next line comes. Returns how much went wrong. */
@@ -92,6 +136,12 @@ int main(void)
             printf("%d\\n", run(which, count));
         else if (sscanf(line, "unload %d", &which) == 1)
             printf("%d\\n", dlclose(handles[which]));
+        else if (sscanf(line, "again %d", &which) == 1)
+            printf("%d\\n", load_again(which));
+        else if (sscanf(line, "copy %d", &which) == 1)
+            printf("%d\\n", copy(which));
+        else if (sscanf(line, "hide %d", &which) == 1)
+            printf("%d\\n", hide(which));
         else if (!strcmp(line, "storm\\n"))
             printf("%ld\\n", storm());
     }
@@ -280,6 +330,70 @@ def renamed():
                 destruct2=1, prepare2=3, plugin_run=3)
 
 
+def killed(host, tracer):
+    keeper = keeper_of(tracer.pid)
+    tracer.kill()
+    status_of(tracer)
+    wait_for(lambda: has_ended(keeper), "the keeper's end")
+
+
+def copied():
+    """Jumps that were copied with the code are taken out of the copy, also where sprof is killed and no file has it."""
+    for how in ("detach", "kill"):
+        host = Host()
+        host.do("load 0", 1)
+        tracer = host.trace("--module", "plugin*")
+        host.do("copy 0", 1)
+        host.do("run 0 10", runs(10, 1))
+        host.do("load 1", 1)  # the loader tells of this one, and sprof looks at all
+        host.do("run 0 10", runs(10, 1))
+        host.do("unload 1", 0)
+        if how == "kill":
+            killed(host, tracer)
+        else:
+            host.end(tracer)
+            check_calls(inner0=20, plugin_run=2, construct1=1, destruct1=1, prepare1=2)
+        if any("sprof-probe" in line[-1] for line in targets.mappings(host.pid)):
+            fail(f"{how}: probes were left")
+        host.do("run 0 10", runs(10, 1))
+        host.quit()
+
+
+def twice():
+    """Both have probes, which go when the other one is unloaded."""
+    os.link("plugin0.so", "hard0.so")
+    for how in ("detach", "kill"):
+        for gone in (0, 1):
+            host = Host()
+            host.do("load 0", 1)
+            host.do("again 0", 1)
+            tracer = host.trace("--module", "*.so")
+            host.do(f"unload {gone}", 0)
+            host.do("load 2", 1)  # the loader tells of this one, and sprof looks at all
+            host.do(f"run {1 - gone} 10", runs(10, 1))
+            if how == "kill":
+                killed(host, tracer)
+            else:
+                host.end(tracer)
+            check_text(host.pid)
+            host.do(f"run {1 - gone} 10", runs(10, 1))
+            host.quit()
+    os.unlink("hard0.so")
+
+
+def unreadable():
+    host = Host()
+    host.do("load 0", 1)
+    host.do("hide 0", 1)
+    tracer = host.trace("--module", "plugin*")
+    host.do("run 0 10", runs(10, 1))
+    host.end(tracer)
+    host.do("run 0 10", runs(10, 1))
+    check_text(host.pid)
+    host.quit()
+    check_calls(inner0=10, plugin_run=1)
+
+
 def storm():
     host = Host()
     host.tell("storm")
@@ -327,4 +441,5 @@ with tempfile.TemporaryDirectory() as directory:
     compile("host", HOST, "-pthread")
     for which in range(4):
         compile_plugin(which)
-    {"loaded": loaded, "again": again, "replaced": replaced, "renamed": renamed, "storm": storm, "kill": kill}[targets.case]()
+    {"loaded": loaded, "again": again, "replaced": replaced, "renamed": renamed,
+     "copied": copied, "twice": twice, "unreadable": unreadable, "storm": storm, "kill": kill}[targets.case]()

@@ -92,6 +92,13 @@ recorder)
         expect 1 sh -c "ulimit -v 4000000; exec '$SPROF' trace --backend inject -p $child --function work -o t.db"
         said 'cannot map the shared memory, [0-9]+ GiB of addresses .*Cannot allocate memory' && said "raise sprof's own .ulimit -v"
     fi
+    ! ls ./*.db >/dev/null 2>&1 || fail "a recording was left"
+    # Its own stack.
+    if ! grep -q __asan_report_load8 "$SPROF"; then
+        expect 0 sh -c "ulimit -s 64; exec '$SPROF' trace --backend inject -p $child --function work --duration 100ms -o t.db"
+        expect 0 sh -c "ulimit -s 64; exec '$SPROF' stats -i t.db"
+        rm t.db
+    fi
     [ "$(grep -vE 'heap|stack' "/proc/$child/maps" | sed 's/ .*//')" = "$maps" ] || fail "other mappings"
     ends
     ! ls ./*.db >/dev/null 2>&1 || fail "a recording was left"

@@ -115,10 +115,10 @@ def file_of(pid, addresses, path):
     return link if os.path.exists(link) else path
 
 
-def check_text(pid, compiles=False):
+def check_text(pid, compiles=False, shares=True):
     """Code is as in the files, and shared with them; there is nothing else that can be executed but what a program that
     `compiles` has made itself, and nothing that was mapped for probes. The agent stays in a program that was launched
-    with it."""
+    with it. Not `shares`: pages may be its own."""
     compared = 0
     with open(f"/proc/{pid}/mem", "rb", 0) as memory:
         for line in mappings(pid):
@@ -150,7 +150,7 @@ def check_text(pid, compiles=False):
                 fields = line.split(None, 5)
                 path = fields[5].strip() if len(fields) > 5 and "x" in fields[1] else ""
             elif line.startswith("Anonymous:") and path.startswith("/") and "libsprof-probe" not in path:
-                if line.split()[1] != "0":
+                if shares and line.split()[1] != "0":
                     fail(f"{path}: {line.split()[1]} KiB are the process's own")
     return compared
 

@@ -97,6 +97,24 @@ static int find_agent(char library[TARGET_PATH_MAX], struct sprof_error *error)
     return result;
 }
 
+bool trace_attach_is_filtered(pid_t pid)
+{
+    struct sprof_id_list threads = {0};
+    bool is = sprof_proc_threads(pid, &threads) != 0;
+    for (size_t i = 0; i < threads.count && !is; i++) {
+        char path[64], line[256];
+        snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)threads.items[i]);
+        FILE *file = fopen(path, "re");
+        unsigned mode;
+        while (file && fgets(line, sizeof line, file))
+            is |= sscanf(line, "Seccomp: %u", &mode) == 1 && mode;
+        if (file)
+            fclose(file);
+    }
+    sprof_vec_release(&threads);
+    return is;
+}
+
 const char *trace_attach_obstacle(pid_t pid)
 {
     char value[128], library[TARGET_PATH_MAX];
@@ -105,8 +123,7 @@ const char *trace_attach_obstacle(pid_t pid)
         return "is in another pid namespace (a container, in which sprof would have to run)";
     if (!find_agent(library, NULL) && !sees(pid, library))
         return "sees other files than sprof (in a container, in which sprof would have to run)";
-    read_status(pid, "Seccomp", value, sizeof value);
-    if (atoi(value))
+    if (trace_attach_is_filtered(pid))
         return "is under seccomp, which may end it where it loads the tracing agent";
     read_status(pid, "x86_Thread_features", value, sizeof value);
     return strstr(value, "shstk")

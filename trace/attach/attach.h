@@ -9,6 +9,10 @@
 int trace_attach_check(pid_t pid, int *lock_fd, const struct sprof_log *log,
                        struct sprof_error *error);
 
+/* Whether a thread of it is under seccomp, which may end it where it makes a system call that it
+ * does not make by itself. */
+bool trace_attach_is_filtered(pid_t pid);
+
 /* What the process "is" that the agent cannot be put into; NULL: nothing. */
 const char *trace_attach_obstacle(pid_t pid);
 

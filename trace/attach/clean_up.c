@@ -1,5 +1,5 @@
-/* Takes probes out of a process whose tracer was killed, by what the process itself has: the jumps
- * in its code, and what the tracer noted in the memory that the two shared. */
+/* Takes probes out of a process whose tracer was killed, by what the tracer noted in the memory
+ * that the two shared. */
 #include "trace/attach/attach.h"
 #include "trace/attach/leaving.h"
 #include "trace/attach/listening.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PIECE = 1 << 20 }; /* of code at a time */
+enum { SITES = 256 }; /* at a time */
 
 static bool is_jump_into_ours(const struct trace_leaving *leaving, uint64_t address,
                               const uint8_t *there)
@@ -23,88 +23,43 @@ static bool is_jump_into_ours(const struct trace_leaving *leaving, uint64_t addr
            trace_leaving_is_ours(leaving, address + TRACE_JUMP_BYTES + (uint64_t)(int64_t)distance);
 }
 
-/* Lists the jumps of a piece of code into what is ours, with what the file has there. Bytes before
- * a jump may look like one that ends within it: then both are listed, the second as it is once the
- * first is put back, because the file is right for either. */
-static int find_changed(struct trace_leaving *leaving, uint64_t address, const uint8_t *there,
-                        const uint8_t *original, size_t size)
+/* Lists those of the jumps that the tracer noted that are there: one may not have been written yet,
+ * have been taken back, or have gone with its library. What the code's file has by now, and whether
+ * it can be read, does not matter. */
+static int find_changed(struct trace_leaving *leaving, const struct probe_site *sites, size_t count)
 {
-    for (size_t i = 0; i + TRACE_JUMP_BYTES <= size; i++) {
-        struct trace_changed changed = {.address = address + i};
-        if (!memcmp(there + i, original + i, TRACE_JUMP_BYTES) ||
-            !is_jump_into_ours(leaving, changed.address, there + i))
-            continue;
-        const struct trace_changed *last =
-            leaving->changed.count ? &leaving->changed.items[leaving->changed.count - 1] : NULL;
-        const uint64_t past = last ? changed.address - last->address : TRACE_JUMP_BYTES;
-        const size_t put_back = past < TRACE_JUMP_BYTES ? TRACE_JUMP_BYTES - (size_t)past : 0;
-        memcpy(changed.jump, there + i, sizeof changed.jump);
-        memcpy(changed.jump, original + i, put_back);
-        memcpy(changed.original, original + i, sizeof changed.original);
-        if (sprof_vec_push(&leaving->changed, changed))
+    for (size_t i = 0; i < count; i++) {
+        struct trace_changed changed = {.address = sites[i].address};
+        memcpy(changed.original, sites[i].original, sizeof changed.original);
+        if (sites[i].address &&
+            trace_leaving_read(leaving, changed.address, changed.jump, sizeof changed.jump) &&
+            is_jump_into_ours(leaving, changed.address, changed.jump) &&
+            sprof_vec_push(&leaving->changed, changed))
             return SPROF_ENOMEM;
     }
     return 0;
 }
 
-/* Bytes of a text at a time, the last of one piece again in the next, for jumps that lie in both.
- * Returns how many were read, 0 at the end. */
-static size_t read_piece(const struct trace_leaving *leaving, const struct trace_text *text,
-                         uint64_t at, uint8_t *there)
+static int find_noted(struct trace_leaving *leaving, uint64_t shared_at)
 {
-    const uint64_t rest = text->span.end - at;
-    const ssize_t got = pread(leaving->memory_fd, there, rest < PIECE ? rest : PIECE, (off_t)at);
-    return got < TRACE_JUMP_BYTES ? 0 : (size_t)got;
-}
-
-static bool has_jump_into_ours(const struct trace_leaving *leaving, const struct trace_text *text,
-                               uint8_t *there)
-{
-    size_t got;
-    for (uint64_t at = text->span.start; (got = read_piece(leaving, text, at, there));
-         at += got - (TRACE_JUMP_BYTES - 1))
-        for (size_t i = 0; i + TRACE_JUMP_BYTES <= got; i++)
-            if (is_jump_into_ours(leaving, at + i, there + i))
-                return true;
-    return false;
-}
-
-static int compare_with_file(struct trace_leaving *leaving, const struct trace_text *text,
-                             uint8_t *there, uint8_t *original)
-{
-    struct image *image;
-    struct sprof_error why = {0};
-    if (!has_jump_into_ours(leaving, text, there))
-        return 0;
-    if (trace_text_open(leaving, text, &image, &why))
-        return sprof_error_set(leaving->error, SPROF_EUNSUPPORTED, 0,
-                               "process %d: its probes were switched off when their tracer was "
-                               "killed, and stay until it ends, because its code is not to be "
-                               "had as it was: %s",
-                               (int)leaving->session->pid, why.message);
+    const uint64_t count_at = shared_at + offsetof(struct probe_shared, site_count),
+                   sites_at = shared_at + offsetof(struct probe_shared, sites);
+    struct probe_site sites[SITES];
+    uint32_t count = 0;
     int result = 0;
-    size_t got;
-    for (uint64_t at = text->span.start; !result && (got = read_piece(leaving, text, at, there));
-         at += got - (TRACE_JUMP_BYTES - 1)) {
-        const ssize_t had =
-            pread(image_fd(image), original, got, (off_t)(at - text->span.start + text->offset));
-        result = had > 0 ? find_changed(leaving, at, there, original, (size_t)had) : 0;
+    bool is_read = trace_leaving_read(leaving, count_at, &count, sizeof count);
+    for (uint64_t at = 0, piece; at < count && is_read && !result; at += piece) {
+        piece = count - at < SITES ? count - at : SITES;
+        is_read = trace_leaving_read(leaving, sites_at + at * sizeof *sites, sites,
+                                     piece * sizeof *sites);
+        result = is_read ? find_changed(leaving, sites, piece) : 0;
     }
-    image_free(image);
-    return result ? sprof_error_memory(leaving->error) : 0;
-}
-
-static int compare_with_files(struct trace_leaving *leaving)
-{
-    uint8_t *there = malloc(PIECE), *original = malloc(PIECE);
-    int result = there && original ? 0 : sprof_error_memory(leaving->error);
-    for (size_t i = 0; i < leaving->texts.count && !result; i++)
-        /* The addresses in thunks are nobody's jumps, though their bytes may look so. */
-        if (!trace_leaving_is_ours(leaving, leaving->texts.items[i].span.start))
-            result = compare_with_file(leaving, &leaving->texts.items[i], there, original);
-    free(there);
-    free(original);
-    return result;
+    if (result)
+        return sprof_error_memory(leaving->error);
+    return is_read ? 0
+                   : sprof_error_set(leaving->error, SPROF_EPERMISSION, errno,
+                                     "the memory of process %d may not be read: %s",
+                                     (int)leaving->session->pid, strerror(errno));
 }
 
 /* Whether an address is within a mapping as the tracer made it, *end being the end of that.
@@ -186,7 +141,7 @@ static int clean_up(pid_t pid, const struct probe_owner *owner, uint32_t functio
                                  "the memory of process %d may not be written: %s", (int)pid,
                                  strerror(errno));
     if (!result)
-        result = compare_with_files(&leaving);
+        result = find_noted(&leaving, owner->shared_at);
     if (!result)
         result = trace_leave(&leaving);
     trace_leaving_release(&leaving);
@@ -268,8 +223,7 @@ bool trace_clean_up_after(const struct trace_tracer *tracer, pid_t pid, bool is_
         is_out = true; /* they are off, and stay */
     else if (owner && owner->pid == (uint32_t)tracer->pid && owner->start == tracer->start) {
         const int result = clean_up(pid, owner, functions, NULL, error);
-        /* … or they stay */
-        is_out = result == SPROF_EUNSUPPORTED || (!result && !trace_owner_read(pid, owner, NULL));
+        is_out = !result && !trace_owner_read(pid, owner, NULL);
     }
     free(owner);
     return is_out;

@@ -396,6 +396,9 @@ static bool give_memory_back(struct trace_leaving *leaving)
         trace_leaving_is_anybody_unwinding(leaving) || !give_all_back(leaving))
         return false;
     forget_threads(leaving);
+    leaving->is_filtered = trace_attach_is_filtered(leaving->session->pid);
+    if (leaving->is_filtered)
+        return true;
     /* Nobody is in the agent's code, so what was asked for there has come. */
     leaving->errand.count = leaving->sharing_words;
     add_unmapping(leaving);
@@ -429,6 +432,20 @@ static bool is_unmapped(const struct trace_session *session)
     return !found;
 }
 
+/* Nobody traces the process any more, and nothing is left to be done by who traces it next. */
+static void leave_memory(const struct trace_leaving *leaving)
+{
+    const struct trace_session *session = leaving->session;
+    const uint32_t nobody = 0;
+    if (session->shared_at)
+        trace_leaving_write(leaving, session->shared_at + offsetof(struct probe_shared, owner.pid),
+                            &nobody, sizeof nobody);
+    sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                      "the probes are out; memory that was mapped for them stays, because process "
+                      "%d has come under seccomp, which may end it where it unmaps something",
+                      (int)session->pid);
+}
+
 int trace_leave(struct trace_leaving *leaving)
 {
     struct trace_session *session = leaving->session;
@@ -444,9 +461,13 @@ int trace_leave(struct trace_leaving *leaving)
     struct sprof_error stays = {0};
     leaving->error = &stays;
     result = while_stopped(leaving, give_memory_back);
+    session->is_out = true;
+    if (!result && leaving->is_filtered) {
+        leave_memory(leaving);
+        return 0;
+    }
     for (int i = 0; i < UNMAP_MS && !result && !is_unmapped(session); i++)
         pause_ms(1);
-    session->is_out = true;
     if (result || !is_unmapped(session)) {
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                           "the probes are out; memory that was mapped for them stays, because a "

@@ -1,5 +1,6 @@
 /* Traces a process that listens, through its agent's socket. */
 #include "trace/attach/listening.h"
+#include "trace/attach/attach.h"
 #include "trace/attach/lock.h"
 #include "trace/probes/probes.h"
 
@@ -25,25 +26,6 @@ enum {
 };
 
 /* == Connecting == */
-
-/* A filter may end whoever makes a system call that it does not know. */
-static bool is_filtered(pid_t pid)
-{
-    struct sprof_id_list threads = {0};
-    bool is = sprof_proc_threads(pid, &threads) != 0;
-    for (size_t i = 0; i < threads.count && !is; i++) {
-        char path[64], line[256];
-        snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)threads.items[i]);
-        FILE *file = fopen(path, "re");
-        unsigned mode;
-        while (file && fgets(line, sizeof line, file))
-            is |= sscanf(line, "Seccomp: %u", &mode) == 1 && mode;
-        if (file)
-            fclose(file);
-    }
-    sprof_vec_release(&threads);
-    return is;
-}
 
 /* Anybody may have taken the name. */
 static bool is_its_own(int fd, pid_t pid)
@@ -89,7 +71,7 @@ int trace_listening_connect(pid_t pid, int *agent_fd, int *lock_fd, struct sprof
         close(fd);
         return 0;
     }
-    if (is_filtered(pid))
+    if (trace_attach_is_filtered(pid))
         result = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                  "cannot trace process %d: seccomp restricts its system calls, and "
                                  "what the tracing agent needs could end it",

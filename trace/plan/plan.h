@@ -141,6 +141,7 @@ struct trace_module {
     const char *path;         /* as the process sees it */
     uint64_t identity;        /* see trace_identity */
     uint64_t bias;            /* address - vaddr */
+    uint64_t address;         /* of the mapping that was looked at */
     size_t differing;         /* functions of which the process runs other bytes */
     struct sprof_error error; /* code 0, or why there is no plan */
 };

@@ -5,8 +5,11 @@
 #include "trace/plan/plan.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What bytes of a process are read by. */
 struct reader {
@@ -73,6 +76,7 @@ static void plan_mapping(struct trace_module *module, struct reader *reader,
                                           .map_start = mapping->address,
                                           .map_end = mapping->address + mapping->size};
     module->identity = trace_identity(&mapping->file);
+    module->address = mapping->address;
     if (trace_plan_open(&module->plan, &request, cache, &module->error))
         return;
     module->bias = bias_of(&request, mapping);
@@ -80,11 +84,21 @@ static void plan_mapping(struct trace_module *module, struct reader *reader,
     trace_plan_count(&module->plan);
 }
 
+/* Code that can be executed and not be read is read by this only. */
+static int open_memory(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
 void trace_plan_mapping(struct trace_module *module, pid_t pid, const struct model_mmap *mapping,
                         struct cache *cache)
 {
-    struct reader reader = {pid, -1};
+    struct reader reader = {pid, open_memory(pid)};
     plan_mapping(module, &reader, mapping, cache);
+    if (reader.fd >= 0)
+        close(reader.fd);
 }
 
 static int compare_mapping(void *context, const struct model_mmap *mapping)
@@ -142,7 +156,12 @@ int trace_plan_process(pid_t pid, int memory_fd, struct cache *cache,
             "the memory of process %d may not be read: run sprof as its owner or "
             "as root (and see /proc/sys/kernel/yama/ptrace_scope)",
             (int)pid);
+    const int opened_fd = memory_fd < 0 ? open_memory(pid) : -1;
+    if (opened_fd >= 0)
+        survey.reader.fd = opened_fd;
     code = target_each_mapping(pid, take_mapping, &survey);
+    if (opened_fd >= 0)
+        close(opened_fd);
     if (!code && !survey.seen.count)
         code = sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d shows no executable mappings",
                                (int)pid);

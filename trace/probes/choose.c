@@ -155,6 +155,7 @@ static int take_module(void *context, struct trace_module *module)
                                     .path = path,
                                     .identity = module->identity,
                                     .bias = module->bias,
+                                    .loaded_at = module->address,
                                     .is_chosen = is_chosen(chooser, module->path)};
     if (module->plan.runtime && !session->uprobes)
         session->runtime = sprof_arena_text(&session->arena, module->plan.runtime);

@@ -336,6 +336,30 @@ static int place_copies(struct writing *writing, struct trace_file *file)
     return result;
 }
 
+void trace_note_site(struct trace_session *session, size_t index, uint64_t address,
+                     const uint8_t original[TRACE_JUMP_BYTES])
+{
+    struct probe_shared *shared = session->shared;
+    struct probe_site site = {.address = address};
+    memcpy(site.original, original, TRACE_JUMP_BYTES);
+    shared->sites[index] = site;
+    if (shared->site_count <= index)
+        shared->site_count = (uint32_t)index + 1;
+}
+
+void trace_note_site_of(struct trace_session *session, size_t number)
+{
+    const struct trace_probe *probe = &session->probes.items[number];
+    trace_note_site(session, 1 + number,
+                    session->files.items[probe->file].bias + probe->function->site,
+                    probe->function->original);
+}
+
+void trace_forget_sites(struct trace_session *session, size_t first, size_t count)
+{
+    memset(session->shared->sites + 1 + first, 0, count * sizeof *session->shared->sites);
+}
+
 static int place_jumps(const struct writing *writing, const struct trace_file *file)
 {
     struct trace_session *session = writing->session;
@@ -345,6 +369,8 @@ static int place_jumps(const struct writing *writing, const struct trace_file *f
         probe->is_placed = probe->jump[0] != 0;
         probe->is_left = false;
         probe->rests = probe->is_placed && trace_rests_at_once(session, probe);
+        if (probe->is_placed)
+            trace_note_site_of(session, i);
         if (probe->is_placed && !probe->rests)
             result = write_code(writing, file->bias + probe->function->site, probe->jump,
                                 TRACE_JUMP_BYTES);
@@ -536,6 +562,7 @@ int trace_place_hook(struct trace_session *session, const char *loader_path, uin
     if (!result && sprof_vec_push(&session->files, loader))
         result = sprof_error_memory(error);
     if (!result && arch_jump_write(hook->jump, at, loader.island)) {
+        trace_note_site(session, 0, at, hook->original);
         if (session->attachment)
             hook->wanted = at;
         else {

@@ -108,9 +108,11 @@ static int list_sites(struct placing *placing, size_t first, size_t count)
         const struct trace_probe *probe = &session->probes.items[i];
         const uint64_t address = session->files.items[probe->file].bias + probe->function->site;
         const struct site site = {.address = address, .probe = (uint32_t)i};
-        if (is_missing(placing, i) && trace_can_place_live(session, probe) &&
-            sprof_vec_push(&placing->sites, site))
+        if (!is_missing(placing, i) || !trace_can_place_live(session, probe))
+            continue;
+        if (sprof_vec_push(&placing->sites, site))
             return SPROF_ENOMEM;
+        trace_note_site_of(session, i);
     }
     if (placing->sites.count)
         qsort(placing->sites.items, placing->sites.count, sizeof *placing->sites.items,

@@ -33,6 +33,15 @@ int trace_place_file(struct trace_session *session, struct trace_file *file,
 int trace_place_copies(struct trace_session *session, struct trace_file *file,
                        struct sprof_error *error);
 
+/* Note for who takes probes out should this tracer be killed that there is going to be a jump, in
+ * session->shared: of the loader's function with index 0; that of a probe. */
+void trace_note_site(struct trace_session *session, size_t index, uint64_t address,
+                     const uint8_t original[TRACE_JUMP_BYTES]);
+void trace_note_site_of(struct trace_session *session, size_t number);
+
+/* … and that there are none any more: other code may be there from now on. */
+void trace_forget_sites(struct trace_session *session, size_t first, size_t count);
+
 /* Writes session->hook, a jump to the agent at an address of the loader, whose path is given. In a
  * process that runs trace_place_live writes it. */
 int trace_place_hook(struct trace_session *session, const char *loader, uint64_t at,
