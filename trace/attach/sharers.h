@@ -1,0 +1,15 @@
+/* trace, inside: processes that share the memory of another one. */
+#ifndef SPROF_TRACE_ATTACH_SHARERS_H
+#define SPROF_TRACE_ATTACH_SHARERS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Whether there is one just now, as a child of vfork is for a while. Those that this process may
+ * not trace are not seen. */
+bool trace_has_sharer(pid_t pid);
+
+/* Whether there has been one for a tenth of a second, and nobody waits for a child of vfork. */
+bool trace_has_lasting_sharer(pid_t pid);
+
+#endif
