@@ -3,7 +3,6 @@
 #include "trace/attach/attach.h"
 #include "trace/attach/leaving.h"
 #include "trace/attach/listening.h"
-#include "trace/attach/sharers.h"
 #include "trace/load.h"
 #include "trace/uprobe/uprobes.h"
 
@@ -391,20 +390,14 @@ static bool has_any_room(const struct trace_leaving *leaving)
     return has;
 }
 
-/* A process that shares the memory goes on, anywhere in it. */
 static bool give_memory_back(struct trace_leaving *leaving)
 {
-    if (trace_has_sharer(leaving->session->pid))
-        leaving->stays = "shares its memory with a process that does not stand still with it";
-    if (leaving->stays)
-        return true;
     if (trace_leaving_is_anybody_inside(leaving) || !trace_leaving_is_drained(leaving) ||
         trace_leaving_is_anybody_unwinding(leaving) || !give_all_back(leaving))
         return false;
     forget_threads(leaving);
-    if (trace_attach_is_filtered(leaving->session->pid))
-        leaving->stays = "has come under seccomp, which may end it where it unmaps something";
-    if (leaving->stays)
+    leaving->is_filtered = trace_attach_is_filtered(leaving->session->pid);
+    if (leaving->is_filtered)
         return true;
     /* Nobody is in the agent's code, so what was asked for there has come. */
     leaving->errand.count = leaving->sharing_words;
@@ -449,8 +442,8 @@ static void leave_memory(const struct trace_leaving *leaving)
                             &nobody, sizeof nobody);
     sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                       "the probes are out; memory that was mapped for them stays, because process "
-                      "%d %s",
-                      (int)session->pid, leaving->stays);
+                      "%d has come under seccomp, which may end it where it unmaps something",
+                      (int)session->pid);
 }
 
 int trace_leave(struct trace_leaving *leaving)
@@ -469,7 +462,7 @@ int trace_leave(struct trace_leaving *leaving)
     leaving->error = &stays;
     result = while_stopped(leaving, give_memory_back);
     session->is_out = true;
-    if (!result && leaving->stays) {
+    if (!result && leaving->is_filtered) {
         leave_memory(leaving);
         return 0;
     }

@@ -71,9 +71,9 @@ struct trace_leaving {
     SPROF_VEC(struct trace_text) texts;
     SPROF_VEC(struct trace_held) held;
     SPROF_VEC(struct trace_known_file) known_files; /* that were looked into */
-    bool shares_all;   /* who was killed may have put code back, and changes are not known */
-    bool held_failed;  /* out of memory: one is not there */
-    const char *stays; /* why nothing can be unmapped; NULL: it can */
+    bool shares_all;  /* who was killed may have put code back, and changes are not known */
+    bool held_failed; /* out of memory: one is not there */
+    bool is_filtered; /* nobody can be sent to unmap anything: see trace_attach_is_filtered */
     uint64_t handle, close_at; /* by which the agent is unloaded; 0: it stays */
     struct trace_span stack;   /* the main thread's */
     struct trace_errand errand;
