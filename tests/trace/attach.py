@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Traces programs that run already: attaches at random moments, detaches, attaches again.
 
-attach.py text|own|kill|halted|collected|controlled|left|waits|pauses|beginning|both|passed|joins|calls|users|mallocs|handler|removed|filtered|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
+attach.py text|own|kill|halted|collected|controlled|left|waits|pauses|beginning|both|passed|joins|calls|users|mallocs|handler|removed|filtered|shared|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
 
 A program prints and ends as it does untraced. `text`: afterwards its code is that of its files, and it
 has the mappings that it had but for those of malloc and of its threads. `kill`: sprof is killed at any
@@ -256,6 +256,50 @@ def filtered():
             fail(f"{how}: the program ended with {process.returncode}")
         os.unlink("end")
         os.unlink("filter")
+
+
+SHARED = """
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define NI __attribute__((noinline))
+NI int leaf(int n) { __asm__ volatile("" : "+r"(n)); return n + 1; }
+NI int work(int n) { return leaf(n) + leaf(n); }
+static volatile int ends;
+static _Alignas(64) char stack[1 << 20];
+static int other(void *unused)
+{
+    while (!ends)
+        if (work(3) != 8) abort();
+    _exit(4);
+}
+int main(void)
+{
+    int status, child = clone(other, stack + sizeof stack, CLONE_VM | SIGCHLD, 0);
+    write(1, "x", 1);
+    for (; access("end", F_OK); usleep(1000)) work(1);
+    ends = 1;
+    return waitpid(child, &status, 0) == child && status == 4 << 8 ? 3 : 1;
+}
+"""
+
+
+def shared():
+    """Another process has the same memory, and would go on while threads stand still: nothing is put into it."""
+    command = compile_c("shared", SHARED)
+    process = begin(command)
+    wait_for(lambda: open("out").read() == "x", "who shares its memory")
+    for i in range(ROUNDS):
+        status = status_of(trace(process.pid, "--backend", "inject", "--duration", "20ms"))
+        if status != 1 or "shares its memory with another process" not in open("err").read():
+            fail(f"{status}: {open('err').read()}")
+    open("end", "w").close()
+    if status_of(process) != 3:
+        fail(f"it ended with {process.returncode}")
+    os.unlink("end")
 
 
 def halted():
@@ -1163,7 +1207,7 @@ def collected():
 
 
 cases = {"text": text, "kill": kill, "halted": halted, "collected": collected, "controlled": controlled,
-         "left": left, "waits": waits, "pauses": pauses, "beginning": beginning, "both": both, "passed": passed, "joins": joins, "calls": calls, "users": users, "mallocs": mallocs, "handler": handler, "removed": removed, "filtered": filtered, "refused": refused, "executes": executes}
+         "left": left, "waits": waits, "pauses": pauses, "beginning": beginning, "both": both, "passed": passed, "joins": joins, "calls": calls, "users": users, "mallocs": mallocs, "handler": handler, "removed": removed, "filtered": filtered, "shared": shared, "refused": refused, "executes": executes}
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     if targets.case in cases:

@@ -4,6 +4,7 @@
 #include "trace/attach/hand.h"
 #include "trace/attach/leaving.h"
 #include "trace/attach/lock.h"
+#include "trace/attach/sharers.h"
 #include "trace/meet.h"
 
 #include "agent/agent.h"
@@ -125,6 +126,9 @@ const char *trace_attach_obstacle(pid_t pid)
         return "sees other files than sprof (in a container, in which sprof would have to run)";
     if (trace_attach_is_filtered(pid))
         return "is under seccomp, which may end it where it loads the tracing agent";
+    if (trace_has_lasting_sharer(pid))
+        return "shares its memory with another process (clone with CLONE_VM alone), which would go "
+               "on while its threads stand still for probes";
     read_status(pid, "x86_Thread_features", value, sizeof value);
     return strstr(value, "shstk")
                ? "has a shadow stack, which a borrowed thread's return would not "

@@ -1,0 +1,60 @@
+/* Finds processes that share a process's memory and are not its threads, as clone(2) makes them
+ * with CLONE_VM alone: they go on while its threads stand still. */
+#include "trace/attach/sharers.h"
+#include "base/proc.h"
+
+#include <dirent.h>
+#include <linux/kcmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LOOKS = 20, BETWEEN_MS = 5 };
+
+static bool shares(pid_t pid, pid_t other)
+{
+    return other > 0 && other != pid && !syscall(SYS_kcmp, pid, other, KCMP_VM, 0, 0);
+}
+
+static bool has_sharer(pid_t pid)
+{
+    DIR *directory = opendir("/proc");
+    bool has = false;
+    for (struct dirent *entry; directory && !has && (entry = readdir(directory));)
+        has = shares(pid, (pid_t)strtol(entry->d_name, NULL, 10));
+    if (directory)
+        closedir(directory);
+    return has;
+}
+
+/* A child of vfork shares it, too, until it executes something; its parent's thread, which waits
+ * for that in a clone or vfork of its own, does not stop before. */
+static bool waits_for_vfork(pid_t pid)
+{
+    struct sprof_id_list threads = {0};
+    bool waits = sprof_proc_threads(pid, &threads) != 0;
+    for (size_t i = 0; i < threads.count && !waits; i++) {
+        char path[64], line[64] = "";
+        struct sprof_proc_stat stat;
+        snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)pid, (int)threads.items[i]);
+        sprof_proc_line(path, line, sizeof line);
+        const long number = strtol(line, NULL, 10);
+        waits = (number == SYS_vfork || number == SYS_clone || number == SYS_clone3) &&
+                sprof_proc_stat_read(threads.items[i], &stat) && stat.state == 'D';
+    }
+    sprof_vec_release(&threads);
+    return waits;
+}
+
+bool trace_has_lasting_sharer(pid_t pid)
+{
+    const struct timespec pause = {.tv_nsec = BETWEEN_MS * 1000000};
+    for (int i = 0; i < LOOKS; i++) {
+        if (!has_sharer(pid) || waits_for_vfork(pid))
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
