@@ -7,7 +7,6 @@
 #include "trace/probes/probes.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

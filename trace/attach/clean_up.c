@@ -48,6 +48,7 @@ static int find_noted(struct trace_leaving *leaving, uint64_t shared_at)
     uint32_t count = 0;
     int result = 0;
     bool is_read = trace_leaving_read(leaving, count_at, &count, sizeof count);
+    count = count < 1 + PROBE_THUNKS ? count : 1 + PROBE_THUNKS; /* the process could write there */
     for (uint64_t at = 0, piece; at < count && is_read && !result; at += piece) {
         piece = count - at < SITES ? count - at : SITES;
         is_read = trace_leaving_read(leaving, sites_at + at * sizeof *sites, sites,

@@ -22,9 +22,7 @@ bool trace_listens(pid_t pid);
  * killed before there were probes: trace_clean_up takes it out. */
 bool trace_has_left_agent(pid_t pid);
 
-/* Takes probes out of a process whose tracer was killed. Errors as when it detaches, and
- * SPROF_EUNSUPPORTED where they stay, switched off, because a file that has them cannot be opened
- * any more. */
+/* Takes probes out of a process whose tracer was killed. Errors as when it detaches. */
 int trace_clean_up(pid_t pid, const struct sprof_log *log, struct sprof_error *error);
 
 /* Whether a process is traced into that file as a child of the command that is traced. */
