@@ -13,20 +13,39 @@
 
 enum { LOOKS = 20, BETWEEN_MS = 5 };
 
-static bool shares(pid_t pid, pid_t other)
+static bool has_memory(pid_t tid)
 {
-    return other > 0 && other != pid && !syscall(SYS_kcmp, pid, other, KCMP_VM, 0, 0);
+    char path[48];
+    snprintf(path, sizeof path, "/proc/%d/statm", (int)tid);
+    return sprof_proc_number(path, 0) > 0;
+}
+
+/* A thread that still has memory, or 0: one that has ended, as a main thread may, has none, and
+ * kcmp says that it has this in common with all that ended and with the kernel's threads. */
+static pid_t thread_with_memory(pid_t pid)
+{
+    struct sprof_id_list threads = {0};
+    pid_t found = 0;
+    sprof_proc_threads(pid, &threads);
+    for (size_t i = 0; i < threads.count && !found; i++)
+        if (has_memory(threads.items[i]))
+            found = threads.items[i];
+    sprof_vec_release(&threads);
+    return found;
 }
 
 static bool has_sharer(pid_t pid)
 {
-    DIR *directory = opendir("/proc");
+    const pid_t thread = thread_with_memory(pid);
+    DIR *directory = thread ? opendir("/proc") : NULL;
     bool has = false;
-    for (struct dirent *entry; directory && !has && (entry = readdir(directory));)
-        has = shares(pid, (pid_t)strtol(entry->d_name, NULL, 10));
+    for (struct dirent *entry; directory && !has && (entry = readdir(directory));) {
+        const pid_t other = (pid_t)strtol(entry->d_name, NULL, 10);
+        has = other > 0 && other != pid && !syscall(SYS_kcmp, thread, other, KCMP_VM, 0, 0);
+    }
     if (directory)
         closedir(directory);
-    return has;
+    return has && has_memory(thread);
 }
 
 /* A child of vfork shares it, too, until it executes something; its parent's thread, which waits
