@@ -312,13 +312,13 @@ static int probe(void *context, char *argument, struct sprof_str *answer, struct
 {
     struct trace_session *session = context;
     struct trace_sums sums;
-    const size_t ranges = session->ranges.count;
+    const uint64_t since_ns = sprof_clock_monotonic_ns() - session->start_ns;
     int result = trace_change_ranges(session, argument, error);
     trace_switch_all(session);
     trace_add_up(session, &sums);
     sprof_str_appendf(answer, "%zu probes are on", sums.probes_on);
     if (!result)
-        result = trace_ranges_tell_empty(session, ranges, answer, error);
+        result = trace_ranges_tell_empty(session, since_ns, answer, error);
     return result ? result : trace_check_awake(session, error);
 }
 

@@ -329,8 +329,9 @@ static int place_new(struct trace_loads *loads, struct trace_module *module,
         return 0;
     if (note_mapping(session, mapped, file))
         return sprof_error_memory(error);
-    if (is_new && ((result = trace_ranges_extend(session, file->first, error)) ||
-                   (result = trace_warnings_begin(session, file->first, error))))
+    if (is_new && trace_ranges_extend(session, file->first))
+        return sprof_error_memory(error);
+    if (is_new && (result = trace_warnings_begin(session, file->first, error)))
         return result;
     result = loads->is_serving ? trace_place_file(session, file, error)
                                : trace_place_live_file(session, file, error);

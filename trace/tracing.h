@@ -82,10 +82,10 @@ struct trace_probe {
 struct trace_range {
     uint32_t number;
     bool is_on;
-    const char *text; /* with its sign: "+RE", "-0xA-0xB" */
-    uint8_t *holds;   /* by probe */
-    size_t sites;     /* … how many */
-    uint64_t since_ns;
+    const char *text;  /* with its sign: "+RE", "-0xA-0xB" */
+    uint8_t *holds;    /* by probe */
+    size_t sites;      /* … how many */
+    uint64_t since_ns; /* when it was said last, of the run */
 };
 
 struct trace_governor {
@@ -174,7 +174,7 @@ struct trace_session {
     struct trace_loads *loads;     /* NULL: what is loaded later is not looked at */
     struct trace_hook hook;
     struct trace_governor governor;
-    SPROF_VEC(struct trace_range) ranges; /* by number, from 1 */
+    SPROF_VEC(struct trace_range) ranges; /* #1 first, then as they were said; the last decides */
     struct control_server control;
     enum trace_mode mode;
     uint32_t slab_count;

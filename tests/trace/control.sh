@@ -253,6 +253,20 @@ ranges)
     say x
     ctl 0 probe '-#4-5' '+#1,3'
     say x
+    # Said again, a range keeps its number, and decides before those that were said since.
+    ctl 0 probe -.
+    ctl 0 probe +0x1-0x7fffffffffff
+    for i in 1 2 3; do
+        ctl 0 probe '-^work' '+^other'
+        ctl 0 probe '+^other' '-^work'
+    done
+    ctl 0 list --format csv
+    tr -d '\r' <out | cut -d, -f1,2,4,9 | tail -n +2 | paste -sd ' ' >listed
+    grep -qE '^1,on,2,\S+ 4,off,0,\S+ 6,on,2,-. 5,on,2,\S+ 3,on,1,\+\^other 2,on,0,-\^work$' listed || fail "the list, of ranges said again: $(cat listed)"
+    ctl 2 probe '-^other' '+^nest' '+nosuch' # changes nothing
+    ctl 0 list --format csv
+    tr -d '\r' <out | cut -d, -f1,2,4,9 | tail -n +2 | paste -sd ' ' | diff - listed || fail "a mistake has changed the list"
+    ctl 0 probe '-#2'
     ctl 0 mark "the end"
     ctl 0 status
     grep -q '3 of 3 probes on' out || fail "what is on"
@@ -462,6 +476,18 @@ bad)
     ctl 2 probe work && said 'write \+RE'
     ctl 2 probe +0x10-0x10 && said 'is empty'
     ctl 2 probe +0x10-0x20 && said 'covers the entry of no function'
+    for wrong in 0x10 0x1000- 0x-0x10 0x10-zz 0x10-0x20x 0x10--5 0x10-0x10000000000000000; do
+        ctl 2 probe "+$wrong" && said "^.*\`$wrong\` is no range of addresses: write 0xA-0xB"
+        ctl 2 probe "+program!$wrong" && said 'write program!0xA-0xB'
+    done
+    ctl 2 probe '+nosuch!0x10-0x20' && said 'no probes in a file `nosuch`: there are in program'
+    at=$("$SPROF" probes program --function work | grep -oE '0x[0-9a-f]+' | head -n 1)
+    ctl 2 probe +0x10-0x20 && said 'the nearest is (work|other|nest), at 0x[0-9a-f]+ in the process, program!0x'
+    ctl 2 probe "+program!$at-$(printf 0x%x $((at + 1)))" '+program!0x1-0x2' && said 'the nearest is'
+    ctl 2 probe '+program!work' && said 'only addresses can be chosen, \+FILE!0xA-0xB'
+    ctl 2 probe '+program!' && said 'only addresses can be chosen'
+    ctl 2 probe '+10-20' && said 'addresses begin with 0x'
+    ctl 2 probe '+^work$ ^other$' && said 'each change begins with \+ or -'
     ctl 2 probe '+(' && said 'parenthesis'
     ctl 2 probe && said 'needs'
     ctl 2 rate 5 && said 'recordings of samples'
@@ -476,7 +502,7 @@ bad)
     ctl 0 status
     grep -q '3 of 3 probes on' out || fail "bad input has changed something"
     for i in 1 2 3 4 5 6 7 8 9; do
-        ctl 0 probe "+^work$|$(printf '%.0sx' {1..15000})"
+        ctl 0 probe "+^work$|$i$(printf '%.0sx' {1..15000})"
     done
     ctl 1 list --format json # has more than an answer
     said 'more than an answer holds: the first 9 are shown'

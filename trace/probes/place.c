@@ -573,8 +573,8 @@ int trace_place(struct trace_session *session, struct sprof_error *error)
         result = trace_warnings_begin(session, 0, error);
     if (!result)
         result = trace_ranges_begin(session, error);
-    if (!result && session != session->common)
-        result = trace_ranges_adopt(session, session->common, error);
+    if (!result && session != session->common && trace_ranges_adopt(session, session->common))
+        result = sprof_error_memory(error);
     if (!result && !session->attachment && !session->listens)
         result = trace_loads_begin(session, error);
     if (result)

@@ -95,17 +95,17 @@ int trace_ranges_begin(struct trace_session *session, struct sprof_error *error)
  * up. SPROF_EUSAGE: there is a mistake in it, and nothing has changed. */
 int trace_change_ranges(struct trace_session *session, char *text, struct sprof_error *error);
 
-/* Names in an answer the ranges from number `first` on that hold no function of any program, as
- * with --children they may be of programs that are executed later, and what is near them. */
-int trace_ranges_tell_empty(const struct trace_session *session, size_t first,
+/* Names in an answer the ranges that were said since then, of the run, and hold no function of any
+ * program, as with --children they may be of programs that are executed later, and what is near
+ * them. */
+int trace_ranges_tell_empty(const struct trace_session *session, uint64_t since_ns,
                             struct sprof_str *answer, struct sprof_error *error);
 
-/* Takes over the ranges of another session, but for the first. Returns 0 or a negative code. */
-int trace_ranges_adopt(struct trace_session *session, const struct trace_session *from,
-                       struct sprof_error *error);
+/* Takes over the ranges of another session. Returns 0 or SPROF_ENOMEM. */
+int trace_ranges_adopt(struct trace_session *session, const struct trace_session *from);
 
-/* Ranges hold, or do not, the probes from `first` on, which are new. */
-int trace_ranges_extend(struct trace_session *session, size_t first, struct sprof_error *error);
+/* Ranges hold, or do not, the probes from `first` on, which are new. Returns 0 or SPROF_ENOMEM. */
+int trace_ranges_extend(struct trace_session *session, size_t first);
 
 /* Lets probes do what ranges and pauses say. */
 void trace_switch(struct trace_session *session);

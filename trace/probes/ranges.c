@@ -1,5 +1,6 @@
 /* Which probes are on: numbered ranges, each of which adds functions or takes them out, and is
- * itself on or off. The last one that holds a function and is on decides. */
+ * itself on or off. The one that was said last, of those that hold a function and are on, decides:
+ * they are in that order. */
 #include "trace/governor.h"
 #include "trace/plan/expressions.h"
 #include "trace/probes/points.h"
@@ -11,6 +12,9 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Each takes a byte for each probe. */
+enum { RANGES_MOST = 1000 };
 
 /* == What a range holds == */
 
@@ -67,19 +71,125 @@ static void tell_missed(const struct missed *missed, struct sprof_str *out)
     }
 }
 
-static int refuse_expression(struct trace_session *session, const char *text,
-                             struct trace_expressions *expressions, struct sprof_error *error)
+/* "0xA-0xB", behind "MODULE!" where the addresses are those of a file. */
+struct addresses {
+    const char *module; /* NULL: they are those of the process */
+    size_t module_length;
+    uint64_t from, to;
+};
+
+/* Else it is an expression, as "operator!=" is. */
+static bool are_addresses(const char *text)
 {
+    const char *mark = strrchr(text, '!');
+    return !strncmp(mark ? mark + 1 : text, "0x", 2);
+}
+
+static bool read_address(const char *text, char **end, uint64_t *address)
+{
+    errno = 0;
+    *address = isxdigit((unsigned char)*text) ? strtoull(text, end, 16) : 0;
+    return isxdigit((unsigned char)*text) && !errno;
+}
+
+static int read_addresses(const char *text, struct addresses *addresses, struct sprof_error *error)
+{
+    const char *mark = strrchr(text, '!'), *first = mark ? mark + 1 : text;
+    char *end;
+    addresses->module = mark ? text : NULL;
+    addresses->module_length = mark ? (size_t)(mark - text) : 0;
+    if (!read_address(first, &end, &addresses->from) || *end != '-' ||
+        !read_address(end + 1, &end, &addresses->to) || *end)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "`%.100s` is no range of addresses: write %.*s0xA-0xB, two numbers "
+                               "of at most 16 hexadecimal digits; B is behind the last one",
+                               text, (int)(first - text < 100 ? first - text : 100), text);
+    if (addresses->from >= addresses->to)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "the range %.100s is empty: its end must be behind its beginning",
+                               text);
+    return 0;
+}
+
+static bool is_of_module(const struct trace_file *file, const struct addresses *addresses)
+{
+    const char *slash = strrchr(file->path, '/'), *name = slash ? slash + 1 : file->path;
+    const char *module = addresses->module;
+    const size_t length = addresses->module_length;
+    return (strlen(name) == length && !strncmp(name, module, length)) ||
+           (strlen(file->path) == length && !strncmp(file->path, module, length));
+}
+
+static bool is_within(const struct trace_session *session, const struct addresses *addresses,
+                      const struct trace_probe *probe)
+{
+    const struct trace_file *file = &session->files.items[probe->file];
+    const uint64_t at = probe->function->start + (addresses->module ? 0 : file->bias);
+    return at >= addresses->from && at < addresses->to &&
+           (!addresses->module || is_of_module(file, addresses));
+}
+
+/* Finds which probes from `first` on a range holds. Without `error`, a name that takes too long is
+ * not held. */
+static int hold(const struct trace_session *session, struct trace_range *range, size_t first,
+                struct sprof_error *error)
+{
+    const char *text = range->text + 1;
+    const bool is_chosen = range->number == 1, by_address = !is_chosen && are_addresses(text);
+    struct addresses addresses;
+    struct trace_expressions *expressions = NULL;
+    int result = by_address  ? read_addresses(text, &addresses, error)
+                 : is_chosen ? 0
+                             : trace_expressions_make(&expressions, &text, 1, error);
+    for (size_t i = first; i < session->probes.count && !result; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        int found = probe->is_chosen;
+        if (found && by_address)
+            found = is_within(session, &addresses, probe);
+        else if (found && expressions)
+            found = trace_expressions_match(expressions, probe->function, error);
+        range->holds[i] = found > 0;
+        range->sites += found > 0;
+        result = error && found < 0 ? found : 0;
+    }
+    trace_expressions_free(expressions);
+    return result;
+}
+
+/* == Ranges that hold nothing == */
+
+/* What may have been meant instead of an expression that finds nothing. */
+static const char *guess_meaning(const char *expression)
+{
+    static const char digits[] = "0123456789abcdefABCDEF";
+    const size_t first = strspn(expression, digits);
+    if (first && expression[first] == '-' && strspn(expression + first + 1, digits))
+        return "\naddresses begin with 0x: +0xA-0xB";
+    if (strchr(expression + 1, '!'))
+        return "\nof one file only addresses can be chosen, +FILE!0xA-0xB; an expression is for "
+               "all files";
+    if (strchr(expression, ' '))
+        return "\neach change begins with + or -";
+    return "";
+}
+
+static int refuse_expression(const struct trace_session *session, const char *text,
+                             struct sprof_error *error)
+{
+    struct trace_expressions *expressions = NULL;
     struct missed missed = {.expression = text};
     struct sprof_str names = {0};
-    int result = look_for_missed(&missed, session, expressions, error);
+    int result = trace_expressions_make(&expressions, &text, 1, error);
+    if (!result)
+        result = look_for_missed(&missed, session, expressions, error);
+    trace_expressions_free(expressions);
     if (result)
         return result;
     tell_missed(&missed, &names);
     const bool refused = missed.without && missed.refused == missed.without;
     result = sprof_error_set(
-        error, SPROF_EUSAGE, 0, "`%.100s` finds no function that has a probe%.400s\n%s", text,
-        names.text ? names.text : "",
+        error, SPROF_EUSAGE, 0, "`%.100s` finds no function that has a probe%.400s%s\n%s", text,
+        names.text ? names.text : "", guess_meaning(text),
         refused ? "none can be placed there: `sprof probes --refused FILE` says why"
                 : "probes are placed when the trace begins: choose more with --function or "
                   "--module, and switch them off until they are wanted");
@@ -87,154 +197,162 @@ static int refuse_expression(struct trace_session *session, const char *text,
     return result;
 }
 
-static int hold_named(struct trace_session *session, struct trace_range *range,
-                      struct sprof_error *error)
+static int refuse_module(const struct trace_session *session, const struct addresses *addresses,
+                         struct sprof_error *error)
 {
-    struct trace_expressions *expressions = NULL;
-    const char *text = range->text + 1;
-    int result = trace_expressions_make(&expressions, &text, 1, error);
-    for (size_t i = 0; i < session->probes.count && !result; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
-        if (!probe->is_chosen)
-            continue;
-        const int found = trace_expressions_match(expressions, probe->function, error);
-        result = found < 0 ? found : 0;
-        range->holds[i] = found > 0;
-        range->sites += found > 0;
+    struct sprof_str names = {0};
+    for (size_t f = 0; f < session->files.count; f++) {
+        const struct trace_file *file = &session->files.items[f];
+        const char *slash = strrchr(file->path, '/');
+        if (file->is_chosen && file->count)
+            sprof_str_appendf(&names, "%s%s", names.length ? ", " : "",
+                              slash ? slash + 1 : file->path);
     }
-    if (!result && !range->sites && !session->children) /* what is executed later may have it */
-        result = refuse_expression(session, text, expressions, error);
-    trace_expressions_free(expressions);
+    const int result = sprof_error_set(
+        error, SPROF_EUSAGE, 0, "there are no probes in a file `%.*s`: there are in %.300s",
+        (int)(addresses->module_length < 100 ? addresses->module_length : 100), addresses->module,
+        names.text ? names.text : "none");
+    sprof_str_release(&names);
     return result;
 }
 
-/* "0xA-0xB", behind "MODULE!" where the addresses are those of a file. */
-static bool read_addresses(const char *text, const char **module, size_t *module_length,
-                           uint64_t *from, uint64_t *to)
+/* How far the entry of a probe's function is from where the addresses begin. */
+static uint64_t distance(const struct trace_session *session, const struct addresses *addresses,
+                         const struct trace_probe *probe)
 {
-    const char *mark = strrchr(text, '!');
-    char *end;
-    *module = mark ? text : NULL;
-    *module_length = mark ? (size_t)(mark - text) : 0;
-    text = mark ? mark + 1 : text;
-    if (strncmp(text, "0x", 2) != 0)
-        return false;
-    errno = 0;
-    *from = strtoull(text, &end, 16);
-    if (*end != '-' || errno)
-        return false;
-    *to = strtoull(end + 1, &end, 16);
-    return !*end && !errno;
+    const struct trace_file *file = &session->files.items[probe->file];
+    const uint64_t at = probe->function->start + (addresses->module ? 0 : file->bias);
+    return at > addresses->from ? at - addresses->from : addresses->from - at;
 }
 
-static bool is_of_module(const struct trace_file *file, const char *module, size_t length)
+static int refuse_addresses(const struct trace_session *session, const char *text,
+                            struct sprof_error *error)
 {
-    const char *slash = strrchr(file->path, '/'), *name = slash ? slash + 1 : file->path;
-    return (strlen(name) == length && !strncmp(name, module, length)) ||
-           (strlen(file->path) == length && !strncmp(file->path, module, length));
-}
-
-static int hold_addresses(struct trace_session *session, struct trace_range *range,
-                          const char *module, size_t module_length, uint64_t from, uint64_t to,
-                          struct sprof_error *error)
-{
-    if (from >= to)
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "the range %.100s is empty: its end must be behind its beginning",
-                               range->text + 1);
+    struct addresses addresses;
+    const struct trace_probe *nearest = NULL;
+    const int result = read_addresses(text, &addresses, error);
+    if (result)
+        return result;
     for (size_t i = 0; i < session->probes.count; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
-        const struct trace_file *file = &session->files.items[probe->file];
-        const uint64_t at = probe->function->start + (module ? 0 : file->bias);
-        range->holds[i] = probe->is_chosen && at >= from && at < to &&
-                          (!module || is_of_module(file, module, module_length));
-        range->sites += range->holds[i];
+        if (probe->is_chosen &&
+            (!addresses.module || is_of_module(&session->files.items[probe->file], &addresses)) &&
+            (!nearest ||
+             distance(session, &addresses, probe) < distance(session, &addresses, nearest)))
+            nearest = probe;
     }
-    return range->sites || session->children
-               ? 0
-               : sprof_error_set(error, SPROF_EUSAGE, 0,
-                                 "the range %.100s covers the entry of no function that "
-                                 "has a probe: `sprof ctl list` shows what has; addresses "
-                                 "are those of the process, or behind MODULE! of the file",
-                                 range->text + 1);
+    if (!nearest)
+        return refuse_module(session, &addresses, error);
+    const struct trace_file *file = &session->files.items[nearest->file];
+    const char *slash = strrchr(file->path, '/');
+    const uint64_t start = nearest->function->start;
+    return sprof_error_set(error, SPROF_EUSAGE, 0,
+                           "the range %.100s covers the entry of no function that has a probe\n"
+                           "the nearest is %.100s, at 0x%llx in the process, %.100s!0x%llx in its "
+                           "file: `sprof stats --wide` shows addresses",
+                           text, nearest->function->name, (unsigned long long)(start + file->bias),
+                           slash ? slash + 1 : file->path, (unsigned long long)start);
+}
+
+/* == The list == */
+
+static struct trace_range *find_range(struct trace_session *session, uint32_t number)
+{
+    for (size_t r = 0; r < session->ranges.count; r++)
+        if (session->ranges.items[r].number == number)
+            return &session->ranges.items[r];
+    return NULL;
+}
+
+/* Said again, a range keeps its number, and decides before all others from then on. */
+static bool repeat_range(struct trace_session *session, const char *text)
+{
+    struct trace_range *ranges = session->ranges.items;
+    const size_t last = session->ranges.count - 1;
+    for (size_t r = 1; r <= last; r++) {
+        if (strcmp(ranges[r].text, text) != 0)
+            continue;
+        struct trace_range range = ranges[r];
+        range.is_on = true;
+        range.since_ns = sprof_clock_monotonic_ns() - session->start_ns;
+        memmove(&ranges[r], &ranges[r + 1], (last - r) * sizeof *ranges);
+        ranges[last] = range;
+        return true;
+    }
+    return false;
+}
+
+static int check_range(const struct trace_session *session, const struct trace_range *range,
+                       struct sprof_error *error)
+{
+    if (session->ranges.count == RANGES_MOST)
+        return sprof_error_set(error, SPROF_ELIMIT, 0,
+                               "there are %d ranges, and room for no more: `sprof ctl list` shows "
+                               "them, `probe -#N +#N` switches them by their numbers",
+                               RANGES_MOST);
+    if (range->sites || session->children) /* what is executed later may have it */
+        return 0;
+    return are_addresses(range->text + 1) ? refuse_addresses(session, range->text + 1, error)
+                                          : refuse_expression(session, range->text + 1, error);
 }
 
 static int add_range(struct trace_session *session, const char *text, struct sprof_error *error)
 {
-    const char *module;
-    size_t module_length;
-    uint64_t from, to;
     struct trace_range range = {
         .number = (uint32_t)session->ranges.count + 1,
-        .text = sprof_arena_text(&session->arena, text),
-        .holds = sprof_arena_alloc(&session->arena, session->capacity + 1),
+        .text = text,
+        .holds = calloc(session->capacity + 1, 1),
         .is_on = true,
         .since_ns = sprof_clock_monotonic_ns() - session->start_ns,
     };
-    if (!range.text || !range.holds)
-        return sprof_error_memory(error);
-    const int result = read_addresses(text + 1, &module, &module_length, &from, &to)
-                           ? hold_addresses(session, &range, module, module_length, from, to, error)
-                           : hold_named(session, &range, error);
-    if (result)
-        return result;
-    return sprof_vec_push(&session->ranges, range) ? sprof_error_memory(error) : 0;
-}
-
-static void extend_range(struct trace_session *session, struct trace_range *range, size_t first,
-                         struct trace_expressions *expressions)
-{
-    const char *module;
-    size_t module_length;
-    uint64_t from = 0, to = 0;
-    const bool by_address =
-        range->number > 1 && read_addresses(range->text + 1, &module, &module_length, &from, &to);
-    for (size_t i = first; i < session->probes.count; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
-        const struct trace_file *file = &session->files.items[probe->file];
-        const uint64_t at = probe->function->start + (by_address && module ? 0 : file->bias);
-        bool holds = range->number == 1;
-        if (by_address)
-            holds = at >= from && at < to && (!module || is_of_module(file, module, module_length));
-        else if (expressions)
-            holds = trace_expressions_match(expressions, probe->function, NULL) > 0;
-        range->holds[i] = probe->is_chosen && holds;
-        range->sites += range->holds[i];
+    int result = range.holds ? hold(session, &range, 0, error) : sprof_error_memory(error);
+    if (!result)
+        result = check_range(session, &range, error);
+    uint8_t *holds = range.holds; /* what is refused leaves nothing */
+    if (!result) {
+        range.text = sprof_arena_text(&session->arena, text);
+        range.holds = sprof_arena_alloc(&session->arena, session->capacity + 1);
+        if (!range.text || !range.holds || sprof_vec_push(&session->ranges, range))
+            result = sprof_error_memory(error);
+        else
+            memcpy(range.holds, holds, session->capacity + 1);
     }
-}
-
-int trace_ranges_extend(struct trace_session *session, size_t first, struct sprof_error *error)
-{
-    int result = 0;
-    for (size_t r = 0; r < session->ranges.count && !result; r++) {
-        struct trace_range *range = &session->ranges.items[r];
-        struct trace_expressions *expressions = NULL;
-        const char *text = range->text + 1, *module;
-        size_t module_length;
-        uint64_t from, to;
-        if (range->number > 1 && !read_addresses(text, &module, &module_length, &from, &to))
-            result = trace_expressions_make(&expressions, &text, 1, error);
-        if (!result)
-            extend_range(session, range, first, expressions);
-        trace_expressions_free(expressions);
-    }
+    free(holds);
     return result;
 }
 
-int trace_ranges_adopt(struct trace_session *session, const struct trace_session *from,
-                       struct sprof_error *error)
+int trace_ranges_extend(struct trace_session *session, size_t first)
 {
-    session->ranges.count = 1;
-    session->ranges.items[0].is_on = from->ranges.items[0].is_on;
-    session->ranges.items[0].sites = 0;
-    for (size_t r = 1; r < from->ranges.count; r++) {
-        struct trace_range range = from->ranges.items[r];
-        range.holds = sprof_arena_alloc(&session->arena, session->capacity + 1);
-        range.sites = 0;
-        if (!range.holds || sprof_vec_push(&session->ranges, range))
-            return sprof_error_memory(error);
+    int result = 0;
+    for (size_t r = 0; r < session->ranges.count && !result; r++)
+        result = hold(session, &session->ranges.items[r], first, NULL);
+    return result;
+}
+
+int trace_ranges_adopt(struct trace_session *session, const struct trace_session *from)
+{
+    const struct trace_range *all = from->ranges.items;
+    const size_t count = from->ranges.count;
+    struct trace_range *adopted = calloc(count + 1, sizeof *adopted);
+    if (!adopted || sprof_vec_reserve(&session->ranges, count)) {
+        free(adopted);
+        return SPROF_ENOMEM;
     }
-    return trace_ranges_extend(session, 0, error);
+    bool failed = false;
+    for (size_t r = 0; r < count; r++) {
+        const struct trace_range *own = find_range(session, all[r].number);
+        adopted[r] = all[r];
+        adopted[r].holds =
+            own ? own->holds : sprof_arena_alloc(&session->arena, session->capacity + 1);
+        adopted[r].sites = 0;
+        failed |= !adopted[r].holds;
+    }
+    if (!failed) {
+        memcpy(session->ranges.items, adopted, count * sizeof *adopted);
+        session->ranges.count = count;
+    }
+    free(adopted);
+    return failed ? SPROF_ENOMEM : trace_ranges_extend(session, 0);
 }
 
 int trace_ranges_begin(struct trace_session *session, struct sprof_error *error)
@@ -322,7 +440,7 @@ static int each_number(struct trace_session *session, const char *text, bool is_
                                    "there is no range #%lu: `sprof ctl list` shows %zu", to,
                                    session->ranges.count);
         for (unsigned long n = from; n <= to; n++)
-            session->ranges.items[n - 1].is_on = is_on;
+            find_range(session, (uint32_t)n)->is_on = is_on;
         at = end + 1;
     } while (*end);
     return 0;
@@ -335,8 +453,9 @@ static int change(struct trace_session *session, const char *token, struct sprof
                                "`%.100s` is no change of probes: write +RE, -RE, +0xA-0xB, "
                                "+MODULE!0xA-0xB, -#1,3-5 or +#N",
                                token);
-    return token[1] == '#' ? each_number(session, token + 2, *token == '+', error)
-                           : add_range(session, token, error);
+    return token[1] == '#'                ? each_number(session, token + 2, *token == '+', error)
+           : repeat_range(session, token) ? 0
+                                          : add_range(session, token, error);
 }
 
 /* Where the next change begins: behind a blank and a sign. */
@@ -353,22 +472,24 @@ static char *next_token(char *text)
 int trace_change_ranges(struct trace_session *session, char *text, struct sprof_error *error)
 {
     const size_t count = session->ranges.count;
-    uint8_t *was_on = calloc(count + 1, 1);
-    int result = was_on ? 0 : sprof_error_memory(error);
-    for (size_t i = 0; i < count && !result; i++)
-        was_on[i] = session->ranges.items[i].is_on;
+    struct trace_range *before = calloc(count, sizeof *before);
+    if (!before)
+        return sprof_error_memory(error);
+    int result = 0;
+    memcpy(before, session->ranges.items, count * sizeof *before);
     for (char *token = text, *next; token && !result; token = next) {
         next = next_token(token);
         result = change(session, token, error);
     }
-    for (size_t i = 0; i < count && result && was_on; i++)
-        session->ranges.items[i].is_on = was_on[i];
-    if (result)
+    if (result) {
+        memcpy(session->ranges.items, before, count * sizeof *before);
         session->ranges.count = count;
-    free(was_on);
+    }
+    free(before);
     for (size_t i = 0; i < session->programs.count && !result; i++) {
         struct trace_session *program = session->programs.items[i];
-        result = program == session ? 0 : trace_ranges_adopt(program, session, error);
+        if (program != session && trace_ranges_adopt(program, session))
+            result = sprof_error_memory(error);
         trace_switch(program);
     }
     return result;
@@ -393,12 +514,12 @@ static int tell_empty(const struct trace_session *session, const struct trace_ra
     return 0;
 }
 
-int trace_ranges_tell_empty(const struct trace_session *session, size_t first,
+int trace_ranges_tell_empty(const struct trace_session *session, uint64_t since_ns,
                             struct sprof_str *answer, struct sprof_error *error)
 {
     int result = 0;
-    for (size_t r = first; r < session->ranges.count && !result; r++) {
-        size_t sites = 0;
+    for (size_t r = 0; r < session->ranges.count && !result; r++) {
+        size_t sites = session->ranges.items[r].since_ns < since_ns;
         for (size_t i = 0; i < session->programs.count; i++)
             sites += session->programs.items[i]->ranges.items[r].sites;
         if (!sites)
