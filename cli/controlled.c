@@ -11,18 +11,18 @@ struct choice {
     enum cli_controlled wanted;
     size_t records, traces;
     const char *output; /* of the last one that is wanted */
-    struct sprof_str text;
+    struct sprof_str text, others;
 };
 
 static void add(struct choice *choice, const char *output, bool is_trace)
 {
     const bool is_wanted =
         choice->wanted == CLI_CONTROL_ANY || is_trace == (choice->wanted == CLI_CONTROL_TRACE);
+    struct sprof_str *text = is_wanted ? &choice->text : &choice->others;
+    sprof_str_appendf(text, "%s%s into %s", text->length ? " and " : "",
+                      is_trace ? "traced" : "sampled", output);
     if (!is_wanted)
         return;
-    const size_t before = choice->records + choice->traces;
-    sprof_str_appendf(&choice->text, "%s%s into %s", before ? " and " : "",
-                      is_trace ? "traced" : "sampled", output);
     choice->records += !is_trace;
     choice->traces += is_trace;
     choice->output = output;
@@ -53,6 +53,14 @@ static int choose(const struct choice *choice, struct sprof_error *error)
                                "process %d listens, and nobody traces it: its probes are off, and "
                                "there is nothing to take out\n`sprof trace -p %d` traces it",
                                (int)choice->pid, (int)choice->pid);
+    if (!count && choice->others.length)
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "process %d is not being %s, but %s\n`sprof ctl -p %d --%s` is for "
+                               "that",
+                               (int)choice->pid,
+                               choice->wanted == CLI_CONTROL_TRACE ? "traced" : "recorded",
+                               choice->others.text, (int)choice->pid,
+                               choice->wanted == CLI_CONTROL_TRACE ? "record" : "trace");
     if (!count)
         return sprof_error_set(error, SPROF_ESTATE, 0,
                                "process %d %s\n`sprof ctl -i FILE` controls what is recorded into "
@@ -97,6 +105,7 @@ int cli_find_controlled(pid_t pid, enum cli_controlled wanted, char output[TRACE
     }
     free(resolved);
     sprof_str_release(&choice.text);
+    sprof_str_release(&choice.others);
     control_files_release(&files);
     return result;
 }

@@ -1,6 +1,7 @@
 /* sprof probes: where probes can be in a file, or in what a process runs, and where not, and why.
  */
 #include "cli/commands.h"
+#include "cli/controlled.h"
 #include "cli/listing.h"
 #include "cli/producers.h"
 #include "cli/values.h"
@@ -107,6 +108,7 @@ struct view {
     const struct arguments *arguments;
     struct cli_terminal *terminal;
     struct cli_listing listing;
+    bool by_uprobes;           /* the process is traced */
     size_t modules, functions; /* seen so far; functions: listed */
     size_t seen, nameless;     /* functions among which one is looked for */
     bool guarded;              /* each probe checks its caller, for code is generated */
@@ -429,10 +431,37 @@ static int show_module(void *context, struct trace_module *module)
     }
     if (module->differing)
         cli_say(view->terminal,
-                "%s: the process runs other bytes of %zu functions than the file has", module->path,
-                module->differing);
+                "%s: the process runs other bytes of %zu functions than the file has%s",
+                module->path, module->differing, view->by_uprobes ? ", or uprobes" : "");
     show_plan(view, &module->plan, module->path);
     return 0;
+}
+
+/* Its probes are no matter of the file. */
+static void tell_trace(struct view *view)
+{
+    const pid_t pid = view->arguments->pid;
+    struct sprof_error untold = {0};
+    char output[TRACE_OUTPUT_BYTES], owner[TRACE_OUTPUT_BYTES];
+    bool is_alive, is_owned;
+    if (cli_find_controlled(pid, CLI_CONTROL_TRACE, output, &is_alive, &untold))
+        return;
+    view->by_uprobes = trace_find_owner(pid, owner, &is_owned, &untold) != 0;
+    if (view->by_uprobes)
+        cli_say(view->terminal,
+                "process %d is being traced into %s by uprobes: where these stand it runs other "
+                "bytes, `sprof stats -p %d --wide` shows them",
+                (int)pid, output, (int)pid);
+    else if (is_alive)
+        cli_say(view->terminal,
+                "process %d is being traced into %s: shown is what it runs without that, `sprof "
+                "stats -p %d --wide` shows the probes",
+                (int)pid, output, (int)pid);
+    else
+        cli_say(view->terminal,
+                "process %d was traced into %s, by a sprof that was killed: `sprof ctl -p %d "
+                "detach` takes the probes out",
+                (int)pid, output, (int)pid);
 }
 
 static int show(struct view *view, const char *file, struct sprof_error *error)
@@ -441,6 +470,7 @@ static int show(struct view *view, const char *file, struct sprof_error *error)
     struct cache *cache = arguments->no_cache ? NULL : cache_open(NULL);
     int code;
     if (arguments->pid) {
+        tell_trace(view);
         code = trace_plan_process(arguments->pid, -1, cache, NULL, show_module, view,
                                   &view->guarded, error);
     } else {

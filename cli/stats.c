@@ -269,6 +269,17 @@ static int show_spared(void *context, int columns, char *const *values, char *co
     return 0;
 }
 
+static int show_covered(void *context, int columns, char *const *values, char *const *names)
+{
+    (void)names;
+    if (columns == 2 && values[0] && values[1])
+        fprintf(context,
+                "mode coverage saw calls of %s functions of %s: `sprof stats --coverage` lists "
+                "them\n",
+                values[0], values[1]);
+    return 0;
+}
+
 static int show_killed(void *context, int columns, char *const *values, char *const *names)
 {
     (void)names;
@@ -314,6 +325,7 @@ static int show_footer(FILE *out, struct store *store, uint64_t run, enum by by,
          "(WHERE place <= 5) || CASE WHEN count(*) > 5 THEN ', …' ELSE '' END FROM (SELECT *, "
          "row_number() OVER (PARTITION BY tier ORDER BY time_ns, function) AS place FROM "
          "v_probe_event WHERE run_id = %1$llu AND share = 0) GROUP BY tier ORDER BY tier DESC"},
+        {show_covered, "SELECT sum(executed), count(*) FROM v_coverage WHERE run_id = %1$llu"},
         {show_killed,
          "SELECT printf('%%.3f', duration_ns / 1e9), EXISTS (SELECT 1 FROM call_cost WHERE run_id "
          "= "
@@ -376,6 +388,18 @@ static int find_run(struct store *store, const struct arguments *arguments, uint
                            (unsigned long long)arguments->run);
 }
 
+/* Whether a run was of mode coverage all the time: it has no figures. */
+static int is_coverage(struct store *store, uint64_t run, uint64_t *is, struct sprof_error *error)
+{
+    char sql[160];
+    snprintf(sql, sizeof sql,
+             "SELECT EXISTS (SELECT 1 FROM entry_coverage WHERE run_id = %1$llu) AND NOT EXISTS "
+             "(SELECT 1 FROM call_cost WHERE run_id = %1$llu)",
+             (unsigned long long)run);
+    *is = 0;
+    return store_query(store, sql, note_run, is, error);
+}
+
 static int show(void *context, FILE *out, struct store *store, struct sprof_error *error)
 {
     const struct arguments *arguments = context;
@@ -386,9 +410,9 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
     const bool ascending = arguments->ascending || sort->kind == TEXT;
     struct cli_column columns[FIELDS];
     struct sprof_str sql = {0};
-    uint64_t run;
-    const struct cli_coverage_options coverage = {arguments->run, arguments->unexecuted,
-                                                  arguments->limit, arguments->format};
+    uint64_t run, covered;
+    struct cli_coverage_options coverage = {arguments->run, arguments->unexecuted, arguments->limit,
+                                            arguments->format};
     int status = check_run(store, arguments->run, error);
     if (!status && arguments->coverage)
         return cli_show_coverage(out, store, &coverage, error);
@@ -401,6 +425,13 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
         !arguments->warnings};
     if (arguments->warnings)
         return cli_show_warnings(out, store, &warnings, error);
+    status = is_coverage(store, run, &covered, error);
+    if (!status && covered && arguments->format == CLI_TEXT) {
+        coverage.run = run;
+        return cli_show_coverage(out, store, &coverage, error);
+    }
+    if (status)
+        return status;
     sprof_str_append(&sql, "SELECT ");
     for (size_t i = 0; i < FIELDS; i++) {
         if (!(fields[i].of & 1u << arguments->by))

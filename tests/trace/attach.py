@@ -573,7 +573,7 @@ def both():
                              stdout=subprocess.DEVNULL, stderr=open("record.err", "w"))
     begun("--record")
     says(0, "recording for", "status")
-    says(1, "is not being traced by", "--trace", "status")
+    says(1, "is not being traced, but sampled into .*/r.db", "--trace", "status")
     for options in ([], ["--backend", "uprobe"]):
         os.makedirs("here", exist_ok=True)
         tracer = targets.begin([sprof, "trace", "-o", "here/../t.db", "-p", str(process.pid), "--module", "program", *options],

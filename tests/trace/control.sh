@@ -2,7 +2,7 @@
 # Traces that are controlled while they run. The traced program does what it is told, so that the test knows
 # which calls are in flight when.
 #   control.sh in_flight_on | in_flight_off | in_flight_left | in_flight_clear | in_flight_end |
-#              in_flight_detach | in_flight_average | executed | ranges | deadline | stopped | together | phases | summed | formats | bad
+#              in_flight_detach | in_flight_average | executed | ranges | deadline | stopped | together | phases | summed | formats | shown | bad
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -459,6 +459,47 @@ formats)
     expect 2 "$SPROF" stats -p $$ t.db
     said 'one -p PID, or one recording'
     finish_program
+    ;;
+shown)
+    # Where probes can be in a process is what it was when nobody traced that.
+    mkfifo in
+    ./program <in >/dev/null &
+    child=$!
+    children+=("$child")
+    exec 7>in
+    for what in --all --refused ''; do
+        # shellcheck disable=SC2086
+        "$SPROF" probes -p $child $what >"untraced$what" 2>err || fail "no probes"
+    done
+    "$SPROF" trace -o t.db --module '*' -p $child 2>trace.err &
+    tracer=$!
+    children+=("$tracer")
+    wait_for_trace trace.err -i t.db
+    for what in --all --refused ''; do
+        # shellcheck disable=SC2086
+        expect 0 "$SPROF" probes -p $child $what
+        said "^sprof: process $child is being traced into $work/t.db: shown is what it runs without that"
+        [ "$(wc -l <err)" = 1 ] || fail "more is said of it"
+        diff "untraced$what" out >differ || { cp differ out && fail "something else is shown of a process that is traced"; }
+    done
+    # Who looks for a recording is told that there is a trace, and the other way round.
+    expect 1 "$SPROF" ctl -p $child --record status
+    said "is not being recorded, but traced into $work/t.db"
+    expect 1 "$SPROF" ctl -p $child rate 99
+    said "is not being recorded, but traced into $work/t.db"
+    kill -9 "$(pgrep -P "$tracer" -x sprof-keeper)" "$tracer"
+    wait_until 60 eval '"$SPROF" probes -p $child 2>&1 | grep -q "by a sprof that was killed: .sprof ctl -p $child detach. takes"'
+    expect 0 "$SPROF" ctl -p $child detach
+    expect 0 "$SPROF" probes -p $child
+    diff untraced out >differ || { cp differ out && fail "something else is shown afterwards"; }
+    "$SPROF" record -o r.db -p $child 2>record.err &
+    recorder=$!
+    children+=("$recorder")
+    wait_until 60 "$SPROF" ctl -i r.db status
+    expect 1 "$SPROF" ctl -p $child list
+    said "is not being traced, but sampled into $work/r.db"
+    expect 0 "$SPROF" ctl -p $child end
+    wait "$recorder" || fail "the recording failed"
     ;;
 bad)
     ctl 1 list

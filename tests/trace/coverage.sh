@@ -173,6 +173,8 @@ control)
     # Nothing is looked at before `start`; what is called from then on is, while it runs.
     [ -z "$(executed t.db | grep ' 1$')" ] || fail "functions were covered in a pause"
     expect 0 "$SPROF" ctl -i t.db start coverage
+    expect 0 "$SPROF" ctl -i t.db stats # there are no figures
+    grep -q 'functions were called' out || fail "no coverage instead of figures"
     wait_until 60 eval 'executed t.db | grep -qx "hot 1"'
     wait_until 60 eval '"$SPROF" ctl -i t.db status 2>&1 | grep -q "mode coverage.*1 probes have left"'
     expect 2 "$SPROF" ctl -i t.db mode nothing && said 'stats'

@@ -150,7 +150,8 @@ struct trace_module {
  * each once, compares the bytes, and calls `module` for each; what it returns other than 0 ends the
  * matter and is returned. The plan is the callee's to keep (by zeroing it), else it is released.
  * The bytes come from its memory, or where that is -1 by system calls that ptrace rights are needed
- * for. *runs_generated_code: it has executable memory that is no file's, so that each probe has to
+ * for, and are then those that it has without the probes and the agent of whoever traces it.
+ * *runs_generated_code: it has executable memory that is no file's, so that each probe has to
  * check its caller. Errors: SPROF_ENOTFOUND (no such process, or nothing mapped that may be seen),
  * SPROF_EPERMISSION, SPROF_ENOMEM. */
 int trace_plan_process(pid_t pid, int memory_fd, struct cache *cache,

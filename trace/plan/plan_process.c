@@ -3,6 +3,7 @@
 #include "recording/recording.h"
 #include "target/target.h"
 #include "trace/plan/plan.h"
+#include "trace/probes/probes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,8 @@
 /* What bytes of a process are read by. */
 struct reader {
     pid_t pid;
-    int fd; /* -1: none */
+    int fd;                            /* -1: none */
+    const struct trace_traced *traced; /* what is put back into them; NULL: nothing */
 };
 
 struct survey {
@@ -30,8 +32,11 @@ struct survey {
 static size_t read_process(void *context, uint64_t address, void *buffer, size_t size)
 {
     const struct reader *reader = context;
-    return reader->fd >= 0 ? sprof_file_read(reader->fd, address, buffer, size)
-                           : target_read_memory(reader->pid, address, buffer, size);
+    const size_t have = reader->fd >= 0 ? sprof_file_read(reader->fd, address, buffer, size)
+                                        : target_read_memory(reader->pid, address, buffer, size);
+    if (reader->traced)
+        trace_traced_restore(reader->traced, address, buffer, have);
+    return have;
 }
 
 static bool is_file(const struct sprof_file_id *file)
@@ -95,7 +100,7 @@ static int open_memory(pid_t pid)
 void trace_plan_mapping(struct trace_module *module, pid_t pid, const struct model_mmap *mapping,
                         struct cache *cache)
 {
-    struct reader reader = {pid, open_memory(pid)};
+    struct reader reader = {pid, open_memory(pid), NULL};
     plan_mapping(module, &reader, mapping, cache);
     if (reader.fd >= 0)
         close(reader.fd);
@@ -122,13 +127,24 @@ static int take_file(struct survey *survey, const struct model_mmap *mapping, co
     return result;
 }
 
+static bool is_agent(const char *path)
+{
+    static const char name[] = "/" PROBE_LIBRARY;
+    const size_t length = sprof_file_path_length(path), end = sizeof name - 1;
+    return length > end && !strncmp(path + length - end, name, end);
+}
+
 static int take_mapping(void *context, const struct model_mmap *mapping)
 {
     struct survey *survey = context;
+    const struct trace_traced *traced = survey->reader.traced;
     if (!is_file(&mapping->file)) {
-        survey->generated |= mapping->file.path && !strncmp(mapping->file.path, "//anon", 6);
+        survey->generated |= mapping->file.path && !strncmp(mapping->file.path, "//anon", 6) &&
+                             !(traced && trace_traced_has(traced, mapping->address));
         return 0;
     }
+    if (traced && is_agent(mapping->file.path))
+        return 0;
     if (was_seen(survey, &mapping->file))
         return 0;
     char *path = strndup(mapping->file.path, sprof_file_path_length(mapping->file.path));
@@ -142,7 +158,7 @@ int trace_plan_process(pid_t pid, int memory_fd, struct cache *cache,
                        int (*module)(void *context, struct trace_module *module), void *context,
                        bool *runs_generated_code, struct sprof_error *error)
 {
-    struct survey survey = {.reader = {pid, memory_fd},
+    struct survey survey = {.reader = {pid, memory_fd, NULL},
                             .cache = cache,
                             .wants = wants,
                             .module = module,
@@ -157,6 +173,8 @@ int trace_plan_process(pid_t pid, int memory_fd, struct cache *cache,
             "as root (and see /proc/sys/kernel/yama/ptrace_scope)",
             (int)pid);
     const int opened_fd = memory_fd < 0 ? open_memory(pid) : -1;
+    struct trace_traced *traced = memory_fd < 0 ? trace_traced_read(pid) : NULL;
+    survey.reader.traced = traced;
     if (opened_fd >= 0)
         survey.reader.fd = opened_fd;
     code = target_each_mapping(pid, take_mapping, &survey);
@@ -166,6 +184,7 @@ int trace_plan_process(pid_t pid, int memory_fd, struct cache *cache,
         code = sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d shows no executable mappings",
                                (int)pid);
     *runs_generated_code = survey.generated;
+    trace_traced_free(traced);
     sprof_vec_release(&survey.seen);
     return code;
 }

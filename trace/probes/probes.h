@@ -33,15 +33,6 @@ int trace_place_file(struct trace_session *session, struct trace_file *file,
 int trace_place_copies(struct trace_session *session, struct trace_file *file,
                        struct sprof_error *error);
 
-/* Note for who takes probes out should this tracer be killed that there is going to be a jump, in
- * session->shared: of the loader's function with index 0; that of a probe. */
-void trace_note_site(struct trace_session *session, size_t index, uint64_t address,
-                     const uint8_t original[TRACE_JUMP_BYTES]);
-void trace_note_site_of(struct trace_session *session, size_t number);
-
-/* … and that there are none any more: other code may be there from now on. */
-void trace_forget_sites(struct trace_session *session, size_t first, size_t count);
-
 /* Writes session->hook, a jump to the agent at an address of the loader, whose path is given. In a
  * process that runs trace_place_live writes it. */
 int trace_place_hook(struct trace_session *session, const char *loader, uint64_t at,
@@ -51,6 +42,29 @@ int trace_place_hook(struct trace_session *session, const char *loader, uint64_t
  * that was loaded before has one. */
 int trace_make_island(struct trace_session *session, struct trace_file *file, uint64_t bytes,
                       uint64_t low, uint64_t high, struct sprof_error *error);
+
+/* == sites.c == */
+
+/* Note for who takes probes out should this tracer be killed that there is going to be a jump, in
+ * session->shared: of the loader's function with index 0; that of a probe. */
+void trace_note_site(struct trace_session *session, size_t index, uint64_t address,
+                     const uint8_t original[TRACE_JUMP_BYTES]);
+void trace_note_site_of(struct trace_session *session, size_t number);
+
+/* … and that there are none any more: other code may be there from now on. */
+void trace_forget_sites(struct trace_session *session, size_t first, size_t count);
+
+/* What whoever traces a process, or did until it was killed, has put into that. NULL: nobody does,
+ * or it cannot be read. The caller frees. */
+struct trace_traced *trace_traced_read(pid_t pid);
+void trace_traced_free(struct trace_traced *traced);
+
+/* Puts what was there before into bytes that were read at an address. */
+void trace_traced_restore(const struct trace_traced *traced, uint64_t address, uint8_t *bytes,
+                          size_t size);
+
+/* Whether copies of functions' beginnings are at an address. */
+bool trace_traced_has(const struct trace_traced *traced, uint64_t address);
 
 /* == place_live.c == */
 

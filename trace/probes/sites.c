@@ -1,7 +1,11 @@
 /* Notes where jumps to probes stand, and what was there, in the memory that tracer and process
- * share: who takes them out where the tracer was killed needs no file for that. */
+ * share: who takes them out where the tracer was killed needs no file for that, nor who wants to
+ * know what the process would run without them. */
+#include "trace/attach/attach.h"
+#include "trace/attach/lock.h"
 #include "trace/probes/probes.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void trace_note_site(struct trace_session *session, size_t index, uint64_t address,
@@ -26,4 +30,88 @@ void trace_note_site_of(struct trace_session *session, size_t number)
 void trace_forget_sites(struct trace_session *session, size_t first, size_t count)
 {
     memset(session->shared->sites + 1 + first, 0, count * sizeof *session->shared->sites);
+}
+
+/* == Of a process that somebody traces == */
+
+struct trace_traced {
+    struct probe_owner owner;
+    struct probe_site *sites; /* by address */
+    size_t count;
+};
+
+static int by_address(const void *first, const void *second)
+{
+    const uint64_t a = ((const struct probe_site *)first)->address,
+                   b = ((const struct probe_site *)second)->address;
+    return a < b ? -1 : a > b;
+}
+
+static bool read_sites(pid_t pid, struct trace_traced *traced)
+{
+    const uint64_t count_at = traced->owner.shared_at + offsetof(struct probe_shared, site_count),
+                   sites_at = traced->owner.shared_at + offsetof(struct probe_shared, sites);
+    uint32_t count = 0;
+    if (target_read_memory(pid, count_at, &count, sizeof count) != sizeof count)
+        return false;
+    count = count < 1 + PROBE_THUNKS ? count : 1 + PROBE_THUNKS; /* the process could write there */
+    const size_t bytes = count * sizeof *traced->sites;
+    traced->sites = malloc(bytes + 1);
+    if (!traced->sites || target_read_memory(pid, sites_at, traced->sites, bytes) != bytes)
+        return false;
+    traced->count = count;
+    if (count)
+        qsort(traced->sites, count, sizeof *traced->sites, by_address);
+    return true;
+}
+
+struct trace_traced *trace_traced_read(pid_t pid)
+{
+    struct trace_traced *traced = calloc(1, sizeof *traced);
+    if (!traced || !trace_owner_read(pid, &traced->owner, NULL) || !read_sites(pid, traced)) {
+        trace_traced_free(traced);
+        return NULL;
+    }
+    return traced;
+}
+
+void trace_traced_free(struct trace_traced *traced)
+{
+    if (traced)
+        free(traced->sites);
+    free(traced);
+}
+
+/* Where the first site is that does not end before an address. */
+static size_t find_site(const struct trace_traced *traced, uint64_t address)
+{
+    size_t low = 0, high = traced->count;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (traced->sites[middle].address + TRACE_JUMP_BYTES <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void trace_traced_restore(const struct trace_traced *traced, uint64_t address, uint8_t *bytes,
+                          size_t size)
+{
+    for (size_t i = find_site(traced, address);
+         i < traced->count && traced->sites[i].address < address + size; i++)
+        for (size_t b = 0; b < TRACE_JUMP_BYTES; b++) {
+            const uint64_t at = traced->sites[i].address + b - address;
+            if (at < size)
+                bytes[at] = traced->sites[i].original[b];
+        }
+}
+
+bool trace_traced_has(const struct trace_traced *traced, uint64_t address)
+{
+    for (uint32_t i = 0; i < traced->owner.island_count; i++)
+        if (address - traced->owner.islands[i].address < traced->owner.islands[i].bytes)
+            return true;
+    return false;
 }
