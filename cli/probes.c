@@ -176,6 +176,32 @@ static void print_refused(const struct trace_plan *plan)
         printf("%s\n", shown == REFUSED_SHOWN ? " · …  (--refused lists all)" : "");
 }
 
+/* Of those that have a place for a jump, which is as good for uprobes but there. */
+static const char *objection_of(const struct trace_function *function)
+{
+    return function->mechanism == TRACE_NOT
+               ? NULL
+               : trace_uprobe_objection(function->original, function->displaced);
+}
+
+static void print_objections(const struct trace_plan *plan)
+{
+    size_t shown = 0, count = 0;
+    for (size_t i = 0; i < plan->function_count; i++)
+        count += objection_of(&plan->functions[i]) != NULL;
+    for (size_t i = 0; i < plan->function_count && shown < REFUSED_SHOWN; i++) {
+        const char *objection = objection_of(&plan->functions[i]);
+        if (objection && shown)
+            printf(" · %s (%s)", plan->functions[i].name, objection);
+        else if (objection)
+            printf("  refused by --backend uprobe %s: %s (%s)", digits_of(count).text,
+                   plan->functions[i].name, objection);
+        shown += objection != NULL;
+    }
+    if (shown)
+        printf("%s\n", count > shown ? " · …" : "");
+}
+
 static void print_inlines(const struct trace_plan *plan)
 {
     size_t shown = 0, count = 0;
@@ -250,6 +276,7 @@ static void print_summary(const struct trace_plan *plan)
                plan->runtime);
     print_left_out(plan);
     print_refused(plan);
+    print_objections(plan);
     print_inlines(plan);
 }
 
@@ -309,6 +336,8 @@ static void print_function(const struct trace_plan *plan, const struct trace_fun
                function->why          ? trace_reason_text(function->why)
                : function->entry_only ? "it leaves the frames of others"
                                       : "");
+    if (objection_of(function))
+        printf("  no uprobe: it %s\n", objection_of(function));
     for (uint32_t i = 0; i < function->callees; i++)
         print_callee(plan, &plan->callees[function->first_callee + i]);
     if (function->open_calls)

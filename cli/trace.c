@@ -219,8 +219,10 @@ static void say_probes(struct cli_terminal *terminal, const struct trace_options
 {
     char refused[80] = "";
     if (result->refused)
-        snprintf(refused, sizeof refused, ", %zu refused: `sprof probes --refused FILE`",
-                 result->refused);
+        snprintf(refused, sizeof refused, ", %zu refused: %s`sprof probes --refused FILE`",
+                 result->refused,
+                 trace->backend == TRACE_UPROBE || result->uprobes_because ? "see above, and "
+                                                                           : "");
     if (trace->children)
         cli_say(terminal, "%zu process%s of %zu program%s", result->processes,
                 result->processes == 1 ? "" : "es", result->programs,

@@ -495,16 +495,16 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
     *result = (struct trace_result){0};
     int failed = start(session, error);
     if (failed)
-        return failed;
+        return session->options.pid && target_ended(session->target, NULL)
+                   ? trace_refuse_ended(session->pid, error)
+                   : failed;
     failed = set_up(session, error);
     if (failed) {
         if (session->options.pid && trace_lock_has_become_stale(session->pid, session->lock_fd)) {
             session->executed = true;
             failed = trace_refuse_executed(session->pid, error);
         } else if (session->options.pid && target_ended(session->target, NULL)) {
-            failed = sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                                     "process %d has ended before its probes were in place",
-                                     (int)session->pid);
+            failed = trace_refuse_ended(session->pid, error);
         }
         end_command(session);
         recording_abandon(session->recording);

@@ -1,5 +1,6 @@
 /* Opens a tracing session: the command is launched or the process found, and a recording begun. */
 #include "trace/attach/attach.h"
+#include "trace/attach/lock.h"
 #include "trace/attach/listening.h"
 #include "trace/children.h"
 #include "trace/figures/warn.h"
@@ -179,6 +180,9 @@ static int open_uprobes(struct trace_session *session, struct sprof_error *error
 {
     const struct trace_options *options = &session->options;
     char name[64];
+    const int gone = options->pid ? target_check(options->pid, false, error) : 0;
+    if (gone) /* which may be why nothing was found in it */
+        return gone;
     if (trace_uprobes_open(&session->uprobes, error))
         return trace_backend_explain(options, &session->choice, error);
     snprintf(name, sizeof name, "process %d", (int)options->pid);
@@ -194,10 +198,8 @@ static int open_uprobes(struct trace_session *session, struct sprof_error *error
     return 0;
 }
 
-int trace_open(struct trace_session **out, const struct trace_options *options,
-               struct sprof_error *error)
+static int check(const struct trace_options *options, struct sprof_error *error)
 {
-    *out = NULL;
     struct trace_expressions *expressions;
     int result =
         trace_expressions_make(&expressions, options->functions, options->function_count, error);
@@ -205,15 +207,17 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
         return result;
     trace_expressions_free(expressions);
     result = trace_warnings_check(options, error);
-    if (result)
-        return result;
-    int lock_fd = -1;
-    result = check_descriptors(options, error);
-    if (!result && options->pid)
-        result = target_check(options->pid, false, error);
+    if (!result)
+        result = check_descriptors(options, error);
+    return result || !options->pid ? result : target_check(options->pid, false, error);
+}
+
+static int open_session(struct trace_session **out, const struct trace_options *options,
+                        struct sprof_error *error)
+{
     struct trace_choice choice = {.backend = TRACE_INJECT};
-    int agent_fd = -1, listens = 0;
-    if (!result && options->pid && options->backend != TRACE_UPROBE) {
+    int agent_fd = -1, lock_fd = -1, listens = 0, result = 0;
+    if (options->pid && options->backend != TRACE_UPROBE) {
         listens = trace_listening_connect(options->pid, &agent_fd, &lock_fd, error);
         result = listens < 0 ? listens : 0;
     }
@@ -270,6 +274,19 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
     else
         *out = session;
     return result;
+}
+
+int trace_open(struct trace_session **out, const struct trace_options *options,
+               struct sprof_error *error)
+{
+    *out = NULL;
+    int result = check(options, error);
+    if (result)
+        return result;
+    result = open_session(out, options, error);
+    return result && options->pid && target_check(options->pid, false, NULL) == SPROF_ENOTFOUND
+               ? trace_refuse_ended(options->pid, error)
+               : result;
 }
 
 pid_t trace_command_pid(const struct trace_session *session)

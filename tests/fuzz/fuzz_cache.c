@@ -127,6 +127,7 @@ static void place_uprobes(struct trace_plan *plan, struct image *image)
     }
     FUZZ_REQUIRE(uprobe_sites_find(&sites, &session, &file, image) == 0);
     sprof_vec_release(&sites.list);
+    sprof_vec_release(&sites.refused);
 }
 
 static struct sprof_digest use_plan(struct scene *scene)

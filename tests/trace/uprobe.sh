@@ -428,6 +428,22 @@ refused)
     expect 0 "$SPROF" trace -o t.db --function '^main$' -- ./tiny
     ! grep -q 'choose with --function' err || fail "what was chosen is warned of"
     rm t.db*
+    # First instructions that the kernel refuses: the functions are named.
+    cat >begins.c <<'END'
+long counter;
+#define BEGINS(name, with) __asm__(".text\n.globl " #name "\n.type " #name ",@function\n" #name ": .cfi_startproc\n" with \
+    "\nmov $1,%eax\nmov $2,%eax\nret\n.cfi_endproc\n.size " #name ",.-" #name); int name(void);
+BEGINS(locked, "lock incl counter(%rip)")
+BEGINS(halts, "hlt")
+int main(int count, char **words) { (void)words; return locked() - 2 + (count > 5 ? halts() : 0); }
+END
+    gcc -O1 begins.c -o begins || fail "no compiler"
+    expect 0 "$SPROF" trace --backend uprobe -o t.db --function '^(main|locked|halts)$' -- ./begins
+    said 'begins: 2 functions without a uprobe: locked \(begins with a lock prefix, which the kernel refuses\) · halts \(begins with what the kernel refuses\)'
+    said '2 refused: see above'
+    "$SPROF" probes begins >out 2>err || fail "no static view"
+    grep -q 'refused by --backend uprobe 1: locked (begins with a lock prefix' out || fail "the static view"
+    rm t.db*
     gcc -O1 -static -g -pthread program.c -o program || fail "no compiler"
     expect 1 "$SPROF" trace --backend inject -o none.db -- ./program && said 'is linked statically'
     for options in '--mode log' '--mode coverage' --paths --callers '--max-overhead 5%'; do

@@ -26,6 +26,9 @@ bool trace_lock_has_become_stale(pid_t pid, int fd);
  * which another thread executes a program. */
 void trace_wait_for_leader(pid_t pid);
 
+/* SPROF_ENOTFOUND: what says that a process to be traced has ended meanwhile. */
+int trace_refuse_ended(pid_t pid, struct sprof_error *error);
+
 /* SPROF_ESTATE: what says so. */
 int trace_refuse_executed(pid_t pid, struct sprof_error *error);
 

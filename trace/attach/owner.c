@@ -215,6 +215,14 @@ bool trace_lock_has_become_stale(pid_t pid, int fd)
     return false;
 }
 
+int trace_refuse_ended(pid_t pid, struct sprof_error *error)
+{
+    return sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                           "process %d has ended before its probes were in place\ntrace it from "
+                           "its start: `sprof trace -- COMMAND`",
+                           (int)pid);
+}
+
 int trace_refuse_executed(pid_t pid, struct sprof_error *error)
 {
     char link[64], path[PATH_MAX];

@@ -202,6 +202,10 @@ void trace_each_producer(struct image *image, void (*found)(void *context, const
 const char *trace_mechanism_text(enum trace_mechanism mechanism);
 const char *trace_reason_text(enum trace_reason reason);
 
+/* Why no uprobe can stand at a first instruction, of which so many bytes are known: "begins with
+ * …". NULL: nothing is known against it. */
+const char *trace_uprobe_objection(const uint8_t *code, size_t size);
+
 /* Whether it begins a function that a caller calls: not a part, a resolver or a signal's return. Of
  * these is the share counted that can be probed. */
 bool trace_is_true_start(const struct trace_function *function);

@@ -46,18 +46,25 @@ uint32_t uprobe_entry_of(const uint8_t *code, size_t size)
 
 /* The kernel takes the opcode of an AVX instruction for that of an old one: it executes vzeroupper
  * (C5 F8 77) as `ja`, and vpbroadcastb (62 … 7A) as `jp` (branch_setup_xol_ops of
- * arch/x86/kernel/uprobes.c in Linux 6.18). No probe stands at such. */
-static bool is_misread(const uint8_t *code, size_t size)
+ * arch/x86/kernel/uprobes.c in Linux 6.18). It refuses these prefixes itself (is_prefix_bad there),
+ * but does not say where. */
+const char *trace_uprobe_objection(const uint8_t *code, size_t size)
 {
-    static const uint8_t prefixes[] = {0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x67};
+    static const uint8_t prefixes[] = {0x64, 0x65, 0x66, 0x67, 0xf2, 0xf3},
+                         segments[] = {0x26, 0x2e, 0x36, 0x3e};
     size_t at = 0;
     while (at < size && memchr(prefixes, code[at], sizeof prefixes))
         at++;
     if (at + 1 >= size)
-        return true;
+        return NULL;
+    if (code[at] == 0xf0)
+        return "begins with a lock prefix, which the kernel refuses";
+    if (memchr(segments, code[at], sizeof segments))
+        return "begins with a segment prefix, which the kernel refuses";
     const bool is_vex = code[at] == 0xc4 || code[at] == 0xc5, is_evex = code[at] == 0x62,
                is_xop = code[at] == 0x8f && (code[at + 1] & 0x1f) >= 8;
-    return is_vex || is_evex || is_xop;
+    return is_vex || is_evex || is_xop ? "begins with an AVX instruction, which the kernel misreads"
+                                       : NULL;
 }
 
 /* == Ends == */
@@ -236,21 +243,23 @@ static void find_jumps(struct finding *finding, const struct trace_function *fun
 
 /* == Functions == */
 
-static bool add_entry(struct finding *finding, const struct trace_probe *probe, uint8_t tier)
+/* Returns why there can be none, or NULL. */
+static const char *add_entry(struct finding *finding, const struct trace_probe *probe, uint8_t tier)
 {
     uint8_t code[16];
     uint64_t offset;
     if (!image_offset_of_vaddr(finding->image, finding->entry, &offset))
-        return false;
+        return "is not in the file";
     const size_t size = image_read(finding->image, offset, code, sizeof code);
     const uint32_t kind = uprobe_entry_of(code, size);
-    if (is_misread(code, size))
-        return false;
+    const char *objection = trace_uprobe_objection(code, size);
+    if (objection || size < 2)
+        return objection ? objection : "is not in the file";
     const bool leaves = probe->function->mechanism == TRACE_LEAVE && tier == PROBE_LEAVE;
     add(finding, finding->entry,
         UPROBE_COOKIE(finding->number, probe->is_chosen ? kind : UPROBE_ENTRY_NOT,
                       leaves ? UPROBE_EXIT_LEAVE : UPROBE_EXIT_NOT, 0));
-    return true;
+    return NULL;
 }
 
 static void find_function(struct finding *finding, struct trace_session *session, uint32_t number)
@@ -278,12 +287,18 @@ static void find_function(struct finding *finding, struct trace_session *session
         finding->entry = finding->grown; /* it begins anew when its stack has grown */
         finding->begins_anew = false;
     }
-    if (finding->begins_anew || tier != PROBE_FULL)
+    if (tier != PROBE_FULL)
         finding->sites->list.count = before;
-    if (finding->begins_anew || !add_entry(finding, probe, tier)) {
-        finding->sites->list.count = before;
-        probe->tier = PROBE_OFF;
-    }
+    const char *why = finding->begins_anew ? "jumps back to its entry, where a probe would see "
+                                             "another call"
+                                           : add_entry(finding, probe, tier);
+    if (!why)
+        return;
+    finding->sites->list.count = before;
+    probe->tier = PROBE_OFF;
+    const struct uprobe_refusal refusal = {number, why};
+    if (probe->is_chosen)
+        finding->failed |= sprof_vec_push(&finding->sites->refused, refusal) != 0;
 }
 
 static int by_offset(const void *left, const void *right)

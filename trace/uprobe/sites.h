@@ -5,8 +5,15 @@
 #include "trace/tracing.h"
 #include "trace/uprobe/kernel.h"
 
+/* A chosen function that gets no probe. */
+struct uprobe_refusal {
+    uint32_t function;
+    const char *why;
+};
+
 struct uprobe_sites {
     SPROF_VEC(struct uprobe_site) list;
+    SPROF_VEC(struct uprobe_refusal) refused;
 };
 
 /* Whether a function without a place for a jump has one for a uprobe, which takes one byte and
@@ -15,8 +22,8 @@ bool uprobe_may_stand(const struct trace_function *function);
 
 /* Lists what gets probes for the functions of one file, whose image is given: entries, and the ends
  * of those that are timed (PROBE_FULL). A function that begins anew by a jump to its entry, or with
- * an instruction that the kernel misreads, gets none: its tier becomes PROBE_OFF. Returns 0 or
- * SPROF_ENOMEM. The caller releases sites->list. */
+ * an instruction that the kernel refuses or misreads, gets none: its tier becomes PROBE_OFF.
+ * Returns 0 or SPROF_ENOMEM. The caller releases both lists. */
 int uprobe_sites_find(struct uprobe_sites *sites, struct trace_session *session,
                       const struct trace_file *file, struct image *image);
 

@@ -230,14 +230,42 @@ static uint8_t tier_of(const struct trace_probe *probe)
                                                                             : PROBE_FULL;
 }
 
+struct placing {
+    struct trace_session *session;
+    struct uprobe_sites *sites;
+    bool failed;
+};
+
+/* The kernel says no more of it. */
 static void note_refused(void *context, const struct uprobe_site *site)
 {
-    struct trace_session *session = context;
-    struct trace_probe *probe = &session->probes.items[site->function];
-    if (UPROBE_COOKIE_ENTRY(site->cookie))
+    struct placing *placing = context;
+    struct trace_probe *probe = &placing->session->probes.items[site->function];
+    if (UPROBE_COOKIE_ENTRY(site->cookie)) {
+        const struct uprobe_refusal refusal = {site->function,
+                                               "begins with what the kernel refuses"};
         probe->tier = PROBE_OFF;
-    else if (probe->tier == PROBE_FULL)
+        placing->failed |= sprof_vec_push(&placing->sites->refused, refusal) != 0;
+    } else if (probe->tier == PROBE_FULL)
         probe->tier = PROBE_COUNT;
+}
+
+static void tell_refused(struct trace_session *session, const struct trace_file *file,
+                         const struct uprobe_sites *sites)
+{
+    enum { NAMED = 5 };
+    struct sprof_str names = {0};
+    for (size_t i = 0; i < sites->refused.count && i < NAMED; i++) {
+        const struct uprobe_refusal *refusal = &sites->refused.items[i];
+        sprof_str_appendf(&names, "%s%.80s (%s)", i ? " · " : "",
+                          session->probes.items[refusal->function].function->name, refusal->why);
+    }
+    if (names.text)
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "%s: %zu function%s without a uprobe: %s%s", file->path,
+                          sites->refused.count, sites->refused.count == 1 ? "" : "s", names.text,
+                          sites->refused.count > NAMED ? " · …" : "");
+    sprof_str_release(&names);
 }
 
 struct wanted {
@@ -262,6 +290,7 @@ static int place_file(struct trace_session *session, const struct trace_file *fi
                       struct sprof_error *error)
 {
     struct uprobe_sites sites = {0};
+    struct placing placing = {.session = session, .sites = &sites};
     struct wanted wanted = {file, {.file = {.path = file->path}, .pid = session->pid}};
     struct image *image;
     char path[64];
@@ -273,9 +302,15 @@ static int place_file(struct trace_session *session, const struct trace_file *fi
     snprintf(path, sizeof path, "/proc/self/fd/%d", image_fd(image));
     result = uprobe_sites_find(&sites, session, file, image) ? sprof_error_memory(error) : 0;
     if (!result)
-        result = uprobe_kernel_attach(&session->uprobes->kernel, path, sites.list.items,
-                                      sites.list.count, session->pid, note_refused, session, error);
+        result =
+            uprobe_kernel_attach(&session->uprobes->kernel, path, sites.list.items,
+                                 sites.list.count, session->pid, note_refused, &placing, error);
+    if (!result && placing.failed)
+        result = sprof_error_memory(error);
+    if (!result)
+        tell_refused(session, file, &sites);
     sprof_vec_release(&sites.list);
+    sprof_vec_release(&sites.refused);
     image_free(image);
     return result;
 }

@@ -19,15 +19,17 @@ static const char assembly[] =
     ".size in_parts.cold,.-in_parts.cold\n"
     FUNCTION("again", "add (%rdi),%rax\nlea 8(%rdi),%rdi\ncmp %rsi,%rdi\njne again\nret")
     FUNCTION("misread", "vzeroupper\nmov %rdi,%rax\nret")
+    FUNCTION("locked", "lock incl (%rdi)\nmov %rdi,%rax\nret")
+    FUNCTION("segment", ".byte 0x26\nmov (%rdi),%rax\nret")
     FUNCTION("counted", "mov %rdi,%rax\nret")
     FUNCTION("longjmp", "mov %rdi,%rsp\nmov %rsi,%rax\njmp *%rdx")
     ".section .rodata\n.p2align 2\ntable: .long 2b-table, 3b-table\n"
     ".section .note.GNU-stack,\"\",@progbits\n";
 /* clang-format on */
 
-static const char *const functions[] = {"returns",     "other",     "branches", "jumps",
-                                        "by_register", "by_member", "by_table", "in_parts",
-                                        "again",       "misread",   "counted",  "longjmp"};
+static const char *const functions[] = {
+    "returns",  "other", "branches", "jumps",  "by_register", "by_member", "by_table",
+    "in_parts", "again", "misread",  "locked", "segment",     "counted",   "longjmp"};
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
 static const struct {
@@ -60,7 +62,7 @@ static const struct {
 };
 enum { SITES = sizeof expected / sizeof *expected };
 
-static const char *const no_place[] = {"again", "misread"};
+static const char *const no_place[] = {"again", "misread", "locked", "segment"};
 
 static struct trace_session session;
 
@@ -122,7 +124,11 @@ static void test_entries_and_ends(void)
             has_place &= strcmp(functions[i], no_place[k]) != 0;
         CU_ASSERT_EQUAL(session.probes.items[i].tier != PROBE_OFF, has_place);
     }
+    CU_ASSERT_EQUAL(sites.refused.count, sizeof no_place / sizeof *no_place);
+    for (size_t i = 0; i < sites.refused.count; i++)
+        CU_ASSERT_STRING_EQUAL(functions[sites.refused.items[i].function], no_place[i]);
     sprof_vec_release(&sites.list);
+    sprof_vec_release(&sites.refused);
     sprof_vec_release(&session.probes);
     image_free(image);
     fixture_release(&fixture);
