@@ -364,13 +364,10 @@ static int take_new(struct trace_loads *loads, struct mapped *mapped, struct cac
     struct trace_module module = {.path = mapped->file.path};
     const struct model_mmap mapping = {mapped->address, mapped->size, mapped->file_offset,
                                        mapped->file};
-    const struct image_request request = {.file = mapped->file,
-                                          .pid = session->pid,
-                                          .map_start = mapped->address,
-                                          .map_end = mapped->address + mapped->size};
+    const struct image_request request = trace_request_of(session->pid, &mapping);
     if (trace_copier_came(session, &mapping))
         trace_switch(session);
-    if (!trace_wants(session, mapped->file.path) || is_known(loads, mapped))
+    if (!trace_wants(session, &request) || is_known(loads, mapped))
         return 0;
     trace_plan_mapping(&module, session->pid, &mapping, cache);
     if (module.error.code)

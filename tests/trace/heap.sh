@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --heap-check: a row and a line for each call that leaves bytes allocated, and for each broken block.
-#   heap.sh bytes | left | threads | broken | allocator | attached | switched | real | bad
+#   heap.sh bytes | left | threads | broken | allocator | attached | replaced | switched | real | bad
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -296,15 +296,26 @@ END
     checked --module program --heap-check . -- recurses
     is_row "heap recurses $left 0"
     ;;
-attached)
+attached | replaced)
+    # Also where another file has the allocator's name by now: the one that is mapped is looked at.
+    mkdir libraries
     mkfifo input
-    ./program waits <input >output &
+    if [ "$1" = replaced ]; then
+        needs_root "to open a file that has been removed"
+        cp "$(ldd ./program | awk '/libc\.so/ { print $3 }')" libraries/libc.so.6
+    fi
+    LD_LIBRARY_PATH=libraries ./program waits <input >output &
     target=$!
     children+=("$target")
     exec 7>input
     wait_until 60 eval '[ "$(readlink /proc/$target/exe)" = "$PWD/program" ]'
     printf x >&7
     wait_until 60 eval '[ "$(wc -l <output)" = 1 ]'
+    if [ "$1" = replaced ]; then
+        grep -q "$PWD/libraries/libc.so.6" "/proc/$target/maps" || fail "the library is not used"
+        cp ./program new
+        mv new libraries/libc.so.6
+    fi
     start "$SPROF" trace -p "$target" -o t.db --function '^(leaks|balanced)$' --heap-check . 2>trace.err 7>&-
     tracer=$child
     wait_for_trace trace.err -p "$target" --trace

@@ -1,5 +1,6 @@
 /* Walks the stack of a stopped thread, to say whether it can be borrowed to call the loader. */
 #include "trace/attach/code.h"
+#include "trace/plan/plan.h"
 #include "arch/arch.h"
 #include "recording/recording.h"
 #include "target/target.h"
@@ -248,10 +249,7 @@ static struct module *module_of(struct trace_code *code, const struct model_mmap
             return code->modules.items[i];
     struct module *module = calloc(1, sizeof *module);
     struct image *image;
-    const struct image_request request = {.file = mapping->file,
-                                          .pid = code->pid,
-                                          .map_start = mapping->address,
-                                          .map_end = mapping->address + mapping->size};
+    const struct image_request request = trace_request_of(code->pid, mapping);
     if (!module || !(module->path = strdup(mapping->file.path)) ||
         sprof_vec_push(&code->modules, module)) {
         free(module ? module->path : NULL);

@@ -155,11 +155,20 @@ struct trace_module {
  * check its caller. Errors: SPROF_ENOTFOUND (no such process, or nothing mapped that may be seen),
  * SPROF_EPERMISSION, SPROF_ENOMEM. */
 int trace_plan_process(pid_t pid, int memory_fd, struct cache *cache,
-                       bool (*wants)(void *context, const char *path),
+                       bool (*wants)(void *context, const struct image_request *file),
                        int (*module)(void *context, struct trace_module *module), void *context,
                        bool *runs_generated_code, struct sprof_error *error);
 
 struct model_mmap; /* model/records.h */
+
+/* What opens the file of a mapping of a process, whatever has its path by now; borrows the
+ * mapping's path. */
+struct image_request trace_request_of(pid_t pid, const struct model_mmap *mapping);
+
+/* The same of the file that a process has mapped, with that identity; borrows `path`, which is
+ * what is opened where it is not mapped any more. SPROF_ENOMEM. */
+int trace_request_find(struct image_request *request, pid_t pid, uint64_t identity,
+                       const char *path);
 
 /* Digest of device and inode of a mapped file, which it keeps when it is renamed, replaced or
  * removed: to be compared with those of other mappings only, because file systems tell other

@@ -22,7 +22,7 @@ struct reader {
 struct survey {
     struct reader reader;
     struct cache *cache;
-    bool (*wants)(void *context, const char *path);
+    bool (*wants)(void *context, const struct image_request *file);
     int (*module)(void *context, struct trace_module *module);
     void *context;
     SPROF_VEC(uint64_t) seen; /* digests of paths, devices and inodes */
@@ -61,6 +61,38 @@ uint64_t trace_identity(const struct sprof_file_id *file)
     return sprof_hash_mix(sprof_hash_mix(device) ^ file->inode);
 }
 
+struct image_request trace_request_of(pid_t pid, const struct model_mmap *mapping)
+{
+    return (struct image_request){.file = mapping->file,
+                                  .pid = pid,
+                                  .map_start = mapping->address,
+                                  .map_end = mapping->address + mapping->size};
+}
+
+struct search {
+    struct image_request *request;
+    uint64_t identity;
+};
+
+static int find_mapping(void *context, const struct model_mmap *mapping)
+{
+    const struct search *search = context;
+    if (!mapping->file.path || trace_identity(&mapping->file) != search->identity)
+        return 0;
+    *search->request = trace_request_of(search->request->pid, mapping);
+    return 1;
+}
+
+int trace_request_find(struct image_request *request, pid_t pid, uint64_t identity,
+                       const char *path)
+{
+    struct search search = {request, identity};
+    *request = (struct image_request){.pid = pid};
+    const int result = target_each_mapping(pid, find_mapping, &search);
+    request->file.path = path;
+    return result < 0 ? result : 0;
+}
+
 /* address - vaddr of a mapping, by the file. */
 static uint64_t bias_of(const struct image_request *request, const struct model_mmap *mapping)
 {
@@ -76,10 +108,7 @@ static uint64_t bias_of(const struct image_request *request, const struct model_
 static void plan_mapping(struct trace_module *module, struct reader *reader,
                          const struct model_mmap *mapping, struct cache *cache)
 {
-    const struct image_request request = {.file = mapping->file,
-                                          .pid = reader->pid,
-                                          .map_start = mapping->address,
-                                          .map_end = mapping->address + mapping->size};
+    const struct image_request request = trace_request_of(reader->pid, mapping);
     module->identity = trace_identity(&mapping->file);
     module->address = mapping->address;
     if (trace_plan_open(&module->plan, &request, cache, &module->error))
@@ -115,7 +144,9 @@ static int compare_mapping(void *context, const struct model_mmap *mapping)
 /* `path`: of the file, whether it is still there or not. */
 static int take_file(struct survey *survey, const struct model_mmap *mapping, const char *path)
 {
-    if (survey->wants && !survey->wants(survey->context, path))
+    struct image_request request = trace_request_of(survey->reader.pid, mapping);
+    request.file.path = path;
+    if (survey->wants && !survey->wants(survey->context, &request))
         return 0;
     struct trace_module module = {.path = path};
     plan_mapping(&module, &survey->reader, mapping, survey->cache);
@@ -154,7 +185,7 @@ static int take_mapping(void *context, const struct model_mmap *mapping)
 }
 
 int trace_plan_process(pid_t pid, int memory_fd, struct cache *cache,
-                       bool (*wants)(void *context, const char *path),
+                       bool (*wants)(void *context, const struct image_request *file),
                        int (*module)(void *context, struct trace_module *module), void *context,
                        bool *runs_generated_code, struct sprof_error *error)
 {

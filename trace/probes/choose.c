@@ -59,13 +59,14 @@ static bool may_leave_frames(const char *path)
     return false;
 }
 
-static bool wants(void *context, const char *path)
+static bool wants(void *context, const struct image_request *file)
 {
     const struct chooser *chooser = context;
+    const char *path = file->file.path;
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     return strcmp(name, PROBE_LIBRARY) != 0 &&
            (is_chosen(chooser, path) || may_leave_frames(path) ||
-            trace_heap_is_allocator(chooser->session, path));
+            trace_heap_is_allocator(chooser->session, file));
 }
 
 /* == Functions == */
@@ -247,10 +248,10 @@ static int open_chooser(struct chooser *chooser, struct trace_session *session,
                                   options->function_count, error);
 }
 
-bool trace_wants(struct trace_session *session, const char *path)
+bool trace_wants(struct trace_session *session, const struct image_request *file)
 {
     const struct chooser chooser = {.session = session};
-    return wants((void *)&chooser, path);
+    return wants((void *)&chooser, file);
 }
 
 int trace_choose_module(struct trace_session *session, struct trace_module *module,

@@ -76,13 +76,12 @@ int trace_heap_check_options(const struct trace_options *options, struct sprof_e
 /* == Allocators == */
 
 /* False: it is none, for it does not say how large its blocks are, or cannot be read. */
-static bool find_functions(pid_t pid, const char *path, uint64_t starts[FUNCTIONS])
+static bool find_functions(const struct image_request *request, uint64_t starts[FUNCTIONS])
 {
     const char *names[FUNCTIONS + 1] = {0};
     struct image_symbol symbols[FUNCTIONS] = {0};
-    const struct image_request request = {.file = {.path = path}, .pid = pid};
     struct image *image;
-    if (image_open(&image, &request, NULL))
+    if (image_open(&image, request, NULL))
         return false;
     for (size_t i = 0; i < FUNCTIONS; i++)
         names[i] = functions[i].name;
@@ -93,10 +92,10 @@ static bool find_functions(pid_t pid, const char *path, uint64_t starts[FUNCTION
     return starts[MALLOC] && starts[FREE] && starts[USABLE];
 }
 
-bool trace_heap_is_allocator(const struct trace_session *session, const char *path)
+bool trace_heap_is_allocator(const struct trace_session *session, const struct image_request *file)
 {
     uint64_t starts[FUNCTIONS];
-    return session->options.heap_check_count && find_functions(session->pid, path, starts);
+    return session->options.heap_check_count && find_functions(file, starts);
 }
 
 static bool is_glibc(const char *path)
@@ -111,7 +110,10 @@ int trace_heap_find(struct trace_session *session, struct sprof_error *error)
     for (size_t i = 0; i < session->files.count && session->options.heap_check_count; i++) {
         struct trace_file *file = &session->files.items[i];
         struct trace_allocator allocator = {0};
-        if (!find_functions(session->pid, file->path, allocator.starts))
+        struct image_request request;
+        if (trace_request_find(&request, session->pid, file->identity, file->path))
+            return sprof_error_memory(error);
+        if (!find_functions(&request, allocator.starts))
             continue;
         if (!is_glibc(file->path))
             allocator.number = count++;

@@ -8,7 +8,7 @@
 int trace_heap_check_options(const struct trace_options *options, struct sprof_error *error);
 
 /* Whether functions of a file allocate memory for the program, and the heap check is wanted. */
-bool trace_heap_is_allocator(const struct trace_session *session, const char *path);
+bool trace_heap_is_allocator(const struct trace_session *session, const struct image_request *file);
 
 /* Finds the functions of allocators in the files that are known. */
 int trace_heap_find(struct trace_session *session, struct sprof_error *error);

@@ -114,11 +114,14 @@ done:
 }
 
 /* The slots of a file that calls alone are made through. */
-static int find_call_slots(const struct trace_file *file, struct sprof_map *slots)
+static int find_call_slots(const struct trace_session *session, const struct trace_file *file,
+                           struct sprof_map *slots)
 {
     struct image *image;
-    const struct image_request request = {.file = {.path = file->path}};
-    int result = 0;
+    struct image_request request;
+    int result = trace_request_find(&request, session->pid, file->identity, file->path);
+    if (result)
+        return result;
     if (image_open(&image, &request, NULL))
         return 0;
     const struct sprof_bytes bytes = image_section(image, ".rela.plt", NULL);
@@ -164,7 +167,7 @@ static int find_in_file(struct trace_session *session, uint32_t number, bool hav
 {
     const struct trace_file *file = &session->files.items[number];
     struct trace_points *points = session->points;
-    int result = have_caller ? 0 : find_call_slots(file, &points->slots);
+    int result = have_caller ? 0 : find_call_slots(session, file, &points->slots);
     for (size_t i = 0; i < file->plan.function_count && !result; i++) {
         const struct trace_function *function = &file->plan.functions[i];
         const uint64_t *caller = sprof_map_get(&points->functions, file->bias + function->start);

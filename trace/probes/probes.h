@@ -11,8 +11,8 @@
  * SPROF_ENOTFOUND where there are none, with names that are near. */
 int trace_choose(struct trace_session *session, struct sprof_error *error);
 
-/* Whether code of a file may get probes, by its path. */
-bool trace_wants(struct trace_session *session, const char *path);
+/* Whether code of a file that the process has mapped may get probes. */
+bool trace_wants(struct trace_session *session, const struct image_request *file);
 
 /* Lists the functions to be probed of one file, which comes to be the last of session->files; takes
  * the plan. */

@@ -268,35 +268,17 @@ static void tell_refused(struct trace_session *session, const struct trace_file 
     sprof_str_release(&names);
 }
 
-struct wanted {
-    const struct trace_file *file;
-    struct image_request request;
-};
-
-static int find_mapping(void *context, const struct model_mmap *mapping)
-{
-    struct wanted *wanted = context;
-    struct image_request *request = &wanted->request;
-    if (!mapping->file.path || trace_identity(&mapping->file) != wanted->file->identity)
-        return 0;
-    request->file = mapping->file;
-    request->file.path = wanted->file->path;
-    request->map_start = mapping->address;
-    request->map_end = mapping->address + mapping->size;
-    return 1;
-}
-
 static int place_file(struct trace_session *session, const struct trace_file *file,
                       struct sprof_error *error)
 {
     struct uprobe_sites sites = {0};
     struct placing placing = {.session = session, .sites = &sites};
-    struct wanted wanted = {file, {.file = {.path = file->path}, .pid = session->pid}};
+    struct image_request request;
     struct image *image;
     char path[64];
-    if (target_each_mapping(session->pid, find_mapping, &wanted) < 0)
+    if (trace_request_find(&request, session->pid, file->identity, file->path))
         return sprof_error_memory(error);
-    int result = image_open(&image, &wanted.request, error);
+    int result = image_open(&image, &request, error);
     if (result)
         return result;
     snprintf(path, sizeof path, "/proc/self/fd/%d", image_fd(image));
