@@ -209,6 +209,18 @@ static int choose_process(struct arguments *arguments, const char *word, bool *d
                                    (int)pid, arguments->output, (int)pid);
 }
 
+/* Where a trace is over whose probes have stayed they can be taken out of a process; *done: they
+ * are. */
+static int send_command(const struct arguments *arguments, const char *word, const char *request,
+                        struct sprof_str *answer, bool *done, struct cli_terminal *terminal,
+                        struct sprof_error *error)
+{
+    const int status = control_send(arguments->input, request, answer, error);
+    const pid_t pid = arguments->pids.list.count ? *arguments->pids.list.items : 0;
+    *done = status == SPROF_ESTATE && pid && !strcmp(word, "detach") && trace_is_over(pid);
+    return *done ? trace_clean_up(pid, &terminal->log, error) : status;
+}
+
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
@@ -232,10 +244,11 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         status = choose_process(arguments, operands->items[0], &done, terminal, error);
     else if (!status && choose_recording(arguments, &path))
         status = sprof_error_memory(error);
+    if (!status && !done)
+        status = send_command(arguments, operands->items[0], request.text, &answer, &done, terminal,
+                              error);
     if (done && !status)
         puts("the probes are out");
-    if (!status && !done)
-        status = control_send(arguments->input, request.text, &answer, error);
     if (!status && !done)
         status = show(arguments, operands->items[0], &answer, terminal, error);
     sprof_str_release(&request);

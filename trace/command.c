@@ -290,7 +290,8 @@ static int detach(void *context, char *argument, struct sprof_str *answer,
     if (session->children)
         return sprof_error_set(error, SPROF_ESTATE, 0,
                                "probes stay in the programs of a trace with --children: `sprof ctl "
-                               "off` switches them off, `sprof ctl end` ends the trace");
+                               "off` switches them off, `sprof ctl end` ends the trace\nwhen that "
+                               "is over `sprof ctl -p PID detach` takes them out of one process");
     const bool was_paused = session->paused;
     session->paused = true;
     trace_owner_end(session, true);

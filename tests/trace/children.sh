@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --children: processes that the command forks or starts are traced, each with figures of its own.
-#   children.sh forks | namespaces | strangers | by | executed | left | many | modes | covered | controlled | kinds | bad
+#   children.sh forks | namespaces | strangers | by | executed | left | many | modes | covered | controlled | detached | kinds | bad
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -455,6 +455,7 @@ controlled)
     wait_until 60 eval '[ "$(grep -c leaf tout)" = 1 ]'
     expect 1 "$SPROF" ctl -i t.db detach
     said 'stay in the programs of a trace with --children.*ctl end'
+    said 'when that is over .sprof ctl -p PID detach. takes them out of one process'
     ctl status
     grep -q ^tracing out || fail "what was refused has changed something"
     ctl probe -#2
@@ -466,6 +467,58 @@ controlled)
     [ $? = 5 ] || fail "other exit status than the command's"
     want work 8
     want calls 1 1
+    ;;
+detached)
+    # When the trace is over probes are taken out of processes, one by one: of one that was executed, and of one that it forked.
+    cat >pair.c <<'END'
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noipa)) int work(int n) { return n + 1; }
+int main(void)
+{
+    const int child = fork();
+    int sum = 0;
+    FILE *pids = fopen("pids", "a");
+    fprintf(pids, "%d\n", getpid());
+    fclose(pids);
+    while (access("enough", F_OK)) {
+        sum = work(sum);
+        usleep(500);
+    }
+    return child ? wait(&sum), sum != 0 : 0;
+}
+END
+    gcc -O1 -g pair.c -o pair || fail "no compiler"
+    timeout 120 "$SPROF" trace --children -o t.db --function '^(work|main)$' -- sh -c './pair; exit $?' 2>terr &
+    tracer=$!
+    children+=("$tracer")
+    wait_for_trace terr -i t.db
+    wait_until 60 eval '[ "$(wc -l <pids)" = 2 ]'
+
+    expect 1 "$SPROF" ctl -p "$(head -1 pids)" detach
+    expect 0 "$SPROF" ctl -i t.db end
+    wait_until 60 test ! -e t.db.ctl
+    for pid in $(<pids); do
+        expect 0 "$SPROF" ctl -p "$pid" detach
+        grep -q 'the probes are out' out || fail "not said that they are out"
+        ! grep -q memfd:sprof-probe "/proc/$pid/maps" || fail "what was mapped for probes has stayed"
+        python3 - "$pid" <<'END' || fail "the code differs"
+import sys
+for line in open(f"/proc/{sys.argv[1]}/maps"):
+    words = line.split()
+    if len(words) > 5 and words[5].endswith("/pair") and "x" in words[1]:
+        start, end = (int(word, 16) for word in words[0].split("-"))
+        with open(f"/proc/{sys.argv[1]}/mem", "rb") as memory, open(words[5], "rb") as file:
+            memory.seek(start), file.seek(int(words[2], 16))
+            there, there_was = memory.read(end - start), file.read(end - start)
+            sys.exit(there[:len(there_was)] != there_was)
+sys.exit(1)
+END
+    done
+    : >enough
+    wait "$tracer" || fail "the command failed"
     ;;
 kinds)
     # What cannot be traced runs as always, and what it starts is traced.

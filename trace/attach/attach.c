@@ -207,9 +207,8 @@ static int clean_up_before(pid_t pid, const struct sprof_log *log, struct sprof_
     result = trace_clean_up_locked(pid, log, error);
     if (!result)
         sprof_log_message(log, SPROF_LOG_NOTE,
-                          "process %d had probes of a trace that was killed, into %s: they were "
-                          "taken out",
-                          (int)pid, owner.output);
+                          "process %d had probes of a trace that %s, into %s: they were taken out",
+                          (int)pid, owner.is_ending ? "is over" : "was killed", owner.output);
     return result;
 }
 

@@ -343,6 +343,12 @@ int trace_find_owner(pid_t pid, char output[TRACE_OUTPUT_BYTES], bool *is_alive,
     return 0;
 }
 
+bool trace_is_over(pid_t pid)
+{
+    struct probe_owner owner;
+    return trace_owner_read(pid, &owner, NULL) && owner.is_ending;
+}
+
 bool trace_is_child(pid_t pid, const char *output)
 {
     struct probe_owner owner;

@@ -22,7 +22,11 @@ bool trace_listens(pid_t pid);
  * killed before there were probes: trace_clean_up takes it out. */
 bool trace_has_left_agent(pid_t pid);
 
-/* Takes probes out of a process whose tracer was killed. Errors as when it detaches. */
+/* Whether the trace of a process is over, and its probes have stayed in it, as those of --children
+ * do: trace_clean_up takes them out. */
+bool trace_is_over(pid_t pid);
+
+/* Takes probes out of a process whose tracer was killed, or whose trace is over. Errors as when it detaches. */
 int trace_clean_up(pid_t pid, const struct sprof_log *log, struct sprof_error *error);
 
 /* Whether a process is traced into that file as a child of the command that is traced. */
