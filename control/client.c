@@ -26,14 +26,16 @@ static int ask(int fd, const char *output, const char *command, char *answer, si
                struct sprof_error *error)
 {
     struct pollfd ready = {.fd = fd, .events = POLLIN};
-    if (send(fd, command, strlen(command), MSG_NOSIGNAL) < 0)
-        return not_recording(output, errno, error);
-    if (poll(&ready, 1, ANSWER_TIMEOUT_MS) <= 0)
+    const bool is_sent = send(fd, command, strlen(command), MSG_NOSIGNAL) >= 0;
+    const int errnum = is_sent ? ECONNRESET : errno;
+    if (is_sent && poll(&ready, 1, ANSWER_TIMEOUT_MS) <= 0)
         return sprof_error_set(error, SPROF_EIO, ETIMEDOUT,
                                "the recorder of %s does not answer; is it stopped?", output);
-    const ssize_t got = recv(fd, answer, size - 1, 0);
+    ssize_t got = recv(fd, answer, size - 1, MSG_DONTWAIT);
+    if (got < 0 && errno == ECONNRESET) /* it has hung up before it was asked: this is why */
+        got = recv(fd, answer, size - 1, MSG_DONTWAIT);
     if (got <= 0)
-        return not_recording(output, got ? errno : ECONNRESET, error);
+        return not_recording(output, errnum, error);
     answer[got] = '\0';
     return 0;
 }

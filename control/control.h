@@ -16,10 +16,16 @@ enum {
     CONTROL_CLIENTS = 64,           /* that wait to be answered at a time */
 };
 
+/* One that has said nothing yet. */
+struct control_client {
+    int fd; /* -1: free */
+    uint64_t since_ns;
+};
+
 struct control_server {
     char *path; /* of the socket; NULL: closed */
     int listener, poll_fd;
-    int clients[CONTROL_CLIENTS]; /* -1: free */
+    struct control_client clients[CONTROL_CLIENTS];
 };
 
 #define CONTROL_SERVER_NONE ((struct control_server){.listener = -1, .poll_fd = -1})
@@ -40,7 +46,7 @@ int control_server_fd(const struct control_server *control);
 bool control_server_is_asked(const struct control_server *control);
 
 /* Takes what has come in and answers it; never blocks. Who is neither the owner nor root is turned
- * away. */
+ * away; and where there is no room for one more who says nothing for two seconds. */
 void control_server_serve(struct control_server *control, control_handler *handle, void *context);
 
 /* Removes the socket. */

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define SILENT_NS UINT64_C(2000000000)
+
 static const char suffix[] = ".ctl";
 
 /* An address holds 108 bytes: the directory is named by a descriptor, so that only the last part of
@@ -94,7 +96,7 @@ int control_server_open(struct control_server *control, const char *output,
 {
     *control = CONTROL_SERVER_NONE;
     for (size_t i = 0; i < CONTROL_CLIENTS; i++)
-        control->clients[i] = -1;
+        control->clients[i].fd = -1;
     control->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     control->poll_fd = epoll_create1(EPOLL_CLOEXEC);
     int result = 0;
@@ -117,8 +119,8 @@ void control_server_close(struct control_server *control)
     if (control->path) {
         unlink(control->path);
         for (size_t i = 0; i < CONTROL_CLIENTS; i++)
-            if (control->clients[i] >= 0)
-                close(control->clients[i]);
+            if (control->clients[i].fd >= 0)
+                close(control->clients[i].fd);
     }
     free(control->path);
     if (control->listener >= 0)
@@ -197,21 +199,55 @@ static void serve_client(int *client, control_handler *handle, void *context)
     *client = -1;
 }
 
+/* One that is free; else that of who has been silent for the longest, and for too long. */
+static struct control_client *find_room(struct control_server *control, uint64_t now_ns)
+{
+    struct control_client *oldest = control->clients;
+    for (size_t i = 0; i < CONTROL_CLIENTS; i++) {
+        struct control_client *client = &control->clients[i];
+        if (client->fd < 0)
+            return client;
+        if (client->since_ns < oldest->since_ns)
+            oldest = client;
+    }
+    if (now_ns - oldest->since_ns < SILENT_NS)
+        return NULL;
+    close(oldest->fd);
+    oldest->fd = -1;
+    return oldest;
+}
+
+static void turn_away(int fd)
+{
+    struct sprof_str text = {0};
+    sprof_str_appendf(&text,
+                      "%d others have connected to the recorder, and say nothing\ntry again in "
+                      "some seconds: such are disconnected then",
+                      CONTROL_CLIENTS);
+    answer(fd, SPROF_ESTATE, &text);
+    sprof_str_release(&text);
+    close(fd);
+}
+
 /* A caller has said what it wants by the time it is taken in, mostly: it is answered at once. */
 static void accept_client(struct control_server *control, control_handler *handle, void *context)
 {
     const int fd = accept4(control->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    size_t i = 0;
-    while (i < CONTROL_CLIENTS && control->clients[i] >= 0)
-        i++;
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
     if (fd < 0)
         return;
-    if (i == CONTROL_CLIENTS || !is_allowed(fd) || poll_for(control, fd)) {
+    const bool may_ask = is_allowed(fd);
+    struct control_client *room = may_ask ? find_room(control, now_ns) : NULL;
+    if (may_ask && !room) {
+        turn_away(fd);
+        return;
+    }
+    if (!may_ask || poll_for(control, fd)) {
         close(fd);
         return;
     }
-    control->clients[i] = fd;
-    serve_client(&control->clients[i], handle, context);
+    *room = (struct control_client){fd, now_ns};
+    serve_client(&room->fd, handle, context);
 }
 
 void control_server_serve(struct control_server *control, control_handler *handle, void *context)
@@ -226,7 +262,7 @@ void control_server_serve(struct control_server *control, control_handler *handl
             continue;
         }
         for (size_t c = 0; c < CONTROL_CLIENTS; c++)
-            if (control->clients[c] == ready[i].data.fd)
-                serve_client(&control->clients[c], handle, context);
+            if (control->clients[c].fd == ready[i].data.fd)
+                serve_client(&control->clients[c].fd, handle, context);
     }
 }

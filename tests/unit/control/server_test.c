@@ -63,7 +63,7 @@ static int ask(struct scene *scene, const char *command, struct sprof_str *answe
     scene->served = false;
     CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, serve, scene), 0);
     const int result = control_send(scene->output, command, answer, &scene->error);
-    if (result == SPROF_EUSAGE)
+    if (result)
         scene->served = true;
     pthread_join(thread, NULL);
     return result;
@@ -156,6 +156,39 @@ static void test_others_are_turned_away(void)
     }
     CU_ASSERT_EQUAL(status, 0); /* asked, and got no answer */
     CU_ASSERT_FALSE(scene.served);
+    scene_close(&scene);
+}
+
+/* Those who say nothing keep nobody out for long. */
+static void test_silent_ones_make_room(void)
+{
+    struct scene scene;
+    struct sprof_str answer = {0};
+    int silent[CONTROL_CLIENTS];
+    scene_open(&scene);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    CU_ASSERT_TRUE_FATAL(strlen(scene.socket) < sizeof address.sun_path);
+    strcpy(address.sun_path, scene.socket);
+    for (size_t i = 0; i < CONTROL_CLIENTS; i++) {
+        silent[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        CU_ASSERT_EQUAL_FATAL(connect(silent[i], (void *)&address, sizeof address), 0);
+        control_server_serve(&scene.control, handle, &scene);
+    }
+    CU_ASSERT_EQUAL(ask(&scene, "status", &answer), SPROF_ESTATE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(scene.error.message, "others have connected"));
+    for (size_t i = 0; i < 2; i++)
+        scene.control.clients[i].since_ns -= (1 + i) * UINT64_C(5000000000);
+    CU_ASSERT_EQUAL(ask(&scene, "status", &answer), 0);
+    char byte;
+    CU_ASSERT_EQUAL(recv(silent[1], &byte, 1, 0), 0); /* who was silent longest, alone */
+    CU_ASSERT_EQUAL(recv(silent[0], &byte, 1, MSG_DONTWAIT), -1);
+    CU_ASSERT_EQUAL(send(silent[0], "late", 4, MSG_NOSIGNAL), 4);
+    control_server_serve(&scene.control, handle, &scene);
+    CU_ASSERT_EQUAL(recv(silent[0], &byte, 1, 0), 1);
+    CU_ASSERT_EQUAL(byte, '0');
+    for (size_t i = 0; i < CONTROL_CLIENTS; i++)
+        close(silent[i]);
+    sprof_str_release(&answer);
     scene_close(&scene);
 }
 
@@ -302,6 +335,7 @@ void sprof_suite_control_server(void)
     CU_add_test(suite, "requests are whole or refused", test_requests_are_whole_or_refused);
     CU_add_test(suite, "only the owner sees it", test_only_the_owner_sees_it);
     CU_add_test(suite, "others are turned away", test_others_are_turned_away);
+    CU_add_test(suite, "silent ones make room", test_silent_ones_make_room);
     CU_add_test(suite, "what a killed recorder left", test_what_a_killed_recorder_left);
     CU_add_test(suite, "nothing else is removed", test_nothing_else_is_removed);
     CU_add_test(suite, "nobody there", test_nobody_there);
