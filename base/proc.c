@@ -183,6 +183,32 @@ bool sprof_proc_parse_ranges(const char *text, struct sprof_id_list *list)
     return true;
 }
 
+static bool has_program(pid_t tid)
+{
+    char path[48], byte;
+    snprintf(path, sizeof path, "/proc/%d/exe", tid);
+    return readlink(path, &byte, 1) >= 0 || errno != ENOENT;
+}
+
+pid_t sprof_proc_sharing_task(pid_t pid)
+{
+    if (has_program(pid))
+        return pid;
+    struct sprof_id_list threads = {0};
+    pid_t found = pid;
+    sprof_proc_threads(pid, &threads);
+    for (size_t i = 0; i < threads.count && found == pid; i++)
+        if (has_program(threads.items[i]))
+            found = threads.items[i];
+    sprof_vec_release(&threads);
+    return found;
+}
+
+void sprof_proc_shared_path(char *path, size_t size, pid_t pid, const char *name)
+{
+    snprintf(path, size, "/proc/%d/%s", sprof_proc_sharing_task(pid), name);
+}
+
 int sprof_proc_online_cpus(struct sprof_id_list *list)
 {
     char text[4096];

@@ -63,6 +63,14 @@ struct sprof_id_list {
 /* Appends the threads of a process, in no order. Returns 0 or a negative errno. */
 int sprof_proc_threads(pid_t pid, struct sprof_id_list *list);
 
+/* Whom the kernel asks for what all threads of process `pid` share, as memory, files and program:
+ * the process, or another of its threads where the first one has ended, which has let go of these.
+ * What names a process by a number (/proc/N, process_vm_readv) takes that of a thread as well. */
+pid_t sprof_proc_sharing_task(pid_t pid);
+
+/* The path of a file of /proc/PID that shows what all threads share: "maps", "mem", "exe" … */
+void sprof_proc_shared_path(char *path, size_t size, pid_t pid, const char *name);
+
 /* Appends the numbers of the CPUs that are online. Returns 0, or a negative errno. */
 int sprof_proc_online_cpus(struct sprof_id_list *list);
 

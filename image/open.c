@@ -172,8 +172,8 @@ static bool try_process(struct search *search)
 {
     const struct image_request *request = search->request;
     char root[64], link[128];
-    const int pid = (int)request->pid;
-    snprintf(root, sizeof root, "/proc/%d/root", pid);
+    const pid_t pid = sprof_proc_sharing_task((pid_t)request->pid);
+    sprof_proc_shared_path(root, sizeof root, pid, "root");
     snprintf(link, sizeof link, "/proc/%d/map_files/%llx-%llx", pid,
              (unsigned long long)request->map_start, (unsigned long long)request->map_end);
     if (request->map_end && try_link(search, link, root))
@@ -185,7 +185,7 @@ static bool try_process(struct search *search)
     if (found)
         return true;
     /* map_files needs privileges, exe does not: a deleted program can still be read. */
-    snprintf(link, sizeof link, "/proc/%d/exe", pid);
+    sprof_proc_shared_path(link, sizeof link, pid, "exe");
     return try_link(search, link, root);
 }
 

@@ -45,7 +45,7 @@ static void answer(struct stack_mapping *mapping)
 {
     char path[64];
     struct sprof_str maps = {0};
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)mapping->pid);
+    sprof_proc_shared_path(path, sizeof path, mapping->pid, "maps");
     if (sprof_proc_read(path, MAPS_BYTES_MAX, &maps) ||
         !sampler_stack_mapping_find(maps.text, mapping->stack_pointer, &mapping->low,
                                     &mapping->end))

@@ -85,7 +85,7 @@ int symbolize_jit_open_file(struct symbolize_jit **jit, const char *path, struct
 static int open_in_root(pid_t pid, const char *path)
 {
     char root[64];
-    snprintf(root, sizeof root, "/proc/%d/root", (int)pid);
+    sprof_proc_shared_path(root, sizeof root, pid, "root");
     const int directory = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (directory < 0)
         return -1;

@@ -5,14 +5,36 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { SETTLE_MS = 20 };
+
+/* A process whose first thread has ended looks like a zombie while others go on. */
+static bool has_ended(const struct sprof_proc_status *status, bool is_thread)
+{
+    return (status->state == 'Z' || status->state == 'X') && (is_thread || status->threads <= 1);
+}
+
+/* One of which another thread than the first executes a program looks, for a moment, as if it had
+ * ended. */
+static bool read_settled(pid_t pid, bool is_thread, struct sprof_proc_status *status)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    bool is_there = sprof_proc_status_read(pid, status);
+    for (int i = 0; i < SETTLE_MS && is_there && has_ended(status, is_thread); i++) {
+        nanosleep(&pause, NULL);
+        is_there = sprof_proc_status_read(pid, status);
+    }
+    return is_there;
+}
 
 int target_check(pid_t pid, bool is_thread, struct sprof_error *error)
 {
     const char *kind = is_thread ? "thread" : "process";
     struct sprof_proc_status status;
     errno = 0;
-    const bool is_there = sprof_proc_status_read(pid, &status);
+    const bool is_there = read_settled(pid, is_thread, &status);
     if (!is_there && (errno == EMFILE || errno == ENFILE))
         return sprof_error_set(error, SPROF_ELIMIT, errno,
                                "%s %d cannot be looked at: %s\nsee `ulimit -n`", kind, pid,
@@ -21,8 +43,7 @@ int target_check(pid_t pid, bool is_thread, struct sprof_error *error)
         return sprof_error_set(error, SPROF_ENOTFOUND, ESRCH,
                                "%s %d does not exist\nrun `ps -e%s` to see which do", kind, pid,
                                is_thread ? "L" : "");
-    /* A process whose first thread has ended looks like a zombie while others go on. */
-    if ((status.state == 'Z' || status.state == 'X') && (is_thread || status.threads <= 1))
+    if (has_ended(&status, is_thread))
         return sprof_error_set(error, SPROF_ENOTFOUND, ESRCH,
                                "%s %d has ended: it is a zombie its parent %d has not waited for",
                                kind, pid, status.parent);

@@ -102,7 +102,7 @@ int target_snapshot_process(struct target_snapshot *snapshot, pid_t pid, uint64_
             result = add_thread(snapshot, pid, threads.items[i], pid, time_ns);
     sprof_vec_release(&threads);
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    sprof_proc_shared_path(path, sizeof path, pid, "maps");
     struct sprof_str maps = {0};
     if (!result && !sprof_proc_read(path, MAPS_BYTES_MAX, &maps) && maps.text)
         result = target_snapshot_maps(snapshot, pid, time_ns, maps.text);

@@ -114,7 +114,7 @@ static enum agent_file find_program(const struct trace_options *options, char *p
         snprintf(name, name_size, "%s", path);
         return kind;
     }
-    snprintf(path, size, "/proc/%d/exe", (int)options->pid);
+    sprof_proc_shared_path(path, size, options->pid, "exe");
     snprintf(name, name_size, "process %d", (int)options->pid);
     return agent_check_file(path);
 }

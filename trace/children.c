@@ -203,7 +203,7 @@ static bool has_our_environment(const struct trace_children *children, pid_t pid
 {
     char path[64], variable[96];
     struct sprof_str environment = {0};
-    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    sprof_proc_shared_path(path, sizeof path, pid, "environ");
     snprintf(variable, sizeof variable, PROBE_VARIABLE "=@%s", children->address);
     const bool has = !sprof_proc_read(path, ENVIRONMENT_MAX, &environment) && environment.text &&
                      memmem(environment.text, environment.length, variable, strlen(variable) + 1);
@@ -285,7 +285,7 @@ static bool shares_memory(const char *maps, const struct trace_session *program)
 static const char *read_maps(pid_t pid, struct sprof_str *maps)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    sprof_proc_shared_path(path, sizeof path, pid, "maps");
     return !sprof_proc_read(path, MAPS_MAX, maps) && maps->length ? maps->text : NULL;
 }
 

@@ -139,7 +139,7 @@ static void remove_probes(struct trace_session *session)
 {
     struct trace_stop stop = {0};
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/mem", (int)session->pid);
+    sprof_proc_shared_path(path, sizeof path, session->pid, "mem");
     const int memory_fd = session->listens ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
                                            : open(path, O_RDWR | O_CLOEXEC);
     const uint64_t begin_ns = sprof_clock_monotonic_ns();

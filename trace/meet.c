@@ -127,7 +127,7 @@ static void find_stack(struct trace_session *session)
     if (limit.rlim_cur < STACK_BYTES_MOST)
         bytes = limit.rlim_cur < STACK_BYTES_DEFAULT ? STACK_BYTES_DEFAULT : limit.rlim_cur;
     session->shared->stack_bytes = bytes == STACK_BYTES_MOST ? STACK_BYTES_DEFAULT : bytes;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)session->pid);
+    sprof_proc_shared_path(path, sizeof path, session->pid, "maps");
     FILE *maps = fopen(path, "re");
     while (maps && fgets(line, sizeof line, maps)) {
         unsigned long start, end;

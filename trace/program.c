@@ -35,7 +35,7 @@ struct trace_session *trace_program_make(struct trace_session *common, int fd, p
     program->pid = pid;
     program->hello = *hello;
     program->start_ns = sprof_clock_monotonic_ns();
-    snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+    sprof_proc_shared_path(link, sizeof link, pid, "exe");
     const ssize_t length = readlink(link, path, sizeof path - 1);
     path[length > 0 ? length : 0] = '\0';
     program->executable = sprof_arena_text(&program->arena, length > 0 ? path : "a program");
@@ -111,7 +111,7 @@ void trace_program_note_modules(struct trace_session *program)
 static int check_program(const struct trace_session *program, struct sprof_error *error)
 {
     char link[64];
-    snprintf(link, sizeof link, "/proc/%d/exe", (int)program->pid);
+    sprof_proc_shared_path(link, sizeof link, program->pid, "exe");
     const enum agent_file kind = agent_check_file(link);
     return kind == AGENT_FILE_GO || kind == AGENT_FILE_SANITIZER
                ? trace_refuse(kind, program->executable, error)

@@ -64,7 +64,7 @@ static bool runs_other_file(struct trace_session *session, const char *link, con
 static void note_exec(struct trace_session *session)
 {
     char link[64], path[PATH_MAX];
-    snprintf(link, sizeof link, "/proc/%d/exe", (int)session->pid);
+    sprof_proc_shared_path(link, sizeof link, session->pid, "exe");
     const ssize_t length = readlink(link, path, sizeof path - 1);
     if (length <= 0 || session->executed)
         return;

@@ -90,7 +90,7 @@ static const char *keep(struct trace_session *session, const char *text)
 static const char *command_of(struct trace_session *session, pid_t pid)
 {
     char path[64], text[4096];
-    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
+    sprof_proc_shared_path(path, sizeof path, pid, "cmdline");
     FILE *file = fopen(path, "re");
     const size_t got = file ? fread(text, 1, sizeof text - 1, file) : 0;
     if (file)

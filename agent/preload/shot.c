@@ -48,7 +48,7 @@ static size_t copy_unknown(struct agent_thread *thread, uintptr_t from, size_t s
     const struct iovec local[2] = {{thread->ring + start, first}, {thread->ring, size - first}};
     const struct iovec remote = {(void *)from, size};
     /* The last one is passed on the stack, where an int is half of what the kernel takes. */
-    const long got = syscall(SYS_process_vm_readv, thread->pid, local, 2L, &remote, 1L, 0L);
+    const long got = syscall(SYS_process_vm_readv, thread->tid, local, 2L, &remote, 1L, 0L);
     return got > 0 ? (size_t)got & ~(size_t)7 : 0;
 }
 

@@ -31,8 +31,8 @@ enum {
 
 static int open_memory(void)
 {
-    return (int)inside_call(SYS_openat, -100, (long)"/proc/self/mem", READ_WRITE | CLOSE_ON_EXEC, 0,
-                            0, 0);
+    return (int)inside_call(SYS_openat, -100, (long)"/proc/thread-self/mem",
+                            READ_WRITE | CLOSE_ON_EXEC, 0, 0, 0);
 }
 
 /* With the program's memory, which is the tracer's to write code into. */

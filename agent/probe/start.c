@@ -160,9 +160,9 @@ static bool has_records(void)
 {
     struct probe_window window = {0};
     struct vector local = {&window, sizeof window}, there = {(void *)PROBE_RECORDS, sizeof window};
-    const long pid = inside_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+    const long tid = inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0); /* the first may have ended */
     return probe_inside.alive &&
-           inside_call(SYS_process_vm_readv, pid, (long)&local, 1, (long)&there, 1, 0) ==
+           inside_call(SYS_process_vm_readv, tid, (long)&local, 1, (long)&there, 1, 0) ==
                sizeof window &&
            probe_is_published(&window);
 }

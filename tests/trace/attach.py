@@ -994,15 +994,6 @@ def refused():
     says(process.pid, "sanitizer", "--backend", "inject")
     process.kill()
     process.wait()
-    with open("first.c", "w") as file:  # beside a process that has ended, which has no memory, either
-        file.write("#include <pthread.h>\n#include <unistd.h>\nstatic void *on(void *a) { for (;;) pause(); return a; }\n"
-                   "int main(void) { pthread_t t; if (!fork()) _exit(0); pthread_create(&t, 0, on, 0); pthread_exit(0); }")
-    subprocess.run(["gcc", "-pthread", "first.c", "-o", "first"], check=True)
-    process = begin(["./first"])
-    wait_for(lambda: ") Z " in open(f"/proc/{process.pid}/stat").read(), "the first thread's end")
-    says(process.pid, "its first thread has ended", "--backend", "inject")
-    process.kill()
-    process.wait()
     process = running()
     says(process.pid, "finds none of", "--function", "no_such_function")
     # Limits of sprof's own are told, and leave nothing in the process. A sanitizer alone takes more room than they leave.

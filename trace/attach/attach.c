@@ -80,7 +80,7 @@ static int sees(pid_t pid, const char *file)
 {
     char root[64], there[TARGET_PATH_MAX + sizeof root];
     struct stat ours, theirs;
-    snprintf(root, sizeof root, "/proc/%d/root", (int)pid);
+    sprof_proc_shared_path(root, sizeof root, pid, "root");
     snprintf(there, sizeof there, "%s%s", root, file);
     if (stat(root, &theirs))
         return -1;
@@ -152,7 +152,7 @@ static int find_library(pid_t pid, char library[TARGET_PATH_MAX], struct sprof_e
 static void wait_for_libraries(pid_t pid)
 {
     char path[64], line[512];
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    sprof_proc_shared_path(path, sizeof path, pid, "maps");
     for (int tries = 0; tries < BEGIN_TRIES; tries++) {
         bool found = false;
         FILE *maps = fopen(path, "re");
@@ -172,7 +172,7 @@ static bool has_mapping(pid_t pid, const char *part)
 {
     char path[64], line[TARGET_PATH_MAX + 256];
     bool has = false;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    sprof_proc_shared_path(path, sizeof path, pid, "maps");
     FILE *maps = fopen(path, "re");
     while (maps && !has && fgets(line, sizeof line, maps))
         has = strstr(line, part);
@@ -217,11 +217,6 @@ static int refuse_reader(pid_t pid, struct sprof_error *error)
     struct sprof_proc_status status;
     const bool is_known = sprof_proc_status_read(pid, &status);
     const struct passwd *owner = is_known ? getpwuid(status.user) : NULL;
-    if (is_known && status.state == 'Z' && status.threads > 1)
-        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                               "cannot trace process %d: its first thread has ended, by which its "
-                               "memory would be found\n`sprof record -p %d` can sample it",
-                               (int)pid, (int)pid);
     if (is_known && owner && status.user != geteuid())
         return sprof_error_set(error, SPROF_EPERMISSION, EPERM,
                                "process %d may not be traced by you: it belongs to user %s\nrun "
@@ -238,11 +233,9 @@ int trace_attach_check(pid_t pid, int *lock_fd, const struct sprof_log *log,
                        struct sprof_error *error)
 {
     char library[TARGET_PATH_MAX];
-    if (target_may_read(pid)) {
-        trace_wait_for_leader(pid);
-        if (target_may_read(pid))
-            return refuse_reader(pid, error);
-    }
+    trace_wait_for_leader(pid);
+    if (target_may_read(pid))
+        return refuse_reader(pid, error);
     int result = trace_lock_alone(pid, lock_fd, error);
     if (!result)
         result = check_state(pid, error);
@@ -275,7 +268,7 @@ static uint64_t find_base(pid_t pid, const char *library)
 {
     char path[64], line[TARGET_PATH_MAX + 256];
     uint64_t base = 0;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    sprof_proc_shared_path(path, sizeof path, pid, "maps");
     FILE *maps = fopen(path, "re");
     while (maps && !base && fgets(line, sizeof line, maps)) {
         const char *name = strchr(line, '/');
@@ -360,7 +353,7 @@ static int open_attachment(struct trace_session *session, struct sprof_error *er
     if (!attachment)
         return sprof_error_memory(error);
     session->attachment = attachment;
-    snprintf(path, sizeof path, "/proc/%d/mem", (int)session->pid);
+    sprof_proc_shared_path(path, sizeof path, session->pid, "mem");
     attachment->memory_fd = open(path, O_RDWR | O_CLOEXEC);
     if (attachment->memory_fd < 0)
         return sprof_error_set(error, SPROF_EPERMISSION, errno,
@@ -397,7 +390,7 @@ int trace_attach_memory(struct trace_session *session, struct sprof_error *error
         return sprof_error_set(error, SPROF_ELIMIT, (int)-fd,
                                "process %d cannot make shared memory: %s; see its `ulimit -n`",
                                (int)session->pid, strerror((int)-fd));
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)session->pid, (int)fd);
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", sprof_proc_sharing_task(session->pid), (int)fd);
     session->memory_fd = open(path, O_RDWR | O_CLOEXEC);
     session->memory_there = (int)fd;
     return session->memory_fd >= 0
@@ -449,7 +442,7 @@ bool trace_attach_stays(const struct trace_session *session)
     char path[64], line[TARGET_PATH_MAX + 256];
     const uint64_t thunks = session->hello.thunks;
     bool has = false;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)session->pid);
+    sprof_proc_shared_path(path, sizeof path, session->pid, "maps");
     FILE *maps = fopen(path, "re");
     while (maps && !has && fgets(line, sizeof line, maps)) {
         unsigned long start, end;
@@ -476,7 +469,7 @@ bool trace_attach_unload(const struct trace_session *session, uint64_t handle, u
     struct cache *cache = cache_open(NULL);
     struct trace_hand *hand = calloc(1, sizeof *hand);
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+    sprof_proc_shared_path(path, sizeof path, pid, "mem");
     const int fd = open(path, O_RDWR | O_CLOEXEC);
     int result = hand && fd >= 0 ? trace_code_open(&code, pid, cache, error) : SPROF_ENOMEM;
     cache_free(cache, 0);

@@ -71,7 +71,7 @@ static bool is_mapped(pid_t pid, uint64_t start, const char *rights, const char 
     char path[64], line[512], have[8];
     unsigned long first, last, offset, inode;
     bool found = false;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    sprof_proc_shared_path(path, sizeof path, pid, "maps");
     FILE *maps = fopen(path, "re");
     while (maps && !found && fgets(line, sizeof line, maps)) {
         found =

@@ -298,7 +298,7 @@ int trace_code_open(struct trace_code **out, pid_t pid, struct cache *cache,
     if (!code)
         return sprof_error_memory(error);
     char link[64];
-    snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+    sprof_proc_shared_path(link, sizeof link, pid, "exe");
     const ssize_t length = readlink(link, code->executable, sizeof code->executable - 1);
     code->executable[length > 0 ? length : 0] = '\0';
     code->pid = pid;

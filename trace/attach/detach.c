@@ -423,7 +423,7 @@ static bool is_unmapped(const struct trace_session *session)
     char path[64], line[512];
     unsigned long start, end;
     bool found = false;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)session->pid);
+    sprof_proc_shared_path(path, sizeof path, session->pid, "maps");
     FILE *maps = fopen(path, "re");
     while (maps && fgets(line, sizeof line, maps))
         found |= sscanf(line, "%lx-%lx", &start, &end) == 2 && start <= last && last < end;

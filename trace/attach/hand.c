@@ -145,7 +145,7 @@ static bool has_room(const struct trace_hand *hand)
     const struct user_regs_struct *r = &hand->thread.registers;
     char path[64], line[512];
     bool has = false;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)hand->pid);
+    sprof_proc_shared_path(path, sizeof path, hand->pid, "maps");
     FILE *maps = fopen(path, "re");
     while (maps && fgets(line, sizeof line, maps)) {
         unsigned long start, end;

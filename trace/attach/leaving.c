@@ -49,7 +49,7 @@ int trace_leaving_look(struct trace_leaving *leaving)
     char path[64], line[4608];
     int result = 0;
     leaving->ours.count = leaving->writable.count = leaving->texts.count = 0;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)session->pid);
+    sprof_proc_shared_path(path, sizeof path, session->pid, "maps");
     FILE *maps = fopen(path, "re");
     while (maps && !result && fgets(line, sizeof line, maps)) {
         struct trace_text mapped = {0};
@@ -104,9 +104,9 @@ int trace_leaving_open(struct trace_leaving *leaving, struct sprof_error *error)
 {
     char path[64];
     const pid_t pid = leaving->session->pid;
-    snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+    sprof_proc_shared_path(path, sizeof path, pid, "mem");
     leaving->memory_fd = open(path, O_RDWR | O_CLOEXEC);
-    snprintf(path, sizeof path, "/proc/%d/pagemap", (int)pid);
+    sprof_proc_shared_path(path, sizeof path, pid, "pagemap");
     leaving->pages_fd = open(path, O_RDONLY | O_CLOEXEC);
     if (leaving->memory_fd >= 0 && leaving->pages_fd >= 0)
         return 0;

@@ -36,7 +36,7 @@ static uint64_t find_shared(pid_t pid)
 {
     char path[64], line[512];
     uint64_t at = 0;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    sprof_proc_shared_path(path, sizeof path, pid, "maps");
     FILE *maps = fopen(path, "re");
     while (maps && !at && fgets(line, sizeof line, maps)) {
         unsigned long start, offset;
@@ -139,10 +139,13 @@ static int wait_for_lock(pid_t pid, int fd, bool alone, struct sprof_error *erro
     return 0;
 }
 
+/* What is locked is the file. It is the process's own, unless its first thread has ended for good:
+ * of another thread's nothing is to be read when that has ended, as after an exec. */
 static int open_lock(pid_t pid)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    trace_wait_for_leader(pid);
+    sprof_proc_shared_path(path, sizeof path, pid, "maps");
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
@@ -184,7 +187,7 @@ int trace_lock_alone(pid_t pid, int *fd, struct sprof_error *error)
 bool trace_lock_is_stale(pid_t pid, int fd)
 {
     char path[64], any;
-    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    sprof_proc_shared_path(path, sizeof path, pid, "exe");
     return fd > 0 && pread(fd, &any, 1, 0) == 0 && readlink(path, &any, 1) == 1;
 }
 
@@ -226,7 +229,7 @@ int trace_refuse_ended(pid_t pid, struct sprof_error *error)
 int trace_refuse_executed(pid_t pid, struct sprof_error *error)
 {
     char link[64], path[PATH_MAX];
-    snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+    sprof_proc_shared_path(link, sizeof link, pid, "exe");
     const ssize_t length = readlink(link, path, sizeof path - 1);
     path[length > 0 ? length : 0] = '\0';
     return sprof_error_set(error, SPROF_ESTATE, 0,

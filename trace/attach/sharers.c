@@ -20,24 +20,12 @@ static bool has_memory(pid_t tid)
     return sprof_proc_number(path, 0) > 0;
 }
 
-/* A thread that still has memory, or 0: one that has ended, as a main thread may, has none, and
- * kcmp says that it has this in common with all that ended and with the kernel's threads. */
-static pid_t thread_with_memory(pid_t pid)
-{
-    struct sprof_id_list threads = {0};
-    pid_t found = 0;
-    sprof_proc_threads(pid, &threads);
-    for (size_t i = 0; i < threads.count && !found; i++)
-        if (has_memory(threads.items[i]))
-            found = threads.items[i];
-    sprof_vec_release(&threads);
-    return found;
-}
-
+/* kcmp says of all that have ended, and of the kernel's threads, that they share what they have
+ * not. */
 static bool has_sharer(pid_t pid)
 {
-    const pid_t thread = thread_with_memory(pid);
-    DIR *directory = thread ? opendir("/proc") : NULL;
+    const pid_t thread = sprof_proc_sharing_task(pid);
+    DIR *directory = opendir("/proc");
     bool has = false;
     for (struct dirent *entry; directory && !has && (entry = readdir(directory));) {
         const pid_t other = (pid_t)strtol(entry->d_name, NULL, 10);

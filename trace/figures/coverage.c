@@ -266,7 +266,7 @@ static int remove_from(struct trace_session *session, pid_t pid, bool *is_done,
 {
     struct trace_stop stop = {0};
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+    sprof_proc_shared_path(path, sizeof path, pid, "mem");
     const int memory_fd = session->listens ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
                                            : open(path, O_RDWR | O_CLOEXEC);
     const uint64_t begin_ns = sprof_clock_monotonic_ns();

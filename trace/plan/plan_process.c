@@ -122,7 +122,7 @@ static void plan_mapping(struct trace_module *module, struct reader *reader,
 static int open_memory(pid_t pid)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+    sprof_proc_shared_path(path, sizeof path, pid, "mem");
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 

@@ -48,7 +48,7 @@ static bool set_passed(const struct trace_session *session, struct trace_probe *
 static bool is_program(pid_t pid, const char *file)
 {
     char path[64], program[4096];
-    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    sprof_proc_shared_path(path, sizeof path, pid, "exe");
     const ssize_t length = readlink(path, program, sizeof program - 1);
     program[length > 0 ? length : 0] = 0;
     program[sprof_file_path_length(program)] = 0;
@@ -84,7 +84,7 @@ void trace_bypass_note(struct trace_session *session, struct trace_probe *probe,
 void trace_bypass_begin(struct trace_session *session)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/mem", (int)session->pid);
+    sprof_proc_shared_path(path, sizeof path, session->pid, "mem");
     if (!session->options.children && !session->listens)
         session->code_fd = session->attachment ? trace_attach_memory_fd(session->attachment)
                                                : open(path, O_RDWR | O_CLOEXEC);

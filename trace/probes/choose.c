@@ -241,7 +241,7 @@ static int open_chooser(struct chooser *chooser, struct trace_session *session,
     const struct trace_options *options = &session->options;
     char link[64];
     *chooser = (struct chooser){.session = session, .error = error};
-    snprintf(link, sizeof link, "/proc/%d/exe", (int)session->pid);
+    sprof_proc_shared_path(link, sizeof link, session->pid, "exe");
     const ssize_t length = readlink(link, chooser->executable, sizeof chooser->executable - 1);
     chooser->executable[length > 0 ? length : 0] = '\0';
     return trace_expressions_make(&chooser->expressions, options->functions,

@@ -37,7 +37,7 @@ static int read_gaps(pid_t pid, struct gaps *gaps)
     char path[64], line[512];
     uint64_t free_from = LOWEST_ADDRESS;
     int result = 0;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    sprof_proc_shared_path(path, sizeof path, pid, "maps");
     FILE *maps = fopen(path, "re");
     while (maps && !result && fgets(line, sizeof line, maps)) {
         unsigned long start, end;
@@ -456,7 +456,7 @@ static int begin_writing(struct writing *writing, struct trace_session *session,
                          size_t count, struct sprof_error *error)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/mem", (int)session->pid);
+    sprof_proc_shared_path(path, sizeof path, session->pid, "mem");
     *writing =
         (struct writing){.session = session,
                          .fd = session->listens      ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)

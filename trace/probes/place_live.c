@@ -184,7 +184,7 @@ static int look_at_mappings(struct placing *placing)
     int result = 0;
     placing->writable.count = placing->code.count = 0;
     placing->is_ours = false;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)placing->pid);
+    sprof_proc_shared_path(path, sizeof path, placing->pid, "maps");
     FILE *maps = fstat(session->memory_fd, &shared) ? NULL : fopen(path, "re");
     while (maps && !result && fgets(line, sizeof line, maps)) {
         struct code code = {0};
@@ -344,7 +344,7 @@ static int place_jumps(struct placing *placing, size_t first, size_t count,
 {
     const struct trace_session *session = placing->session;
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/mem", (int)placing->pid);
+    sprof_proc_shared_path(path, sizeof path, placing->pid, "mem");
     placing->fd = session->code_fd > 0 && placing->pid == session->pid
                       ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
                       : open(path, O_RDWR | O_CLOEXEC);

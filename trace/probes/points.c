@@ -305,7 +305,7 @@ int trace_points_place(struct trace_session *session, struct sprof_error *error)
     char path[64];
     if (!count)
         return 0;
-    snprintf(path, sizeof path, "/proc/%d/mem", (int)session->pid);
+    sprof_proc_shared_path(path, sizeof path, session->pid, "mem");
     const int fd = open(path, O_RDWR | O_CLOEXEC);
     uint8_t *thunks = malloc((size_t)count * PROBE_THUNK_BYTES);
     int result = thunks ? 0 : sprof_error_memory(error);

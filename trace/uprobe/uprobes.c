@@ -63,6 +63,11 @@ int trace_uprobes_check(const struct trace_options *options, struct sprof_error 
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "uprobes know processes by the numbers that they have outside of "
                                "this container\nrun sprof out there");
+    if (options->pid && sprof_proc_sharing_task(options->pid) != options->pid)
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "uprobes find a process's memory by its first thread, and that of "
+                               "process %d has ended",
+                               (int)options->pid);
     return 0;
 }
 
@@ -127,7 +132,7 @@ static uint64_t entry_address(pid_t pid)
     char path[64];
     Elf64_auxv_t pair;
     uint64_t entry = 0;
-    snprintf(path, sizeof path, "/proc/%d/auxv", (int)pid);
+    sprof_proc_shared_path(path, sizeof path, pid, "auxv");
     FILE *file = fopen(path, "re");
     while (file && !entry && fread(&pair, sizeof pair, 1, file) == 1 && pair.a_type != AT_NULL)
         if (pair.a_type == AT_ENTRY)
@@ -159,7 +164,7 @@ static int stop_at_entry(void *context, const struct model_mmap *mapping)
     const struct uprobe_site site = {.offset =
                                          mapping->file_offset + entry->address - mapping->address,
                                      .cookie = UPROBE_COOKIE(0, 0, UPROBE_EXIT_STOP, 0)};
-    snprintf(path, sizeof path, "/proc/%d/exe", (int)entry->session->pid);
+    sprof_proc_shared_path(path, sizeof path, entry->session->pid, "exe");
     const int result = uprobe_kernel_attach(&entry->session->uprobes->kernel, path, &site, 1,
                                             entry->session->pid, ignore, NULL, entry->error);
     return result ? result : 1;
