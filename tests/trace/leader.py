@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Programs whose first thread has ended, by which the kernel names a process, while others of it work.
 
-leader.py before|during|recorded SPROF [SEED [ROUNDS]]
+leader.py before|during|races|recorded SPROF [SEED [ROUNDS]]
 
 It ends before or during the trace. Probes come, are switched, and go, and the program works as untraced; samples are whole."""
 import os
@@ -92,6 +92,23 @@ def traced(when, how):
         fail(f"{when}, {how}: {calls} calls")
 
 
+def races():
+    """It ends at any moment, also while it is stopped, or borrowed for what it has the loader load."""
+    for _ in range(targets.rounds(8)):
+        process = begin_program()
+        tracer = targets.trace(subprocess.DEVNULL, "-p", str(process.pid), "--backend", "inject", "--module", "*")
+        time.sleep(targets.rng.random() * 0.5)
+        let_go(process)
+        wait_for(lambda: tracer.poll() is not None or ctl("-p", str(process.pid), "off").returncode == 0, "the trace")
+        if tracer.poll() is None and subprocess.run([targets.sprof, "ctl", "-p", str(process.pid), "detach"], timeout=30).returncode:
+            fail("it cannot be controlled")
+        status_of(tracer)
+        check_text(living_thread(process))
+        open("end", "w").close()
+        if status_of(process) != 3:
+            fail(f"the program ended with {process.returncode}")
+
+
 def uprobes():
     """The kernel looks for them in the memory of the first thread, and would find no call."""
     process = begin_program()
@@ -123,8 +140,8 @@ with tempfile.TemporaryDirectory() as directory:
     with open("program.c", "w") as file:
         file.write(PROGRAM)
     subprocess.run(["gcc", "-O1", "-g", "-w", "-pthread", "program.c", "-o", "program"], check=True)
-    if targets.case == "recorded":
-        recorded()
+    if targets.case in ("races", "recorded"):
+        {"races": races, "recorded": recorded}[targets.case]()
     else:
         for way in ("detach", "end", "interrupt", "kill"):
             traced(targets.case, way)

@@ -46,11 +46,25 @@ def wait_for(condition, what, tracer=None):
     fail(f"waited in vain for {what}")
 
 
-def status_of(process):
+def used_by(process):
+    """Ticks of the processor's time."""
     try:
-        return process.wait(PATIENCE)
-    except subprocess.TimeoutExpired:
-        fail(f"{process.args[0]} does not end")
+        with open(f"/proc/{process.pid}/stat") as file:
+            return sum(int(field) for field in file.read().rpartition(")")[2].split()[11:13])
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+
+
+def status_of(process):
+    """One that works on, where many others do, has more time."""
+    for _ in range(5):
+        used = used_by(process)
+        try:
+            return process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            if used_by(process) < used + 100:
+                break
+    fail(f"{process.args[0]} does not end")
 
 
 def begin(command, **files):

@@ -212,11 +212,14 @@ static int clean_up_before(pid_t pid, const struct sprof_log *log, struct sprof_
     return result;
 }
 
-static int refuse_reader(pid_t pid, struct sprof_error *error)
+static int refuse_reader(pid_t pid, int errnum, struct sprof_error *error)
 {
     struct sprof_proc_status status;
     const bool is_known = sprof_proc_status_read(pid, &status);
     const struct passwd *owner = is_known ? getpwuid(status.user) : NULL;
+    if (errnum == -ESRCH)
+        return sprof_error_set(error, SPROF_ENOTFOUND, ESRCH, "process %d has ended meanwhile",
+                               (int)pid);
     if (is_known && owner && status.user != geteuid())
         return sprof_error_set(error, SPROF_EPERMISSION, EPERM,
                                "process %d may not be traced by you: it belongs to user %s\nrun "
@@ -233,10 +236,10 @@ int trace_attach_check(pid_t pid, int *lock_fd, const struct sprof_log *log,
                        struct sprof_error *error)
 {
     char library[TARGET_PATH_MAX];
-    trace_wait_for_leader(pid);
-    if (target_may_read(pid))
-        return refuse_reader(pid, error);
-    int result = trace_lock_alone(pid, lock_fd, error);
+    int result = target_may_read(pid);
+    if (result)
+        return refuse_reader(pid, result, error);
+    result = trace_lock_alone(pid, lock_fd, error);
     if (!result)
         result = check_state(pid, error);
     if (!result)

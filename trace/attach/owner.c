@@ -202,7 +202,8 @@ static bool is_led(pid_t pid)
 void trace_wait_for_leader(pid_t pid)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
-    for (int waited_ms = 0; waited_ms < EXECUTE_MS && !is_led(pid); waited_ms++)
+    const uint64_t until_ns = sprof_clock_monotonic_ns() + EXECUTE_MS * UINT64_C(1000000);
+    while (!is_led(pid) && sprof_clock_monotonic_ns() < until_ns)
         nanosleep(&pause, NULL);
 }
 

@@ -16,8 +16,9 @@
 #include <unistd.h>
 
 enum {
-    WAIT_MS = 500, /* for one thread to stop; … */
-    LATE_MS = 1,   /* … once another has not */
+    WAIT_MS = 500,   /* for one thread to stop; … */
+    LATE_MS = 1,     /* … once another has not */
+    LOOK_TRIES = 10, /* to learn of it, between two looks whether the first thread has ended */
     RESTART_SYS =
         512, /* the kernel's codes of calls that it makes again by itself: ERESTARTSYS … */
     RESTART_NOINTR = 513,
@@ -32,9 +33,22 @@ static void pause_us(long microseconds)
     nanosleep(&time, NULL);
 }
 
+/* Whether it still runs; one that has ended and waits for the others does not. */
+static bool is_alive(pid_t pid, pid_t tid)
+{
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+    FILE *stat = fopen(path, "re");
+    const char *end = stat && fgets(line, sizeof line, stat) ? strrchr(line, ')') : NULL;
+    if (stat)
+        fclose(stat);
+    return end && end[1] == ' ' && end[2] != 'Z' && end[2] != 'X';
+}
+
 /* What becomes of the process is for others to learn: its end is not taken note of here. That of
- * its other threads must be, or they would stay. A stop is not taken note of either: where sprof
- * ends, the kernel gives the thread the signal that it was stopped for only then. */
+ * its other threads must be, or they would stay. The first one, of whose end nobody is told while
+ * others live, is looked at. A stop is not taken note of either: where sprof ends, the kernel gives
+ * the thread the signal that it was stopped for only then. */
 enum trace_waited trace_stop_wait(pid_t pid, pid_t tid, long limit_ms, int *status)
 {
     const int exits = tid == pid ? 0 : WEXITED, options = WSTOPPED | WNOHANG | WNOWAIT | __WALL;
@@ -53,6 +67,8 @@ enum trace_waited trace_stop_wait(pid_t pid, pid_t tid, long limit_ms, int *stat
             *status = event.si_status;
             return TRACE_STOPPED;
         }
+        if (tid == pid && tries % LOOK_TRIES == LOOK_TRIES - 1 && !is_alive(pid, tid))
+            return TRACE_GONE;
         if (tries < 50 && may_yield)
             sched_yield();
         else
@@ -69,18 +85,6 @@ static enum trace_waited wait_for_stop(pid_t pid, pid_t tid, long limit_ms, int 
     /* The signal, with a ptrace event above it. */
     *number = waited != TRACE_STOPPED || status >> 8 || status == SIGTRAP ? 0 : status;
     return waited;
-}
-
-/* Whether it still runs; one that has ended and waits for the others does not. */
-static bool is_alive(pid_t pid, pid_t tid)
-{
-    char path[64], line[512];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-    FILE *stat = fopen(path, "re");
-    const char *end = stat && fgets(line, sizeof line, stat) ? strrchr(line, ')') : NULL;
-    if (stat)
-        fclose(stat);
-    return end && end[1] == ' ' && end[2] != 'Z' && end[2] != 'X';
 }
 
 /* == Calls that were cut short == */
@@ -280,6 +284,7 @@ static int wait_for_all(struct trace_stop *stop, int result, struct sprof_error 
                                      (int)thread->tid);
         if (!ended)
             stop->threads.items[kept++] = *thread;
+        stop->has_lost_first |= ended && thread->tid == stop->pid;
     }
     stop->threads.count = kept;
     return result;
@@ -323,6 +328,7 @@ int trace_stop_begin(struct trace_stop *stop, pid_t pid, struct sprof_error *err
     int added;
     stop->pid = pid;
     stop->threads.count = 0;
+    stop->has_lost_first = false;
     sprof_urgency_raise_most(&stop->urgency);
     do
         added = stop_threads(stop, error);
@@ -349,6 +355,15 @@ static bool let_go(const struct trace_stop *stop, struct trace_stopped *thread, 
     return true;
 }
 
+/* A thread that has executed a program has the number of the first one, which only seemed to have
+ * ended for good, and was asked to stop before that. */
+static void let_go_of_first(const struct trace_stop *stop)
+{
+    struct trace_stopped first = {.tid = stop->pid};
+    while (is_alive(stop->pid, stop->pid) && !let_go(stop, &first, LATE_MS))
+        ;
+}
+
 /* One that does not stand yet may wait for others. */
 void trace_stop_end(struct trace_stop *stop)
 {
@@ -358,6 +373,8 @@ void trace_stop_end(struct trace_stop *stop)
             if (!let_go(stop, &stop->threads.items[i], LATE_MS))
                 stop->threads.items[kept++] = stop->threads.items[i];
     }
+    if (stop->has_lost_first)
+        let_go_of_first(stop);
     sprof_vec_release(&stop->threads);
     sprof_urgency_restore(&stop->urgency);
 }

@@ -20,6 +20,7 @@ struct trace_stopped {
 /* Zero is a valid stop of nobody. */
 struct trace_stop {
     pid_t pid;
+    bool has_lost_first; /* the process's first thread has ended, or seems to, within an exec */
     struct sprof_urgency urgency; /* while they stand */
     SPROF_VEC(struct trace_stopped) threads;
 };
