@@ -195,8 +195,10 @@ int recording_images_init(struct recording_images *images, size_t budget_bytes, 
         const int failure =
             pthread_create(&images->workers[i].thread, NULL, work, &images->workers[i]);
         if (failure)
-            return sprof_error_set(error, SPROF_EIO, failure, "cannot start a thread: %s",
-                                   strerror(failure));
+            return sprof_error_set(
+                error, SPROF_EIO, failure,
+                "cannot start a thread: %s\nsee `ulimit -u`, `ulimit -d` and `ulimit -v`",
+                strerror(failure));
         images->workers[i].running = true;
     }
     return 0;

@@ -41,8 +41,10 @@ int recording_writer_start(struct recording_writer *writer, struct store *store,
     pthread_cond_init(&writer->changed, NULL);
     const int failure = pthread_create(&writer->thread, NULL, writer_main, writer);
     if (failure)
-        return sprof_error_set(error, SPROF_EIO, failure, "cannot start a thread: %s",
-                               strerror(failure));
+        return sprof_error_set(
+            error, SPROF_EIO, failure,
+            "cannot start a thread: %s\nsee `ulimit -u`, `ulimit -d` and `ulimit -v`",
+            strerror(failure));
     writer->running = true;
     return 0;
 }

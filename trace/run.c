@@ -66,13 +66,17 @@ static void note_exec(struct trace_session *session)
     char link[64], path[PATH_MAX];
     sprof_proc_shared_path(link, sizeof link, session->pid, "exe");
     const ssize_t length = readlink(link, path, sizeof path - 1);
-    if (length <= 0 || session->executed)
+    const bool is_hidden = length < 0 && (errno == EACCES || errno == EPERM);
+    if ((length <= 0 && !is_hidden) || session->executed)
         return;
-    path[length] = '\0';
-    const bool is_first = !session->executable;
+    const bool is_first = !session->executable, may_be = session->options.pid || is_hidden;
+    if (is_hidden)
+        strcpy(path, "a program with other rights");
+    else
+        path[length] = '\0';
     session->executed =
-        runs_other_file(session, link, path) ||
-        (!is_first && session->options.pid && trace_lock_is_stale(session->pid, session->lock_fd));
+        (!is_hidden && runs_other_file(session, link, path)) ||
+        (!is_first && may_be && trace_lock_is_stale(session->pid, session->lock_fd));
     if (session->executed)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                           "the command executed %s in its place, which is not traced: what was "

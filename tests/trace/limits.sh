@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace: where memory or addresses are limited it says why and what helps, and the program goes on as ever.
-#   limits.sh process | recorder | seccomp | overcommit | libraries
+#   limits.sh process | recorder | executed | seccomp | overcommit | libraries
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -83,6 +83,39 @@ process)
     begin sh -c 'ulimit -f 8; exec ./program' && rm -f t.db
     expect 0 "$SPROF" trace --backend inject -p "$child" --function work --duration 100ms -o t.db
     ends
+    ;;
+executed)
+    # A traced process of an ordinary user's executes a program with other rights: who traces it is told, and leaves that alone.
+    needs_root "to make a set-user-id program"
+    prepare_ordinary_user
+    mkdir -p libexec/sprof && cp "$PROGRAMS/libexec/sprof/libsprof-probe.so" libexec/sprof/ && chmod -R a+rX libexec
+    cat >executes.c <<'END'
+#include <unistd.h>
+__attribute__((noipa)) void work(void) { usleep(500); }
+int main(int count, char **words)
+{
+    while (access("go", F_OK)) work();
+    execv(words[count - 1], words + count - 1);
+    return 9;
+}
+END
+    gcc -O1 -g executes.c -o user/executes && cp "$(command -v cat)" user/other && chmod 4755 user/other || fail "no program"
+    mkfifo -m 666 input
+    cd home || exit 1
+    "${as_ordinary_user[@]}" ../user/executes ../user/other <>../input &
+    child=$!
+    children+=("$child")
+    wait_until 60 eval '[ "$(cat /proc/$child/comm)" = executes ]'
+    "${as_ordinary_user[@]}" "$user_sprof" trace -p "$child" -o t.db --function '^work$' 2>trace.err &
+    tracer=$!
+    children+=("$tracer")
+    wait_for_trace trace.err -i t.db
+    : >go
+    wait_until 60 grep -q 'executed a program with other rights in its place, which is not traced' trace.err
+    "$SPROF" ctl -i t.db end >out 2>err || fail "the trace does not end"
+    wait "$tracer" || fail "the trace failed: $(<trace.err)"
+    ! grep -q 'may not be' trace.err || fail "something else is said: $(<trace.err)"
+    kill -0 "$child" || fail "the program has ended"
     ;;
 recorder)
     begin ./program

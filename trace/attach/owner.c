@@ -183,12 +183,14 @@ int trace_lock_alone(pid_t pid, int *fd, struct sprof_error *error)
 }
 
 /* The file shows the mappings that there were when it was opened, and none any more once the
- * process has others. One that ends has no executable either. */
+ * process has others. One that ends has no executable either; that of a program that runs with
+ * other rights may not be seen. */
 bool trace_lock_is_stale(pid_t pid, int fd)
 {
     char path[64], any;
     sprof_proc_shared_path(path, sizeof path, pid, "exe");
-    return fd > 0 && pread(fd, &any, 1, 0) == 0 && readlink(path, &any, 1) == 1;
+    return fd > 0 && pread(fd, &any, 1, 0) == 0 &&
+           (readlink(path, &any, 1) == 1 || errno == EACCES || errno == EPERM);
 }
 
 /* While one of several threads executes a program, the process looks as if its first thread had
