@@ -13,13 +13,19 @@
 
 #include <linux/magic.h>
 
+/* That it may not be read tells less than that the file itself may not be. */
+static bool is_below_proc(const char *file)
+{
+    return !strncmp(file, "/proc/", 6);
+}
+
 static int open_failed(const char *file, int errnum, struct sprof_error *error)
 {
     if (errnum == EACCES || errnum == EPERM)
-        return sprof_error_set(error, SPROF_EPERMISSION, errnum,
-                               "cannot read %s: %s; run sprof as the owner of the process, or as "
-                               "root",
-                               file, strerror(errnum));
+        return sprof_error_set(
+            error, SPROF_EPERMISSION, errnum, "cannot read %s: %s; %s", file, strerror(errnum),
+            is_below_proc(file) ? "run sprof as the owner of the process, or as root"
+                                : "make it readable, or run sprof as its owner or as root");
     if (errnum == ENOENT || errnum == ENOTDIR || errnum == ESRCH)
         return sprof_error_set(error, SPROF_ENOTFOUND, errnum, "%s is gone", file);
     return sprof_error_set(error, SPROF_EIO, errnum, "cannot read %s: %s", file, strerror(errnum));
@@ -123,6 +129,8 @@ static bool try_file(struct search *search, const char *file, const char *root)
     struct image *image;
     if (image_open_file(file, &fd, &error) || image_open_fd(&image, fd, search->path, &error)) {
         remember(search, &error, false);
+        if (search->rank == rank_of(SPROF_EPERMISSION, false) && is_below_proc(file))
+            search->rank--;
         return false;
     }
     if (!is_requested(image, search->request)) {

@@ -25,6 +25,7 @@ struct chooser {
     size_t nameless;  /* … that have no name … */
     size_t found;     /* … that the expressions find */
     size_t elsewhere; /* … and whose files have no probe for them, where only such can be used */
+    bool unread;      /* a chosen module cannot be read */
     char executable[PATH_MAX];
     struct sprof_error *error;
 };
@@ -142,6 +143,7 @@ static int take_module(void *context, struct trace_module *module)
     struct chooser *chooser = context;
     struct trace_session *session = chooser->session;
     if (module->error.code) {
+        chooser->unread |= is_chosen(chooser, module->path);
         sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", module->error.message);
         return 0;
     }
@@ -207,6 +209,11 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
                                "%s is a system module by --system-module, and no other is "
                                "application: name those to be traced with --module",
                                chooser->executable);
+    else if (!chooser->seen && chooser->unread)
+        code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                               "no function of %s is known: its file cannot be read, see above",
+                               options->command && *options->command ? *options->command
+                                                                     : chooser->executable);
     else if (!chooser->seen)
         code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
                                "no function of %s is known: it has neither symbols nor call frame "
