@@ -35,7 +35,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 15,
+    PROBE_VERSION = 16,
     PROBE_THUNK_BYTES = 64,
     /* One for each function of a process that is probed, and one to calibrate. */
     PROBE_THUNKS = 262144,
@@ -421,6 +421,8 @@ struct probe_shared {
     /* The tracer's: for how long it is renewed, 0: for ever, but not beyond a time at which probes
      * are to be off, whoever lives; 0: none. */
     _Atomic uint64_t lease_ticks, deadline;
+    /* A page within this is not there in the program, so that it ends what mlockall makes. */
+    uint8_t guard[2 * PROBE_PAGE];
     struct probe_slab slabs[PROBE_SLABS];
     _Atomic uint8_t tiers[PROBE_THUNKS]; /* enum probe_tier by function, with the one that
                                             calibrates; the agent only takes PROBE_COVER off */
@@ -466,6 +468,8 @@ static inline void probe_lease_renew(struct probe_shared *shared, uint64_t now)
         atomic_compare_exchange_strong(&shared->lease, &before, probe_lease_until(shared, now));
 }
 
+#define PROBE_SHARED_GUARD                                                                         \
+    ((offsetof(struct probe_shared, guard) + PROBE_PAGE - 1) / PROBE_PAGE * PROBE_PAGE)
 #define PROBE_SHARED_BYTES ((sizeof(struct probe_shared) + 4095) / 4096 * 4096)
 
 /* The parts of a slab. */

@@ -55,8 +55,8 @@ int trace_hello_check(const struct trace_session *session, struct sprof_error *e
     if (hello->window_error)
         return sprof_error_set(error, SPROF_ELIMIT, hello->window_error,
                                "cannot trace process %d: the addresses for its calls cannot be "
-                               "reserved: %s; see `ulimit -v`, `ulimit -d` and "
-                               "/proc/sys/vm/overcommit_memory",
+                               "reserved: %s; see `ulimit -v`, `ulimit -d`, "
+                               "/proc/sys/vm/overcommit_memory and, after mlockall, `ulimit -l`",
                                (int)session->pid, strerror(hello->window_error));
     return 0;
 }

@@ -12,6 +12,7 @@ enum {
     ADVICE_DONTDUMP = 16,
     ADVICE_NOHUGEPAGE = 15,
     ADVICE_WIPEONFORK = 18,
+    ADVICE_GUARD_INSTALL = 102,
     RIGHTS = 1,               /* SCM_RIGHTS */
     LOCAL = 1,                /* AF_UNIX */
     SEQUENCED = 5,            /* SOCK_SEQPACKET */
@@ -22,6 +23,9 @@ enum {
     TID_SEARCH_FROM = 0x100,  /* where a thread's id stands behind its thread pointer */
     TID_SEARCH_TO = 0x900,
 };
+
+/* At a time: of 2^31 pages and more Linux takes another number off what is locked. */
+#define UNLOCKED_BYTES (UINT64_C(4) << 40)
 
 struct probe_inside probe_inside;
 
@@ -141,15 +145,45 @@ static long map(uint64_t address, uint64_t size, int protection, int flags, int 
     return inside_call(SYS_mmap, (long)address, (long)size, protection, flags, fd, 0);
 }
 
-/* Errno, or 0. Neither huge pages nor core dumps may see how large the window is. */
+static bool is_error(long result)
+{
+    return result < 0 && result > -4096;
+}
+
+/* Addresses, of which pages are to exist only where they are used, also in a program that has all
+ * locked (mlockall): what nobody may touch is not made when it is mapped, and not locked any more
+ * when it may be touched. Where the program calls that later, the kernel makes pages from the
+ * beginning up to the first that cannot be made, `guard` bytes behind it (Linux 6.15; for private
+ * memory 6.13). */
+static long map_lazily(uint64_t address, uint64_t size, int flags, int fd, uint64_t guard)
+{
+    const long at = map(address, size, PROT_NONE, flags | MAP_NORESERVE, fd);
+    if (is_error(at) || (address && at != (long)address))
+        return at;
+    for (uint64_t done = 0, part; done < size; done += part) {
+        part = size - done < UNLOCKED_BYTES ? size - done : UNLOCKED_BYTES;
+        inside_call(SYS_munlock, at + (long)done, (long)part, 0, 0, 0, 0);
+    }
+    const long result =
+        inside_call(SYS_mprotect, at, (long)size, PROT_READ | PROT_WRITE, 0, 0, 0);
+    if (result) {
+        inside_call(SYS_munmap, at, (long)size, 0, 0, 0, 0);
+        return result;
+    }
+    inside_call(SYS_madvise, at + (long)guard, PAGE, ADVICE_GUARD_INSTALL, 0, 0, 0);
+    inside_call(SYS_madvise, at, (long)size, ADVICE_DONTDUMP, 0, 0, 0);
+    return at;
+}
+
+/* Errno, or 0. Neither huge pages nor core dumps may see how large the window is. The records of
+ * its second page are those of slots that lie in one page of 2 TiB with those of the first. */
 static int map_records(void)
 {
-    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
     const uint64_t size = PROBE_RECORDS_BYTES;
-    const long at = map(PROBE_RECORDS, size, PROT_READ | PROT_WRITE, flags, -1);
+    const long at = map_lazily(PROBE_RECORDS, size, flags, -1, PAGE);
     if (at != (long)PROBE_RECORDS)
-        return at < 0 && at > -4096 ? (int)-at : EEXIST;
-    inside_call(SYS_madvise, at, (long)size, ADVICE_DONTDUMP, 0, 0, 0);
+        return is_error(at) ? (int)-at : EEXIST;
     inside_call(SYS_madvise, at, (long)size, ADVICE_NOHUGEPAGE, 0, 0, 0);
     probe_publish();
     return 0;
@@ -170,7 +204,7 @@ static bool has_records(void)
 static uint64_t *map_alive(void)
 {
     const long at = map(0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-    if (at < 0 && at > -4096)
+    if (is_error(at))
         return NULL;
     return inside_call(SYS_madvise, at, PAGE, ADVICE_WIPEONFORK, 0, 0, 0) ? NULL : (uint64_t *)at;
 }
@@ -248,11 +282,10 @@ bool probe_send(int socket_fd, const void *data, size_t size, int fd)
 
 static int64_t map_shared(uint64_t size, int fd)
 {
-    const long at = map(0, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd);
+    const long at = map_lazily(0, size, MAP_SHARED, fd, PROBE_SHARED_GUARD);
     inside_call(SYS_close, fd, 0, 0, 0, 0, 0);
-    if (at < 0 && at > -4096)
+    if (is_error(at))
         return at;
-    inside_call(SYS_madvise, at, (long)size, ADVICE_DONTDUMP, 0, 0, 0);
     probe_inside.shared = (struct probe_shared *)at;
     return at;
 }

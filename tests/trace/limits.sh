@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace: where memory or addresses are limited it says why and what helps, and the program goes on as ever.
-#   limits.sh process | recorder | executed | seccomp | overcommit | libraries
+#   limits.sh process | recorder | executed | seccomp | overcommit | locked | libraries
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -174,6 +174,80 @@ overcommit)
     ends
     touch end
     expect 1 strict "$SPROF" trace --backend inject -o t.db --function work -- ./program && said "$text"
+    ;;
+locked)
+    # A program that has all its memory locked, before, during or under a trace, has no more of it than it uses.
+    cat >locked.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+__attribute__((noinline)) int work(int n) { __asm__ volatile("nop; nop; nop; nop; nop" : "+r"(n)); return n + 1; }
+static void say(const char *word)
+{
+    puts(word);
+    fflush(stdout);
+}
+int main(int count, char **words)
+{
+    if (count > 2)
+        say("ready");
+    for (; count > 2 && access(words[2], F_OK); usleep(1000))
+        ;
+    if (mlockall(atoi(words[1])))
+        return 77;
+    say(count > 2 ? "locked" : "ready");
+    for (int sum = 0; access("end", F_OK); usleep(1000))
+        sum = work(sum);
+    say("ended");
+    return 5;
+}
+END
+    gcc -O1 locked.c -o locked || fail "no compiler"
+    has() { awk -v name="$1:" '$1 == name { print $2 }' "/proc/$2/status" 2>/dev/null; }
+    # is_little WHEN: of what is locked, and in memory.
+    is_little() {
+        for name in VmLck VmRSS; do
+            [ "$(has $name "$child")" -lt 200000 ] || fail "$flags $1: $name is $(has $name "$child") KiB"
+        done
+    }
+    # Or the machine would run out of memory.
+    bound() {
+        while size=$(has VmRSS "$1") && [ -n "$size" ]; do
+            [ "$size" -lt 1000000 ] || kill -9 "$1"
+            sleep 0.05
+        done
+    }
+    touch end
+    ./locked 1 >out
+    [ $? = 5 ] || skip "mlockall is not permitted"
+    kernel=$(uname -r) major=${kernel%%.*} minor=${kernel#*.}
+    minor=${minor%%[!0-9]*}
+    for flags in 1 3; do
+        begin ./locked $flags
+        bound "$child" &
+        expect 0 "$SPROF" trace --backend inject -p "$child" --function work --duration 300ms -o t.db
+        grep -qE '^work [1-9]' <<<"$(calls t.db)" || fail "$flags before: no calls"
+        is_little before
+        ends
+        # Since Linux 6.15 shared memory can have a page that ends what mlockall makes.
+        ((major * 100 + minor >= 615)) || continue
+        rm -f lock
+        begin ./locked $flags lock
+        bound "$child" &
+        "$SPROF" trace --backend inject -p "$child" --function work -o t.db >out 2>err &
+        tracer=$!
+        children+=("$tracer")
+        wait_for_trace err -p "$child"
+        touch lock
+        wait_until 60 grep -q locked ready
+        wait_until 60 sh -c "'$SPROF' ctl -p $child status | grep -qE ' [1-9][0-9]* calls'"
+        [ "$(has VmRSS "$child")" -lt 200000 ] || fail "$flags during: $(has VmRSS "$child") KiB are in memory"
+        expect 0 "$SPROF" ctl -p "$child" detach
+        wait "$tracer" || fail "the trace failed"
+        is_little during
+        ends
+    done
     ;;
 libraries)
     # All of very many share their code with their files again, and nothing that was mapped for them stays.

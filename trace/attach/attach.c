@@ -316,6 +316,20 @@ int64_t trace_attached_ask(struct trace_session *session, const struct probe_req
     return answer;
 }
 
+static int explain_load(pid_t pid, const char *library, struct sprof_error *error)
+{
+    char locked[64];
+    read_status(pid, "VmLck", locked, sizeof locked);
+    return sprof_error_set(
+        error, SPROF_EUNSUPPORTED, 0,
+        "process %d could not load %s: it may not be allowed to read or to execute that file, or "
+        "has no room left for thread-local data, or for one more descriptor (`ulimit -n`)%s",
+        (int)pid, library,
+        strtoull(locked, NULL, 10)
+            ? "\nit locks its memory: after mlockall all that is loaded counts, see `ulimit -l`"
+            : "");
+}
+
 static int load(struct trace_session *session, struct sprof_error *error)
 {
     struct trace_attachment *attachment = session->attachment;
@@ -326,10 +340,7 @@ static int load(struct trace_session *session, struct sprof_error *error)
     if (!result)
         attachment->asked = find_asked(session->pid, attachment->library);
     if (!result && !attachment->asked)
-        result = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                                 "process %d could not load %s: it may not be allowed to read or "
-                                 "to execute that file, or has no room left for thread-local data",
-                                 (int)session->pid, attachment->library);
+        result = explain_load(session->pid, attachment->library, error);
     return result;
 }
 

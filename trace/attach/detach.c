@@ -288,7 +288,7 @@ static void add_unmapping(struct trace_leaving *leaving)
 {
     const struct trace_session *session = leaving->session;
     struct trace_errand *errand = &leaving->errand;
-    const size_t most = (TRACE_HAND_CALLS - 4) * TRACE_CALL_WORDS;
+    const size_t most = (TRACE_HAND_CALLS - 5) * TRACE_CALL_WORDS;
     for (size_t i = 0; i < leaving->coming.count; i++) {
         const struct trace_coming *coming = &leaving->coming.items[i];
         if (coming->is_there && errand->count < most)
@@ -303,8 +303,12 @@ static void add_unmapping(struct trace_leaving *leaving)
     if (session->shared_at)
         add_call(errand, SYS_munmap, session->shared_at, session->shared_bytes, 0);
     add_call(errand, SYS_munmap, session->hello.alive, TRACE_PAGE, 0);
-    if (!session->hello.window_error) /* what is there otherwise is the program's */
-        add_call(errand, SYS_munmap, PROBE_RECORDS, PROBE_RECORDS_BYTES, 0);
+    if (session->hello.window_error) /* what is there is the program's */
+        return;
+    /* Where the program has called mlockall Linux has counted 0 of these 2^32 pages as locked, and
+     * would take them all off; so it takes off 0. */
+    add_call(errand, SYS_munlock, PROBE_RECORDS, PROBE_RECORDS_BYTES, 0);
+    add_call(errand, SYS_munmap, PROBE_RECORDS, PROBE_RECORDS_BYTES, 0);
 }
 
 /* == Leaving == */
