@@ -137,11 +137,12 @@ enum probe_tier {
     PROBE_JUMP,  /* the same, and those that a longjmp leaves: its buffer is the first argument */
     PROBE_FULL,  /* counts and times */
     PROBE_BYTES, /* of an allocator: counts bytes for checked calls, and nothing else */
+    PROBE_CLOCK, /* of prctl: counts, and sees who may not read the processor's counter any more */
 
     /* A flag: the first call is noted in `hits`, and the agent takes the flag off; where nothing
      * else is wanted of the probe, it is off then. Nothing is counted. */
     PROBE_COVER = 0x40,
-    PROBE_QUIET = 0x80 /* with LEAVE or JUMP: counts nothing */
+    PROBE_QUIET = 0x80 /* with LEAVE, JUMP or CLOCK: counts nothing */
 };
 
 /* The first call of a function, with PROBE_COVER. */

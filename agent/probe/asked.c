@@ -53,7 +53,9 @@ static int64_t say_hello(struct probe_hello *hello)
 static int64_t answer(struct probe_asked *asked)
 {
     switch (asked->request.kind) {
-    case PROBE_HELLO: close_left_over(); return say_hello(&asked->hello);
+    case PROBE_HELLO:
+        close_left_over();
+        return probe_clock_is_there() ? say_hello(&asked->hello) : -EOPNOTSUPP;
     case PROBE_MAKE_MEMORY: return make_memory();
     case PROBE_MAP_SHARED:
         left_over = -1; /* it is closed there */

@@ -121,6 +121,11 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
     }
 }
 
+uint64_t probe_now(void)
+{
+    return has_begun(&probe_thread) ? probe_ticks() : 0;
+}
+
 void probe_take_off(uint64_t ticks)
 {
     struct thread *thread = &probe_thread;

@@ -21,6 +21,7 @@ struct probe_inside {
     /* Of the traces before: how many there were, and the numbers that their threads had. */
     uint32_t generations, serials;
     uint64_t stack_low, stack_end; /* of the main thread, as in `shared` */
+    bool has_no_clock; /* threads that have not begun may not read the processor's counter */
 };
 
 extern struct probe_inside probe_inside __attribute__((visibility("hidden")));
@@ -57,6 +58,9 @@ void probe_find_loader(struct probe_hello *hello) __attribute__((visibility("hid
 
 /* Takes the place of that. Changes no register. */
 void probe_loaded(void) __attribute__((visibility("hidden"), no_caller_saved_registers));
+
+/* Ticks; 0: nothing of this thread is timed. */
+uint64_t probe_now(void) __attribute__((visibility("hidden")));
 
 /* So many ticks are no part of the call that is the innermost of this thread. */
 void probe_take_off(uint64_t ticks) __attribute__((visibility("hidden")));
@@ -130,6 +134,9 @@ const struct probe_stat *probe_stat_of(uint32_t function) __attribute__((visibil
 /* Finds out what probes take, through the last thunk. Calls must be measured already; none of the
  * program has been. */
 void probe_calibrate(void) __attribute__((visibility("hidden")));
+
+/* Whether the thread that runs may read the processor's counter. */
+bool probe_clock_is_there(void) __attribute__((visibility("hidden")));
 
 /* A system call; minus an errno where it fails. */
 static inline long inside_call(long number, long a, long b, long c, long d, long e, long f)

@@ -77,10 +77,10 @@ __attribute__((no_caller_saved_registers)) void probe_loaded(void)
         return;
     struct probe_loading *loading = &shared->loading;
     uint32_t state = PROBE_LOADING_DONE;
-    const uint64_t begin = probe_ticks();
+    const uint64_t begin = probe_now();
     if (!atomic_compare_exchange_strong(&loading->state, &state, PROBE_LOADING_ASKED))
         return;
     wake(&loading->state);
     wait_for_tracer(loading);
-    probe_take_off(probe_ticks() - begin);
+    probe_take_off(probe_now() - begin);
 }

@@ -14,7 +14,8 @@ static SAVES_ALL __attribute__((noinline)) void cover(uint32_t function, uint8_t
     struct probe_hit *hit = &shared->hits[function];
     uint64_t none = 0;
     const uint8_t rest = tiers & (uint8_t)~PROBE_COVER;
-    if (atomic_compare_exchange_strong(&hit->first, &none, probe_ticks())) {
+    const uint64_t now = has_no_clock(&probe_thread) ? 1 : probe_ticks();
+    if (atomic_compare_exchange_strong(&hit->first, &none, now)) {
         atomic_store(&hit->pid, probe_inside.pid);
         atomic_store(&hit->tid, probe_thread_id(shared));
     }
@@ -122,7 +123,7 @@ static inline void pass(struct thread *thread, uint32_t function, uint8_t tiers,
         add(&thread->stats[function].counted, 1);
         count_in(thread->innermost);
     }
-    if (tier != PROBE_COUNT)
+    if (tier == PROBE_LEAVE || tier == PROBE_JUMP)
         leave_frames(thread, tier, slot, saved->rdi);
     if (tiers == tier && probe_inside.shared->extras & PROBE_LOG)
         log_begin(thread, function, PROBE_LOG_ONLY, depth_below(thread->innermost), probe_ticks(),
@@ -166,6 +167,8 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
         return see_bytes(thread, function, slot, saved);
     if (tier == PROBE_OFF)
         return 1;
+    if (tier == PROBE_CLOCK)
+        probe_clock_goes(thread, saved);
     if (!has_begun(thread) && !probe_begin_thread(thread)) {
         count_untracked(function, tiers);
         return 1;

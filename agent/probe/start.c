@@ -164,8 +164,7 @@ static long map_lazily(uint64_t address, uint64_t size, int flags, int fd, uint6
         part = size - done < UNLOCKED_BYTES ? size - done : UNLOCKED_BYTES;
         inside_call(SYS_munlock, at + (long)done, (long)part, 0, 0, 0, 0);
     }
-    const long result =
-        inside_call(SYS_mprotect, at, (long)size, PROT_READ | PROT_WRITE, 0, 0, 0);
+    const long result = inside_call(SYS_mprotect, at, (long)size, PROT_READ | PROT_WRITE, 0, 0, 0);
     if (result) {
         inside_call(SYS_munmap, at, (long)size, 0, 0, 0, 0);
         return result;

@@ -70,6 +70,8 @@ bool probe_begin_thread(struct thread *thread)
 {
     struct probe_shared *shared = probe_inside.shared;
     const uint32_t generation = shared->generation;
+    if (has_no_clock(thread))
+        return false;
     const bool had_none = thread->untracked_in == generation;
     if (had_none && ++thread->untracked_calls % CALLS_BETWEEN_LOOKS)
         return false;

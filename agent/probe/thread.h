@@ -55,6 +55,7 @@ struct thread {
         uint64_t rax, rcx, rdx, rsi, rdi, r10, r11;
     } edge;
     uint32_t untracked_calls; /* how many calls found no slab free */
+    bool has_no_clock;        /* it may not read the processor's counter, and is never begun */
 };
 
 extern _Thread_local TLS_MODEL struct thread probe_thread __attribute__((visibility("hidden")));
@@ -95,6 +96,16 @@ void probe_end_below(struct thread *thread, uint64_t address, uint64_t now, enum
 /* Warns where so much of the thread's stack is in use at a slot. */
 void probe_warn_of_stack(struct thread *thread, uint32_t function, uint64_t slot)
     __attribute__((visibility("hidden"))) SAVES_ALL;
+
+/* Where the arguments of prctl say that the thread gives up the processor's counter. */
+void probe_clock_goes(struct thread *thread, const struct probe_saved *saved)
+    __attribute__((visibility("hidden"))) SAVES_ALL;
+
+/* Whether the thread that runs may not read it. */
+static inline bool has_no_clock(const struct thread *thread)
+{
+    return thread->has_no_clock || probe_inside.has_no_clock;
+}
 
 /* Of the thread that runs. */
 uint32_t probe_thread_id(const struct probe_shared *shared)

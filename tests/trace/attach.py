@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Traces programs that run already: attaches at random moments, detaches, attaches again.
 
-attach.py text|own|kill|halted|collected|controlled|left|waits|pauses|beginning|both|passed|joins|calls|users|mallocs|handler|removed|filtered|shared|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
+attach.py text|own|kill|halted|collected|controlled|left|waits|pauses|beginning|both|passed|joins|calls|users|mallocs|handler|removed|filtered|strict|shared|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
 
 A program prints and ends as it does untraced. `text`: afterwards its code is that of its files, and it
 has the mappings that it had but for those of malloc and of its threads. `kill`: sprof is killed at any
 moment, and who keeps watch on it in some rounds."""
 import atexit
+import csv
 import os
 import re
 import resource
@@ -256,6 +257,133 @@ def filtered():
             fail(f"{how}: the program ended with {process.returncode}")
         os.unlink("end")
         os.unlink("filter")
+
+
+STRICT = """
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#define NI __attribute__((noinline))
+enum { CALLS = 100 };
+static int there[2], back[2], is_tsc;
+NI void work(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+NI void after(char *place) { __asm__ volatile("nop; nop; nop; nop; nop" : : "r"(place) : "memory"); }
+NI static void deep(int depth) /* to new pages of the stack */
+{
+    char place[1000];
+    after(place);
+    if (depth > 1) deep(depth - 1);
+    __asm__ volatile("" : : "r"(place) : "memory");
+}
+NI int confine(void) /* it returns when that is done */
+{
+    const int failed = is_tsc ? prctl(PR_SET_TSC, PR_TSC_SIGSEGV) : prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+    __asm__ volatile("");
+    return failed;
+}
+NI static int serve(void)
+{
+    char byte = 0;
+    if (confine()) return 77;
+    while (read(there[0], &byte, 1) == 1) { deep(CALLS); write(back[1], &byte, 1); }
+    return 0;
+}
+static void *run(void *nothing) { syscall(SYS_exit, serve()); return nothing; }
+static void *run_freely(void *nothing) { deep(CALLS); return nothing; }
+static int ask(void)
+{
+    char byte = 0;
+    write(there[1], &byte, 1);
+    return read(back[0], &byte, 1) == 1;
+}
+int main(int count, char **words)
+{
+    pthread_t thread;
+    is_tsc = count > 1;
+    pipe(there);
+    pipe(back);
+    while (access("go", F_OK)) { work(); usleep(1000); }
+    if (is_tsc) {
+        if (confine()) return 77;
+        deep(CALLS);
+        pthread_create(&thread, NULL, run_freely, NULL); /* it may not read the counter either */
+        pthread_join(thread, NULL);
+    } else {
+        pthread_create(&thread, NULL, run, NULL);
+        if (!ask() || !ask()) return 4;
+    }
+    write(1, "x", 1);
+    while (access("end", F_OK)) { work(); usleep(1000); }
+    if (is_tsc) deep(CALLS);
+    else if (!ask()) return 5;
+    return 3;
+}
+"""
+
+
+def strict():
+    """A thread comes under strict seccomp while it is traced, or gives up the processor's counter, by which calls are
+    timed: its calls are counted, and it makes no system call that it does not make by itself."""
+    command = compile_c("strict", STRICT)
+
+    def killed(tracer):
+        keeper = keeper_of(tracer.pid)
+        tracer.kill()
+        status_of(tracer)
+        wait_for(lambda: has_ended(keeper), "the keeper's end")
+
+    for how, words in ("detach", []), ("end", ["tsc"]), ("kill", []), ("launched", []), ("rests", []):
+        options = ["--function", "^(work|after|confine)$"]
+        process = begin([*command, *words])
+        if how == "launched":
+            process.kill()
+            process.wait()
+            tracer = targets.trace(open("out", "w"), *options, "--", *command)
+            pid = wait_for(lambda: targets.command_of(tracer.pid), "the command", tracer)
+        else:
+            pid = process.pid
+            tracer = trace(pid, *options, "--rest", "100ms")
+        wait_for(lambda: ctl(pid, "status").returncode == 0, "the trace", tracer)
+        if how == "rests":
+            ctl(pid, "off")
+            wait_for(lambda: " rest" in ctl(pid, "status").stdout, "rest")
+        open("go", "w").close()
+        wait_for(lambda: open("out").read() == "x" or has_ended(pid), "its calls")
+        if has_ended(pid):
+            fail(f"{how}: it ended")
+        if how == "rests":
+            answer = ctl(pid, "on")
+            wait_for(lambda: "under strict seccomp" in open("err").read(), "that it is said")
+        if how == "kill":
+            killed(tracer)
+        elif how != "launched" and (ctl(pid, "detach" if how == "rests" else how).returncode or status_of(tracer)):
+            fail(f"{how}: {open('err').read()}")
+        open("end", "w").close()
+        status = status_of(tracer if how == "launched" else process)
+        if status != 3:
+            fail(f"{how}: the program ended with {status}")
+        if how != "rests" and how != "kill":
+            text = subprocess.run([sprof, "stats", "-i", "t.db", "--format", "csv"], capture_output=True, text=True).stdout
+            calls = {row["function"]: row["calls"] for row in csv.DictReader(text.splitlines())}
+            wanted = "300" if how == "launched" else "200"
+            if calls.get("after") != wanted or "may not read the processor's counter" not in open("err").read():
+                fail(f"{how}: not {wanted} calls of after: {calls} {open('err').read()}")
+        os.unlink("go")
+        os.unlink("end")
+    process = begin(command)  # a thread that was there before, of several
+    open("go", "w").close()
+    wait_for(lambda: open("out").read() == "x", "its calls")
+    before = files_of(process.pid)
+    if status_of(trace(process.pid, "--backend", "inject")) != 1 or "is under seccomp" not in open("err").read():
+        fail(f"it is not refused: {open('err').read()}")
+    if files_of(process.pid) != before:
+        fail("mappings differ")
+    open("end", "w").close()
+    if status_of(process) != 3:
+        fail(f"it ended with {process.returncode}")
 
 
 SHARED = """
@@ -1207,7 +1335,7 @@ def collected():
 
 
 cases = {"text": text, "kill": kill, "halted": halted, "collected": collected, "controlled": controlled,
-         "left": left, "waits": waits, "pauses": pauses, "beginning": beginning, "both": both, "passed": passed, "joins": joins, "calls": calls, "users": users, "mallocs": mallocs, "handler": handler, "removed": removed, "filtered": filtered, "shared": shared, "refused": refused, "executes": executes}
+         "left": left, "waits": waits, "pauses": pauses, "beginning": beginning, "both": both, "passed": passed, "joins": joins, "calls": calls, "users": users, "mallocs": mallocs, "handler": handler, "removed": removed, "filtered": filtered, "strict": strict, "shared": shared, "refused": refused, "executes": executes}
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     if targets.case in cases:

@@ -98,22 +98,41 @@ static int find_agent(char library[TARGET_PATH_MAX], struct sprof_error *error)
     return result;
 }
 
-bool trace_attach_is_filtered(pid_t pid)
+enum trace_seccomp trace_attach_seccomp_of(pid_t pid, pid_t tid)
+{
+    char path[64], line[256];
+    unsigned mode = TRACE_SECCOMP_NOT;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)tid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "Seccomp: %u", &mode) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return (enum trace_seccomp)mode;
+}
+
+/* Of one thread of it, from a mode up to another. */
+static bool has_seccomp(pid_t pid, enum trace_seccomp from, enum trace_seccomp to)
 {
     struct sprof_id_list threads = {0};
-    bool is = sprof_proc_threads(pid, &threads) != 0;
-    for (size_t i = 0; i < threads.count && !is; i++) {
-        char path[64], line[256];
-        snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)threads.items[i]);
-        FILE *file = fopen(path, "re");
-        unsigned mode;
-        while (file && fgets(line, sizeof line, file))
-            is |= sscanf(line, "Seccomp: %u", &mode) == 1 && mode;
-        if (file)
-            fclose(file);
+    bool has = sprof_proc_threads(pid, &threads) != 0;
+    for (size_t i = 0; i < threads.count && !has; i++) {
+        const enum trace_seccomp mode = trace_attach_seccomp_of(pid, (pid_t)threads.items[i]);
+        has = mode >= from && mode <= to;
     }
     sprof_vec_release(&threads);
-    return is;
+    return has;
+}
+
+bool trace_attach_is_filtered(pid_t pid)
+{
+    return has_seccomp(pid, TRACE_SECCOMP_STRICT, TRACE_SECCOMP_FILTER);
+}
+
+bool trace_attach_is_strict(pid_t pid)
+{
+    return has_seccomp(pid, TRACE_SECCOMP_STRICT, TRACE_SECCOMP_STRICT);
 }
 
 const char *trace_attach_obstacle(pid_t pid)
@@ -354,6 +373,12 @@ static int say_hello(struct trace_session *session, struct sprof_error *error)
     const int64_t handle = trace_attached_ask(session, &find, error);
     attachment->handle = handle > 0 || handle < -4096 ? (uint64_t)handle : 0;
     const int64_t said = trace_attached_ask(session, &hello, error);
+    if (said == -EOPNOTSUPP)
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "cannot trace process %d: it may not read the processor's counter "
+                               "(prctl PR_SET_TSC), by which calls are timed\n`--backend uprobe`, "
+                               "as root, has the kernel count them",
+                               (int)session->pid);
     if (said == -ENOMEM)
         return sprof_error_set(error, SPROF_ELIMIT, ENOMEM,
                                "there is no memory for probes in process %d", (int)session->pid);

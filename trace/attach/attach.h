@@ -9,6 +9,16 @@
 int trace_attach_check(pid_t pid, int *lock_fd, const struct sprof_log *log,
                        struct sprof_error *error);
 
+/* As /proc has it. */
+enum trace_seccomp { TRACE_SECCOMP_NOT, TRACE_SECCOMP_STRICT, TRACE_SECCOMP_FILTER };
+
+/* What a thread is under; not, if it is gone. */
+enum trace_seccomp trace_attach_seccomp_of(pid_t pid, pid_t tid);
+
+/* Whether a thread of it is under strict seccomp, and was not seen to come there by a probe: it may
+ * not read the processor's counter, and would be ended where a probe does. */
+bool trace_attach_is_strict(pid_t pid);
+
 /* Whether a thread of it is under seccomp, which may end it where it makes a system call that it
  * does not make by itself. */
 bool trace_attach_is_filtered(pid_t pid);

@@ -3,6 +3,7 @@
  * thread comes back by itself: what a call returns to is the system call that ends signal handlers,
  * over a frame that holds all that the thread had. */
 #include "trace/attach/hand.h"
+#include "trace/attach/attach.h"
 
 #include <dirent.h>
 #include <elf.h>
@@ -189,6 +190,8 @@ static const char *try(struct trace_hand *hand, pid_t tid, struct trace_code *co
         return error->code == SPROF_EPERMISSION ? "cannot be stopped" : "does not stop";
     if (hand->thread.signal)
         unfit = "is about to take a signal";
+    else if (trace_attach_seccomp_of(hand->pid, tid))
+        unfit = "has come under seccomp";
     else if (hand->thread.registers.cs != 0x33)
         unfit = "runs 32-bit code";
     else if (!has_room(hand))

@@ -78,6 +78,16 @@ static bool leaves(const struct trace_function *function)
     return function->mechanism == TRACE_LEAVE || function->why == TRACE_IMPORTED;
 }
 
+/* libc's prctl, by which a thread gives up the processor's counter: where it is strict seccomp that
+ * does that, too. Probes would be the end of such a thread. */
+static bool sees_clock_go(const struct trace_session *session, uint32_t file,
+                          const struct trace_function *function)
+{
+    return !session->uprobes && function->linkage_name &&
+           !strcmp(function->linkage_name, "prctl") &&
+           may_leave_frames(session->files.items[file].path);
+}
+
 /* How much its probe does. Where a runtime walks stacks by itself, or something copies them, their
  * return addresses stay. */
 static enum probe_tier tier_of(const struct trace_session *session, const struct trace_probe *probe)
@@ -85,6 +95,8 @@ static enum probe_tier tier_of(const struct trace_session *session, const struct
     const struct trace_function *function = probe->function;
     if (probe->operation && !probe->is_chosen)
         return PROBE_BYTES;
+    if (sees_clock_go(session, probe->file, function))
+        return PROBE_CLOCK;
     if (leaves(function))
         return function->linkage_name && strstr(function->linkage_name, "longjmp") ? PROBE_JUMP
                                                                                    : PROBE_LEAVE;
@@ -128,7 +140,8 @@ static int choose_function(struct chooser *chooser, uint32_t file,
     if (found && !can)
         (*(session->listens ? &chooser->elsewhere : &session->refused))++;
     const uint8_t operation = can ? trace_heap_operation(&session->files.items[file], function) : 0;
-    if (!can || (!found && !leaves(function) && !operation))
+    if (!can ||
+        (!found && !leaves(function) && !operation && !sees_clock_go(session, file, function)))
         return 0;
     const struct trace_probe probe = {.file = file,
                                       .function = function,

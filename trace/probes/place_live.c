@@ -302,11 +302,27 @@ static void pause_ms(long milliseconds)
     nanosleep(&time, NULL);
 }
 
+/* Whether the probe that sees threads come under strict seccomp is not there, or was not until now.
+ */
+static bool may_be_unseen(const struct placing *placing)
+{
+    const struct trace_session *session = placing->session;
+    bool is_there = false;
+    for (size_t i = 0; i < session->probes.count && !is_there; i++)
+        is_there = session->probes.items[i].tier == PROBE_CLOCK &&
+                   session->probes.items[i].is_placed && !session->probes.items[i].rests;
+    return !is_there;
+}
+
 static int place_in_stops(struct placing *placing, struct sprof_error *error)
 {
     struct trace_session *session = placing->session;
     const uint64_t until_ns =
         sprof_clock_monotonic_ns() + (placing->wakes ? WAKE_MS : SLOW_MS) * UINT64_C(1000000);
+    if (placing->sites.count && may_be_unseen(placing) && trace_attach_is_strict(placing->pid))
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "a thread has come under strict seccomp, which would end it where a "
+                               "probe reads the clock");
     for (int stops = 0; placing->sites.count && stops < STOPS_MAX;) {
         const uint64_t begin_ns = sprof_clock_monotonic_ns();
         const int result =

@@ -145,6 +145,10 @@ void trace_bypass_end(struct trace_session *session, size_t number);
 
 /* == rest.c == */
 
+/* Whether its probe does its work also where nothing is measured: it sees how frames are left, or
+ * that a thread must not be timed any more. */
+bool trace_stays_on(const struct trace_probe *probe);
+
 /* Whether a probe has something to do now. */
 bool trace_is_wanted(const struct trace_session *session, size_t number);
 

@@ -395,9 +395,9 @@ void trace_switch(struct trace_session *session)
             if (range->is_on && range->holds[i])
                 probe->is_on = range->text[0] == '+';
         }
-        const bool leaves = probe->tier == PROBE_LEAVE || probe->tier == PROBE_JUMP;
+        const bool stays = trace_stays_on(probe);
         const bool counts = probe->is_on && !session->paused;
-        const uint8_t still = leaves ? (uint8_t)(probe->tier | PROBE_QUIET) : PROBE_OFF;
+        const uint8_t still = stays ? (uint8_t)(probe->tier | PROBE_QUIET) : PROBE_OFF;
         uint8_t tier = counts ? trace_governed_tier(probe, probe->tier) : still;
         if (session->mode == TRACE_COVERAGE)
             tier = counts && probe->is_chosen && !atomic_load(&session->shared->hits[i].first)

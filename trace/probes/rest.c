@@ -10,17 +10,17 @@
 enum { STOP_SHARE = 100 /* threads stand still for at most one part in so many */ };
 #define AGAIN_NS UINT64_C(1000000000) /* until what failed is tried again */
 
-static bool leaves(const struct trace_probe *probe)
+bool trace_stays_on(const struct trace_probe *probe)
 {
-    return probe->tier == PROBE_LEAVE || probe->tier == PROBE_JUMP;
+    return probe->tier == PROBE_LEAVE || probe->tier == PROBE_JUMP || probe->tier == PROBE_CLOCK;
 }
 
 /* Those that see how frames are left are needed whenever there may be frames. */
 bool trace_is_wanted(const struct trace_session *session, size_t number)
 {
     const struct trace_probe *probe = &session->probes.items[number];
-    return leaves(probe) ? !session->paused
-                         : atomic_load(&session->shared->tiers[number]) != PROBE_OFF;
+    return trace_stays_on(probe) ? !session->paused
+                                 : atomic_load(&session->shared->tiers[number]) != PROBE_OFF;
 }
 
 /* … and so they rest only where no call is in flight; where figures were cleared, calls before that
@@ -30,7 +30,8 @@ bool trace_may_rest(const struct trace_session *session, const struct trace_prob
     return session->options.rest_ns != TRACE_NEVER && session->code_fd > 0 && !session->listens &&
            !session->points && !session->executed && !probe->is_left &&
            trace_can_place_live(session, probe) &&
-           (!leaves(probe) || (session->paused && !session->in_flight && !session->cleared_ns));
+           (!trace_stays_on(probe) ||
+            (session->paused && !session->in_flight && !session->cleared_ns));
 }
 
 bool trace_rests_at_once(const struct trace_session *session, const struct trace_probe *probe)

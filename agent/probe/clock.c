@@ -1,0 +1,61 @@
+/* A thread that gives up the processor's counter (PR_SET_TSC), or all system calls but a few with
+ * it (strict seccomp), would be ended where a probe reads it: from here on nothing of that thread's
+ * is timed. */
+#include "agent/probe/call.h"
+#include "agent/probe/thread.h"
+
+enum {
+    SET_SECCOMP = 22, /* PR_SET_SECCOMP */
+    STRICT = 1,       /* SECCOMP_MODE_STRICT */
+    GET_TSC = 25,     /* PR_GET_TSC */
+    SET_TSC = 26,     /* PR_SET_TSC */
+    TSC_SIGSEGV = 2,  /* PR_TSC_SIGSEGV */
+};
+
+bool probe_clock_is_there(void)
+{
+    uint32_t state = 0;
+    return inside_call(SYS_prctl, GET_TSC, (long)&state, 0, 0, 0, 0) || state != TSC_SIGSEGV;
+}
+
+/* Where a call in flight goes back to, if that is a thunk, has its caller's address again. */
+static void give_back(uint64_t slot)
+{
+    uint64_t *at = (uint64_t *)(uintptr_t)slot;
+    if (is_in_thunks(*at, probe_thunks, PROBE_THUNKS))
+        *at = record_of(slot)->return_address;
+    if (is_in_thunks(*at, probe_points, PROBE_POINTS))
+        *at = record_of(slot | POINT)->return_address;
+}
+
+/* Calls in flight count as such. They are open no longer, or a thread that has the same stack later
+ * would come upon them. */
+static void leave_chain(struct thread *thread)
+{
+    struct record *record = thread->innermost;
+    thread->innermost = &thread->root;
+    while (record && record != &thread->root) {
+        give_back(record->slot & ~(uint64_t)POINT);
+        record->serial = 0;
+        record = record->parent;
+    }
+}
+
+/* Threads that such a one makes have no counter either, nor do processes that it forks; strict
+ * seccomp lets it make none. No system call is to be made at its stack's end. */
+SAVES_ALL void probe_clock_goes(struct thread *thread, const struct probe_saved *saved)
+{
+    const bool is_strict = saved->rdi == SET_SECCOMP && saved->rsi == STRICT;
+    const bool is_tsc = saved->rdi == SET_TSC && saved->rsi == TSC_SIGSEGV;
+    if (!is_strict && !is_tsc)
+        return;
+    const bool had_begun = has_begun(thread);
+    thread->has_no_clock = true;
+    probe_inside.has_no_clock |= is_tsc;
+    thread->generation = 0;
+    thread->edge_low = 0;
+    thread->edge_high = UINT64_MAX;
+    atomic_store(&probe_inside.shared->has_ends, 1);
+    if (had_begun)
+        leave_chain(thread);
+}
