@@ -1,6 +1,7 @@
 /* Finding the file that is mapped, among those that carry its name. */
 #include "image/elf_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -176,6 +177,26 @@ static bool try_link(struct search *search, const char *link, const char *root)
     return true;
 }
 
+/* Files without a name, as of memfd_create, that the process has open. */
+static bool try_descriptors(struct search *search, const char *root)
+{
+    char path[64], link[128], target[4096];
+    bool found = false;
+    sprof_proc_shared_path(path, sizeof path, (pid_t)search->request->pid, "fd");
+    DIR *directory = opendir(path);
+    const struct dirent *entry;
+    while (directory && !found && (entry = readdir(directory))) {
+        snprintf(link, sizeof link, "%s/%.16s", path, entry->d_name);
+        const ssize_t length = readlink(link, target, sizeof target - 1);
+        target[length > 0 ? length : 0] = '\0';
+        target[sprof_file_path_length(target)] = '\0';
+        found = !strcmp(target, search->path) && try_file(search, link, root);
+    }
+    if (directory)
+        closedir(directory);
+    return found;
+}
+
 static bool try_process(struct search *search)
 {
     const struct image_request *request = search->request;
@@ -194,7 +215,15 @@ static bool try_process(struct search *search)
         return true;
     /* map_files needs privileges, exe does not: a deleted program can still be read. */
     sprof_proc_shared_path(link, sizeof link, pid, "exe");
-    return try_link(search, link, root);
+    if (try_link(search, link, root) || try_descriptors(search, root))
+        return true;
+    const char *mapped = search->request->file.path;
+    if (search->worst.code == SPROF_EPERMISSION && mapped[sprof_file_path_length(mapped)])
+        sprof_error_set(&search->worst, SPROF_EPERMISSION, EPERM,
+                        "cannot read %s, which has no name any more: as the process has it open no "
+                        "longer, only root can",
+                        search->path);
+    return false;
 }
 
 int image_open(struct image **image, const struct image_request *request, struct sprof_error *error)

@@ -129,15 +129,23 @@ static bool was_there(const struct trace_loads *loads, const struct mapped *mapp
     return false;
 }
 
+static struct model_mmap mapping_of(const struct mapped *mapped)
+{
+    return (struct model_mmap){mapped->address, mapped->size, mapped->file_offset, mapped->file};
+}
+
 /* A library may have more than one executable mapping, and be loaded into several namespaces: the
- * first one counts. */
+ * first one counts that is loaded. */
 static bool has_other(const struct trace_loads *loads, size_t index)
 {
     const struct mapped *mapped = &loads->now.items[index];
+    const struct model_mmap mapping = mapping_of(mapped);
     for (size_t i = 0; i < loads->now.count; i++) {
-        const struct mapped *other = &loads->now.items[i];
-        if (trace_identity(&other->file) == trace_identity(&mapped->file) &&
-            (i < index || was_there(loads, other)))
+        const struct model_mmap other = mapping_of(&loads->now.items[i]);
+        if (trace_identity(&other.file) == trace_identity(&mapped->file) &&
+            (i < index || was_there(loads, &loads->now.items[i])) &&
+            (trace_is_same_copy(&other, &mapping) ||
+             !trace_is_idle_copy(loads->session->pid, &other)))
             return true;
     }
     return false;
@@ -362,8 +370,7 @@ static int take_new(struct trace_loads *loads, struct mapped *mapped, struct cac
     struct trace_session *session = loads->session;
     struct sprof_error error = {0};
     struct trace_module module = {.path = mapped->file.path};
-    const struct model_mmap mapping = {mapped->address, mapped->size, mapped->file_offset,
-                                       mapped->file};
+    const struct model_mmap mapping = mapping_of(mapped);
     const struct image_request request = trace_request_of(session->pid, &mapping);
     if (trace_copier_came(session, &mapping))
         trace_switch(session);

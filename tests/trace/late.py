@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Traces programs that run already and load libraries later: every call of these is counted, from their constructors on.
 
-late.py loaded|again|replaced|renamed|copied|twice|storm|kill SPROF [SEED [ROUNDS]]
+late.py loaded|again|replaced|renamed|copied|twice|lower|nameless|unreadable|storm|kill SPROF [SEED [ROUNDS]]
 
 The program does what it is told, line by line, and answers each. `again`: a library that was there is unloaded and
 loaded again. `replaced`: another file is in its place by then. `storm`: three threads load and unload at the moments
 at which probes come and go. `kill`: sprof is killed while they do.
 `copied`: the program puts memory without a file in the place of a library's code, as for large pages. `twice`: a
-library is there twice, by two names of its file. `unreadable`: its code may be executed only."""
+library is there twice, by two names of its file. `lower`: files are mapped as code a second time, below what runs of them.
+`nameless`: a library is loaded from memory, by a user who is not root. `unreadable`: its code may be executed only."""
 import csv
 import os
 import re
@@ -34,11 +35,13 @@ int plugin_run(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += inner%(n
 HOST = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 static void *handles[4];
 static volatile int is_calm;
@@ -104,6 +107,32 @@ static int hide(int which)
     return !mprotect(start, size, PROT_EXEC);
 }
 
+/* A file, to read it, where nothing else is. */
+static int map_below(const char *path)
+{
+    static char *below = (char *)0x10000000;
+    const int fd = open(path, O_RDONLY);
+    const size_t size = (lseek(fd, 0, SEEK_END) + 4095) / 4096 * 4096;
+    char *at = mmap(below, size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED_NOREPLACE, fd, 0);
+    const int done = at == below;
+    below += size;
+    return !close(fd) && done;
+}
+
+/* Its descriptor, or 0. */
+static int load_from_memory(int which)
+{
+    char path[32], bytes[4096];
+    snprintf(path, sizeof path, "./plugin%d.so", which);
+    const int from = open(path, O_RDONLY), to = memfd_create("plugin", 0);
+    for (ssize_t got; (got = read(from, bytes, sizeof bytes)) > 0;)
+        if (write(to, bytes, got) != got)
+            return 0;
+    close(from);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", to);
+    return (handles[which] = dlopen(path, RTLD_NOW)) ? to : 0;
+}
+
 /* Until the next line comes. Returns how much went wrong. */
 static long storm(void)
 {
@@ -125,7 +154,7 @@ static long storm(void)
 
 int main(void)
 {
-    char line[64];
+    char line[64], path[64];
     int which, count;
     setlinebuf(stdout);
     puts("ready");
@@ -142,6 +171,10 @@ int main(void)
             printf("%d\\n", copy(which));
         else if (sscanf(line, "hide %d", &which) == 1)
             printf("%d\\n", hide(which));
+        else if (sscanf(line, "below %63s", path) == 1)
+            printf("%d\\n", map_below(path));
+        else if (sscanf(line, "memory %d", &which) == 1)
+            printf("%d\\n", load_from_memory(which) > 0);
         else if (!strcmp(line, "storm\\n"))
             printf("%ld\\n", storm());
     }
@@ -163,8 +196,8 @@ def compile_plugin(which, text=PLUGIN):
 
 
 class Host:
-    def __init__(self):
-        self.process = subprocess.Popen(["./host"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+    def __init__(self, **user):
+        self.process = subprocess.Popen(["./host"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, **user)
         targets.started.append(self.process)
         self.pid = self.process.pid
         self.expect("ready")
@@ -187,7 +220,9 @@ class Host:
             fail(f"the program ended with {self.process.returncode}")
 
     def trace(self, *options):
-        tracer = targets.trace(subprocess.DEVNULL, "-p", str(self.pid), *options)
+        return self.wait_for_trace(targets.trace(subprocess.DEVNULL, "-p", str(self.pid), *options))
+
+    def wait_for_trace(self, tracer):
         wait_for(lambda: self.ctl("status").returncode == 0 or tracer.poll() is not None, "the trace")
         if tracer.poll() is not None:
             fail("it could not be traced")
@@ -381,6 +416,48 @@ def twice():
     os.unlink("hard0.so")
 
 
+def lower():
+    """What the loader has loaded is traced, also where it comes later, and a thread is borrowed by the code that runs."""
+    libc = [line[-1].strip() for line in targets.mappings(os.getpid()) if "/libc.so.6" in line[-1] or "/libc-2" in line[-1]]
+    for first in True, False:
+        host = Host()
+        if first:
+            host.do("load 0", 1)
+        for name in ["plugin0.so", "./host", *libc[:1]]:
+            host.do(f"below {name}", 1)
+        tracer = host.trace("--module", "plugin*", "--function", "^(plugin_run|inner.)$")
+        if not first:
+            host.do("load 0", 1)
+        host.do("run 0 10", runs(10, 1))
+        host.end(tracer)
+        host.do("run 0 10", runs(10, 1))
+        check_text(host.pid)
+        host.quit()
+        check_calls(plugin_run=1, inner0=10)
+
+
+def nameless():
+    os.chmod(".", 0o777)
+    user = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+    for first in True, False:
+        host = Host(**user)
+        if first:
+            host.do("memory 0", 1)
+        if os.path.exists("t.db"):
+            os.unlink("t.db")
+        command = [sprof, "trace", "-o", "t.db", "-p", str(host.pid), "--module", "*plugin"]
+        tracer = host.wait_for_trace(targets.begin(command, **user, stdout=subprocess.DEVNULL, stderr=open("err", "w")))
+        if not first:
+            host.do("memory 0", 1)
+        host.do("run 0 10", runs(10, 1))
+        host.end(tracer)
+        host.do("run 0 10", runs(10, 1))
+        host.quit()
+        calls = 11 if first else 13  # with its constructor and what that calls
+        if f"{calls} calls in" not in notes():
+            fail(f"not {calls} calls: {notes()}")
+
+
 def unreadable():
     host = Host()
     host.do("load 0", 1)
@@ -442,4 +519,4 @@ with tempfile.TemporaryDirectory() as directory:
     for which in range(4):
         compile_plugin(which)
     {"loaded": loaded, "again": again, "replaced": replaced, "renamed": renamed,
-     "copied": copied, "twice": twice, "unreadable": unreadable, "storm": storm, "kill": kill}[targets.case]()
+     "copied": copied, "twice": twice, "lower": lower, "nameless": nameless, "unreadable": unreadable, "storm": storm, "kill": kill}[targets.case]()

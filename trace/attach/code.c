@@ -1,9 +1,9 @@
 /* Walks the stack of a stopped thread, to say whether it can be borrowed to call the loader. */
 #include "trace/attach/code.h"
-#include "trace/plan/plan.h"
 #include "arch/arch.h"
 #include "recording/recording.h"
 #include "target/target.h"
+#include "trace/plan/plan.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -25,6 +25,7 @@ enum module_kind {
 
 struct module {
     enum module_kind kind;
+    uint64_t address, file_offset; /* of the mapping by which it was found */
     uint64_t bias;
     char *path;
     struct recording_built built;
@@ -245,7 +246,9 @@ static int look_into_libc(struct trace_code *code, struct image *image, const st
 static struct module *module_of(struct trace_code *code, const struct model_mmap *mapping)
 {
     for (size_t i = 0; i < code->modules.count; i++)
-        if (!strcmp(code->modules.items[i]->path, mapping->file.path))
+        if (!strcmp(code->modules.items[i]->path, mapping->file.path) &&
+            code->modules.items[i]->address - code->modules.items[i]->file_offset ==
+                mapping->address - mapping->file_offset)
             return code->modules.items[i];
     struct module *module = calloc(1, sizeof *module);
     struct image *image;
@@ -256,6 +259,8 @@ static struct module *module_of(struct trace_code *code, const struct model_mmap
         free(module);
         return NULL;
     }
+    module->address = mapping->address;
+    module->file_offset = mapping->file_offset;
     if (recording_open_image(&image, &request, NULL))
         return module;
     uint64_t vaddr = mapping->file_offset;
@@ -264,7 +269,8 @@ static struct module *module_of(struct trace_code *code, const struct model_mmap
     module->kind = kind_of(module->path, code->executable, image);
     if (!recording_find_built(&module->built, image, code->cache))
         recording_build(&module->built, image, code->cache, NULL);
-    const int result = module->kind == MODULE_LIBC ? look_into_libc(code, image, module) : 0;
+    const bool runs = module->kind == MODULE_LIBC && !trace_is_idle_copy(code->pid, mapping);
+    const int result = runs ? look_into_libc(code, image, module) : 0;
     image_free(image);
     return result ? NULL : module;
 }

@@ -175,6 +175,14 @@ int trace_request_find(struct image_request *request, pid_t pid, uint64_t identi
  * numbers to stat. */
 uint64_t trace_identity(const struct sprof_file_id *file);
 
+/* Whether two mappings of a file are of one copy of it: their addresses differ as places in it do.
+ */
+bool trace_is_same_copy(const struct model_mmap *a, const struct model_mmap *b);
+
+/* Whether a mapping of a file is not of the copy that the process's loader has made, and there is
+ * such a one. It takes a look at all mappings: for files that have several. */
+bool trace_is_idle_copy(pid_t pid, const struct model_mmap *mapping);
+
 /* Plans the file of one mapping in module->path, and compares the bytes; module->error says what
  * went wrong. The caller releases module->plan. */
 void trace_plan_mapping(struct trace_module *module, pid_t pid, const struct model_mmap *mapping,

@@ -25,7 +25,8 @@ struct survey {
     bool (*wants)(void *context, const struct image_request *file);
     int (*module)(void *context, struct trace_module *module);
     void *context;
-    SPROF_VEC(uint64_t) seen; /* digests of paths, devices and inodes */
+    SPROF_VEC(uint64_t) seen;            /* digests of paths, devices and inodes */
+    SPROF_VEC(struct model_mmap) mapped; /* without paths */
     bool generated;
 };
 
@@ -42,6 +43,26 @@ static size_t read_process(void *context, uint64_t address, void *buffer, size_t
 static bool is_file(const struct sprof_file_id *file)
 {
     return file->path && file->path[0] == '/' && strncmp(file->path, "//", 2) != 0;
+}
+
+static int note_mapping(void *context, const struct model_mmap *mapping)
+{
+    struct survey *survey = context;
+    struct model_mmap noted = *mapping;
+    noted.file.path = NULL;
+    return sprof_vec_push(&survey->mapped, noted) ? SPROF_ENOMEM : 0;
+}
+
+/* Whether the process has the file as code a second time, and runs the other one. */
+static bool is_idle(const struct survey *survey, const struct model_mmap *mapping)
+{
+    for (size_t i = 0; i < survey->mapped.count; i++) {
+        const struct model_mmap *other = &survey->mapped.items[i];
+        if (trace_identity(&other->file) == trace_identity(&mapping->file) &&
+            !trace_is_same_copy(other, mapping))
+            return trace_is_idle_copy(survey->reader.pid, mapping);
+    }
+    return false;
 }
 
 /* A library has several executable mappings at times, all of one bias. */
@@ -176,7 +197,7 @@ static int take_mapping(void *context, const struct model_mmap *mapping)
     }
     if (traced && is_agent(mapping->file.path))
         return 0;
-    if (was_seen(survey, &mapping->file))
+    if (is_idle(survey, mapping) || was_seen(survey, &mapping->file))
         return 0;
     char *path = strndup(mapping->file.path, sprof_file_path_length(mapping->file.path));
     const int result = path ? take_file(survey, mapping, path) : SPROF_ENOMEM;
@@ -208,7 +229,9 @@ int trace_plan_process(pid_t pid, int memory_fd, struct cache *cache,
     survey.reader.traced = traced;
     if (opened_fd >= 0)
         survey.reader.fd = opened_fd;
-    code = target_each_mapping(pid, take_mapping, &survey);
+    code = target_each_mapping(pid, note_mapping, &survey);
+    if (!code)
+        code = target_each_mapping(pid, take_mapping, &survey);
     if (opened_fd >= 0)
         close(opened_fd);
     if (!code && !survey.seen.count)
@@ -217,5 +240,6 @@ int trace_plan_process(pid_t pid, int memory_fd, struct cache *cache,
     *runs_generated_code = survey.generated;
     trace_traced_free(traced);
     sprof_vec_release(&survey.seen);
+    sprof_vec_release(&survey.mapped);
     return code;
 }
