@@ -500,8 +500,7 @@ static int show(struct view *view, const char *file, struct sprof_error *error)
     int code;
     if (arguments->pid) {
         tell_trace(view);
-        code = trace_plan_process(arguments->pid, -1, cache, NULL, show_module, view,
-                                  &view->guarded, error);
+        code = trace_plan_untraced(arguments->pid, cache, show_module, view, &view->guarded, error);
     } else {
         const struct image_request request = {.file = {.path = file}};
         struct trace_plan plan;

@@ -1,7 +1,7 @@
 /* Opens a tracing session: the command is launched or the process found, and a recording begun. */
 #include "trace/attach/attach.h"
-#include "trace/attach/lock.h"
 #include "trace/attach/listening.h"
+#include "trace/attach/lock.h"
 #include "trace/children.h"
 #include "trace/figures/warn.h"
 #include "trace/load.h"

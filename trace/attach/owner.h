@@ -26,8 +26,18 @@ bool trace_has_left_agent(pid_t pid);
  * do: trace_clean_up takes them out. */
 bool trace_is_over(pid_t pid);
 
-/* Takes probes out of a process whose tracer was killed, or whose trace is over. Errors as when it detaches. */
+/* Takes probes out of a process whose tracer was killed, or whose trace is over. Errors as when it
+ * detaches. */
 int trace_clean_up(pid_t pid, const struct sprof_log *log, struct sprof_error *error);
+
+struct cache;
+struct trace_module;
+
+/* As trace_plan_process, of all files, but for what whoever traces the process, or did until it was
+ * killed, has put into that. */
+int trace_plan_untraced(pid_t pid, struct cache *cache,
+                        int (*module)(void *context, struct trace_module *module), void *context,
+                        bool *runs_generated_code, struct sprof_error *error);
 
 /* Whether a process is traced into that file as a child of the command that is traced. */
 bool trace_is_child(pid_t pid, const char *output);

@@ -146,20 +146,29 @@ struct trace_module {
     struct sprof_error error; /* code 0, or why there is no plan */
 };
 
+struct model_mmap; /* model/records.h */
+
+/* What somebody has put into a process, and is to be looked past. */
+struct trace_put_in {
+    const void *context;
+    /* Puts what was there before into bytes that were read at an address. */
+    void (*restore)(const void *context, uint64_t address, uint8_t *bytes, size_t size);
+    bool (*is)(const void *context, const struct model_mmap *mapping);
+};
+
 /* Plans every file that a live process has mapped executable and `wants` (NULL: all) says yes to,
  * each once, compares the bytes, and calls `module` for each; what it returns other than 0 ends the
  * matter and is returned. The plan is the callee's to keep (by zeroing it), else it is released.
  * The bytes come from its memory, or where that is -1 by system calls that ptrace rights are needed
- * for, and are then those that it has without the probes and the agent of whoever traces it.
+ * for, but for what was `put_in` (NULL: nothing).
  * *runs_generated_code: it has executable memory that is no file's, so that each probe has to
  * check its caller. Errors: SPROF_ENOTFOUND (no such process, or nothing mapped that may be seen),
  * SPROF_EPERMISSION, SPROF_ENOMEM. */
 int trace_plan_process(pid_t pid, int memory_fd, struct cache *cache,
+                       const struct trace_put_in *put_in,
                        bool (*wants)(void *context, const struct image_request *file),
                        int (*module)(void *context, struct trace_module *module), void *context,
                        bool *runs_generated_code, struct sprof_error *error);
-
-struct model_mmap; /* model/records.h */
 
 /* What opens the file of a mapping of a process, whatever has its path by now; borrows the
  * mapping's path. */

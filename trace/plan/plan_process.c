@@ -3,7 +3,6 @@
 #include "recording/recording.h"
 #include "target/target.h"
 #include "trace/plan/plan.h"
-#include "trace/probes/probes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +15,7 @@
 struct reader {
     pid_t pid;
     int fd;                            /* -1: none */
-    const struct trace_traced *traced; /* what is put back into them; NULL: nothing */
+    const struct trace_put_in *put_in; /* NULL: nothing */
 };
 
 struct survey {
@@ -35,8 +34,8 @@ static size_t read_process(void *context, uint64_t address, void *buffer, size_t
     const struct reader *reader = context;
     const size_t have = reader->fd >= 0 ? sprof_file_read(reader->fd, address, buffer, size)
                                         : target_read_memory(reader->pid, address, buffer, size);
-    if (reader->traced)
-        trace_traced_restore(reader->traced, address, buffer, have);
+    if (reader->put_in)
+        reader->put_in->restore(reader->put_in->context, address, buffer, have);
     return have;
 }
 
@@ -179,24 +178,16 @@ static int take_file(struct survey *survey, const struct model_mmap *mapping, co
     return result;
 }
 
-static bool is_agent(const char *path)
-{
-    static const char name[] = "/" PROBE_LIBRARY;
-    const size_t length = sprof_file_path_length(path), end = sizeof name - 1;
-    return length > end && !strncmp(path + length - end, name, end);
-}
-
 static int take_mapping(void *context, const struct model_mmap *mapping)
 {
     struct survey *survey = context;
-    const struct trace_traced *traced = survey->reader.traced;
+    const struct trace_put_in *put_in = survey->reader.put_in;
+    if (put_in && put_in->is(put_in->context, mapping))
+        return 0;
     if (!is_file(&mapping->file)) {
-        survey->generated |= mapping->file.path && !strncmp(mapping->file.path, "//anon", 6) &&
-                             !(traced && trace_traced_has(traced, mapping->address));
+        survey->generated |= mapping->file.path && !strncmp(mapping->file.path, "//anon", 6);
         return 0;
     }
-    if (traced && is_agent(mapping->file.path))
-        return 0;
     if (is_idle(survey, mapping) || was_seen(survey, &mapping->file))
         return 0;
     char *path = strndup(mapping->file.path, sprof_file_path_length(mapping->file.path));
@@ -206,11 +197,12 @@ static int take_mapping(void *context, const struct model_mmap *mapping)
 }
 
 int trace_plan_process(pid_t pid, int memory_fd, struct cache *cache,
+                       const struct trace_put_in *put_in,
                        bool (*wants)(void *context, const struct image_request *file),
                        int (*module)(void *context, struct trace_module *module), void *context,
                        bool *runs_generated_code, struct sprof_error *error)
 {
-    struct survey survey = {.reader = {pid, memory_fd, NULL},
+    struct survey survey = {.reader = {pid, memory_fd, put_in},
                             .cache = cache,
                             .wants = wants,
                             .module = module,
@@ -225,8 +217,6 @@ int trace_plan_process(pid_t pid, int memory_fd, struct cache *cache,
             "as root (and see /proc/sys/kernel/yama/ptrace_scope)",
             (int)pid);
     const int opened_fd = memory_fd < 0 ? open_memory(pid) : -1;
-    struct trace_traced *traced = memory_fd < 0 ? trace_traced_read(pid) : NULL;
-    survey.reader.traced = traced;
     if (opened_fd >= 0)
         survey.reader.fd = opened_fd;
     code = target_each_mapping(pid, note_mapping, &survey);
@@ -238,7 +228,6 @@ int trace_plan_process(pid_t pid, int memory_fd, struct cache *cache,
         code = sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d shows no executable mappings",
                                (int)pid);
     *runs_generated_code = survey.generated;
-    trace_traced_free(traced);
     sprof_vec_release(&survey.seen);
     sprof_vec_release(&survey.mapped);
     return code;

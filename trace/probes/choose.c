@@ -308,7 +308,7 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
     int result = open_chooser(&chooser, session, error);
     if (!result)
         result = trace_plan_process(session->pid, session->listens ? session->code_fd : -1, cache,
-                                    wants, take_module, &chooser, &generated, error);
+                                    NULL, wants, take_module, &chooser, &generated, error);
     if (!result && trace_copiers_find(session))
         result = sprof_error_memory(error);
     if (!result)

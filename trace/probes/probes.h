@@ -54,18 +54,6 @@ void trace_note_site_of(struct trace_session *session, size_t number);
 /* … and that there are none any more: other code may be there from now on. */
 void trace_forget_sites(struct trace_session *session, size_t first, size_t count);
 
-/* What whoever traces a process, or did until it was killed, has put into that. NULL: nobody does,
- * or it cannot be read. The caller frees. */
-struct trace_traced *trace_traced_read(pid_t pid);
-void trace_traced_free(struct trace_traced *traced);
-
-/* Puts what was there before into bytes that were read at an address. */
-void trace_traced_restore(const struct trace_traced *traced, uint64_t address, uint8_t *bytes,
-                          size_t size);
-
-/* Whether copies of functions' beginnings are at an address. */
-bool trace_traced_has(const struct trace_traced *traced, uint64_t address);
-
 /* == place_live.c == */
 
 /* Lets thunks measure, and writes the jumps to them into a process that runs. */

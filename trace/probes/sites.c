@@ -1,6 +1,7 @@
 /* Notes where jumps to probes stand, and what was there, in the memory that tracer and process
  * share: who takes them out where the tracer was killed needs no file for that, nor who wants to
  * know what the process would run without them. */
+#include "model/model.h"
 #include "trace/attach/attach.h"
 #include "trace/attach/lock.h"
 #include "trace/probes/probes.h"
@@ -34,7 +35,7 @@ void trace_forget_sites(struct trace_session *session, size_t first, size_t coun
 
 /* == Of a process that somebody traces == */
 
-struct trace_traced {
+struct traced {
     struct probe_owner owner;
     struct probe_site *sites; /* by address */
     size_t count;
@@ -47,7 +48,7 @@ static int by_address(const void *first, const void *second)
     return a < b ? -1 : a > b;
 }
 
-static bool read_sites(pid_t pid, struct trace_traced *traced)
+static bool read_sites(pid_t pid, struct traced *traced)
 {
     const uint64_t count_at = traced->owner.shared_at + offsetof(struct probe_shared, site_count),
                    sites_at = traced->owner.shared_at + offsetof(struct probe_shared, sites);
@@ -65,25 +66,25 @@ static bool read_sites(pid_t pid, struct trace_traced *traced)
     return true;
 }
 
-struct trace_traced *trace_traced_read(pid_t pid)
-{
-    struct trace_traced *traced = calloc(1, sizeof *traced);
-    if (!traced || !trace_owner_read(pid, &traced->owner, NULL) || !read_sites(pid, traced)) {
-        trace_traced_free(traced);
-        return NULL;
-    }
-    return traced;
-}
-
-void trace_traced_free(struct trace_traced *traced)
+static void free_traced(struct traced *traced)
 {
     if (traced)
         free(traced->sites);
     free(traced);
 }
 
+static struct traced *read_traced(pid_t pid)
+{
+    struct traced *traced = calloc(1, sizeof *traced);
+    if (!traced || !trace_owner_read(pid, &traced->owner, NULL) || !read_sites(pid, traced)) {
+        free_traced(traced);
+        return NULL;
+    }
+    return traced;
+}
+
 /* Where the first site is that does not end before an address. */
-static size_t find_site(const struct trace_traced *traced, uint64_t address)
+static size_t find_site(const struct traced *traced, uint64_t address)
 {
     size_t low = 0, high = traced->count;
     while (low < high) {
@@ -96,9 +97,9 @@ static size_t find_site(const struct trace_traced *traced, uint64_t address)
     return low;
 }
 
-void trace_traced_restore(const struct trace_traced *traced, uint64_t address, uint8_t *bytes,
-                          size_t size)
+static void restore(const void *context, uint64_t address, uint8_t *bytes, size_t size)
 {
+    const struct traced *traced = context;
     for (size_t i = find_site(traced, address);
          i < traced->count && traced->sites[i].address < address + size; i++)
         for (size_t b = 0; b < TRACE_JUMP_BYTES; b++) {
@@ -108,10 +109,27 @@ void trace_traced_restore(const struct trace_traced *traced, uint64_t address, u
         }
 }
 
-bool trace_traced_has(const struct trace_traced *traced, uint64_t address)
+/* The agent, or copies of functions' beginnings. */
+static bool is_put_in(const void *context, const struct model_mmap *mapping)
 {
-    for (uint32_t i = 0; i < traced->owner.island_count; i++)
-        if (address - traced->owner.islands[i].address < traced->owner.islands[i].bytes)
-            return true;
-    return false;
+    static const char name[] = "/" PROBE_LIBRARY;
+    const struct probe_owner *owner = &((const struct traced *)context)->owner;
+    const char *path = mapping->file.path ? mapping->file.path : "";
+    const size_t length = sprof_file_path_length(path), end = sizeof name - 1;
+    bool is = length > end && !strncmp(path + length - end, name, end);
+    for (uint32_t i = 0; i < owner->island_count; i++)
+        is |= mapping->address - owner->islands[i].address < owner->islands[i].bytes;
+    return is;
+}
+
+int trace_plan_untraced(pid_t pid, struct cache *cache,
+                        int (*module)(void *context, struct trace_module *module), void *context,
+                        bool *runs_generated_code, struct sprof_error *error)
+{
+    struct traced *traced = target_may_read(pid) ? NULL : read_traced(pid);
+    const struct trace_put_in put_in = {traced, restore, is_put_in};
+    const int result = trace_plan_process(pid, -1, cache, traced ? &put_in : NULL, NULL, module,
+                                          context, runs_generated_code, error);
+    free_traced(traced);
+    return result;
 }
