@@ -392,6 +392,20 @@ def copied():
             fail(f"{how}: probes were left")
         host.do("run 0 10", runs(10, 1))
         host.quit()
+    # What rested comes back into the copy.
+    host = Host()
+    host.do("load 0", 1)
+    tracer = host.trace("--module", "plugin*", "--rest", "100ms")
+    host.do("copy 0", 1)
+    host.ctl("off")
+    wait_for(lambda: "5 probes rest" in host.ctl("status").stdout, "rest")
+    if host.ctl("on").returncode:
+        fail("probes that rested do not come back")
+    host.do("run 0 10", runs(10, 1))
+    host.end(tracer)
+    check_calls(inner0=10, plugin_run=1)
+    host.do("run 0 10", runs(10, 1))
+    host.quit()
 
 
 def twice():

@@ -33,10 +33,13 @@ struct site {
     bool is_busy; /* a thread stands within it */
 };
 
-/* Executable memory of a file. */
+/* Executable memory of a file, or of none. */
 struct code {
     struct trace_span span;
     uint64_t identity; /* see trace_identity */
+    bool is_copy;      /* it has no file; of `copied`, as far as was looked at in this stop … */
+    const struct trace_file *copied;
+    bool is_true; /* … and it is so */
 };
 
 struct placing {
@@ -47,6 +50,7 @@ struct placing {
     int fd;                       /* /proc/PID/mem */
     bool wakes;                   /* probes that rested */
     bool returns;                 /* those that have left, in one process of some */
+    bool has_other_code;          /* in the place of a file's is code that is not as it was */
     SPROF_VEC(struct site) sites; /* by address, that wait */
     SPROF_VEC(struct trace_span) writable;
     SPROF_VEC(struct code) code; /* by address */
@@ -196,7 +200,8 @@ static int look_at_mappings(struct placing *placing)
         if (rights[1] == 'w' && code.span.start != PROBE_RECORDS)
             result = sprof_vec_push(&placing->writable, code.span);
         code.identity = trace_identity(&file);
-        if (rights[2] == 'x' && file.inode && !result)
+        code.is_copy = !file.inode;
+        if (rights[2] == 'x' && !result)
             result = sprof_vec_push(&placing->code, code);
     }
     if (maps)
@@ -206,14 +211,23 @@ static int look_at_mappings(struct placing *placing)
 
 /* == Writing == */
 
+/* Notes that. */
+static bool is_other_code(struct placing *placing, const struct site *site, const uint8_t *there)
+{
+    const struct trace_probe *probe =
+        site->probe == HOOK ? NULL : &placing->session->probes.items[site->probe];
+    placing->has_other_code |= probe && memcmp(there, probe->jump, TRACE_JUMP_BYTES) != 0;
+    return false;
+}
+
 /* Whether the jump is there now, which stands where the bytes of the file do. */
-static bool put_jump(const struct placing *placing, const struct site *site, uint8_t *there)
+static bool put_jump(struct placing *placing, const struct site *site, uint8_t *there)
 {
     struct trace_session *session = placing->session;
     struct trace_hook *hook = &session->hook;
     struct trace_probe *probe = site->probe == HOOK ? NULL : &session->probes.items[site->probe];
     if (memcmp(there, probe ? probe->function->original : hook->original, TRACE_JUMP_BYTES) != 0)
-        return false;
+        return is_other_code(placing, site, there);
     memcpy(there, probe ? probe->jump : hook->jump, TRACE_JUMP_BYTES);
     if (!probe)
         hook->at = site->address;
@@ -225,8 +239,37 @@ static bool put_jump(const struct placing *placing, const struct site *site, uin
     return true;
 }
 
+/* Whether all of a file's functions that have had probes begin in it as they did. Programs copy
+ * their code, as to large pages. */
+static bool is_copy_of(const struct placing *placing, const struct trace_file *file)
+{
+    const struct trace_session *session = placing->session;
+    uint8_t there[TRACE_DISPLACED_MAX];
+    for (size_t i = file->first; i < file->first + file->count; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        const struct trace_function *function = probe->function;
+        const size_t size = probe->rests ? function->displaced : TRACE_JUMP_BYTES;
+        if (probe->is_placed && !probe->is_left &&
+            (pread(placing->fd, there, size, (off_t)(file->bias + function->site)) !=
+                 (ssize_t)size ||
+             memcmp(there, probe->rests ? function->original : probe->jump, size) != 0))
+            return false;
+    }
+    return true;
+}
+
+/* That, once in a stop. */
+static bool is_true_copy(const struct placing *placing, struct code *code,
+                         const struct trace_file *file)
+{
+    if (code->copied != file)
+        code->is_true = is_copy_of(placing, file);
+    code->copied = file;
+    return code->is_true;
+}
+
 /* Whether it is of that file still: a library may have been unloaded since it was planned, and
- * another one like it be there. */
+ * another one like it be there. What comes back may be put into a copy of its code. */
 static bool is_code_of(const struct placing *placing, uint64_t address,
                        const struct trace_file *file)
 {
@@ -238,8 +281,11 @@ static bool is_code_of(const struct placing *placing, uint64_t address,
         else
             high = middle;
     }
-    return low < placing->code.count && trace_span_holds(&placing->code.items[low].span, address) &&
-           placing->code.items[low].identity == file->identity;
+    struct code *code = low < placing->code.count ? &placing->code.items[low] : NULL;
+    if (!code || !trace_span_holds(&code->span, address))
+        return false;
+    return code->is_copy ? placing->wakes && is_true_copy(placing, code, file)
+                         : code->identity == file->identity;
 }
 
 static bool write_page(struct placing *placing, size_t first, size_t end)
@@ -251,8 +297,10 @@ static bool write_page(struct placing *placing, size_t first, size_t end)
     bool is_changed = false;
     if (any->probe != HOOK &&
         !is_code_of(placing, any->address,
-                    &session->files.items[session->probes.items[any->probe].file]))
+                    &session->files.items[session->probes.items[any->probe].file])) {
+        placing->has_other_code = true;
         return true;
+    }
     if (pread(placing->fd, page, PAGE, (off_t)at) != PAGE)
         return true;
     for (size_t i = first; i < end; i++) {
@@ -429,7 +477,10 @@ int trace_place_again(struct trace_session *session, pid_t pid, struct sprof_err
 int trace_place_woken(struct trace_session *session, struct sprof_error *error)
 {
     struct placing placing = {.session = session, .pid = session->pid, .wakes = true};
-    const int result = place_jumps(&placing, 0, session->probes.count, error);
+    int result = place_jumps(&placing, 0, session->probes.count, error);
+    if (!result && placing.has_other_code && !placing.sites.count)
+        result = sprof_error_set(error, SPROF_ESTATE, 0,
+                                 "the program has put other code in the place of theirs");
     release(&placing);
     return result;
 }

@@ -67,7 +67,8 @@ bool trace_can_place_live(const struct trace_session *session, const struct trac
 int trace_place_again(struct trace_session *session, pid_t pid, struct sprof_error *error);
 
 /* Writes the jumps to probes that rest and are to be on. Some may rest still where it returns 0:
- * threads stand in their places. Else as trace_stop_begin. */
+ * threads stand in their places. SPROF_ESTATE also where other code is there. Else as
+ * trace_stop_begin. */
 int trace_place_woken(struct trace_session *session, struct sprof_error *error);
 
 /* Writes the probes of one more file, whose code may run already. */

@@ -203,7 +203,8 @@ int trace_check_awake(const struct trace_session *session, struct sprof_error *e
     return asleep ? sprof_error_set(error, SPROF_ESTATE, 0,
                                     "calls are being measured, but not yet those of %zu functions "
                                     "whose probes rested: threads could not be stopped, or stand "
-                                    "where the probes would be; it is tried again each second",
+                                    "where the probes would be, or the program has put other code "
+                                    "there; it is tried again each second",
                                     asleep)
                   : 0;
 }
