@@ -63,10 +63,14 @@ static inline void fill_record(struct record *record, struct record *caller, uin
     record->stat = stat;
 }
 
-static inline void count_call(struct probe_stat *stat)
+/* `is_missed`: the log has no room for it. Counted right before the call is, so that a signal's
+ * handler that leaves it leaves both, or nearly always. */
+static inline void count_call(struct probe_stat *stat, bool is_missed)
 {
     if (stat->calls != stat->ended)
         add(&stat->recursive, 1);
+    if (is_missed)
+        add(&stat->unlogged, 1);
     add(&stat->calls, 1);
 }
 

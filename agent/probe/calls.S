@@ -239,11 +239,6 @@ probe_enter:
         movq    $0, RECORD_PROBE_TICKS(%rsi)
         mov     %rdx, RECORD_PARENT(%rsi)
         mov     %rcx, RECORD_STAT(%rsi)
-        mov     STAT_CALLS(%rcx), %rdx
-        cmp     STAT_ENDED(%rcx), %rdx
-        je      1f
-        incq    STAT_RECURSIVE(%rcx)
-1:      incq    STAT_CALLS(%rcx)
         mov     %r8d, %edx
         or      $LOGGED, %edx
         mov     %edx, RECORD_NODE(%rsi)
@@ -290,7 +285,15 @@ probe_enter:
         mov     %rax, RECORD_BEGIN(%rsi)
         mov     %rax, 8(%r11)
         mov     %ecx, RECORD_SERIAL(%rsi)
-        mov     %r8, (%r11)                     /* last: it says that the rest is there */
+        mov     RECORD_STAT(%rsi), %rcx
+        mov     STAT_CALLS(%rcx), %rdx
+        cmp     STAT_ENDED(%rcx), %rdx
+        je      1f
+        incq    STAT_RECURSIVE(%rcx)
+/* The header says that the rest is there. Calls are counted behind it: one that a signal's handler
+ * leaves before that would be counted, and not be in the log. */
+1:      mov     %r8, (%r11)
+        incq    STAT_CALLS(%rcx)
         mov     %rsi, %fs:THREAD_INNERMOST(%rdi)
         .cfi_remember_state
         restore %r8

@@ -48,18 +48,23 @@ static inline bool has_room(const struct thread *thread)
     return used + 2 + (ends < units / 4 ? ends : units / 4) + RING_MARGIN <= units;
 }
 
+enum logging {
+    LOG_NOT,  /* nor is it missed: it is too deep */
+    LOG_FULL, /* missed, which the caller counts with the call */
+    LOG_DONE,
+};
+
 /* Calls that only calibrate cost the same and leave nothing. */
-static inline bool log_begin(struct thread *thread, uint32_t function, uint32_t kind,
-                             uint32_t depth, uint64_t begin, const struct probe_saved *saved)
+static inline enum logging log_begin(struct thread *thread, uint32_t function, uint32_t kind,
+                                     uint32_t depth, uint64_t begin,
+                                     const struct probe_saved *saved)
 {
     const struct probe_shared *shared = probe_inside.shared;
     const bool is_real = function < shared->function_count;
     if (depth > atomic_load_explicit(&shared->log_depth, memory_order_relaxed))
-        return false;
-    if (atomic_load_explicit(&shared->log_is_full, memory_order_relaxed) || !has_room(thread)) {
-        add(&thread->stats[function].unlogged, is_real);
-        return false;
-    }
+        return LOG_NOT;
+    if (atomic_load_explicit(&shared->log_is_full, memory_order_relaxed) || !has_room(thread))
+        return is_real ? LOG_FULL : LOG_NOT;
     const uint64_t place = take_room(&thread->ring->head, is_real ? 2 : 0);
     uint64_t *first = unit_at(thread, place), *second = unit_at(thread, place + 1);
     first[1] = begin;
@@ -70,16 +75,7 @@ static inline bool log_begin(struct thread *thread, uint32_t function, uint32_t 
     second[2] = saved->r8;
     second[3] = saved->r9;
     put_header(first, is_real ? probe_log_header(place, kind, 0, depth, function) : 0);
-    return true;
-}
-
-/* A call that is measured. Returns its record's node. */
-static inline uint32_t log_call(struct thread *thread, uint32_t function, uint32_t depth,
-                                uint64_t begin, const struct probe_saved *saved)
-{
-    const bool is_logged = log_begin(thread, function, PROBE_LOG_BEGIN, depth, begin, saved);
-    thread->open_logged += is_logged;
-    return depth | (is_logged ? LOGGED : 0);
+    return LOG_DONE;
 }
 
 static inline void log_end(struct thread *thread, const struct record *record, uint64_t begin,

@@ -119,18 +119,22 @@ static inline void pass(struct thread *thread, uint32_t function, uint8_t tiers,
                         const struct probe_saved *saved)
 {
     const uint8_t tier = tiers & (uint8_t)~PROBE_QUIET;
-    if (tiers == tier) {
-        add(&thread->stats[function].counted, 1);
+    if (tiers == tier)
         count_in(thread->innermost);
-    }
     if (tier == PROBE_LEAVE || tier == PROBE_JUMP)
         leave_frames(thread, tier, slot, saved->rdi);
-    if (tiers == tier && probe_inside.shared->extras & PROBE_LOG)
+    if (tiers != tier)
+        return;
+    const bool is_missed =
+        probe_inside.shared->extras & PROBE_LOG &&
         log_begin(thread, function, PROBE_LOG_ONLY, depth_below(thread->innermost), probe_ticks(),
-                  saved);
+                  saved) == LOG_FULL;
+    add(&thread->stats[function].unlogged, is_missed);
+    add(&thread->stats[function].counted, 1);
 }
 
-/* A call that is measured: fills its record and makes it the innermost. */
+/* A call that is measured: fills its record and makes it the innermost. It is counted when it is in
+ * the log, or is missed there: a signal's handler may leave it before. */
 static inline void begin_call(struct thread *thread, struct record *record, struct record *caller,
                               uint32_t function, const struct probe_saved *saved)
 {
@@ -143,10 +147,15 @@ static inline void begin_call(struct thread *thread, struct record *record, stru
         if (record->node)
             add(&thread->nodes[record->node].calls, 1);
     }
-    count_call(record->stat);
     record->begin = probe_ticks() + probe_inside.shared->cost.inside;
-    if (extras & PROBE_LOG)
-        record->node = log_call(thread, function, depth_below(caller), record->begin, saved);
+    enum logging logging = LOG_NOT;
+    if (extras & PROBE_LOG) {
+        const uint32_t depth = depth_below(caller);
+        logging = log_begin(thread, function, PROBE_LOG_BEGIN, depth, record->begin, saved);
+        record->node = depth | (logging == LOG_DONE ? LOGGED : 0);
+        thread->open_logged += logging == LOG_DONE;
+    }
+    count_call(record->stat, logging == LOG_FULL);
     record->serial = thread->serial;
     thread->innermost = record;
 }

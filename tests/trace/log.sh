@@ -315,7 +315,8 @@ control)
     ;;
 left)
     # What threads have logged is read to its end when the trace ends before them, also behind calls that signals were
-    # handled in and left by siglongjmp while they wrote: these alone may be missing, which are as many as signals at most.
+    # handled in and left by siglongjmp while they wrote: none of those that are counted is missing. One that was left right
+    # behind its line is not counted; and each of three threads may be between the two when all is read.
     cat >left.cc <<'END'
 #include <csetjmp>
 #include <csignal>
@@ -374,8 +375,7 @@ END
         wait "$tracer" || fail "$way: the trace: $(cat trace.err)"
         missing=$(sql t.db "SELECT (SELECT sum(calls) FROM v_call_stats) - (SELECT count(*) FROM v_call) \
             - (SELECT coalesce(sum(not_logged), 0) FROM v_not_logged)")
-        # 15 000 signals come in a second, and of some five one while a call is written; a ring has room for 43 600.
-        [ "${missing#-}" -lt 20000 ] || fail "$way: $missing calls were counted, and neither logged nor told as not logged"
+        [ "$missing" -lt 10 ] && [ "$missing" -gt -1000 ] || fail "$way: $missing calls were counted, and neither logged nor told as not logged"
     done
     kill "$program"
     ;;
