@@ -35,7 +35,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 16,
+    PROBE_VERSION = 17,
     PROBE_THUNK_BYTES = 64,
     /* One for each function of a process that is probed, and one to calibrate. */
     PROBE_THUNKS = 262144,
@@ -80,8 +80,10 @@ struct probe_hello {
     uint64_t notify;       /* what the loader calls when libraries come and go */
     uint64_t loaded;       /* … and what it is to call in its place */
     int64_t thread;        /* what a thread has of its own, from its thread pointer … */
-    uint64_t thread_bytes; /* … which is zero before its first probe */
-    uint64_t points;       /* address of the area for call points … */
+    uint64_t thread_bytes; /* … which is zero before its first probe; and where in that is the … */
+    uint32_t generation;               /* … 32 bits: the trace that it is of */
+    uint32_t is_shared;                /* … 32 bits: whether somebody else runs with it, too */
+    uint64_t points;                   /* address of the area for call points … */
     uint64_t point_enter, point_leave; /* … and what their thunks call */
     uint64_t copies;                   /* address of the first copy of a function's beginning */
     struct probe_field fields[PROBE_FIELDS];
@@ -138,11 +140,12 @@ enum probe_tier {
     PROBE_FULL,  /* counts and times */
     PROBE_BYTES, /* of an allocator: counts bytes for checked calls, and nothing else */
     PROBE_CLOCK, /* of prctl: counts, and sees who may not read the processor's counter any more */
+    PROBE_CLONE, /* counts, and looks at the flags of clone(2), which are the third argument */
 
     /* A flag: the first call is noted in `hits`, and the agent takes the flag off; where nothing
      * else is wanted of the probe, it is off then. Nothing is counted. */
     PROBE_COVER = 0x40,
-    PROBE_QUIET = 0x80 /* with LEAVE, JUMP or CLOCK: counts nothing */
+    PROBE_QUIET = 0x80 /* with LEAVE, JUMP, CLOCK or CLONE: counts nothing */
 };
 
 /* The first call of a function, with PROBE_COVER. */
@@ -442,6 +445,11 @@ struct probe_shared {
 
     /* Call points with this number and above are not of one function alone. */
     uint32_t first_open_point;
+
+    /* The agent's: threads that began somebody who has the same thread-local data, so that their
+     * calls are counted in `beyond`, too; and whether there is a process that has the same memory,
+     * which does not stand still with the threads. Both before it is there. */
+    _Atomic uint32_t shared_threads, has_sharers;
 
     /* The tracer's, of a program that listens: where the switch of a function's probe is. When the
      * trace is over the agent turns off what the tracer has left on. */

@@ -296,7 +296,8 @@ static void say_limits(struct cli_terminal *terminal, const struct trace_result 
         cli_say(
             terminal,
             "%llu calls of %u functions were only counted: there was no room for their threads' "
-            "figures, these may not read the processor's counter, or their stack ended",
+            "figures, these may not read the processor's counter, or their stack ended, or their "
+            "data is another's, too",
             (unsigned long long)result->beyond_calls, result->beyond_functions);
 }
 

@@ -137,7 +137,7 @@ static bool is_any_to_go(const struct trace_session *session)
  * and do nothing. */
 static void remove_probes(struct trace_session *session)
 {
-    struct trace_stop stop = {0};
+    struct trace_stop stop = {.notes_sharers = &session->shared->has_sharers};
     char path[64];
     sprof_proc_shared_path(path, sizeof path, session->pid, "mem");
     const int memory_fd = session->listens ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)

@@ -104,6 +104,7 @@ struct trace_memory {
     bool no_histograms;        /* they are not kept any more … */
     bool is_spare;             /* … and calls that would need another page are only counted */
     uint64_t *beyond;          /* by probe: such calls, as far as they are in rows; NULL: none */
+    bool told_shared;          /* that there are threads whose data others share */
     uint64_t most_bytes;       /* of `common`: of all programs, that were seen at a time */
     uint64_t no_histograms_ns; /* of `common`, of the run; 0: they are kept */
     uint64_t beyond_calls;     /* of `common` … */

@@ -340,7 +340,7 @@ probe_enter:
         cmp     %fs:THREAD_EDGE_HIGH, %rsp
         field   high
         jb      .Lenter_sure
-1:      btsl    $0, %fs:THREAD_EDGE_IS_BUSY
+1:      lock btsl $0, %fs:THREAD_EDGE_IS_BUSY  /* whoever shares them may be on another processor */
         field   take
         jc      probe_enter_touch
         mov     %rax, %fs:THREAD_EDGE_RAX

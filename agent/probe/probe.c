@@ -66,7 +66,22 @@ static SAVES_ALL __attribute__((noinline)) void leave_frames(struct thread *thre
                                             : PROBE_EXIT_LONGJMP);
 }
 
-/* A call of a thread for whose figures there is no room. */
+/* == Threads and processes that begin == */
+
+/* Before it is there: who gets this thread's data, and whether it is a process that has the same
+ * memory. A child of vfork runs while its parent waits, and calls in its place. */
+static SAVES_ALL __attribute__((noinline)) void see_clone(struct thread *thread, uint64_t flags)
+{
+    enum { VM = 0x100, VFORK = 0x4000, THREAD = 0x10000, SET_TLS = 0x80000 }; /* CLONE_… */
+    if ((flags & (VM | VFORK)) != VM)
+        return;
+    if (!(flags & THREAD))
+        atomic_store(&probe_inside.shared->has_sharers, 1);
+    if (!(flags & SET_TLS))
+        probe_share_thread(thread);
+}
+
+/* A call of a thread for whose figures there is no room, or whose data another one shares. */
 static SAVES_ALL __attribute__((noinline)) void count_untracked(uint32_t function, uint8_t tiers)
 {
     if (!(tiers & PROBE_QUIET) && function < probe_inside.shared->function_count)
@@ -178,6 +193,8 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
         return 1;
     if (tier == PROBE_CLOCK)
         probe_clock_goes(thread, saved);
+    if (tier == PROBE_CLONE)
+        see_clone(thread, saved->rdx);
     if (!has_begun(thread) && !probe_begin_thread(thread)) {
         count_untracked(function, tiers);
         return 1;

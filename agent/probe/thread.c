@@ -73,7 +73,7 @@ bool probe_begin_thread(struct thread *thread)
     if (has_no_clock(thread))
         return false;
     const bool had_none = thread->untracked_in == generation;
-    if (had_none && ++thread->untracked_calls % CALLS_BETWEEN_LOOKS)
+    if (thread->is_shared || (had_none && ++thread->untracked_calls % CALLS_BETWEEN_LOOKS))
         return false;
     if (!claim_slab(thread, generation)) {
         thread->untracked_in = generation;
@@ -113,7 +113,19 @@ bool probe_begin_thread(struct thread *thread)
         ;
     atomic_signal_fence(memory_order_release);
     thread->generation = generation;
-    return true;
+    atomic_signal_fence(memory_order_seq_cst);
+    if (thread->is_shared) /* since a handler's clone, meanwhile */
+        thread->generation = 0;
+    return thread->generation == generation;
+}
+
+SAVES_ALL void probe_share_thread(struct thread *thread)
+{
+    if (!thread->is_shared)
+        atomic_fetch_add(&probe_inside.shared->shared_threads, 1);
+    thread->is_shared = true;
+    thread->innermost = &thread->root;
+    thread->generation = 0;
 }
 
 /* == Processes that were forked == */
@@ -167,6 +179,7 @@ bool probe_begin_process(struct thread *thread)
         thread->generation = 0;
         thread->untracked_in = 0;
         thread->claim = 0;
+        thread->is_shared = false;
         probe_inside.pid = pid;
         probe_inside.is_forked = true;
         atomic_store(&page[0], (uint64_t)(uintptr_t)shared);
@@ -182,6 +195,8 @@ void probe_say_thread(struct probe_hello *hello)
 {
     hello->thread = (int64_t)((uint64_t)(uintptr_t)&probe_thread - thread_pointer());
     hello->thread_bytes = sizeof probe_thread;
+    hello->generation = offsetof(struct thread, generation);
+    hello->is_shared = offsetof(struct thread, is_shared);
 }
 
 const struct probe_stat *probe_stat_of(uint32_t function)

@@ -56,6 +56,7 @@ struct thread {
     } edge;
     uint32_t untracked_calls; /* how many calls found no slab free */
     bool has_no_clock;        /* it may not read the processor's counter, and is never begun */
+    uint32_t is_shared;       /* somebody else runs with all this: nothing of it may be used */
 };
 
 extern _Thread_local TLS_MODEL struct thread probe_thread __attribute__((visibility("hidden")));
@@ -123,6 +124,11 @@ static inline bool has_begun(const struct thread *thread)
 /* A thread's first probe in a trace: takes a slab. False: none is free, which is looked at again
  * now and then. */
 bool probe_begin_thread(struct thread *thread) __attribute__((visibility("hidden"))) SAVES_ALL;
+
+/* Another thread or process is about to begin with this thread's data: from now on the calls of
+ * both are only counted. Those that are in flight return by their records, which are by their
+ * slots. */
+void probe_share_thread(struct thread *thread) __attribute__((visibility("hidden"))) SAVES_ALL;
 
 /* The first probe of a process that was forked: from now on it is measured, and its threads take
  * slabs of their own. False: it is not, or nobody wants that. */

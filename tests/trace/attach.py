@@ -400,23 +400,46 @@ static volatile int ends;
 static _Alignas(64) char stack[1 << 20];
 static int other(void *unused)
 {
+    alarm(100);
     while (!ends)
         if (work(3) != 8) abort();
     _exit(4);
 }
-int main(void)
+NI int share(char *top, int flags)
 {
-    int status, child = clone(other, stack + sizeof stack, CLONE_VM | SIGCHLD, 0);
+    int status, child = clone(other, top, flags, 0);
     write(1, "x", 1);
-    for (; access("end", F_OK); usleep(1000)) work(1);
+    while (access("end", F_OK))
+        for (int i = 0; i < 1000; i++)
+            if (work(1) != 4) abort();
     ends = 1;
+    if (flags & CLONE_THREAD) return 3;
     return waitpid(child, &status, 0) == child && status == 4 << 8 ? 3 : 1;
+}
+NI int share_own(int flags)
+{
+    char own[1 << 16];
+    const int result = share(own + sizeof own, flags);
+    __asm__ volatile("" : : "r"(own) : "memory");
+    return result;
+}
+int main(int count, char **words)
+{
+    const int thread = CLONE_THREAD | CLONE_SIGHAND;
+    if (count > 1) write(1, "b", 1);
+    while (count > 1 && access("share", F_OK)) {
+        work(1);
+        usleep(1000);
+    }
+    if (count > 1 && *words[1] == 'o') return share_own(CLONE_VM | SIGCHLD);
+    return share(stack + sizeof stack, CLONE_VM | SIGCHLD | (count > 1 && *words[1] == 't' ? thread : 0));
 }
 """
 
 
 def shared():
-    """Another process has the same memory, and would go on while threads stand still: nothing is put into it."""
+    """Another process has the same memory, and would go on while threads stand still: nothing is put into it. Where one
+    comes later, or a thread that has another one's data, calls are counted from then on, and probes are taken out."""
     command = compile_c("shared", SHARED)
     process = begin(command)
     wait_for(lambda: open("out").read() == "x", "who shares its memory")
@@ -428,6 +451,36 @@ def shared():
     if status_of(process) != 3:
         fail(f"it ended with {process.returncode}")
     os.unlink("end")
+    for how, stack in (("end", "fixed"), ("detach", "own"), ("switch", "fixed"), ("kill", "own"), ("end", "thread")):
+        process = begin([*command, stack])
+        wait_for(lambda: open("out").read() == "b", "the program")
+        before = files_of(process.pid)
+        tracer = trace(process.pid, *(["--module", "*"] if stack == "own" else []))
+        wait_for(lambda: ctl(process.pid, "status").returncode == 0, "the trace", tracer)
+        open("share", "w").close()
+        wait_for(lambda: open("out").read() == "bx" or process.poll() is not None, "who shares its memory")
+        time.sleep(rng.random() * 0.2)
+        for i in range(3 if how == "switch" else 0):
+            ctl(process.pid, "off")
+            ctl(process.pid, "on")
+        if how == "kill":
+            keeper = keeper_of(tracer.pid)
+            tracer.kill()
+            status_of(tracer)
+            wait_for(lambda: has_ended(keeper), "the keeper's end")
+        elif ctl(process.pid, "detach" if how == "detach" else "end").returncode or status_of(tracer):
+            fail(f"{how}, {stack}: {open('err').read()}")
+        elif "with the thread-local data of the one" not in open("err").read():
+            fail(f"{how}, {stack}: {open('err').read()}")
+        if process.poll() is not None:
+            fail(f"{how}, {stack}: it ended with {process.returncode}")
+        if files_of(process.pid) != before:
+            fail(f"{how}, {stack}: mappings differ: {sorted(set(files_of(process.pid)) ^ set(before))}")
+        open("end", "w").close()
+        if status_of(process) != 3:
+            fail(f"{how}, {stack}: it ended with {process.returncode}")
+        os.unlink("end")
+        os.unlink("share")
 
 
 def halted():

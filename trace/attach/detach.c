@@ -3,6 +3,7 @@
 #include "trace/attach/attach.h"
 #include "trace/attach/leaving.h"
 #include "trace/attach/listening.h"
+#include "trace/attach/sharers.h"
 #include "trace/load.h"
 #include "trace/uprobe/uprobes.h"
 
@@ -168,9 +169,9 @@ static void add_registers(struct trace_errand *errand, const struct user_regs_st
     errand->count += sizeof words / sizeof *words;
 }
 
-/* Whether a thread stands on the stack that it was made with, whose end is its mapping's: the main
- * thread's, or one with a thread control block on top. Signal stacks and coroutines' may be small.
- */
+/* Whether a thread of the process itself stands on the stack that it was made with, whose end is its
+ * mapping's: the main thread's, or one with a thread control block on top. Signal stacks and
+ * coroutines' may be small. */
 static bool has_room(const struct trace_leaving *leaving, const struct trace_stopped *thread)
 {
     const uint64_t stack = thread->registers.rsp,
@@ -181,7 +182,7 @@ static bool has_room(const struct trace_leaving *leaving, const struct trace_sto
     for (size_t i = 0; i < leaving->writable.count; i++) {
         const struct trace_span *span = &leaving->writable.items[i];
         if (trace_span_holds(span, stack))
-            return stack - span->start > room &&
+            return thread->pid == leaving->session->pid && stack - span->start > room &&
                    (trace_span_holds(span, leaving->stack.start) ||
                     trace_span_holds(span, thread->registers.fs_base));
     }
@@ -454,6 +455,10 @@ int trace_leave(struct trace_leaving *leaving)
 {
     struct trace_session *session = leaving->session;
     trace_leaving_sort(leaving);
+    /* Nobody may have noted them, or nobody be left to read it. */
+    leaving->stop.has_sharers = !session->shared || trace_has_sharer(session->pid);
+    if (session->shared)
+        leaving->stop.notes_sharers = &session->shared->has_sharers;
     int result = while_stopped(leaving, take_code_back);
     if (result)
         return result;

@@ -22,18 +22,30 @@ static bool has_memory(pid_t tid)
 
 /* kcmp says of all that have ended, and of the kernel's threads, that they share what they have
  * not. */
-static bool has_sharer(pid_t pid)
+int trace_sharers_find(pid_t pid, struct sprof_id_list *sharers)
 {
     const pid_t thread = sprof_proc_sharing_task(pid);
     DIR *directory = opendir("/proc");
-    bool has = false;
-    for (struct dirent *entry; directory && !has && (entry = readdir(directory));) {
+    int result = 0;
+    sharers->count = 0;
+    for (struct dirent *entry; directory && !result && (entry = readdir(directory));) {
         const pid_t other = (pid_t)strtol(entry->d_name, NULL, 10);
-        has = other > 0 && other != pid && !syscall(SYS_kcmp, thread, other, KCMP_VM, 0, 0);
+        if (other > 0 && other != pid && !syscall(SYS_kcmp, thread, other, KCMP_VM, 0, 0))
+            result = sprof_vec_push(sharers, other);
     }
     if (directory)
         closedir(directory);
-    return has && has_memory(thread);
+    if (!thread || !has_memory(thread))
+        sharers->count = 0;
+    return result ? SPROF_ENOMEM : 0;
+}
+
+bool trace_has_sharer(pid_t pid)
+{
+    struct sprof_id_list sharers = {0};
+    const bool has = trace_sharers_find(pid, &sharers) || sharers.count;
+    sprof_vec_release(&sharers);
+    return has;
 }
 
 /* A child of vfork shares it, too, until it executes something; its parent's thread, which waits
@@ -59,7 +71,7 @@ bool trace_has_lasting_sharer(pid_t pid)
 {
     const struct timespec pause = {.tv_nsec = BETWEEN_MS * 1000000};
     for (int i = 0; i < LOOKS; i++) {
-        if (!has_sharer(pid) || waits_for_vfork(pid))
+        if (!trace_has_sharer(pid) || waits_for_vfork(pid))
             return false;
         nanosleep(&pause, NULL);
     }

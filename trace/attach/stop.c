@@ -1,5 +1,6 @@
 /* Stops all threads of a process by ptrace(2), and lets them go on as if nothing had been. */
 #include "trace/attach/stop.h"
+#include "trace/attach/sharers.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -224,13 +225,13 @@ static bool is_known(const struct trace_stop *stop, pid_t tid)
 }
 
 /* 1: asked to stop; 0: it has ended; else a negative code. */
-static int ask_to_stop(struct trace_stop *stop, pid_t tid, struct sprof_error *error)
+static int ask_to_stop(struct trace_stop *stop, pid_t pid, pid_t tid, struct sprof_error *error)
 {
-    const struct trace_stopped thread = {.tid = tid};
+    const struct trace_stopped thread = {.pid = pid, .tid = tid};
     if (sprof_vec_reserve(&stop->threads, stop->threads.count + 1))
         return sprof_error_memory(error);
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
-        if (errno == ESRCH || !is_alive(stop->pid, tid))
+        if (errno == ESRCH || !is_alive(pid, tid))
             return 0;
         return sprof_error_set(error, SPROF_EPERMISSION, errno,
                                "process %d cannot be stopped: %s; does a debugger or strace trace "
@@ -290,25 +291,55 @@ static int wait_for_all(struct trace_stop *stop, int result, struct sprof_error 
     return result;
 }
 
-/* All threads that are there now. Returns how many were not stopped before, or a negative code. */
-static int stop_threads(struct trace_stop *stop, struct sprof_error *error)
+/* Asks all threads of a process that are there now. Returns how many were not asked before, or a
+ * negative code. */
+static int ask_process(struct trace_stop *stop, pid_t pid, struct sprof_error *error)
 {
     char path[64];
     int added = 0, result = 0;
-    snprintf(path, sizeof path, "/proc/%d/task", (int)stop->pid);
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
     DIR *directory = opendir(path);
     if (!directory)
-        return sprof_error_set(error, SPROF_ENOTFOUND, errno, "process %d is gone", (int)stop->pid);
+        return pid == stop->pid
+                   ? sprof_error_set(error, SPROF_ENOTFOUND, errno, "process %d is gone", (int)pid)
+                   : 0;
     for (struct dirent *entry; result >= 0 && (entry = readdir(directory));) {
         const pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
         if (tid <= 0 || is_known(stop, tid))
             continue;
-        result = ask_to_stop(stop, tid, error);
+        result = ask_to_stop(stop, pid, tid, error);
         added += result > 0;
     }
     closedir(directory);
-    result = wait_for_all(stop, result, error);
     return result < 0 ? result : added;
+}
+
+static bool may_have_sharers(const struct trace_stop *stop)
+{
+    return stop->has_sharers || (stop->notes_sharers && atomic_load(stop->notes_sharers));
+}
+
+static int ask_sharers(struct trace_stop *stop, struct sprof_error *error)
+{
+    struct sprof_id_list sharers = {0};
+    int added = 0, result = trace_sharers_find(stop->pid, &sharers);
+    if (result)
+        result = sprof_error_memory(error);
+    for (size_t i = 0; i < sharers.count && result >= 0; i++) {
+        result = ask_process(stop, sharers.items[i], error);
+        added += result > 0 ? result : 0;
+    }
+    sprof_vec_release(&sharers);
+    return result < 0 ? result : added;
+}
+
+/* All threads that are there now. Returns how many were not stopped before, or a negative code. */
+static int stop_threads(struct trace_stop *stop, struct sprof_error *error)
+{
+    const int of_process = ask_process(stop, stop->pid, error);
+    const int of_sharers = of_process >= 0 && may_have_sharers(stop) ? ask_sharers(stop, error) : 0;
+    const int result = wait_for_all(stop, of_process < 0 ? of_process : of_sharers, error);
+    return result < 0 ? result : of_process + of_sharers;
 }
 
 bool trace_stop_would_wait(pid_t pid)
@@ -384,7 +415,7 @@ void trace_stop_end(struct trace_stop *stop)
 int trace_stop_thread(struct trace_stopped *thread, pid_t pid, pid_t tid, struct sprof_error *error)
 {
     struct trace_stop stop = {.pid = pid};
-    int result = ask_to_stop(&stop, tid, error);
+    int result = ask_to_stop(&stop, pid, tid, error);
     if (!result)
         result = sprof_error_set(error, SPROF_ENOTFOUND, 0, "thread %d has ended", (int)tid);
     if (result > 0)

@@ -4,12 +4,13 @@
 
 #include "base/base.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/types.h>
 #include <sys/user.h>
 
 struct trace_stopped {
-    pid_t tid;
+    pid_t pid, tid; /* its process may be another one that has the same memory */
     bool is_stopped;
     bool changed;      /* the registers are to be set when it goes on */
     uint64_t restarts; /* the system call that restart_syscall(2) takes up; 0: none */
@@ -21,14 +22,19 @@ struct trace_stopped {
 struct trace_stop {
     pid_t pid;
     bool has_lost_first; /* the process's first thread has ended, or seems to, within an exec */
-    struct sprof_urgency urgency; /* while they stand */
+    /* Whether other processes may have the same memory, which then stand, too: the caller says so
+     * before, or the program as soon as one is about to begin. */
+    bool has_sharers;
+    const _Atomic uint32_t *notes_sharers; /* NULL: nobody notes it */
+    struct sprof_urgency urgency;          /* while they stand */
     SPROF_VEC(struct trace_stopped) threads;
 };
 
-/* Stops the threads of a process, and those that they make meanwhile. A system call that is cut
- * short only by that is made again. SPROF_EPERMISSION: somebody else traces it; SPROF_ESTATE: a
- * thread does not stop in time, as one does that waits for a child of vfork; SPROF_ENOTFOUND: the
- * process is gone. On failure nobody is stopped. */
+/* Stops the threads of a process, and those that they make meanwhile; also
+ * those of processes that have the same memory, where it says that there may be some. A system call
+ * that is cut short only by that is made again. SPROF_EPERMISSION: somebody else traces it;
+ * SPROF_ESTATE: a thread does not stop in time, as one does that waits for a child of vfork;
+ * SPROF_ENOTFOUND: the process is gone. On failure nobody is stopped. */
 int trace_stop_begin(struct trace_stop *stop, pid_t pid, struct sprof_error *error);
 
 /* Whether a thread waits in the kernel as for a disk or a child of vfork: it does not stop, and the

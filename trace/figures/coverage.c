@@ -264,7 +264,7 @@ static void restore(struct trace_session *session, int memory_fd)
 static int remove_from(struct trace_session *session, pid_t pid, bool *is_done,
                        struct sprof_error *why)
 {
-    struct trace_stop stop = {0};
+    struct trace_stop stop = {.notes_sharers = &session->shared->has_sharers};
     char path[64];
     sprof_proc_shared_path(path, sizeof path, pid, "mem");
     const int memory_fd = session->listens ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)

@@ -210,10 +210,25 @@ static int add_beyond(struct trace_session *session, uint32_t function, uint64_t
     return is_first ? trace_put_probe_event(session, function, "counted", 0) : 0;
 }
 
+/* Of threads that began somebody who has the same thread-local data. */
+static void tell_shared(struct trace_session *session)
+{
+    if (session->memory.told_shared || !atomic_load(&session->shared->shared_threads))
+        return;
+    session->memory.told_shared = true;
+    sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                      "process %d has begun a process or a thread with the thread-local data of "
+                      "the one that began it (clone with CLONE_VM alone): from then on calls of "
+                      "both are only counted",
+                      (int)session->pid);
+}
+
 int trace_memory_collect(struct trace_session *session)
 {
-    const bool has_some =
-        atomic_load(&session->shared->untracked) || atomic_load(&session->shared->has_ends);
+    const struct probe_shared *shared = session->shared;
+    const bool has_some = atomic_load(&shared->untracked) || atomic_load(&shared->has_ends) ||
+                          atomic_load(&shared->shared_threads);
+    tell_shared(session);
     int result = has_some ? begin_beyond(session) : 0;
     const uint64_t *known = session->memory.beyond, most = 64 * trace_most_ticks(session);
     if (!result && known)

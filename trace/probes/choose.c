@@ -88,6 +88,18 @@ static bool sees_clock_go(const struct trace_session *session, uint32_t file,
            may_leave_frames(session->files.items[file].path);
 }
 
+/* It begins threads and processes, some of which share what a probe takes for its thread's own. Its
+ * parts have its name, too, and lie behind its beginning. */
+static bool clones(const struct trace_session *session, const struct trace_file *file,
+                   const struct trace_function *function)
+{
+    const bool is_named = function->linkage_name && !strcmp(function->linkage_name, "clone");
+    const char *before =
+        is_named && function != file->plan.functions ? function[-1].linkage_name : NULL;
+    return is_named && !session->uprobes && function->mechanism == TRACE_PROLOGUE &&
+           trace_is_glibc(file->path) && !(before && !strcmp(before, "clone"));
+}
+
 /* How much its probe does. Where a runtime walks stacks by itself, or something copies them, their
  * return addresses stay. */
 static enum probe_tier tier_of(const struct trace_session *session, const struct trace_probe *probe)
@@ -97,6 +109,8 @@ static enum probe_tier tier_of(const struct trace_session *session, const struct
         return PROBE_BYTES;
     if (sees_clock_go(session, probe->file, function))
         return PROBE_CLOCK;
+    if (clones(session, &session->files.items[probe->file], function))
+        return PROBE_CLONE;
     if (leaves(function))
         return function->linkage_name && strstr(function->linkage_name, "longjmp") ? PROBE_JUMP
                                                                                    : PROBE_LEAVE;
@@ -141,7 +155,8 @@ static int choose_function(struct chooser *chooser, uint32_t file,
         (*(session->listens ? &chooser->elsewhere : &session->refused))++;
     const uint8_t operation = can ? trace_heap_operation(&session->files.items[file], function) : 0;
     if (!can ||
-        (!found && !leaves(function) && !operation && !sees_clock_go(session, file, function)))
+        (!found && !leaves(function) && !operation && !sees_clock_go(session, file, function) &&
+         !clones(session, &session->files.items[file], function)))
         return 0;
     const struct trace_probe probe = {.file = file,
                                       .function = function,

@@ -98,7 +98,7 @@ bool trace_heap_is_allocator(const struct trace_session *session, const struct i
     return session->options.heap_check_count && find_functions(file, starts);
 }
 
-static bool is_glibc(const char *path)
+bool trace_is_glibc(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     return !strncmp(name, "libc.so.6", 9) || !strncmp(name, "libc-2.", 7);
@@ -115,7 +115,7 @@ int trace_heap_find(struct trace_session *session, struct sprof_error *error)
             return sprof_error_memory(error);
         if (!find_functions(&request, allocator.starts))
             continue;
-        if (!is_glibc(file->path))
+        if (!trace_is_glibc(file->path))
             allocator.number = count++;
         if (count > PROBE_HEAP_ALLOCATORS)
             return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,

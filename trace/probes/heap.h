@@ -7,6 +7,8 @@
 /* Checks the expressions, before anything runs. */
 int trace_heap_check_options(const struct trace_options *options, struct sprof_error *error);
 
+bool trace_is_glibc(const char *path);
+
 /* Whether functions of a file allocate memory for the program, and the heap check is wanted. */
 bool trace_heap_is_allocator(const struct trace_session *session, const struct image_request *file);
 

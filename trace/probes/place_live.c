@@ -48,6 +48,7 @@ struct placing {
     bool is_ours; /* its memory is the program's; else it has executed something meanwhile */
     struct trace_stop stop;
     int fd;                       /* /proc/PID/mem */
+    bool begins;                  /* the first of this trace */
     bool wakes;                   /* probes that rested */
     bool returns;                 /* those that have left, in one process of some */
     bool has_other_code;          /* in the place of a file's is code that is not as it was */
@@ -362,9 +363,55 @@ static bool may_be_unseen(const struct placing *placing)
     return !is_there;
 }
 
+static int compare_words(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* As probe_share_thread of the agent does it. */
+static void mark_shared(const struct placing *placing, uint64_t pointer)
+{
+    const struct probe_hello *hello = &placing->session->hello;
+    const uint64_t thread = pointer + (uint64_t)hello->thread;
+    const off_t is_shared_at = (off_t)(thread + hello->is_shared),
+                generation_at = (off_t)(thread + hello->generation);
+    const uint32_t yes = 1, none = 0;
+    uint32_t is_shared = 0;
+    if (pread(placing->fd, &is_shared, sizeof is_shared, is_shared_at) != sizeof is_shared ||
+        is_shared || pwrite(placing->fd, &yes, sizeof yes, is_shared_at) != sizeof yes ||
+        pwrite(placing->fd, &none, sizeof none, generation_at) != sizeof none)
+        return;
+    atomic_fetch_add(&placing->session->shared->shared_threads, 1);
+}
+
+/* Threads and processes that have the same thread-local data, and of which the agent has not seen
+ * how they began: while probes were put in, or rested. False: there is no memory to look. */
+static bool mark_all_shared(const struct placing *placing)
+{
+    const struct trace_stop *stop = &placing->stop;
+    const size_t count = stop->threads.count;
+    uint64_t *pointers = calloc(count + 1, sizeof *pointers);
+    for (size_t i = 0; i < count && pointers; i++) {
+        pointers[i] = stop->threads.items[i].registers.fs_base;
+        if (stop->threads.items[i].pid != placing->pid)
+            atomic_store(&placing->session->shared->has_sharers, 1);
+    }
+    if (pointers)
+        qsort(pointers, count, sizeof *pointers, compare_words);
+    for (size_t i = 1; i < count && pointers; i++)
+        if (pointers[i] && pointers[i] == pointers[i - 1])
+            mark_shared(placing, pointers[i]);
+    const bool is_done = pointers;
+    free(pointers);
+    return is_done;
+}
+
 static int place_in_stops(struct placing *placing, struct sprof_error *error)
 {
     struct trace_session *session = placing->session;
+    placing->stop.has_sharers = placing->begins || placing->wakes;
+    placing->stop.notes_sharers = &session->shared->has_sharers;
     const uint64_t until_ns =
         sprof_clock_monotonic_ns() + (placing->wakes ? WAKE_MS : SLOW_MS) * UINT64_C(1000000);
     if (placing->sites.count && may_be_unseen(placing) && trace_attach_is_strict(placing->pid))
@@ -384,7 +431,9 @@ static int place_in_stops(struct placing *placing, struct sprof_error *error)
         }
         if (result)
             return result;
-        const bool written = write_sites(placing);
+        const bool written =
+            (placing->begins || placing->wakes ? mark_all_shared(placing) : true) &&
+            write_sites(placing);
         trace_stop_end(&placing->stop);
         const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
         session->stopped_ns = took_ns > session->stopped_ns ? took_ns : session->stopped_ns;
@@ -433,7 +482,7 @@ static void release(struct placing *placing)
     sprof_vec_release(&placing->code);
 }
 
-static int place_first(struct trace_session *session, size_t first, size_t count,
+static int place_first(struct trace_session *session, size_t first, size_t count, bool begins,
                        struct sprof_error *error)
 {
     for (size_t i = first; i < first + count; i++) {
@@ -441,7 +490,7 @@ static int place_first(struct trace_session *session, size_t first, size_t count
         probe->rests = probe->jump[0] && trace_rests_at_once(session, probe);
         probe->is_placed |= probe->rests;
     }
-    struct placing placing = {.session = session, .pid = session->pid};
+    struct placing placing = {.session = session, .pid = session->pid, .begins = begins};
     const int result = place_jumps(&placing, first, count, error);
     release(&placing);
     for (size_t i = first; i < first + count; i++) {
@@ -457,7 +506,7 @@ int trace_place_live(struct trace_session *session, struct sprof_error *error)
     const int result = trace_attach_begin(session, error);
     session->start_ns = sprof_clock_monotonic_ns();
     session->start_ticks = probe_ticks();
-    return result ? result : place_first(session, 0, session->probes.count, error);
+    return result ? result : place_first(session, 0, session->probes.count, true, error);
 }
 
 int trace_place_again(struct trace_session *session, pid_t pid, struct sprof_error *error)
@@ -493,5 +542,5 @@ int trace_place_live_file(struct trace_session *session, struct trace_file *file
         result = trace_place_copies(session, file, error);
         trace_attach_let_go(session);
     }
-    return result ? result : place_first(session, file->first, file->count, error);
+    return result ? result : place_first(session, file->first, file->count, false, error);
 }

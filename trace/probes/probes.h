@@ -134,8 +134,8 @@ void trace_bypass_end(struct trace_session *session, size_t number);
 
 /* == rest.c == */
 
-/* Whether its probe does its work also where nothing is measured: it sees how frames are left, or
- * that a thread must not be timed any more. */
+/* Whether its probe does its work also where nothing is measured: it sees how frames are left,
+ * that a thread must not be timed any more, or who begins. */
 bool trace_stays_on(const struct trace_probe *probe);
 
 /* Whether a probe has something to do now. */

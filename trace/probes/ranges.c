@@ -383,7 +383,7 @@ int trace_ranges_begin(struct trace_session *session, struct sprof_error *error)
 /* == Switching == */
 
 /* The thunks look at these bytes: nothing of the command's code changes, and nobody waits. A probe
- * that must see how frames are left goes on doing that, and counts nothing. */
+ * that must see how frames are left, or who begins, goes on doing that, and counts nothing. */
 void trace_switch(struct trace_session *session)
 {
     bool switched = false; /* probes that see all bytes that checked calls allocate */

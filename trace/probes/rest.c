@@ -12,10 +12,12 @@ enum { STOP_SHARE = 100 /* threads stand still for at most one part in so many *
 
 bool trace_stays_on(const struct trace_probe *probe)
 {
-    return probe->tier == PROBE_LEAVE || probe->tier == PROBE_JUMP || probe->tier == PROBE_CLOCK;
+    return probe->tier == PROBE_LEAVE || probe->tier == PROBE_JUMP || probe->tier == PROBE_CLOCK ||
+           probe->tier == PROBE_CLONE;
 }
 
-/* Those that see how frames are left are needed whenever there may be frames. */
+/* Those that see how frames are left are needed whenever there may be frames; who began while they
+ * rested is looked for when they are back. */
 bool trace_is_wanted(const struct trace_session *session, size_t number)
 {
     const struct trace_probe *probe = &session->probes.items[number];
@@ -120,7 +122,10 @@ static int take_back(struct trace_leaving *leaving)
 /* What hinders it hinders nothing else. */
 static void rest(struct trace_session *session)
 {
-    struct trace_leaving leaving = {.session = session, .memory_fd = -1, .pages_fd = -1};
+    struct trace_leaving leaving = {.session = session,
+                                    .stop.notes_sharers = &session->shared->has_sharers,
+                                    .memory_fd = -1,
+                                    .pages_fd = -1};
     session->next_rest_ns = session->now_ns + AGAIN_NS;
     if (trace_stop_would_wait(session->pid))
         return;
