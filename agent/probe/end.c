@@ -135,30 +135,43 @@ void probe_take_off(uint64_t ticks)
     add(&thread->innermost->probe_ticks, ticks);
 }
 
+/* Two that run with one thread's data, of which nobody knows (a clone by a raw system call), mix up
+ * the chain, but do not come to its end: only the root has no parent, and a frame that is taken out
+ * has the root. */
+static inline struct record *above(struct thread *thread, const struct record *record)
+{
+    return record->parent ? record->parent : &thread->root;
+}
+
 /* Takes the innermost frame out: an own one was left without a return; a foreign one is suspended
  * or left, and its own end or the next use of its slot will show. */
 static inline void drop_innermost(struct thread *thread, uint64_t now, enum probe_exit exit)
 {
     struct record *record = thread->innermost;
-    struct record *parent = record->parent;
+    struct record *parent = above(thread, record);
     if (is_own(thread, record->slot)) {
         add(&record->stat->abnormal, 1);
         finish(record, now, true, exit);
     }
     thread->innermost = parent;
-    record->parent = NULL;
+    record->parent = &thread->root;
 }
+
+enum { CHAIN_MOST = 1 << 22 }; /* records: a longer chain leads round, or nowhere */
 
 /* Makes a frame that is open the innermost. False: it is not in the chain. */
 static SAVES_ALL __attribute__((noinline)) bool uncover(struct thread *thread,
                                                         struct record *record, uint64_t now)
 {
     struct record *at = thread->innermost;
-    while (at && at != record)
+    uint32_t steps = 0;
+    while (at && at != record && steps++ < CHAIN_MOST)
         at = at->parent;
-    if (!at)
+    if (steps > CHAIN_MOST)
+        thread->innermost = &thread->root;
+    if (at != record)
         return false;
-    while (thread->innermost != record)
+    while (thread->innermost != record && thread->innermost != &thread->root)
         drop_innermost(thread, now, PROBE_EXIT_LEFT);
     return true;
 }
@@ -167,7 +180,7 @@ static inline void end_call(struct thread *thread, struct record *record, uint64
                             enum probe_exit exit)
 {
     const bool is_in_chain = thread->innermost == record || uncover(thread, record, now);
-    struct record *parent = record->parent;
+    struct record *parent = above(thread, record);
     finish(record, now, is_in_chain, exit);
     if (is_in_chain)
         thread->innermost = parent;
