@@ -169,8 +169,8 @@ static void add_registers(struct trace_errand *errand, const struct user_regs_st
     errand->count += sizeof words / sizeof *words;
 }
 
-/* Whether a thread of the process itself stands on the stack that it was made with, whose end is its
- * mapping's: the main thread's, or one with a thread control block on top. Signal stacks and
+/* Whether a thread of the process itself stands on the stack that it was made with, whose end is
+ * its mapping's: the main thread's, or one with a thread control block on top. Signal stacks and
  * coroutines' may be small. */
 static bool has_room(const struct trace_leaving *leaving, const struct trace_stopped *thread)
 {

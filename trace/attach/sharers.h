@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Lists those that there are just now, with a child of vfork; a process whose first thread has ended
- * is not found. Those that this process may not trace are not seen. SPROF_ENOMEM. */
+/* Lists those that there are just now, with a child of vfork; a process whose first thread has
+ * ended is not found. Those that this process may not trace are not seen. SPROF_ENOMEM. */
 int trace_sharers_find(pid_t pid, struct sprof_id_list *sharers);
 
 /* Whether there is one. */
