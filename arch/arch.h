@@ -176,6 +176,7 @@ enum arch_instruction_bits {
     ARCH_READS_FLAGS = 128,  /* and the other flags */
     ARCH_WRITES_CARRY = 256, /* whatever the operands are */
     ARCH_WRITES_FLAGS = 512,
+    ARCH_RETURNS_FAR = 1024, /* takes more than an address off the stack: lret, iret */
 };
 
 struct arch_instruction {
@@ -189,6 +190,7 @@ struct arch_instruction {
     uint16_t bits;      /* enum arch_instruction_bits */
     int64_t value;
     int64_t displacement;
+    int64_t immediate; /* one that is wide enough for an address; else 0 */
 };
 
 /* Decodes the instruction at `code`, of which `size` bytes are at hand. Returns false where it is

@@ -256,7 +256,7 @@ static void take_immediate(struct decoder *decoder, uint8_t form)
     if (form & A)
         decoder->displacement = take_signed(decoder, decoder->address32 ? 4 : 8);
     if (form & W)
-        take_signed(decoder, 2);
+        decoder->immediate = take_signed(decoder, 2);
     decoder->immediate_at = (uint8_t)decoder->at;
     if (form & B)
         decoder->immediate = take_signed(decoder, 1);
@@ -618,6 +618,13 @@ static unsigned nothing_bits(const struct decoder *decoder)
     return decoder->opcode == 0x1f ? ARCH_IS_NOTHING : 0;
 }
 
+static unsigned far_bits(const struct decoder *decoder)
+{
+    const uint8_t opcode = decoder->opcode;
+    const bool is_far = opcode == 0xca || opcode == 0xcb || opcode == 0xcf;
+    return is_far && decoder->map == 0 && !decoder->vector ? ARCH_RETURNS_FAR : 0;
+}
+
 static void set_target(const struct decoder *decoder, struct arch_instruction *instruction)
 {
     const enum arch_flow flow = instruction->flow;
@@ -646,8 +653,11 @@ bool arch_instruction_decode(const uint8_t *code, size_t size, struct arch_instr
     instruction->length = (uint8_t)decoder.at;
     instruction->flow = (uint8_t)flow_of(&decoder);
     instruction->base = instruction->index = -1;
-    instruction->bits = (uint16_t)(flag_bits(&decoder) | nothing_bits(&decoder));
+    instruction->bits =
+        (uint16_t)(flag_bits(&decoder) | nothing_bits(&decoder) | far_bits(&decoder));
     set_memory(&decoder, form, instruction);
     set_target(&decoder, instruction);
+    if (decoder.immediate_size >= 4 && instruction->flow == ARCH_FLOW_NEXT)
+        instruction->immediate = decoder.immediate;
     return true;
 }

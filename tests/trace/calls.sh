@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace: programs compute what they compute untraced, and calls are counted exactly.
-#   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | copied | compiled | tails | threads | begun | storm | real PROGRAM | environment | children | refused | kinds | packed | gone | follow
+#   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | copied | compiled | tails | threads | begun | storm | real PROGRAM | environment | children | refused | kinds | packed | gotos | gone | follow
 set -u
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -845,6 +845,44 @@ END
     calls late.db >found
     awk '{ n[$1] = $2 } END { exit !(n["twice"] > 0 && n["thrice"] >= 2 * n["twice"] - 2 && n["thrice"] <= 2 * n["twice"] + 2) }' \
         found || fail "calls of a running program"
+    ;;
+gotos)
+    # Labels among a function's first bytes, which nothing leads to but sums of a label's address and what stands in tables,
+    # and functions that take more than their return address off the stack.
+    cat >program.c <<'END'
+#include <stdio.h>
+#define BODY(next) inc: a++; next; dbl: a += a; next; end: return a;
+#define FUNCTION(name) __attribute__((noipa)) static int name(int a, const unsigned char *pc)
+FUNCTION(by_int) { static const int to[] = {&&inc - &&end, &&dbl - &&end, 0}; BODY(goto *(&&end + to[*pc++])) }
+FUNCTION(by_char) { static const signed char to[] = {&&inc - &&end, &&dbl - &&end, 0}; BODY(goto *(&&end + to[*pc++])) }
+FUNCTION(by_choice) { void *to; BODY(to = !*pc ? &&inc : *pc == 1 ? &&dbl : &&end; pc++; goto *to) }
+int takes(int), far(int);
+__asm__(".text\n.type takes,@function\ntakes: .cfi_startproc\npush %rdi\n.cfi_adjust_cfa_offset 8\ncall 1f\n"
+        ".cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size takes,.-takes\n"
+        ".type pops,@function\npops: 1: .cfi_startproc\nmov 8(%rsp),%eax\nadd $11,%eax\nret $8\n.cfi_endproc\n.size pops,.-pops\n"
+        ".type far,@function\nfar: .cfi_startproc\nmov %cs,%ecx\nlea 3f(%rip),%rax\npush %rcx\n.cfi_adjust_cfa_offset 8\npush %rax\n"
+        ".cfi_adjust_cfa_offset 8\njmp 2f\n3: .cfi_adjust_cfa_offset -16\nret\n.cfi_endproc\n.size far,.-far\n"
+        ".type returns_far,@function\nreturns_far: 2: .cfi_startproc\nlea 1(%rdi),%eax\nnop\nnop\nlretq\n.cfi_endproc\n"
+        ".size returns_far,.-returns_far\n");
+int main(void)
+{
+    static const unsigned char code[] = {0, 1, 0, 0, 1, 1, 2};
+    int s = 0;
+    for (int i = 0; i < 1000; i++)
+        s += by_int(i, code) + by_char(i, code) + by_choice(i, code) + takes(i) + far(i);
+    printf("%d\n", s);
+    return 3;
+}
+END
+    for flags in "-pie -fPIE" "-no-pie -fno-pie"; do
+        for level in -O1 -Os; do
+            # shellcheck disable=SC2086
+            gcc $level $flags program.c -o program || fail "no compiler"
+            traced program -- ./program
+            calls program.db >found
+            has takes calls 1000 && has pops calls 1000 && has far calls 1000 && has returns_far calls 1000
+        done
+    done
     ;;
 follow)
     # While the command runs its figures can be read, more each time.

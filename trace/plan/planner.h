@@ -41,6 +41,9 @@ void trace_texts_release(struct trace_planner *planner);
 void trace_target_add(struct trace_planner *planner, uint64_t vaddr);
 bool trace_target_between(struct trace_planner *planner, uint64_t start, uint64_t end);
 
+/* Whether nothing says where addresses stand in the file, because the loader changes none. */
+bool trace_has_fixed_addresses(const struct trace_planner *planner);
+
 /* Notes where words of data lead: those that are relocated, and in a file with fixed addresses all.
  */
 void trace_targets_of_data(struct trace_planner *planner);

@@ -7,6 +7,7 @@
 enum {
     TABLE_ENTRIES_MAX = 1 << 16, /* of one jump table */
     SECTIONS_OF_PLT = 3,
+    FIRST_BYTES = 16, /* what marks the entry, and a jump */
 };
 
 /* Functions of other files whose callers' frames must be where they are: what returns twice, and
@@ -30,6 +31,10 @@ struct scan {
     uint64_t plt_start[SECTIONS_OF_PLT], plt_end[SECTIONS_OF_PLT];
     struct sprof_bytes constants; /* .rodata, where jump tables are */
     uint64_t constants_vaddr;
+    bool has_fixed_addresses;
+    bool takes_label;  /* the function takes the address of a place within one */
+    uint32_t may_land; /* a bit for each of its first bytes: it may jump there by an address that it
+                          has computed, for the frame is the same */
     SPROF_VEC(struct table) tables;
 };
 
@@ -133,13 +138,57 @@ static void note_table(struct scan *scan, uint64_t vaddr, uint8_t entry_bytes)
         scan->planner->failed |= sprof_vec_push(&scan->tables, table) != 0;
 }
 
+/* An address that the function takes: of a function, or of a label. */
+static void note_address(struct scan *scan, uint64_t vaddr)
+{
+    struct trace_planner *planner = scan->planner;
+    const ptrdiff_t index =
+        trace_function_index(planner->functions.items, planner->functions.count, vaddr);
+    trace_target_add(planner, vaddr);
+    scan->takes_label |=
+        index >= 0 && (planner->functions.items[index].start != vaddr ||
+                       unwind_table_entry(planner->table, vaddr) == UNWIND_ENTRY_INSIDE);
+}
+
+static bool same_frame(struct scan *scan, uint64_t vaddr, uint64_t other)
+{
+    const struct unwind_table *table = scan->planner->table;
+    unsigned reg, other_reg;
+    int64_t offset, other_offset;
+    return !unwind_table_cfa(table, vaddr, &reg, &offset) ||
+           !unwind_table_cfa(table, other, &other_reg, &other_offset) ||
+           (reg == other_reg && offset == other_offset);
+}
+
+/* A jump to what is in a register. */
+static void note_computed_jump(struct scan *scan, uint64_t vaddr)
+{
+    for (unsigned i = 1; i < FIRST_BYTES; i++)
+        if (!(scan->may_land >> i & 1) && same_frame(scan, scan->function->start + i, vaddr))
+            scan->may_land |= UINT32_C(1) << i;
+}
+
+/* Computed gotos add what they read from any table, of entries of any size, to the address of a
+ * label: nothing tells where the function's other labels are, so each of its first instructions may
+ * be one. */
+static void targets_of_labels(struct scan *scan)
+{
+    for (unsigned i = 1; scan->takes_label && i < FIRST_BYTES; i++)
+        if (scan->may_land >> i & 1)
+            trace_target_add(scan->planner, scan->function->start + i);
+}
+
 static void note_tables(struct scan *scan, uint64_t next,
                         const struct arch_instruction *instruction)
 {
+    if (scan->has_fixed_addresses && instruction->immediate)
+        note_address(scan, (uint64_t)instruction->immediate);
     if (instruction->bits & ARCH_LOADS_ADDRESS && instruction->base == ARCH_PC) {
         const uint64_t address = next + (uint64_t)instruction->displacement;
-        trace_target_add(scan->planner, address); /* a label whose address is taken */
+        note_address(scan, address);
         note_table(scan, address, 4);
+    } else if (scan->has_fixed_addresses && instruction->bits & ARCH_LOADS_ADDRESS) {
+        note_address(scan, (uint64_t)instruction->displacement);
     } else if (instruction->bits & ARCH_HAS_MEMORY && instruction->base == -1 &&
                instruction->index != -1) {
         note_table(scan, (uint64_t)instruction->displacement, 8);
@@ -160,7 +209,8 @@ static bool uses_return_address(struct scan *scan, uint64_t vaddr,
                              (instruction->base == ARCH_SP || instruction->base == ARCH_FP);
     unsigned reg;
     int64_t offset;
-    if (instruction->effect == ARCH_EFFECT_RETURNS && instruction->value)
+    if (instruction->bits & ARCH_RETURNS_FAR ||
+        (instruction->effect == ARCH_EFFECT_RETURNS && instruction->value))
         return true; /* it leaves its return address elsewhere than where it found it */
     if ((!pops && !has_operand) || !unwind_table_cfa(scan->planner->table, vaddr, &reg, &offset))
         return false;
@@ -208,6 +258,8 @@ static void go_indirect(struct scan *scan, uint64_t next,
 {
     struct trace_function *function = scan->function;
     const bool is_tail = instruction->flow == ARCH_FLOW_JUMP_INDIRECT;
+    if (is_tail && !(instruction->bits & ARCH_HAS_MEMORY))
+        note_computed_jump(scan, next - instruction->length);
     if (instruction->bits & ARCH_HAS_MEMORY && instruction->base == ARCH_PC) {
         add_callee(scan, next + (uint64_t)instruction->displacement, true, is_tail);
         function->foreign_calls += !is_tail;
@@ -353,7 +405,8 @@ static void find_plt(struct scan *scan)
 
 void trace_scan_code(struct trace_planner *planner)
 {
-    struct scan scan = {.planner = planner};
+    struct scan scan = {.planner = planner,
+                        .has_fixed_addresses = trace_has_fixed_addresses(planner)};
     size_t next = 0;
     find_plt(&scan);
     scan.constants = image_section(planner->image, ".rodata", &scan.constants_vaddr);
@@ -367,8 +420,11 @@ void trace_scan_code(struct trace_planner *planner)
             if (function->start > vaddr)
                 scan_range(&scan, vaddr, function->start);
             scan.function = function;
+            scan.takes_label = false;
+            scan.may_land = 0;
             function->first_callee = (uint32_t)planner->callees.count;
             scan_range(&scan, function->start, function->end);
+            targets_of_labels(&scan);
             sort_callees(planner, function);
             scan.function = NULL;
             vaddr = function->end > vaddr ? function->end : vaddr;

@@ -128,6 +128,11 @@ static void targets_of_packed(struct trace_planner *planner, struct sprof_bytes 
     }
 }
 
+bool trace_has_fixed_addresses(const struct trace_planner *planner)
+{
+    return !planner->relocated.count && !image_section(planner->image, ".relr.dyn", NULL).size;
+}
+
 void trace_targets_of_data(struct trace_planner *planner)
 {
     struct image *image = planner->image;
@@ -135,7 +140,7 @@ void trace_targets_of_data(struct trace_planner *planner)
         if (planner->relocated.slots[i].key)
             trace_target_add(planner, planner->relocated.slots[i].value);
     targets_of_packed(planner, image_section(image, ".relr.dyn", NULL));
-    if (planner->relocated.count) /* else addresses are fixed, and stand in the data as they are */
+    if (!trace_has_fixed_addresses(planner)) /* else they stand in the data as they are */
         return;
     static const char *const sections[] = {".rodata", ".data.rel.ro", ".data"};
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)

@@ -60,6 +60,8 @@ static const struct {
     {"je", 6, {0x0f, 0x84, 0, 1, 0, 0}, ARCH_EFFECT_BRANCHES, 256},
     {"ret", 1, {0xc3}, ARCH_EFFECT_RETURNS, 0},
     {"repz ret", 2, {0xf3, 0xc3}, ARCH_EFFECT_RETURNS, 0},
+    {"ret $264", 3, {0xc2, 8, 1}, ARCH_EFFECT_RETURNS, 264},
+    {"lret", 1, {0xcb}, ARCH_EFFECT_STOPS, 0},
     {"leave", 1, {0xc9}, ARCH_EFFECT_LEAVES, 0},
     {"ud2", 2, {0x0f, 0x0b}, ARCH_EFFECT_STOPS, 0},
     {"hlt", 1, {0xf4}, ARCH_EFFECT_STOPS, 0},

@@ -38,6 +38,14 @@ static const char assembly[] =
                             "mov 16(%rsp),%rax\nadd $24,%rsp\n.cfi_adjust_cfa_offset -24\nret")
     FUNCTION("drops", "pop %rdx\n.cfi_adjust_cfa_offset -8\n.cfi_register %rip,%rdx\nmov %rdx,%rax\n"
                       "jmp *%rdx")
+    FUNCTION("takes_arguments", "mov 8(%rsp),%rax\nadd $1,%rax\nret $8")
+    FUNCTION("returns_far", "lea 1(%rdi),%rax\nnop\nlretq")
+    FUNCTION("by_label", "xor %eax,%eax\n9: add (%rdi),%eax\nlea 10f(%rip),%rdx\n"
+                         "movsbq (%rsi),%rcx\nadd %rcx,%rdx\njmp *%rdx\n10: ret")
+    FUNCTION("framed_label", "push %rbx\n.cfi_adjust_cfa_offset 8\nsub $16,%rsp\n"
+                             ".cfi_adjust_cfa_offset 16\nlea 11f(%rip),%rdx\nadd %rsi,%rdx\n"
+                             "jmp *%rdx\n11: add $16,%rsp\n.cfi_adjust_cfa_offset -16\n"
+                             "pop %rbx\n.cfi_adjust_cfa_offset -8\nret")
     FUNCTION("longjmp", "mov %rsi,%rax\nmov %rdi,%rsp\nret")
     ".p2align 4\n.type part.cold,@function\npart.cold: .cfi_startproc\n.cfi_def_cfa_offset 32\n"
     "add $24,%rsp\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size part.cold,.-part.cold\n"
@@ -76,6 +84,10 @@ static const struct {
     {"with_frame", TRACE_PROLOGUE, TRACE_NEEDS_RETURN_ADDRESS, 8},
     {"with_locals", TRACE_PROLOGUE, TRACE_REASON_NONE, 9},
     {"drops", TRACE_PROLOGUE, TRACE_NEEDS_RETURN_ADDRESS, 6},
+    {"takes_arguments", TRACE_PROLOGUE, TRACE_NEEDS_RETURN_ADDRESS, 5},
+    {"returns_far", TRACE_PROLOGUE, TRACE_NEEDS_RETURN_ADDRESS, 5},
+    {"by_label", TRACE_NOT, TRACE_TARGET_INSIDE, 0},
+    {"framed_label", TRACE_PROLOGUE, TRACE_REASON_NONE, 5},
     {"longjmp", TRACE_LEAVE, TRACE_REASON_NONE, 6},
     {"part.cold", TRACE_NOT, TRACE_PART, 0},
     {"untold", TRACE_NOT, TRACE_NO_FRAME_TABLE, 0},
@@ -106,6 +118,21 @@ static void test_rules(void)
     const struct trace_function *lands = fixture_function(&fixture, "lands");
     CU_ASSERT_EQUAL(lands->site, lands->start + 4);
     CU_ASSERT_EQUAL(lands->original[0], 0x48);
+    fixture_release(&fixture);
+}
+
+/* Where addresses are fixed, code that takes them holds them as they are. */
+static void test_labels_of_fixed_addresses(void)
+{
+    struct fixture fixture;
+    fixture_make(
+        &fixture, ".s",
+        ".text\n" FUNCTION("chooses", "xor %eax,%eax\n1: add $1,%eax\nmov $2f,%edx\n"
+                                      "cmp %edi,%eax\njae 3f\nmov $1b,%edx\n3: jmp *%rdx\n"
+                                      "2: ret")
+            FUNCTION("_start", "call chooses\nhlt") ".section .note.GNU-stack,\"\",@progbits\n",
+        "gcc -no-pie -nostdlib -static");
+    CU_ASSERT_EQUAL(fixture_function(&fixture, "chooses")->why, TRACE_TARGET_INSIDE);
     fixture_release(&fixture);
 }
 
@@ -444,6 +471,7 @@ void sprof_suite_trace_plan(void)
 {
     CU_pSuite suite = CU_add_suite("trace/plan", NULL, NULL);
     CU_add_test(suite, "rules", test_rules);
+    CU_add_test(suite, "labels of fixed addresses", test_labels_of_fixed_addresses);
     CU_add_test(suite, "callees", test_callees);
     CU_add_test(suite, "calls without the PLT", test_without_plt);
     CU_add_test(suite, "catch blocks", test_catch_blocks);
