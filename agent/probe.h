@@ -35,7 +35,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 17,
+    PROBE_VERSION = 18,
     PROBE_THUNK_BYTES = 64,
     /* One for each function of a process that is probed, and one to calibrate. */
     PROBE_THUNKS = 262144,
@@ -141,11 +141,13 @@ enum probe_tier {
     PROBE_BYTES, /* of an allocator: counts bytes for checked calls, and nothing else */
     PROBE_CLOCK, /* of prctl: counts, and sees who may not read the processor's counter any more */
     PROBE_CLONE, /* counts, and looks at the flags of clone(2), which are the third argument */
+    PROBE_UNWIND, /* counts, and gives calls in flight their return addresses back, for an unwinder
+                     that would end at thunks */
 
     /* A flag: the first call is noted in `hits`, and the agent takes the flag off; where nothing
      * else is wanted of the probe, it is off then. Nothing is counted. */
     PROBE_COVER = 0x40,
-    PROBE_QUIET = 0x80 /* with LEAVE, JUMP, CLOCK or CLONE: counts nothing */
+    PROBE_QUIET = 0x80 /* with LEAVE, JUMP, CLOCK, CLONE or UNWIND: counts nothing */
 };
 
 /* The first call of a function, with PROBE_COVER. */

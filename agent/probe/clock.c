@@ -30,7 +30,7 @@ static void give_back(uint64_t slot)
 
 /* Calls in flight count as such. They are open no longer, or a thread that has the same stack later
  * would come upon them. */
-static void leave_chain(struct thread *thread)
+SAVES_ALL void probe_leave_chain(struct thread *thread)
 {
     struct record *record = thread->innermost;
     thread->innermost = &thread->root;
@@ -57,5 +57,5 @@ SAVES_ALL void probe_clock_goes(struct thread *thread, const struct probe_saved 
     thread->edge_high = UINT64_MAX;
     atomic_store(&probe_inside.shared->has_ends, 1);
     if (had_begun)
-        leave_chain(thread);
+        probe_leave_chain(thread);
 }

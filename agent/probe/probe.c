@@ -195,6 +195,8 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
         probe_clock_goes(thread, saved);
     if (tier == PROBE_CLONE)
         see_clone(thread, saved->rdx);
+    if (tier == PROBE_UNWIND && has_begun(thread))
+        probe_leave_chain(thread);
     if (!has_begun(thread) && !probe_begin_thread(thread)) {
         count_untracked(function, tiers);
         return 1;

@@ -102,6 +102,9 @@ void probe_warn_of_stack(struct thread *thread, uint32_t function, uint64_t slot
 void probe_clock_goes(struct thread *thread, const struct probe_saved *saved)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 
+/* Calls in flight return to their callers, and not to probes. */
+void probe_leave_chain(struct thread *thread) __attribute__((visibility("hidden"))) SAVES_ALL;
+
 /* Whether the thread that runs may not read it. */
 static inline bool has_no_clock(const struct thread *thread)
 {

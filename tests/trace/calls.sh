@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace: programs compute what they compute untraced, and calls are counted exactly.
-#   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | copied | compiled | tails | threads | begun | storm | real PROGRAM | environment | children | refused | kinds | packed | gotos | gone | follow
+#   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | copied | compiled | tails | threads | begun | storm | real PROGRAM | environment | children | refused | kinds | packed | gotos | unwound | gone | follow
 set -u
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -883,6 +883,56 @@ END
             has takes calls 1000 && has pops calls 1000 && has far calls 1000 && has returns_far calls 1000
         done
     done
+    ;;
+unwound)
+    # Exceptions that nongnu libunwind takes through the stack, because it comes before libgcc_s: it would end at thunks.
+    cat >program.cc <<'END'
+#include <cstdio>
+#include <exception>
+#include <thread>
+#define NI __attribute__((noipa))
+static thread_local int left;
+struct Guard { NI ~Guard() { left++; } };
+NI int plain(int n) { volatile int more = 1; return n + more; }
+NI int deep(int n) { Guard guard; if (!n) throw 5; return deep(plain(n) - 2) + 1; }
+NI int again(int n) { try { return deep(n); } catch (int e) { if (plain(n) & 1) throw; std::rethrow_exception(std::current_exception()); } }
+NI int catches(int n) { left = 0; try { return again(n); } catch (int e) { return plain(e) + left; } }
+NI int all(int rounds) { int s = 0; for (int i = 0; i < rounds; i++) s += catches(i % 20); return s; }
+int main(int count, char **)
+{
+    int sums[2];
+    std::thread other([&] { sums[1] = all(200); });
+    sums[0] = all(200);
+    other.join();
+    printf("%d %d\n", sums[0], sums[1]);
+    for (int i = 0; count > 1 && i < 1500; i++) all(20);
+    return 3;
+}
+END
+    g++ -O1 -pthread program.cc -o program -Wl,--no-as-needed -lunwind 2>out || skip "no libunwind"
+    LD_DEBUG=bindings ./program 2>bindings >wanted
+    grep -q 'to .*/libunwind.*_Unwind_RaiseException' bindings || fail "another unwinder"
+    for options in "" "--paths" "--mode log" "--module *"; do
+        set -f
+        # shellcheck disable=SC2086
+        "$SPROF" trace $options -o program.db -- ./program >out 2>err
+        status=$?
+        set +f
+        [ $status = 3 ] && diff wanted out >/dev/null || fail "$options: $status"
+        calls program.db >found
+        has catches calls 400 && has again calls 400 && has deep calls 4200 && has plain calls 4600 || fail "$options: calls differ"
+        rm -f program.db
+    done
+    ./program goes on >out &
+    program=$!
+    for round in 1 2 3 4 5 6; do
+        "$SPROF" trace -p $program -o program.db --duration 0.$((RANDOM % 3))5s 2>err
+        kill -0 $program 2>/dev/null || break
+    done
+    [ "$round" -gt 1 ] || fail "it ended before it was left"
+    wait $program
+    status=$?
+    [ $status = 3 ] && diff wanted out >/dev/null || fail "attached: $status"
     ;;
 follow)
     # While the command runs its figures can be read, more each time.

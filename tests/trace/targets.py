@@ -152,7 +152,7 @@ def check_text(pid, compiles=False, shares=True):
             with open(file_of(pid, line[0], path), "rb") as file:
                 file.seek(int(line[2], 16))
                 there, wanted = memory.read(end - start), file.read(end - start).ljust(end - start, b"\0")
-            if has_ended(pid):
+            if has_ended(pid) or not there:  # its memory goes before it is seen to have ended
                 raise ProcessLookupError
             if there != wanted:
                 fail(f"{path} differs, first at {next((hex(i) for i, (a, b) in enumerate(zip(there, wanted)) if a != b), len(there))}")

@@ -30,6 +30,14 @@ bool trace_leaves_frames(const char *name)
     return false;
 }
 
+/* … and where nongnu libunwind begins to do so, which does not come through thunks. libgcc's does. */
+static bool begins_to_unwind(const struct trace_planner *planner, const char *name)
+{
+    const char *soname = image_soname(planner->image);
+    return name && soname && !strncmp(soname, "libunwind.so.8", sizeof "libunwind.so.8" - 1) &&
+           (!strcmp(name, "_Unwind_RaiseException") || !strcmp(name, "_Unwind_ForcedUnwind"));
+}
+
 /* Parts keep the function's name: "f.cold", "f.part.0" is a function of its own. */
 static bool is_cold(const char *name)
 {
@@ -166,7 +174,8 @@ void trace_decide(struct trace_planner *planner, struct trace_function *function
     enum trace_mechanism mechanism = function->mechanism; /* a sled's */
     enum trace_reason why = reason_of_kind(planner, function);
     /* Whoever unwinds for exceptions is entered through functions that leave frames. */
-    const bool leaves = trace_leaves_frames(function->linkage_name);
+    const bool leaves = trace_leaves_frames(function->linkage_name) ||
+                        begins_to_unwind(planner, function->linkage_name);
     if (why == TRACE_UNWINDER && leaves)
         why = TRACE_REASON_NONE;
     if (!why && trace_text_at(planner, function->start, &code) &&

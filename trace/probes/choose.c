@@ -100,6 +100,15 @@ static bool clones(const struct trace_session *session, const struct trace_file 
            trace_is_glibc(file->path) && !(before && !strcmp(before, "clone"));
 }
 
+/* Of nongnu libunwind, which takes a frame's stack pointer for its CFA whatever rule it has, and so
+ * cannot unwind through thunks for an exception. */
+static bool stops_at_thunks(const char *path)
+{
+    static const char name[] = "/libunwind.so.8";
+    const char *slash = strrchr(path, '/');
+    return slash && !strncmp(slash, name, sizeof name - 1);
+}
+
 /* How much its probe does. Where a runtime walks stacks by itself, or something copies them, their
  * return addresses stay. */
 static enum probe_tier tier_of(const struct trace_session *session, const struct trace_probe *probe)
@@ -111,6 +120,8 @@ static enum probe_tier tier_of(const struct trace_session *session, const struct
         return PROBE_CLOCK;
     if (clones(session, &session->files.items[probe->file], function))
         return PROBE_CLONE;
+    if (leaves(function) && stops_at_thunks(session->files.items[probe->file].path))
+        return PROBE_UNWIND;
     if (leaves(function))
         return function->linkage_name && strstr(function->linkage_name, "longjmp") ? PROBE_JUMP
                                                                                    : PROBE_LEAVE;
