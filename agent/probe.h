@@ -30,7 +30,10 @@
 #define PROBE_LISTEN "listen"               /* as its value: the program waits for a tracer */
 #define PROBE_BINDS_NOW "LD_BIND_NOW=sprof" /* … and "=": stays until the agent has started */
 #define PROBE_LISTENS "sprof-probe-"        /* … at this name and its process number */
-#define PROBE_LIBRARY "libsprof-probe.so"
+/* The agent's file, and that of the one for processes in which it is not loaded, but mapped. */
+#define PROBE_LIBRARY_STEM "libsprof-probe"
+#define PROBE_LIBRARY PROBE_LIBRARY_STEM ".so"
+#define PROBE_MAPPED_LIBRARY PROBE_LIBRARY_STEM "-mapped.so"
 #define PROBE_MEMORY_NAME "sprof-probe" /* of the memfd */
 
 enum {
@@ -133,14 +136,14 @@ void sprof_probe_asked(struct probe_asked *asked);
 
 /* What a thunk does for its function. */
 enum probe_tier {
-    PROBE_OFF,   /* nothing */
-    PROBE_COUNT, /* counts calls: the exits cannot be seen */
-    PROBE_LEAVE, /* counts, and ends the frames below: an exception is being caught */
-    PROBE_JUMP,  /* the same, and those that a longjmp leaves: its buffer is the first argument */
-    PROBE_FULL,  /* counts and times */
-    PROBE_BYTES, /* of an allocator: counts bytes for checked calls, and nothing else */
-    PROBE_CLOCK, /* of prctl: counts, and sees who may not read the processor's counter any more */
-    PROBE_CLONE, /* counts, and looks at the flags of clone(2), which are the third argument */
+    PROBE_OFF,    /* nothing */
+    PROBE_COUNT,  /* counts calls: the exits cannot be seen */
+    PROBE_LEAVE,  /* counts, and ends the frames below: an exception is being caught */
+    PROBE_JUMP,   /* the same, and those that a longjmp leaves: its buffer is the first argument */
+    PROBE_FULL,   /* counts and times */
+    PROBE_BYTES,  /* of an allocator: counts bytes for checked calls, and nothing else */
+    PROBE_CLOCK,  /* of prctl: counts, and sees who may not read the processor's counter any more */
+    PROBE_CLONE,  /* counts, and looks at the flags of clone(2), which are the third argument */
     PROBE_UNWIND, /* counts, and gives calls in flight their return addresses back, for an unwinder
                      that would end at thunks */
 
@@ -369,8 +372,9 @@ struct probe_owner {
     uint64_t start; /* of that process, in clock ticks since boot */
     uint64_t shared_at;
     uint64_t handle, close; /* what dlclose, at `close`, unloads the agent by; 0: it stays */
-    uint32_t has_points;    /* there are call points, which stay until the process ends */
-    uint32_t is_ending;     /* the trace is over, and about to leave */
+    uint64_t mapped_at, mapped_bytes; /* or where it is mapped, of which no loader knows */
+    uint32_t has_points;              /* there are call points, which stay until the process ends */
+    uint32_t is_ending;               /* the trace is over, and about to leave */
     struct probe_hello hello;
     struct {
         uint64_t address, bytes;

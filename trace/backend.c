@@ -132,6 +132,8 @@ int trace_backend_choose(const struct trace_options *options, struct trace_choic
         return trace_uprobes_check(options, error);
     choice->backend = TRACE_INJECT;
     const char *reason = obstacle_of_file(kind, path);
+    if (reason && options->pid && options->backend == TRACE_INJECT && trace_raw_is_for(path))
+        reason = NULL;
     if (!reason && options->pid)
         reason = trace_attach_obstacle(options->pid);
     if (!reason && !options->children)

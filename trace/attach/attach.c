@@ -20,7 +20,8 @@
 #include <unistd.h>
 
 struct trace_attachment {
-    struct trace_code *code;
+    struct trace_entrance entrance;
+    struct trace_raw_agent mapped; /* by a way other than a loader */
     struct trace_hand hand;
     int memory_fd;  /* /proc/PID/mem: leads nowhere once the process executes something */
     uint64_t asked; /* address of sprof_probe_asked; 0: the agent is not in the process */
@@ -88,11 +89,20 @@ static int sees(pid_t pid, const char *file)
            ours.st_ino == theirs.st_ino;
 }
 
-/* The agent's file, by its own path. */
-static int find_agent(char library[TARGET_PATH_MAX], struct sprof_error *error)
+/* Whether no loader can be asked to load the agent. */
+static bool is_entered_raw(pid_t pid)
+{
+    char path[64];
+    sprof_proc_shared_path(path, sizeof path, pid, "exe");
+    return trace_raw_is_for(path);
+}
+
+/* The agent's file for such a process, by its own path. */
+static int find_agent(pid_t pid, char library[TARGET_PATH_MAX], struct sprof_error *error)
 {
     char full[TARGET_PATH_MAX];
-    const int result = target_find_library(PROBE_LIBRARY, library, error);
+    const int result = target_find_library(
+        is_entered_raw(pid) ? PROBE_MAPPED_LIBRARY : PROBE_LIBRARY, library, error);
     if (!result && realpath(library, full))
         snprintf(library, TARGET_PATH_MAX, "%s", full);
     return result;
@@ -141,7 +151,7 @@ const char *trace_attach_obstacle(pid_t pid)
     struct sprof_proc_status status;
     if (sprof_proc_status_read(pid, &status) && status.inner != pid)
         return "is in another pid namespace (a container, in which sprof would have to run)";
-    if (!find_agent(library, NULL) && !sees(pid, library))
+    if (!find_agent(pid, library, NULL) && !sees(pid, library))
         return "sees other files than sprof (in a container, in which sprof would have to run)";
     if (trace_attach_is_filtered(pid))
         return "is under seccomp, which may end it where it loads the tracing agent";
@@ -158,7 +168,7 @@ const char *trace_attach_obstacle(pid_t pid)
 /* The same, which the process sees by that path. */
 static int find_library(pid_t pid, char library[TARGET_PATH_MAX], struct sprof_error *error)
 {
-    const int result = find_agent(library, error);
+    const int result = find_agent(pid, library, error);
     if (!result && sees(pid, library) != 1)
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "cannot trace process %d: it does not see %s, as in a container\n"
@@ -263,7 +273,7 @@ int trace_attach_check(pid_t pid, int *lock_fd, const struct sprof_log *log,
         result = check_state(pid, error);
     if (!result)
         result = find_library(pid, library, error);
-    if (!result)
+    if (!result && !is_entered_raw(pid))
         wait_for_libraries(pid);
     if (!result)
         result = clean_up_before(pid, log, error);
@@ -281,7 +291,7 @@ int trace_attach_check(pid_t pid, int *lock_fd, const struct sprof_log *log,
 static int take(struct trace_attachment *attachment, pid_t pid, bool any_place,
                 struct sprof_error *error)
 {
-    return trace_hand_take(&attachment->hand, pid, attachment->memory_fd, attachment->code,
+    return trace_hand_take(&attachment->hand, pid, attachment->memory_fd, &attachment->entrance,
                            any_place, error);
 }
 
@@ -349,13 +359,29 @@ static int explain_load(pid_t pid, const char *library, struct sprof_error *erro
             : "");
 }
 
+static int load_raw(struct trace_session *session, struct sprof_error *error)
+{
+    struct trace_attachment *attachment = session->attachment;
+    const int result = trace_raw_load(attachment->entrance.raw, &attachment->hand,
+                                      attachment->library, &attachment->mapped, error);
+    attachment->asked = result ? 0 : find_asked(session->pid, attachment->library);
+    return result || attachment->asked
+               ? result
+               : sprof_error_set(error, SPROF_ESTATE, 0,
+                                 "the tracing agent cannot be found in process %d, into which it "
+                                 "was mapped",
+                                 (int)session->pid);
+}
+
 static int load(struct trace_session *session, struct sprof_error *error)
 {
     struct trace_attachment *attachment = session->attachment;
     char library[TARGET_PATH_MAX] = "";
+    if (attachment->entrance.raw)
+        return load_raw(session, error);
     snprintf(library, sizeof library, "%s", attachment->library);
-    int result = trace_hand_call(&attachment->hand, trace_code_dlopen(attachment->code), library,
-                                 (strlen(library) + 8) & ~(size_t)7, LOAD_NOW, error);
+    int result = trace_hand_call(&attachment->hand, trace_code_dlopen(attachment->entrance.code),
+                                 library, (strlen(library) + 8) & ~(size_t)7, LOAD_NOW, error);
     if (!result)
         attachment->asked = find_asked(session->pid, attachment->library);
     if (!result && !attachment->asked)
@@ -363,15 +389,24 @@ static int load(struct trace_session *session, struct sprof_error *error)
     return result;
 }
 
+/* What the loader knows the agent by; 0: it does not. */
+static uint64_t find_handle(struct trace_session *session, struct sprof_error *error)
+{
+    const struct trace_code *code = session->attachment->entrance.code;
+    if (!code)
+        return 0;
+    const struct probe_request find = {.kind = PROBE_FIND_HANDLE,
+                                       .address = trace_code_dlopen(code),
+                                       .size = trace_code_dlclose(code)};
+    const int64_t handle = trace_attached_ask(session, &find, error);
+    return handle > 0 || handle < -4096 ? (uint64_t)handle : 0;
+}
+
 static int say_hello(struct trace_session *session, struct sprof_error *error)
 {
     struct trace_attachment *attachment = session->attachment;
-    const struct probe_request find = {.kind = PROBE_FIND_HANDLE,
-                                       .address = trace_code_dlopen(attachment->code),
-                                       .size = trace_code_dlclose(attachment->code)},
-                               hello = {.kind = PROBE_HELLO};
-    const int64_t handle = trace_attached_ask(session, &find, error);
-    attachment->handle = handle > 0 || handle < -4096 ? (uint64_t)handle : 0;
+    const struct probe_request hello = {.kind = PROBE_HELLO};
+    attachment->handle = find_handle(session, error);
     const int64_t said = trace_attached_ask(session, &hello, error);
     if (said == -EOPNOTSUPP)
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
@@ -383,6 +418,19 @@ static int say_hello(struct trace_session *session, struct sprof_error *error)
         return sprof_error_set(error, SPROF_ELIMIT, ENOMEM,
                                "there is no memory for probes in process %d", (int)session->pid);
     return said ? SPROF_ESTATE : trace_hello_check(session, error);
+}
+
+static int open_entrance(struct trace_entrance *entrance, pid_t pid, struct cache *cache,
+                         struct sprof_error *error)
+{
+    return is_entered_raw(pid) ? trace_raw_open(&entrance->raw, pid, error)
+                               : trace_code_open(&entrance->code, pid, cache, error);
+}
+
+static void free_entrance(struct trace_entrance *entrance)
+{
+    trace_code_free(entrance->code);
+    trace_raw_free(entrance->raw);
 }
 
 static int open_attachment(struct trace_session *session, struct sprof_error *error)
@@ -403,7 +451,7 @@ static int open_attachment(struct trace_session *session, struct sprof_error *er
     struct cache *cache = session->options.no_cache ? NULL : cache_open(NULL);
     int result = find_library(session->pid, attachment->library, error);
     if (!result)
-        result = trace_code_open(&attachment->code, session->pid, cache, error);
+        result = open_entrance(&attachment->entrance, session->pid, cache, error);
     cache_free(cache, 0);
     return result;
 }
@@ -466,12 +514,16 @@ int trace_attach_memory_fd(const struct trace_attachment *attachment)
     return fcntl(attachment->memory_fd, F_DUPFD_CLOEXEC, 0);
 }
 
-uint64_t trace_attach_handle(const struct trace_session *session, uint64_t *close)
+struct trace_agent_place trace_attach_place(const struct trace_session *session)
 {
     const struct trace_attachment *attachment = session->attachment;
-    const bool is_there = attachment && attachment->code;
-    *close = is_there ? trace_code_dlclose(attachment->code) : 0;
-    return is_there ? attachment->handle : 0;
+    struct trace_agent_place place = {0};
+    if (attachment && attachment->entrance.code) {
+        place.handle = attachment->handle;
+        place.close = trace_code_dlclose(attachment->entrance.code);
+    } else if (attachment)
+        place.mapped = attachment->mapped;
+    return place;
 }
 
 /* == Out again == */
@@ -485,7 +537,7 @@ bool trace_attach_stays(const struct trace_session *session)
     FILE *maps = fopen(path, "re");
     while (maps && !has && fgets(line, sizeof line, maps)) {
         unsigned long start, end;
-        has = sscanf(line, "%lx-%lx", &start, &end) == 2 && strstr(line, PROBE_LIBRARY) &&
+        has = sscanf(line, "%lx-%lx", &start, &end) == 2 && strstr(line, PROBE_LIBRARY_STEM) &&
               (!thunks || (thunks >= start && thunks < end));
     }
     if (maps)
@@ -493,7 +545,26 @@ bool trace_attach_stays(const struct trace_session *session)
     return has;
 }
 
-bool trace_attach_unload(const struct trace_session *session, uint64_t handle, uint64_t close_at,
+static int unload(const struct trace_session *session, const struct trace_entrance *entrance,
+                  int memory_fd, const struct trace_agent_place *place, struct sprof_error *error)
+{
+    struct trace_hand *hand = calloc(1, sizeof *hand);
+    int result = hand ? trace_hand_take(hand, session->pid, memory_fd, entrance, false, error)
+                      : sprof_error_memory(error);
+    if (!result && trace_attach_stays(session))
+        result = place->mapped.base
+                     ? trace_raw_unload(entrance->raw, hand, &place->mapped, error)
+                     : trace_hand_call_plainly(hand, place->close, place->handle, error);
+    if (hand)
+        trace_hand_release(hand);
+    const struct trace_ways *ways = entrance->raw ? trace_raw_ways(entrance->raw) : NULL;
+    if (!result && ways && ways->stub.at)
+        trace_stub_restore(&ways->stub, memory_fd);
+    free(hand);
+    return result;
+}
+
+bool trace_attach_unload(const struct trace_session *session, const struct trace_agent_place *place,
                          struct sprof_error *error)
 {
     const pid_t pid = session->pid;
@@ -504,26 +575,18 @@ bool trace_attach_unload(const struct trace_session *session, uint64_t handle, u
                         (int)pid);
         return false;
     }
-    struct trace_code *code;
+    struct trace_entrance entrance = {0};
     struct cache *cache = cache_open(NULL);
-    struct trace_hand *hand = calloc(1, sizeof *hand);
     char path[64];
     sprof_proc_shared_path(path, sizeof path, pid, "mem");
     const int fd = open(path, O_RDWR | O_CLOEXEC);
-    int result = hand && fd >= 0 ? trace_code_open(&code, pid, cache, error) : SPROF_ENOMEM;
+    int result = fd >= 0 ? open_entrance(&entrance, pid, cache, error) : SPROF_EPERMISSION;
     cache_free(cache, 0);
-    if (!result) {
-        result = trace_hand_take(hand, pid, fd, code, false, error);
-        if (!result) {
-            if (trace_attach_stays(session))
-                result = trace_hand_call_plainly(hand, close_at, handle, error);
-            trace_hand_release(hand);
-        }
-        trace_code_free(code);
-    }
+    if (!result)
+        result = unload(session, &entrance, fd, place, error);
+    free_entrance(&entrance);
     if (fd >= 0)
         close(fd);
-    free(hand);
     return !result;
 }
 
@@ -558,14 +621,13 @@ static bool began_with_agent(pid_t pid, const char *library)
 
 /* Without memory that is shared with a tracer there is no probe: that is mapped before the first,
  * and unmapped behind the last. It stays in children that were forked with probes in their code. A
- * program that has begun with the agent may lead into it by code of its own, and musl's loader
- * unloads nothing. */
+ * program that has begun with the agent may lead into it by code of its own. */
 bool trace_attach_is_left(pid_t pid)
 {
     char library[TARGET_PATH_MAX];
-    return !find_agent(library, NULL) && sees(pid, library) == 1 &&
-           !has_mapping(pid, "/memfd:" PROBE_MEMORY_NAME) && !has_mapping(pid, "/ld-musl") &&
-           find_base(pid, library) && !began_with_agent(pid, library);
+    return !find_agent(pid, library, NULL) && sees(pid, library) == 1 &&
+           !has_mapping(pid, "/memfd:" PROBE_MEMORY_NAME) && find_base(pid, library) &&
+           (is_entered_raw(pid) || !began_with_agent(pid, library));
 }
 
 int trace_attach_sweep(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
@@ -582,6 +644,14 @@ int trace_attach_sweep(pid_t pid, const struct sprof_log *log, struct sprof_erro
     session->common = session;
     session->lock_fd = session->memory_fd = session->agent_fd = session->child_fd = -1;
     result = open_attachment(session, error);
+    const bool is_raw = !result && session->attachment->entrance.raw;
+    if (is_raw && !trace_raw_find(pid, library, find_base(pid, library),
+                                  &session->attachment->mapped)) { /* parts of it, at most */
+        result = trace_attach_give_up(session, error);
+        trace_attach_free(session->attachment);
+        free(session);
+        return result;
+    }
     if (!result)
         result = take(session->attachment, pid, false, error);
     if (!result) {
@@ -599,10 +669,10 @@ int trace_attach_sweep(pid_t pid, const struct sprof_log *log, struct sprof_erro
 
 int trace_attach_give_up(struct trace_session *session, struct sprof_error *error)
 {
-    uint64_t close_at;
     trace_attach_let_go(session);
-    const uint64_t handle = trace_attach_handle(session, &close_at);
-    return !handle || trace_attach_unload(session, handle, close_at, error) ? 0 : SPROF_ESTATE;
+    const struct trace_agent_place place = trace_attach_place(session);
+    const bool is_there = place.handle || place.mapped.base;
+    return !is_there || trace_attach_unload(session, &place, error) ? 0 : SPROF_ESTATE;
 }
 
 void trace_attach_free(struct trace_attachment *attachment)
@@ -612,6 +682,6 @@ void trace_attach_free(struct trace_attachment *attachment)
     trace_hand_release(&attachment->hand);
     if (attachment->memory_fd >= 0)
         close(attachment->memory_fd);
-    trace_code_free(attachment->code);
+    free_entrance(&attachment->entrance);
     free(attachment);
 }

@@ -2,6 +2,7 @@
 #ifndef SPROF_TRACE_ATTACH_ATTACH_H
 #define SPROF_TRACE_ATTACH_ATTACH_H
 
+#include "trace/attach/raw.h"
 #include "trace/tracing.h"
 
 /* Whether a running process can be traced, and its lock. The target is untouched, but that probes
@@ -49,8 +50,8 @@ int trace_attach_begin(struct trace_session *session, struct sprof_error *error)
  * another program. -1 with errno. */
 int trace_attach_memory_fd(const struct trace_attachment *attachment);
 
-/* What the agent is unloaded by, and at which address; 0: it stays. */
-uint64_t trace_attach_handle(const struct trace_session *session, uint64_t *close);
+/* By what the agent is unloaded. */
+struct trace_agent_place trace_attach_place(const struct trace_session *session);
 
 /* Unloads an agent that has done nothing yet, if there is one. */
 int trace_attach_give_up(struct trace_session *session, struct sprof_error *error);
@@ -69,7 +70,7 @@ bool trace_attach_stays(const struct trace_session *session);
 
 /* Unloads the agent, in which nobody is any more. False: it stays. Nothing is called where the
  * process has executed another program: what was its code may be anything there. */
-bool trace_attach_unload(const struct trace_session *session, uint64_t handle, uint64_t close_at,
+bool trace_attach_unload(const struct trace_session *session, const struct trace_agent_place *place,
                          struct sprof_error *error);
 
 void trace_attach_free(struct trace_attachment *attachment);

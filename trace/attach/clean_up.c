@@ -116,14 +116,14 @@ static int clean_up(pid_t pid, const struct probe_owner *owner, uint32_t functio
     static const uint8_t off[PROBE_THUNKS];
     const uint32_t closed = PROBE_LOADING_CLOSED;
     struct trace_session *session = calloc(1, sizeof *session);
-    struct trace_leaving leaving = {.session = session,
-                                    .memory_fd = -1,
-                                    .pages_fd = -1,
-                                    .functions = functions,
-                                    .handle = owner->handle,
-                                    .close_at = owner->close,
-                                    .shares_all = true,
-                                    .error = error};
+    struct trace_leaving leaving = {
+        .session = session,
+        .memory_fd = -1,
+        .pages_fd = -1,
+        .functions = functions,
+        .agent = {owner->handle, owner->close, {owner->mapped_at, owner->mapped_bytes}},
+        .shares_all = true,
+        .error = error};
     int result = session ? 0 : sprof_error_memory(error);
     if (!result) {
         session->pid = pid;

@@ -53,7 +53,8 @@ struct trace_code {
     SPROF_VEC(struct module *) modules; /* each owned */
     SPROF_VEC(struct unwind_region) regions;
     SPROF_VEC(struct unwind_range) named[NAMED]; /* addresses of functions of libc */
-    uint64_t dlopen, dlclose, signal_return;
+    uint64_t dlopen, dlclose;
+    struct trace_ways ways;
     char executable[TARGET_PATH_MAX];
 };
 
@@ -224,8 +225,8 @@ static void find_signal_return(struct trace_code *code, struct image *image, uin
     uint64_t vaddr;
     const struct sprof_bytes text = image_section(image, ".text", &vaddr);
     const uint8_t *at = text.size ? memmem(text.data, text.size, shape, sizeof shape) : NULL;
-    if (at && !code->signal_return)
-        code->signal_return = bias + vaddr + (uint64_t)(at - (const uint8_t *)text.data);
+    if (at && !code->ways.signal_return)
+        code->ways.signal_return = bias + vaddr + (uint64_t)(at - (const uint8_t *)text.data);
 }
 
 static int look_into_libc(struct trace_code *code, struct image *image, const struct module *module)
@@ -313,7 +314,7 @@ int trace_code_open(struct trace_code **out, pid_t pid, struct cache *cache,
     int result = code->walker && !target_each_mapping(pid, take_mapping, code)
                      ? 0
                      : sprof_error_memory(error);
-    if (!result && (!code->dlopen || !code->signal_return))
+    if (!result && (!code->dlopen || !code->ways.signal_return))
         result = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                  "cannot trace process %d: it does not run with glibc, whose "
                                  "loader would put the tracing agent into it\n`sprof record -p %d` "
@@ -353,9 +354,9 @@ uint64_t trace_code_dlclose(const struct trace_code *code)
     return code->dlclose;
 }
 
-uint64_t trace_code_signal_return(const struct trace_code *code)
+const struct trace_ways *trace_code_ways(const struct trace_code *code)
 {
-    return code->signal_return;
+    return &code->ways;
 }
 
 /* == Stacks == */

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "cache/cache.h"
+#include "trace/attach/raw.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -23,8 +24,8 @@ void trace_code_free(struct trace_code *code);
 uint64_t trace_code_dlopen(const struct trace_code *code);
 uint64_t trace_code_dlclose(const struct trace_code *code);
 
-/* Code of libc to which signal handlers return: it calls rt_sigreturn(2). */
-uint64_t trace_code_signal_return(const struct trace_code *code);
+/* Code of libc to which signal handlers return: it calls rt_sigreturn(2). No other way is known. */
+const struct trace_ways *trace_code_ways(const struct trace_code *code);
 
 /* Whether a stopped thread may call the loader, by its registers and its stack. NULL: it may; else
  * why not. */

@@ -124,7 +124,7 @@ static bool has_agent(const struct trace_leaving *leaving)
     const uint64_t hand = leaving->session->hello.hand;
     for (size_t i = 0; i < leaving->texts.count; i++)
         if (trace_span_holds(&leaving->texts.items[i].span, hand) &&
-            strstr(leaving->texts.items[i].file.path, PROBE_LIBRARY))
+            strstr(leaving->texts.items[i].file.path, PROBE_LIBRARY_STEM))
             return true;
     return false;
 }
@@ -483,9 +483,9 @@ int trace_leave(struct trace_leaving *leaving)
                           "thread may still need it");
         return 0;
     }
-    if (leaving->handle &&
+    if ((leaving->agent.handle || leaving->agent.mapped.base) &&
         (while_stopped(leaving, has_left) ||
-         !trace_attach_unload(session, leaving->handle, leaving->close_at, &stays)) &&
+         !trace_attach_unload(session, &leaving->agent, &stays)) &&
         trace_attach_stays(session))
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                           "the probes are out; the tracing agent stays in process %d: %s",
@@ -508,7 +508,7 @@ int trace_detach(struct trace_session *session, struct sprof_error *error)
     if (session->shared)
         memset(session->shared->tiers, PROBE_OFF, sizeof session->shared->tiers);
     trace_loads_close(session);
-    leaving.handle = trace_attach_handle(session, &leaving.close_at);
+    leaving.agent = trace_attach_place(session);
     int result = trace_leaving_open(&leaving, error);
     if (!result && list_changed(&leaving))
         result = sprof_error_memory(error);

@@ -89,6 +89,19 @@ static bool write_vectors(const struct trace_hand *hand, uint64_t at)
     return write_at(hand, at, frame, size + sizeof end);
 }
 
+/* What a function returns to, as the kernel would have a signal's handler return. */
+static bool write_return(const struct trace_hand *hand)
+{
+    const struct trace_ways *ways = hand->ways;
+    const uint64_t none[6] = {0};
+    uint64_t words[1 + TRACE_STUB_WORDS] = {ways->signal_return};
+    if (ways->signal_return)
+        return write_at(hand, hand->return_at, words, sizeof *words);
+    words[0] = ways->stub.at;
+    trace_stub_call(words + 1, SYS_rt_sigreturn, none, 0);
+    return write_at(hand, hand->return_at, words, sizeof words - sizeof *words);
+}
+
 static bool write_frame(const struct trace_hand *hand, uint64_t vectors)
 {
     const struct user_regs_struct *r = &hand->thread.registers;
@@ -113,7 +126,7 @@ static bool write_frame(const struct trace_hand *hand, uint64_t vectors)
     registers[REG_CSGSFS] = (long long)(r->cs | r->ss << 48);
     context.uc_mcontext.fpregs = (fpregset_t)(uintptr_t)vectors;
     memcpy(&context.uc_sigmask, &hand->signal_mask, sizeof hand->signal_mask);
-    return write_at(hand, hand->frame - 8, &hand->signal_return, 8) &&
+    return write_return(hand) &&
            write_at(hand, hand->frame, &context, offsetof(ucontext_t, uc_sigmask) + 8);
 }
 
@@ -135,6 +148,11 @@ static bool save(struct trace_hand *hand)
     const uint64_t vectors = (room - hand->xstate_bytes - 64) & ~UINT64_C(63);
     hand->room = room;
     hand->frame = (vectors - sizeof(ucontext_t)) & ~UINT64_C(63);
+    hand->return_at = hand->frame - sizeof(uint64_t);
+    if (!hand->ways->signal_return) { /* aligned as where a function is entered */
+        hand->frame -= sizeof(uint64_t);
+        hand->return_at = hand->frame - TRACE_STUB_WORDS * sizeof(uint64_t);
+    }
     return write_vectors(hand, vectors) && write_frame(hand, vectors);
 }
 
@@ -182,7 +200,7 @@ static int rank_of(pid_t pid, pid_t tid)
 }
 
 /* NULL: it is ours, and stands. */
-static const char *try(struct trace_hand *hand, pid_t tid, struct trace_code *code,
+static const char *try(struct trace_hand *hand, pid_t tid, const struct trace_entrance *entrance,
                        struct sprof_error *error)
 {
     const char *unfit = NULL;
@@ -196,8 +214,10 @@ static const char *try(struct trace_hand *hand, pid_t tid, struct trace_code *co
         unfit = "runs 32-bit code";
     else if (!has_room(hand))
         unfit = "has a small stack, or is on another than its own";
-    else if (code)
-        unfit = trace_code_unfit(code, &hand->thread.registers);
+    else if (entrance && entrance->code)
+        unfit = trace_code_unfit(entrance->code, &hand->thread.registers);
+    else if (entrance)
+        unfit = trace_raw_unfit(entrance->raw, &hand->thread.registers);
     if (!unfit) {
         hand->own = hand->thread.registers;
         hand->is_entering = false;
@@ -217,8 +237,9 @@ static bool has_other_memory(const struct trace_hand *hand)
     return pread(hand->memory_fd, &any, 1, 0) == 0;
 }
 
-static int take_any(struct trace_hand *hand, struct trace_code *code, char reason[REASON_BYTES],
-                    struct sprof_error *error)
+/* `entrance` NULL: wherever it is. */
+static int take_any(struct trace_hand *hand, const struct trace_entrance *entrance,
+                    char reason[REASON_BYTES], struct sprof_error *error)
 {
     struct sprof_id_list threads = {0};
     int result =
@@ -230,7 +251,7 @@ static int take_any(struct trace_hand *hand, struct trace_code *code, char reaso
             if (rank_of(hand->pid, threads.items[i]) != rank)
                 continue;
             struct sprof_error refused = {0};
-            const char *unfit = try(hand, threads.items[i], code, &refused);
+            const char *unfit = try(hand, threads.items[i], entrance, &refused);
             if (!unfit)
                 result = 0;
             else
@@ -244,18 +265,23 @@ static int take_any(struct trace_hand *hand, struct trace_code *code, char reaso
     return result;
 }
 
-int trace_hand_take(struct trace_hand *hand, pid_t pid, int memory_fd, struct trace_code *code,
-                    bool any_place, struct sprof_error *error)
+int trace_hand_take(struct trace_hand *hand, pid_t pid, int memory_fd,
+                    const struct trace_entrance *entrance, bool any_place,
+                    struct sprof_error *error)
 {
     char reason[REASON_BYTES] = "it has none";
     const uint64_t until_ns = sprof_clock_monotonic_ns() + PATIENCE_MS * UINT64_C(1000000);
     hand->pid = pid;
     hand->memory_fd = memory_fd;
-    hand->load = trace_code_dlopen(code);
-    hand->unload = trace_code_dlclose(code);
-    hand->signal_return = trace_code_signal_return(code);
+    hand->load = entrance->code ? trace_code_dlopen(entrance->code) : 0;
+    hand->unload = entrance->code ? trace_code_dlclose(entrance->code) : 0;
+    hand->ways = entrance->code ? trace_code_ways(entrance->code) : trace_raw_ways(entrance->raw);
+    if (hand->ways->stub.at && !trace_stub_write(&hand->ways->stub, memory_fd))
+        return sprof_error_set(error, SPROF_EPERMISSION, errno,
+                               "the memory of process %d may not be written: %s", (int)pid,
+                               strerror(errno));
     for (;;) {
-        const int result = take_any(hand, any_place ? NULL : code, reason, error);
+        const int result = take_any(hand, any_place ? NULL : entrance, reason, error);
         if (result != SPROF_ESTATE)
             return result;
         if (has_other_memory(hand))
@@ -274,18 +300,15 @@ int trace_hand_take(struct trace_hand *hand, pid_t pid, int memory_fd, struct tr
 
 /* == Calling == */
 
-static void set_registers(const struct trace_hand *hand, uint64_t function, uint64_t first,
-                          uint64_t second)
+static struct user_regs_struct entry_of(const struct trace_hand *hand, uint64_t function)
 {
     struct user_regs_struct registers = hand->thread.registers;
     registers.rip = function;
-    registers.rdi = first;
-    registers.rsi = second;
     registers.rax = 0;
-    registers.rsp = hand->frame - 8;
+    registers.rsp = hand->return_at;
     registers.orig_rax = UINT64_MAX;
     registers.eflags &= ~(unsigned long long)(FLAG_TRAP | FLAG_DIRECTION);
-    ptrace(PTRACE_SETREGS, hand->thread.tid, NULL, &registers);
+    return registers;
 }
 
 /* Whether the thread is about to end the call by itself. */
@@ -323,6 +346,7 @@ static int run(struct trace_hand *hand, struct sprof_error *error)
     const pid_t tid = hand->thread.tid;
     int number = 0;
     for (;;) {
+        struct user_regs_struct registers;
         int status;
         ptrace(PTRACE_SYSCALL, tid, NULL, (void *)(intptr_t)number);
         const enum trace_waited waited = trace_stop_wait(hand->pid, tid, CALL_MS, &status);
@@ -342,6 +366,8 @@ static int run(struct trace_hand *hand, struct sprof_error *error)
         hand->is_entering = status == SYSCALL_STOP && has_returned(hand);
         if (hand->is_entering)
             return 0;
+        if (status == SYSCALL_STOP && !ptrace(PTRACE_GETREGS, tid, NULL, &registers))
+            hand->result = (int64_t)registers.rax;
         if (status == SYSCALL_STOP || status >> 8)
             continue;
         if (status == SIGSTOP || status == CHANGES_USER) {
@@ -354,17 +380,26 @@ static int run(struct trace_hand *hand, struct sprof_error *error)
     }
 }
 
+/* In this order: a thread that comes back by itself takes the mask from its frame. */
+static int go(struct trace_hand *hand, const struct user_regs_struct *registers, uint64_t blocked,
+              struct sprof_error *error)
+{
+    ptrace(PTRACE_SETREGS, hand->thread.tid, NULL, registers);
+    ptrace(PTRACE_SETSIGMASK, hand->thread.tid, (void *)8, &blocked);
+    ptrace(PTRACE_SETOPTIONS, hand->thread.tid, NULL, (void *)PTRACE_O_TRACESYSGOOD);
+    return run(hand, error);
+}
+
 static int call(struct trace_hand *hand, uint64_t function, uint64_t first, uint64_t second,
                 struct sprof_error *error)
 {
     /* Who waits for all threads to have taken that signal holds a lock that the loader needs. */
     const bool is_loader = function == hand->load || function == hand->unload;
     const uint64_t blocked = ~((uint64_t)is_loader << (CHANGES_USER - 1));
-    /* In this order: a thread that comes back by itself takes the mask from its frame. */
-    set_registers(hand, function, first, second);
-    ptrace(PTRACE_SETSIGMASK, hand->thread.tid, (void *)8, &blocked);
-    ptrace(PTRACE_SETOPTIONS, hand->thread.tid, NULL, (void *)PTRACE_O_TRACESYSGOOD);
-    return run(hand, error);
+    struct user_regs_struct registers = entry_of(hand, function);
+    registers.rdi = first;
+    registers.rsi = second;
+    return go(hand, &registers, blocked, error);
 }
 
 int trace_hand_call(struct trace_hand *hand, uint64_t function, void *data, size_t size,
@@ -385,6 +420,41 @@ int trace_hand_call_plainly(struct trace_hand *hand, uint64_t function, uint64_t
                             struct sprof_error *error)
 {
     return call(hand, function, argument, 0, error);
+}
+
+int trace_hand_call_with(struct trace_hand *hand, uint64_t function, uint64_t first,
+                         uint64_t second, struct sprof_error *error)
+{
+    return call(hand, function, first, second, error);
+}
+
+int trace_hand_system_call(struct trace_hand *hand, long number, const uint64_t arguments[6],
+                           int64_t *result, struct sprof_error *error)
+{
+    const struct trace_ways *ways = hand->ways;
+    struct user_regs_struct registers = entry_of(hand, ways->system_call);
+    if (ways->stub.at) {
+        uint64_t words[TRACE_STUB_WORDS];
+        trace_stub_call(words, (uint64_t)number, arguments, ways->stub.at);
+        /* What it goes on with is the return that stands behind. */
+        registers.rip = ways->stub.at;
+        registers.rsp = hand->return_at - (TRACE_STUB_WORDS - 1) * sizeof *words;
+        if (!write_at(hand, registers.rsp, words, sizeof words))
+            return sprof_error_set(error, SPROF_EPERMISSION, errno,
+                                   "the memory of process %d may not be written: %s",
+                                   (int)hand->pid, strerror(errno));
+    } else {
+        registers.rax = (unsigned long long)number;
+        registers.rdi = arguments[0];
+        registers.rsi = arguments[1];
+        registers.rdx = arguments[2];
+        registers.r10 = arguments[3];
+        registers.r8 = arguments[4];
+        registers.r9 = arguments[5];
+    }
+    const int failed = go(hand, &registers, UINT64_MAX, error);
+    *result = hand->result;
+    return failed;
 }
 
 /* Has it stand where the kernel decides, when it goes on, what becomes of a call that was cut

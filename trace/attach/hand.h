@@ -3,6 +3,7 @@
 #define SPROF_TRACE_ATTACH_HAND_H
 
 #include "trace/attach/code.h"
+#include "trace/attach/raw.h"
 #include "trace/attach/stop.h"
 
 /* Wide enough for all that a thread's vector registers are. */
@@ -10,24 +11,34 @@ enum { TRACE_XSTATE_BYTES = 16 << 10 };
 
 struct trace_hand {
     pid_t pid;
-    int memory_fd;                        /* /proc/PID/mem; borrowed */
-    uint64_t load, unload, signal_return; /* functions of libc */
+    int memory_fd;                 /* /proc/PID/mem; borrowed */
+    uint64_t load, unload;         /* functions of libc; 0: it has no loader */
+    const struct trace_ways *ways; /* borrowed */
     struct trace_stopped thread;
     struct user_regs_struct own; /* its registers as it was stopped, maybe within a call */
     bool is_entering;            /* it stands before a system call is made, not behind one */
     uint64_t signal_mask;
     uint8_t xstate[TRACE_XSTATE_BYTES]; /* as ptrace gives it */
     size_t xstate_bytes;
-    uint64_t room;  /* on its stack, for what functions are given; … */
-    uint64_t frame; /* what rt_sigreturn would take */
+    uint64_t room;      /* on its stack, for what functions are given; … */
+    uint64_t frame;     /* what rt_sigreturn would take */
+    uint64_t return_at; /* below it: what a function returns to, as if it were called */
+    int64_t result;     /* of the system call that it made last */
 };
 
 enum { TRACE_HAND_ROOM = 12 << 10 };
 
+/* How a process is entered: by its loader, or without. One of the two is NULL. */
+struct trace_entrance {
+    struct trace_code *code;
+    struct trace_raw *raw;
+};
+
 /* Stops a thread that can be borrowed, trying for five seconds. With `any_place` it is not asked
  * whether it holds locks: for functions that need none. SPROF_ESTATE says why none could be. */
-int trace_hand_take(struct trace_hand *hand, pid_t pid, int memory_fd, struct trace_code *code,
-                    bool any_place, struct sprof_error *error);
+int trace_hand_take(struct trace_hand *hand, pid_t pid, int memory_fd,
+                    const struct trace_entrance *entrance, bool any_place,
+                    struct sprof_error *error);
 
 /* Has the thread call a function, with `data` (at most TRACE_HAND_ROOM bytes) on its stack, whose
  * address is the first argument, and an integer as the second; reads the data back. It returns by
@@ -36,9 +47,15 @@ int trace_hand_take(struct trace_hand *hand, pid_t pid, int memory_fd, struct tr
 int trace_hand_call(struct trace_hand *hand, uint64_t function, void *data, size_t size,
                     uint64_t second, struct sprof_error *error);
 
-/* The same of a function that takes an integer alone. */
+/* The same of a function that takes integers alone, one or two. */
 int trace_hand_call_plainly(struct trace_hand *hand, uint64_t function, uint64_t argument,
                             struct sprof_error *error);
+int trace_hand_call_with(struct trace_hand *hand, uint64_t function, uint64_t first,
+                         uint64_t second, struct sprof_error *error);
+
+/* Has the thread make a system call; the same holds. *result: as the kernel returns it. */
+int trace_hand_system_call(struct trace_hand *hand, long number, const uint64_t arguments[6],
+                           int64_t *result, struct sprof_error *error);
 
 /* The thread goes on where it was. */
 void trace_hand_release(struct trace_hand *hand);

@@ -64,7 +64,7 @@ int trace_leaving_look(struct trace_leaving *leaving)
         const bool is_records =
             span.start >= PROBE_RECORDS && span.start < PROBE_RECORDS + PROBE_RECORDS_BYTES;
         if (rights[2] == 'x' &&
-            (strstr(line, PROBE_LIBRARY) || trace_span_holds(&span, session->hello.thunks)))
+            (strstr(line, PROBE_LIBRARY_STEM) || trace_span_holds(&span, session->hello.thunks)))
             result = sprof_vec_push(&leaving->ours, span);
         if (!strcmp(rights, "r-xp") && !mapped.offset && !file->inode)
             see_coming(leaving, &span);

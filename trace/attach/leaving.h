@@ -3,6 +3,7 @@
 #define SPROF_TRACE_ATTACH_LEAVING_H
 
 #include "image/image.h"
+#include "trace/attach/raw.h"
 #include "trace/attach/stop.h"
 #include "trace/tracing.h"
 
@@ -74,8 +75,8 @@ struct trace_leaving {
     bool shares_all;  /* who was killed may have put code back, and changes are not known */
     bool held_failed; /* out of memory: one is not there */
     bool is_filtered; /* nobody can be sent to unmap anything: see trace_attach_is_filtered */
-    uint64_t handle, close_at; /* by which the agent is unloaded; 0: it stays */
-    struct trace_span stack;   /* the main thread's */
+    struct trace_agent_place agent; /* by which it is unloaded */
+    struct trace_span stack;        /* the main thread's */
     struct trace_errand errand;
     size_t sharing_words;     /* of the errand: calls that are known before all is looked at last */
     struct sprof_arena arena; /* paths */

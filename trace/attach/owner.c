@@ -260,7 +260,11 @@ void trace_owner_write(struct trace_session *session)
     owner->pid = (uint32_t)getpid();
     owner->start = sprof_proc_stat_read(getpid(), &stat) ? stat.start_ticks : 0;
     owner->hello = session->hello;
-    owner->handle = trace_attach_handle(session, &owner->close);
+    const struct trace_agent_place place = trace_attach_place(session);
+    owner->handle = place.handle;
+    owner->close = place.close;
+    owner->mapped_at = place.mapped.base;
+    owner->mapped_bytes = place.mapped.bytes;
     if (*output == '/' || !getcwd(directory, sizeof directory))
         snprintf(owner->output, sizeof owner->output, "%s", output);
     else

@@ -65,7 +65,7 @@ static bool wants(void *context, const struct image_request *file)
     const struct chooser *chooser = context;
     const char *path = file->file.path;
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    return strcmp(name, PROBE_LIBRARY) != 0 &&
+    return strcmp(name, PROBE_LIBRARY) != 0 && strcmp(name, PROBE_MAPPED_LIBRARY) != 0 &&
            (is_chosen(chooser, path) || may_leave_frames(path) ||
             trace_heap_is_allocator(chooser->session, file));
 }

@@ -112,11 +112,15 @@ static void restore(const void *context, uint64_t address, uint8_t *bytes, size_
 /* The agent, or copies of functions' beginnings. */
 static bool is_put_in(const void *context, const struct model_mmap *mapping)
 {
-    static const char name[] = "/" PROBE_LIBRARY;
+    static const char *const names[] = {"/" PROBE_LIBRARY, "/" PROBE_MAPPED_LIBRARY};
     const struct probe_owner *owner = &((const struct traced *)context)->owner;
     const char *path = mapping->file.path ? mapping->file.path : "";
-    const size_t length = sprof_file_path_length(path), end = sizeof name - 1;
-    bool is = length > end && !strncmp(path + length - end, name, end);
+    const size_t length = sprof_file_path_length(path);
+    bool is = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const size_t end = strlen(names[i]);
+        is |= length > end && !strncmp(path + length - end, names[i], end);
+    }
     for (uint32_t i = 0; i < owner->island_count; i++)
         is |= mapping->address - owner->islands[i].address < owner->islands[i].bytes;
     return is;

@@ -1,0 +1,236 @@
+/* Looks at a process whose loader cannot be asked to load the agent: for code by which system calls
+ * can be made there, and for what unwinds the program's exceptions. */
+#include "trace/attach/raw.h"
+#include "trace/attach/raw_inside.h"
+#include "trace/attach/stop.h"
+#include "trace/tracing.h"
+
+#include "agent/agent.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    PIECE = 64 << 10,       /* of code that is searched at a time */
+    OVERLAP = 16,           /* more than what is looked for is long */
+    STACK_BYTES = 16 << 10, /* of a thread that is looked at */
+};
+
+/* Functions that hold locks which the unwinder needs when it is told of tables, or look at those
+ * tables just then. */
+static const char *const busy[] = {"malloc",
+                                   "calloc",
+                                   "realloc",
+                                   "free",
+                                   "memalign",
+                                   "posix_memalign",
+                                   "aligned_alloc",
+                                   "_int_malloc",
+                                   "_int_free",
+                                   "_int_realloc",
+                                   "_int_memalign",
+                                   "malloc_consolidate",
+                                   "sysmalloc",
+                                   "__libc_malloc",
+                                   "__libc_free",
+                                   "__libc_calloc",
+                                   "__libc_realloc",
+                                   "dl_iterate_phdr",
+                                   "__dl_iterate_phdr",
+                                   "_Unwind_Find_FDE",
+                                   "search_object",
+                                   "init_object",
+                                   "__register_frame_info",
+                                   "__register_frame_info_bases",
+                                   "__register_frame_info_table",
+                                   "__register_frame_info_table_bases",
+                                   "__deregister_frame_info",
+                                   "__deregister_frame_info_bases",
+                                   "fork",
+                                   "__libc_fork",
+                                   NULL};
+
+/* == Ways == */
+
+struct pattern {
+    const uint8_t *bytes;
+    size_t size;
+    uint64_t *found; /* the first address; not looked for any more once it is there */
+};
+
+static void search_piece(const uint8_t *code, size_t size, uint64_t address,
+                         struct pattern patterns[2])
+{
+    for (size_t i = 0; i < 2; i++) {
+        const uint8_t *at =
+            *patterns[i].found ? NULL : memmem(code, size, patterns[i].bytes, patterns[i].size);
+        if (at)
+            *patterns[i].found = address + (uint64_t)(at - code);
+    }
+}
+
+static int search_mapping(struct trace_raw *raw, const struct model_mmap *mapping)
+{
+    static const uint8_t system_call[] = {0x0f, 0x05, 0xc3},
+                         signal_return[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+    struct pattern patterns[] = {{system_call, sizeof system_call, &raw->ways.system_call},
+                                 {signal_return, sizeof signal_return, &raw->ways.signal_return}};
+    uint8_t *code = malloc(PIECE);
+    if (!code)
+        return SPROF_ENOMEM;
+    for (uint64_t at = 0; at < mapping->size; at += PIECE - OVERLAP) {
+        const uint64_t left = mapping->size - at;
+        const size_t got = target_read_memory(raw->pid, mapping->address + at, code,
+                                              left < PIECE ? (size_t)left : PIECE);
+        search_piece(code, got, mapping->address + at, patterns);
+        if (got < PIECE)
+            break;
+    }
+    free(code);
+    return 0;
+}
+
+/* == What unwinds == */
+
+/* Without symbols nothing says so, but a program that has an unwinder of its own and a loader has
+ * to ask that for its tables. */
+static bool may_hide_unwinder(struct image *image)
+{
+    const struct sprof_bytes names = image_section(image, ".dynstr", NULL);
+    return !image_has_section(image, ".symtab") && image_is_executable(image) &&
+           (!image_has_section(image, ".interp") ||
+            memmem(names.data, names.size, "dl_iterate_phdr", sizeof "dl_iterate_phdr"));
+}
+
+static void look_for_unwinder(struct trace_raw *raw, struct image *image, uint64_t bias)
+{
+    static const char *const names[] = {"_Unwind_RaiseException", "__register_frame_info",
+                                        "__deregister_frame_info", NULL};
+    struct image_symbol found[3];
+    image_find_symbols(image, names, found);
+    raw->has_hidden_unwinder |= may_hide_unwinder(image);
+    if (!found[0].vaddr)
+        return;
+    raw->unwinders++;
+    if (found[1].vaddr && found[2].vaddr) {
+        raw->register_tables = bias + found[1].vaddr;
+        raw->forget_tables = bias + found[2].vaddr;
+    }
+}
+
+static int look_for_busy(struct trace_raw *raw, struct image *image, uint64_t bias)
+{
+    struct image_symbol found[sizeof busy / sizeof *busy];
+    image_find_symbols(image, busy, found);
+    for (size_t i = 0; busy[i]; i++) {
+        const struct trace_raw_range range = {bias + found[i].vaddr,
+                                              bias + found[i].vaddr + found[i].size};
+        if (found[i].vaddr && sprof_vec_push(&raw->busy, range))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+static int look_into(void *context, const struct model_mmap *mapping)
+{
+    struct trace_raw *raw = context;
+    struct image *image;
+    const bool is_file = mapping->file.path && *mapping->file.path == '/' &&
+                         mapping->file.path[1] != '/' &&
+                         !strstr(mapping->file.path, PROBE_LIBRARY_STEM);
+    if (!is_file)
+        return 0;
+    int result = search_mapping(raw, mapping);
+    const struct image_request request = trace_request_of(raw->pid, mapping);
+    if (result || image_open(&image, &request, NULL))
+        return result;
+    uint64_t vaddr = mapping->file_offset;
+    image_vaddr_of_mapping(image, mapping->file_offset, &vaddr);
+    look_for_unwinder(raw, image, mapping->address - vaddr);
+    result = look_for_busy(raw, image, mapping->address - vaddr);
+    image_free(image);
+    return result;
+}
+
+/* == Opening == */
+
+bool trace_raw_is_for(const char *path)
+{
+    const enum agent_file kind = agent_check_file(path);
+    return kind == AGENT_FILE_STATIC || (kind == AGENT_FILE_GOOD && trace_has_foreign_loader(path));
+}
+
+static const char *obstacle_of(const struct trace_raw *raw)
+{
+    if (raw->has_hidden_unwinder)
+        return "has no symbols, which would tell what unwinds its exceptions";
+    if (raw->unwinders > 1)
+        return "has several unwinders of exceptions, of which sprof can tell one alone of probes";
+    return raw->unwinders && !raw->register_tables
+               ? "has an unwinder of exceptions that is not libgcc's, and cannot be told of probes"
+               : NULL;
+}
+
+int trace_raw_open(struct trace_raw **out, pid_t pid, struct sprof_error *error)
+{
+    struct trace_raw *raw = *out = calloc(1, sizeof *raw);
+    if (!raw)
+        return sprof_error_memory(error);
+    raw->pid = pid;
+    int result = target_each_mapping(pid, look_into, raw) ? sprof_error_memory(error) : 0;
+    const char *obstacle = obstacle_of(raw);
+    if (!result && obstacle)
+        result = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                                 "cannot put probes into process %d: it %s\n`--backend uprobe`, as "
+                                 "root, has the kernel count its calls",
+                                 (int)pid, obstacle);
+    if (!result && (!raw->ways.system_call || !raw->ways.signal_return)) {
+        raw->ways.system_call = raw->ways.signal_return = 0;
+        result = trace_stub_find(&raw->ways.stub, pid, error);
+    }
+    if (result) {
+        trace_raw_free(raw);
+        *out = NULL;
+    }
+    return result;
+}
+
+void trace_raw_free(struct trace_raw *raw)
+{
+    if (!raw)
+        return;
+    sprof_vec_release(&raw->busy);
+    free(raw);
+}
+
+const struct trace_ways *trace_raw_ways(const struct trace_raw *raw)
+{
+    return &raw->ways;
+}
+
+/* == Threads == */
+
+static bool is_busy(const struct trace_raw *raw, uint64_t address)
+{
+    for (size_t i = 0; i < raw->busy.count; i++)
+        if (address - raw->busy.items[i].start < raw->busy.items[i].end - raw->busy.items[i].start)
+            return true;
+    return false;
+}
+
+/* Any word on its stack may be a return address: who is not in such a function is refused at times,
+ * who is in one never is borrowed. */
+const char *trace_raw_unfit(const struct trace_raw *raw, const struct user_regs_struct *registers)
+{
+    uint64_t words[STACK_BYTES / sizeof(uint64_t)];
+    if (!raw->register_tables)
+        return NULL;
+    const size_t got = target_read_memory(raw->pid, registers->rsp, words, sizeof words);
+    bool is_unfit = is_busy(raw, registers->rip);
+    for (size_t i = 0; i < got / sizeof *words && !is_unfit; i++)
+        is_unfit = is_busy(raw, words[i]);
+    return is_unfit ? "may be in malloc, or looks for tables of an exception" : NULL;
+}

@@ -1,0 +1,20 @@
+/* trace/attach, inside: what is known of a process that the agent is mapped into. */
+#ifndef SPROF_TRACE_ATTACH_RAW_INSIDE_H
+#define SPROF_TRACE_ATTACH_RAW_INSIDE_H
+
+#include "trace/attach/raw.h"
+
+struct trace_raw_range {
+    uint64_t start, end;
+};
+
+struct trace_raw {
+    pid_t pid;
+    struct trace_ways ways;
+    unsigned unwinders; /* files that define _Unwind_RaiseException */
+    bool has_hidden_unwinder;
+    uint64_t register_tables, forget_tables; /* functions of libgcc's; 0: nothing unwinds */
+    SPROF_VEC(struct trace_raw_range) busy;
+};
+
+#endif

@@ -1,0 +1,414 @@
+/* Maps the agent's file into a process by system calls that a borrowed thread makes, as a loader
+ * would, and takes it out again. */
+#include "trace/attach/hand.h"
+#include "trace/attach/raw_inside.h"
+#include "trace/tracing.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+    PAGE = 4096,
+    HEADERS_MAX = 32,
+    RELOCATIONS_MAX = 4096,
+    OBJECT_BYTES = 256, /* what libgcc keeps of tables that it was told of takes 48 */
+};
+
+/* How far it has come, for who takes it out when its tracer was killed. */
+enum state {
+    STATE_PARTS,       /* parts are there at most */
+    STATE_WHOLE,       /* it can be called; the unwinder does not know it */
+    STATE_REGISTERING, /* it may, or may not: from here on it stays where sprof is killed */
+    STATE_REGISTERED,
+    STATE_FORGETTING,
+};
+
+/* A page of its own behind all others. */
+struct note {
+    uint64_t magic, bytes;
+    uint32_t state, reserved; /* enum state */
+    uint64_t tables;          /* address of .eh_frame */
+    uint8_t object[OBJECT_BYTES];
+};
+#define NOTE_MAGIC UINT64_C(0x70616d2d666f7270)
+
+/* The agent's file, as far as it matters here. */
+struct raw_file {
+    int fd;
+    Elf64_Phdr parts[HEADERS_MAX];
+    size_t part_count;
+    uint64_t bytes;           /* of addresses, whole pages, without the note */
+    uint64_t tables, dynamic; /* vaddr of .eh_frame, and of PT_DYNAMIC … */
+    uint64_t dynamic_bytes;
+};
+
+static uint64_t page_of(uint64_t address)
+{
+    return address & ~(uint64_t)(PAGE - 1);
+}
+
+static uint64_t pages_of(uint64_t bytes)
+{
+    return page_of(bytes + PAGE - 1);
+}
+
+/* == The file == */
+
+static bool read_at(const struct raw_file *file, void *to, size_t size, uint64_t offset)
+{
+    return pread(file->fd, to, size, (off_t)offset) == (ssize_t)size;
+}
+
+/* By the segments, as a loader finds it. */
+static bool read_vaddr(const struct raw_file *file, void *to, size_t size, uint64_t vaddr)
+{
+    for (size_t i = 0; i < file->part_count; i++) {
+        const Elf64_Phdr *part = &file->parts[i];
+        if (vaddr - part->p_vaddr < part->p_filesz && size <= part->p_filesz)
+            return read_at(file, to, size, part->p_offset + (vaddr - part->p_vaddr));
+    }
+    return false;
+}
+
+static bool read_headers(struct raw_file *file)
+{
+    Elf64_Ehdr elf;
+    Elf64_Phdr headers[HEADERS_MAX];
+    if (!read_at(file, &elf, sizeof elf, 0) || memcmp(elf.e_ident, ELFMAG, SELFMAG) ||
+        elf.e_phnum > HEADERS_MAX ||
+        !read_at(file, headers, elf.e_phnum * sizeof *headers, elf.e_phoff))
+        return false;
+    for (size_t i = 0; i < elf.e_phnum; i++) {
+        const Elf64_Phdr *header = &headers[i];
+        if (header->p_type == PT_TLS)
+            return false;
+        if (header->p_type == PT_DYNAMIC) {
+            file->dynamic = header->p_vaddr;
+            file->dynamic_bytes = header->p_filesz;
+        }
+        if (header->p_type != PT_LOAD)
+            continue;
+        file->parts[file->part_count++] = *header;
+        if (pages_of(header->p_vaddr + header->p_memsz) > file->bytes)
+            file->bytes = pages_of(header->p_vaddr + header->p_memsz);
+    }
+    return file->part_count;
+}
+
+static bool open_file(struct raw_file *file, const char *library)
+{
+    struct image_extent tables;
+    struct image *image;
+    const struct image_request request = {.file = {.path = library}};
+    *file = (struct raw_file){.fd = open(library, O_RDONLY | O_CLOEXEC)};
+    if (file->fd < 0)
+        return false;
+    if (!read_headers(file) || image_open(&image, &request, NULL)) {
+        close(file->fd);
+        return false;
+    }
+    if (image_section_extent(image, ".eh_frame", &tables))
+        file->tables = tables.vaddr;
+    image_free(image);
+    return true;
+}
+
+/* == Mapping == */
+
+struct mapping {
+    const struct trace_raw *raw;
+    struct trace_hand *hand;
+    const struct raw_file *file;
+    uint64_t base;
+    struct sprof_error *error;
+};
+
+/* Returns what the kernel does, or -EIO with the error set where the call could not be made. */
+static int64_t call(struct mapping *mapping, long number, uint64_t a, uint64_t b, uint64_t c,
+                    uint64_t d, uint64_t e, uint64_t f)
+{
+    const uint64_t arguments[] = {a, b, c, d, e, f};
+    int64_t result;
+    return trace_hand_system_call(mapping->hand, number, arguments, &result, mapping->error)
+               ? -EIO
+               : result;
+}
+
+static bool is_error(int64_t result)
+{
+    return result < 0 && result > -4096;
+}
+
+static bool write_at(const struct mapping *mapping, uint64_t address, const void *from, size_t size)
+{
+    return pwrite(mapping->hand->memory_fd, from, size, (off_t)address) == (ssize_t)size;
+}
+
+static int protection_of(const Elf64_Phdr *part)
+{
+    return (part->p_flags & PF_R ? PROT_READ : 0) | (part->p_flags & PF_W ? PROT_WRITE : 0) |
+           (part->p_flags & PF_X ? PROT_EXEC : 0);
+}
+
+/* What is behind a part's bytes in its last page is zero, as what comes behind that. */
+static int64_t map_part(struct mapping *mapping, const Elf64_Phdr *part, int fd)
+{
+    static const uint8_t zero[PAGE];
+    const uint64_t start = mapping->base + page_of(part->p_vaddr),
+                   file_end = mapping->base + part->p_vaddr + part->p_filesz,
+                   end = mapping->base + pages_of(part->p_vaddr + part->p_memsz);
+    const uint64_t protection = (uint64_t)protection_of(part);
+    int64_t result = call(mapping, SYS_mmap, start, pages_of(file_end) - start, protection,
+                          MAP_PRIVATE | MAP_FIXED, (uint64_t)fd, page_of(part->p_offset));
+    if (is_error(result) || !(part->p_flags & PF_W))
+        return result;
+    if (file_end < pages_of(file_end) &&
+        !write_at(mapping, file_end, zero, (size_t)(pages_of(file_end) - file_end)))
+        return -EIO;
+    return pages_of(file_end) < end
+               ? call(mapping, SYS_mmap, pages_of(file_end), end - pages_of(file_end), protection,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, UINT64_MAX, 0)
+               : result;
+}
+
+/* All parts lie in one reservation, in which nothing else can come meanwhile. */
+static int64_t map_parts(struct mapping *mapping, const char *library)
+{
+    const struct raw_file *file = mapping->file;
+    const size_t size = strlen(library) + 1;
+    const int64_t base = call(mapping, SYS_mmap, 0, file->bytes + PAGE, PROT_NONE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, UINT64_MAX, 0);
+    if (is_error(base))
+        return base;
+    mapping->base = (uint64_t)base;
+    if (!write_at(mapping, mapping->hand->room, library, size))
+        return -EIO;
+    const int64_t fd = call(mapping, SYS_openat, (uint64_t)(int64_t)AT_FDCWD, mapping->hand->room,
+                            O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (is_error(fd))
+        return fd;
+    int64_t result = 0;
+    for (size_t i = 0; i < file->part_count && !is_error(result); i++)
+        result = map_part(mapping, &file->parts[i], (int)fd);
+    call(mapping, SYS_close, (uint64_t)fd, 0, 0, 0, 0, 0);
+    return is_error(result)
+               ? result
+               : call(mapping, SYS_mmap, mapping->base + file->bytes, PAGE, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, UINT64_MAX, 0);
+}
+
+/* == Relocations == */
+
+/* Where the loader tells of what it has loaded, if the program has one; debuggers find it so, too.
+ */
+static uint64_t find_debug(pid_t pid)
+{
+    char path[64];
+    struct image *image;
+    uint64_t vaddr = 0, debug = 0, entry_at = 0;
+    Elf64_auxv_t pair;
+    sprof_proc_shared_path(path, sizeof path, pid, "auxv");
+    FILE *auxv = fopen(path, "re");
+    while (auxv && !entry_at && fread(&pair, sizeof pair, 1, auxv) == 1)
+        entry_at = pair.a_type == AT_ENTRY ? pair.a_un.a_val : 0;
+    if (auxv)
+        fclose(auxv);
+    sprof_proc_shared_path(path, sizeof path, pid, "exe");
+    const struct image_request request = {.file = {.path = path}};
+    if (!entry_at || image_open(&image, &request, NULL))
+        return 0;
+    const uint64_t bias = entry_at - image_entry(image);
+    const struct sprof_bytes dynamic = image_section(image, ".dynamic", &vaddr);
+    for (size_t at = 0; at + sizeof(Elf64_Dyn) <= dynamic.size && !debug; at += sizeof(Elf64_Dyn)) {
+        Elf64_Dyn entry;
+        memcpy(&entry, dynamic.data + at, sizeof entry);
+        if (entry.d_tag == DT_DEBUG &&
+            target_read_memory(pid, bias + vaddr + at, &entry, sizeof entry) == sizeof entry)
+            debug = entry.d_un.d_ptr;
+    }
+    image_free(image);
+    return debug;
+}
+
+struct dynamic {
+    uint64_t relocations, relocation_bytes, symbols, names;
+};
+
+static bool read_dynamic(const struct raw_file *file, struct dynamic *dynamic)
+{
+    Elf64_Dyn entry;
+    *dynamic = (struct dynamic){0};
+    for (uint64_t at = 0; at < file->dynamic_bytes; at += sizeof entry) {
+        if (!read_vaddr(file, &entry, sizeof entry, file->dynamic + at))
+            return false;
+        if (entry.d_tag == DT_RELA)
+            dynamic->relocations = entry.d_un.d_ptr;
+        else if (entry.d_tag == DT_RELASZ)
+            dynamic->relocation_bytes = entry.d_un.d_val;
+        else if (entry.d_tag == DT_SYMTAB)
+            dynamic->symbols = entry.d_un.d_ptr;
+        else if (entry.d_tag == DT_STRTAB)
+            dynamic->names = entry.d_un.d_ptr;
+        else if (entry.d_tag == DT_JMPREL)
+            return false; /* it is linked to have none */
+    }
+    return dynamic->relocation_bytes / sizeof(Elf64_Rela) <= RELOCATIONS_MAX;
+}
+
+/* A symbol of the agent's own; the loader's _r_debug; of others there are only weak ones. */
+static bool value_of(const struct mapping *mapping, const struct dynamic *dynamic, uint64_t index,
+                     uint64_t *value)
+{
+    static const char debug[] = "_r_debug";
+    char name[sizeof debug];
+    Elf64_Sym symbol;
+    if (!read_vaddr(mapping->file, &symbol, sizeof symbol,
+                    dynamic->symbols + index * sizeof symbol))
+        return false;
+    *value = symbol.st_shndx ? mapping->base + symbol.st_value : 0;
+    if (!*value && read_vaddr(mapping->file, name, sizeof name, dynamic->names + symbol.st_name) &&
+        !memcmp(name, debug, sizeof debug))
+        *value = find_debug(mapping->raw->pid);
+    return true;
+}
+
+static bool relocate(const struct mapping *mapping)
+{
+    const struct raw_file *file = mapping->file;
+    struct dynamic dynamic;
+    if (!read_dynamic(file, &dynamic))
+        return false;
+    for (uint64_t at = 0; at < dynamic.relocation_bytes; at += sizeof(Elf64_Rela)) {
+        Elf64_Rela relocation;
+        uint64_t value = 0;
+        if (!read_vaddr(file, &relocation, sizeof relocation, dynamic.relocations + at))
+            return false;
+        const uint64_t kind = ELF64_R_TYPE(relocation.r_info);
+        const bool is_known = kind == R_X86_64_RELATIVE ||
+                              ((kind == R_X86_64_GLOB_DAT || kind == R_X86_64_64) &&
+                               value_of(mapping, &dynamic, ELF64_R_SYM(relocation.r_info), &value));
+        if (kind == R_X86_64_RELATIVE)
+            value = mapping->base;
+        if (kind != R_X86_64_GLOB_DAT && value)
+            value += (uint64_t)relocation.r_addend;
+        if (!is_known ||
+            !write_at(mapping, mapping->base + relocation.r_offset, &value, sizeof value))
+            return false;
+    }
+    return true;
+}
+
+/* == The unwinder == */
+
+static bool set_state(const struct mapping *mapping, uint64_t note_at, enum state state)
+{
+    const uint32_t value = state;
+    return write_at(mapping, note_at + offsetof(struct note, state), &value, sizeof value);
+}
+
+/* As gcc's crtstuff.c has a file's tables known that no loader can be asked for. */
+static int register_tables(struct mapping *mapping, uint64_t note_at, uint64_t tables)
+{
+    struct trace_hand *hand = mapping->hand;
+    const struct trace_raw *raw = mapping->raw;
+    if (!raw->register_tables || !tables)
+        return 0;
+    if (!set_state(mapping, note_at, STATE_REGISTERING) ||
+        trace_hand_call_with(hand, raw->register_tables, tables,
+                             note_at + offsetof(struct note, object), mapping->error))
+        return SPROF_ESTATE;
+    return set_state(mapping, note_at, STATE_REGISTERED) ? 0 : SPROF_ESTATE;
+}
+
+/* == In and out == */
+
+static int explain(const struct mapping *mapping, int64_t result)
+{
+    const pid_t pid = mapping->raw->pid;
+    if (mapping->error && mapping->error->code)
+        return mapping->error->code;
+    return sprof_error_set(mapping->error, SPROF_ELIMIT, is_error(result) ? (int)-result : 0,
+                           "the tracing agent could not be mapped into process %d: %s\nsee its "
+                           "`ulimit -v` and `ulimit -n`, and after mlockall `ulimit -l`",
+                           (int)pid, is_error(result) ? strerror((int)-result) : "no memory");
+}
+
+int trace_raw_load(struct trace_raw *raw, struct trace_hand *hand, const char *library,
+                   struct trace_raw_agent *agent, struct sprof_error *error)
+{
+    struct raw_file file;
+    struct sprof_error why = {0};
+    *agent = (struct trace_raw_agent){0};
+    if (!open_file(&file, library))
+        return sprof_error_set(error, SPROF_ENOTFOUND, errno,
+                               "%s cannot be read, or is not the tracing agent of this sprof\n"
+                               "install it again with `cmake --install`",
+                               library);
+    struct mapping mapping = {raw, hand, &file, 0, &why};
+    const int64_t mapped = map_parts(&mapping, library);
+    const uint64_t note_at = mapping.base + file.bytes;
+    const struct note note = {.magic = NOTE_MAGIC,
+                              .bytes = file.bytes + PAGE,
+                              .state = STATE_WHOLE,
+                              .tables = file.tables ? mapping.base + file.tables : 0};
+    int result =
+        !is_error(mapped) && relocate(&mapping) && write_at(&mapping, note_at, &note, sizeof note)
+            ? 0
+            : explain(&mapping, mapped);
+    if (result && mapping.base && hand->thread.tid)
+        call(&mapping, SYS_munmap, mapping.base, file.bytes + PAGE, 0, 0, 0, 0);
+    if (!result) /* where that fails, the unwinder may know it, and it stays */
+        result = register_tables(&mapping, note_at, note.tables);
+    close(file.fd);
+    if (result)
+        *error = why;
+    else
+        *agent = (struct trace_raw_agent){mapping.base, file.bytes + PAGE};
+    return result;
+}
+
+static bool read_note(pid_t pid, const struct trace_raw_agent *agent, struct note *note)
+{
+    return agent->bytes > PAGE &&
+           target_read_memory(pid, agent->base + agent->bytes - PAGE, note, sizeof *note) ==
+               sizeof *note &&
+           note->magic == NOTE_MAGIC && note->bytes == agent->bytes;
+}
+
+bool trace_raw_find(pid_t pid, const char *library, uint64_t base, struct trace_raw_agent *agent)
+{
+    struct raw_file file;
+    struct note note;
+    if (!open_file(&file, library))
+        return false;
+    close(file.fd);
+    *agent = (struct trace_raw_agent){base, file.bytes + PAGE};
+    return read_note(pid, agent, &note) && note.state != STATE_PARTS;
+}
+
+int trace_raw_unload(struct trace_raw *raw, struct trace_hand *hand,
+                     const struct trace_raw_agent *agent, struct sprof_error *error)
+{
+    struct mapping mapping = {raw, hand, NULL, agent->base, error};
+    const uint64_t note_at = agent->base + agent->bytes - PAGE;
+    struct note note;
+    const bool is_whole = read_note(raw->pid, agent, &note);
+    if (is_whole && (note.state == STATE_REGISTERING || note.state == STATE_FORGETTING))
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "what unwinds exceptions in process %d may know it", (int)raw->pid);
+    if (is_whole && note.state == STATE_REGISTERED &&
+        (!raw->forget_tables || !set_state(&mapping, note_at, STATE_FORGETTING) ||
+         trace_hand_call_plainly(hand, raw->forget_tables, note.tables, error) ||
+         !set_state(&mapping, note_at, STATE_WHOLE)))
+        return SPROF_ESTATE;
+    const int64_t result = call(&mapping, SYS_munmap, agent->base, agent->bytes, 0, 0, 0, 0);
+    return result ? SPROF_ESTATE : 0;
+}
