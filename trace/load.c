@@ -540,6 +540,19 @@ static int begin_watching(struct trace_loads *loads, struct sprof_error *error)
                                  "`ulimit -n`");
 }
 
+static bool has_loader(pid_t pid)
+{
+    char path[64];
+    struct image *image;
+    sprof_proc_shared_path(path, sizeof path, pid, "exe");
+    const struct image_request request = {.file = {.path = path}};
+    if (image_open(&image, &request, NULL))
+        return true;
+    const bool has = image_has_section(image, ".interp");
+    image_free(image);
+    return has;
+}
+
 int trace_loads_begin(struct trace_session *session, struct sprof_error *error)
 {
     struct trace_hook *hook = &session->hook;
@@ -548,9 +561,10 @@ int trace_loads_begin(struct trace_session *session, struct sprof_error *error)
         target_read_memory(session->pid, at, hook->original, sizeof hook->original) !=
             sizeof hook->original ||
         !is_empty_function(at, hook->original)) {
-        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
-                          "the program's loader is not known: libraries that it loads later are "
-                          "not traced");
+        if (has_loader(session->pid))
+            sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                              "the program's loader is not known: libraries that it loads later "
+                              "are not traced");
         trace_loads_free(session);
         return 0;
     }
