@@ -73,11 +73,15 @@ def begin(command, **files):
     return process
 
 
+LINK = os.environ.get("LINK", "").split()  # how programs of our own are linked: -static, say
+
+
 def trace(out, *arguments):
     for name in os.listdir("."):
         if name.startswith("t.db"):
             os.unlink(name)
-    return begin([sprof, "trace", "-o", "t.db", *arguments], stdout=out, stderr=open("err", "w"))
+    backend = ["--backend", "inject"] if LINK else []
+    return begin([sprof, "trace", "-o", "t.db", *backend, *arguments], stdout=out, stderr=open("err", "w"))
 
 
 def ctl(*words):
@@ -174,7 +178,7 @@ def check_text(pid, compiles=False, shares=True):
 
 def own_program(count, *rest):
     if not os.path.exists("program"):
-        subprocess.run(["g++", "-O1", "-g", "-w", "-pthread", f"{HERE}/detach.cc", "-o", "program"], check=True)
+        subprocess.run(["g++", "-O1", "-g", "-w", "-pthread", *LINK, f"{HERE}/detach.cc", "-o", "program"], check=True)
     return ["./program", str(count), *rest]
 
 

@@ -174,6 +174,18 @@ static const char *obstacle_of(const struct trace_raw *raw)
                : NULL;
 }
 
+const char *trace_raw_obstacle(const char *path)
+{
+    struct trace_raw raw = {0};
+    struct image *image;
+    const struct image_request request = {.file = {.path = path}};
+    if (image_open(&image, &request, NULL))
+        return "cannot be read";
+    look_for_unwinder(&raw, image, 0);
+    image_free(image);
+    return obstacle_of(&raw);
+}
+
 int trace_raw_open(struct trace_raw **out, pid_t pid, struct sprof_error *error)
 {
     struct trace_raw *raw = *out = calloc(1, sizeof *raw);

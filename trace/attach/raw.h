@@ -26,6 +26,10 @@ void trace_raw_free(struct trace_raw *raw);
  * glibc's. */
 bool trace_raw_is_for(const char *path);
 
+/* Why nothing can be put into a program of such a file, as what it "is"; NULL: it can, as far as
+ * the file itself tells. */
+const char *trace_raw_obstacle(const char *path);
+
 const struct trace_ways *trace_raw_ways(const struct trace_raw *raw);
 
 /* Why a stopped thread cannot be borrowed to call the program's unwinder; NULL: it can. */
