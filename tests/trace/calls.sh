@@ -23,7 +23,7 @@ random)
         python3 "$here/generate.py" "$2" "$seed" >program.$suffix || fail "no program"
         for flags in -O0 "-O1 -fno-plt" -O2 "-O3 -fomit-frame-pointer -fcf-protection=full -no-pie"; do
             # shellcheck disable=SC2086
-            "$3" $flags -g -w -pthread program.$suffix -o program || fail "$3 $flags"
+            "$3" $flags -g -w -pthread ${LINK-} program.$suffix -o program || fail "$3 $flags"
             traced program --function '^f[0-9]' -- ./program log
             sort log >wanted
             calls program.db >found

@@ -1,6 +1,8 @@
 # What tests of `sprof trace` share. `tracing` holds the options that a script's traces have in common.
 . "$(dirname "$0")/../system/lib.sh"
 tracing=()
+# How programs of our own are linked, where a test says so: -static, say. Nothing can be preloaded into such.
+[ -z "${LINK-}" ] || tracing=(--backend inject)
 
 # traced NAME OPTION… -- COMMAND…: traced into NAME.db; prints and ends as it does untraced.
 traced() {

@@ -6,7 +6,7 @@ soak.py MINUTES SPROF [SEED]
 Each round begins a program, attaches to it at a random moment with all its functions and those of its libraries, sends a
 random request of `sprof ctl` every 5 ms or so, and detaches, kills sprof, or lets the program end. It must print and end
 as untraced; where probes were taken out its code is that of its files, and its mappings are those that it had. Several at
-the same time, with their own seeds, make load. Says what it did each minute, and stops at the first thing that is wrong.
+the same time, with their own seeds, make load. With LINK=-static in the environment programs of our own are linked so. Says what it did each minute, and stops at the first thing that is wrong.
     for i in 1 2; do tests/trace/soak.py 600 build/release/sprof & done; wait"""
 import os
 import re
@@ -72,12 +72,14 @@ def random_program(language):
     driver = "gcc" if language == "c" else "g++"
     name, number = f"random.{len(language)}", rng.randrange(1 << 30)
     text = subprocess.run([f"{targets.HERE}/generate.py", language, str(number)], capture_output=True, text=True, check=True).stdout
-    subprocess.run([driver, rng.choice(["-O0", "-O1", "-O2", "-O3"]), "-w", "-pthread", "-x", language, "-", "-o", name], input=text, text=True, check=True)
+    subprocess.run([driver, rng.choice(["-O0", "-O1", "-O2", "-O3"]), "-w", "-pthread", *targets.LINK, "-x", language, "-", "-o", name], input=text, text=True, check=True)
     return ["/bin/sh", "-c", f"exec ./{name} counted"]
 
 
 def kinds():
     made = {"own": lambda: own_program(rng.choice([200, 600, 1500])), "random c": lambda: random_program("c"), "random c++": lambda: random_program("c++")}
+    if targets.LINK:  # the system's programs are linked as they are
+        return made
     for name in "python", "sqlite", "xz", "bash":
         if shutil.which({"python": "python3", "sqlite": "sqlite3"}.get(name, name)):
             made[name] = lambda name=name: targets.real_program(name, 12)
