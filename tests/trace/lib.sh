@@ -1,10 +1,9 @@
 # What tests of `sprof trace` share. `tracing` holds the options that a script's traces have in common.
 . "$(dirname "$0")/../system/lib.sh"
 tracing=()
-# How programs of our own are linked, where a test says so: -static, say. Nothing can be preloaded into such.
-[ -z "${LINK-}" ] || tracing=(--backend inject)
 
-# traced NAME OPTION… -- COMMAND…: traced into NAME.db; prints and ends as it does untraced.
+# traced NAME OPTION… -- COMMAND…: traced into NAME.db; prints and ends as it does untraced. Where LINK says how programs of
+# our own are linked, -static, say, nothing can be preloaded into them.
 traced() {
     local name=$1 options=() wanted
     shift
@@ -12,7 +11,7 @@ traced() {
     shift
     "$@" >want 2>want_err </dev/null
     wanted=$?
-    "$SPROF" trace "${tracing[@]}" -o "$name.db" "${options[@]}" -- "$@" >got 2>got_err </dev/null
+    "$SPROF" trace ${LINK:+--backend inject} "${tracing[@]}" -o "$name.db" "${options[@]}" -- "$@" >got 2>got_err </dev/null
     status=$?
     cp got_err err
     [ $status = $wanted ] || fail "$name: exit status $status, untraced $wanted"
