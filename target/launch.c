@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EXIT_NOT_STARTED = 127 };
+enum {
+    EXIT_NOT_STARTED = 127,
+    MEANWHILE_MS = 1,
+};
 
 static void close_fd(int *fd)
 {
@@ -216,6 +220,9 @@ int target_launch_go(struct target_launch *launch, struct sprof_error *error)
     /* A child that died shows below. */
     send_all(launch->socket_fd, &size, sizeof size);
     send_all(launch->socket_fd, environment->text, environment->length);
+    struct pollfd outcome = {.fd = launch->socket_fd, .events = POLLIN};
+    while (launch->meanwhile && poll(&outcome, 1, MEANWHILE_MS) <= 0)
+        launch->meanwhile(launch->meanwhile_context);
     int errnum = 0;
     ssize_t got;
     while ((got = read(launch->socket_fd, &errnum, sizeof errnum)) < 0 && errno == EINTR)
@@ -234,6 +241,10 @@ bool target_launch_ended(struct target_launch *launch)
     if (launch->reaped)
         return true;
     const pid_t ended = reap(launch, WNOHANG);
+    /* Who traces it is told of its stops, too. */
+    if (ended == launch->pid && !WIFEXITED(launch->wait_status) &&
+        !WIFSIGNALED(launch->wait_status))
+        return false;
     /* ECHILD: somebody ignores SIGCHLD, so nobody will ever learn the status. */
     if (ended == launch->pid || (ended < 0 && errno == ECHILD)) {
         launch->reaped = true;

@@ -17,6 +17,9 @@ struct target_launch {
         environment; /* "NAME=value" texts to add to the command's, each with its NUL */
     bool started, reaped;
     int wait_status;
+    void (*meanwhile)(
+        void *); /* called again and again while the command executes; NULL: nothing */
+    void *meanwhile_context;
     uint64_t cpu_start_ns; /* CPU time of the child when it was let go */
     uint64_t cpu_ns; /* once reaped: of the command and the descendants it waited for, since then */
     char name[256];  /* of the command, for messages */

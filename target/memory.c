@@ -1,8 +1,10 @@
-/* Reads the memory of live processes. */
+/* Reads the memory of live processes, and where their programs begin. */
 #include "base/proc.h"
 #include "target/target.h"
 
+#include <elf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <sys/uio.h>
 
 size_t target_read_memory(pid_t pid, uint64_t address, void *buffer, size_t size)
@@ -25,4 +27,18 @@ int target_may_read(pid_t pid)
         errno == EFAULT)
         return 0;
     return errno == ESRCH ? -ESRCH : -EPERM;
+}
+
+uint64_t target_entry(pid_t pid)
+{
+    char path[64];
+    Elf64_auxv_t pair;
+    uint64_t entry = 0;
+    sprof_proc_shared_path(path, sizeof path, pid, "auxv");
+    FILE *file = fopen(path, "re");
+    while (file && !entry && fread(&pair, sizeof pair, 1, file) == 1 && pair.a_type != AT_NULL)
+        entry = pair.a_type == AT_ENTRY ? pair.a_un.a_val : 0;
+    if (file)
+        fclose(file);
+    return entry;
 }

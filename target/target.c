@@ -56,8 +56,13 @@ static int attach(struct target *target, pid_t pid, pid_t tid)
 static int open_parts(struct target *target, const struct target_options *options,
                       struct sprof_error *error)
 {
-    if (options->command)
-        return target_launch_open(&target->launch, options->command, options->in_child, error);
+    if (options->command) {
+        const int result =
+            target_launch_open(&target->launch, options->command, options->in_child, error);
+        target->launch.meanwhile = options->meanwhile;
+        target->launch.meanwhile_context = options->meanwhile_context;
+        return result;
+    }
     if (options->tid) {
         struct sprof_proc_status status;
         if (!sprof_proc_status_read(options->tid, &status))

@@ -22,6 +22,10 @@ struct target_options {
     pid_t tid;              /* one thread to attach to */
     bool all;               /* whatever runs on the machine */
     void (*in_child)(void); /* called in the launched child while it waits; NULL: nothing */
+    /* Called here, again and again, while target_start waits for the command's execve; NULL:
+     * nothing. With its context, which is borrowed until then. */
+    void (*meanwhile)(void *);
+    void *meanwhile_context;
 };
 
 struct target;
@@ -93,6 +97,9 @@ int target_may_read(pid_t pid);
 /* Copies memory of a live process, as long as it lives and permits: returns the bytes copied, 0
  * when none. Where the range ends in unmapped memory, what lies before it. */
 size_t target_read_memory(pid_t pid, uint64_t address, void *buffer, size_t size);
+
+/* Where a live process's program itself begins, behind its loader; 0: not known. */
+uint64_t target_entry(pid_t pid);
 
 /* == What /proc shows == */
 

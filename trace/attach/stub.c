@@ -3,31 +3,12 @@
 #include "target/target.h"
 #include "trace/plan/plan.h"
 
-#include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 /* pop rax, rdi, rsi, rdx, r10, r8, r9; syscall; ret. */
 static const uint8_t code[TRACE_STUB_BYTES] = {0x58, 0x5f, 0x5e, 0x5a, 0x41, 0x5a, 0x41,
                                                0x58, 0x41, 0x59, 0x0f, 0x05, 0xc3, 0xcc};
-
-/* As the kernel told the program, which may be a loader's: that of the file is meant. */
-static uint64_t find_entry(pid_t pid)
-{
-    char path[64];
-    Elf64_auxv_t entry;
-    uint64_t found = 0;
-    sprof_proc_shared_path(path, sizeof path, pid, "auxv");
-    FILE *file = fopen(path, "re");
-    while (file && !found && fread(&entry, sizeof entry, 1, file) == 1)
-        found = entry.a_type == AT_ENTRY ? entry.a_un.a_val : 0;
-    if (file)
-        fclose(file);
-    return found;
-}
 
 struct search {
     struct trace_stub *stub;
@@ -56,7 +37,7 @@ int trace_stub_find(struct trace_stub *stub, pid_t pid, struct sprof_error *erro
 {
     struct search search = {stub, pid, false};
     uint8_t there[TRACE_STUB_BYTES];
-    stub->at = find_entry(pid);
+    stub->at = target_entry(pid);
     if (stub->at && target_each_mapping(pid, look_into, &search))
         return sprof_error_memory(error);
     if (search.found && target_read_memory(pid, stub->at, there, sizeof there) == sizeof there &&

@@ -7,7 +7,6 @@
 
 #include "agent/agent.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -126,22 +125,6 @@ static bool wait_for_stop(struct trace_session *session, uint32_t number)
     return false;
 }
 
-/* Where the program itself begins, behind its loader; 0: not known. */
-static uint64_t entry_address(pid_t pid)
-{
-    char path[64];
-    Elf64_auxv_t pair;
-    uint64_t entry = 0;
-    sprof_proc_shared_path(path, sizeof path, pid, "auxv");
-    FILE *file = fopen(path, "re");
-    while (file && !entry && fread(&pair, sizeof pair, 1, file) == 1 && pair.a_type != AT_NULL)
-        if (pair.a_type == AT_ENTRY)
-            entry = pair.a_un.a_val;
-    if (file)
-        fclose(file);
-    return entry;
-}
-
 static void ignore(void *context, const struct uprobe_site *site)
 {
     (void)context;
@@ -181,7 +164,7 @@ int trace_uprobes_hold(struct trace_session *session, struct sprof_error *error)
     struct entry entry = {.session = session, .error = error};
     if (!wait_for_stop(session, 1))
         return no_start(session, error);
-    entry.address = entry_address(session->pid);
+    entry.address = target_entry(session->pid);
     const int result = target_each_mapping(session->pid, stop_at_entry, &entry);
     if (result < 0)
         return result;

@@ -1,0 +1,426 @@
+/* Has a command wait where its main begins. Its start code hands the address of main to the C
+ * library; while the program stands still behind its execve, another one is put there instead: that
+ * of a few instructions behind the end of the program's code, which read from a descriptor and jump
+ * to main. There is no breakpoint and no signal, so that the program can be left alone at any
+ * instant. */
+#include "trace/attach/hold.h"
+#include "image/image.h"
+#include "target/target.h"
+#include "trace/attach/stop.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "arch/arch.h"
+
+enum {
+    PAGE = 4096,
+    HEADERS_MAX = 64,
+    START_STEPS = 40,   /* instructions of start code that are followed */
+    START_BYTES = 1024, /* … that are searched, where it is known what for */
+    COMMAND_FD = 1016, /* where few descriptors are, so that the command's own keep their numbers */
+    FIRST_PAUSE_US = 100, /* between two looks … */
+    LAST_PAUSE_US = 5000, /* … at a program that takes long to come to main */
+};
+
+/* == The descriptor == */
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+int trace_hold_open(struct trace_hold *hold, struct sprof_error *error)
+{
+    struct rlimit limit;
+    int ends[2];
+    *hold = TRACE_HOLD_NONE;
+    if (pipe2(ends, O_CLOEXEC))
+        return sprof_error_set(error, SPROF_ELIMIT, errno,
+                               "cannot make a pipe: %s\nsee `ulimit -n`", strerror(errno));
+    const bool is_small =
+        !getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < COMMAND_FD + sizeof ends;
+    hold->fd = ends[1];
+    hold->command_fd = is_small ? dup(*ends) : fcntl(*ends, F_DUPFD, COMMAND_FD);
+    hold->is_ours = hold->command_fd >= 0;
+    close(*ends);
+    return hold->is_ours ? 0
+                         : sprof_error_set(error, SPROF_ELIMIT, errno,
+                                           "cannot duplicate a descriptor: %s\nsee `ulimit -n`",
+                                           strerror(errno));
+}
+
+void trace_hold_release(struct trace_hold *hold)
+{
+    if (hold->is_ours)
+        close_fd(&hold->command_fd);
+    hold->is_ours = false;
+    close_fd(&hold->fd);
+}
+
+/* == Until it has executed the program == */
+
+int trace_hold_seize(struct trace_hold *hold, pid_t pid, struct sprof_error *error)
+{
+    close(hold->command_fd);
+    hold->is_ours = false;
+    hold->pid = pid;
+    return ptrace(PTRACE_SEIZE, pid, NULL, (void *)PTRACE_O_TRACEEXEC)
+               ? sprof_error_set(error, SPROF_EPERMISSION, errno,
+                                 "the command cannot be held where it begins: ptrace(2) says %s, "
+                                 "see /proc/sys/kernel/yama/ptrace_scope\n`--backend uprobe`, as "
+                                 "root, has the kernel count its calls",
+                                 strerror(errno))
+               : 0;
+}
+
+/* Takes what it stands still for, but for the execve. True: for that. */
+static bool has_executed(struct trace_hold *hold, long limit_ms, bool *is_gone)
+{
+    int status = 0;
+    const enum trace_waited waited = trace_stop_wait(hold->pid, hold->pid, limit_ms, &status);
+    const int event = status >> 8, number = status & 0x7f;
+    *is_gone = waited == TRACE_GONE;
+    if (waited != TRACE_STOPPED || event == PTRACE_EVENT_EXEC)
+        return waited == TRACE_STOPPED;
+    if (event == PTRACE_EVENT_STOP && number != SIGTRAP) /* stopped, as by Ctrl-Z */
+        ptrace(PTRACE_LISTEN, hold->pid, NULL, NULL);
+    else
+        ptrace(PTRACE_CONT, hold->pid, NULL, (void *)(intptr_t)(event ? 0 : number));
+    return false;
+}
+
+void trace_hold_pass_signals(void *context)
+{
+    bool is_gone;
+    has_executed(context, 1, &is_gone);
+}
+
+/* == Where main is == */
+
+/* The program that was executed, by its file's headers. */
+struct program {
+    pid_t pid;
+    uint64_t bias, entry;
+    Elf64_Phdr text; /* what the entry point is in */
+    uint64_t main;   /* as its symbols have it; 0: they do not */
+};
+
+static uint64_t symbol_of_main(const char *path)
+{
+    static const char *const names[] = {"main", NULL};
+    const struct image_request request = {.file = {.path = path}};
+    struct image_symbol symbol = {0};
+    struct image *image;
+    if (image_open(&image, &request, NULL))
+        return 0;
+    image_find_symbols(image, names, &symbol);
+    image_free(image);
+    return symbol.vaddr;
+}
+
+static bool read_program(struct program *program, pid_t pid)
+{
+    char path[64];
+    Elf64_Ehdr elf;
+    Elf64_Phdr headers[HEADERS_MAX];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const bool is_read = fd >= 0 && pread(fd, &elf, sizeof elf, 0) == sizeof elf &&
+                         elf.e_phnum <= HEADERS_MAX && elf.e_phentsize == sizeof *headers &&
+                         pread(fd, headers, elf.e_phnum * sizeof *headers, (off_t)elf.e_phoff) ==
+                             (ssize_t)(elf.e_phnum * sizeof *headers);
+    if (fd >= 0)
+        close(fd);
+    *program = (struct program){.pid = pid, .entry = target_entry(pid)};
+    if (!is_read || !program->entry)
+        return false;
+    program->bias = program->entry - elf.e_entry;
+    for (size_t i = 0; i < elf.e_phnum; i++)
+        if (headers[i].p_type == PT_LOAD && headers[i].p_flags & PF_X &&
+            elf.e_entry - headers[i].p_vaddr < headers[i].p_filesz)
+            program->text = headers[i];
+    const uint64_t main = symbol_of_main(path);
+    program->main = main ? program->bias + main : 0;
+    return program->text.p_filesz;
+}
+
+/* An instruction by which start code hands over the address of a function. */
+struct handing {
+    uint64_t operand; /* address of its last four bytes */
+    bool is_relative; /* these count from behind them */
+    uint64_t function;
+};
+
+/* lea function(%rip), %rdi · mov $function, %rdi · mov $function, %edi. */
+static bool read_handing(const struct program *program, const uint8_t *code, size_t size,
+                         uint64_t at, struct handing *handing)
+{
+    static const struct {
+        uint8_t bytes[3];
+        uint8_t size;
+        bool is_relative;
+    } forms[] = {{{0x48, 0x8d, 0x3d}, 3, true}, {{0x48, 0xc7, 0xc7}, 3, false}, {{0xbf}, 1, false}};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        int32_t operand;
+        const size_t before = forms[i].size;
+        if (size < before + sizeof operand || memcmp(code, forms[i].bytes, before))
+            continue;
+        memcpy(&operand, code + before, sizeof operand);
+        const uint64_t end = at + before + sizeof operand;
+        *handing = (struct handing){end - sizeof operand, forms[i].is_relative,
+                                    (forms[i].is_relative ? end : 0) + (uint64_t)(int64_t)operand};
+        const uint64_t vaddr = handing->function - program->bias;
+        return vaddr - program->text.p_vaddr < program->text.p_filesz;
+    }
+    return false;
+}
+
+/* What is handed over in front of the first call that comes with such an address. Start code of
+ * glibc calls the library, that of musl another function, which goes on there. */
+static bool follow_start(const struct program *program, struct handing *handing)
+{
+    uint64_t at = program->entry;
+    bool has = false;
+    for (int steps = 0; steps < START_STEPS; steps++) {
+        uint8_t code[ARCH_INSTRUCTION_BYTES];
+        struct arch_instruction instruction;
+        const size_t got = target_read_memory(program->pid, at, code, sizeof code);
+        if (!arch_instruction_decode(code, got, &instruction))
+            return false;
+        has |= read_handing(program, code, got, at, handing);
+        at += instruction.length;
+        switch (instruction.flow) {
+        case ARCH_FLOW_NEXT: break;
+        case ARCH_FLOW_CALL:
+        case ARCH_FLOW_JUMP:
+            if (has)
+                return true;
+            at += (uint64_t)instruction.value;
+            break;
+        case ARCH_FLOW_CALL_INDIRECT: return has;
+        default: return false;
+        }
+    }
+    return false;
+}
+
+/* Start code that relocates the program first has loops. The one place that hands over main, by its
+ * symbol. */
+static bool search_start(const struct program *program, struct handing *handing)
+{
+    uint8_t code[START_BYTES];
+    unsigned found = 0;
+    const size_t got = target_read_memory(program->pid, program->entry, code, sizeof code);
+    for (size_t i = 0; i < got; i++) {
+        struct handing other;
+        if (!read_handing(program, code + i, got - i, program->entry + i, &other) ||
+            other.function != program->main)
+            continue;
+        *handing = other;
+        found++;
+    }
+    return found == 1;
+}
+
+static bool find_handing(const struct program *program, struct handing *handing)
+{
+    return (follow_start(program, handing) &&
+            (!program->main || handing->function == program->main)) ||
+           (program->main && search_start(program, handing));
+}
+
+/* == The wait == */
+
+/* What waits. It changes no register that a caller of main gives a meaning, and needs nothing of
+ * the stack but five words. */
+static const uint8_t waiting[] = {
+    0x57,                   /* push %rdi */
+    0x56,                   /* push %rsi */
+    0x52,                   /* push %rdx */
+    0x51,                   /* push %rcx: room for the byte */
+    0xbf, 0,    0,    0, 0, /* mov $FD, %edi */
+    0x54,                   /* push %rsp */
+    0x5e,                   /* pop %rsi */
+    0x6a, 0x01,             /* push $1 */
+    0x5a,                   /* pop %rdx */
+    0x31, 0xc0,             /* again: xor %eax, %eax */
+    0x0f, 0x05,             /* syscall: read(2) */
+    0x83, 0xf8, 0xfc,       /* cmp $-EINTR, %eax */
+    0x74, 0xf7,             /* je again */
+    0x6a, 0x03,             /* push $SYS_close */
+    0x58,                   /* pop %rax */
+    0x0f, 0x05,             /* syscall */
+    0x59,                   /* pop %rcx */
+    0x5a,                   /* pop %rdx */
+    0x5e,                   /* pop %rsi */
+    0x5f,                   /* pop %rdi */
+    0xe9, 0,    0,    0, 0, /* jmp main */
+};
+enum { FD_AT = 5, MAIN_AT = sizeof waiting - 4 };
+
+/* Behind the program's code, in the rest of its last page, which has nothing of the program: what
+ * is written there is for this process alone. 0: there is no room. */
+static uint64_t find_room(const struct program *program)
+{
+    const Elf64_Phdr *text = &program->text;
+    const uint64_t end = program->bias + text->p_vaddr + text->p_filesz;
+    return !(text->p_flags & PF_W) && text->p_memsz == text->p_filesz && end % PAGE &&
+                   end % PAGE + sizeof waiting <= PAGE
+               ? end
+               : 0;
+}
+
+/* In this order: should sprof end, what start code hands over is always whole. */
+static bool write_wait(struct trace_hold *hold, const struct handing *handing, int memory_fd)
+{
+    uint8_t code[sizeof waiting];
+    memcpy(code, waiting, sizeof code);
+    const int32_t to_main = (int32_t)(handing->function - (hold->code + sizeof code));
+    memcpy(code + FD_AT, &hold->command_fd, sizeof hold->command_fd);
+    memcpy(code + MAIN_AT, &to_main, sizeof to_main);
+    const uint64_t after = handing->operand + sizeof(int32_t);
+    const uint32_t operand = (uint32_t)(hold->code - (handing->is_relative ? after : 0));
+    return pwrite(memory_fd, code, sizeof code, (off_t)hold->code) == sizeof code &&
+           pwrite(memory_fd, &operand, sizeof operand, (off_t)handing->operand) == sizeof operand;
+}
+
+static int refuse(const char *name, const char *reason, struct sprof_error *error)
+{
+    return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                           "cannot hold %s where its main begins, to put probes into it: %s\n"
+                           "`--backend uprobe`, as root, has the kernel count its calls",
+                           name, reason);
+}
+
+static bool is_in_one_page(uint64_t operand)
+{
+    return operand / PAGE == (operand + sizeof(int32_t) - 1) / PAGE;
+}
+
+static int lead(struct trace_hold *hold, const struct program *program,
+                const struct handing *handing, int memory_fd, const char *name,
+                struct sprof_error *error)
+{
+    hold->code = find_room(program);
+    if (!hold->code || !is_in_one_page(handing->operand) ||
+        (!handing->is_relative && hold->code > INT32_MAX))
+        return refuse(name, "there is no room for the instructions that would wait", error);
+    return write_wait(hold, handing, memory_fd)
+               ? 0
+               : sprof_error_set(error, SPROF_EPERMISSION, errno,
+                                 "the memory of the command may not be written: %s",
+                                 strerror(errno));
+}
+
+static int end_early(const char *name, struct sprof_error *error)
+{
+    return sprof_error_set(error, SPROF_ESTATE, 0, "%s ended before its main began", name);
+}
+
+static int wait_for_exec(struct trace_hold *hold, const char *name, struct sprof_error *error)
+{
+    bool is_gone = false;
+    while (!has_executed(hold, LAST_PAUSE_US / 1000, &is_gone))
+        if (is_gone)
+            return end_early(name, error);
+    return 0;
+}
+
+/* == Until it waits == */
+
+/* Where its first thread is within a system call: that, its first argument and the instruction
+ * pointer. */
+static bool waits(const struct trace_hold *hold)
+{
+    char path[64], line[256];
+    long number;
+    uint64_t fd, pc;
+    snprintf(path, sizeof path, "/proc/%d/syscall", (int)hold->pid);
+    FILE *file = fopen(path, "re");
+    const bool is_read = file && fgets(line, sizeof line, file);
+    if (file)
+        fclose(file);
+    const char *last = is_read ? strrchr(line, ' ') : NULL;
+    return last && sscanf(line, "%ld %lx", &number, &fd) == 2 && sscanf(last, "%lx", &pc) == 1 &&
+           number == SYS_read && (int)fd == hold->command_fd && pc - hold->code < sizeof waiting;
+}
+
+/* A process that is about to end has lost its memory before it is seen to. */
+static bool runs_something(pid_t pid)
+{
+    char path[64], any[1];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    return readlink(path, any, sizeof any) > 0;
+}
+
+/* Why it will not come; NULL: it may yet. */
+static const char *cannot_come(const struct trace_hold *hold, int memory_fd)
+{
+    struct pollfd end = {.fd = hold->fd};
+    struct sprof_proc_stat stat;
+    uint8_t there;
+    if (!sprof_proc_stat_read(hold->pid, &stat) || stat.state == 'Z')
+        return "ended before its main began";
+    if (pread(memory_fd, &there, 1, (off_t)hold->code) != 1)
+        return runs_something(hold->pid)
+                   ? "executed another program in its place before its main began"
+                   : "ended before its main began";
+    return poll(&end, 1, 0) == 1 ? "has closed the descriptor by which it was to wait for probes, "
+                                   "in a constructor"
+                                 : NULL;
+}
+
+static int wait_for_main(struct trace_hold *hold, int memory_fd, const char *name,
+                         struct sprof_error *error)
+{
+    long pause_us = FIRST_PAUSE_US;
+    while (!waits(hold)) {
+        const struct timespec pause = {.tv_nsec = pause_us * 1000};
+        const char *reason = cannot_come(hold, memory_fd);
+        if (reason)
+            return sprof_error_set(error, SPROF_ESTATE, 0, "%s %s", name, reason);
+        nanosleep(&pause, NULL);
+        pause_us = pause_us * 2 < LAST_PAUSE_US ? pause_us * 2 : LAST_PAUSE_US;
+    }
+    return 0;
+}
+
+int trace_hold_at_main(struct trace_hold *hold, const char *name, struct sprof_error *error)
+{
+    struct program program;
+    struct handing handing = {0};
+    uint32_t original = 0;
+    char path[64];
+    int result = wait_for_exec(hold, name, error);
+    if (result)
+        return result;
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)hold->pid);
+    const int memory_fd = open(path, O_RDWR | O_CLOEXEC);
+    if (!read_program(&program, hold->pid) || !find_handing(&program, &handing) ||
+        pread(memory_fd, &original, sizeof original, (off_t)handing.operand) != sizeof original)
+        result = refuse(name, "where that is cannot be told by its first instructions", error);
+    if (!result)
+        result = lead(hold, &program, &handing, memory_fd, name, error);
+    if (!result) {
+        ptrace(PTRACE_DETACH, hold->pid, NULL, NULL);
+        result = wait_for_main(hold, memory_fd, name, error);
+    }
+    if (!result && pwrite(memory_fd, &original, sizeof original, (off_t)handing.operand) < 0)
+        result = end_early(name, error);
+    if (memory_fd >= 0)
+        close(memory_fd);
+    return result;
+}
