@@ -119,6 +119,16 @@ static enum agent_file find_program(const struct trace_options *options, char *p
     return agent_check_file(path);
 }
 
+/* Whether the agent is put into a program that runs: a process, or a command that cannot be
+ * preloaded and is held at its main. The latter, and what has no loader of glibc's, only where
+ * injection is asked for by name. */
+static bool may_attach(const struct trace_options *options, const char *path, const char *reason)
+{
+    if (!options->pid && (options->children || options->all_points))
+        return false;
+    return reason ? options->backend == TRACE_INJECT && trace_raw_is_for(path) : options->pid != 0;
+}
+
 int trace_backend_choose(const struct trace_options *options, struct trace_choice *choice,
                          struct sprof_error *error)
 {
@@ -132,7 +142,8 @@ int trace_backend_choose(const struct trace_options *options, struct trace_choic
         return trace_uprobes_check(options, error);
     choice->backend = TRACE_INJECT;
     const char *reason = obstacle_of_file(kind, path);
-    if (reason && options->pid && options->backend == TRACE_INJECT && trace_raw_is_for(path))
+    choice->attaches = may_attach(options, path, reason);
+    if (choice->attaches)
         reason = NULL;
     if (!reason && options->pid)
         reason = trace_attach_obstacle(options->pid);
@@ -147,12 +158,19 @@ int trace_backend_choose(const struct trace_options *options, struct trace_choic
     }
     if (!reason)
         return 0;
+    if (options->backend == TRACE_INJECT && options->all_points && trace_raw_is_for(path))
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "cannot put probes into %s with --all-points: it %s, and gets them "
+                               "when it comes to its main\nwithout --all-points functions have "
+                               "probes",
+                               name, reason);
     if (options->backend == TRACE_INJECT)
         return refuse_injection(name, reason, error);
     const char *flag = trace_uprobes_excluded(options);
     if (flag)
         return refuse_option(name, reason, flag, error);
     choice->backend = TRACE_UPROBE;
+    choice->attaches = false;
     choice->reason = reason;
     return trace_uprobes_check(options, error) ? trace_backend_explain(options, choice, error) : 0;
 }

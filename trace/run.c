@@ -69,7 +69,7 @@ static void note_exec(struct trace_session *session)
     const bool is_hidden = length < 0 && (errno == EACCES || errno == EPERM);
     if ((length <= 0 && !is_hidden) || session->executed)
         return;
-    const bool is_first = !session->executable, may_be = session->options.pid || is_hidden;
+    const bool is_first = !session->executable, may_be = session->attaches || is_hidden;
     if (is_hidden)
         strcpy(path, "a program with other rights");
     else
@@ -84,7 +84,31 @@ static void note_exec(struct trace_session *session)
                           path);
 }
 
-/* The agent waits in a command that has executed nothing of its own. */
+static bool is_held(const struct trace_session *session)
+{
+    return session->attaches && !session->options.pid;
+}
+
+/* A command runs until it begins with its main, and waits there. */
+static int hold(struct trace_session *session, struct sprof_error *error)
+{
+    const char *name = *session->options.command;
+    const int result = trace_hold_at_main(&session->hold, name, error);
+    const char *obstacle = result ? NULL : trace_attach_obstacle(session->pid);
+    if (!result && !obstacle)
+        sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                          "%s gets its probes when its main begins: what runs before that, as "
+                          "constructors do, is not counted",
+                          name);
+    return obstacle ? sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                                      "cannot put probes into %s: it %s\n`--backend uprobe`, as "
+                                      "root, has the kernel count its calls",
+                                      name, obstacle)
+                    : result;
+}
+
+/* The agent waits in a command that has executed nothing of its own; one that it is put into later
+ * has come to its main. */
 static int set_up(struct trace_session *session, struct sprof_error *error)
 {
     if (session->children) { /* each program by itself, when it comes */
@@ -92,11 +116,14 @@ static int set_up(struct trace_session *session, struct sprof_error *error)
         session->start_ticks = probe_ticks();
         return trace_ranges_begin(session, error);
     }
-    int result = session->listens                           ? trace_listening_meet(session, error)
-                 : session->uprobes && session->options.pid ? 0
-                 : session->uprobes                         ? trace_uprobes_hold(session, error)
-                 : session->options.pid                     ? trace_loads_note(session, error)
-                                                            : trace_meet(session, error);
+    int result = is_held(session) ? hold(session, error) : 0;
+    if (result)
+        return result;
+    result = session->listens                           ? trace_listening_meet(session, error)
+             : session->uprobes && session->options.pid ? 0
+             : session->uprobes                         ? trace_uprobes_hold(session, error)
+             : session->attaches                        ? trace_loads_note(session, error)
+                                                        : trace_meet(session, error);
     if (!result) {
         result = trace_choose(session, error);
         trace_compiled_look(session);
@@ -120,6 +147,8 @@ static int set_up(struct trace_session *session, struct sprof_error *error)
     if (!result)
         result = trace_place(session, error);
     sprof_urgency_restore(&urgency);
+    if (!result)
+        trace_hold_release(&session->hold);
     return result;
 }
 
@@ -136,12 +165,14 @@ static int start(struct trace_session *session, struct sprof_error *error)
         session->pid = target_command(session->target);
     if (session->uprobes && !session->options.pid)
         result = trace_uprobes_expect(session, error);
+    if (is_held(session))
+        result = trace_hold_seize(&session->hold, session->pid, error);
     if (!result)
         result = target_start(session->target, error);
     if (!session->options.pid && !session->uprobes && !result)
         result = trace_lock(session->pid, &session->lock_fd, error);
     if (!result && !session->uprobes)
-        trace_keeper_watch(&session->common->keeper, session->pid, session->options.pid != 0,
+        trace_keeper_watch(&session->common->keeper, session->pid, session->attaches,
                            session->lock_fd);
     trace_close(&session->child_fd);
     if (result)
@@ -465,20 +496,6 @@ static void leave(struct trace_session *session)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", error.message);
 }
 
-/* A command that waits for probes that will not come has executed nothing of its own. */
-static void end_command(struct trace_session *session)
-{
-    if (session->options.pid) {
-        leave(session);
-        return;
-    }
-    if (target_ended(session->target, NULL))
-        return;
-    kill(target_command(session->target), SIGKILL);
-    while (!target_ended(session->target, NULL))
-        poll(NULL, 0, 1);
-}
-
 /* The command outlives its trace: its exit status is what the caller wants. */
 static void wait_for_command(struct trace_session *session, struct trace_result *result)
 {
@@ -492,6 +509,26 @@ static void wait_for_command(struct trace_session *session, struct trace_result 
         if (!result->has_wait_status)
             poll(polls, count, LOOK_MS);
     }
+}
+
+/* A command that waits for probes that will not come has executed nothing of its own, or no more
+ * than what comes before its main. One that has not waited there runs to its end. */
+static void end_command(struct trace_session *session, struct trace_result *result)
+{
+    if (session->options.pid) {
+        leave(session);
+        return;
+    }
+    if (session->hold.is_past) {
+        trace_hold_release(&session->hold);
+        wait_for_command(session, result);
+        return;
+    }
+    if (target_ended(session->target, NULL))
+        return;
+    kill(target_command(session->target), SIGKILL);
+    while (!target_ended(session->target, NULL))
+        poll(NULL, 0, 1);
 }
 
 int trace_run(struct trace_session *session, struct trace_result *result, struct sprof_error *error)
@@ -510,7 +547,7 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
         } else if (session->options.pid && target_ended(session->target, NULL)) {
             failed = trace_refuse_ended(session->pid, error);
         }
-        end_command(session);
+        end_command(session, result);
         recording_abandon(session->recording);
         return failed;
     }
@@ -520,7 +557,7 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
         failed = sprof_error_memory(error);
     if (!failed)
         failed = wait_for_end(session, result, error);
-    if (session->options.pid)
+    if (session->options.pid || (session->attaches && !result->has_wait_status))
         leave(session);
     if (!failed)
         failed = finish(session, result, error);

@@ -127,7 +127,7 @@ static void describe(struct trace_session *session)
     run->source = session->choice.reason ? keep(session, text)
                   : session->uprobes     ? "uprobes"
                   : session->listens     ? "probes embedded"
-                  : options->pid         ? "probes injected"
+                  : session->attaches    ? "probes injected"
                                          : "probes preloaded";
 }
 
@@ -155,11 +155,11 @@ static int open_recording(struct trace_session *session, struct sprof_error *err
 
 /* A trace that runs out of descriptors in the midst of it may not find one to take its probes out
  * by: so many must be free, whatever they are needed for. */
-static int check_descriptors(const struct trace_options *options, struct sprof_error *error)
+static int check_descriptors(bool attaches, struct sprof_error *error)
 {
     enum { OF_COMMAND = 20, OF_PROCESS = 28 };
     int taken[OF_PROCESS], count = 0, errnum = 0;
-    while (count < (options->pid ? OF_PROCESS : OF_COMMAND) && !errnum) {
+    while (count < (attaches ? OF_PROCESS : OF_COMMAND) && !errnum) {
         taken[count] = open("/dev/null", O_RDONLY | O_CLOEXEC);
         errnum = taken[count] < 0 ? errno : 0;
         count += !errnum;
@@ -171,8 +171,16 @@ static int check_descriptors(const struct trace_options *options, struct sprof_e
                                  "cannot trace with only %d more descriptors: %s\nraise `ulimit "
                                  "-n` by %d",
                                  count, strerror(errnum),
-                                 (options->pid ? OF_PROCESS : OF_COMMAND) - count)
+                                 (attaches ? OF_PROCESS : OF_COMMAND) - count)
                : 0;
+}
+
+/* For a command that is held, and attached to then. */
+static int open_hold(struct trace_session *session, struct sprof_error *error)
+{
+    char library[AGENT_PATH_MAX];
+    const int result = target_find_library(PROBE_MAPPED_LIBRARY, library, error);
+    return result ? result : trace_hold_open(&session->hold, error);
 }
 
 /* Says so where nobody has asked for them. */
@@ -208,7 +216,7 @@ static int check(const struct trace_options *options, struct sprof_error *error)
     trace_expressions_free(expressions);
     result = trace_warnings_check(options, error);
     if (!result)
-        result = check_descriptors(options, error);
+        result = check_descriptors(options->pid != 0, error);
     return result || !options->pid ? result : target_check(options->pid, false, error);
 }
 
@@ -224,6 +232,9 @@ static int open_session(struct trace_session **out, const struct trace_options *
     if (!result && !listens)
         result = trace_backend_choose(options, &choice, error);
     const bool injects = choice.backend == TRACE_INJECT;
+    const bool holds = choice.attaches && !options->pid;
+    if (!result && holds)
+        result = check_descriptors(true, error);
     if (!result && !listens && injects && options->pid)
         result = trace_attach_check(options->pid, &lock_fd, options->log, error);
     struct trace_session *session = result ? NULL : calloc(1, sizeof *session);
@@ -237,6 +248,8 @@ static int open_session(struct trace_session **out, const struct trace_options *
         trace_keeper_begin(&session->keeper, options->log);
     session->options = *options;
     session->choice = choice;
+    session->attaches = choice.attaches;
+    session->hold = TRACE_HOLD_NONE;
     session->options.rest_ns = options->rest_ns ? options->rest_ns : REST_NS;
     session->common = session;
     session->opened_ns = sprof_clock_monotonic_ns();
@@ -251,17 +264,20 @@ static int open_session(struct trace_session **out, const struct trace_options *
     const struct target_options target = {.command = options->pid ? NULL : options->command,
                                           .pids = &options->pid,
                                           .pid_count = options->pid != 0,
-                                          .in_child = injects ? NULL : trace_uprobes_in_child};
+                                          .in_child = injects ? NULL : trace_uprobes_in_child,
+                                          .meanwhile = holds ? trace_hold_pass_signals : NULL,
+                                          .meanwhile_context = &session->hold};
     session->pid = options->pid;
     if (options->children)
         result = trace_children_open(session, error);
     else
         result = !injects       ? open_uprobes(session, error)
+                 : holds        ? open_hold(session, error)
                  : options->pid ? 0
                                 : open_sockets(session, error);
     if (!result)
         result = target_open(&session->target, &target, error);
-    if (!result && !options->pid && injects)
+    if (!result && !options->pid && injects && !holds)
         result = set_environment(session, error);
     if (!result)
         result = open_recording(session, error);
@@ -328,6 +344,7 @@ void trace_free(struct trace_session *session)
     target_free(session->target);
     recording_free(session->recording);
     trace_children_free(session);
+    trace_hold_release(&session->hold);
     trace_program_release(session);
     trace_keeper_end(&session->keeper);
     sprof_vec_release(&session->programs);

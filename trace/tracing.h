@@ -7,6 +7,7 @@
 #include "control/control.h"
 #include "recording/recording.h"
 #include "target/target.h"
+#include "trace/attach/hold.h"
 #include "trace/attach/keeper.h"
 #include "trace/figures/figures.h"
 #include "trace/trace.h"
@@ -116,6 +117,8 @@ struct trace_choice {
     enum trace_backend backend; /* TRACE_INJECT or TRACE_UPROBE */
     const char *reason; /* what the program "is" that the agent cannot be put into; NULL: it can, or
                            somebody wants uprobes */
+    bool attaches;      /* the agent comes into a program that runs already: a process, or a command
+                           that is held at its main */
 };
 
 /* So many threads have rows of their own; eight times as many with those of forked processes. */
@@ -157,6 +160,9 @@ struct trace_session {
     int memory_fd;          /* of the shared memory … */
     int code_fd;            /* its own memory; 0, -1: not open */
     int memory_there;       /* … and in a running process, while it is being mapped */
+    bool attaches; /* the agent is put into a program that runs already; else it is preloaded,
+                      listens, or there is none */
+    struct trace_hold hold; /* a command to be attached to, until it has its probes */
     bool listens; /* its agent was there, and is spoken to over its socket: see listening.h */
     struct trace_attachment *attachment; /* to a running process; NULL: it was launched */
     bool rests;                          /* probes that are placed now are to rest */

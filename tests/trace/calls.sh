@@ -969,7 +969,7 @@ refused)
     printf 'int main(void) { return 0; }\n' >program.c
     gcc program.c -o program && gcc -static program.c -o static || fail "no compiler"
     expect 2 "$SPROF" trace && said 'nothing to trace'
-    expect 1 "$SPROF" trace --backend inject -- ./static && said 'linked statically'
+    expect 1 "$SPROF" trace --backend inject --all-points -- ./static && said 'with --all-points: it is linked statically'
     expect 1 "$SPROF" trace --mode log -- ./static && said 'with --mode: it is linked statically'
     expect 1 "$SPROF" trace -- ./missing && said 'not found'
     # Limits of sprof's own: what it prints does not go into a file, which could not grow.
@@ -1001,7 +1001,7 @@ refused)
     gcc -fsanitize=address program.c -o sanitized 2>/dev/null &&
         expect 1 "$SPROF" trace --backend inject -- ./sanitized && said 'sanitizer'
     if command -v musl-gcc >/dev/null; then
-        musl-gcc program.c -o musl && expect 1 "$SPROF" trace --backend inject -- ./musl && said "glibc's loader"
+        musl-gcc program.c -o musl && expect 1 "$SPROF" trace --backend inject --all-points -- ./musl && said "glibc's loader"
     fi
     if gcc -m32 program.c -o small 2>/dev/null; then
         expect 1 "$SPROF" trace -- ./small && said 'processor or word size'

@@ -445,7 +445,7 @@ END
     grep -q 'refused by --backend uprobe 1: locked (begins with a lock prefix' out || fail "the static view"
     rm t.db*
     gcc -O1 -static -g -pthread program.c -o program || fail "no compiler"
-    expect 1 "$SPROF" trace --backend inject -o none.db -- ./program && said 'is linked statically'
+    expect 1 "$SPROF" trace --backend inject --all-points -o none.db -- ./program && said 'with --all-points: it is linked statically'
     for options in '--mode log' '--mode coverage' --paths --callers '--max-overhead 5%'; do
         # shellcheck disable=SC2086
         expect 2 "$SPROF" trace --backend uprobe -o none.db $options -- ./program && said 'needs the agent'

@@ -327,7 +327,7 @@ static int lead(struct trace_hold *hold, const struct program *program,
 
 static int end_early(const char *name, struct sprof_error *error)
 {
-    return sprof_error_set(error, SPROF_ESTATE, 0, "%s ended before its main began", name);
+    return sprof_error_set(error, SPROF_ESTATE, 0, "%s ended before it could have probes", name);
 }
 
 static int wait_for_exec(struct trace_hold *hold, const char *name, struct sprof_error *error)
@@ -373,11 +373,11 @@ static const char *cannot_come(const struct trace_hold *hold, int memory_fd)
     struct sprof_proc_stat stat;
     uint8_t there;
     if (!sprof_proc_stat_read(hold->pid, &stat) || stat.state == 'Z')
-        return "ended before its main began";
+        return "ended before it could have probes";
     if (pread(memory_fd, &there, 1, (off_t)hold->code) != 1)
         return runs_something(hold->pid)
                    ? "executed another program in its place before its main began"
-                   : "ended before its main began";
+                   : "ended before it could have probes";
     return poll(&end, 1, 0) == 1 ? "has closed the descriptor by which it was to wait for probes, "
                                    "in a constructor"
                                  : NULL;
@@ -390,6 +390,7 @@ static int wait_for_main(struct trace_hold *hold, int memory_fd, const char *nam
     while (!waits(hold)) {
         const struct timespec pause = {.tv_nsec = pause_us * 1000};
         const char *reason = cannot_come(hold, memory_fd);
+        hold->is_past = reason;
         if (reason)
             return sprof_error_set(error, SPROF_ESTATE, 0, "%s %s", name, reason);
         nanosleep(&pause, NULL);

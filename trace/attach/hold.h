@@ -14,6 +14,7 @@ struct trace_hold {
     int command_fd; /* what the command waits for, by the same number there, … */
     bool is_ours;   /* … and here, until it has been forked */
     uint64_t code;  /* at which it waits; 0: it was not led there */
+    bool is_past;   /* it was, and did not wait */
 };
 
 #define TRACE_HOLD_NONE ((struct trace_hold){.fd = -1, .command_fd = -1})

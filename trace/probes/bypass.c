@@ -59,7 +59,7 @@ static bool is_program(pid_t pid, const char *file)
  * to, is left alone. */
 void trace_bypass_look_at_file(const struct trace_session *session, struct trace_file *file)
 {
-    file->stays = session->options.pid ? is_program(session->pid, file->path) : !file->is_loaded;
+    file->stays = session->attaches ? is_program(session->pid, file->path) : !file->is_loaded;
 }
 
 void trace_bypass_note(struct trace_session *session, struct trace_probe *probe, uint64_t body)

@@ -556,7 +556,7 @@ int trace_place(struct trace_session *session, struct sprof_error *error)
 {
     if (session->uprobes)
         return trace_uprobes_place(session, error);
-    int result = session->options.pid && !session->listens ? trace_attach_enter(session, error) : 0;
+    int result = session->attaches ? trace_attach_enter(session, error) : 0;
     if (!result)
         result = trace_share_memory(session, error);
     if (!result && session->attachment)

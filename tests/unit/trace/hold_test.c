@@ -33,7 +33,15 @@ static const char source[] =
     "#include <fcntl.h>\n#include <signal.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
     "#include <string.h>\n#include <unistd.h>\n"
     "static int constructed;\n"
-    "__attribute__((constructor)) static void construct(void) { constructed++; }\n"
+    "static void handle(int number) { (void)number; }\n"
+    "__attribute__((constructor)) static void construct(void)\n"
+    "{\n"
+    "    struct sigaction action;\n"
+    "    memset(&action, 0, sizeof action);\n"
+    "    action.sa_handler = handle;\n"
+    "    sigaction(SIGUSR1, &action, 0);\n"
+    "    constructed++;\n"
+    "}\n"
     "#ifdef __cplusplus\n"
     "struct object { object() { constructed += 10; } ~object() { constructed--; } } object;\n"
     "#endif\n"
@@ -215,6 +223,9 @@ static void check_held(pid_t pid)
     char path[64], line[256];
     struct stat status;
     struct begun begun = {.pid = pid, .entry = target_entry(pid)};
+    const struct timespec pause = {.tv_nsec = 3000000};
+    kill(pid, SIGUSR1); /* its handler cuts the wait short */
+    nanosleep(&pause, NULL);
     CU_ASSERT_NOT_EQUAL(stat(output, &status), 0);
     snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
     FILE *file = fopen(path, "r");
@@ -289,7 +300,7 @@ static void test_refused(void)
     check_refused(
         "#include <stdlib.h>\n__attribute__((constructor)) static void f(void) { exit(3); "
         "}\nint main(void) { return 0; }\n",
-        "-static", "ended before its main", SPROF_ESTATE);
+        "-static", "ended before it could", SPROF_ESTATE);
     check_refused("#include <unistd.h>\n__attribute__((constructor)) static void f(void) "
                   "{ execl(\"/bin/sleep\", \"sleep\", \"60\", (char *)0); }\n"
                   "int main(void) { return 0; }\n",
