@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Kills sprof or the command that it traces, at random moments.
 
-kill.py recorder|target|children SPROF [SEED]
+kill.py recorder|held|target|children SPROF [SEED]
 
 The command must not notice that its tracer is gone: it prints and ends as it does untraced. What was
-recorded stays readable, whoever was killed."""
+recorded stays readable, whoever was killed. The command that is held is linked statically, and the recorder killed."""
 import ctypes
 import os
 import signal
@@ -17,6 +17,8 @@ import targets
 from targets import PATIENCE, command_of, rng, seed, sprof
 
 side = targets.case
+flags, options = (["-static"], ["--backend", "inject"]) if side == "held" else ([], [])
+kills_recorder = side in ("recorder", "held")
 ROUNDS = 10
 PR_SET_CHILD_SUBREAPER = 36
 NOT_STARTED = 127
@@ -91,7 +93,7 @@ def launch(*command):
     for name in os.listdir("."):
         if name.startswith("t.db"):
             os.unlink(name)
-    return subprocess.Popen([sprof, "trace", "-o", "t.db", *(command or ("--", "./program"))], stdout=open("out", "w"),
+    return subprocess.Popen([sprof, "trace", "-o", "t.db", *options, *(command or ("--", "./program"))], stdout=open("out", "w"),
                             stderr=open("err", "w"), stdin=subprocess.DEVNULL)
 
 
@@ -173,7 +175,7 @@ with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     with open("program.c", "w") as file:
         file.write(PROGRAM)
-    subprocess.run(["gcc", "-O1", "-g", "-w", "-pthread", "program.c", "-o", "program"], check=True)
+    subprocess.run(["gcc", "-O1", "-g", "-w", "-pthread", *flags, "program.c", "-o", "program"], check=True)
     if side == "children":
         kill_with_children()
         sys.exit(0)
@@ -185,7 +187,7 @@ with tempfile.TemporaryDirectory() as directory:
     whole, all_calls = time.monotonic() - begin, stats()
     for i in range(ROUNDS):
         after = rng.random() * whole * (0.2 if i % 2 else 1)
-        if side == "recorder":
+        if kills_recorder:
             calls = kill_recorder(after, untraced.stdout)
         else:
             status, calls = kill_target(after)
@@ -194,7 +196,7 @@ with tempfile.TemporaryDirectory() as directory:
         if calls > all_calls:
             fail(f"{calls} calls of {all_calls}")
         print(f"after {after:.3f} of {whole:.3f} s: {calls} of {all_calls} calls recorded")
-    if side == "recorder":
+    if kills_recorder:
         says_that_nothing_is_there()
     # Once figures could be seen, they stay.
     recorder = launch()
@@ -206,11 +208,11 @@ with tempfile.TemporaryDirectory() as directory:
         seen = stats() if os.path.exists("t.db") else 0
     try:
         if recorder.poll() is None:
-            os.kill(recorder.pid if side == "recorder" else target, signal.SIGKILL)
+            os.kill(recorder.pid if kills_recorder else target, signal.SIGKILL)
     except ProcessLookupError:
         pass
     # Told that its command was killed sprof ends so, too; and one that had seen the command's end may have ended the run.
-    was_killed = recorder.wait() == -signal.SIGKILL and side == "recorder"
+    was_killed = recorder.wait() == -signal.SIGKILL and kills_recorder
     was_tracing = was_killed and target in targets.children_of(os.getpid())
     if was_tracing:
         wait_for(target)
