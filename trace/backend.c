@@ -80,11 +80,16 @@ static int refuse_class(const char *name, enum agent_file kind, struct sprof_err
 int trace_refuse(enum agent_file kind, const char *path, struct sprof_error *error)
 {
     const char *reason = obstacle_of_file(kind, path);
-    return reason ? sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                                    "cannot trace %s: it %s\n`sprof trace -- %s`, as root, has the "
-                                    "kernel count its calls; `sprof record` can sample it",
-                                    path, reason, path)
-                  : refuse_class(path, kind, error);
+    if (!reason)
+        return refuse_class(path, kind, error);
+    if (trace_raw_is_for(path) && !trace_raw_obstacle(0, path))
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "cannot trace %s: it %s\nby itself `sprof trace -- %s` can trace it",
+                               path, reason, path);
+    return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                           "cannot trace %s: it %s\n`sprof trace -- %s`, as root, has the kernel "
+                           "count its calls; `sprof record` can sample it",
+                           path, reason, path);
 }
 
 /* What the user asked for that only the agent can do, as it would have to be left away. */
@@ -120,13 +125,14 @@ static enum agent_file find_program(const struct trace_options *options, char *p
 }
 
 /* Whether the agent is put into a program that runs: a process, or a command that cannot be
- * preloaded and is held at its main. The latter, and what has no loader of glibc's, only where
- * injection is asked for by name. */
-static bool may_attach(const struct trace_options *options, const char *path, const char *reason)
+ * preloaded and is held at its main. *reason: why it cannot be preloaded, or loaded. */
+static bool may_attach(const struct trace_options *options, const char *path, const char **reason)
 {
     if (!options->pid && (options->children || options->all_points))
         return false;
-    return reason ? options->backend == TRACE_INJECT && trace_raw_is_for(path) : options->pid != 0;
+    if (*reason && trace_raw_is_for(path))
+        *reason = trace_raw_obstacle(options->pid, path);
+    return !*reason && (options->pid || trace_raw_is_for(path));
 }
 
 int trace_backend_choose(const struct trace_options *options, struct trace_choice *choice,
@@ -142,9 +148,7 @@ int trace_backend_choose(const struct trace_options *options, struct trace_choic
         return trace_uprobes_check(options, error);
     choice->backend = TRACE_INJECT;
     const char *reason = obstacle_of_file(kind, path);
-    choice->attaches = may_attach(options, path, reason);
-    if (choice->attaches)
-        reason = NULL;
+    choice->attaches = may_attach(options, path, &reason);
     if (!reason && options->pid)
         reason = trace_attach_obstacle(options->pid);
     if (!reason && !options->children)
@@ -158,7 +162,7 @@ int trace_backend_choose(const struct trace_options *options, struct trace_choic
     }
     if (!reason)
         return 0;
-    if (options->backend == TRACE_INJECT && options->all_points && trace_raw_is_for(path))
+    if (options->all_points && trace_raw_is_for(path))
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "cannot put probes into %s with --all-points: it %s, and gets them "
                                "when it comes to its main\nwithout --all-points functions have "

@@ -1,10 +1,9 @@
 #!/bin/bash
-# sprof trace --backend inject -- COMMAND of programs into which nothing can be preloaded: they wait at their main for probes,
+# sprof trace -- COMMAND of programs into which nothing can be preloaded: they wait at their main for probes,
 # compute what they compute untraced, and every call from main on is counted.
 #   held.sh known | left | before | ended | controlled
 set -u
 . "$(dirname "$0")/lib.sh"
-tracing=(--backend inject)
 
 case $1 in
 known)
@@ -71,21 +70,21 @@ int main(void) { puts("main"); fflush(stdout); return usleep(300000); }
 END
     build() { gcc -O1 -static "-DWHAT=$1" program.c -o program || fail "no compiler"; }
     build 'exit(3)'
-    expect 1 "$SPROF" trace "${tracing[@]}" -o none.db -- ./program && said 'ended before it could have probes'
+    expect 1 "$SPROF" trace -o none.db -- ./program && said 'ended before it could have probes'
     build 'execl("/bin/echo", "echo", "another", (char *)0)'
-    expect 1 "$SPROF" trace "${tracing[@]}" -o none.db -- ./program && said 'executed another program'
+    expect 1 "$SPROF" trace -o none.db -- ./program && said 'executed another program'
     grep -qx another out || fail "what it executed did not run"
     build 'for (int i = 3; i < 2000; i++) close(i)'
-    expect 1 "$SPROF" trace "${tracing[@]}" -o none.db -- ./program && said 'has closed the descriptor'
+    expect 1 "$SPROF" trace -o none.db -- ./program && said 'has closed the descriptor'
     grep -qx main out || fail "it was ended"
     # It ends where there is nothing to trace, and where it cannot be held at all.
     build '(void)0'
-    expect 1 "$SPROF" trace "${tracing[@]}" -o none.db --function maim -- ./program && said 'finds none'
+    expect 1 "$SPROF" trace -o none.db --function maim -- ./program && said 'finds none'
     [ ! -s out ] || fail "it ran"
     echo '__asm__(".globl _start\n_start: mov $60, %eax\nmov $4, %edi\nsyscall");' >bare.c
     gcc -static -nostdlib bare.c -o bare || fail "no compiler"
-    expect 1 "$SPROF" trace "${tracing[@]}" -o none.db -- ./bare && said 'cannot hold .*where its main begins'
-    expect 1 "$SPROF" trace "${tracing[@]}" --all-points -- ./program && said 'without --all-points'
+    expect 1 "$SPROF" trace -o none.db -- ./bare && said 'cannot hold .*where its main begins'
+    expect 1 "$SPROF" trace --all-points -- ./program && said 'without --all-points'
     ! ls ./*.db >/dev/null 2>&1 || fail "a recording was left"
     ;;
 controlled)
@@ -110,7 +109,7 @@ END
         descriptors=$(ls "/proc/$alone/fd")
         touch end && wait $alone
         rm -f end
-        "$SPROF" trace "${tracing[@]}" --function '^step$' -o t.db -- ./program >program.out 2>notes &
+        "$SPROF" trace --function '^step$' -o t.db -- ./program >program.out 2>notes &
         tracer=$!
         children+=("$tracer")
         wait_for_trace notes -i t.db
@@ -147,7 +146,7 @@ END
         [ "$(cat program.out)" = done ] || fail "the command printed something else"
         # What ends sprof ends the command, by the same signal.
         rm -f end t.db*
-        "$SPROF" trace "${tracing[@]}" --function '^step$' -o t.db -- ./program >program.out 2>notes &
+        "$SPROF" trace --function '^step$' -o t.db -- ./program >program.out 2>notes &
         tracer=$!
         children+=("$tracer")
         wait_for_trace notes -i t.db

@@ -17,7 +17,7 @@ import targets
 from targets import PATIENCE, command_of, rng, seed, sprof
 
 side = targets.case
-flags, options = (["-static"], ["--backend", "inject"]) if side == "held" else ([], [])
+flags = ["-static"] if side == "held" else []
 kills_recorder = side in ("recorder", "held")
 ROUNDS = 10
 PR_SET_CHILD_SUBREAPER = 36
@@ -93,7 +93,7 @@ def launch(*command):
     for name in os.listdir("."):
         if name.startswith("t.db"):
             os.unlink(name)
-    return subprocess.Popen([sprof, "trace", "-o", "t.db", *options, *(command or ("--", "./program"))], stdout=open("out", "w"),
+    return subprocess.Popen([sprof, "trace", "-o", "t.db", *(command or ("--", "./program"))], stdout=open("out", "w"),
                             stderr=open("err", "w"), stdin=subprocess.DEVNULL)
 
 

@@ -2,8 +2,8 @@
 . "$(dirname "$0")/../system/lib.sh"
 tracing=()
 
-# traced NAME OPTION… -- COMMAND…: traced into NAME.db; prints and ends as it does untraced. Where LINK says how programs of
-# our own are linked, -static, say, nothing can be preloaded into them.
+# traced NAME OPTION… -- COMMAND…: traced into NAME.db; prints and ends as it does untraced. LINK of the environment says how
+# programs of our own are linked: -static, say.
 traced() {
     local name=$1 options=() wanted
     shift
@@ -11,7 +11,7 @@ traced() {
     shift
     "$@" >want 2>want_err </dev/null
     wanted=$?
-    "$SPROF" trace ${LINK:+--backend inject} "${tracing[@]}" -o "$name.db" "${options[@]}" -- "$@" >got 2>got_err </dev/null
+    "$SPROF" trace "${tracing[@]}" -o "$name.db" "${options[@]}" -- "$@" >got 2>got_err </dev/null
     status=$?
     cp got_err err
     [ $status = $wanted ] || fail "$name: exit status $status, untraced $wanted"

@@ -148,7 +148,7 @@ def leave(process, tracer, before):
         return way  # it ended meanwhile
     if way != "kill" and "stays" in open("err").read():
         return way
-    ours = [line for line in set(after) - set(before) if "sprof" in line[-1] or "x" in line[1] and not line[-1].startswith("/") and not compiles]
+    ours = [line for line in set(after) - set(before) if "sprof" in line[-1] or "x" in line[1] and line[-1][0] not in "/[" and not compiles]
     if ours and process.poll() is None:
         fail(f"{way}: mappings were left: {ours}")
     return way

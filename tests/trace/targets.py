@@ -80,8 +80,7 @@ def trace(out, *arguments):
     for name in os.listdir("."):
         if name.startswith("t.db"):
             os.unlink(name)
-    backend = ["--backend", "inject"] if LINK else []
-    return begin([sprof, "trace", "-o", "t.db", *backend, *arguments], stdout=out, stderr=open("err", "w"))
+    return begin([sprof, "trace", "-o", "t.db", *arguments], stdout=out, stderr=open("err", "w"))
 
 
 def ctl(*words):

@@ -174,15 +174,18 @@ static const char *obstacle_of(const struct trace_raw *raw)
                : NULL;
 }
 
-const char *trace_raw_obstacle(const char *path)
+const char *trace_raw_obstacle(pid_t pid, const char *path)
 {
-    struct trace_raw raw = {0};
+    struct trace_raw raw = {.pid = pid};
     struct image *image;
     const struct image_request request = {.file = {.path = path}};
-    if (image_open(&image, &request, NULL))
-        return "cannot be read";
-    look_for_unwinder(&raw, image, 0);
-    image_free(image);
+    if (pid)
+        target_each_mapping(pid, look_into, &raw);
+    else if (!image_open(&image, &request, NULL)) {
+        look_for_unwinder(&raw, image, 0);
+        image_free(image);
+    }
+    sprof_vec_release(&raw.busy);
     return obstacle_of(&raw);
 }
 

@@ -26,9 +26,9 @@ void trace_raw_free(struct trace_raw *raw);
  * glibc's. */
 bool trace_raw_is_for(const char *path);
 
-/* Why nothing can be put into a program of such a file, as what it "is"; NULL: it can, as far as
- * the file itself tells. */
-const char *trace_raw_obstacle(const char *path);
+/* Why nothing can be put into such a process, as what it "has"; or, with pid 0, into a program of
+ * such a file, as far as that tells. NULL: it can. */
+const char *trace_raw_obstacle(pid_t pid, const char *path);
 
 const struct trace_ways *trace_raw_ways(const struct trace_raw *raw);
 
