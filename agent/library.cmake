@@ -19,15 +19,32 @@ install(TARGETS sprof-agent LIBRARY DESTINATION libexec/sprof)
 # it, so it uses general registers only, no libc, and is started before everything else.
 file(GLOB probe_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/agent/probe/*.c
      ${CMAKE_SOURCE_DIR}/agent/probe/*.S)
-add_library(sprof-probe SHARED ${probe_sources})
-set_target_properties(sprof-probe PROPERTIES C_STANDARD 17 C_EXTENSIONS ON C_VISIBILITY_PRESET hidden
-                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/libexec/sprof)
-target_include_directories(sprof-probe PRIVATE ${CMAKE_SOURCE_DIR})
-target_compile_options(sprof-probe PRIVATE $<$<COMPILE_LANGUAGE:C>:
-                       -O2 -g -Wall -Wextra -Wconversion -Wshadow -Wmissing-prototypes -Wvla
-                       $<$<BOOL:${SPROF_WERROR}>:-Werror> -mgeneral-regs-only -ffreestanding
-                       $<$<C_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns> -U_FORTIFY_SOURCE -fno-stack-protector
-                       -fcf-protection=none -fno-sanitize=all -fno-omit-frame-pointer>)
-target_link_options(sprof-probe PRIVATE -nostdlib -Wl,-z,now -Wl,-z,initfirst
-                    -fno-sanitize=all)
-install(TARGETS sprof-probe LIBRARY DESTINATION libexec/sprof)
+
+# sprof_probe_options(target definitions…)
+function(sprof_probe_options target)
+    set_target_properties(${target} PROPERTIES C_STANDARD 17 C_EXTENSIONS ON C_VISIBILITY_PRESET hidden)
+    target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
+    target_compile_definitions(${target} PRIVATE ${ARGN})
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:
+                           -O2 -g -Wall -Wextra -Wconversion -Wshadow -Wmissing-prototypes -Wvla
+                           $<$<BOOL:${SPROF_WERROR}>:-Werror> -mgeneral-regs-only -ffreestanding
+                           $<$<C_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns> -U_FORTIFY_SOURCE
+                           -fno-stack-protector -fcf-protection=none -fno-sanitize=all
+                           -fno-omit-frame-pointer>)
+endfunction()
+
+# sprof_probe(target DEFINITIONS … SOURCES …): one build of it, these sources last.
+function(sprof_probe target)
+    cmake_parse_arguments(PARSE_ARGV 1 probe "" "" "DEFINITIONS;SOURCES")
+    add_library(${target} SHARED ${probe_sources} ${probe_SOURCES})
+    sprof_probe_options(${target} ${probe_DEFINITIONS})
+    set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/libexec/sprof)
+    target_link_options(${target} PRIVATE -nostdlib -Wl,-z,now -Wl,-z,initfirst -fno-sanitize=all)
+    install(TARGETS ${target} LIBRARY DESTINATION libexec/sprof)
+endfunction()
+sprof_probe(sprof-probe)
+
+# For processes into which no loader puts it: without thread-local storage (table.h), and with an end
+# of its .eh_frame, which must be the last that is linked.
+sprof_probe(sprof-probe-mapped DEFINITIONS PROBE_MAPPED
+            SOURCES ${CMAKE_SOURCE_DIR}/agent/probe/mapped/frames_end.S)

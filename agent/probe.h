@@ -1,6 +1,7 @@
 /* What a traced program and its tracer agree on: libsprof-probe.so (agent/probe/) is preloaded into
- * the program; the tracer plans its files, writes thunks into the agent's area and jumps to them
- * at the entries of functions, and reads figures from memory shared with it.
+ * the program, or libsprof-probe-mapped.so is mapped into one that has no loader; the tracer plans
+ * its files, writes thunks into the agent's area and jumps to them at the entries of functions, and
+ * reads figures from memory shared with it.
  *
  * The program may write anything into that memory: whoever reads checks every number.
  *
@@ -38,7 +39,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 18,
+    PROBE_VERSION = 19,
     PROBE_THUNK_BYTES = 64,
     /* One for each function of a process that is probed, and one to calibrate. */
     PROBE_THUNKS = 262144,
@@ -82,14 +83,16 @@ struct probe_hello {
     uint64_t debug;        /* the loader's _r_debug, as in <link.h>; 0: not known */
     uint64_t notify;       /* what the loader calls when libraries come and go */
     uint64_t loaded;       /* … and what it is to call in its place */
-    int64_t thread;        /* what a thread has of its own, from its thread pointer … */
+    /* Of what threads have of their own; no address: that is thread-local. */
+    struct probe_table table;
+    int64_t thread;        /* from a thread's pointer, or its slot in the table, to that … */
     uint64_t thread_bytes; /* … which is zero before its first probe; and where in that is the … */
     uint32_t generation;               /* … 32 bits: the trace that it is of */
     uint32_t is_shared;                /* … 32 bits: whether somebody else runs with it, too */
     uint64_t points;                   /* address of the area for call points … */
     uint64_t point_enter, point_leave; /* … and what their thunks call */
     uint64_t copies;                   /* address of the first copy of a function's beginning */
-    struct probe_field fields[PROBE_FIELDS];
+    struct probe_field fields[PROBE_FIELDS]; /* with a table none: `at` is 0 */
 };
 
 enum probe_request_kind {
@@ -99,7 +102,12 @@ enum probe_request_kind {
     PROBE_GIVE_UP,    /* go on untraced; no answer */
     PROBE_UNMAP,      /* unmap what was mapped for it at `address`; answer: 0 */
     /* Of a running program alone. */
-    PROBE_HELLO,       /* say hello, and begin nothing; answer: 0 or minus an errno */
+    /* Say hello, and begin nothing. Answer: 0 or minus an errno: ENOMEM; EOPNOTSUPP: the thread may
+     * not read the processor's counter; ESRCH, of agents with a table: its thread pointer leads to
+     * no control block with its number in it, so that threads cannot be told apart (before the C
+     * library has set that up, in a thread that it has not made, with libraries that keep it
+     * elsewhere). */
+    PROBE_HELLO,
     PROBE_MAKE_MEMORY, /* answer: the descriptor of new shared memory, without any size */
     PROBE_CALIBRATE,   /* answer: 0 */
     PROBE_FIND_HANDLE, /* answer: what dlopen, at `address`, and dlclose, at `size`, know it by */

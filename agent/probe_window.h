@@ -26,13 +26,40 @@ enum {
     PROBE_RECORD_SERIAL = 56, /* 32 bits: 0 when the call is over */
 };
 
+/* Where an agent without thread-local storage keeps what its threads have: see agent/probe/table.h.
+ * A thread's pointer leads to a place, from which on its slot is the first with that pointer; it is
+ * the thread's where its id is the one that the thread's control block has. None is behind a free
+ * slot, nor so many looks away. */
+struct probe_table {
+    unsigned long long address; /* 0: there is none, but thread-local storage */
+    unsigned int mask;          /* slots, less one: a power of two */
+    unsigned int slot_bytes;
+    unsigned int owner; /* where in a slot struct probe_table_owner is */
+    unsigned int tid;   /* added to a thread's pointer: where its id is, 32 bits */
+};
+
+struct probe_table_owner {
+    unsigned long long pointer; /* 0: the slot is free */
+    unsigned int tid, reserved;
+};
+
+#define PROBE_TABLE_FACTOR 0x61c88647ULL
+enum { PROBE_TABLE_LOOKS = 64 };
+
+static inline unsigned int probe_table_place(unsigned long long pointer, unsigned int look,
+                                             unsigned int mask)
+{
+    return ((unsigned int)(pointer * PROBE_TABLE_FACTOR >> 32) + look) & mask;
+}
+
 /* At the beginning of the window, where the record of no stack's slot is. */
 #define PROBE_WINDOW_MAGIC 0x776f646e69775053ULL
 struct probe_window {
     unsigned long long magic;
-    unsigned long long innermost; /* added to a thread's pointer: where the address of its innermost
-                                     open call's record is */
+    unsigned long long innermost; /* added to a thread's pointer, or to its slot: where the address
+                                     of its innermost open call's record is */
     unsigned long long code, code_end; /* of the agent, with its thunks */
+    struct probe_table table;
 };
 
 #endif

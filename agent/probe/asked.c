@@ -1,6 +1,6 @@
 /* The tracing agent in a program that runs already: a thread that the tracer borrows asks it for
  * what a launched program's agent is asked for over a socket. */
-#include "agent/probe/inside.h"
+#include "agent/probe/table.h"
 
 #include <errno.h>
 
@@ -44,6 +44,8 @@ static int64_t find_handle(const struct probe_asked *asked)
 
 static int64_t say_hello(struct probe_hello *hello)
 {
+    if (!probe_has_ids())
+        return -ESRCH;
     if (!probe_say_hello(hello))
         return -ENOMEM;
     probe_find_loader(hello);

@@ -2,7 +2,7 @@
 #ifndef SPROF_AGENT_PROBE_CALL_H
 #define SPROF_AGENT_PROBE_CALL_H
 
-#include "agent/probe/thread.h"
+#include "agent/probe/table.h"
 
 /* One instruction, so that a signal handler's addition cannot get lost. */
 static inline void add(uint64_t *to, uint64_t value)

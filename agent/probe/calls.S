@@ -60,6 +60,40 @@ probe_edge_\name:
         add     \scratch, \record
         .endm
 
+/* Finds what the thread has of its own, struct thread, whose fields OWN names then. With a table
+ * (table.h) it is where the thread's pointer leads to; own_thread goes elsewhere where that slot is
+ * not the thread's, and own_place finds it again. */
+#ifdef PROBE_MAPPED
+#define OWN(field, at) field(at)
+        .macro  own_place at, scratch
+        imul    $TABLE_FACTOR, %fs:0, \at
+        lea     probe_table(%rip), \scratch
+        shr     $32 - TABLE_SLOT_BITS, \at
+        and     $((1 << TABLE_BITS) - 1) << TABLE_SLOT_BITS, \at
+        add     \scratch, \at
+        .endm
+
+        .macro  own_thread at, scratch, half, elsewhere
+        own_place \at, \scratch
+        mov     %fs:0, \scratch
+        cmp     \scratch, SLOT_POINTER(\at)
+        jne     \elsewhere
+        mov     probe_inside+INSIDE_TID_OFFSET(%rip), \half
+        mov     %fs:(\scratch), \half
+        cmp     \half, SLOT_TID(\at)
+        jne     \elsewhere
+        .endm
+#else
+#define OWN(field, at) %fs:field(at)
+        .macro  own_place at, scratch
+        mov     probe_thread@gottpoff(%rip), \at
+        .endm
+
+        .macro  own_thread at, scratch, half, elsewhere
+        own_place \at
+        .endm
+#endif
+
         .text
 /* Called by a thunk at its entry: nothing may change. Sets the carry flag where the body is to be
  * jumped to, with the return address where it was. */
@@ -91,12 +125,12 @@ probe_enter:
         save    %rcx
         save    %rsi
         save    %rdi
-/* rax: struct probe_shared; rdi: offset of struct thread; rcx: struct probe_stat; rdx: slot */
-        mov     probe_thread@gottpoff(%rip), %rdi
+/* rax: struct probe_shared; rdi: for OWN; rcx: struct probe_stat; rdx: slot */
+        own_thread %rdi, %rcx, %ecx, .Lenter_unusual
         mov     SHARED_GENERATION(%rax), %edx
-        cmp     %fs:THREAD_GENERATION(%rdi), %edx
+        cmp     OWN(THREAD_GENERATION, %rdi), %edx
         jne     .Lenter_unusual
-        mov     %fs:THREAD_STATS(%rdi), %rcx    /* not before: a handler may begin the thread */
+        mov     OWN(THREAD_STATS, %rdi), %rcx    /* not before: a handler may begin the thread */
         mov     %r11, %rdx
         shl     $7, %rdx                        /* STAT_BYTES */
         add     %rdx, %rcx
@@ -108,13 +142,13 @@ probe_enter:
         jne     .Lenter_other
 #endif
 /* rsi: the caller's record, whose slot lies above on the thread's own stack */
-        mov     %fs:THREAD_INNERMOST(%rdi), %rsi
-        cmp     %fs:THREAD_LOW(%rdi), %rdx
+        mov     OWN(THREAD_INNERMOST, %rdi), %rsi
+        cmp     OWN(THREAD_LOW, %rdi), %rdx
         jb      .Lenter_unusual
         cmp     RECORD_SLOT(%rsi), %rdx
         jae     .Lenter_unusual
         mov     RECORD_SLOT(%rsi), %rsi
-        cmp     %fs:THREAD_HIGH(%rdi), %rsi
+        cmp     OWN(THREAD_HIGH, %rdi), %rsi
         ja      .Lenter_unusual
 /* rsi: the record, which must not be in use; rdx: return address, which must not be a thunk's */
         mov     %rdx, %rsi
@@ -144,7 +178,7 @@ probe_enter:
         lea     56+POINT(%rsp), %r11
         mov     %rdx, RECORD_RETURN_ADDRESS(%rsi)
         mov     %r11, RECORD_SLOT(%rsi)
-        mov     %fs:THREAD_INNERMOST(%rdi), %rdx
+        mov     OWN(THREAD_INNERMOST, %rdi), %rdx
         mov     SHARED_COST_INSIDE(%rax), %r11d
         movq    $0, RECORD_CHILD_TICKS(%rsi)
         movq    $0, RECORD_PROBE_TICKS(%rsi)
@@ -155,14 +189,14 @@ probe_enter:
         jne     .Lenter_recursive
 .Lenter_time:
         incq    STAT_CALLS(%rcx)
-        mov     %fs:THREAD_SERIAL(%rdi), %ecx
+        mov     OWN(THREAD_SERIAL, %rdi), %ecx
         rdtsc
         shl     $32, %rdx
         add     %r11, %rax
         add     %rdx, %rax
         mov     %rax, RECORD_BEGIN(%rsi)
         mov     %rcx, RECORD_SERIAL(%rsi)       /* and no node */
-        mov     %rsi, %fs:THREAD_INNERMOST(%rdi)
+        mov     %rsi, OWN(THREAD_INNERMOST, %rdi)
         restore %rdi
         restore %rsi
         restore %rcx
@@ -197,7 +231,7 @@ probe_enter:
         jne     .Lenter_unusual
         testl   $EXTRA_LOG | EXTRA_SPARE, SHARED_EXTRAS(%rax)
         jnz     .Lenter_unusual
-        mov     %fs:THREAD_INNERMOST(%rdi), %rsi
+        mov     OWN(THREAD_INNERMOST, %rdi), %rsi
         mov     SHARED_COST_COUNT(%rax), %eax
         incq    STAT_COUNTED(%rcx)
         mov     RECORD_STAT(%rsi), %rdx
@@ -213,7 +247,7 @@ probe_enter:
         jne     .Lenter_unusual
         save    %r9
         save    %r8
-        mov     %fs:THREAD_INNERMOST(%rdi), %rdx
+        mov     OWN(THREAD_INNERMOST, %rdi), %rdx
         mov     RECORD_NODE(%rdx), %r8d
         and     $DEPTH, %r8d
         cmp     $DEPTH_MAX, %r8d
@@ -223,18 +257,18 @@ probe_enter:
         ja      .Lenter_saved
         cmpl    $0, SHARED_LOG_IS_FULL(%rax)
         jne     .Lenter_saved
-        mov     %fs:THREAD_RING(%rdi), %r9
+        mov     OWN(THREAD_RING, %rdi), %r9
         mov     (%r9), %rdx
         sub     RING_TAIL(%r9), %rdx
-        add     %fs:THREAD_OPEN_LOGGED(%rdi), %rdx
+        add     OWN(THREAD_OPEN_LOGGED, %rdi), %rdx
         add     $RING_MARGIN + 3, %rdx
-        cmp     %fs:THREAD_RING_MASK(%rdi), %rdx
+        cmp     OWN(THREAD_RING_MASK, %rdi), %rdx
         ja      .Lenter_saved
         mov     72(%rsp), %rdx
         mov     %rdx, RECORD_RETURN_ADDRESS(%rsi)
         lea     72(%rsp), %rdx
         mov     %rdx, RECORD_SLOT(%rsi)
-        mov     %fs:THREAD_INNERMOST(%rdi), %rdx
+        mov     OWN(THREAD_INNERMOST, %rdi), %rdx
         movq    $0, RECORD_CHILD_TICKS(%rsi)
         movq    $0, RECORD_PROBE_TICKS(%rsi)
         mov     %rdx, RECORD_PARENT(%rsi)
@@ -257,8 +291,8 @@ probe_enter:
         and     %r11, %r8
 /* r11: the first unit; rcx: the second */
         lea     1(%rdx), %rcx
-        and     %fs:THREAD_RING_MASK(%rdi), %rdx
-        and     %fs:THREAD_RING_MASK(%rdi), %rcx
+        and     OWN(THREAD_RING_MASK, %rdi), %rdx
+        and     OWN(THREAD_RING_MASK, %rdi), %rcx
         shl     $5, %rdx
         shl     $5, %rcx
         lea     RING_UNITS(%r9,%rdx), %r11
@@ -276,8 +310,8 @@ probe_enter:
         mov     %rdx, 16(%rcx)
         mov     %r9, 24(%rcx)
         mov     SHARED_COST_INSIDE(%rax), %r9d
-        mov     %fs:THREAD_SERIAL(%rdi), %ecx
-        incq    %fs:THREAD_OPEN_LOGGED(%rdi)
+        mov     OWN(THREAD_SERIAL, %rdi), %ecx
+        incq    OWN(THREAD_OPEN_LOGGED, %rdi)
         rdtsc
         shl     $32, %rdx
         add     %r9, %rax
@@ -294,7 +328,7 @@ probe_enter:
  * leaves before that would be counted, and not be in the log. */
 1:      mov     %r8, (%r11)
         incq    STAT_CALLS(%rcx)
-        mov     %rsi, %fs:THREAD_INNERMOST(%rdi)
+        mov     %rsi, OWN(THREAD_INNERMOST, %rdi)
         .cfi_remember_state
         restore %r8
         restore %r9
@@ -330,6 +364,9 @@ probe_enter:
         restore %r11
         ret
 #ifndef POINTS
+#ifdef PROBE_MAPPED
+.Lenter_edge:
+#else
 /* The page below may not be there. What is known of that is the thread's own, and found without any
  * register, for there is no room yet to save one: the tracer adds where struct thread is to the
  * offsets here (PROBE_FIELDS). */
@@ -346,6 +383,7 @@ probe_enter:
         mov     %rax, %fs:THREAD_EDGE_RAX
         field   save
         jmp     probe_edge
+#endif
 /* Where nothing is known it faults here, and unwinders find their way. */
         .globl  probe_enter_touch
         .hidden probe_enter_touch
@@ -380,14 +418,14 @@ probe_leave:
         lea     64(%rsp), %rdx
         record_of %rdx, %rsi, %rcx
         mov     probe_inside+INSIDE_ALIVE(%rip), %r11
-        mov     probe_thread@gottpoff(%rip), %rdi
+        own_thread %rdi, %rcx, %ecx, .Lleave_unusual
         mov     (%r11), %r11
         test    %r11, %r11
         jz      .Lleave_unusual
         mov     SHARED_GENERATION(%r11), %ecx
-        cmp     %fs:THREAD_INNERMOST(%rdi), %rsi
+        cmp     OWN(THREAD_INNERMOST, %rdi), %rsi
         jne     .Lleave_unusual
-        cmp     %fs:THREAD_GENERATION(%rdi), %ecx
+        cmp     OWN(THREAD_GENERATION, %rdi), %ecx
         jne     .Lleave_unusual
         mov     RECORD_PARENT(%rsi), %rdx
         mov     SHARED_CLEARED(%r11), %rcx
@@ -408,9 +446,9 @@ probe_leave:
 .Lleave_figures:
 /* The call before it goes into its bucket only now: a bucket whose address is not known yet would
  * hold up all that follows. */
-        mov     %fs:THREAD_ROOT+RECORD_STAT(%rdi), %rcx
+        mov     OWN(THREAD_ROOT+RECORD_STAT, %rdi), %rcx
         mov     STAT_PENDING(%rcx), %rcx
-        add     %fs:THREAD_STATS(%rdi), %rcx
+        add     OWN(THREAD_STATS, %rdi), %rcx
         incl    (%rcx)
         mov     RECORD_STAT(%rsi), %rdi
         sub     RECORD_BEGIN(%rsi), %rax
@@ -463,22 +501,22 @@ probe_leave:
         cmp     $63, %eax
         ja      .Lleave_longest
 .Lleave_count:
-/* rcx: offset of struct thread; r11: struct probe_shared; rax: where in the slab the bucket is. A
+/* rcx: for OWN; r11: struct probe_shared; rax: where in the slab the bucket is. A
  * histogram is twice as long as a stat, and one place further on. Where a signal's handler came upon
  * all this during another trace, rdi is of that one's memory, and the difference anything: the mask
  * keeps it within the memory of this one. */
-        mov     probe_thread@gottpoff(%rip), %rcx
+        own_place %rcx, %r11
         mov     probe_inside+INSIDE_SHARED(%rip), %r11
-        sub     %fs:THREAD_STATS(%rcx), %rdi
+        sub     OWN(THREAD_STATS, %rcx), %rdi
         lea     STAT_BYTES(%rdi,%rax,2), %rax
         add     %rax, %rax
         and     SHARED_HISTOGRAMS(%r11), %rax
-        mov     %fs:THREAD_ROOT+RECORD_STAT(%rcx), %r11
-        add     %fs:THREAD_HISTOGRAMS(%rcx), %rax
+        mov     OWN(THREAD_ROOT+RECORD_STAT, %rcx), %r11
+        add     OWN(THREAD_HISTOGRAMS, %rcx), %rax
         mov     %rax, STAT_PENDING(%r11)
         mov     RECORD_RETURN_ADDRESS(%rsi), %rax
         mov     %rax, 64(%rsp)
-        mov     %rdx, %fs:THREAD_INNERMOST(%rcx)
+        mov     %rdx, OWN(THREAD_INNERMOST, %rcx)
 .Lleave_restore:
         restore %rdi
         restore %rsi
@@ -523,13 +561,13 @@ probe_leave:
         save    %r8
         save    %r9
         save    %r10
-        mov     %fs:THREAD_RING(%rdi), %r8
+        mov     OWN(THREAD_RING, %rdi), %r8
         mov     (%r8), %rcx
         sub     RING_TAIL(%r8), %rcx
-        cmp     %fs:THREAD_RING_MASK(%rdi), %rcx
+        cmp     OWN(THREAD_RING_MASK, %rdi), %rcx
         ja      .Lleave_no_room
         mov     RECORD_STAT(%rsi), %r9
-        sub     %fs:THREAD_STATS(%rdi), %r9
+        sub     OWN(THREAD_STATS, %rdi), %r9
         shr     $7, %r9
 /* rcx: as above; r10: place; r9: header */
         cmp     SHARED_FUNCTION_COUNT(%r11), %r9d
@@ -547,7 +585,7 @@ probe_leave:
         bts     $END_AT, %r9
         and     %rcx, %r9
 /* r8: the unit; how long the call was, with what it called and without, and not below zero */
-        and     %fs:THREAD_RING_MASK(%rdi), %r10
+        and     OWN(THREAD_RING_MASK, %rdi), %r10
         shl     $5, %r10
         lea     RING_UNITS(%r8,%r10), %r8
         mov     RECORD_BEGIN(%rsi), %rdx
@@ -562,8 +600,8 @@ probe_leave:
         cmovs   %r10, %rdx
         mov     %rdx, 24(%r8)
         mov     %r9, (%r8)
-        subq    $1, %fs:THREAD_OPEN_LOGGED(%rdi)
-        adcq    $0, %fs:THREAD_OPEN_LOGGED(%rdi)
+        subq    $1, OWN(THREAD_OPEN_LOGGED, %rdi)
+        adcq    $0, OWN(THREAD_OPEN_LOGGED, %rdi)
         .cfi_remember_state
         restore %r10
         restore %r9

@@ -1,7 +1,10 @@
 /* Where the stack may end below a call: a probe must not be what runs out of it, for the program's
  * handler of that fault looks at where it happened. Whether the page is there is asked of the
  * kernel. Where it is not, the fault is had here, with a handler in between that gives the program's
- * own the fault as of the function's first instruction, and nothing more. */
+ * own the fault as of the function's first instruction, and nothing more.
+ *
+ * Not with a table (table.h): no thread finds its place there without a register. */
+#ifndef PROBE_MAPPED
 #include "agent/probe/offsets.h"
 
 #define SIGSEGV 11
@@ -287,5 +290,6 @@ probe_edge_fields:
         field   take, 1, THREAD_EDGE_IS_BUSY
         field   save, 0, THREAD_EDGE_RAX
         field   give, 4, THREAD_EDGE_IS_BUSY
+#endif
 
         .section .note.GNU-stack, "", @progbits

@@ -70,6 +70,7 @@ static inline bool is_of(const struct thread *thread, const struct probe_stat *s
 static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
                           enum probe_exit exit)
 {
+    struct thread *thread = probe_own_thread();
     struct probe_stat *stat = record->stat;
     const uint64_t whole = probe_inside.shared->cost.whole;
     const uint64_t begin = record->begin;
@@ -79,23 +80,23 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
     const uint64_t total = ticks - record->probe_ticks;
     const uint64_t length = (int64_t)total > 0 ? total : 0;
     record->serial = 0;
-    if (!is_of(&probe_thread, stat))
+    if (!is_of(thread, stat))
         return;
     if (record->node & LOGGED) {
         const uint64_t self = ticks - record->child_ticks, passed = now - begin;
-        log_end(&probe_thread, record, begin, (int64_t)passed > 0 ? passed : 0,
+        log_end(thread, record, begin, (int64_t)passed > 0 ? passed : 0,
                 (int64_t)self > 0 ? self : 0, exit);
     } else if (record->node && !is_point && is_counted_by_path()) {
-        struct probe_node *node = &probe_thread.nodes[record->node];
+        struct probe_node *node = &thread->nodes[record->node];
         add((uint64_t *)&node->self, ticks - record->child_ticks);
         add(&node->ended, 1);
     }
     add(&stat->ended, 1);
     if (probe_inside.shared->extras & PROBE_WARN) {
-        const uint32_t function = (uint32_t)(stat - probe_thread.stats);
-        warn_of_time(&probe_thread, record, now, length);
+        const uint32_t function = (uint32_t)(stat - thread->stats);
+        warn_of_time(thread, record, now, length);
         if (probe_heap_is_checked(function))
-            probe_heap_end(&probe_thread, function, record->slot, stat->ended == stat->calls);
+            probe_heap_end(thread, function, record->slot, stat->ended == stat->calls);
     }
     add((uint64_t *)&stat->self, ticks - record->child_ticks);
     if (stat->ended == stat->calls) {
@@ -106,7 +107,7 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
         stat->min_mask = ~length;
     if (length > stat->max)
         stat->max = length;
-    add_one(&histogram_of(&probe_thread, stat)->buckets[bucket_of(length)]);
+    add_one(&histogram_of(thread, stat)->buckets[bucket_of(length)]);
     if (!is_in_chain) {
         add(&stat->uncertain, 1);
         return;
@@ -123,12 +124,12 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
 
 uint64_t probe_now(void)
 {
-    return has_begun(&probe_thread) ? probe_ticks() : 0;
+    return has_begun(probe_own_thread()) ? probe_ticks() : 0;
 }
 
 void probe_take_off(uint64_t ticks)
 {
-    struct thread *thread = &probe_thread;
+    struct thread *thread = probe_own_thread();
     if (!has_begun(thread) || thread->innermost == &thread->root)
         return;
     add(&thread->innermost->child_ticks, ticks);
@@ -206,7 +207,7 @@ enum { RESULT = -3 }; /* words from the slot: where probe_leave has saved rax */
 SAVES_ALL uint64_t probe_left(uint32_t function, uint64_t slot)
 {
     const uint64_t now = probe_ticks();
-    struct thread *thread = &probe_thread;
+    struct thread *thread = probe_own_thread();
     struct record *record = record_of(slot);
     (void)function;
     if (*probe_inside.alive && has_begun(thread))

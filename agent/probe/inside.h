@@ -21,7 +21,8 @@ struct probe_inside {
     /* Of the traces before: how many there were, and the numbers that their threads had. */
     uint32_t generations, serials;
     uint64_t stack_low, stack_end; /* of the main thread, as in `shared` */
-    bool has_no_clock; /* threads that have not begun may not read the processor's counter */
+    uint32_t tid_offset; /* from a thread's pointer to its id; 0: not known (never with a table) */
+    bool has_no_clock;   /* threads that have not begun may not read the processor's counter */
 };
 
 extern struct probe_inside probe_inside __attribute__((visibility("hidden")));
@@ -43,8 +44,11 @@ void probe_point_enter(void) __attribute__((visibility("hidden")));
 void probe_point_leave(void) __attribute__((visibility("hidden")));
 
 /* Maps the records, and the page whose first word says whether calls are measured. False: there is
- * no memory for that. */
+ * no memory for that, or threads cannot be told apart. */
 bool probe_say_hello(struct probe_hello *hello) __attribute__((visibility("hidden")));
+
+/* Notes where threads have their ids, as the one that runs. False: that is not to be found. */
+bool probe_find_ids(void) __attribute__((visibility("hidden")));
 
 /* Says where what a thread has of its own is. */
 void probe_say_thread(struct probe_hello *hello) __attribute__((visibility("hidden")));
@@ -137,6 +141,13 @@ void probe_calibrate(void) __attribute__((visibility("hidden")));
 
 /* Whether the thread that runs may read the processor's counter. */
 bool probe_clock_is_there(void) __attribute__((visibility("hidden")));
+
+static inline uint64_t probe_thread_pointer(void)
+{
+    uint64_t value;
+    __asm__("movq %%fs:0, %0" : "=r"(value));
+    return value;
+}
 
 /* A system call; minus an errno where it fails. */
 static inline long inside_call(long number, long a, long b, long c, long d, long e, long f)

@@ -1,6 +1,7 @@
 /* Asserts that what calls.S knows is so; it makes no code. */
 #include "agent/probe/offsets.h"
 #include "agent/probe/log.h"
+#include "agent/probe/table.h"
 
 #define AT(type, field, offset) _Static_assert(offsetof(type, field) == (offset), "calls.S")
 AT(struct probe_inside, alive, INSIDE_ALIVE);
@@ -8,6 +9,7 @@ AT(struct probe_inside, shared, INSIDE_SHARED);
 AT(struct probe_inside, follows_forks, INSIDE_FOLLOWS_FORKS);
 AT(struct probe_inside, stack_low, INSIDE_STACK_LOW);
 AT(struct probe_inside, stack_end, INSIDE_STACK_END);
+AT(struct probe_inside, tid_offset, INSIDE_TID_OFFSET);
 AT(struct record, return_address, RECORD_RETURN_ADDRESS);
 AT(struct record, begin, RECORD_BEGIN);
 AT(struct record, parent, RECORD_PARENT);
@@ -39,6 +41,12 @@ AT(struct thread, edge.rsi, THREAD_EDGE_RSI);
 AT(struct thread, edge.rdi, THREAD_EDGE_RDI);
 AT(struct thread, edge.r10, THREAD_EDGE_R10);
 AT(struct thread, edge.r11, THREAD_EDGE_R11);
+AT(struct probe_slot, thread, 0);
+AT(struct probe_slot, owner.pointer, SLOT_POINTER);
+AT(struct probe_slot, owner.tid, SLOT_TID);
+_Static_assert(sizeof(struct probe_slot) == 1 << TABLE_SLOT_BITS &&
+                   PROBE_SLOTS == 1 << TABLE_BITS && PROBE_TABLE_FACTOR == TABLE_FACTOR,
+               "calls.S");
 AT(struct probe_stat, calls, STAT_CALLS);
 AT(struct probe_stat, ended, STAT_ENDED);
 AT(struct probe_stat, self, STAT_SELF);

@@ -16,6 +16,7 @@
 #define INSIDE_FOLLOWS_FORKS 16
 #define INSIDE_STACK_LOW 40
 #define INSIDE_STACK_END 48
+#define INSIDE_TID_OFFSET 56
 
 /* struct record */
 #define RECORD_RETURN_ADDRESS 0
@@ -52,6 +53,13 @@
 #define THREAD_EDGE_R10 256
 #define THREAD_EDGE_R11 264
 
+/* struct probe_slot, and how many there are */
+#define SLOT_POINTER 288
+#define SLOT_TID 296
+#define TABLE_SLOT_BITS 9
+#define TABLE_BITS 14
+#define TABLE_FACTOR 0x61c88647 /* PROBE_TABLE_FACTOR */
+
 /* struct probe_stat */
 #define STAT_BYTES 128
 #define STAT_CALLS 0
@@ -81,6 +89,6 @@
 #define SHARED_GENERATION 120
 #define SHARED_HAS_ENDS 124
 #define SHARED_TIERS 106656
-#define SHARED_BEYOND 23762520
+#define SHARED_BEYOND 23762544
 
 #endif

@@ -27,7 +27,7 @@ static uint64_t end_tails(struct thread *thread, struct record *point, uint64_t 
 
 SAVES_ALL int probe_point_entered(uint32_t number, uint64_t slot, const struct probe_saved *saved)
 {
-    struct thread *thread = &probe_thread;
+    struct thread *thread = probe_own_thread();
     (void)saved;
     if (!*probe_inside.alive ||
         atomic_load_explicit(&probe_inside.shared->tiers[number], memory_order_relaxed) !=

@@ -14,7 +14,7 @@ static SAVES_ALL __attribute__((noinline)) void cover(uint32_t function, uint8_t
     struct probe_hit *hit = &shared->hits[function];
     uint64_t none = 0;
     const uint8_t rest = tiers & (uint8_t)~PROBE_COVER;
-    const uint64_t now = has_no_clock(&probe_thread) ? 1 : probe_ticks();
+    const uint64_t now = has_no_clock(probe_own_thread()) ? 1 : probe_ticks();
     if (atomic_compare_exchange_strong(&hit->first, &none, now)) {
         atomic_store(&hit->pid, probe_inside.pid);
         atomic_store(&hit->tid, probe_thread_id(shared));
@@ -177,7 +177,7 @@ static inline void begin_call(struct thread *thread, struct record *record, stru
 
 SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe_saved *saved)
 {
-    struct thread *thread = &probe_thread;
+    struct thread *thread = probe_own_thread();
     if (!*probe_inside.alive && !probe_begin_process(thread))
         return 1;
     uint8_t tiers =

@@ -1,7 +1,7 @@
 /* Starts the tracing agent in a program: leaves the environment as it was without it, meets the
  * tracer, maps what that asks for, and waits until all probes are in place. Runs before every other
  * constructor, so it uses system calls alone. */
-#include "agent/probe/inside.h"
+#include "agent/probe/table.h"
 
 #include <errno.h>
 #include <linux/mman.h>
@@ -22,6 +22,8 @@ enum {
     NO_SIGNAL = 0x4000,       /* MSG_NOSIGNAL */
     TID_SEARCH_FROM = 0x100,  /* where a thread's id stands behind its thread pointer */
     TID_SEARCH_TO = 0x900,
+    TID_SEARCH_MUSL = 0x30, /* … up to TID_SEARCH_FROM, with musl */
+    GET_FS = 0x1003,        /* ARCH_GET_FS */
 };
 
 /* At a time: of 2^31 pages and more Linux takes another number off what is locked. */
@@ -208,29 +210,60 @@ static uint64_t *map_alive(void)
     return inside_call(SYS_madvise, at, PAGE, ADVICE_WIPEONFORK, 0, 0, 0) ? NULL : (uint64_t *)at;
 }
 
-static uint64_t thread_pointer(void)
+/* How far from its thread pointer a thread's id stands; 0: not found. */
+#ifdef PROBE_MAPPED
+
+/* There may be no control block, or that of a library which nobody knows. At 0x10 and 0x18 glibc's
+ * has its own address, and whether there are threads, 0 or 1; musl's has addresses, or nothing.
+ * Behind it there may be no memory. */
+static uint32_t find_tid(uint32_t tid)
 {
-    uint64_t value;
-    __asm__("movq %%fs:0, %0" : "=r"(value));
-    return value;
+    static union {
+        uint64_t words[TID_SEARCH_TO / 8];
+        uint32_t halves[TID_SEARCH_TO / 4];
+    } block;
+    uint64_t pointer = 0;
+    inside_call(SYS_arch_prctl, GET_FS, (long)&pointer, 0, 0, 0, 0);
+    struct vector here = {&block, sizeof block},
+                  there[2] = {{(void *)(uintptr_t)pointer, TID_SEARCH_FROM},
+                              {(void *)(uintptr_t)(pointer + TID_SEARCH_FROM),
+                               sizeof block - TID_SEARCH_FROM}};
+    const long got =
+        pointer ? inside_call(SYS_process_vm_readv, tid, (long)&here, 1, (long)there, 2, 0) : 0;
+    if (got < TID_SEARCH_FROM || block.words[0] != pointer)
+        return 0;
+    const bool is_glibc = block.words[2] == pointer && block.halves[6] <= 1;
+    const long end = is_glibc ? got : TID_SEARCH_FROM;
+    for (long at = is_glibc ? TID_SEARCH_FROM : TID_SEARCH_MUSL; at < end; at += 4)
+        if (block.halves[at / 4] == tid)
+            return (uint32_t)at;
+    return 0;
 }
 
-/* How far from its thread pointer a thread's id stands; 0: not found. */
+#else
+
 static uint32_t find_tid(uint32_t tid)
 {
     for (uint32_t offset = TID_SEARCH_FROM; offset < TID_SEARCH_TO; offset += 4)
-        if (*(const uint32_t *)(uintptr_t)(thread_pointer() + offset) == tid)
+        if (*(const uint32_t *)(uintptr_t)(probe_thread_pointer() + offset) == tid)
             return offset;
     return 0;
 }
 
-static uint32_t tid_offset; /* of the thread that began the program */
+#endif
+
+bool probe_find_ids(void)
+{
+    if (!probe_inside.tid_offset)
+        probe_inside.tid_offset = find_tid((uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0));
+    return probe_inside.tid_offset;
+}
 
 void probe_note_tid(void)
 {
     const uint32_t tid = (uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
-    if (tid_offset)
-        *(uint32_t *)(uintptr_t)(thread_pointer() + tid_offset) = tid;
+    if (probe_inside.tid_offset)
+        *(uint32_t *)(uintptr_t)(probe_thread_pointer() + probe_inside.tid_offset) = tid;
 }
 
 /* == The tracer's requests == */
@@ -318,7 +351,13 @@ bool probe_serve(int socket_fd)
 
 bool probe_say_hello(struct probe_hello *hello)
 {
+    if (!probe_has_ids())
+        return false;
+    const struct probe_table table = probe_describe_table();
     const bool is_there = has_records();
+    if (table.address) /* pages of it are to exist only where there are threads */
+        inside_call(SYS_madvise, (long)table.address, (long)sizeof(struct probe_slot) * PROBE_SLOTS,
+                    ADVICE_NOHUGEPAGE, 0, 0, 0);
     const uint64_t *alive =
         is_there ? (const uint64_t *)(uintptr_t)probe_inside.alive : map_alive();
     *hello = (struct probe_hello){
@@ -341,10 +380,12 @@ bool probe_say_hello(struct probe_hello *hello)
         .point_leave = (uint64_t)(uintptr_t)probe_point_leave,
     };
     probe_say_thread(hello);
+#ifndef PROBE_MAPPED
     for (uint32_t i = 0; i < PROBE_FIELDS; i++)
         hello->fields[i] = (struct probe_field){
             (uint64_t)(uintptr_t)probe_edge_fields + (uint64_t)(int64_t)probe_edge_fields[i].at,
             (int32_t)hello->thread + (int32_t)probe_edge_fields[i].offset, 0};
+#endif
     probe_inside.alive = alive;
     return alive != NULL;
 }
@@ -399,7 +440,7 @@ static __attribute__((constructor, used)) void start(int count, char **arguments
         return;
     const int fd = take_variables(environment);
     if (fd == TO_LISTEN) {
-        tid_offset = find_tid((uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0));
+        probe_find_ids();
         probe_listen();
     }
     if (fd < 0)

@@ -1,25 +1,20 @@
 /* Gives threads and forked processes what they need before their first call is measured. No libc,
  * no lock, nothing but general registers. */
-#include "agent/probe/thread.h"
+#include "agent/probe/table.h"
 
+#ifndef PROBE_MAPPED
 _Thread_local TLS_MODEL struct thread probe_thread;
+#endif
 
 enum { CALLS_BETWEEN_LOOKS = 256 }; /* for a slab, of a thread that found none */
 
 /* == Threads == */
 
-static inline uint64_t thread_pointer(void)
-{
-    uint64_t value;
-    __asm__("movq %%fs:0, %0" : "=r"(value));
-    return value;
-}
-
 /* A thread that was forked without libc's knowing bears its parent's number there. */
 SAVES_ALL uint32_t probe_thread_id(const struct probe_shared *shared)
 {
     if (shared->tid_offset && !probe_inside.is_forked)
-        return *(const uint32_t *)(uintptr_t)(thread_pointer() + shared->tid_offset);
+        return *(const uint32_t *)(uintptr_t)(probe_thread_pointer() + shared->tid_offset);
     return (uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
@@ -60,7 +55,7 @@ static void find_stack(struct thread *thread, uint32_t tid)
     if (thread->high)
         return;
     const bool is_main = is_on_main_stack(shared, tid);
-    const uint64_t high = is_main ? shared->stack_high : thread_pointer();
+    const uint64_t high = is_main ? shared->stack_high : probe_thread_pointer();
     thread->low = high - (is_main ? shared->stack_high - shared->stack_low : shared->stack_bytes);
     thread->high = high;
 }
@@ -106,7 +101,7 @@ bool probe_begin_thread(struct thread *thread)
     __atomic_compare_exchange_n(&thread->root.stat->pending, &none, thread->histograms, false,
                                 __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     atomic_store(&shared->slabs[i].pid, probe_inside.pid);
-    atomic_store(&shared->slabs[i].thread, thread_pointer());
+    atomic_store(&shared->slabs[i].thread, probe_thread_pointer());
     atomic_store(&shared->slabs[i].tid, tid);
     uint32_t used = atomic_load(&shared->slabs_used);
     while (used <= i && !atomic_compare_exchange_weak(&shared->slabs_used, &used, i + 1))
@@ -126,6 +121,7 @@ SAVES_ALL void probe_share_thread(struct thread *thread)
     thread->is_shared = true;
     thread->innermost = &thread->root;
     thread->generation = 0;
+    probe_give_no_more(thread);
 }
 
 /* == Processes that were forked == */
@@ -155,10 +151,9 @@ static void renew_forked(const struct probe_shared *shared, uint32_t pid)
             tid != pid)
             continue;
         here = (struct vector){none, sizeof none};
-        there = (struct vector){(void *)(uintptr_t)(pointer +
-                                                    (uint64_t)(uintptr_t)&probe_thread.generation -
-                                                    thread_pointer()),
-                                sizeof none};
+        there = (struct vector){
+            (void *)(uintptr_t)(probe_address_of(pointer) + offsetof(struct thread, generation)),
+            sizeof none};
         inside_call(SYS_process_vm_writev, pid, (long)&here, 1, (long)&there, 1, 0);
     }
 }
@@ -193,14 +188,15 @@ bool probe_begin_process(struct thread *thread)
 
 void probe_say_thread(struct probe_hello *hello)
 {
-    hello->thread = (int64_t)((uint64_t)(uintptr_t)&probe_thread - thread_pointer());
-    hello->thread_bytes = sizeof probe_thread;
+    hello->table = probe_describe_table();
+    hello->thread = probe_thread_at();
+    hello->thread_bytes = sizeof(struct thread);
     hello->generation = offsetof(struct thread, generation);
     hello->is_shared = offsetof(struct thread, is_shared);
 }
 
 const struct probe_stat *probe_stat_of(uint32_t function)
 {
-    struct thread *thread = &probe_thread;
+    struct thread *thread = probe_own_thread();
     return has_begun(thread) || probe_begin_thread(thread) ? &thread->stats[function] : NULL;
 }

@@ -4,7 +4,6 @@
 
 #include "agent/probe/inside.h"
 
-#define TLS_MODEL __attribute__((tls_model("initial-exec")))
 #define SAVES_ALL __attribute__((no_caller_saved_registers))
 
 /* One call, in flight or over. */
@@ -58,8 +57,6 @@ struct thread {
     bool has_no_clock;        /* it may not read the processor's counter, and is never begun */
     uint32_t is_shared;       /* somebody else runs with all this: nothing of it may be used */
 };
-
-extern _Thread_local TLS_MODEL struct thread probe_thread __attribute__((visibility("hidden")));
 
 /* A place that calls, and the function that it calls, are two calls of one slot: the record of the
  * first is where that of another slot would be, 1 TiB away, where Linux has no stack. */

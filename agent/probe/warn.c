@@ -1,6 +1,6 @@
 /* Tells the tracer of calls that take too long or too much. Who finds no room for that
  * is counted. */
-#include "agent/probe/thread.h"
+#include "agent/probe/table.h"
 
 enum { MARGIN = 64 }; /* threads that have looked for room at the same time, at most */
 
@@ -25,13 +25,22 @@ void probe_warn(const struct probe_warning *noted)
 }
 
 /* Where a thread's stack ends: behind its thread pointer libc has noted the block that holds both,
- * its size and that of the guard. 0: not found. */
+ * its size and that of the guard; musl two more words between these. 0: not found. */
 static uint64_t stack_bottom(const struct thread *thread, uint64_t pointer)
 {
-    enum { FROM = 0x100, TO = 0x8e8, PAGE = 4096, ABOVE = 64 << 10 };
-    for (uint64_t at = pointer + FROM; at < pointer + TO; at += 8) {
+    enum {
+        FROM = 0x100,
+        TO = 0x8e8,
+        MUSL_FROM = 0x30,
+        MUSL_TO = 0x90,
+        PAGE = 4096,
+        ABOVE = 64 << 10
+    };
+    const bool is_musl = probe_is_musl();
+    const uint64_t to = pointer + (is_musl ? MUSL_TO : TO);
+    for (uint64_t at = pointer + (is_musl ? MUSL_FROM : FROM); at < to; at += 8) {
         const uint64_t *words = (const uint64_t *)(uintptr_t)at;
-        const uint64_t block = words[0], size = words[1], guard = words[2];
+        const uint64_t block = words[0], size = words[1], guard = words[is_musl ? 4 : 2];
         if (!((block | size | guard) % PAGE) && block && block < thread->high && guard < size &&
             size <= UINT64_C(1) << 40 && block + size >= pointer && block + size - pointer < ABOVE)
             return block + guard;

@@ -81,28 +81,62 @@ static __always_inline __u64 near_slots(const struct probe_window *window, __u64
     return pc - window->code < window->code_end - window->code ? (sp & ~7ULL) - sizeof(__u64) : 0;
 }
 
+struct own_slot {
+    struct probe_window window;
+    __u64 pointer; /* of the thread */
+    __u64 found;   /* 0: not yet */
+    __u32 tid;
+};
+
+static long look_for_slot(__u32 look, struct own_slot *own)
+{
+    const struct probe_table *table = &own->window.table;
+    const __u64 at = table->address +
+                     (__u64)probe_table_place(own->pointer, look, table->mask) * table->slot_bytes;
+    struct probe_table_owner owner;
+    if (bpf_probe_read_user(&owner, sizeof owner, (void *)(at + table->owner)))
+        return 1;
+    if (owner.pointer == own->pointer && owner.tid == own->tid)
+        own->found = at;
+    return owner.pointer == own->pointer || !owner.pointer;
+}
+
+/* What the window's `innermost` is added to; 0: the thread has nothing. */
+static __always_inline __u64 find_own(struct own_slot *own)
+{
+    if (!own->window.table.address)
+        return own->pointer;
+    if (!bpf_probe_read_user(&own->tid, sizeof own->tid,
+                             (void *)(own->pointer + own->window.table.tid)))
+        bpf_loop(PROBE_TABLE_LOOKS, look_for_slot, own, 0);
+    return own->found;
+}
+
 /* The records change as fast as functions are called: they are copied with the sample. Where no
  * agent has been seen, the first samples look for it, and then one in 16. */
 __attribute__((noinline)) int copy_calls(__u64 sp, __u64 pc, __u64 thread_pointer,
                                          __u64 interrupted_sp, __u64 interrupted_pc)
 {
     const __u64 time_ns = bpf_ktime_get_ns();
-    struct probe_window window;
+    struct own_slot own = {.pointer = thread_pointer};
+    const struct probe_window *window = &own.window;
     struct open_calls calls = {0};
     if (!sees_calls && looked_for++ >= LOOKED_AT_ONCE && looked_for % 16)
         return 0;
-    if (bpf_probe_read_user(&window, sizeof window, (void *)PROBE_RECORDS) ||
-        window.magic != PROBE_WINDOW_MAGIC ||
-        bpf_probe_read_user(&calls.record, sizeof calls.record,
-                            (void *)(thread_pointer + window.innermost)))
+    if (bpf_probe_read_user(&own.window, sizeof own.window, (void *)PROBE_RECORDS) ||
+        window->magic != PROBE_WINDOW_MAGIC)
+        return 0;
+    const __u64 thread = find_own(&own);
+    if (!thread || bpf_probe_read_user(&calls.record, sizeof calls.record,
+                                       (void *)(thread + window->innermost)))
         return 0;
     sees_calls = true;
     calls.tail = reserve(sizeof *calls.tail +
                          (SAMPLING_CALLS + 2 * SAMPLING_CALLS_NEAR) * sizeof(struct sampling_call));
     if (!calls.tail)
         return 0;
-    calls.near = near_slots(&window, pc, sp);
-    calls.near_interrupted = near_slots(&window, interrupted_pc, interrupted_sp);
+    calls.near = near_slots(window, pc, sp);
+    calls.near_interrupted = near_slots(window, interrupted_pc, interrupted_sp);
     const bool is_near = calls.near || calls.near_interrupted;
     bpf_loop(SAMPLING_CALLS, take_parent, &calls, 0);
     if (is_near)

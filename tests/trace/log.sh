@@ -84,7 +84,7 @@ random)
     for seed in 1 2; do
         python3 "$here/generate.py" "$2" "$seed" >program.$suffix || fail "no program"
         for flags in -O0 -O2; do
-            "$3" $flags -g -w -pthread program.$suffix -o program || fail "$3 $flags"
+            "$3" $flags -g -w -pthread ${LINK-} program.$suffix -o program || fail "$3 $flags"
             traced program --function '^f[0-9]' -- ./program log
             sort log >wanted
             rows program.db >found

@@ -5,6 +5,7 @@
 #include "trace/attach/listening.h"
 #include "trace/attach/sharers.h"
 #include "trace/load.h"
+#include "trace/thread_data.h"
 #include "trace/uprobe/uprobes.h"
 
 #include <errno.h>
@@ -381,9 +382,10 @@ static void forget_threads(const struct trace_leaving *leaving)
     const struct probe_hello *hello = &leaving->session->hello;
     for (size_t i = 0; i < leaving->stop.threads.count; i++) {
         const uint64_t pointer = leaving->stop.threads.items[i].registers.fs_base;
-        if (pointer && hello->thread_bytes <= sizeof nothing)
-            trace_leaving_write(leaving, pointer + (uint64_t)hello->thread, nothing,
-                                hello->thread_bytes);
+        const uint64_t data =
+            pointer ? trace_thread_data(hello, leaving->session->pid, pointer, 0) : 0;
+        if (data && hello->thread_bytes <= sizeof nothing)
+            trace_leaving_write(leaving, data, nothing, hello->thread_bytes);
     }
 }
 

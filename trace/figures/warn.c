@@ -4,6 +4,7 @@
 #include "trace/figures/warn.h"
 #include "trace/plan/expressions.h"
 #include "trace/probes/heap.h"
+#include "trace/thread_data.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -365,8 +366,9 @@ static int look_at_thread(struct trace_session *session, uint32_t slab)
     struct thread thread;
     struct record record;
     int result = 0;
-    if (target_read_memory(pid, pointer + (uint64_t)session->hello.thread, &thread,
-                           sizeof thread) != sizeof thread ||
+    const uint64_t data = trace_thread_data(&session->hello, pid, pointer,
+                                            atomic_load(&session->shared->slabs[slab].tid));
+    if (!data || target_read_memory(pid, data, &thread, sizeof thread) != sizeof thread ||
         !thread.stats)
         return 0;
     uint64_t at = thread.innermost;

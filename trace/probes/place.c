@@ -354,15 +354,14 @@ static int place_jumps(const struct writing *writing, const struct trace_file *f
     return result;
 }
 
-/* For thunks to find what is their thread's without a register. */
+/* For thunks to find what is their thread's without a register, where that is thread-local. */
 static int place_fields(const struct writing *writing)
 {
     int result = 0;
     for (size_t i = 0; i < PROBE_FIELDS && !result; i++) {
         const struct probe_field *field = &writing->session->hello.fields[i];
-        if (!field->at) /* an agent that does not have it */
-            break;
-        result = write_code(writing, field->at, &field->value, sizeof field->value);
+        if (field->at)
+            result = write_code(writing, field->at, &field->value, sizeof field->value);
     }
     return result;
 }

@@ -2,6 +2,7 @@
 #include "trace/attach/attach.h"
 #include "trace/attach/leaving.h"
 #include "trace/probes/probes.h"
+#include "trace/thread_data.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -373,12 +374,13 @@ static int compare_words(const void *a, const void *b)
 static void mark_shared(const struct placing *placing, uint64_t pointer)
 {
     const struct probe_hello *hello = &placing->session->hello;
-    const uint64_t thread = pointer + (uint64_t)hello->thread;
+    const uint64_t thread = trace_thread_give_data(hello, placing->pid, placing->fd, pointer);
     const off_t is_shared_at = (off_t)(thread + hello->is_shared),
                 generation_at = (off_t)(thread + hello->generation);
     const uint32_t yes = 1, none = 0;
     uint32_t is_shared = 0;
-    if (pread(placing->fd, &is_shared, sizeof is_shared, is_shared_at) != sizeof is_shared ||
+    if (!thread ||
+        pread(placing->fd, &is_shared, sizeof is_shared, is_shared_at) != sizeof is_shared ||
         is_shared || pwrite(placing->fd, &yes, sizeof yes, is_shared_at) != sizeof yes ||
         pwrite(placing->fd, &none, sizeof none, generation_at) != sizeof none)
         return;

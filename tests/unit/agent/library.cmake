@@ -31,3 +31,10 @@ if(SPROF_MUSL_GCC)
     target_sources(unit_agent PRIVATE ${CMAKE_BINARY_DIR}/agent_subject_musl)
     target_compile_definitions(unit_agent PRIVATE AGENT_SUBJECT_MUSL="${CMAKE_BINARY_DIR}/agent_subject_musl")
 endif()
+
+# The tracing agent's table of threads, compiled as the agent is.
+add_library(probe_table OBJECT ${CMAKE_SOURCE_DIR}/agent/probe/table.c)
+sprof_probe_options(probe_table PROBE_MAPPED)
+target_sources(unit_agent PRIVATE $<TARGET_OBJECTS:probe_table>)
+set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/unit/agent/table_test.c PROPERTIES
+                            COMPILE_DEFINITIONS PROBE_MAPPED)
