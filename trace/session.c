@@ -220,6 +220,18 @@ static int check(const struct trace_options *options, struct sprof_error *error)
     return result || !options->pid ? result : target_check(options->pid, false, error);
 }
 
+/* By which calls come to be counted. */
+static int open_backend(struct trace_session *session, struct sprof_error *error)
+{
+    if (session->options.children)
+        return trace_children_open(session, error);
+    if (session->choice.backend != TRACE_INJECT)
+        return open_uprobes(session, error);
+    if (session->options.pid)
+        return 0;
+    return session->attaches ? open_hold(session, error) : open_sockets(session, error);
+}
+
 static int open_session(struct trace_session **out, const struct trace_options *options,
                         struct sprof_error *error)
 {
@@ -268,13 +280,7 @@ static int open_session(struct trace_session **out, const struct trace_options *
                                           .meanwhile = holds ? trace_hold_pass_signals : NULL,
                                           .meanwhile_context = &session->hold};
     session->pid = options->pid;
-    if (options->children)
-        result = trace_children_open(session, error);
-    else
-        result = !injects       ? open_uprobes(session, error)
-                 : holds        ? open_hold(session, error)
-                 : options->pid ? 0
-                                : open_sockets(session, error);
+    result = open_backend(session, error);
     if (!result)
         result = target_open(&session->target, &target, error);
     if (!result && !options->pid && injects && !holds)

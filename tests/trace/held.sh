@@ -71,7 +71,7 @@ END
     build() { gcc -O1 -static "-DWHAT=$1" program.c -o program || fail "no compiler"; }
     build 'exit(3)'
     expect 1 "$SPROF" trace -o none.db -- ./program && said 'ended before it could have probes'
-    build 'execl("/bin/echo", "echo", "another", (char *)0)'
+    build 'execl("/bin/sh", "sh", "-c", "echo another; sleep 0.3", (char *)0)'
     expect 1 "$SPROF" trace -o none.db -- ./program && said 'executed another program'
     grep -qx another out || fail "what it executed did not run"
     build 'for (int i = 3; i < 2000; i++) close(i)'
