@@ -224,13 +224,15 @@ static int show_base(void *context, int columns, char *const *values, char *cons
 {
     char self[32], wall[32];
     (void)names;
-    if (columns != 4 || !values[0] || !values[1])
+    if (columns != 5 || !values[0] || !values[1])
         return 0;
     fprintf(context, "\nself-percent: of %s, the self time of all probed functions",
             time_text(self, values[0]));
     if (!strcmp(values[3], "0")) /* by function */
-        fprintf(context, " · total-percent: of %s, the wall time of the %s thread%s seen",
-                time_text(wall, values[1]), values[2], strcmp(values[2], "1") ? "s" : "");
+        fprintf(context, " · total-percent: of %s, the wall time of the %s thread%s seen%s",
+                time_text(wall, values[1]), values[2], strcmp(values[2], "1") ? "s" : "",
+                strcmp(values[4], "0") ? ", without pauses (but for calls that lasted on into them)"
+                                       : "");
     fputc('\n', context);
     return 0;
 }
@@ -303,12 +305,10 @@ static int show_footer(FILE *out, struct store *store, uint64_t run, enum by by,
         const char *sql;
     } parts[] = {
         {show_base,
-         "SELECT sum(self_ns), sum(wall_ns), count(*), %2$d FROM (SELECT c.self_ns, "
-         "max(coalesce(t.end_ns, r.duration_ns) - coalesce(t.start_ns, 0), c.certain_ns) AS "
-         "wall_ns FROM (SELECT run_id, thread_id, sum(self_ns) FILTER (WHERE timed) AS self_ns, "
-         "coalesce(sum(self_ns) FILTER (WHERE timed AND uncertain = 0), 0) AS certain_ns FROM "
-         "call_cost WHERE run_id = %1$llu GROUP BY thread_id) c JOIN thread t ON t.id = "
-         "c.thread_id JOIN run r ON r.id = c.run_id)"},
+         "SELECT sum(self_ns), max(wall_ns), (SELECT count(DISTINCT thread_id) FROM call_cost "
+         "WHERE "
+         "run_id = %1$llu), %2$d, EXISTS (SELECT 1 FROM phase WHERE run_id = %1$llu AND paused) "
+         "FROM v_call_stats WHERE run_id = %1$llu"},
         {show_untimed, "SELECT group_concat(text, ', ') FILTER (WHERE place <= 5), count(*) FROM "
                        "(SELECT function "
                        "|| ' ' || untimed_calls AS text, row_number() OVER (ORDER BY untimed_calls "
@@ -566,11 +566,9 @@ const struct cli_command cli_stats_command = {
         "self: without the traced functions that it called; total: with them, of outermost calls;\n"
         "average, min, p50, p99 and max: of one call with what it called. A function whose exits\n"
         "cannot be seen has calls only. self-percent is of the self time of all probed functions,\n"
-        "total-percent of the wall time of the threads that called one. untimed: calls that it "
-        "made\n"
-        "of functions which are only counted: its self time holds theirs. Figures of a command "
-        "that\n"
-        "runs are at most a second old.\n",
+        "total-percent of the wall time of the threads that called one, without pauses. untimed:\n"
+        "calls that it made of functions which are only counted: its self time holds theirs.\n"
+        "Figures of a command that runs are at most a second old.\n",
     .arguments_size = sizeof(struct arguments),
     .release = release,
     .run = run,

@@ -182,19 +182,40 @@ SELECT run_id, id AS phase_id, start_ns, end_ns,
 FROM phase;
 
 -- Calls that were traced, by function, over all threads. Times NULL: only calls were counted. self_percent is
--- of the self time of all probed functions, total_percent of the wall time of the threads that called one:
--- each from when it was seen first to its end, and no less than the self time of the functions in it.
+-- of the self time of all probed functions, total_percent of the wall time of the threads that called one while
+-- calls were measured: of each from when it was seen first to its end, without pauses, and no less than the self
+-- time of the functions in it, as a call that is in flight when a pause begins is measured to its end.
 -- outermost: calls that ended and began within no other of the function; of those that are open in a thread,
 -- all but one began within another.
 CREATE VIEW v_call_stats AS
-WITH wall AS MATERIALIZED (
-    SELECT c.run_id,
-           sum(max(coalesce(t.end_ns, r.duration_ns) - coalesce(t.start_ns, 0), c.self_ns)) AS ns
+WITH seen AS MATERIALIZED (
+    SELECT c.run_id, c.thread_id, coalesce(t.start_ns, 0) AS start_ns,
+           coalesce(t.end_ns, 9223372036854775807) AS end_ns, c.self_ns
     FROM (SELECT run_id, thread_id, coalesce(sum(self_ns) FILTER (WHERE timed AND uncertain = 0), 0) AS self_ns
           FROM call_cost GROUP BY run_id, thread_id) c
-    JOIN thread t ON t.id = c.thread_id
-    JOIN run r ON r.id = c.run_id
-    GROUP BY c.run_id),
+    JOIN thread t ON t.id = c.thread_id),
+-- A run that was cleared begins with its first phase.
+measured AS MATERIALIZED (
+    SELECT p.run_id, p.start_ns, max(p.start_ns, min(coalesce(p.end_ns, r.end_ns), r.end_ns)) AS end_ns
+    FROM phase p
+    JOIN (SELECT run_id, min(start_ns) + duration_ns AS end_ns FROM phase JOIN run r ON r.id = run_id GROUP BY r.id) r
+        ON r.run_id = p.run_id
+    WHERE NOT p.paused),
+-- Measured up to a moment is the moment times the sum of all steps before it, plus that of all ns.
+wall AS MATERIALIZED (
+    SELECT run_id, sum(max(ns, self_ns)) AS ns
+    FROM (SELECT run_id, thread_id, sum(side * measured_ns) AS ns, max(self_ns) AS self_ns
+          FROM (SELECT run_id, thread_id, side, self_ns,
+                       time_ns * sum(step) OVER before + sum(ns) OVER before AS measured_ns
+                FROM (SELECT run_id, NULL AS thread_id, start_ns AS time_ns, 0 AS side, 1 AS step, -start_ns AS ns,
+                             0 AS self_ns FROM measured
+                      UNION ALL SELECT run_id, NULL, end_ns, 0, -1, end_ns, 0 FROM measured
+                      UNION ALL SELECT run_id, thread_id, start_ns, -1, 0, 0, self_ns FROM seen
+                      UNION ALL SELECT run_id, thread_id, end_ns, 1, 0, 0, self_ns FROM seen)
+                WINDOW before AS (PARTITION BY run_id ORDER BY time_ns))
+          WHERE thread_id IS NOT NULL
+          GROUP BY run_id, thread_id)
+    GROUP BY run_id),
 placed AS MATERIALIZED (
     SELECT b.run_id, p.function_id, min(b.mechanism) AS mechanism, min(b.address) AS address
     FROM probe b

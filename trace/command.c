@@ -12,6 +12,12 @@
 
 /* == Phases == */
 
+/* Mode coverage times no calls: of what it lasts no function can have a share. */
+static bool is_unmeasured(const struct trace_session *session)
+{
+    return session->paused || session->mode == TRACE_COVERAGE;
+}
+
 /* A stretch of the run that begins at session->now_ns, as things are now. */
 static int begin_phase(struct trace_session *session, const char *mark, struct sprof_error *error)
 {
@@ -19,7 +25,7 @@ static int begin_phase(struct trace_session *session, const char *mark, struct s
         .start_ns = session->now_ns - session->run->start_monotonic_ns,
         .mode = session->run->mode,
         .app_interior = session->run->app_interior,
-        .paused = session->paused,
+        .paused = is_unmeasured(session),
         .mark = mark,
     };
     session->phase++;
@@ -424,7 +430,7 @@ int trace_commands_begin(struct trace_session *session, struct sprof_error *erro
 int trace_begin_paused(struct trace_session *session, struct sprof_error *error)
 {
     session->now_ns = session->run->start_monotonic_ns;
-    return session->paused ? begin_phase(session, NULL, error) : 0;
+    return is_unmeasured(session) ? begin_phase(session, NULL, error) : 0;
 }
 
 int trace_serve_commands(struct trace_session *session, struct sprof_error *error)

@@ -2,7 +2,7 @@
 # Traces that are controlled while they run. The traced program does what it is told, so that the test knows
 # which calls are in flight when.
 #   control.sh in_flight_on | in_flight_off | in_flight_left | in_flight_clear | in_flight_end |
-#              in_flight_detach | in_flight_average | executed | ranges | deadline | stopped | together | phases | summed | formats | shown | bad
+#              in_flight_detach | in_flight_average | executed | ranges | deadline | stopped | together | phases | base | base_flight | summed | formats | shown | bad
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -378,6 +378,28 @@ END
     holds "$(sql t.db "SELECT sum(count) FROM sample") > 1000" "few calls"
     [ "$(sql t.db "SELECT sum(count) FROM sample")" = "$(sql t.db "SELECT sum(calls) FROM v_call_stats")" ] ||
         fail "calls of phases are not all calls"
+    ;;
+base | base_flight)
+    # What total percents are of, in nanoseconds, is without pauses, without mode coverage, and without what was dropped.
+    measured="(SELECT sum(coalesce(end_ns, (SELECT duration_ns FROM run)) - start_ns) FROM phase WHERE NOT paused)"
+    trace
+    [ "$1" = base ] || say i
+    ctl 0 off && sleep 1 && ctl 0 on && say w
+    if [ "$1" = base ]; then
+        ctl 0 mode coverage && sleep 1 && ctl 0 mode stats && say w
+        ctl 0 stats && grep -q 'the 1 thread seen, without pauses' out || fail "the base is not named"
+        [ "$(sql t.db "SELECT max(wall_ns) <= $measured FROM v_call_stats")" = 1 ] || fail "base while it runs"
+        finish_program
+        [ "$(sql t.db "SELECT max(wall_ns) BETWEEN $measured - 200000000 AND $measured AND (SELECT max(end_ns) FROM phase) - $measured \
+            >= 2000000000 AND max(total_percent) > 0 FROM v_call_stats")" = 1 ] || fail "$("$SPROF" sql t.db "SELECT * FROM v_phase")"
+        rm -f in out.fifo && trace && sleep 1 && ctl 0 clear && say w && finish_program
+        [ "$(sql t.db "SELECT max(wall_ns) <= $measured FROM v_call_stats")" = 1 ] || fail "base after clear"
+    else
+        # A call in flight is measured to its end, in the pause, too: no function has more than all.
+        say o && finish_program
+        [ "$(sql t.db "SELECT total_ns >= 1000000000 AND total_percent BETWEEN 50 AND 100 FROM v_call_stats WHERE function = 'nest'")" = 1 ] ||
+            fail "$("$SPROF" stats t.db --wide)"
+    fi
     ;;
 summed)
     # Cleared and switched while four threads call: the tree and the functions have the same calls.
