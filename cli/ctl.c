@@ -83,6 +83,8 @@ static int make_request(const struct arguments *arguments, const struct cli_oper
         sprof_str_append(request, " --frame app");
     if (!status && arguments->format != CLI_TEXT && !strcmp(word, "status"))
         sprof_str_append(request, " fields");
+    if (!strcmp(word, "detach") && operands->count == 1 && arguments->pids.list.count)
+        sprof_str_appendf(request, " %d", (int)*arguments->pids.list.items);
     return status ? status : request->failed ? sprof_error_memory(error) : 0;
 }
 
@@ -197,7 +199,8 @@ static int choose_process(struct arguments *arguments, const char *word, bool *d
     *done = is_left || (!status && !is_alive && !strcmp(word, "detach"));
     if (is_left)
         return trace_clean_up(pid, &terminal->log, error);
-    if (!status && is_alive && trace_is_child(pid, arguments->output))
+    if (!status && is_alive && strcmp(word, "detach") != 0 &&
+        trace_is_child(pid, arguments->output))
         cli_say(terminal, "process %d is traced with others, into %s: this holds for all of them",
                 (int)pid, arguments->output);
     if (status || is_alive)
@@ -286,9 +289,9 @@ const struct cli_command cli_ctl_command = {
         "switched off and on by it: probe -#1,3-5 +#2. Of the ranges that are on and hold a\n"
         "function the last in the list decides; said again, one comes to be the last. Calls that\n"
         "are in flight are measured to their end. stats shows the figures as they are now. detach\n"
-        "ends the trace and takes the probes out, which stay in programs of a trace with\n"
-        "--children (end ends that); with -p it does so, too, where sprof was killed while it\n"
-        "traced the process.\n"
+        "ends the trace and takes the probes out. With --children they stay in programs (end ends\n"
+        "such a trace), and detach with -p takes them out of that one process, while others are\n"
+        "traced on; with -p it does so, too, where sprof was killed while it traced the process.\n"
         "\n"
         "Only the user who records may do this, and root. A recorded script can control its own\n"
         "recording by `sprof ctl` without -i, a program with <sprof.h>.\n",

@@ -3,6 +3,7 @@
  * executing anything need nothing; those that have not called anything yet are found in /proc where
  * it matters. */
 #include "trace/children.h"
+#include "trace/attach/attach.h"
 #include "trace/load.h"
 #include "trace/meet.h"
 #include "trace/program.h"
@@ -119,6 +120,17 @@ static bool has_figures(const struct trace_session *program, pid_t pid)
     return has;
 }
 
+/* A process that lives does not run the program any more. */
+static int end_process(struct trace_session *program, struct trace_process *process)
+{
+    process->is_over = true;
+    process->is_left = false;
+    trace_keeper_forget(&program->common->keeper, process->pid);
+    program->executed |= process->pid == program->pid;
+    trace_close(&process->fd);
+    return trace_collect_program(program, TRACE_COLLECT_ENDED);
+}
+
 /* A process that executes something does not run what it ran before: whatever it called there is
  * taken while its number still means that. */
 static int leave_program(struct trace_session *common, pid_t pid, bool *was_known)
@@ -137,14 +149,7 @@ static int leave_program(struct trace_session *common, pid_t pid, bool *was_know
         if (!process || (process->is_over && !process->is_left))
             continue;
         *was_known = true;
-        process->is_over = true;
-        process->is_left = false;
-        trace_keeper_forget(&common->keeper, pid);
-        program->executed |= pid == program->pid;
-        if (process->fd >= 0)
-            close(process->fd);
-        process->fd = -1;
-        if (trace_collect_program(program, TRACE_COLLECT_ENDED))
+        if (end_process(program, process))
             return SPROF_ENOMEM;
     }
     return 0;
@@ -365,6 +370,39 @@ int trace_children_find(struct trace_session *session)
 {
     size_t coming;
     return scan(session, &coming);
+}
+
+/* == One process that is let go == */
+
+static int let_go(struct trace_session *program, struct trace_process *process,
+                  uint64_t *stopped_ns, struct sprof_error *error)
+{
+    const pid_t pid = process->pid;
+    if (pid == program->pid) /* the others do not ask */
+        trace_loads_close(program);
+    int result = trace_take_out_of(pid, stopped_ns, program->options.log, error);
+    if (result)
+        return result;
+    process->is_out = true;
+    if (trace_program_is_mapped(program, pid))
+        return 0;
+    result = trace_collect_program(program, TRACE_COLLECT_ALL);
+    process = trace_process_find(program, pid); /* others may have come */
+    return result || end_process(program, process) ? sprof_error_memory(error) : 0;
+}
+
+int trace_children_detach(struct trace_session *session, pid_t pid, uint64_t *stopped_ns,
+                          struct sprof_error *error)
+{
+    if (trace_children_find(session)) /* it may not have called anything yet */
+        return sprof_error_memory(error);
+    for (size_t i = 0; i < session->programs.count; i++) {
+        struct trace_session *program = session->programs.items[i];
+        struct trace_process *process = trace_process_find(program, pid);
+        if (process && !process->is_over && !process->is_out)
+            return let_go(program, process, stopped_ns, error);
+    }
+    return sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d is not traced here", (int)pid);
 }
 
 /* == Programs that end == */

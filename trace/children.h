@@ -24,6 +24,12 @@ int trace_children_serve(struct trace_session *session);
  * or SPROF_ENOMEM. */
 int trace_children_find(struct trace_session *session);
 
+/* Takes the probes out of one process, which goes on untraced; its figures stay. *stopped_ns: how
+ * long it stood still. Errors as of trace_detach; SPROF_ENOTFOUND also: it is none of the trace's.
+ */
+int trace_children_detach(struct trace_session *session, pid_t pid, uint64_t *stopped_ns,
+                          struct sprof_error *error);
+
 /* Whether nothing that the command has started is traced any more, or may still come to be. */
 bool trace_children_are_over(struct trace_session *session);
 

@@ -1,6 +1,7 @@
 /* Carries out the commands that control a trace while it runs. */
 #include "trace/attach/attach.h"
 #include "trace/attach/lock.h"
+#include "trace/children.h"
 #include "trace/figures/coverage.h"
 #include "trace/figures/log.h"
 #include "trace/governor.h"
@@ -284,20 +285,35 @@ static int end(void *context, char *argument, struct sprof_str *answer, struct s
     return 0;
 }
 
+static int detach_process(struct trace_session *session, const char *argument,
+                          struct sprof_str *answer, struct sprof_error *error)
+{
+    const pid_t pid = (pid_t)strtol(argument, NULL, 10);
+    uint64_t stopped_ns = 0;
+    if (pid <= 0)
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "probes stay in the programs of a trace with --children: `sprof ctl "
+                               "off` switches them off, `sprof ctl end` ends the trace\n`sprof ctl "
+                               "-p PID detach` takes them out of one process");
+    const int result = trace_children_detach(session, pid, &stopped_ns, error);
+    sprof_str_appendf(answer,
+                      "the probes are out of process %d, and others are traced on; its threads "
+                      "stood still for %.1f ms",
+                      (int)pid, (double)stopped_ns / 1e6);
+    return result;
+}
+
+/* The argument is a process where there are several. */
 static int detach(void *context, char *argument, struct sprof_str *answer,
                   struct sprof_error *error)
 {
     struct trace_session *session = context;
-    (void)argument;
     if (session->points)
         return sprof_error_set(error, SPROF_ESTATE, 0,
                                "the call points of --all-points stay until the command ends: "
                                "`sprof ctl off` switches them off, with all probes");
     if (session->children)
-        return sprof_error_set(error, SPROF_ESTATE, 0,
-                               "probes stay in the programs of a trace with --children: `sprof ctl "
-                               "off` switches them off, `sprof ctl end` ends the trace\nwhen that "
-                               "is over `sprof ctl -p PID detach` takes them out of one process");
+        return detach_process(session, argument, answer, error);
     const bool was_paused = session->paused;
     session->paused = true;
     trace_owner_end(session, true);
@@ -389,7 +405,7 @@ static const struct control_command commands[] = {
     {"probe", NULL, "+RE, -RE, +0xA-0xB, -#1,3-5 or +#N", probe},
     {"list", NULL, NULL, list},
     {"stats", NULL, NULL, stats},
-    {"detach", NULL, NULL, detach},
+    {"detach", NULL, "[PID]", detach},
     {"end", NULL, NULL, end},
 };
 static const struct control_commands all = {

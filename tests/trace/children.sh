@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --children: processes that the command forks or starts are traced, each with figures of its own.
-#   children.sh forks | namespaces | strangers | by | executed | left | many | modes | covered | controlled | detached | kinds | bad
+#   children.sh forks | namespaces | strangers | by | executed | left | many | modes | covered | controlled | detached | let_go | kinds | bad
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -455,7 +455,7 @@ controlled)
     wait_until 60 eval '[ "$(grep -c leaf tout)" = 1 ]'
     expect 1 "$SPROF" ctl -i t.db detach
     said 'stay in the programs of a trace with --children.*ctl end'
-    said 'when that is over .sprof ctl -p PID detach. takes them out of one process'
+    said '.sprof ctl -p PID detach. takes them out of one process'
     ctl status
     grep -q ^tracing out || fail "what was refused has changed something"
     ctl probe -#2
@@ -467,6 +467,103 @@ controlled)
     [ $? = 5 ] || fail "other exit status than the command's"
     want work 8
     want calls 1 1
+    ;;
+let_go)
+    # One process after the other, of a trace that goes on: of two programs, each executed, with a child and a call in flight.
+    cat >pair.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noipa)) int work(int n) { __asm__ volatile("nop; nop; nop; nop; nop"); return n + 1; }
+static void note(const char *what)
+{
+    FILE *pids = fopen("pids", "a");
+    fprintf(pids, "%s %d\n", what, getpid());
+    fclose(pids);
+}
+/* Is in flight all the time. */
+__attribute__((noipa)) int serve(const char *what)
+{
+    char name[64];
+    int sum = 0;
+    note(what);
+    while (access("enough", F_OK)) {
+        sum = work(sum);
+        snprintf(name, sizeof name, "fork.%d", getpid());
+        if (!unlink(name)) {
+            if (!fork()) { for (int i = 0; i < 1000; i++) work(i); _exit(0); }
+            wait(0);
+            if (!fork()) { execl("./pair", "pair", "executed", (char *)0); _exit(9); }
+            wait(0);
+            note("forked");
+        }
+        usleep(500);
+    }
+    return sum;
+}
+int main(int count, char **arguments)
+{
+    if (count > 1 && !strcmp(arguments[1], "executed")) { for (int i = 0; i < 77; i++) work(i); return 0; }
+    const int child = fork();
+    const int sum = serve(child ? "parent" : "child");
+    return child ? wait(0), sum == 0 : 0;
+}
+END
+    gcc -O1 -g pair.c -o pair || fail "no compiler"
+    timeout 120 "$SPROF" trace --children -o t.db --function '^(work|serve)$' -- sh -c './pair & ./pair; wait; exit 5' 2>terr &
+    tracer=$!
+    children+=("$tracer")
+    wait_for_trace terr -i t.db
+    wait_until 60 eval '[ "$(wc -l <pids)" = 4 ]'
+    calls_of() {
+        expect 0 "$SPROF" ctl -i t.db stats
+        sql t.db "SELECT coalesce(sum(calls), 0) FROM v_process_call WHERE function = 'work' AND pid = $1"
+    }
+    called() { [ "$(calls_of "$1")" -gt "$2" ]; }
+    expect 1 "$SPROF" ctl -i t.db detach
+    said 'takes them out of one process'
+    expect 1 "$SPROF" ctl -p "$tracer" detach
+    mapfile -t processes < <(sed 's/.* //' pids)
+    is_gone=()
+    for pid in "${processes[@]}"; do
+        wait_until 60 called "$pid" 100
+        expect 0 "$SPROF" ctl -p "$pid" detach
+        grep -q "the probes are out of process $pid, and others are traced on" out || fail "not said that they are out: $(<out)"
+        ! grep -q others err || fail "told that this is for others"
+        ! grep -q memfd:sprof-probe "/proc/$pid/maps" || fail "what was mapped for probes has stayed"
+        is_gone+=("$pid $(calls_of "$pid")")
+        : >"fork.$pid" # what it forks is not traced, what it executes is
+        wait_until 60 test ! -e "fork.$pid"
+        python3 - "$pid" <<'END' || fail "the code differs"
+import sys
+for line in open(f"/proc/{sys.argv[1]}/maps"):
+    words = line.split()
+    if len(words) > 5 and words[5].endswith("/pair") and "x" in words[1]:
+        start, end = (int(word, 16) for word in words[0].split("-"))
+        with open(f"/proc/{sys.argv[1]}/mem", "rb") as memory, open(words[5], "rb") as file:
+            memory.seek(start), file.seek(int(words[2], 16))
+            there, there_was = memory.read(end - start), file.read(end - start)
+            sys.exit(there[:len(there_was)] != there_was)
+sys.exit(1)
+END
+        expect 1 "$SPROF" ctl -p "$pid" detach
+        for other in "${processes[@]:${#is_gone[@]}}"; do
+            wait_until 60 called "$other" "$(calls_of "$other")"
+        done
+        for known in "${is_gone[@]}"; do
+            [ "$(calls_of "${known% *}")" = "${known#* }" ] || fail "a process is still measured: $known, then $(calls_of "${known% *}")"
+        done
+    done
+    wait_until 60 eval '[ "$(grep -c forked pids)" = 4 ]'
+    : >enough
+    wait "$tracer"
+    [ $? = 5 ] || { cp terr err && fail "the command failed"; }
+    [ "$(sql t.db "SELECT sum(calls) FROM v_process_call WHERE function = 'work' AND calls = 77")" = $((4 * 77)) ] ||
+        fail "what was executed later: $(sql t.db 'SELECT * FROM v_process_call')"
+    [ "$(sql t.db "SELECT sum(in_flight) FROM v_process_call WHERE function = 'serve'")" = 4 ] || fail "calls in flight"
+    [ "$(sql t.db "SELECT count(*) FROM v_process_call WHERE calls = 1000")" = 0 ] || fail "a child of an untraced process is traced"
     ;;
 detached)
     # When the trace is over probes are taken out of processes, one by one: of one that was executed, and of one that it forked.
@@ -497,7 +594,6 @@ END
     wait_for_trace terr -i t.db
     wait_until 60 eval '[ "$(wc -l <pids)" = 2 ]'
 
-    expect 1 "$SPROF" ctl -p "$(head -1 pids)" detach
     expect 0 "$SPROF" ctl -i t.db end
     wait_until 60 test ! -e t.db.ctl
     for pid in $(<pids); do

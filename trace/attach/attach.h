@@ -80,4 +80,10 @@ void trace_attach_free(struct trace_attachment *attachment);
  * (as trace_stop_begin): the probes stay, and are off. */
 int trace_detach(struct trace_session *session, struct sprof_error *error);
 
+/* The same for one of several processes that run a program, where the others go on being traced.
+ * *stopped_ns: how long its threads stood still at most. On success something may be left that a
+ * thread still needs, which a note says. */
+int trace_take_out_of(pid_t pid, uint64_t *stopped_ns, const struct sprof_log *log,
+                      struct sprof_error *error);
+
 #endif

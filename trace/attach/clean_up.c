@@ -1,5 +1,5 @@
-/* Takes probes out of a process whose tracer was killed, by what the tracer noted in the memory
- * that the two shared. */
+/* Takes probes out of a process whose tracer was killed, or goes on without it, by what the tracer
+ * noted in the memory that the two shared. */
 #include "trace/attach/attach.h"
 #include "trace/attach/leaving.h"
 #include "trace/attach/listening.h"
@@ -110,11 +110,27 @@ static int make_session(struct trace_leaving *leaving, const struct probe_owner 
     return 0;
 }
 
-static int clean_up(pid_t pid, const struct probe_owner *owner, uint32_t functions,
-                    const struct sprof_log *log, struct sprof_error *error)
+/* Who was killed has left its probes on. */
+static int switch_off(const struct trace_leaving *leaving, uint64_t shared_at)
 {
     static const uint8_t off[PROBE_THUNKS];
     const uint32_t closed = PROBE_LOADING_CLOSED;
+    const pid_t pid = leaving->session->pid;
+    if (trace_leaving_write(leaving, shared_at + offsetof(struct probe_shared, tiers), off,
+                            sizeof off) &&
+        trace_leaving_write(leaving, shared_at + offsetof(struct probe_shared, loading.state),
+                            &closed, sizeof closed))
+        return 0;
+    return sprof_error_set(leaving->error, SPROF_EPERMISSION, errno,
+                           "the memory of process %d may not be written: %s", (int)pid,
+                           strerror(errno));
+}
+
+/* *stopped_ns, unless NULL: others go on with what the process shares with its tracer, and how long
+ * its threads stood still. */
+static int clean_up(pid_t pid, const struct probe_owner *owner, uint32_t functions,
+                    uint64_t *stopped_ns, const struct sprof_log *log, struct sprof_error *error)
+{
     struct trace_session *session = calloc(1, sizeof *session);
     struct trace_leaving leaving = {
         .session = session,
@@ -123,6 +139,7 @@ static int clean_up(pid_t pid, const struct probe_owner *owner, uint32_t functio
         .functions = functions,
         .agent = {owner->handle, owner->close, {owner->mapped_at, owner->mapped_bytes}},
         .shares_all = true,
+        .others_go_on = stopped_ns != NULL,
         .error = error};
     int result = session ? 0 : sprof_error_memory(error);
     if (!result) {
@@ -132,20 +149,15 @@ static int clean_up(pid_t pid, const struct probe_owner *owner, uint32_t functio
     }
     if (!result && (make_session(&leaving, owner) || trace_leaving_look(&leaving)))
         result = sprof_error_memory(error);
-    if (!result &&
-        (!trace_leaving_write(&leaving, owner->shared_at + offsetof(struct probe_shared, tiers),
-                              off, sizeof off) ||
-         !trace_leaving_write(&leaving,
-                              owner->shared_at + offsetof(struct probe_shared, loading.state),
-                              &closed, sizeof closed)))
-        result = sprof_error_set(error, SPROF_EPERMISSION, errno,
-                                 "the memory of process %d may not be written: %s", (int)pid,
-                                 strerror(errno));
+    if (!result && !stopped_ns)
+        result = switch_off(&leaving, owner->shared_at);
     if (!result)
         result = find_noted(&leaving, owner->shared_at);
     if (!result)
         result = trace_leave(&leaving);
     trace_leaving_release(&leaving);
+    if (session && stopped_ns)
+        *stopped_ns = session->stopped_ns;
     if (session)
         sprof_vec_release(&session->files);
     free(session);
@@ -178,9 +190,26 @@ int trace_clean_up_locked(pid_t pid, const struct sprof_log *log, struct sprof_e
                                  "ends",
                                  (int)pid);
     else if (is_there)
-        result = clean_up(pid, owner, functions, log, error);
+        result = clean_up(pid, owner, functions, NULL, log, error);
     else if (!result && trace_attach_is_left(pid))
         result = take_agent_out(pid, log, error);
+    free(owner);
+    return result;
+}
+
+int trace_take_out_of(pid_t pid, uint64_t *stopped_ns, const struct sprof_log *log,
+                      struct sprof_error *error)
+{
+    struct probe_owner *owner = malloc(sizeof *owner);
+    uint32_t functions;
+    int lock_fd = -1, result = owner ? trace_lock(pid, &lock_fd, error) : sprof_error_memory(error);
+    if (!result && trace_owner_read(pid, owner, &functions) && owner->pid == (uint32_t)getpid())
+        result = clean_up(pid, owner, functions, stopped_ns, log, error);
+    else if (!result)
+        result =
+            sprof_error_set(error, SPROF_ESTATE, 0, "process %d has no probes any more", (int)pid);
+    if (lock_fd >= 0)
+        close(lock_fd);
     free(owner);
     return result;
 }
@@ -223,7 +252,7 @@ bool trace_clean_up_after(const struct trace_tracer *tracer, pid_t pid, bool is_
     else if (owner && owner->has_points)
         is_out = true; /* they are off, and stay */
     else if (owner && owner->pid == (uint32_t)tracer->pid && owner->start == tracer->start) {
-        const int result = clean_up(pid, owner, functions, NULL, error);
+        const int result = clean_up(pid, owner, functions, NULL, NULL, error);
         is_out = !result && !trace_owner_read(pid, owner, NULL);
     }
     free(owner);

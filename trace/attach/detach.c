@@ -444,7 +444,7 @@ static void leave_memory(const struct trace_leaving *leaving)
 {
     const struct trace_session *session = leaving->session;
     const uint32_t nobody = 0;
-    if (session->shared_at)
+    if (session->shared_at && !leaving->others_go_on)
         trace_leaving_write(leaving, session->shared_at + offsetof(struct probe_shared, owner.pid),
                             &nobody, sizeof nobody);
     sprof_log_message(session->options.log, SPROF_LOG_NOTE,

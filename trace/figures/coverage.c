@@ -166,7 +166,7 @@ static int return_to_all(struct trace_session *session, bool *any, struct sprof_
         trace_processes_are_over(program);
         for (size_t k = 0; k < program->processes.count && !result; k++) {
             struct trace_process *process = &program->processes.items[k];
-            if (process->is_over || process->is_back)
+            if (process->is_over || process->is_out || process->is_back)
                 continue;
             *any = true;
             result = return_to(program, process, error);
@@ -298,7 +298,7 @@ void trace_coverage_remove(struct trace_session *session)
         return;
     const uint64_t begin_ns = sprof_clock_monotonic_ns();
     for (size_t i = 0; i < session->processes.count; i++)
-        if (!session->processes.items[i].is_over &&
+        if (!session->processes.items[i].is_over && !session->processes.items[i].is_out &&
             !has_parents_memory(session->processes.items[i].pid))
             result = remove_from(session, session->processes.items[i].pid, &is_done, &why);
     for (size_t i = 0; i < session->probes.count && is_done; i++) {

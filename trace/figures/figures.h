@@ -66,6 +66,7 @@ struct trace_process {
     int fd;          /* pidfd: readable when it has ended; -1: none */
     bool is_over;    /* it has ended, or executed another program … */
     bool is_left;    /* … which was seen before that program connected */
+    bool is_out;     /* it lives on without probes, and may need what was mapped for them */
     bool is_back;    /* it has all jumps to probes again: see coverage.c */
     uint64_t cpu_ns; /* that it has used, when that was read last */
 };
