@@ -208,9 +208,11 @@ static void print_inlines(const struct trace_plan *plan)
     for (size_t i = 0; i < plan->function_count; i++)
         count += plan->functions[i].inline_wanted;
     for (size_t i = 0; i < plan->function_count && shown < REFUSED_SHOWN; i++)
-        if (plan->functions[i].inline_wanted)
-            printf("%s%s",
-                   shown++ ? " · " : "  inline wanted, not done: ", plan->functions[i].name);
+        if (plan->functions[i].inline_wanted && shown++)
+            printf(" · %s", plan->functions[i].name);
+        else if (plan->functions[i].inline_wanted)
+            printf("  inline wanted, not done %s: %s", digits_of(count).text,
+                   plan->functions[i].name);
     if (shown)
         printf("%s\n", count > shown ? " · …" : "");
 }

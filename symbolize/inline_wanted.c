@@ -1,7 +1,9 @@
 /* Functions that were declared inline and have a body of their own all the same, by DWARF. */
 #include "symbolize/module.h"
+#include "symbolize/units.h"
 
 #include <dwarf.h>
+#include <string.h>
 
 enum { NAMESPACES_MAX = 16 };                    /* one inside the other */
 static const size_t max_steps = (size_t)1 << 24; /* entries: above what the largest programs have */
@@ -14,11 +16,16 @@ struct search {
 };
 
 /* DW_AT_inline stands at the abstract instance to which the body refers (DWARF 5, section 3.3.8).
- */
+ * What the compiler declares by itself, as the destructor of a class without one, nobody wants; gcc
+ * marks lambdas so, too, which somebody has written. */
 static bool is_wanted(Dwarf_Die *die)
 {
+    const char *name = dwarf_diename(die);
     Dwarf_Attribute attribute;
     Dwarf_Word value;
+    if (dwarf_attr_integrate(die, DW_AT_artificial, &attribute) &&
+        (!name || strcmp(name, "operator()") != 0))
+        return false;
     return dwarf_formudata(dwarf_attr_integrate(die, DW_AT_inline, &attribute), &value) == 0 &&
            (value == DW_INL_declared_not_inlined || value == DW_INL_declared_inlined);
 }
@@ -50,8 +57,10 @@ void symbolize_each_inline_wanted(struct image *image, const struct symbolize_op
     struct image *debug = module_open_debug(image, options ? options : &defaults);
     if (module_open(&module, image, options ? options : &defaults)) {
         Dwarf *dwarf = module_dwarf(&module, debug, &search.delta);
-        while (dwarf && dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0)
-            search_entries(&search, &die, 0);
+        while (dwarf && dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0) {
+            Dwarf_Die functions = units_functions_of(&die);
+            search_entries(&search, &functions, 0);
+        }
     }
     module_release(&module);
     image_free(debug);

@@ -23,8 +23,7 @@ static bool split_is_safe(Dwarf_Die *die)
     return true;
 }
 
-/* The unit's functions are in another file when it is a skeleton; without that file it has none. */
-static Dwarf_Die functions_of(Dwarf_Die *die)
+Dwarf_Die units_functions_of(Dwarf_Die *die)
 {
     uint8_t type = 0;
     Dwarf_Die split;
@@ -42,7 +41,7 @@ static uint32_t add_unit(struct flat *flat, Dwarf_Die *die)
     const uint64_t *known = sprof_map_get(&flat->by_offset, dwarf_dieoffset(die));
     if (known)
         return (uint32_t)*known;
-    const struct flat_unit unit = {.die = *die, .functions = functions_of(die)};
+    const struct flat_unit unit = {.die = *die, .functions = units_functions_of(die)};
     if (sprof_vec_push(&flat->units, unit) ||
         sprof_map_put(&flat->by_offset, dwarf_dieoffset(die), flat->units.count)) {
         flat->failed = true;

@@ -4,6 +4,10 @@
 
 #include "symbolize/flatten.h"
 
+/* Where a unit's functions are: in another file when it is a skeleton (split DWARF); without that
+ * file it has none. */
+Dwarf_Die units_functions_of(Dwarf_Die *unit);
+
 /* Finds the units of the addresses (first .debug_aranges, which is quick but may be incomplete,
  * then every unit's own ranges, then the units that give none) and flattens them. Returns 0 or
  * SPROF_ENOMEM. Release in either case; entries live as long as the module. */

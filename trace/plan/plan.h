@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 /* What a stored plan is made by; a file of another version is not read. */
-enum { TRACE_PLAN_VERSION = 9 };
+enum { TRACE_PLAN_VERSION = 10 };
 
 /* A jump to a probe, and the room that it takes at a function's entry. */
 enum { TRACE_JUMP_BYTES = 5, TRACE_DISPLACED_MAX = 4 + 15 };

@@ -196,20 +196,41 @@ static void test_catch_blocks(void)
     fixture_release(&fixture);
 }
 
+/* Debug information may be in a file beside (split DWARF). */
 static void test_inline_wanted(void)
+{
+    static const char *const commands[] = {"g++ -g -O2 -shared -fPIC",
+                                           "g++ -g -gsplit-dwarf -O2 -shared -fPIC"};
+    for (int i = 0; i < 2; i++) {
+        struct fixture fixture;
+        fixture_make(
+            &fixture, ".cpp",
+            "namespace n {\n"
+            "inline int asked(int a) { int s = 0; while (a) s += a--, s *= 3; return s; }\n"
+            "int plain(int a) { return a * 2; }\n"
+            "}\n"
+            "int (*address)(int) = n::asked;\n"
+            "int user(int a) { return n::asked(a) + n::plain(a); }\n",
+            commands[i]);
+        CU_ASSERT_TRUE(fixture_function(&fixture, "n::asked(int)")->inline_wanted);
+        CU_ASSERT_FALSE(fixture_function(&fixture, "n::plain(int)")->inline_wanted);
+        CU_ASSERT_FALSE(fixture_function(&fixture, "user(int)")->inline_wanted);
+        fixture_release(&fixture);
+    }
+}
+
+/* A member that is defined in its class is inline; one that nobody wrote is wanted by nobody. */
+static void test_inline_members(void)
 {
     struct fixture fixture;
     fixture_make(&fixture, ".cpp",
-                 "namespace n {\n"
-                 "inline int asked(int a) { int s = 0; while (a) s += a--, s *= 3; return s; }\n"
-                 "int plain(int a) { return a * 2; }\n"
-                 "}\n"
-                 "int (*address)(int) = n::asked;\n"
-                 "int user(int a) { return n::asked(a) + n::plain(a); }\n",
-                 "g++ -g -O2 -shared -fPIC");
-    CU_ASSERT_TRUE(fixture_function(&fixture, "n::asked(int)")->inline_wanted);
-    CU_ASSERT_FALSE(fixture_function(&fixture, "n::plain(int)")->inline_wanted);
-    CU_ASSERT_FALSE(fixture_function(&fixture, "user(int)")->inline_wanted);
+                 "void other(int);\n"
+                 "struct part { ~part() { other(3); } };\n"
+                 "struct whole { part a, b; };\n"
+                 "void uses(whole *a) { delete a; }\n",
+                 "g++ -g -O0 -shared -fPIC");
+    CU_ASSERT_TRUE(fixture_function(&fixture, "part::~part()")->inline_wanted);
+    CU_ASSERT_FALSE(fixture_function(&fixture, "whole::~whole()")->inline_wanted);
     fixture_release(&fixture);
 }
 
@@ -476,6 +497,7 @@ void sprof_suite_trace_plan(void)
     CU_add_test(suite, "calls without the PLT", test_without_plt);
     CU_add_test(suite, "catch blocks", test_catch_blocks);
     CU_add_test(suite, "inline wanted", test_inline_wanted);
+    CU_add_test(suite, "inline members", test_inline_members);
     CU_add_test(suite, "sleds", test_sleds);
     CU_add_test(suite, "kinds of programs", test_kinds_of_programs);
     CU_add_test(suite, "a saved plan is the same", test_saved_plan_is_the_same);
