@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --mode log: every call has a row, or is counted as not logged, and programs do what they do untraced.
-#   log.sh random LANGUAGE COMPILER | flow | full | governed | threads | control | left | kill | callers
+#   log.sh random LANGUAGE COMPILER | flow | nested | full | governed | threads | control | left | kill | callers
 set -u
 . "$(dirname "$0")/lib.sh"
 tracing=(--mode log)
@@ -28,9 +28,8 @@ for row in csv.DictReader(open("script.csv")):
     end = start + int(row["duration_ns"]) if row["duration_ns"] else None
     assert depth <= len(open_calls) + 1, row
     del open_calls[depth - 1:]
-    # Ticks are made nanoseconds one by one: a nanosecond for each end.
     if open_calls and open_calls[-1][1] is not None:
-        assert open_calls[-1][0] <= start and (end is None or end <= open_calls[-1][1] + 50), (row, open_calls[-1])
+        assert open_calls[-1][0] <= start and (end is None or end <= open_calls[-1][1]), (row, open_calls[-1])
     open_calls.append((start, end))
 END
 }
@@ -312,6 +311,47 @@ control)
     [ "$(sql t.db "SELECT count(*) > 20 AND count(*) < (SELECT calls FROM v_call_stats WHERE function LIKE 'hot%')
         FROM v_call WHERE function LIKE 'hot%'")" = 1 ] || fail "calls in between"
     [ "$(sql t.db "SELECT count(*) FROM v_call WHERE function NOT LIKE 'hot%'")" = 0 ] || fail "others were logged"
+    ;;
+nested)
+    # Calls end within their callers to the nanosecond, also where one exception ends several at the same instant, and where the
+    # caller goes on for so long that what a tick takes is known better by then. Viewers of Chrome traces drop what does not.
+    cat >nested.cc <<'END'
+#include <pthread.h>
+#include <unistd.h>
+#define NI __attribute__((noinline))
+#define KEEP __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+NI void leaf() { KEEP; }
+NI void thrower(int n) { leaf(); if (n) thrower(n - 1); else throw 1; KEEP; }
+NI void catcher(int n) { try { thrower(n); } catch (int) { leaf(); } KEEP; }
+NI void recursive(int n) { leaf(); if (n) recursive(n - 1); KEEP; }
+NI void waits() { for (int i = 0; i < 400; i++) { recursive(i % 9); catcher(i % 7); usleep(5000); } leaf(); }
+NI void ends() { leaf(); pthread_exit(0); }
+NI void *run(void *) { recursive(5); ends(); return 0; }
+NI void *stays(void *) { leaf(); for (;;) pause(); return 0; }
+int main()
+{
+    pthread_t threads[2];
+    pthread_create(&threads[0], 0, stays, 0);
+    pthread_create(&threads[1], 0, run, 0);
+    pthread_join(threads[1], 0);
+    waits();
+    return 6;
+}
+END
+    g++ -O1 -g -pthread -fno-optimize-sibling-calls nested.cc -o nested || fail "no compiler"
+    traced nested -- ./nested
+    adds_up nested.db
+    nests nested.db
+    expect 0 "$SPROF" export -f chrome -o nested.json nested.db
+    python3 - <<'END' || fail "the export for Chrome differs from the script"
+import csv, json
+rows = {(row["tid"], row["start_ns"], row["function"], row["depth"]): row for row in csv.DictReader(open("script.csv"))}
+calls = sorted((int(row["tid"]), int(row["start_ns"]), row["function"], int(row["duration_ns"] or -1)) for row in rows.values())
+slices = sorted((e["tid"], round(e["ts"] * 1000), e["name"], round(e.get("dur", -0.001) * 1000))
+                for e in json.load(open("nested.json"))["traceEvents"] if e["ph"] in "XB")
+assert calls == slices, [pair for pair in zip(calls, slices) if pair[0] != pair[1]][:3]
+assert all(not row["duration_ns"] for row in rows.values() if row["function"].startswith("stays"))
+END
     ;;
 left)
     # What threads have logged is read to its end when the trace ends before them, also behind calls that signals were

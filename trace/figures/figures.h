@@ -55,7 +55,6 @@ struct trace_path {
 struct trace_open_call {
     uint64_t begin; /* ticks */
     uint64_t start_ns;
-    uint64_t cut_ns; /* of its duration: what came before a clear */
     uint32_t function, depth;
     uint64_t arguments[PROBE_ARGUMENTS];
 };
@@ -85,7 +84,7 @@ struct trace_thread {
     struct sprof_map path_index;            /* node → path */
     SPROF_VEC(struct trace_open_call) open; /* of the log, as they began */
     struct store_call_packer packer;        /* of those that have ended */
-    uint64_t last_start_ns;                 /* of the call in the log that began last */
+    uint64_t last_ns;                       /* of the call in the log that began last */
     bool is_over;                           /* the thread has ended, or the trace has */
     uint64_t waits_for;      /* what follows a place in the ring that is not filled in; 0: none */
     uint64_t waits_since_ns; /* … since when */

@@ -71,11 +71,17 @@ static uint64_t length_of(const struct trace_session *session, uint64_t ticks)
 
 /* == Rows == */
 
-static uint64_t duration_of(const struct trace_session *session, const struct trace_open_call *call,
-                            uint64_t ticks)
+/* Until it ended, as both clocks are compared by then; that is no less than for anything of the
+ * thread that has ended before, or calls would end within those that they call. */
+static uint64_t duration_of(const struct trace_session *session, struct trace_thread *thread,
+                            const struct trace_open_call *call, uint64_t ticks)
 {
-    const uint64_t ns = length_of(session, ticks);
-    return ns > call->cut_ns ? ns - call->cut_ns : 1;
+    const uint64_t end_ns = time_of(session, call->begin + ticks);
+    uint64_t until_ns = call->start_ns + 1;
+    until_ns = until_ns < end_ns ? end_ns : until_ns;
+    until_ns = until_ns < thread->last_ns ? thread->last_ns : until_ns;
+    thread->last_ns = until_ns;
+    return until_ns - call->start_ns;
 }
 
 /* Blocks call functions by the nodes of their entries, as these are numbered while the run is
@@ -119,10 +125,12 @@ static int put_call(struct trace_session *session, struct trace_thread *thread,
         result = name_function(session, probe);
     if (result)
         return result == SPROF_ENOTFOUND ? 0 : result;
+    const uint64_t duration_ns = is_over ? duration_of(session, thread, call, ticks) : 0,
+                   self_ns = is_over ? length_of(session, self) : 0;
     struct store_call row = {
         .start_ns = call->start_ns,
-        .duration_ns = is_over ? duration_of(session, call, ticks) : 0,
-        .self_ns = is_over ? length_of(session, self) : 0,
+        .duration_ns = duration_ns,
+        .self_ns = self_ns < duration_ns ? self_ns : duration_ns,
         .function = node,
         .depth = call->depth,
         .exit = (uint8_t)exit,
@@ -148,7 +156,7 @@ static enum store_exit exit_of(uint64_t header)
     }
 }
 
-/* Times of a thread are in the order in which its calls began. */
+/* Times of a thread are in the order in which its calls began and ended. */
 static int take_begin(struct trace_session *session, struct trace_thread *thread, uint64_t header,
                       const uint64_t *first, const uint64_t *second)
 {
@@ -159,9 +167,9 @@ static int take_begin(struct trace_session *session, struct trace_thread *thread
         .depth = PROBE_LOG_DEPTH(header),
         .arguments = {first[2], first[3], second[0], second[1], second[2], second[3]},
     };
-    if (call.start_ns < thread->last_start_ns)
-        call.start_ns = thread->last_start_ns;
-    thread->last_start_ns = call.start_ns;
+    if (call.start_ns < thread->last_ns)
+        call.start_ns = thread->last_ns;
+    thread->last_ns = call.start_ns;
     if (PROBE_LOG_KIND(header) == PROBE_LOG_ONLY)
         return put_call(session, thread, &call, 0, 0, STORE_EXIT_UNSEEN);
     if (thread->open.count >= OPEN_CALLS)
@@ -306,10 +314,8 @@ void trace_log_clear(struct trace_session *session, uint64_t now_ns)
             store_call_packer_clear(&thread->packer);
         for (size_t k = 0; thread && k < thread->open.count; k++) {
             struct trace_open_call *call = &thread->open.items[k];
-            if (call->start_ns < run_ns) {
-                call->cut_ns += run_ns - call->start_ns;
+            if (call->start_ns < run_ns)
                 call->start_ns = run_ns;
-            }
         }
     }
 }
