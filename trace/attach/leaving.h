@@ -72,11 +72,11 @@ struct trace_leaving {
     SPROF_VEC(struct trace_text) texts;
     SPROF_VEC(struct trace_held) held;
     SPROF_VEC(struct trace_known_file) known_files; /* that were looked into */
-    bool shares_all;  /* who was killed may have put code back, and changes are not known */
-    bool held_failed; /* out of memory: one is not there */
+    bool shares_all;   /* who was killed may have put code back, and changes are not known */
+    bool held_failed;  /* out of memory: one is not there */
     bool others_go_on; /* the memory that is shared with the tracer is that of others, too, which go
                           on being traced: nothing is written there */
-    bool is_filtered; /* nobody can be sent to unmap anything: see trace_attach_is_filtered */
+    bool is_filtered;  /* nobody can be sent to unmap anything: see trace_attach_is_filtered */
     struct trace_agent_place agent; /* by which it is unloaded */
     struct trace_span stack;        /* the main thread's */
     struct trace_errand errand;
