@@ -62,18 +62,30 @@ static int look_at(pid_t recorder, pid_t pid, struct control_files *files)
     return SPROF_ENOMEM;
 }
 
+/* Whether a process runs sprof: this program's file, under whatever name it was started, or one of
+ * its name. */
+static bool is_sprof(pid_t pid, const struct stat *own)
+{
+    char name[16], path[64];
+    struct stat status;
+    sprof_proc_comm(pid, pid, name);
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    return !strcmp(name, "sprof") ||
+           (!stat(path, &status) && status.st_ino == own->st_ino && status.st_dev == own->st_dev);
+}
+
 int control_find(pid_t pid, struct control_files *files)
 {
     DIR *directory = opendir("/proc");
+    struct stat own = {0}; /* no file has number 0 */
     int result = 0;
     *files = (struct control_files){0};
+    (void)stat("/proc/self/exe", &own);
     for (const struct dirent *entry; directory && !result && (entry = readdir(directory));) {
-        char name[16];
         const pid_t recorder = (pid_t)atoi(entry->d_name);
         if (recorder <= 0 || recorder == getpid())
             continue;
-        sprof_proc_comm(recorder, recorder, name);
-        if (!strcmp(name, "sprof"))
+        if (is_sprof(recorder, &own))
             result = look_at(recorder, pid, files);
     }
     if (directory)

@@ -514,7 +514,9 @@ shown)
     expect 0 "$SPROF" ctl -p $child detach
     expect 0 "$SPROF" probes -p $child
     diff untraced out >differ || { cp differ out && fail "something else is shown afterwards"; }
-    "$SPROF" record -o r.db -p $child 2>record.err &
+    # A recorder is found by whatever name it was started.
+    ln -s "$SPROF" profiler
+    ./profiler record -o r.db -p $child 2>record.err &
     recorder=$!
     children+=("$recorder")
     wait_until 60 "$SPROF" ctl -i r.db status
