@@ -308,11 +308,14 @@ static void say_losses(struct cli_terminal *terminal, const struct trace_result 
                 "%llu calls found no room for their figures: 1024 threads at a time have some, and "
                 "65536 pairs of a thread and a function; choose fewer functions",
                 (unsigned long long)result->lost);
-    if (result->warnings || result->warnings_lost)
-        cli_say(terminal,
-                "%llu warning%s, and %llu for which there was no room: `sprof stats --warnings`",
-                (unsigned long long)result->warnings, result->warnings == 1 ? "" : "s",
-                (unsigned long long)result->warnings_lost);
+    if (result->warnings || result->warnings_lost) {
+        char lost[64] = "";
+        if (result->warnings_lost)
+            snprintf(lost, sizeof lost, ", and %llu for which there was no room",
+                     (unsigned long long)result->warnings_lost);
+        cli_say(terminal, "%llu warning%s%s: `sprof stats --warnings`",
+                (unsigned long long)result->warnings, result->warnings == 1 ? "" : "s", lost);
+    }
     if (result->untracked)
         cli_say(terminal,
                 "%llu threads found no room for their figures: their calls were counted, and not "
