@@ -329,6 +329,34 @@ void report_dataset_total(struct report_dataset *dataset)
     dataset->outside = cost_of_function(dataset, dataset->outside_function);
 }
 
+static int add_covered(void *context, int columns, char *const *values, char *const *names)
+{
+    struct report_dataset *dataset = context;
+    (void)columns;
+    (void)values;
+    (void)names;
+    dataset->covered = true;
+    return 0;
+}
+
+/* A run that looked for coverage alone has functions that were called, and no calls. */
+static int find_covered(struct report_dataset *dataset, struct store *store,
+                        struct sprof_error *error)
+{
+    char sql[120];
+    int result = 0;
+    if (!report_counts_calls(dataset) || dataset->all.samples)
+        return 0;
+    for (size_t i = 0; i < dataset->runs.count && !result; i++) {
+        snprintf(
+            sql, sizeof sql,
+            "SELECT 1 FROM entry_coverage WHERE run_id = %llu AND first_ns IS NOT NULL LIMIT 1",
+            (unsigned long long)dataset->runs.items[i].id);
+        result = store_query(store, sql, add_covered, dataset, error);
+    }
+    return result;
+}
+
 int report_dataset_load(struct report_dataset *dataset, struct store *store,
                         const struct report_selection *selection, unsigned parts,
                         struct sprof_error *error)
@@ -351,6 +379,8 @@ int report_dataset_load(struct report_dataset *dataset, struct store *store,
             dataset->effective_samples = effective;
         result = report_dataset_read_mode(dataset, selection, error);
     }
+    if (!result)
+        result = find_covered(dataset, store, error);
     if (!result)
         result = report_dataset_filter(dataset, selection, error);
     report_row_numbers_release(&loading.modules);

@@ -180,6 +180,7 @@ struct report_dataset {
     bool frame_app, drop_interior, other_mode;
     struct model_view recorded;   /* the mode it was recorded in, of several the least detailed */
     bool several_modes;           /* runs or phases were not all recorded in one */
+    bool covered;                 /* of calls, and none was counted: coverage was looked for */
     bool running;                 /* `run` was still being recorded when the store was copied */
     const char *thread, *process; /* the selection's, clean; NULL all */
     const char *selected;         /* " in thread X on CPU 0-3": what was asked for, clean; "" all */

@@ -313,6 +313,8 @@ static int note_empty(struct report_dataset *dataset, struct quality_parts *note
     return report_quality_part(
         dataset, notes, "%s",
         dataset->quality.samples       ? "none of the samples belong to what was asked for"
+        : dataset->covered             ? "calls were not counted: `sprof stats --coverage` shows "
+                                         "which functions were called"
         : report_counts_calls(dataset) ? "none of the probed functions was called"
         : dataset->not_sampled.weight > least_target_ns
             ? "nothing was sampled of the CPU time that was used"

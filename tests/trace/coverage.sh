@@ -96,6 +96,8 @@ END
     wanted $usual | while read -r line; do grep -qx "$line" found || fail "$line is missing"; done || exit 1
     run "$SPROF" report -i program.db
     [ "$status" = 0 ] || fail "no report of a recording without calls"
+    tr '\n' ' ' <out | grep -q 'calls were not counted: .sprof stats --coverage. shows which functions were called' ||
+        fail "the report does not name what shows coverage"
     ;;
 leaves)
     write_program
