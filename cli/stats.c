@@ -251,8 +251,14 @@ static int show_untimed(void *context, int columns, char *const *values, char *c
 static int show_changed(void *context, int columns, char *const *values, char *const *names)
 {
     (void)names;
-    if (columns == 2 && values[0] && values[1])
-        fprintf(context, "%s to hold --max-overhead, since: %s\n", values[1], values[0]);
+    if (columns != 3 || !values[0] || !values[1] || !values[2])
+        return 0;
+    fprintf(context, "%s to hold --max-overhead, since: %s", values[1], values[0]);
+    const unsigned long functions = strtoul(values[2], NULL, 10);
+    if (functions > 5)
+        fprintf(context, ", and %lu more: `sprof sql 'SELECT * FROM v_probe_event'`",
+                functions - 5);
+    fputc('\n', context);
     return 0;
 }
 
@@ -316,9 +322,13 @@ static int show_footer(FILE *out, struct store *store, uint64_t run, enum by by,
                        "FROM v_call_stats WHERE run_id = %1$llu AND untimed_calls > 0 AND timed "
                        "AND EXISTS (SELECT 1 FROM call_untimed WHERE run_id = %1$llu))"},
         {show_changed,
-         "SELECT group_concat(function || printf(' %%.3f s', time_ns / 1e9), ', '), tier FROM "
-         "(SELECT function, tier, max(time_ns) AS time_ns FROM v_probe_event WHERE run_id = %1$llu "
-         "AND share > 0 GROUP BY function_id ORDER BY time_ns) WHERE tier <> 'timed' GROUP BY "
+         "SELECT group_concat(function || printf(' %%.3f s', time_ns / 1e9), ', ') FILTER (WHERE "
+         "place <= 5), tier, count(*) FROM (SELECT *, row_number() OVER (PARTITION BY tier ORDER "
+         "BY "
+         "time_ns) AS place FROM (SELECT function, tier, max(time_ns) AS time_ns FROM "
+         "v_probe_event "
+         "WHERE run_id = %1$llu AND share > 0 GROUP BY function_id)) WHERE tier <> 'timed' GROUP "
+         "BY "
          "tier"},
         {show_spared,
          "SELECT tier, printf('%%.3f', min(time_ns) / 1e9), group_concat(function, ', ') FILTER "

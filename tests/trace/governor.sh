@@ -84,6 +84,10 @@ many)
     [ "$(sql t.db "SELECT count(DISTINCT function) > 200 FROM v_probe_event WHERE tier = 'off'")" = 1 ] ||
         fail "$(sql t.db "SELECT tier, count(*) FROM v_probe_event GROUP BY tier") functions are off"
     grep -q 'probes took about [0-9.]* % of the CPU time' err || fail "the end does not tell what probes took"
+    # A few of them are named, and how many more there are.
+    expect 0 "$SPROF" stats t.db
+    grep -qE '^off to hold --max-overhead, since: (small[0-9]+ [0-9.]+ s, ){5}and [0-9]+ more: ' out ||
+        fail "stats name $(grep 'to hold --max-overhead' out | tr ',' '\n' | wc -l) functions"
     ;;
 rests)
     # What is off has its own bytes again, at once and not after --rest, and comes back for another mode.
