@@ -158,6 +158,10 @@ static int put_events(struct html_page *page, struct html_part *part)
         report_json_text(json, "name", event->name);
         report_json_bool(json, "clock", event->is_clock);
         report_json_bool(json, "calls", event->unit == STORE_UNIT_CALL);
+        report_json_text(json, "base",
+                         event->unit == STORE_UNIT_CALL                ? "in probed functions"
+                         : own && report_quality_sees_waiting(dataset) ? "of threads' time"
+                                                                       : "of CPU time");
         report_json_bool(json, "varying", varying);
         report_json_close_object(json);
         const struct html_source_event source = {dataset->run.id, event->id, varying};

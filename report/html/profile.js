@@ -44,6 +44,7 @@ class Profile {
         this.tree = view.tree;
         this.costs = treeCosts(view, selected.choose(selection));
         const event = data.events[selection.event];
+        this.event = selection.event;
         this.isClock = event.clock;
         this.unit = event.calls ? 'calls' : 'samples';
         this.byWeight = event.varying;
@@ -55,6 +56,14 @@ class Profile {
         this.hasPaths = !calls || calls.paths;
         this.callTotals = calls && calls.totals.length && !selection.slots && !(selection.thread >= 0) &&
             !(selection.process >= 0) ? calls : null;
+    }
+
+    // What percentages are of, as the text reports say it.
+    base() {
+        const event = this.data.events[this.event];
+        if (!this.byWeight)
+            return `% of ${formatCount(this.total)} sample${this.total === 1 ? '' : 's'}`;
+        return this.isClock ? `% of ${formatTime(this.total)} ${event.base}` : `% of ${formatCount(this.total)} ${event.name}`;
     }
 
     // In a comparison functions without a name of several builds are one.

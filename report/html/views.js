@@ -26,6 +26,7 @@ class SummaryView {
             element('tr', {}, element('td', {}, name), element('td', {}, value))));
         this.scroll.replaceChildren(element('div', {class: 'cards'}, ...cards),
             ...(data.pruned ? [element('p', {class: 'note muted'}, data.pruned)] : []),
+            ...(profile.total ? [element('p', {class: 'note muted base'}, profile.base())] : []),
             element('div', {class: 'columns'},
                 element('div', {}, element('h3', {}, 'Where the time goes: functions, exclusive'),
                     top(profile.functions(), data.functions.count, i => names[i], c => profile.pickSelf(c),

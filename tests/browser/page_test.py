@@ -3,6 +3,7 @@
 page_test.py CASE"""
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -400,6 +401,9 @@ def calls(browser, work):
     page.tab("summary")
     if "samples" in browser.run("return document.querySelector('#app').innerText"):
         raise SystemExit("the summary of a trace speaks of samples")
+    base = browser.run("return document.querySelector('.base')?.textContent")
+    if not re.fullmatch(r"% of [\d.]+ (s|ms|µs) in probed functions", base or ""):
+        raise SystemExit(f"the summary of a trace does not say what its percentages are of, but {base}")
     # With --paths it is known who made them.
     done = subprocess.run([SPROF, "trace", "--paths", "-o", recording, "--", *SPLIT, "100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode:
