@@ -24,7 +24,7 @@ struct arguments {
     struct cli_rules rules;
     struct cli_texts functions, children_of, modules;
     struct cli_pids pids;
-    uint64_t duration_ns;
+    uint64_t duration_ns, delay_ns;
     const char *output;
     enum trace_mode mode;
     enum trace_backend backend;
@@ -144,8 +144,12 @@ static int set_memory(void *field, const char *text, struct sprof_error *error)
 static const struct cli_option options[] = {
     {"pid", 'p', "PID", "trace a process that runs, until it ends or Ctrl-C", FIELD(pids),
      cli_set_pids},
-    {"duration", 0, "T", "with -p: take the probes out after this time (10, 500ms, 2m)",
+    {"duration", 0, "T",
+     "end the trace after this time (10, 500ms, 2m): with -p the probes are taken out, a command "
+     "goes on with probes that are off",
      FIELD(duration_ns), cli_set_duration},
+    {"delay", 0, "T", "begin to measure so long after the start", FIELD(delay_ns),
+     cli_set_duration},
     {"function", 0, "RE",
      "functions whose name the regular expression finds; \"!RE\" leaves out (all)",
      FIELD(functions), cli_add_text},
@@ -371,9 +375,10 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--children belongs to a command: a process that runs is traced by "
                                "itself (`sprof trace --children -- COMMAND`)");
-    if (arguments->duration_ns && !pids)
+    if (arguments->delay_ns && arguments->paused)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--duration belongs to -p: a command is traced to its end");
+                               "--paused waits for `sprof ctl start`, --delay for its time: give "
+                               "one of them");
     if (arguments->mode != TRACE_STATS && (arguments->paths || arguments->callers))
         return sprof_error_set(error, SPROF_EUSAGE, 0, "--%s goes with --mode stats",
                                arguments->paths ? "paths" : "callers");
@@ -414,7 +419,9 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .children = arguments->children,
         .command = operands->items,
         .pid = pids ? *arguments->pids.list.items : 0,
-        .duration_ns = arguments->duration_ns,
+        /* It begins when the delay ends. */
+        .duration_ns = arguments->duration_ns ? arguments->delay_ns + arguments->duration_ns : 0,
+        .delay_ns = arguments->delay_ns,
         .end_fd = pids                  ? catch_end()
                   : arguments->children ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
                                         : -1,

@@ -155,6 +155,7 @@ static int start(void *context, char *argument, struct sprof_str *answer, struct
                 "as 10s",
                 word);
     }
+    session->options.delay_ns = 0;
     if (mode < 0)
         mode = (int)session->mode;
     int result = set_mode(session, (enum trace_mode)mode, error);
@@ -177,6 +178,7 @@ static int stop(void *context, char *argument, struct sprof_str *answer, struct 
     (void)argument;
     (void)error;
     trace_lease_set_deadline(session, 0);
+    session->options.delay_ns = 0;
     sprof_str_append(answer, "no calls are being measured; `sprof ctl start` goes on");
     if (!session->paused)
         begin_pause(session);
@@ -439,7 +441,7 @@ int trace_commands_begin(struct trace_session *session, struct sprof_error *erro
     }
     if (result)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", refused.message);
-    session->paused = session->options.paused;
+    session->paused = session->options.paused || session->options.delay_ns;
     return 0;
 }
 
@@ -447,6 +449,20 @@ int trace_begin_paused(struct trace_session *session, struct sprof_error *error)
 {
     session->now_ns = session->run->start_monotonic_ns;
     return is_unmeasured(session) ? begin_phase(session, NULL, error) : 0;
+}
+
+/* Measures from now on, if it is time. What cannot be put back into its place yet is told. */
+static int end_delay(struct trace_session *session, struct sprof_error *error)
+{
+    struct sprof_error late = {0};
+    if (!session->options.delay_ns ||
+        sprof_clock_monotonic_ns() - session->start_ns < session->options.delay_ns)
+        return 0;
+    session->options.delay_ns = 0;
+    const int result = end_pause(session, error);
+    if (!result && trace_check_awake(session, &late))
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", late.message);
+    return result;
 }
 
 int trace_serve_commands(struct trace_session *session, struct sprof_error *error)
@@ -458,5 +474,6 @@ int trace_serve_commands(struct trace_session *session, struct sprof_error *erro
             begin_pause(session);
         trace_lease_set_deadline(session, 0);
     }
-    return complete_pause(session, error);
+    const int result = end_delay(session, error);
+    return result ? result : complete_pause(session, error);
 }

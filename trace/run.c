@@ -285,6 +285,8 @@ static int wait_ms(const struct trace_session *session)
     uint64_t next_ns = session->off_ns ? session->off_ns : UINT64_MAX, look_ms = LOOK_MS;
     if (session->options.duration_ns && session->start_ns + session->options.duration_ns < next_ns)
         next_ns = session->start_ns + session->options.duration_ns;
+    if (session->options.delay_ns && session->start_ns + session->options.delay_ns < next_ns)
+        next_ns = session->start_ns + session->options.delay_ns;
     for (size_t i = 0; i < session->programs.count; i++) {
         const uint64_t govern_ns = trace_govern_next_ns(session->programs.items[i]);
         next_ns = govern_ns < next_ns ? govern_ns : next_ns;

@@ -44,7 +44,8 @@ struct trace_heap_limit {
 struct trace_options {
     char *const *command; /* to launch, … */
     pid_t pid;            /* … or a process that runs; 0: none */
-    uint64_t duration_ns; /* after which the trace of a running process ends; 0: when that ends */
+    uint64_t duration_ns; /* after which the trace ends; 0: when the process or command does */
+    uint64_t delay_ns;    /* before which nothing is measured, unless somebody starts it */
     int end_fd;           /* the same where this becomes readable; -1: no such thing */
     /* Regular expressions (PCRE2) that find functions by name or linkage name; "!RE" leaves out
      * what it finds. None: all functions. */

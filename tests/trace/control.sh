@@ -2,7 +2,7 @@
 # Traces that are controlled while they run. The traced program does what it is told, so that the test knows
 # which calls are in flight when.
 #   control.sh in_flight_on | in_flight_off | in_flight_left | in_flight_clear | in_flight_end |
-#              in_flight_detach | in_flight_average | executed | ranges | deadline | stopped | together | phases | base | base_flight | summed | formats | shown | bad
+#              in_flight_detach | in_flight_average | executed | ranges | deadline | stopped | together | phases | base | base_flight | summed | formats | shown | delayed | bad
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -524,6 +524,39 @@ shown)
     said "is not being traced, but sampled into $work/r.db"
     expect 0 "$SPROF" ctl -p $child end
     wait "$recorder" || fail "the recording failed"
+    ;;
+delayed)
+    # What is called before is not measured.
+    trace --delay 1s
+    say w
+    wait_until 60 eval '"$SPROF" ctl -i t.db status | grep -q "^tracing"'
+    say w && say w
+    finish_program
+    is work calls 2
+    [ "$(sql t.db "SELECT count(*) = 2 AND max(end_ns) FILTER (WHERE paused) >= 1000000000 FROM phase")" = 1 ] ||
+        fail "$(sql t.db "SELECT * FROM phase")"
+    # Who starts it by hand does not wait, who stops it by hand gives it up.
+    rm in out.fifo
+    trace --delay 1h
+    ctl 0 start
+    say w
+    finish_program
+    is work calls 1
+    rm in out.fifo
+    trace --delay 1s
+    ctl 0 stop
+    sleep 1.2
+    ctl 0 status
+    grep -q '^paused' out || fail "it has begun all the same"
+    finish_program
+    # A command whose trace is over goes on, and its exit status is its own.
+    rm in out.fifo
+    trace --delay 300ms --duration 500ms
+    wait_until 60 eval '! "$SPROF" ctl -i t.db status'
+    say w
+    finish_program
+    is work calls ""
+    [ "$(sql t.db "SELECT duration_ns BETWEEN 800000000 AND 60000000000 FROM run")" = 1 ] || fail "$(sql t.db 'SELECT duration_ns FROM run')"
     ;;
 bad)
     ctl 1 list
