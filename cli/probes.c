@@ -7,9 +7,11 @@
 #include "cli/values.h"
 #include "trace/trace.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { REFUSED_SHOWN = 8 };
 
@@ -515,10 +517,21 @@ static int show(struct view *view, const char *file, struct sprof_error *error)
     return code;
 }
 
+/* A module that is not there any more is gone; a name that was given is wrong. */
+static int check_exists(const char *file, struct sprof_error *error)
+{
+    return access(file, F_OK) && errno == ENOENT
+               ? sprof_error_set(error, SPROF_ENOTFOUND, ENOENT, "there is no file %s", file)
+               : 0;
+}
+
 static int carry_out(struct cli_terminal *terminal, const struct arguments *arguments,
                      const struct cli_operands *operands, struct sprof_error *error)
 {
     struct view view = {.arguments = arguments, .terminal = terminal};
+    const int missing = operands->count == 1 ? check_exists(operands->items[0], error) : 0;
+    if (missing)
+        return missing;
     if (arguments->embed)
         return embed(arguments, operands, error);
     if (arguments->output)

@@ -39,8 +39,10 @@ static int command_error(struct sprof_error *error, const char *name, int errnum
         return sprof_error_set(error, SPROF_ENOTFOUND, errnum,
                                "%s: command not found in PATH; give its path, such as ./%s", name,
                                name);
-    case EACCES:
     case EISDIR:
+        return sprof_error_set(error, SPROF_EPERMISSION, errnum,
+                               "%s: not executable, it is a directory", name);
+    case EACCES:
         return sprof_error_set(error, SPROF_EPERMISSION, errnum,
                                "%s: not executable\nrun `chmod +x %s` if it is a program", name,
                                name);
@@ -57,7 +59,7 @@ static int check_executable(const char *path)
     if (stat(path, &status))
         return errno;
     if (!S_ISREG(status.st_mode))
-        return EACCES;
+        return S_ISDIR(status.st_mode) ? EISDIR : EACCES;
     return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) ? errno : 0;
 }
 

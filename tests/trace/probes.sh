@@ -164,7 +164,7 @@ refused_input)
     expect 1 "$SPROF" trace -o none.db --children-of '^main$' -- ./stripped
     has "finds none of [0-9]* functions; none of them has a name: install debug symbols"
     expect 1 "$SPROF" probes missing
-    has 'missing'
+    has '^sprof: there is no file missing$'
     echo text >text
     expect 1 "$SPROF" probes text
     has 'not an ELF file'

@@ -137,7 +137,9 @@ bad)
     said 'regular expression'
     for option in warn-over watchdog; do
         "$SPROF" trace -o t.db --$option '1s:^no_such_function$' -- ./program slow >out 2>err
-        said "$option '\^no_such_function\\$' finds none of the functions that have probes"
+        said "$option '\^no_such_function\\$' finds none of the functions that have probes$"
+        "$SPROF" trace -o t.db --$option '1s:^solw$' -- ./program slow >out 2>err
+        said "$option '\^solw\\$' finds none of the functions that have probes; near it: slow"
         "$SPROF" trace -o t.db --$option '1s:^main$' --$option 2s -- ./program slow >out 2>err
         ! grep -q 'finds none' err || fail "--$option finds main"
     done

@@ -254,6 +254,13 @@ static int refuse_reader(pid_t pid, int errnum, struct sprof_error *error)
                                "process %d may not be traced by you: it belongs to user %s\nrun "
                                "`sudo -u %s sprof trace -p %d …`, or as root",
                                (int)pid, owner->pw_name, owner->pw_name, (int)pid);
+    if (!geteuid())
+        return sprof_error_set(
+            error, SPROF_EPERMISSION, EPERM,
+            "process %d may not be traced even by root here: it has capabilities "
+            "that sprof has not, or is of another user namespace\ncompare CapPrm "
+            "in /proc/%d/status and /proc/self/status",
+            (int)pid, (int)pid);
     return sprof_error_set(error, SPROF_EPERMISSION, EPERM,
                            "process %d may not be traced by you\nrun sprof as its owner or as "
                            "root, and see /proc/sys/kernel/yama/ptrace_scope",

@@ -50,7 +50,7 @@ static void test_what_cannot_be_run(void)
         {"/no/such/file", SPROF_ENOTFOUND, "command not found"},
         {"", SPROF_ENOTFOUND, "not found"},
         {"/etc/passwd", SPROF_EPERMISSION, "chmod +x"},
-        {"/etc", SPROF_EPERMISSION, "not executable"},
+        {"/etc", SPROF_EPERMISSION, "not executable, it is a directory"},
         {"/etc/passwd/x", SPROF_ENOTFOUND, "not found"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
