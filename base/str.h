@@ -27,4 +27,7 @@ char *sprof_str_take(struct sprof_str *str);
 
 void sprof_str_release(struct sprof_str *str);
 
+/* Bytes of the valid UTF-8 sequence at `text` (RFC 3629), 0 where there is none. */
+size_t sprof_utf8_length(const char *text);
+
 #endif

@@ -31,17 +31,22 @@ static void write_csv(FILE *out, const char *cell)
     fputc('"', out);
 }
 
+/* Readers of JSON refuse what is not UTF-8, as names of files may be. */
 static void write_json(FILE *out, const char *cell)
 {
     fputc('"', out);
-    for (; *cell; cell++) {
+    while (*cell) {
         const unsigned char byte = (unsigned char)*cell;
+        const size_t length = sprof_utf8_length(cell);
         if (byte == '"' || byte == '\\')
             fprintf(out, "\\%c", byte);
         else if (byte < 0x20)
             fprintf(out, "\\u%04x", byte);
+        else if (length)
+            fwrite(cell, 1, length, out);
         else
-            fputc(byte, out);
+            fputs("\uFFFD", out);
+        cell += length ? length : 1;
     }
     fputc('"', out);
 }

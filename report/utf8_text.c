@@ -4,31 +4,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Bytes of the valid UTF-8 sequence at `text` (RFC 3629), 0 where there is none. */
-static size_t sequence_length(const unsigned char *text)
-{
-    static const struct {
-        unsigned char first_low, first_high, second_low, second_high;
-        size_t length;
-    } forms[] = {
-        {0x01, 0x7f, 0x80, 0xbf, 1}, {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-    };
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (text[0] < forms[i].first_low || text[0] > forms[i].first_high)
-            continue;
-        if (forms[i].length > 1 &&
-            (text[1] < forms[i].second_low || text[1] > forms[i].second_high))
-            return 0;
-        for (size_t k = 2; k < forms[i].length; k++)
-            if ((text[k] & 0xc0) != 0x80)
-                return 0;
-        return forms[i].length;
-    }
-    return 0;
-}
-
 /* C0, DEL, C1, and what reorders or hides text on a terminal. */
 static bool is_control(const unsigned char *text, size_t length)
 {
@@ -62,7 +37,7 @@ int report_utf8_clean(struct sprof_str *out, const char *text)
             at += plain;
             continue;
         }
-        const size_t length = sequence_length(at);
+        const size_t length = sprof_utf8_length((const char *)at);
         if (length && !is_control(at, length))
             result = sprof_str_append_bytes(out, (const char *)at, length);
         else

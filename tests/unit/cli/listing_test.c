@@ -19,6 +19,7 @@ static void expect(enum cli_format format, const char *expected)
     cli_listing_begin(&listing);
     cli_listing_row(&listing, (const char *[]){"a\"b", "7", "x,y"});
     cli_listing_row(&listing, (const char *[]){"ü\033", "", ""});
+    cli_listing_row(&listing, (const char *[]){"\xff\xc3", "1", ""});
     cli_listing_end(&listing);
     fclose(listing.out);
     CU_ASSERT_STRING_EQUAL(text, expected);
@@ -29,10 +30,12 @@ static void test_formats(void)
 {
     expect(CLI_TEXT, "  name    calls  why\n"
                      "  a\"b         7  x,y\n"
-                     "  ü?             \n");
-    expect(CLI_CSV, "name,calls,why\r\n\"a\"\"b\",7,\"x,y\"\r\nü\033,,\r\n");
+                     "  ü?             \n"
+                     "  \xff\xc3          1  \n");
+    expect(CLI_CSV, "name,calls,why\r\n\"a\"\"b\",7,\"x,y\"\r\nü\033,,\r\n\xff\xc3,1,\r\n");
     expect(CLI_JSON, "[\n {\"name\": \"a\\\"b\", \"calls\": 7, \"why\": \"x,y\"},"
-                     "\n {\"name\": \"ü\\u001b\", \"calls\": null, \"why\": \"\"}\n]\n");
+                     "\n {\"name\": \"ü\\u001b\", \"calls\": null, \"why\": \"\"},"
+                     "\n {\"name\": \"\uFFFD\uFFFD\", \"calls\": 1, \"why\": \"\"}\n]\n");
 }
 
 static void test_names_of_formats(void)
