@@ -1,10 +1,13 @@
 /* Finds libraries that copy stacks: they put what they have copied back later, while other calls
  * have used the same places. Return addresses that were replaced would come back with it, when
- * nobody knows any more what they stand for. */
+ * nobody knows any more what they stand for. And an unwinder that ends at them, where it can have
+ * no probe. */
 #include "image/image.h"
 #include "trace/tracing.h"
 
+#include <link.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
     const char *file, *function, *what; /* how the file's name begins, and what it defines */
@@ -48,6 +51,47 @@ bool trace_copier_came(struct trace_session *session, const struct model_mmap *m
     return true;
 }
 
+enum { LINKED_MOST = 65536, NAME_BYTES = 256 };
+
+static bool read_there(const struct trace_session *session, const void *at, void *to, size_t size)
+{
+    return pread(session->code_fd, to, size, (off_t)(uintptr_t)at) == (ssize_t)size;
+}
+
+/* The end of a name, which may stand at the end of what is mapped; empty where there is none. */
+static void read_name(const struct trace_session *session, const char *at, char name[NAME_BYTES])
+{
+    size_t length = 0;
+    while (length < NAME_BYTES - 1 && read_there(session, at, &name[length], 1) && name[length]) {
+        if (name[length++] == '/')
+            length = 0;
+        at++;
+    }
+    name[length] = '\0';
+}
+
+/* Whether exceptions are unwound by nongnu libunwind: of all that have a function of that name it
+ * comes first in the loader's list, by which names are looked up. */
+static bool unwinds_by_libunwind(const struct trace_session *session)
+{
+    static const char known[] = "libunwind.so.8";
+    struct r_debug debug;
+    struct link_map map;
+    if (!read_there(session, (const void *)(uintptr_t)session->hello.debug, &debug, sizeof debug))
+        return false;
+    const struct link_map *at = debug.r_map;
+    for (size_t i = 0; i < LINKED_MOST && at && read_there(session, at, &map, sizeof map); i++) {
+        char name[NAME_BYTES];
+        read_name(session, map.l_name, name);
+        if (!strncmp(name, known, sizeof known - 1))
+            return true;
+        if (!strncmp(name, "libgcc_s.so", 11) || !strncmp(name, "libunwind.so.1", 14))
+            return false;
+        at = map.l_next;
+    }
+    return false;
+}
+
 static int take_mapping(void *context, const struct model_mmap *mapping)
 {
     trace_copier_came(context, mapping);
@@ -56,5 +100,13 @@ static int take_mapping(void *context, const struct model_mmap *mapping)
 
 int trace_copiers_find(struct trace_session *session)
 {
-    return target_each_mapping(session->pid, take_mapping, session);
+    const int result = target_each_mapping(session->pid, take_mapping, session);
+    if (!result && session->listens && !session->copier && unwinds_by_libunwind(session)) {
+        session->copier = "libunwind";
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "the process throws exceptions by nongnu libunwind (libunwind.so.8 is "
+                          "linked before libgcc_s), which does not come through probes in files: "
+                          "calls are counted, and not timed; `sprof trace -- COMMAND` times them");
+    }
+    return result;
 }

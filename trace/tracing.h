@@ -216,7 +216,7 @@ struct trace_session {
     ino_t executable_inode; /* … and by what stays */
     bool executed;          /* another one took its place */
     const char *runtime;    /* that walks stacks by itself; NULL: none */
-    const char *copier;     /* what copies stacks; NULL: nothing */
+    const char *copier;     /* what copies stacks, or cannot unwind through thunks; NULL: nothing */
     bool told_compiled;     /* of `common`: see compiled.c */
     pid_t pid;              /* the command's */
     uint64_t start_ns, start_ticks;
@@ -229,8 +229,9 @@ struct trace_session {
 
 /* == copiers.c == */
 
-/* Has calls counted alone in a process in which something copies stacks. Returns 0, or a negative
- * code where its mappings cannot be read. */
+/* Has calls counted alone in a process in which something copies stacks; and in one that listens
+ * where nongnu libunwind unwinds for exceptions. Returns 0, or a negative code where its mappings
+ * cannot be read. */
 int trace_copiers_find(struct trace_session *session);
 
 /* The same where a mapping is the first of such a library: true; then trace_switch is to be called.

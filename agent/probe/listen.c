@@ -111,7 +111,10 @@ static void converse(int fd)
     struct probe_hello hello;
     struct probe_answer begun = {0};
     const struct probe_shared *before = probe_inside.shared;
-    if (!probe_say_hello(&hello) || !say(fd, &hello))
+    if (!probe_say_hello(&hello))
+        return;
+    probe_find_loader(&hello);
+    if (!say(fd, &hello))
         return;
     if (probe_serve(fd) && probe_inside.shared != before) {
         probe_begin();

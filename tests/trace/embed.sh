@@ -572,6 +572,78 @@ listen_left() {
     own_time listened.db
 }
 
+# Exceptions that nongnu libunwind takes through the stack, which has no probe here that it could be told by.
+listen_unwound() {
+    cat >counter.cc <<'END'
+#include <cstdio>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#define NI extern "C" __attribute__((noipa))
+static int left;
+struct Guard { __attribute__((noipa)) ~Guard() { left++; } };
+NI int plain(int n) { volatile int more = 1; return n + more; }
+NI int deep(int n) { Guard guard; if (!n) throw 5; return deep(plain(n) - 2) + 1; }
+NI int again(int n) { try { return deep(n); } catch (int) { if (plain(n) & 1) throw; std::rethrow_exception(std::current_exception()); } }
+NI int catches(int n) { left = 0; try { return again(n); } catch (int e) { return plain(e) + left; } }
+NI int beyond(int n) { try { return std::string("text").at((size_t)n); } catch (std::out_of_range &) { return n; } }
+int main()
+{
+    char line[16];
+    while (fgets(line, sizeof line, stdin)) {
+        int sum = 0;
+        for (int i = 0; i < 200; i++) sum += catches(i % 20) + beyond(i % 20);
+        printf("%d\n", sum);
+        fflush(stdout);
+    }
+    return 3;
+}
+END
+    local chosen='^(plain|deep|again|catches|beyond)$'
+    g++ -O1 counter.cc -o counter -Wl,--no-as-needed -lunwind 2>out || skip "no libunwind"
+    output=counter.probes embed counter --function "$chosen"
+    echo | LD_DEBUG=bindings ./counter.probes 2>bindings >wanted
+    grep -q 'to .*/libunwind.*_Unwind_RaiseException' bindings || fail "another unwinder"
+    # With ptrace its function has a probe.
+    echo | "$SPROF" trace --function "$chosen" -o with.db -- ./counter.probes >out 2>err
+    [ $? = 3 ] && cmp -s wanted out || fail "the traced copy does something else"
+    counts with.db catches 200 again 200 deep 2100 plain 2300 beyond 200
+    start "${listening[@]}"
+    wait_for_socket
+    probes=5
+    line 1
+    trace_it one.db --function "$chosen"
+    grep -q 'libunwind.so.8 .*calls are counted, and not timed' trace.txt || fail "$(cat trace.txt)"
+    line 2
+    "$SPROF" ctl -i one.db end >ctl.txt 2>&1 || fail "end: $(cat ctl.txt)"
+    wait $tracer || fail "the trace: $(cat trace.txt)"
+    line 3
+    unwound_well
+    counts one.db catches 200 again 200 deep 2100 plain 2300 beyond 200
+    # Where libgcc's comes first, and libunwind is there for something else, calls are timed.
+    g++ -O1 counter.cc -o counter -Wl,--no-as-needed -lgcc_s -lunwind || fail "no compiler"
+    output=counter.probes embed counter --function "$chosen"
+    start "${listening[@]}"
+    wait_for_socket
+    line 1
+    trace_it other.db --function "$chosen" 5>&- # the program reads to the end
+    line 2
+    unwound_well
+    wait $tracer || fail "the trace: $(cat trace.txt)"
+    counts other.db catches 200 again 200 deep 2100 plain 2300 beyond 200
+    python3 - <<'END' || fail "calls are not timed"
+import csv
+rows = {row["function"]: row for row in csv.DictReader(open("stats.csv"))}
+assert int(rows["catches"]["self_ns"]) > 0 and int(rows["catches"]["untimed_calls"]) == 0, rows["catches"]
+END
+}
+
+unwound_well() { # the program ends, and has computed what it computes
+    exec 5>&-
+    wait $target
+    [ $? = 3 ] && sort -u sums | cmp -s wanted - || fail "the process does something else: $(cat sums)"
+}
+
 listen_listens_killed() {
     start "${listening[@]}"
     wait_for_socket
@@ -754,6 +826,7 @@ listens | listens_killed | listens_bad | listens_again)
     listen_$1
     ;;
 left) listen_left ;;
+unwound) listen_unwound ;;
 refused)
     g++ -O2 -g program.cc -o program && gcc -x c -O1 -static - -o static <<<'int main(void) { return 0; }' &&
         gcc -x c -O1 -static-pie - -o static_pie <<<'int main(void) { return 0; }' && g++ -c program.cc -o program.o &&
