@@ -154,11 +154,12 @@ enum probe_tier {
     PROBE_CLONE,  /* counts, and looks at the flags of clone(2), which are the third argument */
     PROBE_UNWIND, /* counts, and gives calls in flight their return addresses back, for an unwinder
                      that would end at thunks */
+    PROBE_SYSCALL, /* of libc's syscall: counts, and looks at what CLOCK and CLONE look at */
 
     /* A flag: the first call is noted in `hits`, and the agent takes the flag off; where nothing
      * else is wanted of the probe, it is off then. Nothing is counted. */
     PROBE_COVER = 0x40,
-    PROBE_QUIET = 0x80 /* with LEAVE, JUMP, CLOCK, CLONE or UNWIND: counts nothing */
+    PROBE_QUIET = 0x80 /* with LEAVE and what follows it: counts nothing */
 };
 
 /* The first call of a function, with PROBE_COVER. */

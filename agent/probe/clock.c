@@ -43,10 +43,10 @@ SAVES_ALL void probe_leave_chain(struct thread *thread)
 
 /* Threads that such a one makes have no counter either, nor do processes that it forks; strict
  * seccomp lets it make none. No system call is to be made at its stack's end. */
-SAVES_ALL void probe_clock_goes(struct thread *thread, const struct probe_saved *saved)
+SAVES_ALL void probe_clock_goes(struct thread *thread, uint64_t option, uint64_t value)
 {
-    const bool is_strict = saved->rdi == SET_SECCOMP && saved->rsi == STRICT;
-    const bool is_tsc = saved->rdi == SET_TSC && saved->rsi == TSC_SIGSEGV;
+    const bool is_strict = option == SET_SECCOMP && value == STRICT;
+    const bool is_tsc = option == SET_TSC && value == TSC_SIGSEGV;
     if (!is_strict && !is_tsc)
         return;
     const bool had_begun = has_begun(thread);

@@ -81,6 +81,33 @@ static SAVES_ALL __attribute__((noinline)) void see_clone(struct thread *thread,
         probe_share_thread(thread);
 }
 
+/* Whether eight bytes can be read: as edge.S asks for a page. */
+static bool is_there(uint64_t address)
+{
+    enum { NO_SUCH_WAY = -1, EINVAL = 22, BYTES = 8 };
+    return inside_call(SYS_rt_sigprocmask, NO_SUCH_WAY, (long)address, 0, BYTES, 0, 0) == -EINVAL;
+}
+
+/* The same by libc's syscall, whose first argument is the number. */
+static SAVES_ALL __attribute__((noinline)) void see_system_call(struct thread *thread,
+                                                                const struct probe_saved *saved)
+{
+    enum { SET_SECCOMP = 22, MODE_STRICT = 1 }; /* PR_SET_SECCOMP, SECCOMP_MODE_STRICT */
+    switch (saved->rdi) {
+    case SYS_clone: see_clone(thread, saved->rsi); break;
+    case SYS_clone3: /* its first word */
+        if (is_there(saved->rsi))
+            see_clone(thread, *(const uint64_t *)(uintptr_t)saved->rsi);
+        break;
+    case SYS_prctl: probe_clock_goes(thread, saved->rsi, saved->rdx); break;
+    case SYS_seccomp:
+        if (!saved->rsi) /* SECCOMP_SET_MODE_STRICT */
+            probe_clock_goes(thread, SET_SECCOMP, MODE_STRICT);
+        break;
+    default: break;
+    }
+}
+
 /* A call of a thread for whose figures there is no room, or whose data another one shares. */
 static SAVES_ALL __attribute__((noinline)) void count_untracked(uint32_t function, uint8_t tiers)
 {
@@ -192,9 +219,11 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
     if (tier == PROBE_OFF)
         return 1;
     if (tier == PROBE_CLOCK)
-        probe_clock_goes(thread, saved);
+        probe_clock_goes(thread, saved->rdi, saved->rsi);
     if (tier == PROBE_CLONE)
         see_clone(thread, saved->rdx);
+    if (tier == PROBE_SYSCALL)
+        see_system_call(thread, saved);
     if (tier == PROBE_UNWIND && has_begun(thread))
         probe_leave_chain(thread);
     if (!has_begun(thread) && !probe_begin_thread(thread)) {

@@ -278,9 +278,15 @@ NI static void deep(int depth) /* to new pages of the stack */
     if (depth > 1) deep(depth - 1);
     __asm__ volatile("" : : "r"(place) : "memory");
 }
+#ifdef RAW
+#define prctl(...) syscall(SYS_prctl, __VA_ARGS__)
+#define COME_UNDER_STRICT syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, NULL)
+#else
+#define COME_UNDER_STRICT prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT)
+#endif
 NI int confine(void) /* it returns when that is done */
 {
-    const int failed = is_tsc ? prctl(PR_SET_TSC, PR_TSC_SIGSEGV) : prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+    const int failed = is_tsc ? prctl(PR_SET_TSC, PR_TSC_SIGSEGV) : COME_UNDER_STRICT;
     __asm__ volatile("");
     return failed;
 }
@@ -328,6 +334,7 @@ def strict():
     """A thread comes under strict seccomp while it is traced, or gives up the processor's counter, by which calls are
     timed: its calls are counted, and it makes no system call that it does not make by itself."""
     command = compile_c("strict", STRICT)
+    raw = compile_c("strict_raw", STRICT, "-DRAW")  # by libc's syscall
 
     def killed(tracer):
         keeper = keeper_of(tracer.pid)
@@ -335,13 +342,14 @@ def strict():
         status_of(tracer)
         wait_for(lambda: has_ended(keeper), "the keeper's end")
 
-    for how, words in ("detach", []), ("end", ["tsc"]), ("kill", []), ("launched", []), ("rests", []):
+    for how, run in (("detach", command), ("end", [*command, "tsc"]), ("kill", command), ("launched", command), ("rests", command),
+                     ("detach", [*raw, "tsc"]), ("end", raw), ("launched", raw), ("rests", raw)):
         options = ["--function", "^(work|after|confine)$"]
-        process = begin([*command, *words])
+        process = begin(run)
         if how == "launched":
             process.kill()
             process.wait()
-            tracer = targets.trace(open("out", "w"), *options, "--", *command)
+            tracer = targets.trace(open("out", "w"), *options, "--", *run)
             pid = wait_for(lambda: targets.command_of(tracer.pid), "the command", tracer)
         else:
             pid = process.pid
@@ -390,13 +398,15 @@ SHARED = """
 #define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>
+#include <linux/sched.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #define NI __attribute__((noinline))
 NI int leaf(int n) { __asm__ volatile("" : "+r"(n)); return n + 1; }
 NI int work(int n) { return leaf(n) + leaf(n); }
-static volatile int ends, is_thread;
+static volatile int ends, is_thread, is_raw;
 static _Alignas(64) char stack[1 << 20];
 static int other(void *unused)
 {
@@ -406,10 +416,18 @@ static int other(void *unused)
     while (is_thread) pause(); /* its end by _exit would be that of all */
     _exit(4);
 }
+/* By libc's syscall, which returns in the child to what is on top of its stack. */
+static int clone_raw(char *top, int flags)
+{
+    void **words = (void **)top - 2;
+    struct clone_args all = {.flags = flags & ~0xff, .stack = (long)(top - 4096), .stack_size = 4080, .exit_signal = flags & 0xff};
+    *words = other;
+    return is_raw == '3' ? syscall(SYS_clone3, &all, sizeof all) : syscall(SYS_clone, flags, words, 0, 0, 0);
+}
 NI int share(char *top, int flags)
 {
     is_thread = flags & CLONE_THREAD;
-    int status, child = clone(other, top, flags, 0);
+    int status, child = is_raw ? clone_raw(top, flags) : clone(other, top, flags, 0);
     write(1, "x", 1);
     while (access("end", F_OK))
         for (int i = 0; i < 1000; i++)
@@ -428,6 +446,7 @@ NI int share_own(int flags)
 int main(int count, char **words)
 {
     const int thread = CLONE_THREAD | CLONE_SIGHAND;
+    if (count > 2) is_raw = *words[2];
     if (count > 1) write(1, "b", 1);
     while (count > 1 && access("share", F_OK)) {
         work(1);
@@ -453,8 +472,9 @@ def shared():
     if status_of(process) != 3:
         fail(f"it ended with {process.returncode}")
     os.unlink("end")
-    for how, stack in (("end", "fixed"), ("detach", "own"), ("switch", "fixed"), ("kill", "own"), ("end", "thread")):
-        process = begin([*command, stack])
+    for how, stack, *raw in (("end", "fixed"), ("detach", "own"), ("switch", "fixed"), ("kill", "own"), ("end", "thread"),
+                             ("end", "fixed", "raw"), ("detach", "own", "3"), ("kill", "thread", "raw"), ("switch", "own", "raw")):
+        process = begin([*command, stack, *raw])
         wait_for(lambda: open("out").read() == "b", "the program")
         before = files_of(process.pid)
         tracer = trace(process.pid, *(["--module", "*"] if stack == "own" else []))
@@ -617,10 +637,10 @@ int main(void)
 """
 
 
-def compile_c(name, text):
+def compile_c(name, text, *flags):
     with open(f"{name}.c", "w") as file:
         file.write(text)
-    subprocess.run(["gcc", "-O1", "-g", "-w", "-pthread", f"{name}.c", "-o", name], check=True)
+    subprocess.run(["gcc", "-O1", "-g", "-w", "-pthread", *flags, f"{name}.c", "-o", name], check=True)
     return [f"./{name}"]
 
 

@@ -100,6 +100,14 @@ static bool clones(const struct trace_session *session, const struct trace_file 
            trace_is_glibc(file->path) && !(before && !strcmp(before, "clone"));
 }
 
+/* … or does so by its number. */
+static bool makes_any_call(const struct trace_session *session, const struct trace_file *file,
+                           const struct trace_function *function)
+{
+    return !session->uprobes && function->linkage_name &&
+           !strcmp(function->linkage_name, "syscall") && trace_is_glibc(file->path);
+}
+
 /* Of nongnu libunwind, which takes a frame's stack pointer for its CFA whatever rule it has, and so
  * cannot unwind through thunks for an exception. */
 static bool stops_at_thunks(const char *path)
@@ -120,6 +128,8 @@ static enum probe_tier tier_of(const struct trace_session *session, const struct
         return PROBE_CLOCK;
     if (clones(session, &session->files.items[probe->file], function))
         return PROBE_CLONE;
+    if (makes_any_call(session, &session->files.items[probe->file], function))
+        return PROBE_SYSCALL;
     if (leaves(function) && stops_at_thunks(session->files.items[probe->file].path))
         return PROBE_UNWIND;
     if (leaves(function))
@@ -167,7 +177,8 @@ static int choose_function(struct chooser *chooser, uint32_t file,
     const uint8_t operation = can ? trace_heap_operation(&session->files.items[file], function) : 0;
     if (!can ||
         (!found && !leaves(function) && !operation && !sees_clock_go(session, file, function) &&
-         !clones(session, &session->files.items[file], function)))
+         !clones(session, &session->files.items[file], function) &&
+         !makes_any_call(session, &session->files.items[file], function)))
         return 0;
     const struct trace_probe probe = {.file = file,
                                       .function = function,

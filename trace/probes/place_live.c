@@ -352,16 +352,19 @@ static void pause_ms(long milliseconds)
     nanosleep(&time, NULL);
 }
 
-/* Whether the probe that sees threads come under strict seccomp is not there, or was not until now.
+/* Whether a probe that sees threads come under strict seccomp is not there, or was not until now.
  */
 static bool may_be_unseen(const struct placing *placing)
 {
     const struct trace_session *session = placing->session;
-    bool is_there = false;
-    for (size_t i = 0; i < session->probes.count && !is_there; i++)
-        is_there = session->probes.items[i].tier == PROBE_CLOCK &&
-                   session->probes.items[i].is_placed && !session->probes.items[i].rests;
-    return !is_there;
+    bool is_any = false, are_there = true;
+    for (size_t i = 0; i < session->probes.count; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        const bool sees = probe->tier == PROBE_CLOCK || probe->tier == PROBE_SYSCALL;
+        is_any |= sees;
+        are_there &= !sees || (probe->is_placed && !probe->rests);
+    }
+    return !is_any || !are_there;
 }
 
 static int compare_words(const void *a, const void *b)

@@ -13,7 +13,8 @@ enum { STOP_SHARE = 100 /* threads stand still for at most one part in so many *
 bool trace_stays_on(const struct trace_probe *probe)
 {
     return probe->tier == PROBE_LEAVE || probe->tier == PROBE_JUMP || probe->tier == PROBE_CLOCK ||
-           probe->tier == PROBE_CLONE || probe->tier == PROBE_UNWIND;
+           probe->tier == PROBE_CLONE || probe->tier == PROBE_UNWIND ||
+           probe->tier == PROBE_SYSCALL;
 }
 
 /* Those that see how frames are left are needed whenever there may be frames; who began while they
