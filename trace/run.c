@@ -318,6 +318,7 @@ static int look_at_program(struct trace_session *session)
         return SPROF_ENOMEM;
     trace_coverage_remove(session);
     trace_bypass_look(session);
+    trace_lost_look(session);
     trace_rest_look(session);
     trace_slabs_empty(session);
     trace_compiled_look(session);

@@ -169,6 +169,8 @@ struct trace_session {
     size_t asleep;                       /* probes that are to be on, and rest still; … */
     uint64_t next_wake_ns;               /* … until then … */
     uint64_t next_rest_ns;               /* … and others go on until then: see rest.c */
+    uint64_t next_lost_ns;               /* until then nobody looks for jumps that are gone … */
+    bool told_lost;                      /* … of which it was told: see lost.c */
     struct probe_shared *shared;
     uint64_t shared_bytes;
     uint64_t shared_at;  /* in the process */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Probes that have been off for a while rest: the functions' code is that of their files, until they are on again.
 
-rest.py text|counts|ranges|replaced|toggled|fork|load|waiting|kill|c|c++ SPROF [SEED [ROUNDS]]
+rest.py text|counts|ranges|given|replaced|toggled|fork|load|waiting|kill|c|c++ SPROF [SEED [ROUNDS]]
 
 `text`: all pages, attached and launched. `counts`: what is called over on, rest and on again, with calls in flight.
 `kill`: sprof is killed while probes go to rest or come back. `c`, `c++`: programs of generate.py."""
@@ -22,8 +22,10 @@ PAGE, JUMP = 4096, 5
 ROUNDS = targets.rounds(6)
 
 PROGRAM = """
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #define NI __attribute__((noinline))
@@ -33,6 +35,7 @@ static jmp_buf back;
 NI void work(void) { KEEP; }
 NI void other(void) { KEEP; }
 NI void nest(int n) { if (n) nest(n - 1); else serve(); KEEP; }
+static void give(void *code) { if (madvise((void *)((long)code & -4096), 4096, MADV_DONTNEED)) puts("bad"); }
 static void answer(const char *with) { puts(with); fflush(stdout); }
 static void serve(void)
 {
@@ -44,6 +47,7 @@ static void serve(void)
         case 'o': return;
         case 'j': longjmp(back, 1);
         case 'w': work(); break;
+        case 'm': give(nest); give(work); give(other); give(longjmp); break;
         case 'x': other(); break;
         case 'f':
             if (!fork()) { work(); other(); _exit(3); }
@@ -256,6 +260,38 @@ def ranges():
         answer = subprocess.run([sprof, "trace", "--rest", bad, "--", "true"], capture_output=True, text=True)
         if answer.returncode != 2 or "--rest" not in answer.stderr:
             fail(f"--rest {bad}: {answer.returncode} {answer.stderr}")
+
+
+def given():
+    """A program gives back pages of its code: the jumps are gone with them, and back soon; with --rest off they are not."""
+    for attached in (True, False):
+        told = Told(attached, "--function", "^(nest|work|other)$")
+        said = changes(told.pid)
+        for i in range(3):
+            told.say("w")
+            told.say("i")
+            told.say("m")
+            wait_for(lambda: changes(told.pid) == said, "the probes")
+            told.say("w")
+            told.say("j")  # its probe sees three calls left
+        says(told.pid, "", "off")
+        told.say("m")
+        says(told.pid, "", "on")
+        wait_for(lambda: changes(told.pid) == said, "the probes")
+        told.say("x")
+        told.end()
+        told.is_calls("work", calls=6 if attached else 7)  # one, before it is told of anything
+        told.is_calls("other", calls=1)
+        told.is_calls("nest", calls=9, abnormal=9)
+        if len(re.findall("given back pages of its code", open("err").read())) != 1:
+            fail("it is not said, or more than once")
+    told = Told(True, "--function", "^(nest|work|other)$", "--rest", "off")
+    said = changes(told.pid)
+    told.say("m")
+    time.sleep(2.5)
+    if len(changes(told.pid)) > len(said) - 3:
+        fail("a process is stopped with --rest off")
+    told.end()
 
 
 def replaced():
@@ -518,7 +554,7 @@ def random_programs(language):
         print(f"{number} {level} {'launched' if launched else 'attached'}: {len(found)} functions, switched {switched} times")
 
 
-cases = {"text": text, "counts": counts, "ranges": ranges, "replaced": replaced, "toggled": toggled, "fork": fork, "load": load, "waiting": waiting, "kill": kill}
+cases = {"text": text, "counts": counts, "ranges": ranges, "given": given, "replaced": replaced, "toggled": toggled, "fork": fork, "load": load, "waiting": waiting, "kill": kill}
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     if targets.case in cases:

@@ -155,6 +155,13 @@ void trace_rest_look(struct trace_session *session);
  * still. What cannot be stopped now is tried again by looks. */
 void trace_rest_now(struct trace_session *session);
 
+/* A probe's jump is not there any more; the next one leads to its thunk. */
+void trace_note_rest(struct trace_probe *probe);
+
+/* Once a second has probes put back whose jumps the program has given back with pages of its code;
+ * not where none may rest. */
+void trace_lost_look(struct trace_session *session);
+
 /* Has probes in place that rest and are to be on; session->asleep says of how many that failed. */
 void trace_wake(struct trace_session *session);
 

@@ -75,7 +75,7 @@ static bool is_back(const struct trace_leaving *leaving, const struct trace_prob
 }
 
 /* The jump that is written next leads to the thunk. */
-static void note_rest(struct trace_probe *probe)
+void trace_note_rest(struct trace_probe *probe)
 {
     probe->rests = true;
     probe->off_ns = 0;
@@ -115,7 +115,7 @@ static int take_back(struct trace_leaving *leaving)
     for (size_t i = 0; i < session->probes.count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
         if (is_due(session, probe) && (is_done || is_back(leaving, probe)))
-            note_rest(probe);
+            trace_note_rest(probe);
     }
     return 0;
 }

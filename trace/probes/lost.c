@@ -1,0 +1,85 @@
+/* Finds probes whose jumps are gone because the program has given back pages of its code
+ * (MADV_DONTNEED): what was written there was the process's own, and the file's bytes are back.
+ * They are taken for resting ones, which get their jumps back in a stop. */
+#include "trace/probes/probes.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BETWEEN_NS UINT64_C(1000000000)
+enum { PAGE_SHIFT = 12, BLOCK = 512 /* pages: 2 MiB of code */ };
+/* /proc/PID/pagemap: see proc(5) */
+#define IN_SWAP (UINT64_C(1) << 62)
+#define PRESENT (UINT64_C(1) << 63)
+#define OF_FILE (UINT64_C(1) << 61)
+
+struct pages {
+    int fd;
+    uint64_t first; /* of the block that was read last */
+    size_t count;
+    uint64_t entries[BLOCK];
+};
+
+/* Whether a page is no copy of the process's own, which each page with a jump is. */
+static bool is_files(struct pages *pages, uint64_t address)
+{
+    const uint64_t page = address >> PAGE_SHIFT;
+    if (page - pages->first >= pages->count) {
+        pages->first = page - page % BLOCK;
+        const ssize_t size = pread(pages->fd, pages->entries, sizeof pages->entries,
+                                   (off_t)(pages->first * sizeof *pages->entries));
+        pages->count = size > 0 ? (size_t)size / sizeof *pages->entries : 0;
+        if (page - pages->first >= pages->count)
+            return false;
+    }
+    const uint64_t entry = pages->entries[page - pages->first];
+    return entry & PRESENT ? (entry & OF_FILE) != 0 : !(entry & IN_SWAP);
+}
+
+static bool is_lost(const struct trace_session *session, const struct trace_probe *probe,
+                    struct pages *pages)
+{
+    const uint64_t site = session->files.items[probe->file].bias + probe->function->site;
+    uint8_t there[TRACE_JUMP_BYTES];
+    return probe->is_placed && !probe->is_left && !probe->rests &&
+           trace_can_place_live(session, probe) && is_files(pages, site) &&
+           pread(session->code_fd, there, sizeof there, (off_t)site) == (ssize_t)sizeof there &&
+           !memcmp(there, probe->function->original, sizeof there);
+}
+
+static bool may_look(const struct trace_session *session)
+{
+    return session->now_ns >= session->next_lost_ns && session->options.rest_ns != TRACE_NEVER &&
+           session->code_fd > 0 && !session->options.children && !session->listens &&
+           !session->uprobes && !session->points && !session->executed;
+}
+
+void trace_lost_look(struct trace_session *session)
+{
+    char path[64];
+    size_t lost = 0;
+    if (!may_look(session))
+        return;
+    session->next_lost_ns = session->now_ns + BETWEEN_NS;
+    sprof_proc_shared_path(path, sizeof path, session->pid, "pagemap");
+    struct pages pages = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
+    for (size_t i = 0; i < session->probes.count && pages.fd >= 0; i++)
+        if (is_lost(session, &session->probes.items[i], &pages)) {
+            trace_note_rest(&session->probes.items[i]);
+            lost++;
+        }
+    if (pages.fd >= 0)
+        close(pages.fd);
+    if (!lost)
+        return;
+    if (!session->told_lost)
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "the program has given back pages of its code (madvise), and with them "
+                          "the probes of %zu functions: they are put back once a second, and calls "
+                          "until then are not counted",
+                          lost);
+    session->told_lost = true;
+    trace_wake(session);
+}
