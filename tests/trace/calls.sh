@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace: programs compute what they compute untraced, and calls are counted exactly.
-#   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | copied | compiled | tails | threads | begun | storm | real PROGRAM | environment | children | refused | kinds | packed | gotos | unwound | gone | follow
+#   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | copied | compiled | tails | threads | begun | storm | real PROGRAM | environment | children | refused | kinds | packed | gotos | unwound | suspended | gone | follow
 set -u
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -933,6 +933,78 @@ END
     wait $program
     status=$?
     [ $status = 3 ] && diff wanted out >/dev/null || fail "attached: $status"
+    ;;
+suspended)
+    # Coroutines that stand still when their thread's data is shared return to where they were called.
+    cat >program.c <<'END'
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+#define NI __attribute__((noinline))
+enum { COUNT = 8 };
+static ucontext_t caller, coroutines[COUNT];
+static void *caller_at, *at[COUNT];
+static char stacks[COUNT][65536], child_stack[65536];
+static int current, by_own, results[COUNT];
+static volatile int ends;
+/* As Boost.Context does it. */
+void own_switch(void **from, void *to);
+__asm__(".text; .type own_switch, @function; own_switch: .cfi_startproc; push %rbp; .cfi_adjust_cfa_offset 8; push %rbx; .cfi_adjust_cfa_offset 8;"
+        "push %r12; .cfi_adjust_cfa_offset 8; push %r13; .cfi_adjust_cfa_offset 8; push %r14; .cfi_adjust_cfa_offset 8; push %r15;"
+        ".cfi_adjust_cfa_offset 8; mov %rsp, (%rdi); mov %rsi, %rsp; pop %r15; .cfi_adjust_cfa_offset -8; pop %r14; .cfi_adjust_cfa_offset -8;"
+        "pop %r13; .cfi_adjust_cfa_offset -8; pop %r12; .cfi_adjust_cfa_offset -8; pop %rbx; .cfi_adjust_cfa_offset -8; pop %rbp;"
+        ".cfi_adjust_cfa_offset -8; ret; .cfi_endproc; .size own_switch, . - own_switch");
+NI int leaf(int n) { __asm__ volatile("" : "+r"(n)); return n + 1; }
+NI void leave(void) { if (by_own) own_switch(&at[current], caller_at); else swapcontext(&coroutines[current], &caller); __asm__ volatile(""); }
+NI void resume(int i) { current = i; if (by_own) own_switch(&caller_at, at[i]); else swapcontext(&caller, &coroutines[i]); __asm__ volatile(""); }
+NI int deep(int n) { int below = 0; if (n) below = deep(n - 1); else { leave(); leave(); } return leaf(below); }
+static void body(void) { const int own = current; results[own] = deep(5); leave(); abort(); }
+static void make(int i)
+{
+    void **top = (void **)(((uintptr_t)stacks[i] + sizeof stacks[i]) & -16) - 2;
+    getcontext(&coroutines[i]);
+    coroutines[i].uc_stack.ss_sp = stacks[i];
+    coroutines[i].uc_stack.ss_size = sizeof stacks[i];
+    makecontext(&coroutines[i], body, 0);
+    *top = (void *)body;
+    at[i] = top - 6;
+}
+static int other(void *nothing) { while (!ends) usleep(1000); _exit(4); }
+int main(int count, char **words)
+{
+    int status, child;
+    by_own = count > 1;
+    for (int i = 0; i < COUNT; i++) { make(i); resume(i); }
+    resume(0);
+    child = clone(other, child_stack + sizeof child_stack, CLONE_VM | SIGCHLD, 0);
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < COUNT; i++) if (!results[i]) resume(i);
+    for (int i = 0; i < COUNT; i++) if (results[i] != 6) return 5;
+    ends = 1;
+    if (waitpid(child, &status, 0) != child || status != 4 << 8) return 6;
+    puts("all have returned");
+    return 3;
+}
+END
+    gcc -O1 -g -w -fno-optimize-sibling-calls program.c -o program || fail "no compiler"
+    for how in "" own; do
+        for options in "" --paths "--mode log" "--module *"; do
+            set -f
+            # shellcheck disable=SC2086
+            "$SPROF" trace $options -o program.db -- ./program $how >out 2>err
+            status=$?
+            set +f
+            [ $status = 3 ] && grep -q 'all have returned' out || fail "$how $options: $status"
+            grep -q 'with the thread-local data of the one' err || fail "$how $options: nobody shares it"
+            rm -f program.db
+        done
+    done
     ;;
 follow)
     # While the command runs its figures can be read, more each time.
