@@ -53,12 +53,14 @@ int trace_process_add_forked(struct trace_session *session, pid_t pid)
     return add_forked(session, pid, true);
 }
 
-/* Whether this process can be the one that calls itself `inner`: none that is older than we are. */
-static bool can_be(pid_t pid, pid_t inner)
+/* Whether this process can be the one that calls itself `inner`: none that is older than we are,
+ * nor we, nor the keeper, whatever the program wrote. */
+static bool can_be(const struct trace_session *session, pid_t pid, pid_t inner)
 {
     struct sprof_proc_stat stat, own;
     struct sprof_proc_status status;
-    return sprof_proc_stat_read(pid, &stat) && sprof_proc_stat_read(getpid(), &own) &&
+    return pid != getpid() && pid != session->common->keeper.pid &&
+           sprof_proc_stat_read(pid, &stat) && sprof_proc_stat_read(getpid(), &own) &&
            stat.start_ticks >= own.start_ticks && sprof_proc_status_read(pid, &status) &&
            status.inner == inner;
 }
@@ -72,7 +74,7 @@ static pid_t find_inside(const struct trace_session *session, pid_t inner)
     pid_t found = 0;
     while (directory && !found && (entry = readdir(directory))) {
         const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (pid > 0 && can_be(pid, inner) && trace_program_is_mapped(session, pid))
+        if (pid > 0 && can_be(session, pid, inner) && trace_program_is_mapped(session, pid))
             found = pid;
     }
     if (directory)
@@ -115,7 +117,8 @@ pid_t trace_process_seen(struct trace_session *session, uint32_t number)
         return (pid_t)*known;
     pid_t pid = inner;
     bool is_there = true;
-    if (is_inside(session) || (sprof_proc_stat_read(inner, &stat) && !can_be(inner, inner))) {
+    if (is_inside(session) ||
+        (sprof_proc_stat_read(inner, &stat) && !can_be(session, inner, inner))) {
         pid = find_inside(session, inner);
         is_there = pid != 0;
         pid = is_there ? pid : inner;
