@@ -126,14 +126,15 @@ static uint64_t place(void)
     }
 }
 
+static pid_t own, starter; /* the latter is sprof, where that has launched it */
 static uint64_t value(uint64_t before)
 {
     switch (next() % 10) {
     case 0: return 0;
     case 1: return UINT64_MAX;
     case 2: return next() % 70000;
-    case 3: return (uint64_t)getpid() | (uint64_t)getpid() << 32;
-    case 4: return (uint64_t)getppid() | (uint64_t)getppid() << 32;
+    case 3: return (uint64_t)own | (uint64_t)own << 32;
+    case 4: return (uint64_t)starter | (uint64_t)starter << 32;
     case 5: return probe_ticks();
     case 6: return before + next() % 16;
     case 7: return before ^ UINT64_C(1) << next() % 64;
@@ -215,6 +216,8 @@ int main(int count, char **words)
         _exit(3);
     }
     /* Another process, whose mapping stays when probes are taken out of this one. */
+    own = getpid();
+    starter = getppid();
     const pid_t child = fork();
     if (!child)
         scribble(atoi(words[2]));
