@@ -72,7 +72,9 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
 {
     struct thread *thread = probe_own_thread();
     struct probe_stat *stat = record->stat;
-    const uint64_t whole = probe_inside.shared->cost.whole;
+    /* Of a call that was left, what its exit would have taken has not passed: about half. */
+    const bool has_returned = exit == PROBE_EXIT_RETURN || exit == PROBE_EXIT_TAIL;
+    const uint64_t whole = probe_inside.shared->cost.whole >> !has_returned;
     const uint64_t begin = record->begin;
     const bool is_point = record->slot & POINT;
     renew(record);

@@ -64,6 +64,7 @@ static SAVES_ALL __attribute__((noinline)) void leave_frames(struct thread *thre
                     tier != PROBE_JUMP      ? PROBE_EXIT_EXCEPTION
                     : ends_thread(argument) ? PROBE_EXIT_THREAD_END
                                             : PROBE_EXIT_LONGJMP);
+    probe_take_off(probe_ticks() - now);
 }
 
 /* == Threads and processes that begin == */

@@ -421,6 +421,13 @@ static int say_hello(struct trace_session *session, struct sprof_error *error)
                                "(prctl PR_SET_TSC), by which calls are timed\n`--backend uprobe`, "
                                "as root, has the kernel count them",
                                (int)session->pid);
+    if (said == -ESRCH)
+        return sprof_error_set(
+            error, SPROF_EUNSUPPORTED, 0,
+            "cannot trace process %d: its threads have no control blocks as its C "
+            "library makes them, by which sprof would tell them apart\n"
+            "`--backend uprobe`, as root, has the kernel count its calls",
+            (int)session->pid);
     if (said == -ENOMEM)
         return sprof_error_set(error, SPROF_ELIMIT, ENOMEM,
                                "there is no memory for probes in process %d", (int)session->pid);

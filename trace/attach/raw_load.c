@@ -1,5 +1,6 @@
 /* Maps the agent's file into a process by system calls that a borrowed thread makes, as a loader
  * would, and takes it out again. */
+#include "arch/arch.h"
 #include "trace/attach/hand.h"
 #include "trace/attach/raw_inside.h"
 #include "trace/tracing.h"
@@ -213,14 +214,8 @@ static uint64_t find_debug(pid_t pid)
 {
     char path[64];
     struct image *image;
-    uint64_t vaddr = 0, debug = 0, entry_at = 0;
-    Elf64_auxv_t pair;
-    sprof_proc_shared_path(path, sizeof path, pid, "auxv");
-    FILE *auxv = fopen(path, "re");
-    while (auxv && !entry_at && fread(&pair, sizeof pair, 1, auxv) == 1)
-        entry_at = pair.a_type == AT_ENTRY ? pair.a_un.a_val : 0;
-    if (auxv)
-        fclose(auxv);
+    uint64_t vaddr = 0, debug = 0;
+    const uint64_t entry_at = target_entry(pid);
     sprof_proc_shared_path(path, sizeof path, pid, "exe");
     const struct image_request request = {.file = {.path = path}};
     if (!entry_at || image_open(&image, &request, NULL))
@@ -292,13 +287,11 @@ static bool relocate(const struct mapping *mapping)
         if (!read_vaddr(file, &relocation, sizeof relocation, dynamic.relocations + at))
             return false;
         const uint64_t kind = ELF64_R_TYPE(relocation.r_info);
-        const bool is_known = kind == R_X86_64_RELATIVE ||
-                              ((kind == R_X86_64_GLOB_DAT || kind == R_X86_64_64) &&
+        const bool is_known = kind == ARCH_RELOCATION_RELATIVE ||
+                              (kind == ARCH_RELOCATION_GLOB_DAT &&
                                value_of(mapping, &dynamic, ELF64_R_SYM(relocation.r_info), &value));
-        if (kind == R_X86_64_RELATIVE)
-            value = mapping->base;
-        if (kind != R_X86_64_GLOB_DAT && value)
-            value += (uint64_t)relocation.r_addend;
+        if (kind == ARCH_RELOCATION_RELATIVE)
+            value = mapping->base + (uint64_t)relocation.r_addend;
         if (!is_known ||
             !write_at(mapping, mapping->base + relocation.r_offset, &value, sizeof value))
             return false;
