@@ -167,8 +167,7 @@ static const struct cli_option options[] = {
     {"backend", 0, "auto|inject|uprobe",
      "measure by probes inside the process (inject), or by the kernel, which puts nothing into it, "
      "needs root, and takes microseconds for each call (uprobe); auto: the kernel where nothing "
-     "can "
-     "be put into the program",
+     "can be put into the program",
      FIELD(backend), set_backend},
     {"paths", 0, NULL, "count and time calls by who called whom, too", FIELD(paths), cli_set_flag},
     {"callers", 0, NULL, "… by caller and function alone, which costs less room", FIELD(callers),

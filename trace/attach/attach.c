@@ -2,6 +2,7 @@
  * thread calls the loader. */
 #include "trace/attach/attach.h"
 #include "trace/attach/hand.h"
+#include "trace/attach/inside.h"
 #include "trace/attach/leaving.h"
 #include "trace/attach/lock.h"
 #include "trace/attach/sharers.h"
@@ -11,7 +12,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,54 +30,13 @@ struct trace_attachment {
 };
 
 enum {
-    LOAD_NOW = 2,      /* RTLD_NOW */
-    BEGIN_TRIES = 100, /* of ten milliseconds, for a program to have its libraries */
-    SWEEP_TRIES = 15,  /* of twenty, for the agent to be there */
+    LOAD_NOW = 2,     /* RTLD_NOW */
+    SWEEP_TRIES = 15, /* of twenty, for the agent to be there */
 };
 
-/* == What cannot be traced == */
+/* == Its file == */
 
-/* What stands behind a name in /proc/PID/status, or "". */
-static void read_status(pid_t pid, const char *name, char *value, size_t size)
-{
-    char path[64], line[256];
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    FILE *file = fopen(path, "re");
-    *value = '\0';
-    while (file && fgets(line, sizeof line, file)) {
-        const size_t length = strlen(name);
-        if (strncmp(line, name, length) || line[length] != ':')
-            continue;
-        line[strcspn(line, "\n")] = '\0';
-        snprintf(value, size, "%s", line + length + 1 + strspn(line + length + 1, " \t"));
-    }
-    if (file)
-        fclose(file);
-}
-
-static int check_state(pid_t pid, struct sprof_error *error)
-{
-    char value[128];
-    struct sprof_proc_status status;
-    read_status(pid, "TracerPid", value, sizeof value);
-    if (atoi(value))
-        return sprof_error_set(error, SPROF_ESTATE, 0,
-                               "cannot trace process %d: process %s traces it already (a debugger, "
-                               "strace, or another sprof that is just beginning)\nend that first",
-                               (int)pid, value);
-    if (!sprof_proc_status_read(pid, &status))
-        return sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d is gone", (int)pid);
-    if (status.state == 'T' || status.state == 't')
-        return sprof_error_set(error, SPROF_ESTATE, 0,
-                               "cannot trace process %d: it is stopped\ncontinue it first: `kill "
-                               "-CONT %d`",
-                               (int)pid, (int)pid);
-    return 0;
-}
-
-/* 1: the process sees the same file by that path; 0: it sees another, or none; -1: its root is not
- * to be seen, or it has none any more. */
-static int sees(pid_t pid, const char *file)
+int trace_attach_sees(pid_t pid, const char *file)
 {
     char root[64], there[TARGET_PATH_MAX + sizeof root];
     struct stat ours, theirs;
@@ -89,8 +48,7 @@ static int sees(pid_t pid, const char *file)
            ours.st_ino == theirs.st_ino;
 }
 
-/* Whether no loader can be asked to load the agent. */
-static bool is_entered_raw(pid_t pid)
+bool trace_attach_is_raw(pid_t pid)
 {
     char path[64];
     sprof_proc_shared_path(path, sizeof path, pid, "exe");
@@ -98,102 +56,25 @@ static bool is_entered_raw(pid_t pid)
 }
 
 /* The agent's file for such a process, by its own path. */
-static int find_agent(pid_t pid, char library[TARGET_PATH_MAX], struct sprof_error *error)
+int trace_attach_find_agent(pid_t pid, char library[TARGET_PATH_MAX], struct sprof_error *error)
 {
     char full[TARGET_PATH_MAX];
     const int result = target_find_library(
-        is_entered_raw(pid) ? PROBE_MAPPED_LIBRARY : PROBE_LIBRARY, library, error);
+        trace_attach_is_raw(pid) ? PROBE_MAPPED_LIBRARY : PROBE_LIBRARY, library, error);
     if (!result && realpath(library, full))
         snprintf(library, TARGET_PATH_MAX, "%s", full);
     return result;
 }
 
-enum trace_seccomp trace_attach_seccomp_of(pid_t pid, pid_t tid)
+int trace_attach_find_library(pid_t pid, char library[TARGET_PATH_MAX], struct sprof_error *error)
 {
-    char path[64], line[256];
-    unsigned mode = TRACE_SECCOMP_NOT;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)tid);
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "Seccomp: %u", &mode) == 1)
-            break;
-    if (file)
-        fclose(file);
-    return (enum trace_seccomp)mode;
-}
-
-/* Of one thread of it, from a mode up to another. */
-static bool has_seccomp(pid_t pid, enum trace_seccomp from, enum trace_seccomp to)
-{
-    struct sprof_id_list threads = {0};
-    bool has = sprof_proc_threads(pid, &threads) != 0;
-    for (size_t i = 0; i < threads.count && !has; i++) {
-        const enum trace_seccomp mode = trace_attach_seccomp_of(pid, (pid_t)threads.items[i]);
-        has = mode >= from && mode <= to;
-    }
-    sprof_vec_release(&threads);
-    return has;
-}
-
-bool trace_attach_is_filtered(pid_t pid)
-{
-    return has_seccomp(pid, TRACE_SECCOMP_STRICT, TRACE_SECCOMP_FILTER);
-}
-
-bool trace_attach_is_strict(pid_t pid)
-{
-    return has_seccomp(pid, TRACE_SECCOMP_STRICT, TRACE_SECCOMP_STRICT);
-}
-
-const char *trace_attach_obstacle(pid_t pid)
-{
-    char value[128], library[TARGET_PATH_MAX];
-    struct sprof_proc_status status;
-    if (sprof_proc_status_read(pid, &status) && status.inner != pid)
-        return "is in another pid namespace (a container, in which sprof would have to run)";
-    if (!find_agent(pid, library, NULL) && !sees(pid, library))
-        return "sees other files than sprof (in a container, in which sprof would have to run)";
-    if (trace_attach_is_filtered(pid))
-        return "is under seccomp, which may end it where it loads the tracing agent";
-    if (trace_has_lasting_sharer(pid))
-        return "shares its memory with another process (clone with CLONE_VM alone), which would go "
-               "on while its threads stand still for probes";
-    read_status(pid, "x86_Thread_features", value, sizeof value);
-    return strstr(value, "shstk")
-               ? "has a shadow stack, which a borrowed thread's return would not "
-                 "agree with"
-               : NULL;
-}
-
-/* The same, which the process sees by that path. */
-static int find_library(pid_t pid, char library[TARGET_PATH_MAX], struct sprof_error *error)
-{
-    const int result = find_agent(pid, library, error);
-    if (!result && sees(pid, library) != 1)
+    const int result = trace_attach_find_agent(pid, library, error);
+    if (!result && trace_attach_sees(pid, library) != 1)
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "cannot trace process %d: it does not see %s, as in a container\n"
                                "run sprof in there",
                                (int)pid, library);
     return result;
-}
-
-/* A program that has only just begun has no libraries yet. */
-static void wait_for_libraries(pid_t pid)
-{
-    char path[64], line[512];
-    sprof_proc_shared_path(path, sizeof path, pid, "maps");
-    for (int tries = 0; tries < BEGIN_TRIES; tries++) {
-        bool found = false;
-        FILE *maps = fopen(path, "re");
-        while (maps && fgets(line, sizeof line, maps))
-            found |= strstr(line, "/libc.so") || strstr(line, "/libc-") || strstr(line, "/ld-musl");
-        if (maps)
-            fclose(maps);
-        if (found)
-            return;
-        const struct timespec pause = {.tv_nsec = 10000000};
-        nanosleep(&pause, NULL);
-    }
 }
 
 /* Whether some mapping's line has that in it. */
@@ -212,85 +93,9 @@ static bool has_mapping(pid_t pid, const char *part)
 
 /* Boehm's collector takes the data of each library that is loaded when it begins, and reads it
  * while the thread that is borrowed runs: that may be one of its own, which it does not stop. */
-static bool has_collector(pid_t pid)
+bool trace_attach_has_collector(pid_t pid)
 {
     return has_mapping(pid, "/libgc.so.");
-}
-
-/* What a tracer that was killed has left is taken out. With the lock: without it, there may be a
- * keeper that is about to do so. */
-static int clean_up_before(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
-{
-    struct probe_owner owner;
-    int result = trace_owner_check_version(pid, error);
-    if (!result)
-        result = trace_owner_check_alone(pid, error);
-    if (result)
-        return result;
-    if (!trace_owner_read(pid, &owner, NULL)) {
-        struct sprof_error ignored = {0}; /* then it is used again, and stays afterwards */
-        if (!has_collector(pid))
-            trace_clean_up_locked(pid, log, &ignored);
-        return 0;
-    }
-    result = trace_clean_up_locked(pid, log, error);
-    if (!result)
-        sprof_log_message(log, SPROF_LOG_NOTE,
-                          "process %d had probes of a trace that %s, into %s: they were taken out",
-                          (int)pid, owner.is_ending ? "is over" : "was killed", owner.output);
-    return result;
-}
-
-static int refuse_reader(pid_t pid, int errnum, struct sprof_error *error)
-{
-    struct sprof_proc_status status;
-    const bool is_known = sprof_proc_status_read(pid, &status);
-    const struct passwd *owner = is_known ? getpwuid(status.user) : NULL;
-    if (errnum == -ESRCH)
-        return sprof_error_set(error, SPROF_ENOTFOUND, ESRCH, "process %d has ended meanwhile",
-                               (int)pid);
-    if (is_known && owner && status.user != geteuid())
-        return sprof_error_set(error, SPROF_EPERMISSION, EPERM,
-                               "process %d may not be traced by you: it belongs to user %s\nrun "
-                               "`sudo -u %s sprof trace -p %d …`, or as root",
-                               (int)pid, owner->pw_name, owner->pw_name, (int)pid);
-    if (!geteuid())
-        return sprof_error_set(
-            error, SPROF_EPERMISSION, EPERM,
-            "process %d may not be traced even by root here: it has capabilities "
-            "that sprof has not, or is of another user namespace\ncompare CapPrm "
-            "in /proc/%d/status and /proc/self/status",
-            (int)pid, (int)pid);
-    return sprof_error_set(error, SPROF_EPERMISSION, EPERM,
-                           "process %d may not be traced by you\nrun sprof as its owner or as "
-                           "root, and see /proc/sys/kernel/yama/ptrace_scope",
-                           (int)pid);
-}
-
-/* The lock comes first: who holds it may have the process stand still. */
-int trace_attach_check(pid_t pid, int *lock_fd, const struct sprof_log *log,
-                       struct sprof_error *error)
-{
-    char library[TARGET_PATH_MAX];
-    int result = target_may_read(pid);
-    if (result)
-        return refuse_reader(pid, result, error);
-    result = trace_lock_alone(pid, lock_fd, error);
-    if (!result)
-        result = check_state(pid, error);
-    if (!result)
-        result = find_library(pid, library, error);
-    if (!result && !is_entered_raw(pid))
-        wait_for_libraries(pid);
-    if (!result)
-        result = clean_up_before(pid, log, error);
-    if (result && trace_lock_has_become_stale(pid, *lock_fd))
-        result = trace_refuse_executed(pid, error);
-    if (result && *lock_fd >= 0) {
-        close(*lock_fd);
-        *lock_fd = -1;
-    }
-    return result;
 }
 
 /* == The agent == */
@@ -355,7 +160,7 @@ int64_t trace_attached_ask(struct trace_session *session, const struct probe_req
 static int explain_load(pid_t pid, const char *library, struct sprof_error *error)
 {
     char locked[64];
-    read_status(pid, "VmLck", locked, sizeof locked);
+    trace_attach_read_status(pid, "VmLck", locked, sizeof locked);
     return sprof_error_set(
         error, SPROF_EUNSUPPORTED, 0,
         "process %d could not load %s: it may not be allowed to read or to execute that file, or "
@@ -437,8 +242,8 @@ static int say_hello(struct trace_session *session, struct sprof_error *error)
 static int open_entrance(struct trace_entrance *entrance, pid_t pid, struct cache *cache,
                          struct sprof_error *error)
 {
-    return is_entered_raw(pid) ? trace_raw_open(&entrance->raw, pid, error)
-                               : trace_code_open(&entrance->code, pid, cache, error);
+    return trace_attach_is_raw(pid) ? trace_raw_open(&entrance->raw, pid, error)
+                                    : trace_code_open(&entrance->code, pid, cache, error);
 }
 
 static void free_entrance(struct trace_entrance *entrance)
@@ -463,7 +268,7 @@ static int open_attachment(struct trace_session *session, struct sprof_error *er
     if (trace_lock_is_stale(session->pid, session->lock_fd))
         return trace_refuse_executed(session->pid, error);
     struct cache *cache = session->options.no_cache ? NULL : cache_open(NULL);
-    int result = find_library(session->pid, attachment->library, error);
+    int result = trace_attach_find_library(session->pid, attachment->library, error);
     if (!result)
         result = open_entrance(&attachment->entrance, session->pid, cache, error);
     cache_free(cache, 0);
@@ -582,7 +387,7 @@ bool trace_attach_unload(const struct trace_session *session, const struct trace
                          struct sprof_error *error)
 {
     const pid_t pid = session->pid;
-    if (has_collector(pid)) {
+    if (trace_attach_has_collector(pid)) {
         sprof_error_set(error, SPROF_ESTATE, 0,
                         "the garbage collector of process %d (libgc) may be reading the data of "
                         "all its libraries",
@@ -639,16 +444,17 @@ static bool began_with_agent(pid_t pid, const char *library)
 bool trace_attach_is_left(pid_t pid)
 {
     char library[TARGET_PATH_MAX];
-    return !find_agent(pid, library, NULL) && sees(pid, library) == 1 &&
+    return !trace_attach_find_agent(pid, library, NULL) && trace_attach_sees(pid, library) == 1 &&
            !has_mapping(pid, "/memfd:" PROBE_MEMORY_NAME) && find_base(pid, library) &&
-           (is_entered_raw(pid) || !began_with_agent(pid, library));
+           (trace_attach_is_raw(pid) || !began_with_agent(pid, library));
 }
 
 int trace_attach_sweep(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
 {
     struct trace_session *session = calloc(1, sizeof *session);
     char library[TARGET_PATH_MAX];
-    int result = session ? find_library(pid, library, error) : sprof_error_memory(error);
+    int result =
+        session ? trace_attach_find_library(pid, library, error) : sprof_error_memory(error);
     if (result || !waits_for_agent(pid, library)) {
         free(session);
         return result;

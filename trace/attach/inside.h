@@ -1,0 +1,30 @@
+/* trace/attach, inside: the agent's file as a process sees it, and what /proc tells of a process.
+ */
+#ifndef SPROF_TRACE_ATTACH_INSIDE_H
+#define SPROF_TRACE_ATTACH_INSIDE_H
+
+#include "target/target.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Whether no loader can be asked to load the agent, so that its file is mapped: see raw.h. */
+bool trace_attach_is_raw(pid_t pid);
+
+/* The path of the agent's file for such a process. SPROF_ENOTFOUND. */
+int trace_attach_find_agent(pid_t pid, char library[TARGET_PATH_MAX], struct sprof_error *error);
+
+/* The same where the process sees that file, too; else SPROF_EUNSUPPORTED. */
+int trace_attach_find_library(pid_t pid, char library[TARGET_PATH_MAX], struct sprof_error *error);
+
+/* 1: the process sees the same file by that path; 0: it sees another, or none; -1: its root is not
+ * to be seen, or it has none any more. */
+int trace_attach_sees(pid_t pid, const char *file);
+
+/* Whether a collector of garbage may read the data of the agent's file. */
+bool trace_attach_has_collector(pid_t pid);
+
+/* What stands behind a name in /proc/PID/status, or "". */
+void trace_attach_read_status(pid_t pid, const char *name, char *value, size_t size);
+
+#endif
