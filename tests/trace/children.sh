@@ -132,6 +132,21 @@ traced() { # OPTION… -- COMMAND…: ends and prints as untraced
     cmp -s want got || fail "other output than untraced"
 }
 
+is_as_in_file() { # PID: the code of the program `pair` in a process
+    python3 - "$1" <<'END'
+import sys
+for line in open(f"/proc/{sys.argv[1]}/maps"):
+    words = line.split()
+    if len(words) > 5 and words[5].endswith("/pair") and "x" in words[1]:
+        start, end = (int(word, 16) for word in words[0].split("-"))
+        with open(f"/proc/{sys.argv[1]}/mem", "rb") as memory, open(words[5], "rb") as file:
+            memory.seek(start), file.seek(int(words[2], 16))
+            there, there_was = memory.read(end - start), file.read(end - start)
+            sys.exit(there[:len(there_was)] != there_was)
+sys.exit(1)
+END
+}
+
 # The calls of a function in each process that called it, sorted.
 each() {
     sql t.db "SELECT sum(calls) FROM v_process_call WHERE function = '$1' GROUP BY process_id" | sort -n | tr '\n' ' '
@@ -536,18 +551,7 @@ END
         is_gone+=("$pid $(calls_of "$pid")")
         : >"fork.$pid" # what it forks is not traced, what it executes is
         wait_until 60 test ! -e "fork.$pid"
-        python3 - "$pid" <<'END' || fail "the code differs"
-import sys
-for line in open(f"/proc/{sys.argv[1]}/maps"):
-    words = line.split()
-    if len(words) > 5 and words[5].endswith("/pair") and "x" in words[1]:
-        start, end = (int(word, 16) for word in words[0].split("-"))
-        with open(f"/proc/{sys.argv[1]}/mem", "rb") as memory, open(words[5], "rb") as file:
-            memory.seek(start), file.seek(int(words[2], 16))
-            there, there_was = memory.read(end - start), file.read(end - start)
-            sys.exit(there[:len(there_was)] != there_was)
-sys.exit(1)
-END
+        is_as_in_file "$pid" || fail "the code differs"
         expect 1 "$SPROF" ctl -p "$pid" detach
         for other in "${processes[@]:${#is_gone[@]}}"; do
             wait_until 60 called "$other" "$(calls_of "$other")"
@@ -600,18 +604,7 @@ END
         expect 0 "$SPROF" ctl -p "$pid" detach
         grep -q 'the probes are out' out || fail "not said that they are out"
         ! grep -q memfd:sprof-probe "/proc/$pid/maps" || fail "what was mapped for probes has stayed"
-        python3 - "$pid" <<'END' || fail "the code differs"
-import sys
-for line in open(f"/proc/{sys.argv[1]}/maps"):
-    words = line.split()
-    if len(words) > 5 and words[5].endswith("/pair") and "x" in words[1]:
-        start, end = (int(word, 16) for word in words[0].split("-"))
-        with open(f"/proc/{sys.argv[1]}/mem", "rb") as memory, open(words[5], "rb") as file:
-            memory.seek(start), file.seek(int(words[2], 16))
-            there, there_was = memory.read(end - start), file.read(end - start)
-            sys.exit(there[:len(there_was)] != there_was)
-sys.exit(1)
-END
+        is_as_in_file "$pid" || fail "the code differs"
     done
     : >enough
     wait "$tracer" || fail "the command failed"
