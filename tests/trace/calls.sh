@@ -1039,10 +1039,10 @@ END
     ;;
 refused)
     printf 'int main(void) { return 0; }\n' >program.c
-    gcc program.c -o program && gcc -static program.c -o static || fail "no compiler"
+    gcc program.c -o program && gcc -static -s program.c -o static || fail "no compiler"
     expect 2 "$SPROF" trace && said 'nothing to trace'
     expect 1 "$SPROF" trace --backend inject --all-points -- ./static && said 'with --all-points: it is linked statically'
-    expect 1 "$SPROF" trace --mode log -- ./static && said 'with --mode: it is linked statically'
+    expect 1 "$SPROF" trace --mode log -- ./static && said 'with --mode: it has no symbols'
     expect 1 "$SPROF" trace -- ./missing && said 'not found'
     # Limits of sprof's own: what it prints does not go into a file, which could not grow.
     for limit in "-n 16" "-f 0"; do
