@@ -408,6 +408,8 @@ probe_leave:
         seto    %al
         save    %rax
         save    %rdx
+        cmpb    $0, probe_inside+INSIDE_LOSES_CLOCK(%rip)
+        jne     .Lleave_no_clock
         rdtsc
         save    %rcx
         save    %rsi
@@ -545,6 +547,16 @@ probe_leave:
         call    probe_left
         mov     %rax, 64(%rsp)
         jmp     .Lleave_restore
+/* Perhaps of this thread, whose calls in flight have gone back to their callers, but for those of
+ * coroutines that stood still then. */
+.Lleave_no_clock:
+        .cfi_adjust_cfa_offset -24
+        save    %rcx
+        save    %rsi
+        save    %rdi
+        lea     64(%rsp), %rdx
+        record_of %rdx, %rsi, %rcx
+        jmp     .Lleave_unusual
 .Lleave_min:
         mov     %r11, STAT_MIN_MASK(%rdi)
         jmp     .Lleave_max

@@ -52,6 +52,7 @@ SAVES_ALL void probe_clock_goes(struct thread *thread, uint64_t option, uint64_t
     const bool had_begun = has_begun(thread);
     thread->has_no_clock = true;
     probe_inside.has_no_clock |= is_tsc;
+    probe_inside.loses_clock = true;
     thread->generation = 0;
     thread->edge_low = 0;
     thread->edge_high = UINT64_MAX;

@@ -208,9 +208,15 @@ enum { RESULT = -3 }; /* words from the slot: where probe_leave has saved rax */
 
 SAVES_ALL uint64_t probe_left(uint32_t function, uint64_t slot)
 {
-    const uint64_t now = probe_ticks();
     struct thread *thread = probe_own_thread();
     struct record *record = record_of(slot);
+    const bool has_clock =
+        !thread->has_no_clock && (!probe_inside.has_no_clock || has_begun(thread));
+    const uint64_t now = has_clock ? probe_ticks() : 0;
+    if (!has_clock) {
+        record->serial = 0;
+        return record->return_address;
+    }
     (void)function;
     if (*probe_inside.alive && has_begun(thread))
         probe_end_lease(now);

@@ -23,6 +23,7 @@ struct probe_inside {
     uint64_t stack_low, stack_end; /* of the main thread, as in `shared` */
     uint32_t tid_offset; /* from a thread's pointer to its id; 0: not known (never with a table) */
     bool has_no_clock;   /* threads that have not begun may not read the processor's counter */
+    bool loses_clock;    /* some thread that had begun may not either */
 };
 
 extern struct probe_inside probe_inside __attribute__((visibility("hidden")));

@@ -10,6 +10,7 @@ AT(struct probe_inside, follows_forks, INSIDE_FOLLOWS_FORKS);
 AT(struct probe_inside, stack_low, INSIDE_STACK_LOW);
 AT(struct probe_inside, stack_end, INSIDE_STACK_END);
 AT(struct probe_inside, tid_offset, INSIDE_TID_OFFSET);
+AT(struct probe_inside, loses_clock, INSIDE_LOSES_CLOCK);
 AT(struct record, return_address, RECORD_RETURN_ADDRESS);
 AT(struct record, begin, RECORD_BEGIN);
 AT(struct record, parent, RECORD_PARENT);

@@ -17,6 +17,7 @@
 #define INSIDE_STACK_LOW 40
 #define INSIDE_STACK_END 48
 #define INSIDE_TID_OFFSET 56
+#define INSIDE_LOSES_CLOCK 61
 
 /* struct record */
 #define RECORD_RETURN_ADDRESS 0

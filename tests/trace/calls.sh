@@ -935,7 +935,8 @@ END
     [ $status = 3 ] && diff wanted out >/dev/null || fail "attached: $status"
     ;;
 suspended)
-    # Coroutines that stand still when their thread's data is shared return to where they were called.
+    # Coroutines that stand still when their thread's data is shared, or when it gives up the processor's counter, return to
+    # where they were called.
     cat >program.c <<'END'
 #define _GNU_SOURCE
 #include <sched.h>
@@ -943,6 +944,7 @@ suspended)
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -978,16 +980,18 @@ static void make(int i)
 static int other(void *nothing) { while (!ends) usleep(1000); _exit(4); }
 int main(int count, char **words)
 {
-    int status, child;
+    int status, child = 0;
+    const int shares = !getenv("CLOCK");
     by_own = count > 1;
     for (int i = 0; i < COUNT; i++) { make(i); resume(i); }
     resume(0);
-    child = clone(other, child_stack + sizeof child_stack, CLONE_VM | SIGCHLD, 0);
+    if (shares) child = clone(other, child_stack + sizeof child_stack, CLONE_VM | SIGCHLD, 0);
+    else if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV)) return 7;
     for (int round = 0; round < 3; round++)
         for (int i = 0; i < COUNT; i++) if (!results[i]) resume(i);
     for (int i = 0; i < COUNT; i++) if (results[i] != 6) return 5;
     ends = 1;
-    if (waitpid(child, &status, 0) != child || status != 4 << 8) return 6;
+    if (shares && (waitpid(child, &status, 0) != child || status != 4 << 8)) return 6;
     puts("all have returned");
     return 3;
 }
@@ -1002,6 +1006,13 @@ END
             set +f
             [ $status = 3 ] && grep -q 'all have returned' out || fail "$how $options: $status"
             grep -q 'with the thread-local data of the one' err || fail "$how $options: nobody shares it"
+            rm -f program.db
+            set -f
+            # shellcheck disable=SC2086
+            CLOCK=1 "$SPROF" trace $options -o program.db -- ./program $how >out 2>err
+            status=$?
+            set +f
+            [ $status = 3 ] && grep -q 'all have returned' out || fail "$how $options: without the counter: $status"
             rm -f program.db
         done
     done
