@@ -102,8 +102,10 @@ bool trace_leaving_is_drained(struct trace_leaving *leaving)
 
 /* Who unwinds a stack, as for an exception, holds a copy of a return address into a thunk, and
  * looks at the slot that it is from once more, and at its record, before it goes on: neither may
- * change until then. Such a copy may also be left over, where a thread sleeps, or works for long in
- * a function that leaves some of its stack unused. */
+ * change until then. libgcc's holds no more than the record's address when it is about to enter the
+ * handler of a function that called through a thunk, and reads there once more. Such a copy may
+ * also be left over, where a thread sleeps, or works for long in a function that leaves some of its
+ * stack unused. */
 enum { LEFT_OVER_NS = 200000000 };
 
 static bool is_thunk_return(const struct trace_leaving *leaving, uint64_t word)
@@ -111,6 +113,22 @@ static bool is_thunk_return(const struct trace_leaving *leaving, uint64_t word)
     const uint64_t offset = word - leaving->session->hello.thunks;
     return offset < PROBE_THUNKS * (uint64_t)PROBE_THUNK_BYTES &&
            offset % PROBE_THUNK_BYTES == PROBE_THUNK_RETURN;
+}
+
+static bool is_record(uint64_t word)
+{
+    const uint64_t offset = word - PROBE_RECORDS;
+    return offset < PROBE_RECORDS_BYTES && offset % PROBE_RECORD_BYTES == 0;
+}
+
+/* Whether that is in what the agent has for a thread, which may be on top of its stack, and holds
+ * the addresses of records. */
+static bool is_of_agent(const struct trace_leaving *leaving, const struct trace_stopped *thread,
+                        uint64_t address)
+{
+    const struct probe_hello *hello = &leaving->session->hello;
+    return !hello->table.address &&
+           address - (thread->registers.fs_base + (uint64_t)hello->thread) < hello->thread_bytes;
 }
 
 /* Whether a call that is open has its return address there. */
@@ -145,7 +163,9 @@ static bool hold_copies(struct trace_leaving *leaving, const struct trace_stoppe
                         const uint64_t *words, size_t count, uint64_t address)
 {
     for (size_t i = 0; i < count; i++)
-        if (is_thunk_return(leaving, words[i]) && !is_slot(leaving, address + i * sizeof *words))
+        if (is_thunk_return(leaving, words[i])
+                ? !is_slot(leaving, address + i * sizeof *words)
+                : is_record(words[i]) && !is_of_agent(leaving, thread, address + i * sizeof *words))
             hold(leaving, thread, address + i * sizeof *words);
     return false;
 }
@@ -164,7 +184,7 @@ static bool is_in_register(const struct trace_leaving *leaving, const struct use
     const uint64_t values[] = {r->rax, r->rbx, r->rcx, r->rdx, r->rsi, r->rdi, r->rbp, r->r8,
                                r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        if (is_thunk_return(leaving, values[i]))
+        if (is_thunk_return(leaving, values[i]) || is_record(values[i]))
             return true;
     return false;
 }
