@@ -118,7 +118,7 @@ again)
         echo '} else for (volatile int k = 0; k < 1000; k++); } } return (int)sum; }'
     } >again.c
     gcc -O1 -g again.c -o again || fail "no compiler"
-    "$SPROF" trace -o t.db --max-overhead 4% --function '^part' -- ./again >got 2>err &
+    "$SPROF" trace -o t.db --max-overhead 20% --function '^part' -- ./again >got 2>err &
     recorder=$!
     children+=("$recorder")
     sprof_rests() { "$SPROF" ctl -i t.db status | sed -n 's/.*, \([0-9]*\) probes rest.*/\1/p'; }
