@@ -159,23 +159,39 @@ static void hold(struct trace_leaving *leaving, const struct trace_stopped *thre
         leaving->held_failed = true;
 }
 
-static bool hold_copies(struct trace_leaving *leaving, const struct trace_stopped *thread,
-                        const uint64_t *words, size_t count, uint64_t address)
-{
-    for (size_t i = 0; i < count; i++)
-        if (is_thunk_return(leaving, words[i])
-                ? !is_slot(leaving, address + i * sizeof *words)
-                : is_record(words[i]) && !is_of_agent(leaving, thread, address + i * sizeof *words))
-            hold(leaving, thread, address + i * sizeof *words);
-    return false;
-}
-
 static bool leads_to_unwinder(struct trace_leaving *leaving, const struct trace_stopped *thread,
                               const uint64_t *words, size_t count, uint64_t address)
 {
     (void)thread;
     (void)address;
     return trace_leaving_is_unwinder(leaving, words, count);
+}
+
+/* Whether the thread is in an unwinder, or something on its stack leads there. A program with a
+ * table for its threads has none in a file of its own. */
+static bool may_unwind(struct trace_leaving *leaving, const struct trace_stopped *thread)
+{
+    const uint64_t ip = thread->registers.rip;
+    if (leaving->session->hello.table.address)
+        return true;
+    if (leaving->asked_tid != thread->tid)
+        leaving->asked_unwinds = trace_leaving_is_unwinder(leaving, &ip, 1) ||
+                                 each_piece(leaving, thread, leads_to_unwinder);
+    leaving->asked_tid = thread->tid;
+    return leaving->asked_unwinds;
+}
+
+static bool hold_copies(struct trace_leaving *leaving, const struct trace_stopped *thread,
+                        const uint64_t *words, size_t count, uint64_t address)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_thunk_return(leaving, words[i])
+                ? !is_slot(leaving, address + i * sizeof *words)
+                : is_record(words[i]) &&
+                      !is_of_agent(leaving, thread, address + i * sizeof *words) &&
+                      may_unwind(leaving, thread))
+            hold(leaving, thread, address + i * sizeof *words);
+    return false;
 }
 
 /* A copy in a register is in use now. */
@@ -208,6 +224,7 @@ bool trace_leaving_is_anybody_unwinding(struct trace_leaving *leaving)
 {
     bool is_any = leaving->held_failed;
     size_t kept = 0;
+    leaving->asked_tid = 0;
     for (size_t i = 0; i < leaving->held.count; i++)
         leaving->held.items[i].is_there = false;
     for (size_t i = 0; i < leaving->stop.threads.count; i++) {

@@ -71,6 +71,8 @@ struct trace_leaving {
     SPROF_VEC(struct trace_span) writable;
     SPROF_VEC(struct trace_text) texts;
     SPROF_VEC(struct trace_held) held;
+    pid_t asked_tid; /* a thread of which it is known, in this stop, whether it … */
+    bool asked_unwinds;
     SPROF_VEC(struct trace_known_file) known_files; /* that were looked into */
     bool shares_all;   /* who was killed may have put code back, and changes are not known */
     bool held_failed;  /* out of memory: one is not there */
