@@ -8,6 +8,8 @@
 #include "trace/governor.h"
 #include "trace/probes/probes.h"
 
+#include "agent/agent.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <limits.h>
@@ -543,14 +545,8 @@ static int begin_watching(struct trace_loads *loads, struct sprof_error *error)
 static bool has_loader(pid_t pid)
 {
     char path[64];
-    struct image *image;
     sprof_proc_shared_path(path, sizeof path, pid, "exe");
-    const struct image_request request = {.file = {.path = path}};
-    if (image_open(&image, &request, NULL))
-        return true;
-    const bool has = image_has_section(image, ".interp");
-    image_free(image);
-    return has;
+    return agent_check_file(path) != AGENT_FILE_STATIC;
 }
 
 int trace_loads_begin(struct trace_session *session, struct sprof_error *error)

@@ -377,8 +377,8 @@ static int unload(const struct trace_session *session, const struct trace_entran
     if (hand)
         trace_hand_release(hand);
     const struct trace_ways *ways = entrance->raw ? trace_raw_ways(entrance->raw) : NULL;
-    if (!result && ways && ways->stub.at)
-        trace_stub_restore(&ways->stub, memory_fd);
+    if (!result && ways && ways->entry.at)
+        trace_entry_code_restore(&ways->entry, memory_fd);
     free(hand);
     return result;
 }

@@ -94,11 +94,11 @@ static bool write_return(const struct trace_hand *hand)
 {
     const struct trace_ways *ways = hand->ways;
     const uint64_t none[6] = {0};
-    uint64_t words[1 + TRACE_STUB_WORDS] = {ways->signal_return};
+    uint64_t words[1 + TRACE_ENTRY_CODE_WORDS] = {ways->signal_return};
     if (ways->signal_return)
         return write_at(hand, hand->return_at, words, sizeof *words);
-    words[0] = ways->stub.at;
-    trace_stub_call(words + 1, SYS_rt_sigreturn, none, 0);
+    words[0] = ways->entry.at;
+    trace_entry_code_call(words + 1, SYS_rt_sigreturn, none, 0);
     return write_at(hand, hand->return_at, words, sizeof words - sizeof *words);
 }
 
@@ -151,7 +151,7 @@ static bool save(struct trace_hand *hand)
     hand->return_at = hand->frame - sizeof(uint64_t);
     if (!hand->ways->signal_return) { /* aligned as where a function is entered */
         hand->frame -= sizeof(uint64_t);
-        hand->return_at = hand->frame - TRACE_STUB_WORDS * sizeof(uint64_t);
+        hand->return_at = hand->frame - TRACE_ENTRY_CODE_WORDS * sizeof(uint64_t);
     }
     return write_vectors(hand, vectors) && write_frame(hand, vectors);
 }
@@ -276,7 +276,7 @@ int trace_hand_take(struct trace_hand *hand, pid_t pid, int memory_fd,
     hand->load = entrance->code ? trace_code_dlopen(entrance->code) : 0;
     hand->unload = entrance->code ? trace_code_dlclose(entrance->code) : 0;
     hand->ways = entrance->code ? trace_code_ways(entrance->code) : trace_raw_ways(entrance->raw);
-    if (hand->ways->stub.at && !trace_stub_write(&hand->ways->stub, memory_fd))
+    if (hand->ways->entry.at && !trace_entry_code_write(&hand->ways->entry, memory_fd))
         return sprof_error_set(error, SPROF_EPERMISSION, errno,
                                "the memory of process %d may not be written: %s", (int)pid,
                                strerror(errno));
@@ -433,12 +433,12 @@ int trace_hand_system_call(struct trace_hand *hand, long number, const uint64_t 
 {
     const struct trace_ways *ways = hand->ways;
     struct user_regs_struct registers = entry_of(hand, ways->system_call);
-    if (ways->stub.at) {
-        uint64_t words[TRACE_STUB_WORDS];
-        trace_stub_call(words, (uint64_t)number, arguments, ways->stub.at);
+    if (ways->entry.at) {
+        uint64_t words[TRACE_ENTRY_CODE_WORDS];
+        trace_entry_code_call(words, (uint64_t)number, arguments, ways->entry.at);
         /* What it goes on with is the return that stands behind. */
-        registers.rip = ways->stub.at;
-        registers.rsp = hand->return_at - (TRACE_STUB_WORDS - 1) * sizeof *words;
+        registers.rip = ways->entry.at;
+        registers.rsp = hand->return_at - (TRACE_ENTRY_CODE_WORDS - 1) * sizeof *words;
         if (!write_at(hand, registers.rsp, words, sizeof words))
             return sprof_error_set(error, SPROF_EPERMISSION, errno,
                                    "the memory of process %d may not be written: %s",

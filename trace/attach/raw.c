@@ -204,7 +204,7 @@ int trace_raw_open(struct trace_raw **out, pid_t pid, struct sprof_error *error)
                                  (int)pid, obstacle);
     if (!result && (!raw->ways.system_call || !raw->ways.signal_return)) {
         raw->ways.system_call = raw->ways.signal_return = 0;
-        result = trace_stub_find(&raw->ways.stub, pid, error);
+        result = trace_entry_code_find(&raw->ways.entry, pid, error);
     }
     if (result) {
         trace_raw_free(raw);

@@ -3,7 +3,7 @@
 #ifndef SPROF_TRACE_ATTACH_RAW_H
 #define SPROF_TRACE_ATTACH_RAW_H
 
-#include "trace/attach/stub.h"
+#include "trace/attach/entry_code.h"
 
 #include <sys/user.h>
 
@@ -14,7 +14,8 @@ struct trace_raw; /* what is known of such a process */
 struct trace_ways {
     uint64_t signal_return; /* "mov $15, %rax; syscall", in front of what rt_sigreturn takes … */
     uint64_t system_call;   /* "syscall; ret" */
-    struct trace_stub stub; /* … or both in one, at the program's entry point; at 0: not needed */
+    struct trace_entry_code
+        entry; /* … or both in one, at the program's entry point; at 0: not needed */
 };
 
 /* Looks for that, and for how the program's functions are unwound. SPROF_EUNSUPPORTED: nothing may
