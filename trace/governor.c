@@ -14,9 +14,10 @@ enum {
     WATCH_MS = 50,           /* between two looks while probes are new … */
     WATCHED_NS = 1000000000, /* … for so long, … */
     CALM_LOOKS = 10, /* … else once a second; so many calm ones until some do more again */
-    GLANCE_MS = 5,   /* between two glances before the first look at new probes, which comes at once
-                        where a glance sees that they have spent … */
-    GLANCE_PART = 4, /* … this part of what they may in a second */
+    GLANCE_MS = 5,   /* between two glances while they are new, … */
+    REST_MS = 50, /* … and later; the next look comes at once where one sees that they spent … */
+    GLANCE_PART = 16, /* … this part of what they may in a second */
+    GLANCE_REST = 20, /* glances are so many times as far apart as one takes */
     FULL_NS = 25,
     COUNT_NS = 3, /* a call's probe, where it was not measured */
     NAMES_TOLD = 5,
@@ -59,14 +60,25 @@ static double spent_ns(struct trace_session *session)
     return trace_spent_ticks(session) * session->ns_per_tick;
 }
 
-void trace_govern_anew(struct trace_session *session)
+/* When to look next, and when to glance before. */
+static void look_after(struct trace_session *session, uint64_t now_ns)
 {
     struct trace_governor *governor = &session->governor;
-    const uint64_t now_ns = sprof_clock_monotonic_ns();
-    governor->watched_ns = now_ns + WATCHED_NS;
-    governor->look_ns = now_ns + WATCH_MS * UINT64_C(1000000);
-    governor->next_ns = now_ns + GLANCE_MS * UINT64_C(1000000);
+    const bool is_new = now_ns < governor->watched_ns;
+    governor->look_ns = now_ns + (is_new ? WATCH_MS * UINT64_C(1000000) : WATCHED_NS);
     governor->spent_ns = governs(session) ? spent_ns(session) : 0;
+    const uint64_t took_ns = sprof_clock_monotonic_ns() - now_ns;
+    governor->glance_ns = (is_new ? GLANCE_MS : REST_MS) * UINT64_C(1000000);
+    if (governor->glance_ns < took_ns * GLANCE_REST)
+        governor->glance_ns = took_ns * GLANCE_REST;
+    governor->next_ns = now_ns + governor->glance_ns;
+}
+
+void trace_govern_anew(struct trace_session *session)
+{
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    session->governor.watched_ns = now_ns + WATCHED_NS;
+    look_after(session, now_ns);
 }
 
 /* A glance makes no rows, and says nothing of single functions. */
@@ -400,10 +412,10 @@ int trace_govern(struct trace_session *session)
     if (!governs(session) || session->now_ns < governor->next_ns)
         return 0;
     if (session->now_ns < governor->look_ns && !is_expensive(session)) {
-        governor->next_ns = session->now_ns + GLANCE_MS * UINT64_C(1000000);
+        const uint64_t next_ns = session->now_ns + governor->glance_ns;
+        governor->next_ns = next_ns < governor->look_ns ? next_ns : governor->look_ns;
         return 0;
     }
-    governor->look_ns = 0;
     if (trace_collect(session, TRACE_COLLECT_ALL))
         return SPROF_ENOMEM;
     const uint64_t cpu_ns = trace_command_cpu_ns(session);
@@ -413,9 +425,6 @@ int trace_govern(struct trace_session *session)
         if (result)
             return result;
     }
-    const bool is_watched = session->now_ns < governor->watched_ns;
-    if (!governor->look_ns)
-        governor->next_ns =
-            session->now_ns + (is_watched ? WATCH_MS * UINT64_C(1000000) : WATCHED_NS);
+    look_after(session, sprof_clock_monotonic_ns());
     return 0;
 }

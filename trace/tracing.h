@@ -91,9 +91,10 @@ struct trace_range {
 
 struct trace_governor {
     uint64_t next_ns, watched_ns; /* when it looks next; until when it looks often */
-    uint64_t look_ns;             /* until then it only glances; 0: no more */
+    uint64_t look_ns;             /* until then it only glances, … */
+    uint64_t glance_ns;           /* … with so much time between */
     uint64_t cpu_ns;              /* of the command, when it looked last */
-    double spent_ns;              /* by probes, when they were new */
+    double spent_ns;              /* by probes, when it looked last, or they were new */
     double seen_ticks;            /* the same, at the last glance */
     uint32_t calm;                /* looks in a row at which little was spent */
     double probes_ns, looked_ns;  /* of `common`: what probes took, by what calls take, of so much
