@@ -18,7 +18,6 @@ static inline void add_one(uint32_t *to)
 /* What a call that is only counted takes is no part of the call that makes it. */
 static inline void count_in(struct record *caller)
 {
-    add(&caller->child_ticks, probe_inside.shared->cost.count);
     add(&caller->probe_ticks, probe_inside.shared->cost.count);
     add(&caller->stat->child_counted, 1);
 }

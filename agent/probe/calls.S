@@ -118,8 +118,8 @@ probe_enter:
         mov     (%rax), %rax
         test    %rax, %rax
         jz      .Lenter_wiped
-        cmpb    $TIER_OFF, SHARED_TIERS(%rax,%r11)
-        je      .Lpass
+        cmpb    $TIER_FULL, SHARED_TIERS(%rax,%r11)
+        jne     .Lenter_other
         .cfi_remember_state
         save    %rdx
         save    %rcx
@@ -135,12 +135,6 @@ probe_enter:
         shl     $7, %rdx                        /* STAT_BYTES */
         add     %rdx, %rcx
         lea     56+POINT(%rsp), %rdx
-        cmpb    $TIER_FULL, SHARED_TIERS(%rax,%r11)
-#ifdef POINTS
-        jne     .Lenter_unusual
-#else
-        jne     .Lenter_other
-#endif
 /* rsi: the caller's record, whose slot lies above on the thread's own stack */
         mov     OWN(THREAD_INNERMOST, %rdi), %rsi
         cmp     OWN(THREAD_LOW, %rdi), %rdx
@@ -206,6 +200,51 @@ probe_enter:
         clc
         ret
         .cfi_restore_state
+/* Nothing is done, or it is counted, and taken off the caller. */
+.Lenter_other:
+        cmpb    $TIER_COUNT, SHARED_TIERS(%rax,%r11)
+        jne     .Lenter_less
+        .cfi_remember_state
+        save    %rdx
+        save    %rcx
+#ifndef POINTS
+        own_thread %rdx, %rcx, %ecx, .Lenter_seldom
+        mov     SHARED_GENERATION(%rax), %ecx
+        cmp     OWN(THREAD_GENERATION, %rdx), %ecx
+        jne     .Lenter_seldom
+        testl   $EXTRA_LOG | EXTRA_SPARE, SHARED_EXTRAS(%rax)
+        jnz     .Lenter_seldom
+        mov     OWN(THREAD_STATS, %rdx), %rcx    /* not before: a handler may begin the thread */
+        shl     $7, %r11                        /* STAT_BYTES */
+        mov     OWN(THREAD_INNERMOST, %rdx), %rdx
+        mov     SHARED_COST_COUNT(%rax), %eax
+        incq    STAT_COUNTED(%rcx,%r11)
+        mov     RECORD_STAT(%rdx), %rcx
+        add     %rax, RECORD_PROBE_TICKS(%rdx)
+        incq    STAT_CHILD_COUNTED(%rcx)
+        .cfi_remember_state
+        restore %rcx
+        restore %rdx
+        restore %rax
+        restore %r11
+        stc
+        ret
+        .cfi_restore_state
+.Lenter_seldom:
+#endif
+        save    %rsi
+        save    %rdi
+        jmp     .Lenter_unusual
+        .cfi_restore_state
+.Lenter_less:
+        .cfi_remember_state
+        jb      .Lpass
+        save    %rdx
+        save    %rcx
+        save    %rsi
+        save    %rdi
+        jmp     .Lenter_unusual
+        .cfi_restore_state
 .Lpass:
         restore %rax
         restore %r11
@@ -225,21 +264,6 @@ probe_enter:
         incq    STAT_RECURSIVE(%rcx)
         jmp     .Lenter_time
 #ifndef POINTS
-/* Counted, and taken off the caller. */
-.Lenter_other:
-        cmpb    $TIER_COUNT, SHARED_TIERS(%rax,%r11)
-        jne     .Lenter_unusual
-        testl   $EXTRA_LOG | EXTRA_SPARE, SHARED_EXTRAS(%rax)
-        jnz     .Lenter_unusual
-        mov     OWN(THREAD_INNERMOST, %rdi), %rsi
-        mov     SHARED_COST_COUNT(%rax), %eax
-        incq    STAT_COUNTED(%rcx)
-        mov     RECORD_STAT(%rsi), %rdx
-        add     %rax, RECORD_CHILD_TICKS(%rsi)
-        add     %rax, RECORD_PROBE_TICKS(%rsi)
-        incq    STAT_CHILD_COUNTED(%rdx)
-        stc
-        jmp     .Lenter_restore
 /* A call that is logged, where its thread's ring has room for it and for the ends of all that are
  * open. r8: its depth; r9: struct probe_ring */
 .Lenter_extra:
@@ -355,7 +379,6 @@ probe_enter:
         neg     %eax
         restore %r8
         restore %r9
-.Lenter_restore:
         restore %rdi
         restore %rsi
         restore %rcx
@@ -456,31 +479,29 @@ probe_leave:
         sub     RECORD_BEGIN(%rsi), %rax
         movl    $0, RECORD_SERIAL(%rsi)
         mov     SHARED_COST_WHOLE(%r11), %ecx
-/* rax: ticks; rcx: what a probe takes; rdx: the caller's record */
-#ifdef POINTS
-        mov     RECORD_CHILD_TICKS(%rsi), %r11 /* the rest is the caller's own */
-        add     %rcx, %r11
-#else
-        lea     (%rax,%rcx), %r11
-#endif
-        add     RECORD_PROBE_TICKS(%rsi), %rcx
-        add     %r11, RECORD_CHILD_TICKS(%rdx)
-        add     %rcx, RECORD_PROBE_TICKS(%rdx)
-        mov     RECORD_STAT(%rdx), %r11
-        mov     %rax, %rcx
-        sub     RECORD_CHILD_TICKS(%rsi), %rcx
-        incq    STAT_CHILD_CALLS(%r11)
-        incq    STAT_ENDED(%rdi)
+/* rax: ticks, then without what probes took; r11: that; rdx: the caller's record */
         mov     RECORD_PROBE_TICKS(%rsi), %r11
-        add     %rcx, STAT_SELF(%rdi)
-        mov     STAT_ENDED(%rdi), %rcx
+        add     %r11, %rcx
+        add     %rcx, RECORD_PROBE_TICKS(%rdx)
+        mov     RECORD_CHILD_TICKS(%rsi), %rcx
         sub     %r11, %rax
+#ifdef POINTS
+        add     %rcx, RECORD_CHILD_TICKS(%rdx) /* the rest is the caller's own */
+#else
+        add     %rax, RECORD_CHILD_TICKS(%rdx)
+#endif
+        sub     %rax, %rcx
+        sub     %rcx, STAT_SELF(%rdi)
+        mov     RECORD_STAT(%rdx), %rcx
+        incq    STAT_ENDED(%rdi)
+        incq    STAT_CHILD_CALLS(%rcx)
+        mov     STAT_ENDED(%rdi), %rcx
         cmp     STAT_CALLS(%rdi), %rcx
         jne     .Lleave_length
         add     %rax, STAT_TOTAL(%rdi)
         add     %r11, STAT_PROBE_TICKS(%rdi)
 .Lleave_length:
-/* rax: without what probes took, and not below zero */
+/* rax: not below zero */
         xor     %ecx, %ecx
         test    %rax, %rax
         cmovs   %rcx, %rax
@@ -608,6 +629,7 @@ probe_leave:
         mov     %rcx, %rdx
         cmovs   %r10, %rcx
         mov     %rcx, 16(%r8)
+        sub     RECORD_PROBE_TICKS(%rsi), %rdx
         sub     RECORD_CHILD_TICKS(%rsi), %rdx
         cmovs   %r10, %rdx
         mov     %rdx, 24(%r8)

@@ -78,19 +78,19 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
     const uint64_t begin = record->begin;
     const bool is_point = record->slot & POINT;
     renew(record);
-    const uint64_t ticks = now - record->begin;
-    const uint64_t total = ticks - record->probe_ticks;
+    const uint64_t total = now - record->begin - record->probe_ticks;
+    const uint64_t self = total - record->child_ticks;
     const uint64_t length = (int64_t)total > 0 ? total : 0;
     record->serial = 0;
     if (!is_of(thread, stat))
         return;
     if (record->node & LOGGED) {
-        const uint64_t self = ticks - record->child_ticks, passed = now - begin;
+        const uint64_t passed = now - begin;
         log_end(thread, record, begin, (int64_t)passed > 0 ? passed : 0,
                 (int64_t)self > 0 ? self : 0, exit);
     } else if (record->node && !is_point && is_counted_by_path()) {
         struct probe_node *node = &thread->nodes[record->node];
-        add((uint64_t *)&node->self, ticks - record->child_ticks);
+        add((uint64_t *)&node->self, self);
         add(&node->ended, 1);
     }
     add(&stat->ended, 1);
@@ -100,7 +100,7 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
         if (probe_heap_is_checked(function))
             probe_heap_end(thread, function, record->slot, stat->ended == stat->calls);
     }
-    add((uint64_t *)&stat->self, ticks - record->child_ticks);
+    add((uint64_t *)&stat->self, self);
     if (stat->ended == stat->calls) {
         add((uint64_t *)&stat->total, total);
         add(&stat->probe_ticks, record->probe_ticks);
@@ -118,7 +118,7 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
     if (parent) {
         renew(parent);
         /* The time between a place that calls and what it calls is the caller's own. */
-        add(&parent->child_ticks, (is_point ? record->child_ticks : ticks) + whole);
+        add(&parent->child_ticks, is_point ? record->child_ticks : total);
         add(&parent->probe_ticks, record->probe_ticks + whole);
         add(&parent->stat->child_calls, 1);
     }
@@ -134,7 +134,6 @@ void probe_take_off(uint64_t ticks)
     struct thread *thread = probe_own_thread();
     if (!has_begun(thread) || thread->innermost == &thread->root)
         return;
-    add(&thread->innermost->child_ticks, ticks);
     add(&thread->innermost->probe_ticks, ticks);
 }
 

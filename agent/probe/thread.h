@@ -11,7 +11,7 @@ struct record {
     uint64_t return_address; /* of the call; stays when it is over */
     uint64_t begin;          /* ticks, and what the probe takes between its readings */
     struct record *parent;   /* the call below which it began; the root once it is taken out, too */
-    uint64_t child_ticks;    /* of calls directly below it that are over, with their probes */
+    uint64_t child_ticks;    /* of calls directly below it that are over, without their probes */
     uint64_t probe_ticks;    /* what probes took of all calls below it */
     uint64_t slot;           /* of call points with its lowest bit set: one call has both */
     struct probe_stat *stat;
