@@ -43,7 +43,7 @@ gcc -O1 program.c -o program || fail "no compiler"
 
 # begin COMMAND…: it runs, and works.
 begin() {
-    rm -f end t.db
+    rm -f end ready t.db
     "$@" >ready 2>/dev/null &
     child=$!
     children+=("$child")
