@@ -368,14 +368,21 @@ long counter;
     "\nmov $1,%eax\nmov $2,%eax\nret\n.cfi_endproc\n.size " #name ",.-" #name); int name(void);
 BEGINS(locked, "lock incl counter(%rip)")
 BEGINS(halts, "hlt")
-int main(int count, char **words) { (void)words; return locked() - 2 + (count > 5 ? halts() : 0); }
+BEGINS(swaps, "xchg %rax,%r8")
+int main(int count, char **words)
+{
+    (void)words;
+    long kept = 7, other = 5;
+    __asm__ volatile("mov %0,%%rax; mov %1,%%r8; call swaps; mov %%r8,%0" : "+r"(kept) : "r"(other) : "rax", "r8", "memory");
+    return locked() - 2 + (kept != 7) + (count > 5 ? halts() : 0);
+}
 END
     gcc -O1 begins.c -o begins || fail "no compiler"
-    expect 0 "$SPROF" trace --backend uprobe -o t.db --function '^(main|locked|halts)$' -- ./begins
-    said 'begins: 2 functions without a uprobe: locked \(begins with a lock prefix, which the kernel refuses\) · halts \(begins with what the kernel refuses\)'
-    said '2 refused: see above'
+    expect 0 "$SPROF" trace --backend uprobe -o t.db --function '^(main|locked|halts|swaps)$' -- ./begins
+    said 'begins: 3 functions without a uprobe: locked \(begins with a lock prefix, which the kernel refuses\) · swaps \(begins with an exchange of registers, which the kernel misreads\) · halts \(begins with what the kernel refuses\)'
+    said '3 refused: see above'
     "$SPROF" probes begins >out 2>err || fail "no static view"
-    grep -q 'refused by --backend uprobe 1: locked (begins with a lock prefix' out || fail "the static view"
+    grep -q 'refused by --backend uprobe 2: locked (begins with a lock prefix.*) · swaps (begins with an exchange' out || fail "the static view"
     rm t.db*
     gcc -O1 -static -s -pthread program.c -o program || fail "no compiler"
     expect 1 "$SPROF" trace --backend inject --all-points -o none.db -- ./program && said 'with --all-points: it is linked statically'

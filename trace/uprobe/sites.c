@@ -45,9 +45,9 @@ uint32_t uprobe_entry_of(const uint8_t *code, size_t size)
 }
 
 /* The kernel takes the opcode of an AVX instruction for that of an old one: it executes vzeroupper
- * (C5 F8 77) as `ja`, and vpbroadcastb (62 … 7A) as `jp` (branch_setup_xol_ops of
- * arch/x86/kernel/uprobes.c in Linux 6.18). It refuses these prefixes itself (is_prefix_bad there),
- * but does not say where. */
+ * (C5 F8 77) as `ja`, and vpbroadcastb (62 … 7A) as `jp`; and it takes xchg %rax,%r8 (49 90) for a
+ * nop, whose opcode it has, and leaves it out (branch_setup_xol_ops of arch/x86/kernel/uprobes.c in
+ * Linux 6.18). It refuses these prefixes itself (is_prefix_bad there), but does not say where. */
 const char *trace_uprobe_objection(const uint8_t *code, size_t size)
 {
     static const uint8_t prefixes[] = {0x64, 0x65, 0x66, 0x67, 0xf2, 0xf3},
@@ -61,6 +61,8 @@ const char *trace_uprobe_objection(const uint8_t *code, size_t size)
         return "begins with a lock prefix, which the kernel refuses";
     if (memchr(segments, code[at], sizeof segments))
         return "begins with a segment prefix, which the kernel refuses";
+    if ((code[at] & 0xf1) == 0x41 && code[at + 1] == 0x90)
+        return "begins with an exchange of registers, which the kernel misreads";
     const bool is_vex = code[at] == 0xc4 || code[at] == 0xc5, is_evex = code[at] == 0x62,
                is_xop = code[at] == 0x8f && (code[at + 1] & 0x1f) >= 8;
     return is_vex || is_evex || is_xop ? "begins with an AVX instruction, which the kernel misreads"

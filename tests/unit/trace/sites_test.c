@@ -19,8 +19,11 @@ static const char assembly[] =
     ".size in_parts.cold,.-in_parts.cold\n"
     FUNCTION("again", "add (%rdi),%rax\nlea 8(%rdi),%rdi\ncmp %rsi,%rdi\njne again\nret")
     FUNCTION("misread", "vzeroupper\nmov %rdi,%rax\nret")
+    FUNCTION("exchanges", "xchg %rax,%r8\nmov %rdi,%rax\nret")
+    FUNCTION("narrowly", "xchg %ax,%r8w\nmov %rdi,%rax\nret")
     FUNCTION("locked", "lock incl (%rdi)\nmov %rdi,%rax\nret")
     FUNCTION("segment", ".byte 0x26\nmov (%rdi),%rax\nret")
+    FUNCTION("rests", ".byte 0x48\nnop\nret")
     FUNCTION("counted", "mov %rdi,%rax\nret")
     FUNCTION("longjmp", "mov %rdi,%rsp\nmov %rsi,%rax\njmp *%rdx")
     ".section .rodata\n.p2align 2\ntable: .long 2b-table, 3b-table\n"
@@ -28,8 +31,9 @@ static const char assembly[] =
 /* clang-format on */
 
 static const char *const functions[] = {
-    "returns",  "other", "branches", "jumps",  "by_register", "by_member", "by_table",
-    "in_parts", "again", "misread",  "locked", "segment",     "counted",   "longjmp"};
+    "returns",  "other",    "branches", "jumps",   "by_register", "by_member",
+    "by_table", "in_parts", "again",    "misread", "exchanges",   "narrowly",
+    "locked",   "segment",  "rests",    "counted", "longjmp"};
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
 static const struct {
@@ -56,13 +60,16 @@ static const struct {
     {"in_parts", 0, UPROBE_ENTRY_STEP, UPROBE_EXIT_NOT, 0}, /* and so does this one's, as it were */
     {"in_parts", 5, UPROBE_ENTRY_NOT, UPROBE_EXIT_RETURN, 0},
     {"in_parts.cold", 1, UPROBE_ENTRY_NOT, UPROBE_EXIT_RETURN, 0},
+    {"rests", 0, UPROBE_ENTRY_STEP, UPROBE_EXIT_NOT, 0}, /* a prefix that changes nothing */
+    {"rests", 2, UPROBE_ENTRY_NOT, UPROBE_EXIT_RETURN, 0},
     {"counted", 0, UPROBE_ENTRY_STEP, UPROBE_EXIT_NOT, 0},
     {"longjmp", 0, UPROBE_ENTRY_STEP, UPROBE_EXIT_NOT, 0},
     {"longjmp", 6, UPROBE_ENTRY_NOT, UPROBE_EXIT_LEAVE, 0},
 };
 enum { SITES = sizeof expected / sizeof *expected };
 
-static const char *const no_place[] = {"again", "misread", "locked", "segment"};
+static const char *const no_place[] = {"again",    "misread", "exchanges",
+                                       "narrowly", "locked",  "segment"};
 
 static struct trace_session session;
 
