@@ -191,6 +191,18 @@ bool target_ended(struct target *target, int *wait_status)
     return ended;
 }
 
+void target_forget(struct target *target, pid_t pid)
+{
+    for (size_t i = 0; i < target->pids.count; i++) {
+        if (target->pids.items[i] != pid)
+            continue;
+        target->ended.items[i] = true;
+        if (target->pidfds.items[i] >= 0)
+            close(target->pidfds.items[i]);
+        target->pidfds.items[i] = -1;
+    }
+}
+
 size_t target_poll_count(const struct target *target)
 {
     return 1 + target->pids.count;

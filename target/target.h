@@ -74,6 +74,9 @@ bool target_ended(struct target *target, int *wait_status);
  * target_start, in nanoseconds; 0 until then. */
 uint64_t target_command_cpu_ns(const struct target *target);
 
+/* A process that was attached to is looked at no more: as if it had ended. */
+void target_forget(struct target *target, pid_t pid);
+
 /* How many entries target_polls writes at most; the entries themselves: descriptors that become
  * readable when a target ends. *blind: some targets have none, and must be asked from time to time.
  */

@@ -73,6 +73,27 @@ static void test_processes(void)
     target_free(target);
 }
 
+static void test_forgotten(void)
+{
+    const pid_t pids[] = {sleeper(), sleeper()};
+    const struct target_options options = {.pids = pids, .pid_count = 2};
+    struct target *target;
+    struct pollfd polls[3];
+    bool blind;
+    CU_ASSERT_EQUAL_FATAL(target_open(&target, &options, NULL), 0);
+    target_forget(target, pids[0]);
+    target_forget(target, 0x3fffffff);
+    CU_ASSERT_FALSE(target_ended(target, NULL));
+    CU_ASSERT_EQUAL(target_polls(target, polls, &blind), 3);
+    CU_ASSERT_EQUAL(polls[1].fd, -1);
+    target_forget(target, pids[1]);
+    CU_ASSERT_TRUE(target_ended(target, NULL));
+    CU_ASSERT_EQUAL(kill(pids[0], 0), 0);
+    target_free(target);
+    end(pids[0]);
+    end(pids[1]);
+}
+
 static void test_one_kind_of_target(void)
 {
     char *const command[] = {"true", NULL};
@@ -158,6 +179,7 @@ void sprof_suite_target_target(void)
     CU_pSuite suite = CU_add_suite("target/target", NULL, NULL);
     CU_add_test(suite, "a command", test_a_command);
     CU_add_test(suite, "processes", test_processes);
+    CU_add_test(suite, "forgotten", test_forgotten);
     CU_add_test(suite, "one kind of target", test_one_kind_of_target);
     CU_add_test(suite, "memory", test_memory);
     CU_add_test(suite, "who may read", test_who_may_read);
