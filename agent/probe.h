@@ -39,7 +39,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 19,
+    PROBE_VERSION = 20,
     PROBE_THUNK_BYTES = 64,
     /* One for each function of a process that is probed, and one to calibrate. */
     PROBE_THUNKS = 262144,
@@ -384,6 +384,7 @@ struct probe_owner {
     uint64_t mapped_at, mapped_bytes; /* or where it is mapped, of which no loader knows */
     uint32_t has_points;              /* there are call points, which stay until the process ends */
     uint32_t is_ending;               /* the trace is over, and about to leave */
+    uint32_t has_others;              /* other processes are traced together with it */
     struct probe_hello hello;
     struct {
         uint64_t address, bytes;

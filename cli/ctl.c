@@ -200,7 +200,7 @@ static int choose_process(struct arguments *arguments, const char *word, bool *d
     if (is_left)
         return trace_clean_up(pid, &terminal->log, error);
     if (!status && is_alive && strcmp(word, "detach") != 0 &&
-        trace_is_child(pid, arguments->output))
+        trace_is_with_others(pid, arguments->output))
         cli_say(terminal, "process %d is traced with others, into %s: this holds for all of them",
                 (int)pid, arguments->output);
     if (status || is_alive)
@@ -291,7 +291,8 @@ const struct cli_command cli_ctl_command = {
         "are in flight are measured to their end. stats shows the figures as they are now. detach\n"
         "ends the trace and takes the probes out. With --children they stay in programs (end ends\n"
         "such a trace), and detach with -p takes them out of that one process, while others are\n"
-        "traced on; with -p it does so, too, where sprof was killed while it traced the process.\n"
+        "traced on, as in a trace of several processes; with -p it does so, too, where sprof was\n"
+        "killed while it traced the process.\n"
         "\n"
         "Only the user who records may do this, and root. A recorded script can control its own\n"
         "recording by `sprof ctl` without -i, a program with <sprof.h>.\n",

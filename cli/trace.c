@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 struct limits {
     SPROF_VEC(struct trace_limit) list;
@@ -142,7 +143,7 @@ static int set_memory(void *field, const char *text, struct sprof_error *error)
 
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
-    {"pid", 'p', "PID", "trace a process that runs, until it ends or Ctrl-C", FIELD(pids),
+    {"pid", 'p', "PID[,PID…]", "trace processes that run, until they end or Ctrl-C", FIELD(pids),
      cli_set_pids},
     {"duration", 0, "T",
      "end the trace after this time (10, 500ms, 2m): with -p the probes are taken out, a command "
@@ -230,6 +231,9 @@ static void say_probes(struct cli_terminal *terminal, const struct trace_options
         cli_say(terminal, "%zu process%s of %zu program%s", result->processes,
                 result->processes == 1 ? "" : "es", result->programs,
                 result->programs == 1 ? "" : "s");
+    else if (trace->other_count)
+        cli_say(terminal, "%zu process%s: %zu probes (%zu see the entry only)%s", result->processes,
+                result->processes == 1 ? "" : "es", result->probes, result->entry_only, refused);
     else
         cli_say(terminal, "%zu probes (%zu see the entry only)%s", result->probes,
                 result->entry_only, refused);
@@ -259,7 +263,7 @@ static void say_calls(struct cli_terminal *terminal, const struct trace_options 
                  (unsigned long long)result->in_flight);
     if (result->probe_ns > 0)
         snprintf(probe, sizeof probe, " · %.1f ns a call taken off", result->probe_ns);
-    if (trace->mode == TRACE_COVERAGE && trace->children)
+    if (trace->mode == TRACE_COVERAGE && (trace->children || trace->other_count))
         cli_say(terminal, "%zu functions were called in %.3f s · %s", result->covered, seconds,
                 trace->output);
     else if (trace->mode == TRACE_COVERAGE)
@@ -353,6 +357,22 @@ static int catch_end(void)
     return signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* Each once, and none that is ours. */
+static int check_pids(const struct cli_pids *pids, struct sprof_error *error)
+{
+    for (size_t i = 0; i < pids->list.count; i++) {
+        const pid_t pid = pids->list.items[i];
+        if (pid == getpid())
+            return sprof_error_set(error, SPROF_EUSAGE, 0,
+                                   "process %d is this sprof, which cannot trace itself", (int)pid);
+        for (size_t k = 0; k < i; k++)
+            if (pids->list.items[k] == pid)
+                return sprof_error_set(error, SPROF_EUSAGE, 0, "process %d is given twice",
+                                       (int)pid);
+    }
+    return 0;
+}
+
 /* What goes together, and what not. */
 static int check(const struct arguments *arguments, const struct cli_operands *operands,
                  struct sprof_error *error)
@@ -362,14 +382,15 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "nothing to trace: give a command (`sprof trace -- PROGRAM`) or a "
                                "process (`sprof trace -p PID`)");
-    if (pids > 1)
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "one process can be traced at a time: run `sprof trace -p PID -o "
-                               "FILE` for each, and `sprof merge` their files");
     if (pids && operands->count)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "one process, or one command, can be traced at a time: give either "
+                               "processes, or one command, can be traced at a time: give either "
                                "a command or -p PID");
+    if (pids > 1 && arguments->backend == TRACE_UPROBE)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--backend uprobe traces one process at a time: run `sprof trace "
+                               "--backend uprobe -p PID -o FILE` for each, and `sprof merge` "
+                               "their files");
     if (arguments->children && pids)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--children belongs to a command: a process that runs is traced by "
@@ -399,7 +420,7 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
                                "--mode coverage sees the first call of each function alone: "
                                "--warn-over, --watchdog, --stack-check and --heap-check go with "
                                "modes stats and log");
-    return 0;
+    return check_pids(&arguments->pids, error);
 }
 
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
@@ -418,6 +439,8 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .children = arguments->children,
         .command = operands->items,
         .pid = pids ? *arguments->pids.list.items : 0,
+        .others = pids ? arguments->pids.list.items + 1 : NULL,
+        .other_count = pids ? pids - 1 : 0,
         /* It begins when the delay ends. */
         .duration_ns = arguments->duration_ns ? arguments->delay_ns + arguments->duration_ns : 0,
         .delay_ns = arguments->delay_ns,
@@ -488,7 +511,7 @@ static void release(void *all)
 const struct cli_command cli_trace_command = {
     .name = "trace",
     .summary = "Count and time every call of functions, in a command or a running process",
-    .operands = "[--] COMMAND … | -p PID",
+    .operands = "[--] COMMAND … | -p PID[,PID…]",
     .command_follows = true,
     .options = options,
     .details =
@@ -497,8 +520,11 @@ const struct cli_command cli_trace_command = {
         "Libraries that it loads while it runs are traced from their constructors on. Processes\n"
         "that it starts are traced with --children, until the last of them ends. The command's\n"
         "output, input, signals and exit status are its own.\n"
-        "With -p the process goes on without probes when the trace ends: by Ctrl-C, after\n"
-        "--duration, or by `sprof ctl -p PID end`.\n",
+        "With -p processes go on without probes when the trace ends: by Ctrl-C, after\n"
+        "--duration, or by `sprof ctl -p PID end`. Several are traced together, all or none, "
+        "until\n"
+        "the last ends: `sprof ctl -p` finds the trace by any of them, and `detach` takes the\n"
+        "probes out of that one.\n",
     .arguments_size = sizeof(struct arguments),
     .release = release,
     .run = run,

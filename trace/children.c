@@ -50,8 +50,7 @@ struct trace_children {
     SPROF_VEC(struct stranger) strangers;
     struct sprof_map left;        /* by pid: executed something after which its program was over */
     SPROF_VEC(const char *) told; /* executables of which it was said why they are not traced */
-    struct trace_sums ended;
-    size_t programs, processes, left_out;
+    size_t programs, left_out;
     bool has_told_end;
 };
 
@@ -98,15 +97,7 @@ int trace_children_polls(const struct trace_session *session, struct trace_polls
         const struct pollfd hello = {.fd = children->newcomers.items[i].fd, .events = POLLIN};
         result = sprof_vec_push(&polls->list, hello);
     }
-    for (size_t i = 0; i < session->programs.count && !result; i++) {
-        const struct trace_session *program = session->programs.items[i];
-        for (size_t k = 0; k < program->processes.count && !result; k++) {
-            const struct pollfd end = {.fd = program->processes.items[k].fd, .events = POLLIN};
-            if (end.fd >= 0)
-                result = sprof_vec_push(&polls->list, end);
-        }
-    }
-    return result;
+    return result ? result : trace_programs_poll(session, polls);
 }
 
 /* == Programs that come == */
@@ -407,38 +398,17 @@ int trace_children_detach(struct trace_session *session, pid_t pid, uint64_t *st
 
 /* == Programs that end == */
 
-static void add_sums(struct trace_sums *to, const struct trace_sums *sums)
-{
-    to->calls += sums->calls;
-    to->in_flight += sums->in_flight;
-    to->abnormal += sums->abnormal;
-    to->logged += sums->logged;
-    to->unlogged += sums->unlogged;
-    to->untracked += sums->untracked;
-    to->warnings_lost += sums->warnings_lost;
-}
-
 static int end_program(struct trace_session *common, size_t index)
 {
     struct trace_session *program = common->programs.items[index];
     struct trace_children *children = common->children;
-    struct trace_sums sums = {0};
-    trace_loads_close(program);
-    int result = trace_collect_program(program, TRACE_COLLECT_LAST);
+    int result = 0;
     for (size_t i = 0; i < program->processes.count && !result; i++)
         if (program->processes.items[i].is_left)
             result =
                 sprof_map_put(&children->left, (uint32_t)program->processes.items[i].pid, true);
-    trace_program_add_up(program, &sums);
-    add_sums(&children->ended, &sums);
-    children->processes += program->processes.count;
-    common->ended_cpu_ns += trace_command_cpu_ns(program);
-    common->known_cost = program->shared->cost;
-    if (program->stopped_ns > common->stopped_ns)
-        common->stopped_ns = program->stopped_ns;
-    common->programs.items[index] = common->programs.items[--common->programs.count];
-    trace_program_free(program);
-    return result;
+    const int ended = trace_program_end(common, index, TRACE_COLLECT_LAST);
+    return result ? result : ended;
 }
 
 static bool any_is_over(const struct trace_session *common)
@@ -488,21 +458,11 @@ bool trace_children_are_over(struct trace_session *session)
     return false;
 }
 
-void trace_children_add_ended(const struct trace_session *session, struct trace_sums *sums)
-{
-    add_sums(sums, &session->children->ended);
-}
-
-void trace_children_clear(struct trace_session *session)
-{
-    session->children->ended = (struct trace_sums){0};
-}
-
 void trace_children_count(const struct trace_session *session, struct trace_result *result)
 {
     const struct trace_children *children = session->children;
     result->programs = children->programs;
-    result->processes = children->processes;
+    result->processes = session->ended_probes.processes;
     result->left_out = children->left_out;
     for (size_t i = 0; i < session->programs.count; i++)
         result->processes += session->programs.items[i]->processes.count;
@@ -525,9 +485,6 @@ void trace_children_free(struct trace_session *session)
     if (!children)
         return;
     trace_children_close(session);
-    for (size_t i = 0; i < session->programs.count; i++)
-        trace_program_free(session->programs.items[i]);
-    session->programs.count = 0;
     sprof_vec_release(&children->newcomers);
     sprof_vec_release(&children->strangers);
     sprof_vec_release(&children->told);

@@ -2,7 +2,7 @@
 #ifndef SPROF_TRACE_CHILDREN_H
 #define SPROF_TRACE_CHILDREN_H
 
-#include "trace/tracing.h"
+#include "trace/program.h"
 
 /* Makes the socket to which agents connect. */
 int trace_children_open(struct trace_session *session, struct sprof_error *error);
@@ -11,9 +11,6 @@ int trace_children_open(struct trace_session *session, struct sprof_error *error
 const char *trace_children_address(const struct trace_session *session);
 
 /* Adds what makes trace_children_serve worth a call. Returns 0 or SPROF_ENOMEM. */
-struct trace_polls {
-    SPROF_VEC(struct pollfd) list;
-};
 int trace_children_polls(const struct trace_session *session, struct trace_polls *polls);
 
 /* Puts probes into programs that wait for them, and closes those of which no process lives. Returns
@@ -33,17 +30,12 @@ int trace_children_detach(struct trace_session *session, pid_t pid, uint64_t *st
 /* Whether nothing that the command has started is traced any more, or may still come to be. */
 bool trace_children_are_over(struct trace_session *session);
 
-/* Adds what programs that have ended had called; or drops it. */
-void trace_children_add_ended(const struct trace_session *session, struct trace_sums *sums);
-void trace_children_clear(struct trace_session *session);
-
 /* How many programs and processes were traced, and programs could not be. */
 void trace_children_count(const struct trace_session *session, struct trace_result *result);
 
 /* Nobody comes any more: who has not been let go yet goes on untraced. */
 void trace_children_close(struct trace_session *session);
 
-/* Frees the programs that still run, too. */
 void trace_children_free(struct trace_session *session);
 
 #endif

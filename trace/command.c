@@ -6,6 +6,7 @@
 #include "trace/figures/log.h"
 #include "trace/governor.h"
 #include "trace/probes/probes.h"
+#include "trace/several.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -226,6 +227,13 @@ static int mark(void *context, char *argument, struct sprof_str *answer, struct 
     return result ? result : begin_phase(session, name, error);
 }
 
+/* That is traced, where several are; or the command. */
+static pid_t first_process(const struct trace_session *session)
+{
+    return trace_is_of_several(session) && session->programs.count ? session->programs.items[0]->pid
+                                                                   : session->pid;
+}
+
 static int status(void *context, char *argument, struct sprof_str *answer,
                   struct sprof_error *error)
 {
@@ -250,7 +258,7 @@ static int status(void *context, char *argument, struct sprof_str *answer,
             trace_mode_words[session->mode]);
         if (left > 0)
             sprof_str_appendf(answer, "%.3f", left);
-        sprof_str_appendf(answer, "\t%d\t%zu\n", (int)session->pid, sums.probes_resting);
+        sprof_str_appendf(answer, "\t%d\t%zu\n", (int)first_process(session), sums.probes_resting);
         return 0;
     }
     if (*argument)
@@ -262,6 +270,9 @@ static int status(void *context, char *argument, struct sprof_str *answer,
                       session->paused ? "paused, tracing" : "tracing", seconds,
                       (unsigned long long)sums.calls, (unsigned long long)sums.in_flight,
                       sums.probes_on, sums.probes, trace_mode_words[session->mode]);
+    if (trace_is_of_several(session))
+        sprof_str_appendf(answer, ", %zu of %zu processes", session->programs.count,
+                          1 + session->options.other_count);
     if (session->mode == TRACE_COVERAGE) {
         size_t covered, removed;
         trace_coverage_count(session, &covered, &removed);
@@ -305,6 +316,26 @@ static int detach_process(struct trace_session *session, const char *argument,
     return result;
 }
 
+/* Of several that were named at the start; or all, which ends the trace. */
+static int detach_named(struct trace_session *session, const char *argument,
+                        struct sprof_str *answer, struct sprof_error *error)
+{
+    const pid_t pid = (pid_t)strtol(argument, NULL, 10);
+    uint64_t stopped_ns = 0;
+    const int result = trace_several_detach(session, pid, &stopped_ns, error);
+    const size_t count = session->programs.count;
+    if (pid > 0)
+        sprof_str_appendf(answer, "the probes are out of process %d, and ", (int)pid);
+    else
+        sprof_str_append(answer, "the probes are out of all processes, and ");
+    if (count)
+        sprof_str_appendf(answer, "%zu other%s traced on", count, count == 1 ? " is" : "s are");
+    else
+        sprof_str_append(answer, "the trace ends");
+    sprof_str_appendf(answer, "; threads stood still for %.1f ms", (double)stopped_ns / 1e6);
+    return result;
+}
+
 /* The argument is a process where there are several. */
 static int detach(void *context, char *argument, struct sprof_str *answer,
                   struct sprof_error *error)
@@ -316,6 +347,8 @@ static int detach(void *context, char *argument, struct sprof_str *answer,
                                "`sprof ctl off` switches them off, with all probes");
     if (session->children)
         return detach_process(session, argument, answer, error);
+    if (trace_is_of_several(session))
+        return detach_named(session, argument, answer, error);
     const bool was_paused = session->paused;
     session->paused = true;
     trace_owner_end(session, true);

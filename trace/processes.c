@@ -158,8 +158,8 @@ bool trace_processes_are_over(struct trace_session *session)
 uint64_t trace_command_cpu_ns(struct trace_session *session)
 {
     uint64_t sum_ns = session->ended_cpu_ns;
-    if (session->children)
-        for (size_t i = 0; i < session->programs.count; i++)
+    for (size_t i = 0; i < session->programs.count; i++)
+        if (session->programs.items[i] != session)
             sum_ns += trace_command_cpu_ns(session->programs.items[i]);
     for (size_t i = 0; i < session->processes.count; i++) {
         struct trace_process *process = &session->processes.items[i];

@@ -3,6 +3,7 @@
 #include "trace/program.h"
 #include "trace/figures/coverage.h"
 #include "trace/governor.h"
+#include "trace/load.h"
 #include "trace/meet.h"
 #include "trace/probes/probes.h"
 
@@ -31,6 +32,7 @@ struct trace_session *trace_program_make(struct trace_session *common, int fd, p
     program->agent_fd = fd;
     program->child_fd = program->memory_fd = -1;
     program->control = CONTROL_SERVER_NONE;
+    program->hold = TRACE_HOLD_NONE;
     program->ns_per_tick = 1;
     program->pid = pid;
     program->hello = *hello;
@@ -46,6 +48,50 @@ void trace_program_free(struct trace_session *program)
 {
     trace_program_release(program);
     free(program);
+}
+
+static void add_ended(struct trace_sums *to, const struct trace_sums *sums)
+{
+    to->calls += sums->calls;
+    to->in_flight += sums->in_flight;
+    to->abnormal += sums->abnormal;
+    to->logged += sums->logged;
+    to->unlogged += sums->unlogged;
+    to->untracked += sums->untracked;
+    to->warnings_lost += sums->warnings_lost;
+}
+
+int trace_program_end(struct trace_session *common, size_t index, enum trace_collecting what)
+{
+    struct trace_session *program = common->programs.items[index];
+    struct trace_sums sums = {0};
+    trace_loads_close(program);
+    const int result = trace_collect_program(program, what);
+    trace_program_add_up(program, &sums);
+    add_ended(&common->ended_calls, &sums);
+    trace_count_probes(program, &common->ended_probes);
+    common->ended_probes.processes += program->processes.count;
+    common->ended_cpu_ns += trace_command_cpu_ns(program);
+    common->known_cost = program->shared->cost;
+    if (program->stopped_ns > common->stopped_ns)
+        common->stopped_ns = program->stopped_ns;
+    common->programs.items[index] = common->programs.items[--common->programs.count];
+    trace_program_free(program);
+    return result;
+}
+
+int trace_programs_poll(const struct trace_session *common, struct trace_polls *polls)
+{
+    int result = 0;
+    for (size_t i = 0; i < common->programs.count && !result; i++) {
+        const struct trace_session *program = common->programs.items[i];
+        for (size_t k = 0; k < program->processes.count && !result; k++) {
+            const struct pollfd end = {.fd = program->processes.items[k].fd, .events = POLLIN};
+            if (end.fd >= 0)
+                result = sprof_vec_push(&polls->list, end);
+        }
+    }
+    return result;
 }
 
 /* Whose child it is, of those that are known; else the command's. */

@@ -12,6 +12,7 @@
 #include "trace/probes/points.h"
 #include "trace/probes/probes.h"
 #include "trace/program.h"
+#include "trace/several.h"
 #include "trace/uprobe/uprobes.h"
 
 #include <errno.h>
@@ -77,11 +78,14 @@ static void note_exec(struct trace_session *session)
     session->executed =
         (!is_hidden && runs_other_file(session, link, path)) ||
         (!is_first && may_be && trace_lock_is_stale(session->pid, session->lock_fd));
+    char who[32] = "the command";
+    if (trace_has_others(session))
+        snprintf(who, sizeof who, "process %d", (int)session->pid);
     if (session->executed)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
-                          "the command executed %s in its place, which is not traced: what was "
-                          "called before that is recorded",
-                          path);
+                          "%s executed %s in its place, which is not traced: what was called "
+                          "before that is recorded",
+                          who, path);
 }
 
 static bool is_held(const struct trace_session *session)
@@ -109,8 +113,10 @@ static int hold(struct trace_session *session, struct sprof_error *error)
 
 /* The agent waits in a command that has executed nothing of its own; one that it is put into later
  * has come to its main. */
-static int set_up(struct trace_session *session, struct sprof_error *error)
+int trace_set_up(struct trace_session *session, struct sprof_error *error)
 {
+    if (trace_is_of_several(session))
+        return trace_several_set_up(session, error);
     if (session->children) { /* each program by itself, when it comes */
         session->start_ns = sprof_clock_monotonic_ns();
         session->start_ticks = probe_ticks();
@@ -171,14 +177,15 @@ static int start(struct trace_session *session, struct sprof_error *error)
         result = target_start(session->target, error);
     if (!session->options.pid && !session->uprobes && !result)
         result = trace_lock(session->pid, &session->lock_fd, error);
-    if (!result && !session->uprobes)
+    if (!result && !session->uprobes && !trace_is_of_several(session))
         trace_keeper_watch(&session->common->keeper, session->pid, session->attaches,
                            session->lock_fd);
     trace_close(&session->child_fd);
     if (result)
         recording_abandon(session->recording);
-    else if (!session->children && (trace_process_add(session, session->pid) ||
-                                    sprof_vec_push(&session->programs, session)))
+    else if (!session->children && !trace_is_of_several(session) &&
+             (trace_process_add(session, session->pid) ||
+              sprof_vec_push(&session->programs, session)))
         return sprof_error_memory(error);
     if (!result)
         result = trace_begin_paused(session, error);
@@ -209,8 +216,7 @@ int trace_clear(struct trace_session *session)
         if (trace_clear_figures(program, probe_ticks()))
             return SPROF_ENOMEM;
     }
-    if (session->children)
-        trace_children_clear(session);
+    session->ended_calls = (struct trace_sums){0};
     int result = recording_clear(session->recording, session->cleared_ns);
     for (size_t i = 0; i < session->programs.count && !result; i++) {
         result = trace_memory_tell_again(session->programs.items[i]);
@@ -239,11 +245,9 @@ void trace_program_add_up(const struct trace_session *program, struct trace_sums
 
 void trace_add_up(const struct trace_session *session, struct trace_sums *sums)
 {
-    *sums = (struct trace_sums){0};
+    *sums = session->ended_calls;
     for (size_t i = 0; i < session->programs.count; i++)
         trace_program_add_up(session->programs.items[i], sums);
-    if (session->children)
-        trace_children_add_ended(session, sums);
 }
 
 int trace_collect_program(struct trace_session *program, enum trace_collecting what)
@@ -330,6 +334,8 @@ static int look(struct trace_session *session, struct sprof_error *error)
     int result = trace_lease_serve(session, error);
     if (!result && session->children && trace_children_serve(session))
         result = sprof_error_memory(error);
+    if (!result && trace_is_of_several(session) && trace_several_serve(session))
+        result = sprof_error_memory(error);
     trace_take_time(session);
     for (size_t i = 0; i < session->programs.count && !result; i++) {
         struct trace_session *program = session->programs.items[i];
@@ -368,12 +374,16 @@ static int add_polls(struct trace_session *session, struct trace_polls *polls)
                                      .events = POLLIN};
         result = sprof_vec_push(&polls->list, loads);
     }
+    if (!result && trace_is_of_several(session))
+        result = trace_programs_poll(session, polls);
     return session->children && !result ? trace_children_polls(session, polls) : result;
 }
 
-/* The command has ended, and with --children all that it has left behind. */
+/* The command has ended, and with --children all that it has left behind; or all processes. */
 static bool has_ended(struct trace_session *session, struct trace_result *result)
 {
+    if (trace_is_of_several(session))
+        return !session->programs.count;
     return target_ended(session->target, &result->wait_status) &&
            (!session->children || trace_children_are_over(session));
 }
@@ -427,6 +437,18 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
     return failed ? sprof_error_memory(error) : 0;
 }
 
+void trace_count_probes(const struct trace_session *session, struct trace_result *result)
+{
+    result->refused += session->refused;
+    for (size_t i = 0; i < session->probes.count; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        result->probes += probe->is_chosen;
+        result->entry_only += probe->is_chosen && probe->tier != PROBE_FULL;
+        result->governed_count += probe->is_chosen && probe->governed == TRACE_GOVERNED_COUNT;
+        result->governed_off += probe->is_chosen && probe->governed == TRACE_GOVERNED_OFF;
+    }
+}
+
 static int finish(struct trace_session *session, struct trace_result *result,
                   struct sprof_error *error)
 {
@@ -439,13 +461,15 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->calls = sums.calls;
     result->in_flight = sums.in_flight;
     result->abnormal = sums.abnormal;
-    result->refused = session->refused;
     result->logged = sums.logged;
     result->unlogged = sums.unlogged;
     result->points = trace_points_count(session);
     result->point_calls = trace_points_calls(session);
     trace_coverage_count(session, &result->covered, &result->left);
     result->stopped_ns = session->stopped_ns;
+    trace_count_probes(session, result);
+    if (trace_is_of_several(session))
+        trace_several_count(session, result);
     result->untracked = sums.untracked;
     result->warnings = session->warning_count;
     result->warnings_lost = sums.warnings_lost;
@@ -460,13 +484,6 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->memory_bytes = session->memory.most_bytes;
     result->uprobes_because = session->choice.reason;
     result->lost = session->uprobes ? trace_uprobes_lost(session) : 0;
-    for (size_t i = 0; i < session->probes.count; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
-        result->probes += probe->is_chosen;
-        result->entry_only += probe->is_chosen && probe->tier != PROBE_FULL;
-        result->governed_count += probe->is_chosen && probe->governed == TRACE_GOVERNED_COUNT;
-        result->governed_off += probe->is_chosen && probe->governed == TRACE_GOVERNED_OFF;
-    }
     const struct trace_governor *governor = &session->governor;
     result->overhead = governor->looked_ns > 0 ? governor->probes_ns / governor->looked_ns : 0;
     run->duration_ns = session->now_ns - run->start_monotonic_ns;
@@ -477,8 +494,7 @@ static int finish(struct trace_session *session, struct trace_result *result,
     return recording_finish(session->recording, &end, error);
 }
 
-/* A running process goes on without probes. */
-static void leave(struct trace_session *session)
+void trace_leave_process(struct trace_session *session)
 {
     struct sprof_error error = {0};
     if (session->listens) {
@@ -497,6 +513,14 @@ static void leave(struct trace_session *session)
     sprof_urgency_restore(&urgency);
     if (result && *error.message && error.code != SPROF_ENOTFOUND && !session->executed)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", error.message);
+}
+
+static void leave(struct trace_session *session)
+{
+    if (!trace_is_of_several(session))
+        trace_leave_process(session);
+    for (size_t i = 0; i < session->programs.count && trace_is_of_several(session); i++)
+        trace_leave_process(session->programs.items[i]);
 }
 
 /* The command outlives its trace: its exit status is what the caller wants. */
@@ -542,12 +566,14 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
         return session->options.pid && target_ended(session->target, NULL)
                    ? trace_refuse_ended(session->pid, error)
                    : failed;
-    failed = set_up(session, error);
+    failed = trace_set_up(session, error);
     if (failed) {
-        if (session->options.pid && trace_lock_has_become_stale(session->pid, session->lock_fd)) {
+        if (session->options.pid && !trace_is_of_several(session) &&
+            trace_lock_has_become_stale(session->pid, session->lock_fd)) {
             session->executed = true;
             failed = trace_refuse_executed(session->pid, error);
-        } else if (session->options.pid && target_ended(session->target, NULL)) {
+        } else if (session->options.pid && !trace_is_of_several(session) &&
+                   target_ended(session->target, NULL)) {
             failed = trace_refuse_ended(session->pid, error);
         }
         end_command(session, result);

@@ -7,6 +7,8 @@
 #include "trace/load.h"
 #include "trace/plan/expressions.h"
 #include "trace/probes/points.h"
+#include "trace/program.h"
+#include "trace/several.h"
 #include "trace/uprobe/uprobes.h"
 
 #include <errno.h>
@@ -86,8 +88,8 @@ static const char *keep(struct trace_session *session, const char *text)
     return text && *text ? sprof_arena_text(&session->arena, text) : NULL;
 }
 
-/* What a running process was started with. */
-static const char *command_of(struct trace_session *session, pid_t pid)
+/* Appends what a running process was started with. */
+static void append_command(struct sprof_str *out, pid_t pid)
 {
     char path[64], text[4096];
     sprof_proc_shared_path(path, sizeof path, pid, "cmdline");
@@ -98,7 +100,20 @@ static const char *command_of(struct trace_session *session, pid_t pid)
     for (size_t i = 0; i + 1 < got; i++)
         text[i] = text[i] ? text[i] : ' ';
     text[got] = '\0';
-    return keep(session, text);
+    sprof_str_append(out, text);
+}
+
+static const char *commands_of(struct trace_session *session)
+{
+    struct sprof_str text = {0};
+    append_command(&text, session->options.pid);
+    for (size_t i = 0; i < session->options.other_count; i++) {
+        sprof_str_append(&text, ", ");
+        append_command(&text, session->options.others[i]);
+    }
+    const char *kept = keep(session, text.text);
+    sprof_str_release(&text);
+    return kept;
 }
 
 static void describe(struct trace_session *session)
@@ -120,8 +135,8 @@ static void describe(struct trace_session *session)
     run->recorder_start = sprof_proc_stat_read(getpid(), &stat) ? stat.start_ticks : 0;
     run->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     run->sprof_version = options->sprof_version;
-    run->command = options->pid ? command_of(session, options->pid)
-                                : sprof_command_text(&session->arena, options->command);
+    run->command =
+        options->pid ? commands_of(session) : sprof_command_text(&session->arena, options->command);
     if (session->choice.reason)
         snprintf(text, sizeof text, "uprobes: the program %s", session->choice.reason);
     run->source = session->choice.reason ? keep(session, text)
@@ -155,23 +170,26 @@ static int open_recording(struct trace_session *session, struct sprof_error *err
 
 /* A trace that runs out of descriptors in the midst of it may not find one to take its probes out
  * by: so many must be free, whatever they are needed for. */
-static int check_descriptors(bool attaches, struct sprof_error *error)
+static int check_descriptors(bool attaches, size_t others, struct sprof_error *error)
 {
-    enum { OF_COMMAND = 20, OF_PROCESS = 28 };
-    int taken[OF_PROCESS], count = 0, errnum = 0;
-    while (count < (attaches ? OF_PROCESS : OF_COMMAND) && !errnum) {
+    enum { OF_COMMAND = 20, OF_PROCESS = 28, OF_OTHER = 8 };
+    const int needed = attaches ? OF_PROCESS + OF_OTHER * (int)others : OF_COMMAND;
+    int *taken = calloc((size_t)needed, sizeof *taken), count = 0, errnum = 0;
+    if (!taken)
+        return sprof_error_memory(error);
+    while (count < needed && !errnum) {
         taken[count] = open("/dev/null", O_RDONLY | O_CLOEXEC);
         errnum = taken[count] < 0 ? errno : 0;
         count += !errnum;
     }
     for (int i = 0; i < count; i++)
         close(taken[i]);
+    free(taken);
     return errnum == EMFILE || errnum == ENFILE
                ? sprof_error_set(error, SPROF_ELIMIT, errnum,
                                  "cannot trace with only %d more descriptors: %s\nraise `ulimit "
                                  "-n` by %d",
-                                 count, strerror(errnum),
-                                 (attaches ? OF_PROCESS : OF_COMMAND) - count)
+                                 count, strerror(errnum), needed - count)
                : 0;
 }
 
@@ -216,8 +234,12 @@ static int check(const struct trace_options *options, struct sprof_error *error)
     trace_expressions_free(expressions);
     result = trace_warnings_check(options, error);
     if (!result)
-        result = check_descriptors(options->pid != 0, error);
-    return result || !options->pid ? result : target_check(options->pid, false, error);
+        result = check_descriptors(options->pid != 0, options->other_count, error);
+    if (!result && options->pid)
+        result = target_check(options->pid, false, error);
+    for (size_t i = 0; i < options->other_count && !result; i++)
+        result = target_check(options->others[i], false, error);
+    return result;
 }
 
 /* By which calls come to be counted. */
@@ -225,6 +247,8 @@ static int open_backend(struct trace_session *session, struct sprof_error *error
 {
     if (session->options.children)
         return trace_children_open(session, error);
+    if (trace_is_of_several(session))
+        return trace_several_open(session, error);
     if (session->choice.backend != TRACE_INJECT)
         return open_uprobes(session, error);
     if (session->options.pid)
@@ -232,35 +256,71 @@ static int open_backend(struct trace_session *session, struct sprof_error *error
     return session->attaches ? open_hold(session, error) : open_sockets(session, error);
 }
 
+void trace_entry_close(struct trace_entry *entry)
+{
+    trace_close(&entry->agent_fd);
+    trace_close(&entry->lock_fd);
+}
+
+int trace_entry_open(struct trace_entry *entry, const struct trace_options *options,
+                     struct sprof_error *error)
+{
+    *entry = (struct trace_entry){.choice.backend = TRACE_INJECT, .agent_fd = -1, .lock_fd = -1};
+    int listens = 0, result = 0;
+    if (options->pid && options->backend != TRACE_UPROBE) {
+        listens = trace_listening_connect(options->pid, &entry->agent_fd, &entry->lock_fd, error);
+        result = listens < 0 ? listens : 0;
+    }
+    entry->listens = listens > 0;
+    if (!result && !listens)
+        result = trace_backend_choose(options, &entry->choice, error);
+    if (!result && !listens && entry->choice.backend == TRACE_INJECT && options->pid)
+        result = trace_attach_check(options->pid, &entry->lock_fd, options->log, error);
+    if (result)
+        trace_entry_close(entry);
+    return result;
+}
+
+static int open_target(struct trace_session *session, struct sprof_error *error)
+{
+    const struct trace_options *options = &session->options;
+    const bool injects = session->choice.backend == TRACE_INJECT;
+    const bool holds = session->attaches && !options->pid;
+    SPROF_VEC(pid_t) pids = {0};
+    int result = options->pid && sprof_vec_push(&pids, options->pid) ? SPROF_ENOMEM : 0;
+    for (size_t i = 0; i < options->other_count && !result; i++)
+        result = sprof_vec_push(&pids, options->others[i]);
+    const struct target_options target = {.command = options->pid ? NULL : options->command,
+                                          .pids = pids.items,
+                                          .pid_count = pids.count,
+                                          .in_child = injects ? NULL : trace_uprobes_in_child,
+                                          .meanwhile = holds ? trace_hold_pass_signals : NULL,
+                                          .meanwhile_context = &session->hold};
+    result = result ? sprof_error_memory(error) : target_open(&session->target, &target, error);
+    sprof_vec_release(&pids);
+    return result;
+}
+
 static int open_session(struct trace_session **out, const struct trace_options *options,
                         struct sprof_error *error)
 {
-    struct trace_choice choice = {.backend = TRACE_INJECT};
-    int agent_fd = -1, lock_fd = -1, listens = 0, result = 0;
-    if (options->pid && options->backend != TRACE_UPROBE) {
-        listens = trace_listening_connect(options->pid, &agent_fd, &lock_fd, error);
-        result = listens < 0 ? listens : 0;
-    }
-    if (!result && !listens)
-        result = trace_backend_choose(options, &choice, error);
-    const bool injects = choice.backend == TRACE_INJECT;
-    const bool holds = choice.attaches && !options->pid;
+    struct trace_entry entry = {.choice.backend = TRACE_INJECT, .agent_fd = -1, .lock_fd = -1};
+    int result = options->other_count ? 0 : trace_entry_open(&entry, options, error);
+    const bool injects = entry.choice.backend == TRACE_INJECT;
+    const bool holds = entry.choice.attaches && !options->pid;
     if (!result && holds)
-        result = check_descriptors(true, error);
-    if (!result && !listens && injects && options->pid)
-        result = trace_attach_check(options->pid, &lock_fd, options->log, error);
+        result = check_descriptors(true, 0, error);
     struct trace_session *session = result ? NULL : calloc(1, sizeof *session);
     if (!session) {
-        trace_close(&agent_fd);
-        trace_close(&lock_fd);
+        trace_entry_close(&entry);
         return result ? result : sprof_error_memory(error);
     }
-    session->lock_fd = lock_fd;
-    if (injects && !listens)
+    session->lock_fd = entry.lock_fd;
+    if (injects && !entry.listens)
         trace_keeper_begin(&session->keeper, options->log);
     session->options = *options;
-    session->choice = choice;
-    session->attaches = choice.attaches;
+    session->choice = entry.choice;
+    session->attaches = entry.choice.attaches || options->other_count;
     session->hold = TRACE_HOLD_NONE;
     session->options.rest_ns = options->rest_ns ? options->rest_ns : REST_NS;
     session->common = session;
@@ -270,19 +330,13 @@ static int open_session(struct trace_session **out, const struct trace_options *
     if (!session->options.output)
         session->options.output = "sprof.db";
     session->child_fd = session->memory_fd = -1;
-    session->agent_fd = agent_fd;
-    session->listens = listens != 0;
+    session->agent_fd = entry.agent_fd;
+    session->listens = entry.listens;
     session->control = CONTROL_SERVER_NONE;
-    const struct target_options target = {.command = options->pid ? NULL : options->command,
-                                          .pids = &options->pid,
-                                          .pid_count = options->pid != 0,
-                                          .in_child = injects ? NULL : trace_uprobes_in_child,
-                                          .meanwhile = holds ? trace_hold_pass_signals : NULL,
-                                          .meanwhile_context = &session->hold};
     session->pid = options->pid;
     result = open_backend(session, error);
     if (!result)
-        result = target_open(&session->target, &target, error);
+        result = open_target(session, error);
     if (!result && !options->pid && injects && !holds)
         result = set_environment(session, error);
     if (!result)
@@ -306,7 +360,8 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
     if (result)
         return result;
     result = open_session(out, options, error);
-    return result && options->pid && target_check(options->pid, false, NULL) == SPROF_ENOTFOUND
+    return result && options->pid && !options->other_count &&
+                   target_check(options->pid, false, NULL) == SPROF_ENOTFOUND
                ? trace_refuse_ended(options->pid, error)
                : result;
 }
@@ -350,6 +405,9 @@ void trace_free(struct trace_session *session)
     target_free(session->target);
     recording_free(session->recording);
     trace_children_free(session);
+    for (size_t i = 0; i < session->programs.count; i++)
+        if (session->programs.items[i] != session)
+            trace_program_free(session->programs.items[i]);
     trace_hold_release(&session->hold);
     trace_program_release(session);
     trace_keeper_end(&session->keeper);

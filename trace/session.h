@@ -43,7 +43,9 @@ struct trace_heap_limit {
 /* Zero values take the defaults. All is borrowed until trace_free. */
 struct trace_options {
     char *const *command; /* to launch, … */
-    pid_t pid;            /* … or a process that runs; 0: none */
+    pid_t pid;            /* … or a process that runs; 0: none … */
+    const pid_t *others;  /* … and others that are traced together with it */
+    size_t other_count;
     uint64_t duration_ns; /* after which the trace ends; 0: when the process or command does */
     uint64_t delay_ns;    /* before which nothing is measured, unless somebody starts it */
     int end_fd;           /* the same where this becomes readable; -1: no such thing */
@@ -109,7 +111,7 @@ struct trace_result {
     uint64_t untracked;          /* threads that found no room */
     uint64_t warnings;           /* of --warn-over and its kin … */
     uint64_t warnings_lost;      /* … for which there was no room */
-    size_t programs, processes;  /* with `children`: that were traced … */
+    size_t programs, processes;  /* with `children` or `others`: that were traced … */
     size_t left_out;             /* … and executed programs that could not be */
     uint64_t no_percentiles_ns;  /* when they were given up, to hold `memory`; 0: not */
     uint64_t beyond_calls;       /* that were only counted, to hold it … */

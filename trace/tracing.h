@@ -113,6 +113,12 @@ struct trace_memory {
     uint32_t beyond_functions; /* … of so many functions */
 };
 
+/* What all programs have been seen to call. */
+struct trace_sums {
+    uint64_t calls, in_flight, abnormal, logged, unlogged, untracked, warnings_lost;
+    size_t probes, probes_on, probes_resting; /* of those that run */
+};
+
 /* What counts calls. */
 struct trace_choice {
     enum trace_backend backend; /* TRACE_INJECT or TRACE_UPROBE */
@@ -127,8 +133,8 @@ enum { TRACE_THREADS = 512 };
 
 /* The trace of one program: of the process that executed it, and of those that were forked from
  * that. The session that trace_open makes owns what all have in common (the target, the recording,
- * its run, the control socket) and lists those that run; without --children it is the only one of
- * them. The others borrow from it. */
+ * its run, the control socket) and lists those that run; without --children, and of one process, it
+ * is the only one of them. The others borrow from it. */
 struct trace_session {
     struct trace_options options;
     struct trace_choice choice;
@@ -146,8 +152,10 @@ struct trace_session {
     uint64_t opened_ns, opened_ticks;      /* of `common`: a moment in both clocks */
     uint64_t warning_count, warnings_told; /* of `common`: rows, and lines or what would be */
     uint64_t warnings_flushed;             /* of `common`: those that the writer has */
-    size_t covered_count;  /* of `common`: functions that were called, in mode coverage */
-    uint64_t ended_cpu_ns; /* of `common`: of processes of programs that have ended */
+    size_t covered_count;          /* of `common`: functions that were called, in mode coverage */
+    uint64_t ended_cpu_ns;         /* of `common`: of processes of programs that have ended */
+    struct trace_sums ended_calls; /* the same: what these had called … */
+    struct trace_result ended_probes; /* … what became of their probes, how many they were */
     struct sprof_map
         covered; /* of `common`: node of an entry → when it was called first; see coverage.c */
     struct target *target; /* of `common`; else NULL */
@@ -281,6 +289,19 @@ int trace_serve_commands(struct trace_session *session, struct sprof_error *erro
 /* Closes a descriptor where it is open; it is -1 then. */
 void trace_close(int *fd);
 
+/* By what a program is entered. */
+struct trace_entry {
+    struct trace_choice choice;
+    int agent_fd, lock_fd; /* of a process; -1: there is none */
+    bool listens;          /* its agent is at the other end of agent_fd */
+};
+
+/* Finds that out, and locks a process. It is untouched but for what a trace that was killed has
+ * left in it. Errors say what is in the way. */
+int trace_entry_open(struct trace_entry *entry, const struct trace_options *options,
+                     struct sprof_error *error);
+void trace_entry_close(struct trace_entry *entry);
+
 /* Releases all but what sessions have in common. */
 void trace_program_release(struct trace_session *session);
 
@@ -292,11 +313,16 @@ int trace_clear(struct trace_session *session);
 /* Writes what was called so far, of all programs. */
 int trace_flush(struct trace_session *session, struct sprof_error *error);
 
-/* What all programs have been seen to call. */
-struct trace_sums {
-    uint64_t calls, in_flight, abnormal, logged, unlogged, untracked, warnings_lost;
-    size_t probes, probes_on, probes_resting; /* of those that run */
-};
+/* Plans a process, and puts probes into it, which measure from then on unless session->paused is
+ * set. Where that fails some may be in it. */
+int trace_set_up(struct trace_session *session, struct sprof_error *error);
+
+/* A running process goes on without probes. What keeps them in it is told. */
+void trace_leave_process(struct trace_session *session);
+
+/* Adds what became of a program's probes. */
+void trace_count_probes(const struct trace_session *session, struct trace_result *result);
+
 void trace_add_up(const struct trace_session *session, struct trace_sums *sums);
 void trace_program_add_up(const struct trace_session *session, struct trace_sums *sums);
 

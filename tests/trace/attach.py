@@ -1264,7 +1264,7 @@ def refused():
     says(process.pid, "has ended|zombie")
     process.wait()
     says(process.pid, "does not exist")
-    says(f"{os.getpid()},1", "one process")
+    says(f"{os.getpid()},{os.getpid()}", "given twice")
     says(os.getpid(), "either a command or -p", "--", "true")
 
 

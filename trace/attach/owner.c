@@ -257,6 +257,7 @@ void trace_owner_write(struct trace_session *session)
     struct sprof_proc_stat stat;
     char directory[PROBE_OUTPUT_BYTES / 2];
     const char *output = session->options.output;
+    owner->has_others = session->common->options.other_count != 0;
     owner->pid = (uint32_t)getpid();
     owner->start = sprof_proc_stat_read(getpid(), &stat) ? stat.start_ticks : 0;
     owner->hello = session->hello;
@@ -359,14 +360,16 @@ bool trace_is_over(pid_t pid)
     return trace_owner_read(pid, &owner, NULL) && owner.is_ending;
 }
 
-bool trace_is_child(pid_t pid, const char *output)
+bool trace_is_with_others(pid_t pid, const char *output)
 {
     struct probe_owner owner;
     struct sprof_proc_status status;
     uint32_t follows_forks = 0;
-    return trace_owner_read(pid, &owner, NULL) && !strcmp(owner.output, output) &&
-           target_read_memory(pid, owner.shared_at + offsetof(struct probe_shared, follows_forks),
-                              &follows_forks, sizeof follows_forks) == sizeof follows_forks &&
-           follows_forks && sprof_proc_status_read(pid, &status) &&
-           (uint32_t)status.parent != owner.pid;
+    if (!trace_owner_read(pid, &owner, NULL) || strcmp(owner.output, output) != 0)
+        return false;
+    return owner.has_others ||
+           (target_read_memory(pid, owner.shared_at + offsetof(struct probe_shared, follows_forks),
+                               &follows_forks, sizeof follows_forks) == sizeof follows_forks &&
+            follows_forks && sprof_proc_status_read(pid, &status) &&
+            (uint32_t)status.parent != owner.pid);
 }

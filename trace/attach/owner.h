@@ -39,7 +39,8 @@ int trace_plan_untraced(pid_t pid, struct cache *cache,
                         int (*module)(void *context, struct trace_module *module), void *context,
                         bool *runs_generated_code, struct sprof_error *error);
 
-/* Whether a process is traced into that file as a child of the command that is traced. */
-bool trace_is_child(pid_t pid, const char *output);
+/* Whether a process is traced into that file as a child of the command that is traced, or together
+ * with other processes. */
+bool trace_is_with_others(pid_t pid, const char *output);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/suggest.h"
 #include "trace/plan/expressions.h"
 #include "trace/probes/heap.h"
+#include "trace/several.h"
 #include "trace/thread_data.h"
 
 #include <stdlib.h>
@@ -181,7 +182,8 @@ int trace_warnings_begin(struct trace_session *session, size_t first, struct spr
         result = make_all(&stuck, options->watchdog, options->watchdog_count, error);
     if (!result)
         result = set_limits(session, first, slow, stuck, error);
-    const bool is_all = !first && !options->children; /* functions that there are so far */
+    const bool is_all = !first && !options->children &&
+                        !trace_has_others(session); /* functions that there are so far */
     if (!result && is_all)
         result = tell_unfound(session, "warn-over", options->warn_over, slow,
                               options->warn_over_count, error);

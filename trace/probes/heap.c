@@ -2,6 +2,7 @@
  * agent what they do, and how many bytes calls of checked functions may leave. */
 #include "trace/probes/heap.h"
 #include "trace/plan/expressions.h"
+#include "trace/several.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -235,7 +236,7 @@ int trace_heap_begin(struct trace_session *session, size_t first, struct sprof_e
     for (size_t i = 0; i < options->heap_check_count && each; i++)
         trace_expressions_free(each[i]);
     free(each);
-    if (!result && !checked && !first && !options->children)
+    if (!result && !checked && !first && !options->children && !trace_has_others(session))
         sprof_log_message(options->log, SPROF_LOG_WARNING,
                           "--heap-check '%s' finds none of the functions that are timed",
                           options->heap_check[0].function);

@@ -565,7 +565,7 @@ int trace_place(struct trace_session *session, struct sprof_error *error)
     if (session->attachment)
         trace_attach_let_go(session);
     trace_bypass_begin(session);
-    session->rests = session->paused;
+    session->rests = session->common->paused;
     if (!result)
         result = write_probes(session, error);
     if (!result)

@@ -5,6 +5,7 @@
 #include "trace/plan/expressions.h"
 #include "trace/probes/points.h"
 #include "trace/probes/probes.h"
+#include "trace/several.h"
 #include "trace/uprobe/uprobes.h"
 
 #include <ctype.h>
@@ -180,8 +181,8 @@ static int refuse_expression(const struct trace_session *session, const char *te
     struct missed missed = {.expression = text};
     struct sprof_str names = {0};
     int result = trace_expressions_make(&expressions, &text, 1, error);
-    if (!result)
-        result = look_for_missed(&missed, session, expressions, error);
+    for (size_t i = 0; i < session->programs.count && !result; i++)
+        result = look_for_missed(&missed, session->programs.items[i], expressions, error);
     trace_expressions_free(expressions);
     if (result)
         return result;
@@ -292,8 +293,29 @@ static int check_range(const struct trace_session *session, const struct trace_r
                                RANGES_MOST);
     if (range->sites || session->children) /* what is executed later may have it */
         return 0;
-    return are_addresses(range->text + 1) ? refuse_addresses(session, range->text + 1, error)
+    const struct trace_session *any =
+        session->programs.count ? session->programs.items[0] : session;
+    return are_addresses(range->text + 1) ? refuse_addresses(any, range->text + 1, error)
                                           : refuse_expression(session, range->text + 1, error);
+}
+
+/* Counts what a range holds in all of several processes. */
+static int hold_in_programs(const struct trace_session *session, struct trace_range *range,
+                            struct sprof_error *error)
+{
+    int result = 0;
+    for (size_t i = 0; i < session->programs.count && !result; i++) {
+        const struct trace_session *program = session->programs.items[i];
+        struct trace_range there = {
+            .number = range->number,
+            .text = range->text,
+            .holds = calloc(program->capacity + 1, 1),
+        };
+        result = there.holds ? hold(program, &there, 0, error) : sprof_error_memory(error);
+        range->sites += there.sites;
+        free(there.holds);
+    }
+    return result;
 }
 
 static int add_range(struct trace_session *session, const char *text, struct sprof_error *error)
@@ -306,6 +328,8 @@ static int add_range(struct trace_session *session, const char *text, struct spr
         .since_ns = sprof_clock_monotonic_ns() - session->start_ns,
     };
     int result = range.holds ? hold(session, &range, 0, error) : sprof_error_memory(error);
+    if (!result && trace_is_of_several(session))
+        result = hold_in_programs(session, &range, error);
     if (!result)
         result = check_range(session, &range, error);
     uint8_t *holds = range.holds; /* what is refused leaves nothing */

@@ -1,0 +1,219 @@
+/* Traces several processes that run: each is entered as one alone is, by a session of its own; they
+ * are recorded and controlled together. */
+#include "trace/several.h"
+#include "trace/attach/attach.h"
+#include "trace/attach/lock.h"
+#include "trace/figures/coverage.h"
+#include "trace/governor.h"
+#include "trace/probes/probes.h"
+#include "trace/program.h"
+
+#include <stdlib.h>
+
+/* == Beginning == */
+
+/* All or none: says so behind why one cannot be traced. Returns the error's code. */
+static int refuse(const struct trace_session *common, pid_t pid, struct sprof_error *error)
+{
+    const struct sprof_error why = *error;
+    return sprof_error_set(error, why.code, why.errnum,
+                           "%.800s\nnone of the %zu processes is traced: leave process %d out, or "
+                           "try it alone",
+                           why.message, 1 + common->options.other_count, (int)pid);
+}
+
+/* The kernel's uprobes are of one process. */
+static int refuse_uprobes(pid_t pid, const char *reason, struct sprof_error *error)
+{
+    return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                           "cannot put probes into process %d: it %s\nby uprobes the kernel can "
+                           "count its calls where it is traced alone",
+                           (int)pid, reason);
+}
+
+static int open_process(struct trace_session *common, pid_t pid, struct sprof_error *error)
+{
+    static const struct probe_hello not_yet;
+    struct trace_options options = common->options;
+    struct trace_entry entry;
+    options.pid = pid;
+    options.others = NULL;
+    options.other_count = 0;
+    const int result = trace_entry_open(&entry, &options, error);
+    if (result)
+        return target_check(pid, false, NULL) == SPROF_ENOTFOUND ? trace_refuse_ended(pid, error)
+                                                                 : result;
+    if (entry.choice.backend != TRACE_INJECT) {
+        trace_entry_close(&entry);
+        return refuse_uprobes(pid, entry.choice.reason, error);
+    }
+    struct trace_session *program = trace_program_make(common, entry.agent_fd, pid, &not_yet);
+    if (!program || sprof_vec_push(&common->programs, program)) {
+        trace_entry_close(&entry);
+        free(program);
+        return sprof_error_memory(error);
+    }
+    program->options = options;
+    program->choice = entry.choice;
+    program->attaches = entry.choice.attaches;
+    program->listens = entry.listens;
+    program->lock_fd = entry.lock_fd;
+    program->executable = NULL; /* it is noted with its file, when that is looked at first */
+    return 0;
+}
+
+int trace_several_open(struct trace_session *session, struct sprof_error *error)
+{
+    pid_t pid = session->options.pid;
+    int result = open_process(session, pid, error);
+    for (size_t i = 0; i < session->options.other_count && !result; i++) {
+        pid = session->options.others[i];
+        result = open_process(session, pid, error);
+    }
+    return result ? refuse(session, pid, error) : 0;
+}
+
+/* What was opened after the processes, or is as somebody wants it now. */
+static void share(struct trace_session *program)
+{
+    const struct trace_session *common = program->common;
+    program->recording = common->recording;
+    program->run = common->run;
+    program->event = common->event;
+    program->paused = true; /* until all have their probes */
+}
+
+static int set_up_process(struct trace_session *program, struct sprof_error *error)
+{
+    share(program);
+    if (!program->listens)
+        trace_keeper_watch(&program->common->keeper, program->pid, program->attaches,
+                           program->lock_fd);
+    int result = trace_process_add(program, program->pid) ? sprof_error_memory(error)
+                                                          : trace_set_up(program, error);
+    if (!result && program->mode == TRACE_COVERAGE && trace_coverage_begin(program))
+        result = sprof_error_memory(error);
+    if (!result) {
+        program->governor.cpu_ns = trace_command_cpu_ns(program);
+        return 0;
+    }
+    if (trace_lock_has_become_stale(program->pid, program->lock_fd)) {
+        program->executed = true;
+        return trace_refuse_executed(program->pid, error);
+    }
+    return target_check(program->pid, false, NULL) == SPROF_ENOTFOUND
+               ? trace_refuse_ended(program->pid, error)
+               : result;
+}
+
+/* What nothing was put into has nothing taken out. */
+static void leave_out(struct trace_session *common, size_t index, const struct sprof_error *why)
+{
+    struct trace_session *program = common->programs.items[index];
+    sprof_log_message(common->options.log, SPROF_LOG_WARNING, "process %d is not traced: %s",
+                      (int)program->pid, why->message);
+    trace_leave_process(program);
+    trace_keeper_forget(&common->keeper, program->pid);
+    target_forget(common->target, program->pid);
+    common->programs.count--;
+    for (size_t i = index; i < common->programs.count; i++)
+        common->programs.items[i] = common->programs.items[i + 1];
+    trace_program_free(program);
+}
+
+int trace_several_set_up(struct trace_session *session, struct sprof_error *error)
+{
+    int result = trace_ranges_begin(session, error);
+    for (size_t i = 0; i < session->programs.count && !result;) {
+        const pid_t pid = session->programs.items[i]->pid;
+        result = set_up_process(session->programs.items[i], error);
+        if (result == SPROF_ENOTFOUND && session->programs.count > 1) {
+            leave_out(session, i, error);
+            *error = (struct sprof_error){0};
+            result = 0;
+        } else if (result && result != SPROF_ENOTFOUND) {
+            result = refuse(session, pid, error);
+        } else {
+            i++;
+        }
+    }
+    session->start_ns = sprof_clock_monotonic_ns();
+    session->start_ticks = probe_ticks();
+    if (!result)
+        trace_switch_all(session);
+    return result;
+}
+
+/* == While it runs == */
+
+int trace_several_serve(struct trace_session *session)
+{
+    int result = 0;
+    for (size_t i = session->programs.count; i && !result; i--) {
+        struct trace_session *program = session->programs.items[i - 1];
+        const pid_t pid = program->pid;
+        if (!trace_processes_are_over(program))
+            continue;
+        result = trace_program_end(session, i - 1, TRACE_COLLECT_LAST);
+        if (session->programs.count)
+            sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                              "process %d has ended; %zu of %zu are traced on", (int)pid,
+                              session->programs.count, 1 + session->options.other_count);
+    }
+    return result;
+}
+
+/* Where that fails the probes stay, and go on. */
+static int detach_process(struct trace_session *common, size_t index, uint64_t *stopped_ns,
+                          struct sprof_error *error)
+{
+    struct trace_session *program = common->programs.items[index];
+    program->paused = true;
+    program->shared->owner.is_ending = true;
+    trace_switch(program);
+    const int result = trace_detach(program, error);
+    if (result) {
+        program->paused = common->paused;
+        program->shared->owner.is_ending = false;
+        trace_switch(program);
+        return result;
+    }
+    target_forget(common->target, program->pid); /* it is not found by commands any more */
+    *stopped_ns = program->stopped_ns > *stopped_ns ? program->stopped_ns : *stopped_ns;
+    return trace_program_end(common, index, TRACE_COLLECT_END) ? sprof_error_memory(error) : 0;
+}
+
+int trace_several_detach(struct trace_session *session, pid_t pid, uint64_t *stopped_ns,
+                         struct sprof_error *error)
+{
+    bool is_any = !pid;
+    int result = 0;
+    for (size_t i = session->programs.count; i && !result; i--) {
+        if (pid && session->programs.items[i - 1]->pid != pid)
+            continue;
+        is_any = true;
+        result = detach_process(session, i - 1, stopped_ns, error);
+    }
+    return is_any ? result
+                  : sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d is not traced here",
+                                    (int)pid);
+}
+
+/* == The end == */
+
+void trace_several_count(const struct trace_session *session, struct trace_result *result)
+{
+    const struct trace_result *ended = &session->ended_probes;
+    result->processes = ended->processes + session->programs.count;
+    result->probes += ended->probes;
+    result->entry_only += ended->entry_only;
+    result->refused += ended->refused;
+    result->governed_count += ended->governed_count;
+    result->governed_off += ended->governed_off;
+    for (size_t i = 0; i < session->programs.count; i++) {
+        const struct trace_session *program = session->programs.items[i];
+        trace_count_probes(program, result);
+        if (program->stopped_ns > result->stopped_ns)
+            result->stopped_ns = program->stopped_ns;
+    }
+}
