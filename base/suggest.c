@@ -86,9 +86,9 @@ void sprof_suggest_offer(struct sprof_suggestions *suggestions, const char *expr
                          const char *name)
 {
     char word[LONGEST + 1];
-    const char *begin = expression + (*expression == '^');
+    const char *begin = expression + (*expression == '^' || *expression == '*');
     size_t length = strlen(begin);
-    length -= length && begin[length - 1] == '$';
+    length -= length && (begin[length - 1] == '$' || begin[length - 1] == '*');
     if (!length || length > LONGEST)
         return;
     memcpy(word, begin, length);

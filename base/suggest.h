@@ -24,7 +24,8 @@ struct sprof_suggestions {
 
 /* Offers a name. Kept where it holds the word, or it, or it without scope and parameters, is within
  * sprof_suggest_distance of the word. A ^ before the word and a $ behind it, as in regular
- * expressions, are no part of it; one of more than 60 letters is near nothing. */
+ * expressions, and a * before or behind it, as in globs, are no part of it; one of more than 60
+ * letters is near nothing. */
 void sprof_suggest_offer(struct sprof_suggestions *suggestions, const char *expression,
                          const char *name);
 

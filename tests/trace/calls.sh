@@ -1073,6 +1073,8 @@ refused)
     done
     expect 1 "$SPROF" trace --system-module '*' -- ./program && said 'is a system module by --system-module.*--module'
     expect 0 "$SPROF" trace -o none.db --module 'nothing*' -- ./program && said 'matches nothing'
+    ! grep -q 'near it' err || fail "something is near a module that there is not"
+    expect 0 "$SPROF" trace -o none.db --module 'porgram*' -- ./program && said "'porgram\*' matches nothing .*near it: program"
     rm -f none.db
     ! ls ./*.db >/dev/null 2>&1 || fail "a recording was left"
     # What is appended to is as it was.

@@ -385,6 +385,8 @@ bad)
     said 'heap-check needs the agent'
     checked --heap-check '^std::' -- leaks
     said "heap-check '\^std::' finds none of the functions that are timed"
+    checked --heap-check . --heap-check '^laks$' -- leaks
+    said "heap-check '\^laks\\$' finds none of the functions that are timed; near it: leaks"
     ;;
 *) fail "no such case" ;;
 esac

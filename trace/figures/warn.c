@@ -2,9 +2,9 @@
  * the agent notes them, and of calls that have not returned, which are found in the records of
  * threads. The program can write anything there, so each number is checked where it matters. */
 #include "trace/figures/warn.h"
-#include "base/suggest.h"
 #include "trace/plan/expressions.h"
 #include "trace/probes/heap.h"
+#include "trace/probes/probes.h"
 #include "trace/several.h"
 #include "trace/thread_data.h"
 
@@ -136,27 +136,11 @@ static int tell_unfound(const struct trace_session *session, const char *option,
                         const struct trace_limit *limits, struct trace_expressions *const *each,
                         size_t count, struct sprof_error *error)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct sprof_suggestions near = {0};
-        struct sprof_str names = {0};
-        int found = !each[i];
-        for (size_t p = 0; p < session->probes.count && !found; p++) {
-            const struct trace_probe *probe = &session->probes.items[p];
-            if (!probe->is_chosen)
-                continue;
-            found = trace_expressions_match(each[i], probe->function, error);
-            if (!found)
-                sprof_suggest_offer(&near, limits[i].function, probe->function->name);
-        }
-        if (found < 0)
-            return found;
-        if (!found && !sprof_suggest_append(&names, &near))
-            sprof_log_message(session->options.log, SPROF_LOG_WARNING,
-                              "--%s '%s' finds none of the functions that have probes%s", option,
-                              limits[i].function, names.text ? names.text : "");
-        sprof_str_release(&names);
-    }
-    return 0;
+    int result = 0;
+    for (size_t i = 0; i < count && !result; i++)
+        if (each[i])
+            result = trace_tell_unfound(session, option, limits[i].function, each[i], false, error);
+    return result;
 }
 
 int trace_warnings_begin(struct trace_session *session, size_t first, struct sprof_error *error)

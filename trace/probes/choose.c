@@ -20,7 +20,7 @@ struct chooser {
     struct trace_session *session;
     struct trace_expressions *expressions;
     struct trace_callees *callees; /* NULL: nobody asked what functions call */
-    struct sprof_suggestions near;
+    struct sprof_suggestions near, near_modules;
     size_t seen;      /* functions of chosen modules … */
     size_t nameless;  /* … that have no name … */
     size_t found;     /* … that the expressions find */
@@ -68,6 +68,21 @@ static bool wants(void *context, const struct image_request *file)
     return strcmp(name, PROBE_LIBRARY) != 0 && strcmp(name, PROBE_MAPPED_LIBRARY) != 0 &&
            (is_chosen(chooser, path) || may_leave_frames(path) ||
             trace_heap_is_allocator(chooser->session, file));
+}
+
+/* The same, and keeps the names of modules that are near the one that was asked for. */
+static bool wants_or_notes(void *context, const struct image_request *file)
+{
+    struct chooser *chooser = context;
+    const struct trace_options *options = &chooser->session->options;
+    const char *path = file->file.path;
+    const char *slash = strrchr(path, '/');
+    if (options->module_count && !is_chosen(chooser, path)) {
+        const char *name = sprof_arena_text(&chooser->session->arena, slash ? slash + 1 : path);
+        if (name)
+            sprof_suggest_offer(&chooser->near_modules, *options->modules, name);
+    }
+    return wants(context, file);
 }
 
 /* == Functions == */
@@ -242,18 +257,43 @@ static int choose_functions(struct chooser *chooser, uint32_t first_file)
     return result;
 }
 
+int trace_tell_unfound(const struct trace_session *session, const char *option,
+                       const char *expression, const struct trace_expressions *expressions,
+                       bool timed, struct sprof_error *error)
+{
+    struct sprof_suggestions near = {0};
+    struct sprof_str names = {0};
+    int found = 0;
+    for (size_t i = 0; i < session->probes.count && !found; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        if (!probe->is_chosen || (timed && probe->tier != PROBE_FULL))
+            continue;
+        found = trace_expressions_match(expressions, probe->function, error);
+        if (!found)
+            sprof_suggest_offer(&near, expression, probe->function->name);
+    }
+    if (!found && !sprof_suggest_append(&names, &near))
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "--%s '%s' finds none of the functions that %s%s", option, expression,
+                          timed ? "are timed" : "have probes", names.text ? names.text : "");
+    sprof_str_release(&names);
+    return found < 0 ? found : 0;
+}
+
 static int nothing_chosen(const struct chooser *chooser, struct sprof_error *error)
 {
     const struct trace_options *options = &chooser->session->options;
-    struct sprof_str near = {0};
+    struct sprof_str near = {0}, near_modules = {0};
     int code;
     sprof_suggest_append(&near, &chooser->near);
+    sprof_suggest_append(&near_modules, &chooser->near_modules);
     trace_append_nameless(&near, chooser->nameless, chooser->seen);
     if (!chooser->seen && options->module_count)
         code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                               "--module '%s' matches nothing with functions that is mapped: see "
+                               "--module '%s' matches nothing with functions that is mapped%s: see "
                                "/proc/%d/maps",
-                               options->modules[0], (int)chooser->session->pid);
+                               options->modules[0], near_modules.text ? near_modules.text : "",
+                               (int)chooser->session->pid);
     else if (!chooser->seen && !is_chosen(chooser, chooser->executable))
         code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
                                "%s is a system module by --system-module, and no other is "
@@ -288,7 +328,24 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
                                "--refused FILE` says why",
                                chooser->found);
     sprof_str_release(&near);
+    sprof_str_release(&near_modules);
     return code;
+}
+
+/* Nothing is traced unless the module comes. */
+static int tell_may_come(const struct chooser *chooser)
+{
+    const struct trace_options *options = &chooser->session->options;
+    struct sprof_str near = {0};
+    const int result = sprof_suggest_append(&near, &chooser->near_modules);
+    sprof_log_message(options->log, SPROF_LOG_WARNING,
+                      "--module '%s' matches nothing that %s: only what it loads later can be "
+                      "traced%s",
+                      options->modules[0],
+                      options->pid ? "the process has loaded" : "the command is linked with",
+                      near.text ? near.text : "");
+    sprof_str_release(&near);
+    return result;
 }
 
 /* The caller frees the expressions. */
@@ -345,7 +402,7 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
     int result = open_chooser(&chooser, session, error);
     if (!result)
         result = trace_plan_process(session->pid, session->listens ? session->code_fd : -1, cache,
-                                    NULL, wants, take_module, &chooser, &generated, error);
+                                    NULL, wants_or_notes, take_module, &chooser, &generated, error);
     if (!result && trace_copiers_find(session))
         result = sprof_error_memory(error);
     if (!result)
@@ -364,11 +421,7 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
         chosen += session->probes.items[i].is_chosen;
     const bool may_come = options->module_count && !chooser.seen && !session->uprobes;
     if (!result && !chosen && may_come)
-        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
-                          "--module '%s' matches nothing that %s: only what it loads later can be "
-                          "traced",
-                          options->modules[0],
-                          options->pid ? "the process has loaded" : "the command is linked with");
+        result = tell_may_come(&chooser);
     else if (!result && !chosen)
         result = nothing_chosen(&chooser, error);
     if (!result && session->probes.count >= PROBE_THUNKS)

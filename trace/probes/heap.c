@@ -2,6 +2,7 @@
  * agent what they do, and how many bytes calls of checked functions may leave. */
 #include "trace/probes/heap.h"
 #include "trace/plan/expressions.h"
+#include "trace/probes/probes.h"
 #include "trace/several.h"
 
 #include <stdlib.h>
@@ -192,8 +193,7 @@ static int find_limit(const struct trace_options *options, struct trace_expressi
 }
 
 static int set_probes(struct trace_session *session, size_t first,
-                      struct trace_expressions *const *each, size_t *checked,
-                      struct sprof_error *error)
+                      struct trace_expressions *const *each, struct sprof_error *error)
 {
     struct probe_heap *heap = &session->shared->heap;
     int result = 0;
@@ -206,7 +206,6 @@ static int set_probes(struct trace_session *session, size_t first,
             atomic_store(&heap->limits[i], limit);
         if (probe->operation)
             heap->operations[i] = probe->operation;
-        *checked += limit != 0;
     }
     return result;
 }
@@ -215,7 +214,6 @@ int trace_heap_begin(struct trace_session *session, size_t first, struct sprof_e
 {
     const struct trace_options *options = &session->options;
     struct trace_expressions **each;
-    size_t checked = 0;
     int result = 0;
     if (!options->heap_check_count)
         return 0;
@@ -230,15 +228,16 @@ int trace_heap_begin(struct trace_session *session, size_t first, struct sprof_e
     if (!each)
         result = sprof_error_memory(error);
     if (!result)
-        result = set_probes(session, first, each, &checked, error);
+        result = set_probes(session, first, each, error);
     if (!result && !atomic_load(&session->shared->heap.epoch))
         atomic_store(&session->shared->heap.epoch, 1);
+    const bool is_all = !first && !options->children &&
+                        !trace_has_others(session); /* functions that there are so far */
+    for (size_t i = 0; i < options->heap_check_count && is_all && !result; i++)
+        result = trace_tell_unfound(session, "heap-check", options->heap_check[i].function, each[i],
+                                    true, error);
     for (size_t i = 0; i < options->heap_check_count && each; i++)
         trace_expressions_free(each[i]);
     free(each);
-    if (!result && !checked && !first && !options->children && !trace_has_others(session))
-        sprof_log_message(options->log, SPROF_LOG_WARNING,
-                          "--heap-check '%s' finds none of the functions that are timed",
-                          options->heap_check[0].function);
     return result;
 }

@@ -5,11 +5,19 @@
 
 #include "trace/tracing.h"
 
+struct trace_expressions;
+
 /* == choose.c == */
 
 /* Plans the files of the command, which waits, and lists the functions to be probed.
  * SPROF_ENOTFOUND where there are none, with names that are near. */
 int trace_choose(struct trace_session *session, struct sprof_error *error);
+
+/* Warns, with names near it, where the expression of an option finds none of the chosen functions
+ * that have probes, or `timed` ones. Returns 0 or a negative code. */
+int trace_tell_unfound(const struct trace_session *session, const char *option,
+                       const char *expression, const struct trace_expressions *expressions,
+                       bool timed, struct sprof_error *error);
 
 /* Whether code of a file that the process has mapped may get probes. */
 bool trace_wants(struct trace_session *session, const struct image_request *file);

@@ -35,6 +35,13 @@ static void test_scope_and_parameters_are_left_out(void)
     check("^FAR$", names, "; near it: far");
 }
 
+static void test_stars_around_a_word_are_left_out(void)
+{
+    static const char *const names[] = {"libparse.so.1", "libc.so.6", NULL};
+    check("libprase*", names, "");
+    check("*libparze.so*", names, "; near it: libparse.so.1");
+}
+
 static void test_nothing_is_near(void)
 {
     static const char *const names[] = {"alpha", "beta", NULL};
@@ -91,6 +98,7 @@ void sprof_suite_base_suggest(void)
     CU_add_test(suite, "parts come before slips", test_parts_come_before_slips);
     CU_add_test(suite, "case is ignored", test_case_is_ignored);
     CU_add_test(suite, "scope and parameters", test_scope_and_parameters_are_left_out);
+    CU_add_test(suite, "stars", test_stars_around_a_word_are_left_out);
     CU_add_test(suite, "nothing is near", test_nothing_is_near);
     CU_add_test(suite, "only the best are kept", test_only_the_best_are_kept);
     CU_add_test(suite, "long names are bounded", test_long_names_are_bounded);
