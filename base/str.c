@@ -79,6 +79,11 @@ void sprof_str_release(struct sprof_str *str)
     *str = (struct sprof_str){0};
 }
 
+const char *sprof_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 size_t sprof_utf8_length(const char *bytes)
 {
     const unsigned char *text = (const unsigned char *)bytes;

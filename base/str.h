@@ -3,6 +3,7 @@
 #define SPROF_BASE_STR_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Zero is a valid empty string. `text` is NULL or NUL-terminated. A failed append sets `failed` and
  * leaves the text as it was, so that a caller may check once, at the end. */
@@ -26,6 +27,9 @@ void sprof_str_clear(struct sprof_str *str);
 char *sprof_str_take(struct sprof_str *str);
 
 void sprof_str_release(struct sprof_str *str);
+
+/* What makes a plural of a regular noun behind a number: "s", or "" behind 1. */
+const char *sprof_plural(uint64_t count);
 
 /* Bytes of the valid UTF-8 sequence at `text` (RFC 3629), 0 where there is none. */
 size_t sprof_utf8_length(const char *text);

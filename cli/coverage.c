@@ -111,8 +111,9 @@ int cli_show_coverage(FILE *out, struct store *store, const struct cli_coverage_
                                      "called: `sprof trace --mode coverage -- COMMAND` does",
                                (unsigned long long)options->run);
     if (!status && options->format == CLI_TEXT)
-        fprintf(out, "%llu of %llu functions were called: %.1f %% of those with a probe%s\n",
+        fprintf(out, "%llu of %llu function%s called: %.1f %% of those with a probe%s\n",
                 (unsigned long long)showing.executed, (unsigned long long)showing.functions,
+                showing.functions == 1 ? " was" : "s were",
                 100.0 * (double)showing.executed / (double)showing.functions,
                 options->run ? "" : ", in all runs together");
     if (!status)

@@ -20,11 +20,6 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static const char *plural(size_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 /* == Signals == */
 
 /* They wait while the output is written, which is then taken away before they end sprof. */
@@ -81,13 +76,13 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     const int status = merge_whole(&merge, &result, error);
     if (status)
         return status;
-    cli_say(terminal, "%zu run%s of %zu recording%s in %s", result.runs, plural(result.runs),
-            result.recordings, plural(result.recordings), arguments->output);
+    cli_say(terminal, "%zu run%s of %zu recording%s in %s", result.runs, sprof_plural(result.runs),
+            result.recordings, sprof_plural(result.recordings), arguments->output);
     if (result.repeated)
         cli_say(terminal, "%zu run%s came more than once and %s counted once", result.repeated,
-                plural(result.repeated), result.repeated == 1 ? "was" : "were");
+                sprof_plural(result.repeated), result.repeated == 1 ? "was" : "were");
     if (result.skipped)
-        cli_say(terminal, "%zu recording%s left out", result.skipped, plural(result.skipped));
+        cli_say(terminal, "%zu recording%s left out", result.skipped, sprof_plural(result.skipped));
     return 0;
 }
 

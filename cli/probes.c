@@ -250,11 +250,11 @@ static void print_summary(const struct trace_plan *plan)
             by[plan->functions[i].mechanism]++;
     const uint64_t refused = share.starts - share.probed;
     printf(
-        "%s: %s functions, %s places where a probe could be: placed %s · not needed %s · refused %s"
-        " (%.2f %% of functions probed)\n",
-        plan->module, digits_of(share.starts).text, digits_of(potential).text,
-        digits_of(share.probed).text, digits_of(potential - share.starts).text,
-        digits_of(refused).text,
+        "%s: %s function%s, %s place%s where a probe could be: placed %s · not needed %s · refused "
+        "%s (%.2f %% of functions probed)\n",
+        plan->module, digits_of(share.starts).text, sprof_plural(share.starts),
+        digits_of(potential).text, sprof_plural(potential), digits_of(share.probed).text,
+        digits_of(potential - share.starts).text, digits_of(refused).text,
         share.starts ? 100.0 * (double)share.probed / (double)share.starts : 0.0);
     printf("  by ");
     bool first = true;
@@ -328,15 +328,16 @@ static void print_callee(const struct trace_plan *plan, const struct trace_calle
 
 static void print_function(const struct trace_plan *plan, const struct trace_function *function)
 {
-    printf("%s!%s: 0x%llx, %llu bytes: ", plan->module, function->name,
+    printf("%s!%s: 0x%llx, %llu byte%s: ", plan->module, function->name,
            (unsigned long long)function->start,
-           (unsigned long long)(function->end - function->start));
+           (unsigned long long)(function->end - function->start),
+           sprof_plural(function->end - function->start));
     if (function->mechanism == TRACE_NOT)
         printf("no probe: %s\n", trace_reason_text(function->why));
     else
-        printf("%s at 0x%llx, %u bytes%s%s\n", trace_mechanism_text(function->mechanism),
+        printf("%s at 0x%llx, %u byte%s%s%s\n", trace_mechanism_text(function->mechanism),
                (unsigned long long)function->site, function->displaced,
-               function->entry_only ? ", entry only: " : "",
+               sprof_plural(function->displaced), function->entry_only ? ", entry only: " : "",
                function->why          ? trace_reason_text(function->why)
                : function->entry_only ? "it leaves the frames of others"
                                       : "");
@@ -345,7 +346,8 @@ static void print_function(const struct trace_plan *plan, const struct trace_fun
     for (uint32_t i = 0; i < function->callees; i++)
         print_callee(plan, &plan->callees[function->first_callee + i]);
     if (function->open_calls)
-        printf("  calls %u times what is not known before it runs\n", function->open_calls);
+        printf("  calls %u time%s what is not known before it runs\n", function->open_calls,
+               sprof_plural(function->open_calls));
 }
 
 static void find_function(struct view *view, const struct trace_plan *plan)
@@ -394,7 +396,8 @@ static void print_embedded(const struct trace_embedding *embedding,
                            const struct trace_embedded *embedded)
 {
     bool first = true;
-    printf("%s: %s probes embedded (", embedding->output, digits_of(embedded->embedded).text);
+    printf("%s: %s probe%s embedded (", embedding->output, digits_of(embedded->embedded).text,
+           sprof_plural(embedded->embedded));
     for (unsigned mechanism = 1; mechanism < TRACE_MECHANISMS; mechanism++)
         if (embedded->by[mechanism]) {
             printf("%s%s %s", first ? "" : " · ", trace_mechanism_text(mechanism),
@@ -464,8 +467,9 @@ static int show_module(void *context, struct trace_module *module)
     }
     if (module->differing)
         cli_say(view->terminal,
-                "%s: the process runs other bytes of %zu functions than the file has%s",
-                module->path, module->differing, view->by_uprobes ? ", or uprobes" : "");
+                "%s: the process runs other bytes of %zu function%s than the file has%s",
+                module->path, module->differing, sprof_plural(module->differing),
+                view->by_uprobes ? ", or uprobes" : "");
     show_plan(view, &module->plan, module->path);
     return 0;
 }

@@ -219,6 +219,11 @@ static int show_row(void *context, int columns, char *const *values, char *const
 
 /* == What figures are of == */
 
+static const char *plural(const char *count)
+{
+    return sprof_plural(strtoull(count, NULL, 10));
+}
+
 /* What percentages are of; then who holds time of functions that were only counted. */
 static int show_base(void *context, int columns, char *const *values, char *const *names)
 {
@@ -230,7 +235,7 @@ static int show_base(void *context, int columns, char *const *values, char *cons
             time_text(self, values[0]));
     if (!strcmp(values[3], "0")) /* by function */
         fprintf(context, " · total-percent: of %s, the wall time of the %s thread%s seen%s",
-                time_text(wall, values[1]), values[2], strcmp(values[2], "1") ? "s" : "",
+                time_text(wall, values[1]), values[2], plural(values[2]),
                 strcmp(values[4], "0") ? ", without pauses (but for calls that lasted on into them)"
                                        : "");
     fputc('\n', context);
@@ -282,9 +287,9 @@ static int show_covered(void *context, int columns, char *const *values, char *c
     (void)names;
     if (columns == 2 && values[0] && values[1])
         fprintf(context,
-                "mode coverage saw calls of %s functions of %s: `sprof stats --coverage` lists "
+                "mode coverage saw calls of %s function%s of %s: `sprof stats --coverage` lists "
                 "them\n",
-                values[0], values[1]);
+                values[0], plural(values[0]), values[1]);
     return 0;
 }
 

@@ -230,24 +230,28 @@ static void say_probes(struct cli_terminal *terminal, const struct trace_options
     if (trace->children)
         cli_say(terminal, "%zu process%s of %zu program%s", result->processes,
                 result->processes == 1 ? "" : "es", result->programs,
-                result->programs == 1 ? "" : "s");
+                sprof_plural(result->programs));
     else if (trace->other_count)
-        cli_say(terminal, "%zu process%s: %zu probes (%zu see the entry only)%s", result->processes,
-                result->processes == 1 ? "" : "es", result->probes, result->entry_only, refused);
+        cli_say(terminal, "%zu process%s: %zu probe%s (%zu see%s the entry only)%s",
+                result->processes, result->processes == 1 ? "" : "es", result->probes,
+                sprof_plural(result->probes), result->entry_only,
+                result->entry_only == 1 ? "s" : "", refused);
     else
-        cli_say(terminal, "%zu probes (%zu see the entry only)%s", result->probes,
-                result->entry_only, refused);
+        cli_say(terminal, "%zu probe%s (%zu see%s the entry only)%s", result->probes,
+                sprof_plural(result->probes), result->entry_only,
+                result->entry_only == 1 ? "s" : "", refused);
     if (result->uprobes_because)
         cli_say(terminal,
                 "counted by uprobes, as the program %s: no log, coverage, paths, callers or "
                 "warnings, nor libraries that it loaded later",
                 result->uprobes_because);
     if (trace->all_points)
-        cli_say(terminal, "%zu call points, and %llu calls through them", result->points,
-                (unsigned long long)result->point_calls);
+        cli_say(terminal, "%zu call point%s, and %llu call%s through them", result->points,
+                sprof_plural(result->points), (unsigned long long)result->point_calls,
+                sprof_plural(result->point_calls));
     if (result->left_out)
-        cli_say(terminal, "%zu times a program was executed that could not be traced",
-                result->left_out);
+        cli_say(terminal, "%zu time%s a program was executed that could not be traced",
+                result->left_out, sprof_plural(result->left_out));
 }
 
 static void say_calls(struct cli_terminal *terminal, const struct trace_options *trace,
@@ -264,18 +268,18 @@ static void say_calls(struct cli_terminal *terminal, const struct trace_options 
     if (result->probe_ns > 0)
         snprintf(probe, sizeof probe, " · %.1f ns a call taken off", result->probe_ns);
     if (trace->mode == TRACE_COVERAGE && (trace->children || trace->other_count))
-        cli_say(terminal, "%zu functions were called in %.3f s · %s", result->covered, seconds,
-                trace->output);
+        cli_say(terminal, "%zu function%s called in %.3f s · %s", result->covered,
+                result->covered == 1 ? " was" : "s were", seconds, trace->output);
     else if (trace->mode == TRACE_COVERAGE)
         cli_say(terminal,
-                "%zu of %zu functions were called (%.1f %%) in %.3f s · %zu probes left while it "
+                "%zu of %zu function%s called (%.1f %%) in %.3f s · %zu probe%s left while it "
                 "ran · %s",
-                result->covered, result->probes,
+                result->covered, result->probes, result->probes == 1 ? " was" : "s were",
                 result->probes ? 100.0 * (double)result->covered / (double)result->probes : 0,
-                seconds, result->left, trace->output);
+                seconds, result->left, sprof_plural(result->left), trace->output);
     else
-        cli_say(terminal, "%llu calls in %.3f s%s%s%s · %s", (unsigned long long)result->calls,
-                seconds, abnormal, in_flight, probe, trace->output);
+        cli_say(terminal, "%llu call%s in %.3f s%s%s%s · %s", (unsigned long long)result->calls,
+                sprof_plural(result->calls), seconds, abnormal, in_flight, probe, trace->output);
     if (result->stopped_ns)
         cli_say(terminal, "threads stood still for %.1f ms at most",
                 (double)result->stopped_ns / 1e6);
@@ -286,9 +290,10 @@ static void say_limits(struct cli_terminal *terminal, const struct trace_result 
 {
     if (result->governed_count || result->governed_off)
         cli_say(terminal,
-                "to hold --max-overhead %zu functions were only counted in the end, and %zu lost "
-                "their probes: their callers' self times hold theirs",
-                result->governed_count, result->governed_off);
+                "to hold --max-overhead %zu function%s only counted in the end, and %zu lost %s: "
+                "their callers' self times hold theirs",
+                result->governed_count, result->governed_count == 1 ? " was" : "s were",
+                result->governed_off, result->governed_off == 1 ? "its probe" : "their probes");
     if (result->overhead > 0)
         cli_say(terminal,
                 "probes took about %.2g %% of the CPU time, by what calls cost programs that were "
@@ -302,32 +307,35 @@ static void say_limits(struct cli_terminal *terminal, const struct trace_result 
     if (result->beyond_calls)
         cli_say(
             terminal,
-            "%llu calls of %u functions were only counted: there was no room for their threads' "
+            "%llu call%s of %u function%s %s only counted: there was no room for their threads' "
             "figures, these may not read the processor's counter, or their stack ended, or their "
             "data is another's, too",
-            (unsigned long long)result->beyond_calls, result->beyond_functions);
+            (unsigned long long)result->beyond_calls, sprof_plural(result->beyond_calls),
+            result->beyond_functions, sprof_plural(result->beyond_functions),
+            result->beyond_calls == 1 ? "was" : "were");
 }
 
 static void say_losses(struct cli_terminal *terminal, const struct trace_result *result)
 {
     if (result->lost)
-        cli_say(terminal,
-                "%llu calls found no room for their figures: 1024 threads at a time have some, and "
-                "65536 pairs of a thread and a function; choose fewer functions",
-                (unsigned long long)result->lost);
+        cli_say(
+            terminal,
+            "%llu call%s found no room for their figures: 1024 threads at a time have some, and "
+            "65536 pairs of a thread and a function; choose fewer functions",
+            (unsigned long long)result->lost, sprof_plural(result->lost));
     if (result->warnings || result->warnings_lost) {
         char lost[64] = "";
         if (result->warnings_lost)
             snprintf(lost, sizeof lost, ", and %llu for which there was no room",
                      (unsigned long long)result->warnings_lost);
         cli_say(terminal, "%llu warning%s%s: `sprof stats --warnings`",
-                (unsigned long long)result->warnings, result->warnings == 1 ? "" : "s", lost);
+                (unsigned long long)result->warnings, sprof_plural(result->warnings), lost);
     }
     if (result->untracked)
         cli_say(terminal,
-                "%llu threads found no room for their figures: their calls were counted, and not "
+                "%llu thread%s found no room for their figures: their calls were counted, and not "
                 "timed",
-                (unsigned long long)result->untracked);
+                (unsigned long long)result->untracked, sprof_plural(result->untracked));
 }
 
 static void summarize(struct cli_terminal *terminal, const struct trace_options *trace,
@@ -337,8 +345,9 @@ static void summarize(struct cli_terminal *terminal, const struct trace_options 
     say_calls(terminal, trace, result);
     say_limits(terminal, result);
     if (trace->mode == TRACE_LOG)
-        cli_say(terminal, "%llu calls written down, %llu not for lack of room: `sprof script`",
-                (unsigned long long)result->logged, (unsigned long long)result->unlogged);
+        cli_say(terminal, "%llu call%s written down, %llu not for lack of room: `sprof script`",
+                (unsigned long long)result->logged, sprof_plural(result->logged),
+                (unsigned long long)result->unlogged);
     say_losses(terminal, result);
 }
 

@@ -195,7 +195,7 @@ const char *report_columns_base(struct report_dataset *dataset)
                           dataset->event.name);
     else
         sprof_str_appendf(&text, "%% of %s sample%s", report_number_grouped(number, total.samples),
-                          report_number_plural(total.samples));
+                          sprof_plural(total.samples));
     if (dataset->selected)
         sprof_str_append(&text, dataset->selected);
     return report_utf8_keep(&dataset->arena, &text);

@@ -92,8 +92,3 @@ double report_number_share(uint64_t part, uint64_t whole)
 {
     return whole ? (double)part * 100 / (double)whole : 0;
 }
-
-const char *report_number_plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}

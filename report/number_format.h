@@ -34,7 +34,4 @@ char *report_number_size(char buffer[static NUMBER_BYTES], uint64_t bytes);
 /* The share in percent, exact to the last digit of a double; 0 of nothing. */
 double report_number_share(uint64_t part, uint64_t whole);
 
-/* "s" where count is not 1. */
-const char *report_number_plural(uint64_t count);
-
 #endif

@@ -72,7 +72,7 @@ int report_quality_of_samples(struct report_dataset *dataset, struct quality_par
     if (!result && quality->guessed_frames)
         result = report_quality_part(dataset, parts, "%s guessed frame%s",
                                      report_number_grouped(number, quality->guessed_frames),
-                                     report_number_plural(quality->guessed_frames));
+                                     sprof_plural(quality->guessed_frames));
     if (!result && quality->frames)
         result = report_quality_part(
             dataset, parts, "%s named",
@@ -256,8 +256,8 @@ static int note_tails(struct report_dataset *dataset, struct quality_parts *note
         return 0;
     return report_quality_part(
         dataset, notes, "%s deep stack%s found no memory when sampled, and %s read later",
-        report_number_grouped(count, quality->tails_dropped),
-        report_number_plural(quality->tails_dropped), quality->tails_dropped == 1 ? "was" : "were");
+        report_number_grouped(count, quality->tails_dropped), sprof_plural(quality->tails_dropped),
+        quality->tails_dropped == 1 ? "was" : "were");
 }
 
 static int note_kernel(struct report_dataset *dataset, struct quality_parts *notes)
@@ -361,7 +361,7 @@ static int samples_line(struct report_dataset *dataset, struct quality_parts *pa
     const uint64_t samples = dataset->quality.samples;
     const int result = report_quality_part(
         dataset, parts, "%s %s%s", report_number_grouped(number, samples),
-        report_counts_calls(dataset) ? "call" : "sample", report_number_plural(samples));
+        report_counts_calls(dataset) ? "call" : "sample", sprof_plural(samples));
     return result ? result : report_quality_of_samples(dataset, parts);
 }
 

@@ -38,9 +38,9 @@ static int say_samples(struct report_dataset *dataset, struct quality_parts *par
     report_quality_rate(rate, quality);
     const int result = report_quality_part(
         dataset, parts, "%s %s%s in %s%s (%s%s%s)", samples,
-        report_counts_calls(dataset) ? "call" : "sample", report_number_plural(quality->samples),
-        time, waiting ? " of threads' time" : "",
-        dataset->event.name ? dataset->event.name : "no event", rate[0] ? ", " : "", rate);
+        report_counts_calls(dataset) ? "call" : "sample", sprof_plural(quality->samples), time,
+        waiting ? " of threads' time" : "", dataset->event.name ? dataset->event.name : "no event",
+        rate[0] ? ", " : "", rate);
     return result ? result : report_quality_of_samples(dataset, parts);
 }
 

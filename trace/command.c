@@ -265,22 +265,26 @@ static int status(void *context, char *argument, struct sprof_str *answer,
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "`status` takes nothing more, but was given `%.100s`", argument);
     sprof_str_appendf(answer,
-                      "%s for %.1f s: %llu calls, %llu in flight, %zu of %zu probes on, "
+                      "%s for %.1f s: %llu call%s, %llu in flight, %zu of %zu probe%s on, "
                       "mode %s",
                       session->paused ? "paused, tracing" : "tracing", seconds,
-                      (unsigned long long)sums.calls, (unsigned long long)sums.in_flight,
-                      sums.probes_on, sums.probes, trace_mode_words[session->mode]);
+                      (unsigned long long)sums.calls, sprof_plural(sums.calls),
+                      (unsigned long long)sums.in_flight, sums.probes_on, sums.probes,
+                      sprof_plural(sums.probes), trace_mode_words[session->mode]);
     if (trace_is_of_several(session))
         sprof_str_appendf(answer, ", %zu of %zu processes", session->programs.count,
                           1 + session->options.other_count);
     if (session->mode == TRACE_COVERAGE) {
         size_t covered, removed;
         trace_coverage_count(session, &covered, &removed);
-        sprof_str_appendf(answer, ", %zu functions called, %zu probes have left", covered, removed);
+        sprof_str_appendf(answer, ", %zu function%s called, %zu probe%s left", covered,
+                          sprof_plural(covered), removed, removed == 1 ? " has" : "s have");
     }
     if (sums.probes_resting)
-        sprof_str_appendf(answer, ", %zu probes rest: their functions' code is as without them",
-                          sums.probes_resting);
+        sprof_str_appendf(answer, ", %zu probe%s", sums.probes_resting,
+                          sums.probes_resting == 1
+                              ? " rests: its function's code is as without it"
+                              : "s rest: their functions' code is as without them");
     if (left > 0)
         sprof_str_appendf(answer, ", off in %.1f s", left);
     return 0;
@@ -374,7 +378,8 @@ static int probe(void *context, char *argument, struct sprof_str *answer, struct
     int result = trace_change_ranges(session, argument, error);
     trace_switch_all(session);
     trace_add_up(session, &sums);
-    sprof_str_appendf(answer, "%zu probes are on", sums.probes_on);
+    sprof_str_appendf(answer, "%zu probe%s on", sums.probes_on,
+                      sums.probes_on == 1 ? " is" : "s are");
     if (!result)
         result = trace_ranges_tell_empty(session, since_ns, answer, error);
     return result ? result : trace_check_awake(session, error);

@@ -340,8 +340,8 @@ static int count_again(struct trace_session *session, const struct seen *seen, d
         return result;
     trace_switch(session);
     trace_govern_anew(session);
-    sprof_log_message(session->options.log, SPROF_LOG_NOTE, "%zu functions are counted again",
-                      *changed);
+    sprof_log_message(session->options.log, SPROF_LOG_NOTE, "%zu function%s counted again",
+                      *changed, *changed == 1 ? " is" : "s are");
     return result;
 }
 

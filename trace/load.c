@@ -311,9 +311,9 @@ static void say_loaded(const struct trace_session *session, const struct trace_f
         return;
     sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                       session->loads->is_serving
-                          ? "%s was loaded after %.3f s: %zu probes, from its constructors on"
+                          ? "%s was loaded after %.3f s: %zu probe%s, from its constructors on"
                           : "%s was loaded while probes were put in: after %.3f s it has %zu, too",
-                      file->path, seconds, chosen);
+                      file->path, seconds, chosen, sprof_plural(chosen));
 }
 
 static int place_new(struct trace_loads *loads, struct trace_module *module,

@@ -58,7 +58,7 @@ static int draw(struct picture *picture, const struct box *box, double width, do
     fputs("<g><title>", picture->out);
     report_export_xml(picture->out, name);
     fprintf(picture->out, " (%s %s%s, %s) in ", samples, report_counted(dataset),
-            report_number_plural(path->costs.inclusive.samples), share);
+            sprof_plural(path->costs.inclusive.samples), share);
     report_export_xml(picture->out, report_dataset_module_name(dataset, path->function));
     fprintf(picture->out,
             "</title><rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\" fill=\"%s\"/>",
@@ -119,7 +119,7 @@ static int draw_picture(struct picture *picture, const struct box *boxes, size_t
     report_export_xml(picture->out, report_export_title(dataset));
     fprintf(picture->out, " · %s %s%s</text>\n",
             report_number_grouped(samples, dataset->total.samples), report_counted(dataset),
-            report_number_plural(dataset->total.samples));
+            sprof_plural(dataset->total.samples));
     result = draw_boxes(picture, boxes, count, false);
     fputs("</svg>\n", picture->out);
     return result;

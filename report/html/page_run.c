@@ -101,7 +101,7 @@ static int put_quality(struct json *json, struct report_dataset *dataset)
     report_number_grouped(number, dataset->quality.samples);
     if (report_quality_part(dataset, &parts, "%s %s%s", number,
                             report_counts_calls(dataset) ? "call" : "sample",
-                            report_number_plural(dataset->quality.samples)) ||
+                            sprof_plural(dataset->quality.samples)) ||
         report_quality_of_samples(dataset, &parts) || report_quality_notes(dataset, &parts))
         return SPROF_ENOMEM;
     report_json_open_array(json, "quality");

@@ -57,7 +57,7 @@ case $1 in
 follow)
     trace --children-of '^root$'
     is 'by_got 10' 'exported 10' 'first 10' 'hidden 20' 'jumped_to 10' 'leaf 40' 'root 10' 'second 20'
-    grep -q '1 indirect calls in 1 functions lead where --children-of cannot see: root (1)' err ||
+    grep -q '1 indirect call in 1 function leads where --children-of cannot see: root (1)' err ||
         fail "the call through a pointer is not named"
     trace --children-of '^root$' --module program
     is 'first 10' 'jumped_to 10' 'leaf 40' 'root 10' 'second 20'

@@ -326,7 +326,7 @@ trace_it() { # RECORDING [OPTION …]: in the background, without ptrace; `trace
     python3 without_ptrace.py "$SPROF" trace -p $target -o "$recording" --max-overhead none "$@" 2>trace.txt &
     tracer=$!
     children+=($tracer)
-    wait_for "$probes of $probes probes on" "$recording"
+    wait_for "$probes of $probes probe" "$recording"
 }
 
 probes=2
@@ -690,7 +690,7 @@ if os.geteuid() == 0:
     assert peer.recv(4096) == b""
 END
     python3 without_ptrace.py "$SPROF" trace -p $target -o none.db --function '^main$' >none.txt 2>&1 && fail "no error"
-    grep -q 'none of the 1 chosen functions has a probe in its file' none.txt || fail "$(cat none.txt)"
+    grep -q 'none of the 1 chosen function has a probe in its file' none.txt || fail "$(cat none.txt)"
     trace_it one.db # what could not be traced before can be now
     "$SPROF" trace -p $target -o none.db >none.txt 2>&1 && fail "traced twice"
     grep -q "is being traced already, into .*one.db by process $tracer" none.txt || fail "$(cat none.txt)"
@@ -718,7 +718,7 @@ sled)
 chosen)
     g++ -O2 -g program.cc -o some || fail "no compiler"
     output=some.probes embed some --function '^(leaf|catcher)$' --function '!catcher'
-    grep -q '^some.probes: 1 probes embedded (prologue 1), all off; entry only 0$' embed.txt || fail "$(cat embed.txt)"
+    grep -q '^some.probes: 1 probe embedded (prologue 1), all off; entry only 0$' embed.txt || fail "$(cat embed.txt)"
     same some
     "$SPROF" probes some.probes --function leaf >one.txt 2>err || fail "no plan of the copy"
     grep -q 'leaf: .*: embedded at 0x' one.txt || fail "$(cat one.txt)"

@@ -186,7 +186,7 @@ bytes)
     is_row ''
     checked --heap-check . -- leaks
     is_row "heap leaks $left 0"
-    said "heap: leaks left $left bytes allocated, more than 0: by 3 allocations and 1 frees"
+    said "heap: leaks left $left bytes allocated, more than 0: by 3 allocations and 1 free"
     expect 0 "$SPROF" stats t.db --warnings
     grep -qE "heap +$left bytes +0 bytes" out || fail "the table does not show it"
     checked --heap-check . -- grows
@@ -292,7 +292,7 @@ END
     [ "$left" = 321 ] || fail "it is not that allocator: $left"
     checked --module program --heap-check . -- grows
     is_row "heap grows $left 0"
-    said 'by 1 allocations and 1 frees'
+    said 'by 1 allocation and 1 free'
     checked --module program --heap-check . -- recurses
     is_row "heap recurses $left 0"
     ;;

@@ -16,8 +16,8 @@ pairs() {
 # points WORD: how many call points the last trace had, or calls through them.
 points() {
     case $1 in
-    places) sed -n 's/^sprof: \([0-9]*\) call points, and .*/\1/p' got_err ;;
-    calls) sed -n 's/^sprof: .* call points, and \([0-9]*\) calls through them$/\1/p' got_err ;;
+    places) sed -n 's/^sprof: \([0-9]*\) call points\?, and .*/\1/p' got_err ;;
+    calls) sed -n 's/^sprof: .* call points\?, and \([0-9]*\) calls\? through them$/\1/p' got_err ;;
     esac
 }
 

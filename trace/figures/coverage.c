@@ -201,11 +201,12 @@ int trace_coverage_return(struct trace_session *session, struct sprof_error *err
         if (!result)
             result = return_to_all(session, &any, error);
         if (any && !result && ++rounds == RETURN_ROUNDS)
-            result = sprof_error_set(error, SPROF_ESTATE, 0,
-                                     "processes are forked faster than the probes of %zu functions "
-                                     "can be put back, which had left with their first call\ntry "
-                                     "again",
-                                     left);
+            result =
+                sprof_error_set(error, SPROF_ESTATE, 0,
+                                "processes are forked faster than the probes of %zu function%s "
+                                "can be put back, which had left with their first call\ntry "
+                                "again",
+                                left, sprof_plural(left));
     }
     if (left)
         note_returned(session, !result);

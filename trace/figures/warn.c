@@ -195,10 +195,12 @@ static void describe(struct sprof_str *text, const char *function, const struct 
                           function, value / 1024, bound / 1024);
     else if (!strcmp(row->kind, "heap"))
         sprof_str_appendf(text,
-                          "heap: %s left %llu bytes allocated, more than %llu: by %u allocations "
-                          "and %u frees",
-                          function, (unsigned long long)row->value, (unsigned long long)row->bound,
-                          noted->allocations, noted->frees);
+                          "heap: %s left %llu byte%s allocated, more than %llu: by %u allocation%s "
+                          "and %u free%s",
+                          function, (unsigned long long)row->value,
+                          sprof_plural((uint64_t)row->value), (unsigned long long)row->bound,
+                          noted->allocations, sprof_plural(noted->allocations), noted->frees,
+                          sprof_plural(noted->frees));
     else if (!strcmp(row->kind, "chunk"))
         sprof_str_appendf(text,
                           "chunk: what the allocator keeps %s the block at 0x%llx is broken: seen "

@@ -173,8 +173,8 @@ static int add_roots(struct trace_callees *callees, const char *text, bool must_
     sprof_suggest_append(&names, &near);
     trace_append_nameless(&names, nameless, seen);
     result = sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                             "--children-of '%.200s' finds none of %zu functions%.300s", text, seen,
-                             names.text ? names.text : "");
+                             "--children-of '%.200s' finds none of %zu function%s%.300s", text,
+                             seen, sprof_plural(seen), names.text ? names.text : "");
     sprof_str_release(&names);
     return result;
 }
@@ -239,10 +239,12 @@ void trace_callees_tell(const struct trace_callees *callees)
     }
     if (calls)
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
-                          "%zu indirect calls in %zu functions lead where --children-of cannot "
-                          "see: %s%s; name what they call with --function",
-                          calls, functions, names.text ? names.text : "",
-                          functions > NAMES_TOLD ? ", …" : "");
+                          "%zu indirect call%s in %zu function%s lead%s where --children-of cannot "
+                          "see: %s%s; name what %s with --function",
+                          calls, sprof_plural(calls), functions, sprof_plural(functions),
+                          calls == 1 ? "s" : "", names.text ? names.text : "",
+                          functions > NAMES_TOLD ? ", …" : "",
+                          functions == 1 ? "it calls" : "they call");
     sprof_str_release(&names);
 }
 

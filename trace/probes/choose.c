@@ -216,8 +216,8 @@ static int take_module(void *context, struct trace_module *module)
         return 0;
     if (module->differing)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
-                          "%s: the process runs other bytes of %zu functions than the file has",
-                          module->path, module->differing);
+                          "%s: the process runs other bytes of %zu function%s than the file has",
+                          module->path, module->differing, sprof_plural(module->differing));
     const char *path = sprof_arena_text(&session->arena, module->path);
     const struct trace_file file = {.plan = module->plan,
                                     .path = path,
@@ -312,21 +312,22 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
                                                                      : chooser->executable);
     else if (!chooser->found)
         code = sprof_error_set(
-            error, SPROF_ENOTFOUND, 0, "--function '%s' finds none of %zu functions%s%s",
+            error, SPROF_ENOTFOUND, 0, "--function '%s' finds none of %zu function%s%s%s",
             options->function_count ? options->functions[0] : "", chooser->seen,
-            near.text ? near.text : "",
+            sprof_plural(chooser->seen), near.text ? near.text : "",
             options->module_count ? "" : "; those of libraries are looked at with --module");
     else if (chooser->session->listens)
         code = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                               "process %d listens, and none of the %zu chosen functions has a "
+                               "process %d listens, and none of the %zu chosen function%s has a "
                                "probe in its file: `sprof probes FILE --embed -o COPY` puts them "
                                "there",
-                               (int)chooser->session->pid, chooser->found);
+                               (int)chooser->session->pid, chooser->found,
+                               sprof_plural(chooser->found));
     else
         code = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                               "none of the %zu chosen functions can have a probe: `sprof probes "
+                               "none of the %zu chosen function%s can have a probe: `sprof probes "
                                "--refused FILE` says why",
-                               chooser->found);
+                               chooser->found, sprof_plural(chooser->found));
     sprof_str_release(&near);
     sprof_str_release(&near_modules);
     return code;

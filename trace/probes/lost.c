@@ -75,11 +75,12 @@ void trace_lost_look(struct trace_session *session)
     if (!lost)
         return;
     if (!session->told_lost)
-        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
-                          "the program has given back pages of its code (madvise), and with them "
-                          "the probes of %zu functions: they are put back once a second, and calls "
-                          "until then are not counted",
-                          lost);
+        sprof_log_message(
+            session->options.log, SPROF_LOG_WARNING,
+            "the program has given back pages of its code (madvise), and with them "
+            "the probes of %zu function%s: they are put back once a second, and calls "
+            "until then are not counted",
+            lost, sprof_plural(lost));
     session->told_lost = true;
     trace_wake(session);
 }

@@ -203,10 +203,10 @@ int trace_points_find(struct trace_session *session, struct sprof_error *error)
     if (result)
         return sprof_error_memory(error);
     if (points->left_out)
-        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
-                          "%zu places that call have no probe: there is room for %d; choose fewer "
-                          "functions",
-                          points->left_out, PROBE_POINTS);
+        sprof_log_message(
+            session->options.log, SPROF_LOG_WARNING,
+            "%zu place%s no probe: there is room for %d; choose fewer functions", points->left_out,
+            points->left_out == 1 ? " that calls has" : "s that call have", PROBE_POINTS);
     return 0;
 }
 

@@ -192,9 +192,9 @@ void trace_wake(struct trace_session *session)
     session->next_wake_ns = sprof_clock_monotonic_ns() + AGAIN_NS;
     if (session->asleep && !before)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
-                          "the probes of %zu functions rest, and are not in place yet: %s; it is "
+                          "the probes of %zu function%s rest, and are not in place yet: %s; it is "
                           "tried again",
-                          session->asleep,
+                          session->asleep, sprof_plural(session->asleep),
                           why.code ? why.message : "threads stand where they would be");
     else if (before && !session->asleep && !is_gone)
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
@@ -207,10 +207,10 @@ int trace_check_awake(const struct trace_session *session, struct sprof_error *e
     for (size_t i = 0; i < session->programs.count; i++)
         asleep += session->programs.items[i]->asleep;
     return asleep ? sprof_error_set(error, SPROF_ESTATE, 0,
-                                    "calls are being measured, but not yet those of %zu functions "
+                                    "calls are being measured, but not yet those of %zu function%s "
                                     "whose probes rested: threads could not be stopped, or stand "
                                     "where the probes would be, or the program has put other code "
                                     "there; it is tried again each second",
-                                    asleep)
+                                    asleep, sprof_plural(asleep))
                   : 0;
 }
