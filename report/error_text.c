@@ -18,3 +18,11 @@ int report_error_text(struct sprof_error *error, int code, struct sprof_str *tex
     sprof_str_release(text);
     return result;
 }
+
+int report_error_counted(struct sprof_error *error)
+{
+    return sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                           "calls were counted, and not written down: what is shown in the order "
+                           "of time needs the times of calls, which `sprof trace --mode log` "
+                           "keeps");
+}

@@ -3,6 +3,7 @@
  * samples nobody looked. A pause of more than two periods ends all slices. Where stacks have little
  * in common there would be a page of text for each sample, far more than any viewer opens: then
  * only each second, third … sample of a thread is shown, as many as make MOST_SLICES. */
+#include "report/error_text.h"
 #include "report/export/export.h"
 #include "report/json.h"
 
@@ -193,9 +194,7 @@ int report_chrome_write(FILE *out, const struct report_content *content, struct 
     if (known || calls)
         return known ? known : write_calls(out, content, calls, error);
     if (report_counts_calls(dataset))
-        return sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                               "calls were counted, and not written down: slices need the times of "
-                               "calls, which `sprof trace --mode log` keeps");
+        return report_error_counted(error);
     struct drawing drawing = {.dataset = dataset, .period_ns = period_of(dataset)};
     struct export_threads threads = {0};
     int result = report_export_threads(content, &threads, error);

@@ -1,5 +1,6 @@
 /* The Firefox Profiler's processed format, version 66 (which its page upgrades by itself): stacks
  * are the call paths, each sample has its time. */
+#include "report/error_text.h"
 #include "report/export/firefox_markers.h"
 
 #include <stdio.h>
@@ -418,6 +419,8 @@ int report_firefox_write(FILE *out, const struct report_content *content, struct
         result = collect_files(&texts, content->dataset);
     if (!result)
         result = firefox_markers_read(&markers, content, error);
+    if (!result && report_counts_calls(content->dataset) && !markers.calls)
+        result = report_error_counted(error);
     if (!result)
         result = report_json_begin_dense(&json, out);
     if (!result) {

@@ -167,6 +167,7 @@ assert all(len(set(frames)) == 1 for frames in opened.values()), opened
 assert len(opened["hot"]) == 10 and at_depth["hot"] == {2}, at_depth
 assert len(opened["six"]) == 1 and at_depth["again"] == {2, 3, 4, 5, 6, 7}, at_depth
 END
+    sql program.db 'SELECT sum(self_ns) FROM v_call_stats WHERE run_id = 1' >self
     expect 0 "$SPROF" export -f firefox -o profile.json program.db
     python3 - <<'END' || fail "the export for firefox"
 import json
@@ -188,6 +189,10 @@ for thread in profile["threads"]:
         assert (end is None) == (phase == 2) == (data["exit"] == "open") and (end is None or end >= start), data
         found.setdefault((thread["isMainThread"], names[name].split("(")[0]), []).append(data)
 assert len(found[False, "hot"]) == 10 and len(found[False, "run"]) == 1 and (True, "hot") not in found, found
+assert all(thread["samples"]["weightType"] == "tracing-ms" for thread in profile["threads"])
+own = float(open("self").read().split()[-1])
+weights = sum(sum(thread["samples"]["weight"]) for thread in profile["threads"])
+assert abs(weights * 1e6 - own) <= 0.001 * own, (weights, own)
 assert [data["exit"] for data in found[True, "middle"]] == ["exception"], found
 assert found[True, "six"][0]["words"] == "0x1 0xffffffffffffffff 0x123456789a 0x4 0x5 0x6", found
 assert profile["meta"]["extra"][0]["entries"][0]["value"] == sum(map(len, found.values()))
