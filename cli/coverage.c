@@ -1,6 +1,7 @@
 /* A table of the functions that a trace looked for: called, when first and by whom, or not at all.
  */
 #include "cli/coverage.h"
+#include "cli/open.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static const struct cli_column columns_of_people[] = {
 
 struct showing {
     struct cli_listing listing;
-    uint64_t functions, executed;
+    uint64_t functions, executed, runs;
 };
 
 static int note_counts(void *context, int columns, char *const *values, char *const *names)
@@ -39,6 +40,7 @@ static int note_counts(void *context, int columns, char *const *values, char *co
     (void)names;
     showing->functions = values[0] ? strtoull(values[0], NULL, 10) : 0;
     showing->executed = values[1] ? strtoull(values[1], NULL, 10) : 0;
+    showing->runs = strtoull(values[2], NULL, 10);
     return 0;
 }
 
@@ -99,7 +101,9 @@ int cli_show_coverage(FILE *out, struct store *store, const struct cli_coverage_
 {
     struct showing showing = {.listing = {.out = out, .format = options->format}};
     char sql[640];
-    snprintf(sql, sizeof sql, "SELECT count(*), sum(executed) FROM (" UNITED ")",
+    snprintf(sql, sizeof sql,
+             "SELECT count(*), sum(executed), (SELECT count(DISTINCT run_id) FROM entry_coverage)"
+             " FROM (" UNITED ")",
              (unsigned long long)options->run);
     int status = store_query(store, sql, note_counts, &showing, error);
     if (!status && !showing.functions)
@@ -115,7 +119,7 @@ int cli_show_coverage(FILE *out, struct store *store, const struct cli_coverage_
                 (unsigned long long)showing.executed, (unsigned long long)showing.functions,
                 showing.functions == 1 ? " was" : "s were",
                 100.0 * (double)showing.executed / (double)showing.functions,
-                options->run ? "" : ", in all runs together");
+                options->run || showing.runs < 2 ? "" : ", in all runs together");
     if (!status)
         status = show_rows(&showing, store, options, error);
     const uint64_t rows = showing.functions - (options->unexecuted ? showing.executed : 0);
@@ -129,5 +133,7 @@ int cli_show_coverage(FILE *out, struct store *store, const struct cli_coverage_
              (unsigned long long)options->run);
     if (!status && options->format == CLI_TEXT)
         status = store_query(store, sql, show_killed, out, error);
+    if (!status && options->format == CLI_TEXT)
+        status = cli_tell_run(out, store, options->run, showing.runs, error);
     return status;
 }

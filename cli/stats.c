@@ -354,7 +354,7 @@ static int show_footer(FILE *out, struct store *store, uint64_t run, enum by by,
         snprintf(sql, sizeof sql, parts[i].sql, (unsigned long long)run, (int)by);
         status = store_query(store, sql, parts[i].show, out, error);
     }
-    return status;
+    return status ? status : cli_tell_run(out, store, run, 1, error);
 }
 
 /* == The command == */

@@ -146,6 +146,19 @@ united)
     wanted $usual by_choice | diff - <(executed program.db) >out || fail "not united over runs"
     # shellcheck disable=SC2086
     wanted $usual | diff - <(executed program.db --run 1) >out || fail "run 1"
+    # Which run it is of is said where there are several, as in other reports.
+    expect 0 "$SPROF" stats program.db --coverage
+    grep -q 'in all runs together' out && grep -qx '2 of 2 runs; --run N chooses one' out || fail "how many runs it is of"
+    for run in 1 2; do
+        expect 0 "$SPROF" stats program.db --coverage --run $run
+        grep -qx "run $run of 2; --run N chooses" out && ! grep -q 'in all runs' out || fail "which run it is of"
+    done
+    expect 0 "$SPROF" stats program.db
+    grep -qx 'run 2 of 2; --run N chooses' out || fail "which run the table is of"
+    # In a file of one run there is nothing to choose.
+    "$SPROF" trace --mode coverage -o one.db -- ./program >/dev/null 2>err || true
+    expect 0 "$SPROF" stats one.db --coverage
+    ! grep -q 'runs' out || fail "runs are told of where there is one"
     for what in --coverage ''; do
         expect 1 "$SPROF" stats -i program.db $what --run 77 && said "there is no run 77"
     done
@@ -153,6 +166,8 @@ united)
     "$SPROF" trace -o calls.db -- ./program >/dev/null 2>err || true
     sql calls.db "SELECT * FROM v_function ORDER BY function" >alone
     "$SPROF" trace --append -o calls.db -- ./program >/dev/null 2>err
+    expect 0 "$SPROF" stats calls.db
+    grep -qx 'run 2 of 2; --run N chooses' out || fail "which run the figures are of"
     sql calls.db "SELECT * FROM v_function WHERE run_id = 1 ORDER BY function" | diff alone - >out || fail "run 1 changed"
     [ "$(sql calls.db "SELECT sum(exclusive_samples) FROM v_function GROUP BY run_id" | sort -u | wc -l)" = 1 ] ||
         fail "other calls in the second run"
