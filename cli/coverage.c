@@ -120,9 +120,11 @@ int cli_show_coverage(FILE *out, struct store *store, const struct cli_coverage_
                 showing.functions == 1 ? " was" : "s were",
                 100.0 * (double)showing.executed / (double)showing.functions,
                 options->run || showing.runs < 2 ? "" : ", in all runs together");
-    if (!status)
-        status = show_rows(&showing, store, options, error);
     const uint64_t rows = showing.functions - (options->unexecuted ? showing.executed : 0);
+    if (!status && options->format == CLI_TEXT && !rows)
+        fputs("there is none that was not called\n", out);
+    else if (!status)
+        status = show_rows(&showing, store, options, error);
     if (!status && options->format == CLI_TEXT && showing.listing.rows < rows)
         fprintf(out, "  … and %llu more: -n %llu shows them\n",
                 (unsigned long long)(rows - showing.listing.rows), (unsigned long long)rows);

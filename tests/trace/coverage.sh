@@ -159,6 +159,14 @@ united)
     "$SPROF" trace --mode coverage -o one.db -- ./program >/dev/null 2>err || true
     expect 0 "$SPROF" stats one.db --coverage
     ! grep -q 'runs' out || fail "runs are told of where there is one"
+    # Nothing to list is said in words; to programs it is an empty table.
+    "$SPROF" trace --mode coverage --function '^hot' -o hot.db -- ./program >/dev/null 2>err || true
+    expect 0 "$SPROF" stats hot.db --coverage --unexecuted
+    grep -q '^1 of 1 function was called' out && grep -qx 'there is none that was not called' out && ! grep -q 'first call' out ||
+        fail "an empty table for people"
+    expect 0 "$SPROF" stats hot.db --coverage --unexecuted --format json && [ "$(cat out)" = '[]' ] || fail "no empty table"
+    expect 0 "$SPROF" stats hot.db --coverage --unexecuted --format csv
+    grep -q '^function,' out && [ "$(wc -l <out)" = 1 ] || fail "no empty table in CSV"
     for what in --coverage ''; do
         expect 1 "$SPROF" stats -i program.db $what --run 77 && said "there is no run 77"
     done
