@@ -224,7 +224,8 @@ static const char *plural(const char *count)
     return sprof_plural(strtoull(count, NULL, 10));
 }
 
-/* What percentages are of; then who holds time of functions that were only counted. */
+/* What percentages that are shown are of; then who holds time of functions that were only counted.
+ */
 static int show_base(void *context, int columns, char *const *values, char *const *names)
 {
     char self[32], wall[32];
@@ -233,7 +234,7 @@ static int show_base(void *context, int columns, char *const *values, char *cons
         return 0;
     fprintf(context, "\nself-percent: of %s, the self time of all probed functions",
             time_text(self, values[0]));
-    if (!strcmp(values[3], "0")) /* by function */
+    if (strcmp(values[3], "0") != 0)
         fprintf(context, " · total-percent: of %s, the wall time of the %s thread%s seen%s",
                 time_text(wall, values[1]), values[2], plural(values[2]),
                 strcmp(values[4], "0") ? ", without pauses (but for calls that lasted on into them)"
@@ -308,9 +309,18 @@ static int show_killed(void *context, int columns, char *const *values, char *co
     return 0;
 }
 
-static int show_footer(FILE *out, struct store *store, uint64_t run, enum by by,
+static bool is_shown(const struct view *view, const char *name)
+{
+    for (size_t i = 0; i < view->count; i++)
+        if (!strcmp(view->shown[i]->name, name))
+            return true;
+    return false;
+}
+
+static int show_footer(FILE *out, struct store *store, uint64_t run, const struct view *view,
                        struct sprof_error *error)
 {
+    const int has_total_percent = is_shown(view, "total-percent");
     static const struct {
         int (*show)(void *, int, char *const *, char *const *);
         const char *sql;
@@ -351,7 +361,7 @@ static int show_footer(FILE *out, struct store *store, uint64_t run, enum by by,
     int status = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && !status; i++) {
         char sql[640];
-        snprintf(sql, sizeof sql, parts[i].sql, (unsigned long long)run, (int)by);
+        snprintf(sql, sizeof sql, parts[i].sql, (unsigned long long)run, has_total_percent);
         status = store_query(store, sql, parts[i].show, out, error);
     }
     return status ? status : cli_tell_run(out, store, run, 1, error);
@@ -477,7 +487,7 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
         cli_listing_end(&view->listing);
     }
     if (!status && view->listing.format == CLI_TEXT)
-        status = show_footer(out, store, run, arguments->by, error);
+        status = show_footer(out, store, run, view, error);
     sprof_str_release(&sql);
     if (!status && arguments->follow && arguments->format == CLI_TEXT)
         status = cli_show_warnings(out, store, &warnings, error);

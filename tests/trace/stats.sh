@@ -69,12 +69,18 @@ for name, row in rows.items():
     assert same[name]["calls"] == int(row["calls"]) and same[name]["address"] == row["address"], same[name]
 E
 expect 0 "$SPROF" stats t.db
-grep -q 'self-percent: of .* the self time of all probed functions · total-percent: of .* the wall time of the 3 threads seen' out ||
-    fail "the bases are not named"
+grep -q 'self-percent: of .* the self time of all probed functions$' out || fail "the base is not named"
+! grep -q 'total-percent' out || fail "a column is explained that is not shown"
 grep -q 'only counted, by so many calls: caller 700$' out || fail "the caller of counted functions is not named"
 ! grep -q 'mechanism' out || fail "people see too many columns"
 expect 0 "$SPROF" stats t.db --wide
 head -1 out | grep -q 'total-percent.*p999.*address.*probe.*mechanism.*module' || fail "not all columns"
+for options in --wide '--sort total-percent'; do
+    # shellcheck disable=SC2086
+    expect 0 "$SPROF" stats t.db $options
+    grep -q 'self-percent: of .* the self time of all probed functions · total-percent: of .* the wall time of the 3 threads seen' out ||
+        fail "the bases are not named with $options"
+done
 expect 0 "$SPROF" stats t.db --sort untimed
 sed -n 2p out | grep -q 'caller$' || fail "not sorted by what is untimed"
 expect 0 "$SPROF" stats t.db --sort address --asc --format csv
