@@ -41,8 +41,8 @@ static const struct {
     {"report", "show", REPORT_COLUMNS},
     {"stats", "sort",
      "self|self-percent|total|total-percent|calls|average|self-average|min|p50|p90|p99|p999|max|"
-     "open|abnormal|tails|recursive|counted|untimed|address|probe|mechanism|pid|process|module|"
-     "caller|function"},
+     "open|abnormal|tails|recursive|counted|uncertain|untimed|address|probe|mechanism|pid|process|"
+     "module|caller|function"},
 };
 
 /* "a|b|c", or NULL where nothing is known about the value. */

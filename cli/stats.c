@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_SHOWN = 40, WARNINGS_SHOWN = 8 };
+enum { ROWS_SHOWN = 40, WARNINGS_SHOWN = 8, NAMES_SHOWN = 5 };
 
 /* What a row is of. */
 enum by { BY_FUNCTION, BY_PROCESS, BY_CALLER };
@@ -48,6 +48,7 @@ static const struct field {
     {"tails", "tails", NUMBER, false, 8, OF_TIMED},
     {"recursive", "recursive", NUMBER, false, 9, OF_TIMED},
     {"counted", "counted", NUMBER, false, 9, OF_TIMED},
+    {"uncertain", "uncertain", NUMBER, false, 9, OF_TIMED},
     {"untimed", "untimed_calls", NUMBER, false, 9, OF_FUNCTION},
     {"address", "address", ADDRESS, false, 12, OF_FUNCTION},
     {"probe", "probe_address", ADDRESS, false, 12, OF_FUNCTION},
@@ -69,11 +70,13 @@ static const char *const figures[] = {
         "nullif(sum(self_ns) OVER (), 0) AS self_percent, CASE WHEN outermost > 0 THEN "
         "total_ns / outermost END AS average_ns, CASE WHEN finished > 0 THEN self_ns "
         "/ finished END AS self_average_ns, min_ns, max_ns, in_flight, abnormal, tails, recursive, "
-        "counted FROM (SELECT r.pid, r.name AS process, m.name AS module, f.name AS function, "
+        "counted, uncertain FROM (SELECT r.pid, r.name AS process, m.name AS module, f.name AS "
+        "function, "
         "sum(c.calls) AS calls, CASE WHEN max(c.timed) THEN sum(c.total_ns) END AS total_ns, CASE "
         "WHEN max(c.timed) THEN sum(c.self_ns) END AS self_ns, min(c.min_ns) AS min_ns, "
         "max(c.max_ns) AS max_ns, sum(c.in_flight) AS in_flight, sum(c.abnormal) AS abnormal, "
         "sum(c.tails) AS tails, sum(c.recursive) AS recursive, sum(c.counted) AS counted, "
+        "sum(c.uncertain) AS uncertain, "
         "sum(c.calls - c.counted - c.in_flight) AS finished, sum(c.calls - c.counted - c.in_flight "
         "- c.recursive + max(c.in_flight - 1, 0)) AS outermost FROM call_cost c JOIN thread t ON "
         "t.id = c.thread_id JOIN process r ON r.id = t.process_id JOIN node_path n ON n.node_id = "
@@ -173,7 +176,20 @@ struct view {
     struct cli_listing listing;
     const struct field *shown[FIELDS];
     size_t count;
+    size_t uncertain;                 /* rows whose self time may hold what is not theirs … */
+    struct sprof_str uncertain_names; /* … and functions of the first of them */
 };
+
+/* Values hold, behind those shown, how many calls are uncertain. */
+static void note_uncertain(struct view *view, int columns, char *const *values)
+{
+    const size_t count = view->count;
+    if ((size_t)columns <= count || !values[count] || !strcmp(values[count], "0"))
+        return;
+    if (view->uncertain++ < NAMES_SHOWN)
+        sprof_str_appendf(&view->uncertain_names, "%s%s", view->uncertain > 1 ? ", " : "",
+                          values[count - 1]);
+}
 
 /* "1.34 µs": three digits, in the largest unit that has one before the point. */
 static const char *time_text(char buffer[32], const char *nanoseconds)
@@ -213,6 +229,7 @@ static int show_row(void *context, int columns, char *const *values, char *const
                    : is_text || kind == ADDRESS ? cell_text(texts[i], kind, values[i])
                                                 : values[i];
     }
+    note_uncertain(view, columns, values);
     cli_listing_row(&view->listing, cells);
     return 0;
 }
@@ -364,6 +381,10 @@ static int show_footer(FILE *out, struct store *store, uint64_t run, const struc
         snprintf(sql, sizeof sql, parts[i].sql, (unsigned long long)run, has_total_percent);
         status = store_query(store, sql, parts[i].show, out, error);
     }
+    if (!status && view->uncertain)
+        fprintf(out, "self time holds that in which coroutines were suspended (uncertain): %s%s\n",
+                view->uncertain_names.text ? view->uncertain_names.text : "",
+                view->uncertain > NAMES_SHOWN ? ", …" : "");
     return status ? status : cli_tell_run(out, store, run, 1, error);
 }
 
@@ -470,6 +491,8 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
         sprof_str_appendf(&sql, "%s%s", view->count ? ", " : "", fields[i].column);
         view->shown[view->count++] = &fields[i];
     }
+    if (arguments->by != BY_CALLER)
+        sprof_str_append(&sql, ", uncertain");
     const uint64_t limit = arguments->limit                   ? arguments->limit
                            : view->listing.format == CLI_TEXT ? (uint64_t)ROWS_SHOWN
                                                               : (uint64_t)INT64_MAX;
@@ -489,6 +512,7 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
     if (!status && view->listing.format == CLI_TEXT)
         status = show_footer(out, store, run, view, error);
     sprof_str_release(&sql);
+    sprof_str_release(&view->uncertain_names);
     if (!status && arguments->follow && arguments->format == CLI_TEXT)
         status = cli_show_warnings(out, store, &warnings, error);
     return status;
@@ -593,6 +617,7 @@ const struct cli_command cli_stats_command = {
         "cannot be seen has calls only. self-percent is of the self time of all probed functions,\n"
         "total-percent of the wall time of the threads that called one, without pauses. untimed:\n"
         "calls that it made of functions which are only counted: its self time holds theirs.\n"
+        "uncertain: calls whose self time may hold that in which a coroutine was suspended.\n"
         "Figures of a command that runs are at most a second old.\n",
     .arguments_size = sizeof(struct arguments),
     .release = release,

@@ -715,6 +715,15 @@ END
         worked=$((100000 + 2000 + $(sed -n 's/^cleanup //p' found)))
         has work calls $worked
         has leave calls 1000 && has below recursive $((4 * (1000 + 100) + 3 * 2000))
+        # Below the table it says which of the rows hold the time in which coroutines were suspended.
+        uncertain=$(sql program.db "SELECT uncertain FROM v_call_stats WHERE function LIKE 'step%'")
+        [ "$uncertain" -gt 0 ] && has step uncertain "$uncertain" && has handler uncertain 0 || fail "$uncertain calls of step are uncertain"
+        for by in function process; do
+            expect 0 "$SPROF" stats program.db --by $by -n 1000
+            grep -q '^self time holds that in which coroutines were suspended (uncertain): .*step' out || fail "coroutines are not named by $by"
+        done
+        expect 0 "$SPROF" stats program.db --sort calls -n 1
+        ! grep -q 'coroutines' out || fail "coroutines are named that are not shown"
     done
     ;;
 begun)
