@@ -125,20 +125,13 @@ static int add_heap_limit(void *field, const char *text, struct sprof_error *err
 
 static int set_stack_check(void *field, const char *text, struct sprof_error *error)
 {
-    const int result = cli_set_percent(field, text, error);
-    if (result || (*(double *)field >= 1 && *(double *)field <= 99))
-        return result;
-    return sprof_error_set(error, SPROF_EUSAGE, 0, "not a percentage from 1 to 99");
+    return cli_parse_percent(text, 1, 99, field, error);
 }
 
 /* Less would not hold the figures of one thread. */
 static int set_memory(void *field, const char *text, struct sprof_error *error)
 {
-    enum { LEAST = 1 << 20 };
-    const int result = cli_set_size(field, text, error);
-    return result || *(size_t *)field >= LEAST
-               ? result
-               : sprof_error_set(error, SPROF_EUSAGE, 0, "give 1M or more");
+    return cli_parse_size(text, 1 << 20, "1M", field, error);
 }
 
 #define FIELD(name) offsetof(struct arguments, name)

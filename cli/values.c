@@ -43,9 +43,13 @@ static int parse_number(const char *text, uint64_t least, uint64_t most, uint64_
     char *end;
     errno = 0;
     const unsigned long long parsed = strtoull(text, &end, 10);
-    if (!isdigit((unsigned char)*text) || *end || errno || parsed < least || parsed > most)
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "not a whole number from %llu to %llu",
-                               (unsigned long long)least, (unsigned long long)most);
+    char range[64] = "";
+    if (!isdigit((unsigned char)*text) || *end || errno || parsed < least || parsed > most) {
+        if (most < INT64_MAX)
+            snprintf(range, sizeof range, " to %llu", (unsigned long long)most);
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "not a whole number from %llu%s",
+                               (unsigned long long)least, *range ? range : " on");
+    }
     *number = parsed;
     return 0;
 }
@@ -71,14 +75,21 @@ static double parse_decimal(const char *text, const char **end)
     return number >= 0 && parsed == *end && isfinite(number) ? number : -1;
 }
 
-int cli_set_percent(void *field, const char *value, struct sprof_error *error)
+int cli_parse_percent(const char *text, double least, double most, double *percent,
+                      struct sprof_error *error)
 {
     const char *end;
-    const double percent = parse_decimal(value, &end);
-    if ((*end && strcmp(end, "%") != 0) || !(percent >= 0 && percent <= 100))
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "not a percentage from 0 to 100");
-    *(double *)field = percent;
+    const double parsed = parse_decimal(text, &end);
+    if ((*end && strcmp(end, "%") != 0) || !(parsed >= least && parsed <= most))
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "not a percentage from %g to %g", least,
+                               most);
+    *percent = parsed;
     return 0;
+}
+
+int cli_set_percent(void *field, const char *value, struct sprof_error *error)
+{
+    return cli_parse_percent(value, 0, 100, field, error);
 }
 
 /* A decimal number and one of `units` (ended by a NULL name; the empty name is the unit where none
@@ -97,10 +108,7 @@ static double parse_quantity(const char *text, const struct unit *units)
 
 int cli_set_overhead(void *field, const char *value, struct sprof_error *error)
 {
-    const int result = cli_set_percent(field, value, error);
-    if (result || *(double *)field >= 0.01)
-        return result;
-    return sprof_error_set(error, SPROF_EUSAGE, 0, "not a percentage from 0.01 to 100");
+    return cli_parse_percent(value, 0.01, 100, field, error);
 }
 
 int cli_set_duration(void *field, const char *value, struct sprof_error *error)
@@ -115,16 +123,24 @@ int cli_set_duration(void *field, const char *value, struct sprof_error *error)
     return 0;
 }
 
-int cli_set_size(void *field, const char *value, struct sprof_error *error)
+int cli_parse_size(const char *text, size_t least, const char *least_text, size_t *bytes,
+                   struct sprof_error *error)
 {
     static const struct unit units[] = {{"", 1},          {"B", 1},          {"K", 1024},
                                         {"k", 1024},      {"KiB", 1024},     {"M", 1048576},
                                         {"MiB", 1048576}, {"G", 1073741824}, {NULL, 0}};
-    const double bytes = parse_quantity(value, units);
-    if (bytes < 1 || bytes > 1e12)
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "not a size: write bytes, 65536, or 64K");
-    *(size_t *)field = (size_t)bytes;
+    const double parsed = parse_quantity(text, units);
+    if (parsed < (double)least || parsed > 1024 * 1073741824.0)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "not a size from %s to 1024G: write bytes, 65536, or 64K",
+                               least_text);
+    *bytes = (size_t)parsed;
     return 0;
+}
+
+int cli_set_size(void *field, const char *value, struct sprof_error *error)
+{
+    return cli_parse_size(value, 1, "1", field, error);
 }
 
 /* Finds the word's value; the error lists the words there are. */

@@ -57,6 +57,13 @@ int cli_set_app_module(void *field, const char *value, struct sprof_error *error
 int cli_set_system_module(void *field, const char *value,
                           struct sprof_error *error); /* cli_rules */
 
+/* For options with a range of their own, which errors name: "not a percentage from 1 to 99". */
+int cli_parse_percent(const char *text, double least, double most, double *percent,
+                      struct sprof_error *error);
+/* `least_text`: as people write `least`, "1M". */
+int cli_parse_size(const char *text, size_t least, const char *least_text, size_t *bytes,
+                   struct sprof_error *error);
+
 struct model_kind_rules cli_rules_of(const struct cli_rules *rules);
 
 /* The `release` of commands whose struct of arguments begins with its cli_rules. */

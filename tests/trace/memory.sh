@@ -184,8 +184,8 @@ log)
 bad)
     for value in 0 1K x '' -1 1X; do
         expect 2 "$SPROF" trace -o t.db --memory "$value" -- ./program
+        said 'memory .*: not a size from 1M to 1024G'
     done
-    said memory
     expect 2 "$SPROF" trace -o t.db --backend uprobe --memory 2M -- ./program && said 'memory needs the agent'
     ;;
 *) fail "no such case" ;;

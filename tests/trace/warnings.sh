@@ -144,7 +144,7 @@ bad)
         ! grep -q 'finds none' err || fail "--$option finds main"
     done
     for value in 0 100 x ''; do
-        expect 2 "$SPROF" trace -o t.db --stack-check "$value" -- ./program slow && said percentage
+        expect 2 "$SPROF" trace -o t.db --stack-check "$value" -- ./program slow && said 'not a percentage from 1 to 99'
     done
     expect 2 "$SPROF" trace -o t.db --mode coverage --watchdog 1s -- ./program slow
     said 'first call of each function alone'

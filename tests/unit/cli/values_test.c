@@ -16,7 +16,8 @@ static void test_durations(void)
         {"10", 10000000000},   {"10s", 10000000000}, {"500ms", 500000000}, {"2m", 120000000000},
         {"1h", 3600000000000}, {"0.25s", 250000000}, {"1.5", 1500000000},
     };
-    static const char *const bad[] = {"", "s", "-1", "10 s", "10x", "0", "nan", "inf", "1e30", "0x10", "1e3s", "1.2.3", "."};
+    static const char *const bad[] = {"",    "s",    "-1",   "10 s", "10x",   "0", "nan",
+                                      "inf", "1e30", "0x10", "1e3s", "1.2.3", "."};
     uint64_t ns;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         CU_ASSERT_EQUAL(cli_set_duration(&ns, good[i].text, NULL), 0);
@@ -63,6 +64,31 @@ static void test_words_and_what_else_there_is(void)
     bool frame;
     CU_ASSERT_EQUAL(cli_set_frame(&frame, "pc", &error), SPROF_EUSAGE);
     CU_ASSERT_STRING_EQUAL(error.message, "choose app");
+}
+
+/* Whatever is wrong with a value: the range is that of its option. */
+static void test_errors_name_the_range(void)
+{
+    static const char *const percentages[] = {"0", "101%", "x", ""}, *const sizes[] = {"1K", "x"};
+    struct sprof_error error = {0};
+    double percent;
+    uint64_t number;
+    size_t bytes;
+    for (size_t i = 0; i < sizeof percentages / sizeof *percentages; i++) {
+        CU_ASSERT_EQUAL(cli_parse_percent(percentages[i], 1, 99, &percent, &error), SPROF_EUSAGE);
+        CU_ASSERT_STRING_EQUAL(error.message, "not a percentage from 1 to 99");
+        CU_ASSERT_EQUAL(cli_set_overhead(&percent, percentages[i], &error), SPROF_EUSAGE);
+        CU_ASSERT_STRING_EQUAL(error.message, "not a percentage from 0.01 to 100");
+    }
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        CU_ASSERT_EQUAL(cli_parse_size(sizes[i], 1 << 20, "1M", &bytes, &error), SPROF_EUSAGE);
+        CU_ASSERT_STRING_EQUAL(error.message,
+                               "not a size from 1M to 1024G: write bytes, 65536, or 64K");
+    }
+    CU_ASSERT_EQUAL(cli_set_size(&bytes, "1025G", &error), SPROF_EUSAGE);
+    CU_ASSERT_STRING_EQUAL(error.message, "not a size from 1 to 1024G: write bytes, 65536, or 64K");
+    CU_ASSERT_EQUAL(cli_set_positive(&number, "0", &error), SPROF_EUSAGE);
+    CU_ASSERT_STRING_EQUAL(error.message, "not a whole number from 1 on");
 }
 
 static void test_percentages(void)
@@ -137,6 +163,7 @@ void sprof_suite_cli_values(void)
     CU_add_test(suite, "sizes", test_sizes);
     CU_add_test(suite, "words", test_words_and_what_else_there_is);
     CU_add_test(suite, "percentages", test_percentages);
+    CU_add_test(suite, "ranges", test_errors_name_the_range);
     CU_add_test(suite, "lists add up", test_lists_add_up);
     CU_add_test(suite, "options name the formats", test_options_name_the_formats);
 }
