@@ -20,6 +20,7 @@
 #include "base/suggest.h"
 #include "base/threads.h"
 #include "base/urgency.h"
+#include "base/utf8.h"
 #include "base/vec.h"
 
 #endif

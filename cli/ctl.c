@@ -152,7 +152,12 @@ static int show(const struct arguments *arguments, const char *word, struct spro
         return cli_show_stats(arguments->input, arguments->format, terminal, error);
     if (!strcmp(word, "list") || (!strcmp(word, "status") && arguments->format != CLI_TEXT))
         return show_table(answer->text, arguments->format, error);
-    puts(answer->text ? answer->text : "");
+    for (char *line = answer->text, *next; line; line = next) {
+        if ((next = strchr(line, '\n')))
+            *next++ = '\0';
+        sprof_utf8_put(stdout, line);
+        putchar('\n');
+    }
     return 0;
 }
 

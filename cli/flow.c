@@ -60,13 +60,6 @@ static void write_time(FILE *out, const char *nanoseconds)
             value, units[unit]);
 }
 
-/* What would move a terminal's cursor does not reach it. */
-static void write_name(FILE *out, const char *name)
-{
-    for (; *name; name++)
-        fputc((unsigned char)*name < 0x20 || *name == 0x7f ? '?' : *name, out);
-}
-
 static void write_call(struct showing *showing, char *const *values)
 {
     FILE *out = showing->out;
@@ -74,7 +67,7 @@ static void write_call(struct showing *showing, char *const *values)
     if (strcmp(showing->tid, values[TID]) != 0) {
         fprintf(out, "%sthread %s of process %s  ", *showing->tid ? "\n" : "", values[TID],
                 values[PID]);
-        write_name(out, values[THREAD] ? values[THREAD] : "");
+        sprof_utf8_put(out, values[THREAD] ? values[THREAD] : "");
         fputc('\n', out);
         snprintf(showing->tid, sizeof showing->tid, "%s", values[TID]);
     }
@@ -84,7 +77,7 @@ static void write_call(struct showing *showing, char *const *values)
     else
         fputs("        –", out);
     fprintf(out, "  %*s", (int)(2 * ((depth < INDENT_MOST ? depth : INDENT_MOST) - 1)), "");
-    write_name(out, values[FUNCTION]);
+    sprof_utf8_put(out, values[FUNCTION]);
     for (int i = 0; i < WORDS_SHOWN; i++)
         if (values[WORD + i])
             fprintf(out, "%s%s", i ? ", " : " (", values[WORD + i]);

@@ -16,21 +16,6 @@ int cli_set_format(void *field, const char *value, struct sprof_error *error)
                            value);
 }
 
-static void write_csv(FILE *out, const char *cell)
-{
-    if (!strpbrk(cell, ",\"\r\n")) {
-        fputs(cell, out);
-        return;
-    }
-    fputc('"', out);
-    for (; *cell; cell++) {
-        if (*cell == '"')
-            fputc('"', out);
-        fputc(*cell, out);
-    }
-    fputc('"', out);
-}
-
 /* Readers of JSON refuse what is not UTF-8, as names of files may be. */
 static void write_json(FILE *out, const char *cell)
 {
@@ -51,20 +36,23 @@ static void write_json(FILE *out, const char *cell)
     fputc('"', out);
 }
 
+/* Characters, as a terminal is given them: one for each byte that is part of none. */
+static int width_of(const char *cell)
+{
+    int width = 0;
+    for (size_t length; *cell; cell += length ? length : 1, width++)
+        length = sprof_utf8_length(cell);
+    return width;
+}
+
 /* Names may hold anything; what would move a terminal's cursor does not reach it. */
 static void write_text(FILE *out, const char *cell, int width, bool to_the_right)
 {
-    int written = 0;
-    for (const char *at = cell; to_the_right && *at; at++)
-        width -= (*at & 0xc0) != 0x80; /* letters, not bytes */
-    for (; to_the_right && width > 0; width--)
+    const int room = width - width_of(cell);
+    for (int i = 0; to_the_right && i < room; i++)
         fputc(' ', out);
-    for (; *cell; cell++) {
-        const unsigned char byte = (unsigned char)*cell;
-        fputc(byte < 0x20 || byte == 0x7f ? '?' : byte, out);
-        written += (byte & 0xc0) != 0x80; /* letters, not bytes */
-    }
-    for (; written < width; written++)
+    sprof_utf8_put(out, cell);
+    for (int i = 0; !to_the_right && i < room; i++)
         fputc(' ', out);
 }
 
@@ -76,7 +64,7 @@ static void write_cell(struct cli_listing *listing, size_t i, const char *cell)
     switch (listing->format) {
     case CLI_CSV:
         fputs(i ? "," : "", out);
-        write_csv(out, cell);
+        sprof_utf8_put_csv(out, cell);
         return;
     case CLI_JSON:
         fputs(i ? ", " : "", out);

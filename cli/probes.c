@@ -170,9 +170,11 @@ static void print_refused(const struct trace_plan *plan)
     size_t shown = 0;
     for (size_t i = 0; i < plan->function_count && shown < REFUSED_SHOWN; i++) {
         const struct trace_function *function = &plan->functions[i];
-        if (is_refused(function))
-            printf("%s%s (%s)", shown++ ? " · " : "  refused: ", function->name,
-                   trace_reason_text(function->why));
+        if (!is_refused(function))
+            continue;
+        fputs(shown++ ? " · " : "  refused: ", stdout);
+        sprof_utf8_put(stdout, function->name);
+        printf(" (%s)", trace_reason_text(function->why));
     }
     if (shown)
         printf("%s\n", shown == REFUSED_SHOWN ? " · …  (--refused lists all)" : "");
@@ -193,12 +195,14 @@ static void print_objections(const struct trace_plan *plan)
         count += objection_of(&plan->functions[i]) != NULL;
     for (size_t i = 0; i < plan->function_count && shown < REFUSED_SHOWN; i++) {
         const char *objection = objection_of(&plan->functions[i]);
-        if (objection && shown)
-            printf(" · %s (%s)", plan->functions[i].name, objection);
-        else if (objection)
-            printf("  refused by --backend uprobe %s: %s (%s)", digits_of(count).text,
-                   plan->functions[i].name, objection);
-        shown += objection != NULL;
+        if (!objection)
+            continue;
+        if (shown++)
+            fputs(" · ", stdout);
+        else
+            printf("  refused by --backend uprobe %s: ", digits_of(count).text);
+        sprof_utf8_put(stdout, plan->functions[i].name);
+        printf(" (%s)", objection);
     }
     if (shown)
         printf("%s\n", count > shown ? " · …" : "");
@@ -209,12 +213,15 @@ static void print_inlines(const struct trace_plan *plan)
     size_t shown = 0, count = 0;
     for (size_t i = 0; i < plan->function_count; i++)
         count += plan->functions[i].inline_wanted;
-    for (size_t i = 0; i < plan->function_count && shown < REFUSED_SHOWN; i++)
-        if (plan->functions[i].inline_wanted && shown++)
-            printf(" · %s", plan->functions[i].name);
-        else if (plan->functions[i].inline_wanted)
-            printf("  inline wanted, not done %s: %s", digits_of(count).text,
-                   plan->functions[i].name);
+    for (size_t i = 0; i < plan->function_count && shown < REFUSED_SHOWN; i++) {
+        if (!plan->functions[i].inline_wanted)
+            continue;
+        if (shown++)
+            fputs(" · ", stdout);
+        else
+            printf("  inline wanted, not done %s: ", digits_of(count).text);
+        sprof_utf8_put(stdout, plan->functions[i].name);
+    }
     if (shown)
         printf("%s\n", count > shown ? " · …" : "");
 }
@@ -313,23 +320,26 @@ static void print_callee(const struct trace_plan *plan, const struct trace_calle
         callee->is_slot ? NULL : trace_plan_find(plan, callee->address);
     const char *how = callee->is_tail ? "jumps to" : "calls";
     char *readable = callee->imported ? trace_readable_name(callee->imported) : NULL;
-    if (callee->is_slot)
-        printf("  %s %s, by the slot at 0x%llx\n", how,
-               readable           ? readable
-               : callee->imported ? callee->imported
-                                  : "what is not known",
-               (unsigned long long)callee->address);
-    else if (target && target->start == callee->address)
-        printf("  %s %s\n", how, target->name);
+    printf("  %s ", how);
+    if (callee->is_slot) {
+        sprof_utf8_put(stdout, readable           ? readable
+                               : callee->imported ? callee->imported
+                                                  : "what is not known");
+        printf(", by the slot at 0x%llx", (unsigned long long)callee->address);
+    } else if (target && target->start == callee->address)
+        sprof_utf8_put(stdout, target->name);
     else
-        printf("  %s 0x%llx\n", how, (unsigned long long)callee->address);
+        printf("0x%llx", (unsigned long long)callee->address);
+    putchar('\n');
     free(readable);
 }
 
 static void print_function(const struct trace_plan *plan, const struct trace_function *function)
 {
-    printf("%s!%s: 0x%llx, %llu byte%s: ", plan->module, function->name,
-           (unsigned long long)function->start,
+    sprof_utf8_put(stdout, plan->module);
+    putchar('!');
+    sprof_utf8_put(stdout, function->name);
+    printf(": 0x%llx, %llu byte%s: ", (unsigned long long)function->start,
            (unsigned long long)(function->end - function->start),
            sprof_plural(function->end - function->start));
     if (function->mechanism == TRACE_NOT)
@@ -405,9 +415,11 @@ static void print_embedded(const struct trace_embedding *embedding,
             first = false;
         }
     printf("), all off; entry only %s", digits_of(embedded->entry_only).text);
-    if (embedded->refused)
-        printf(" · left out %s: %s: %s%s", digits_of(embedded->refused).text,
-               embedded->refused_name, embedded->refused_why, embedded->refused > 1 ? " …" : "");
+    if (embedded->refused) {
+        printf(" · left out %s: ", digits_of(embedded->refused).text);
+        sprof_utf8_put(stdout, embedded->refused_name);
+        printf(": %s%s", embedded->refused_why, embedded->refused > 1 ? " …" : "");
+    }
     putchar('\n');
     if (embedded->frameless)
         printf("  call frame information could not be added: stacks end in what was moved\n");

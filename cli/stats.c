@@ -263,11 +263,11 @@ static int show_base(void *context, int columns, char *const *values, char *cons
 static int show_untimed(void *context, int columns, char *const *values, char *const *names)
 {
     (void)names;
-    if (columns == 2 && values[0] && values[1])
-        fprintf(
-            context,
-            "self time holds that of functions that were only counted, by so many calls: %s%s\n",
-            values[0], strtoul(values[1], NULL, 10) > 5 ? ", …" : "");
+    if (columns != 2 || !values[0] || !values[1])
+        return 0;
+    fputs("self time holds that of functions that were only counted, by so many calls: ", context);
+    sprof_utf8_put(context, values[0]);
+    fputs(strtoul(values[1], NULL, 10) > 5 ? ", …\n" : "\n", context);
     return 0;
 }
 
@@ -276,7 +276,8 @@ static int show_changed(void *context, int columns, char *const *values, char *c
     (void)names;
     if (columns != 3 || !values[0] || !values[1] || !values[2])
         return 0;
-    fprintf(context, "%s to hold --max-overhead, since: %s", values[1], values[0]);
+    fprintf(context, "%s to hold --max-overhead, since: ", values[1]);
+    sprof_utf8_put(context, values[0]);
     const unsigned long functions = strtoul(values[2], NULL, 10);
     if (functions > 5)
         fprintf(context, ", and %lu more: `sprof sql 'SELECT * FROM v_probe_event'`",
@@ -292,11 +293,14 @@ static int show_spared(void *context, int columns, char *const *values, char *co
         return 0;
     if (!strcmp(values[0], "timed"))
         fprintf(context, "to hold --memory no percentiles from %s s on\n", values[1]);
-    else
+    else {
         fprintf(context,
                 "only counted for lack of room (in --memory, or for more threads at a time), from "
-                "%s s on: %s\n",
-                values[1], values[2]);
+                "%s s on: ",
+                values[1]);
+        sprof_utf8_put(context, values[2]);
+        fputc('\n', context);
+    }
     return 0;
 }
 
@@ -381,10 +385,11 @@ static int show_footer(FILE *out, struct store *store, uint64_t run, const struc
         snprintf(sql, sizeof sql, parts[i].sql, (unsigned long long)run, has_total_percent);
         status = store_query(store, sql, parts[i].show, out, error);
     }
-    if (!status && view->uncertain)
-        fprintf(out, "self time holds that in which coroutines were suspended (uncertain): %s%s\n",
-                view->uncertain_names.text ? view->uncertain_names.text : "",
-                view->uncertain > NAMES_SHOWN ? ", …" : "");
+    if (!status && view->uncertain) {
+        fputs("self time holds that in which coroutines were suspended (uncertain): ", out);
+        sprof_utf8_put(out, view->uncertain_names.text ? view->uncertain_names.text : "");
+        fputs(view->uncertain > NAMES_SHOWN ? ", …\n" : "\n", out);
+    }
     return status ? status : cli_tell_run(out, store, run, 1, error);
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define WIDEST 100
+enum { MESSAGE_MOST = 2048 }; /* bytes */
 /* Short phases show nothing; long ones a line ten times a second. */
 #define PROGRESS_AFTER_NS 300000000u
 #define PROGRESS_EVERY_NS 100000000u
@@ -25,7 +26,11 @@ static void print_lines(const char *text)
 {
     do {
         const size_t length = strcspn(text, "\n");
-        fprintf(stderr, "sprof: %.*s\n", (int)length, text);
+        char line[MESSAGE_MOST];
+        snprintf(line, sizeof line, "%.*s", (int)length, text);
+        fputs("sprof: ", stderr);
+        sprof_utf8_put(stderr, line);
+        fputc('\n', stderr);
         text += length + (text[length] == '\n');
     } while (*text);
 }
@@ -95,7 +100,7 @@ void cli_terminal_release(struct cli_terminal *terminal)
 
 void cli_say(struct cli_terminal *terminal, const char *format, ...)
 {
-    char text[2048];
+    char text[MESSAGE_MOST];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);

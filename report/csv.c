@@ -5,26 +5,14 @@
 #include "report/number_format.h"
 
 #include <inttypes.h>
-#include <string.h>
 
-/* A comma before it unless it is the first, quotes where it needs them. NULL is empty. */
+/* A comma before it unless it is the first. NULL is empty. */
 static void put_field(FILE *out, size_t index, const char *text)
 {
     if (index)
         fputc(',', out);
-    if (!text)
-        return;
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
+    if (text)
+        sprof_utf8_put_csv(out, text);
 }
 
 static void end_record(FILE *out)

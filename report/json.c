@@ -61,7 +61,7 @@ void report_json_text(struct json *json, const char *key, const char *text)
         return;
     }
     struct sprof_str clean = {0};
-    if (report_utf8_clean(&clean, text))
+    if (sprof_utf8_clean(&clean, text))
         json->failed = true;
     else
         put_text(json, clean.text);

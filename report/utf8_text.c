@@ -1,59 +1,13 @@
-/* Makes texts from outside fit for a terminal and for columns. */
+/* Fits clean texts into columns. */
 #include "report/utf8_text.h"
-
-#include <stdbool.h>
-#include <string.h>
-
-/* C0, DEL, C1, and what reorders or hides text on a terminal. */
-static bool is_control(const unsigned char *text, size_t length)
-{
-    if (length == 1)
-        return text[0] < 0x20 || text[0] == 0x7f;
-    if (length == 2)
-        return text[0] == 0xc2 && text[1] < 0xa0;
-    if (length != 3 || text[0] != 0xe2)
-        return false;
-    const bool marks = text[1] == 0x80 && ((text[2] >= 0x8b && text[2] <= 0x8f) ||
-                                           (text[2] >= 0xa8 && text[2] <= 0xae));
-    return marks || (text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9);
-}
-
-/* Bytes of printable ASCII at `text`: nearly all that a name consists of. */
-static size_t plain_length(const unsigned char *text)
-{
-    size_t length = 0;
-    while (text[length] >= 0x20 && text[length] < 0x7f)
-        length++;
-    return length;
-}
-
-int report_utf8_clean(struct sprof_str *out, const char *text)
-{
-    int result = sprof_str_append_bytes(out, "", 0);
-    for (const unsigned char *at = (const unsigned char *)text; *at && !result;) {
-        const size_t plain = plain_length(at);
-        if (plain) {
-            result = sprof_str_append_bytes(out, (const char *)at, plain);
-            at += plain;
-            continue;
-        }
-        const size_t length = sprof_utf8_length((const char *)at);
-        if (length && !is_control(at, length))
-            result = sprof_str_append_bytes(out, (const char *)at, length);
-        else
-            result = sprof_str_append(out, "\xef\xbf\xbd");
-        at += length ? length : 1;
-    }
-    return result;
-}
 
 const char *report_utf8_copy(struct sprof_arena *arena, const char *text)
 {
     struct sprof_str clean = {0};
-    const size_t plain = plain_length((const unsigned char *)text);
+    const size_t plain = sprof_utf8_plain(text);
     if (!text[plain])
         return sprof_arena_copy(arena, text, plain);
-    report_utf8_clean(&clean, text);
+    sprof_utf8_clean(&clean, text);
     return report_utf8_keep(arena, &clean);
 }
 

@@ -5,10 +5,7 @@
 
 #include "base/base.h"
 
-/* Appends `text` with every invalid byte and control character as U+FFFD. 0 or SPROF_ENOMEM. */
-int report_utf8_clean(struct sprof_str *out, const char *text);
-
-/* A clean copy in the arena; NULL when out of memory. */
+/* A copy in the arena that sprof_utf8_clean has made; NULL when out of memory. */
 const char *report_utf8_copy(struct sprof_arena *arena, const char *text);
 
 /* Moves a text into the arena and releases it, also where that fails. NULL when memory ran out, now

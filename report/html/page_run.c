@@ -222,7 +222,7 @@ static void put_label(struct html_page *page, const struct html_part *part)
 {
     struct sprof_str label = {0};
     if (page->part_count > 1)
-        report_utf8_clean(&label, part->input->name);
+        sprof_utf8_clean(&label, part->input->name);
     if (page->part_count == 1 || part->runs.count > 1)
         sprof_str_appendf(&label, "%srun %u", label.length ? ", " : "", part->dataset.run_number);
     report_json_text(&page->json, "label", label.text);

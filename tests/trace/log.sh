@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --mode log: every call has a row, or is counted as not logged, and programs do what they do untraced.
-#   log.sh random LANGUAGE COMPILER | flow | nested | full | governed | threads | control | left | kill | callers
+#   log.sh random LANGUAGE COMPILER | flow | nested | full | governed | threads | control | left | kill | callers | names
 set -u
 . "$(dirname "$0")/lib.sh"
 tracing=(--mode log)
@@ -482,6 +482,56 @@ print(sum(int(row["calls"]) for row in csv.DictReader(open("stats.csv"))))')" = 
     run "$SPROF" report -i program.db --edges
     grep -q 'calls' out || fail "not said that calls are counted"
     expect 2 "$SPROF" trace --callers --paths -- ./program && said 'give one of them'
+    ;;
+names)
+    # Names of functions and threads may hold anything: no reader gets what is not UTF-8, and no terminal what it would obey.
+    cat >names.c <<'END'
+#include <pthread.h>
+#include <sys/prctl.h>
+#define NI __attribute__((noinline))
+static volatile long sum;
+NI void work(long n) { for (long i = 0; i < n; i++) sum += i * n; }
+NI void *runs(void *x) { prctl(PR_SET_NAME, "t\xfe\033[31mred"); for (int i = 0; i < 3; i++) work(1000000); return x; }
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, runs, 0);
+    pthread_join(thread, 0);
+    return 0;
+}
+END
+    name=$'w\xff\e[31mork'
+    gcc -O1 -g -pthread -c names.c && objcopy --redefine-sym "work=$name" names.o && gcc -pthread names.o -o names ||
+        fail "no program"
+    expect 0 "$SPROF" trace --mode log --warn-over 1ms -o names.db -- ./names && mv err said_by_trace
+    expect 0 "$SPROF" trace --mode coverage -o covered.db -- ./names
+    mkdir text csv json
+    mv said_by_trace text/trace
+    for format in text csv json; do
+        expect 0 "$SPROF" stats names.db --format $format && mv out $format/stats
+        expect 0 "$SPROF" stats names.db --warnings --format $format && mv out $format/warnings
+        expect 0 "$SPROF" stats covered.db --coverage --format $format && mv out $format/coverage
+        expect 0 "$SPROF" script names.db --format $format && mv out $format/script
+        expect 0 "$SPROF" report --by thread,function names.db --format $format && mv out $format/report
+        expect 0 "$SPROF" sql names.db --format $format 'SELECT function, thread FROM v_call' && mv out $format/sql
+        expect 0 "$SPROF" probes names --all --format $format && mv out $format/functions
+    done
+    expect 0 "$SPROF" probes names --function "$name" && mv out text/one
+    expect 1 "$SPROF" report --callers ork names.db && mv err text/near
+    python3 - <<'END' || fail "names that no reader takes"
+import json, os, unicodedata
+for format in "text", "csv", "json":
+    for file in os.listdir(format):
+        data = open(f"{format}/{file}", "rb").read()
+        text = data.decode()  # it is UTF-8
+        assert "w\ufffd" in text, (format, file, text)
+        assert file not in ("script", "warnings", "sql", "report") or "t\ufffd" in text, (format, file, text)
+        if format == "json":
+            json.loads(text)
+        if format == "text":
+            obeyed = [letter for letter in text if unicodedata.category(letter) == "Cc" and letter != "\n"]
+            assert not obeyed, (file, obeyed, text)
+END
     ;;
 *)
     fail "no such case: $1"

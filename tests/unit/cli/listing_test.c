@@ -30,9 +30,9 @@ static void test_formats(void)
 {
     expect(CLI_TEXT, "  name    calls  why\n"
                      "  a\"b         7  x,y\n"
-                     "  ü?             \n"
-                     "  \xff\xc3          1  \n");
-    expect(CLI_CSV, "name,calls,why\r\n\"a\"\"b\",7,\"x,y\"\r\nü\033,,\r\n\xff\xc3,1,\r\n");
+                     "  ü\uFFFD             \n"
+                     "  \uFFFD\uFFFD          1  \n");
+    expect(CLI_CSV, "name,calls,why\r\n\"a\"\"b\",7,\"x,y\"\r\nü\033,,\r\n\uFFFD\uFFFD,1,\r\n");
     expect(CLI_JSON, "[\n {\"name\": \"a\\\"b\", \"calls\": 7, \"why\": \"x,y\"},"
                      "\n {\"name\": \"ü\\u001b\", \"calls\": null, \"why\": \"\"},"
                      "\n {\"name\": \"\uFFFD\uFFFD\", \"calls\": 1, \"why\": \"\"}\n]\n");
