@@ -1,6 +1,7 @@
 /* Decides what is to count the calls of a program: the agent, put into it, or the kernel where
  * nothing can be put there. */
 #include "trace/attach/attach.h"
+#include "trace/attach/hold.h"
 #include "trace/uprobe/uprobes.h"
 
 #include "agent/agent.h"
@@ -149,6 +150,8 @@ int trace_backend_choose(const struct trace_options *options, struct trace_choic
     choice->backend = TRACE_INJECT;
     const char *reason = obstacle_of_file(kind, path);
     choice->attaches = may_attach(options, path, &reason);
+    if (choice->attaches && !options->pid)
+        reason = trace_hold_obstacle(path);
     if (!reason && options->pid)
         reason = trace_attach_obstacle(options->pid);
     if (!reason && !options->children)

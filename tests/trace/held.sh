@@ -1,7 +1,7 @@
 #!/bin/bash
 # sprof trace -- COMMAND of programs into which nothing can be preloaded: they wait at their main for probes,
 # compute what they compute untraced, and every call from main on is counted.
-#   held.sh known | left | before | ended | controlled
+#   held.sh known | left | before | ended | uprobes | controlled
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -83,9 +83,55 @@ END
     [ ! -s out ] || fail "it ran"
     echo '__asm__(".globl _start\n_start: mov $60, %eax\nmov $4, %edi\nsyscall");' >bare.c
     gcc -static -nostdlib bare.c -o bare || fail "no compiler"
-    expect 1 "$SPROF" trace -o none.db -- ./bare && said 'cannot hold .*where its main begins'
+    expect 1 "$SPROF" trace --backend inject -o none.db -- ./bare
+    said 'cannot put probes into .*bare: it has start code that does not tell where its main is'
     expect 1 "$SPROF" trace --all-points -- ./program && said 'without --all-points'
     ! ls ./*.db >/dev/null 2>&1 || fail "a recording was left"
+    ;;
+uprobes)
+    # One that cannot be held is seen from its file, and counted by the kernel where nobody asked for something else.
+    cat >bare.c <<'END'
+static volatile long sum;
+__attribute__((noinline)) void leaf(long n) { for (long i = 0; i < n; i++) sum += i * n; }
+void _start(void)
+{
+    for (long i = 0; i < 3; i++) leaf(i);
+    __asm__ volatile("syscall" ::"a"(60), "D"(4));
+}
+END
+    gcc -O1 -static -nostdlib bare.c -o bare || fail "no compiler"
+    "$SPROF" trace --backend uprobe --function '^leaf$' -o t.db -- ./bare >out 2>err
+    ! grep -qE 'not permitted|needs Linux|built without|outside of' err || skip "$(head -1 err)"
+    expect 4 "$SPROF" trace --function '^leaf$' -o t.db -- ./bare
+    said 'bare has start code that does not tell where its main is, so nothing can be put into it: the kernel counts'
+    is 'leaf 3'
+    expect 1 "$SPROF" trace --mode log -o none.db -- ./bare && said 'cannot trace .*bare with --mode: it has start code'
+    # A program whose code ends with its page has no room for what would wait.
+    cat >full.c <<'END'
+__attribute__((noinline)) long step(long n) { __asm__ volatile("" : "+r"(n)); return n * 3; }
+int main(void) { long n = 1; for (int i = 0; i < 5; i++) n = step(n); return (int)(n & 63); }
+END
+    gcc -O1 -g -static full.c -Wl,-z,separate-code -o full || fail "no compiler"
+    read -r end <<<"$(readelf -lW full | awk '$1 == "LOAD" && / R E /{ print $3, $5 }')"
+    left=$((4096 - (${end% *} + ${end#* }) % 4096))
+    python3 - full "$left" <<'END' || fail "no program without room"
+import struct, sys
+# The segment of the code reaches to the end of its page: what lies there in the file is zeros.
+data = bytearray(open(sys.argv[1], "rb").read())
+at, count = struct.unpack_from("<Q", data, 32)[0], struct.unpack_from("<H", data, 56)[0]
+for i in range(count):
+    kind, flags = struct.unpack_from("<II", data, at + 56 * i)
+    if kind == 1 and flags & 1:
+        for field in 32, 40:
+            size = struct.unpack_from("<Q", data, at + 56 * i + field)[0]
+            struct.pack_into("<Q", data, at + 56 * i + field, size + int(sys.argv[2]))
+open(sys.argv[1], "wb").write(data)
+END
+    ./full
+    wanted=$?
+    expect 1 "$SPROF" trace --backend inject -o none.db -- ./full && said 'has no room for the instructions'
+    expect $wanted "$SPROF" trace --function '^step$' -o t.db -- ./full && said 'has no room .* the kernel counts'
+    is 'step 5'
     ;;
 controlled)
     cat >program.c <<'END'

@@ -110,9 +110,10 @@ void trace_hold_pass_signals(void *context)
 
 /* == Where main is == */
 
-/* The program that was executed, by its file's headers. */
+/* A program by its file's headers: one that was executed, or one that may be. */
 struct program {
-    pid_t pid;
+    pid_t pid; /* which has it; 0: nobody, it is its file … */
+    int fd;    /* … open; -1: closed */
     uint64_t bias, entry;
     Elf64_Phdr text; /* what the entry point is in */
     uint64_t main;   /* as its symbols have it; 0: they do not */
@@ -131,30 +132,47 @@ static uint64_t symbol_of_main(const char *path)
     return symbol.vaddr;
 }
 
-static bool read_program(struct program *program, pid_t pid)
+/* `pid` 0: of the file alone, which is left open where that succeeds. */
+static bool read_program(struct program *program, pid_t pid, const char *path)
 {
-    char path[64];
     Elf64_Ehdr elf;
     Elf64_Phdr headers[HEADERS_MAX];
-    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     const bool is_read = fd >= 0 && pread(fd, &elf, sizeof elf, 0) == sizeof elf &&
-                         elf.e_phnum <= HEADERS_MAX && elf.e_phentsize == sizeof *headers &&
+                         !memcmp(elf.e_ident, ELFMAG, SELFMAG) && elf.e_phnum <= HEADERS_MAX &&
+                         elf.e_phentsize == sizeof *headers &&
                          pread(fd, headers, elf.e_phnum * sizeof *headers, (off_t)elf.e_phoff) ==
                              (ssize_t)(elf.e_phnum * sizeof *headers);
-    if (fd >= 0)
-        close(fd);
-    *program = (struct program){.pid = pid, .entry = target_entry(pid)};
-    if (!is_read || !program->entry)
-        return false;
-    program->bias = program->entry - elf.e_entry;
-    for (size_t i = 0; i < elf.e_phnum; i++)
+    *program = (struct program){.pid = pid, .fd = fd};
+    if (is_read)
+        program->entry = pid ? target_entry(pid) : elf.e_entry;
+    for (size_t i = 0; is_read && i < elf.e_phnum; i++)
         if (headers[i].p_type == PT_LOAD && headers[i].p_flags & PF_X &&
             elf.e_entry - headers[i].p_vaddr < headers[i].p_filesz)
             program->text = headers[i];
+    if (pid || !program->entry || !program->text.p_filesz)
+        close_fd(&program->fd);
+    if (!program->entry || !program->text.p_filesz)
+        return false;
+    program->bias = program->entry - elf.e_entry;
     const uint64_t main = symbol_of_main(path);
     program->main = main ? program->bias + main : 0;
-    return program->text.p_filesz;
+    return true;
+}
+
+/* As it is in memory, or will be before anything of it has run. Returns how many bytes there are.
+ */
+static size_t read_code(const struct program *program, uint64_t at, uint8_t *code, size_t size)
+{
+    const uint64_t offset = at - program->text.p_vaddr;
+    if (program->pid)
+        return target_read_memory(program->pid, at, code, size);
+    if (offset >= program->text.p_filesz)
+        return 0;
+    const uint64_t left = program->text.p_filesz - offset;
+    const ssize_t got = pread(program->fd, code, left < size ? left : size,
+                              (off_t)(program->text.p_offset + offset));
+    return got > 0 ? (size_t)got : 0;
 }
 
 /* An instruction by which start code hands over the address of a function. */
@@ -197,7 +215,7 @@ static bool follow_start(const struct program *program, struct handing *handing)
     for (int steps = 0; steps < START_STEPS; steps++) {
         uint8_t code[ARCH_INSTRUCTION_BYTES];
         struct arch_instruction instruction;
-        const size_t got = target_read_memory(program->pid, at, code, sizeof code);
+        const size_t got = read_code(program, at, code, sizeof code);
         if (!arch_instruction_decode(code, got, &instruction))
             return false;
         has |= read_handing(program, code, got, at, handing);
@@ -223,7 +241,7 @@ static bool search_start(const struct program *program, struct handing *handing)
 {
     uint8_t code[START_BYTES];
     unsigned found = 0;
-    const size_t got = target_read_memory(program->pid, program->entry, code, sizeof code);
+    const size_t got = read_code(program, program->entry, code, sizeof code);
     for (size_t i = 0; i < got; i++) {
         struct handing other;
         if (!read_handing(program, code + i, got - i, program->entry + i, &other) ||
@@ -310,13 +328,34 @@ static bool is_in_one_page(uint64_t operand)
     return operand / PAGE == (operand + sizeof(int32_t) - 1) / PAGE;
 }
 
+/* For what waits, and for its address where that of main is handed over. */
+static bool has_room(const struct program *program, const struct handing *handing)
+{
+    const uint64_t room = find_room(program);
+    return room && is_in_one_page(handing->operand) && (handing->is_relative || room <= INT32_MAX);
+}
+
+const char *trace_hold_obstacle(const char *path)
+{
+    struct program program;
+    struct handing handing;
+    const char *obstacle = NULL;
+    if (!read_program(&program, 0, path)) /* it is a script, say */
+        return NULL;
+    if (!find_handing(&program, &handing))
+        obstacle = "has start code that does not tell where its main is";
+    else if (!has_room(&program, &handing))
+        obstacle = "has no room for the instructions by which it would wait at its main";
+    close_fd(&program.fd);
+    return obstacle;
+}
+
 static int lead(struct trace_hold *hold, const struct program *program,
                 const struct handing *handing, int memory_fd, const char *name,
                 struct sprof_error *error)
 {
     hold->code = find_room(program);
-    if (!hold->code || !is_in_one_page(handing->operand) ||
-        (!handing->is_relative && hold->code > INT32_MAX))
+    if (!has_room(program, handing))
         return refuse(name, "there is no room for the instructions that would wait", error);
     return write_wait(hold, handing, memory_fd)
                ? 0
@@ -404,13 +443,14 @@ int trace_hold_at_main(struct trace_hold *hold, const char *name, struct sprof_e
     struct program program;
     struct handing handing = {0};
     uint32_t original = 0;
-    char path[64];
+    char path[64], executable[64];
     int result = wait_for_exec(hold, name, error);
     if (result)
         return result;
+    snprintf(executable, sizeof executable, "/proc/%d/exe", (int)hold->pid);
     snprintf(path, sizeof path, "/proc/%d/mem", (int)hold->pid);
     const int memory_fd = open(path, O_RDWR | O_CLOEXEC);
-    if (!read_program(&program, hold->pid) || !find_handing(&program, &handing) ||
+    if (!read_program(&program, hold->pid, executable) || !find_handing(&program, &handing) ||
         pread(memory_fd, &original, sizeof original, (off_t)handing.operand) != sizeof original)
         result = refuse(name, "where that is cannot be told by its first instructions", error);
     if (!result)

@@ -19,6 +19,10 @@ struct trace_hold {
 
 #define TRACE_HOLD_NONE ((struct trace_hold){.fd = -1, .command_fd = -1})
 
+/* Why a program of such a file cannot be held, as what it "has", as far as the file tells; NULL: it
+ * can, or that is seen when it runs. */
+const char *trace_hold_obstacle(const char *path);
+
 /* To be called before the command is forked, which inherits a descriptor. SPROF_ELIMIT. */
 int trace_hold_open(struct trace_hold *hold, struct sprof_error *error);
 
