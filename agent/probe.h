@@ -477,12 +477,16 @@ struct probe_shared {
     struct probe_site sites[1 + PROBE_THUNKS];
 };
 
+/* In a lease that the agent has extended, once, by this part of what it is renewed for. */
+#define PROBE_LEASE_EXTENDED UINT64_C(1)
+enum { PROBE_LEASE_EXTENSION = 30 };
+
 /* Until when a lease goes that is renewed now; and renews it, unless it has ended. */
 static inline uint64_t probe_lease_until(struct probe_shared *shared, uint64_t now)
 {
     const uint64_t ticks = atomic_load(&shared->lease_ticks);
     const uint64_t deadline = atomic_load(&shared->deadline);
-    const uint64_t until = ticks ? now + ticks : UINT64_MAX;
+    const uint64_t until = ticks ? (now + ticks) & ~PROBE_LEASE_EXTENDED : UINT64_MAX;
     return deadline && deadline < until ? deadline : until;
 }
 

@@ -2,13 +2,28 @@
  * whoever was to clean up, or stands still while a time is over. */
 #include "agent/probe/inside.h"
 
+/* Where the whole machine has stood still, as virtual ones do, whoever renews the lease goes on
+ * only now. False: that has had its time. */
+static bool extend(struct probe_shared *shared, uint64_t lease, uint64_t now)
+{
+    const uint64_t deadline = atomic_load_explicit(&shared->deadline, memory_order_relaxed),
+                   ticks = atomic_load_explicit(&shared->lease_ticks, memory_order_relaxed);
+    const uint64_t until = (now + ticks / PROBE_LEASE_EXTENSION) | PROBE_LEASE_EXTENDED;
+    if (lease == deadline || lease & PROBE_LEASE_EXTENDED || !ticks)
+        return false;
+    atomic_compare_exchange_strong(&shared->lease, &lease,
+                                   deadline && deadline < until ? deadline : until);
+    return true;
+}
+
 void probe_end_lease(uint64_t now)
 {
     struct probe_shared *shared = probe_inside.shared;
     const uint32_t count =
         shared->function_count < PROBE_THUNKS ? shared->function_count : PROBE_THUNKS;
     uint64_t lease = atomic_load_explicit(&shared->lease, memory_order_relaxed);
-    if (now <= lease || !atomic_compare_exchange_strong(&shared->lease, &lease, UINT64_MAX))
+    if (now <= lease || extend(shared, lease, now) ||
+        !atomic_compare_exchange_strong(&shared->lease, &lease, UINT64_MAX))
         return;
     for (uint32_t i = 0; i < count; i++)
         atomic_store_explicit(&shared->tiers[i], PROBE_OFF, memory_order_relaxed);

@@ -922,7 +922,7 @@ def joins():
     process = begin_own("./joins")
     for i in range(ROUNDS):
         tracer = trace(process.pid, "--function", "^work$", "--duration", "200ms")
-        if status_of(tracer) or not re.search(r"[1-9]\d* calls in", open("err").read()):
+        if status_of(tracer) or not re.search(r"[1-9]\d* calls? in", open("err").read()):
             fail(open("err").read())
     if process.poll() is not None:
         fail("it ended")
@@ -1155,7 +1155,7 @@ def handler():
         status, notes = status_of(trace(process.pid, "--function", "^work$", "--duration", "200ms")), open("err").read()
         if says and (status != 1 or not re.search(says, notes)):
             fail(f"{way}: {status} {notes}")
-        if not says and (status or not re.search(r"[1-9]\d* calls in", notes)):
+        if not says and (status or not re.search(r"[1-9]\d* calls? in", notes)):
             fail(f"{way}: {status} {notes}")
         if files_of(process.pid) != before:
             fail(f"{way}: mappings differ")
@@ -1300,7 +1300,7 @@ def executes():
             time.sleep(rng.random() * 0.02)
             answer = subprocess.run([sprof, "trace", "-p", str(process.pid), "-o", "t.db", "--function", "^work$",
                                      "--duration", "100ms"], capture_output=True, text=True)
-            said = "executed .*/again before its probes were in place" if answer.returncode else "calls in"
+            said = "executed .*/again before its probes were in place" if answer.returncode else "calls? in"
             if answer.returncode not in (0, 1) or not re.search(said, answer.stderr):
                 fail(f"{command} round {i}: {answer.returncode}: {answer.stderr}")
             if process.poll() is not None:

@@ -27,11 +27,11 @@ random)
             traced program --function '^f[0-9]' -- ./program log
             sort log >wanted
             calls program.db >found
-            diff wanted found >out || fail "seed $seed, $3 $flags: calls differ"
+            diff wanted found >out || fail "seed $seed, $3 $flags: calls differ: $(cat got_err)"
         done
         traced program --paths --function '^f[0-9]' -- ./program log
         in_paths program.db >found
-        diff wanted found >out || fail "seed $seed, $3 $flags: calls in paths differ"
+        diff wanted found >out || fail "seed $seed, $3 $flags: calls in paths differ: $(cat got_err)"
     done
     # Everything at once, libraries too, changes nothing either.
     traced program --module '*' -- ./program log

@@ -314,14 +314,27 @@ stopped)
     is work calls 5
     # … unless that stands still, too.
     keeper=$(pgrep -P "$tracer" -x sprof-keeper) || fail "there is no keeper"
+    # Who goes on within a tenth of a second from the first call on, as after a pause of the whole machine, has stood
+    # still as little as the program has.
     kill -STOP "$tracer" "$keeper"
     sleep 4
+    say w
+    kill -CONT "$tracer" "$keeper"
+    ctl 0 status
+    for i in 1 2 3; do say w; done
+    ctl 0 status
+    is work calls 9
+    ! grep -q 'sprof stood still' trace.err || { cp trace.err err && fail "a pause of the whole machine is taken for sprof's"; }
+    kill -STOP "$tracer" "$keeper"
+    sleep 4
+    say w
+    sleep 1
     for i in 1 2 3 4 5; do say w; done
     kill -CONT "$tracer" "$keeper"
     wait_until 60 grep -q 'sprof stood still, so probes did so, too: calls of the last [0-9.]* s are not measured' trace.err
     say w
     finish_program
-    is work calls 7
+    is work calls 12
     [ "$(sql t.db "SELECT max(end_ns - start_ns) > 500000000 FROM phase WHERE paused AND id > 2")" = 1 ] ||
         fail "the pause is not in the recording: $(sql t.db "SELECT * FROM phase")"
     ;;

@@ -126,7 +126,7 @@ again)
     sleep 2
     before=$(sprof_rests)
     : >less
-    wait_until 60 grep -q 'functions are counted again' err
+    wait_until 60 grep -q 'functions* .* counted again' err
     after=$(sprof_rests)
     [ "${after:-0}" -lt "$before" ] || fail "$before functions rested before, $after afterwards"
     rm less

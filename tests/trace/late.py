@@ -493,7 +493,7 @@ def storm():
         tracer = targets.trace(subprocess.DEVNULL, "-p", str(host.pid), "--module", "plugin*", "--duration", f"{rng.randrange(1, 300)}ms")
         status = status_of(tracer)
         traced += status == 0
-        calls += int((re.findall("([0-9]+) calls in", notes()) or [0])[0])
+        calls += int((re.findall("([0-9]+) calls? in", notes()) or [0])[0])
         if status and not re.search("could be borrowed|chosen functions? can have a probe", notes()):
             fail("it was not traced")
     host.do("calm", 0)
