@@ -4,8 +4,10 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 size_t target_read_memory(pid_t pid, uint64_t address, void *buffer, size_t size)
 {
@@ -15,6 +17,38 @@ size_t target_read_memory(pid_t pid, uint64_t address, void *buffer, size_t size
     if (got < 0 && errno == ESRCH)
         got = process_vm_readv(sprof_proc_sharing_task(pid), &local, 1, &remote, 1, 0);
     return got > 0 ? (size_t)got : 0;
+}
+
+/* How many bytes from an address on lie in pages that are present or swapped, by the two highest
+ * bits of their entries: see proc(5). All, where the kernel does not say. */
+static size_t existing_bytes(pid_t pid, uint64_t address, size_t size)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = address + size;
+    uint64_t entries[32], at = address / page * page;
+    char path[64];
+    sprof_proc_shared_path(path, sizeof path, pid, "pagemap");
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool exists = fd >= 0;
+    while (exists && at < end) {
+        const ssize_t got =
+            pread(fd, entries, sizeof entries, (off_t)(at / page * sizeof *entries));
+        const size_t count = got > 0 ? (size_t)got / sizeof *entries : 0;
+        size_t there = 0;
+        while (there < count && entries[there] >> 62)
+            there++;
+        at += there * page;
+        exists = there && there == count;
+    }
+    if (fd < 0)
+        return size;
+    close(fd);
+    return at >= end ? size : at > address ? (size_t)(at - address) : 0;
+}
+
+size_t target_read_existing(pid_t pid, uint64_t address, void *buffer, size_t size)
+{
+    const size_t bytes = existing_bytes(pid, address, size);
+    return bytes ? target_read_memory(pid, address, buffer, bytes) : 0;
 }
 
 /* The permission is checked before the address is looked at, and nothing is mapped at 0. */

@@ -101,6 +101,11 @@ int target_may_read(pid_t pid);
  * when none. Where the range ends in unmapped memory, what lies before it. */
 size_t target_read_memory(pid_t pid, uint64_t address, void *buffer, size_t size);
 
+/* The same, up to the first page that does not exist yet. A program may provide such pages itself
+ * (userfaultfd(2)), and who reads one waits for that: for ever, where the thread that would do it
+ * has been stopped. What a stack is in use for exists. */
+size_t target_read_existing(pid_t pid, uint64_t address, void *buffer, size_t size);
+
 /* Where a live process's program itself begins, behind its loader; 0: not known. */
 uint64_t target_entry(pid_t pid);
 

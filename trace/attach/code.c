@@ -374,7 +374,7 @@ static const struct unwind_region *find_region(void *context, uint64_t address)
 static int read_stack(void *context, uint64_t address, void *buffer, size_t size)
 {
     const struct trace_code *code = context;
-    return target_read_memory(code->pid, address, buffer, size) == size ? 0 : SPROF_EIO;
+    return target_read_existing(code->pid, address, buffer, size) == size ? 0 : SPROF_EIO;
 }
 
 static bool is_named(const struct trace_code *code, enum named kind, uint64_t address)
@@ -510,7 +510,7 @@ const char *trace_code_unfit(struct trace_code *code, const struct user_regs_str
     const struct unwind_memory memory = {
         .slice = code->stack,
         .slice_address = r->rsp,
-        .slice_size = target_read_memory(code->pid, r->rsp, code->stack, sizeof code->stack),
+        .slice_size = target_read_existing(code->pid, r->rsp, code->stack, sizeof code->stack),
         .read = read_stack,
         .context = code};
     const struct unwind_stack stack = unwind_walk(code->walker, &space, &memory, &registers);

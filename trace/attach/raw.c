@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 enum {
-    PIECE = 64 << 10,       /* of code that is searched at a time */
-    OVERLAP = 16,           /* more than what is looked for is long */
+    PIECE = 64 << 10, /* of code that is searched at a time */
+    OVERLAP = 16,     /* more than what is looked for is long */
+    PAGE = 4096,
     STACK_BYTES = 16 << 10, /* of a thread that is looked at */
 };
 
@@ -237,15 +238,20 @@ static bool is_busy(const struct trace_raw *raw, uint64_t address)
 }
 
 /* Any word on its stack may be a return address: who is not in such a function is refused at times,
- * who is in one never is borrowed. */
+ * who is in one never is borrowed. Pages that a buffer has and nobody has used hold none. */
 const char *trace_raw_unfit(const struct trace_raw *raw, const struct user_regs_struct *registers)
 {
-    uint64_t words[STACK_BYTES / sizeof(uint64_t)];
+    uint64_t words[STACK_BYTES / sizeof(uint64_t)] = {0};
+    uint64_t at = registers->rsp;
     if (!raw->register_tables)
         return NULL;
-    const size_t got = target_read_memory(raw->pid, registers->rsp, words, sizeof words);
+    for (size_t i = 0, size; i < sizeof words; i += size, at += size) {
+        const size_t left = sizeof words - i;
+        size = PAGE - at % PAGE < left ? PAGE - at % PAGE : left;
+        target_read_existing(raw->pid, at, (uint8_t *)words + i, size);
+    }
     bool is_unfit = is_busy(raw, registers->rip);
-    for (size_t i = 0; i < got / sizeof *words && !is_unfit; i++)
+    for (size_t i = 0; i < sizeof words / sizeof *words && !is_unfit; i++)
         is_unfit = is_busy(raw, words[i]);
     return is_unfit ? "may be in malloc, or looks for tables of an exception" : NULL;
 }

@@ -129,6 +129,28 @@ static void test_memory(void)
     munmap(pages, 4096);
 }
 
+static void test_existing_memory(void)
+{
+    enum { PAGE = 4096, PAGES = 70 }; /* more than are looked at at once */
+    static char buffer[PAGES * PAGE];
+    char *pages =
+        mmap(NULL, sizeof buffer, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const uint64_t address = (uint64_t)(uintptr_t)pages;
+    CU_ASSERT_EQUAL(target_read_existing(getpid(), address, buffer, sizeof buffer), 0);
+    madvise(pages, sizeof buffer, MADV_NOHUGEPAGE);
+    memset(pages, 7, 40 * PAGE);
+    CU_ASSERT_EQUAL(target_read_existing(getpid(), address + 5, buffer, 10), 10);
+    CU_ASSERT_EQUAL(target_read_existing(getpid(), address + 5, buffer, sizeof buffer - 5),
+                    40 * PAGE - 5);
+    CU_ASSERT_EQUAL(buffer[40 * PAGE - 6], 7);
+    CU_ASSERT_EQUAL(target_read_existing(getpid(), address + 40 * PAGE, buffer, 1), 0);
+    memset(pages, 8, sizeof buffer);
+    CU_ASSERT_EQUAL(target_read_existing(getpid(), address + 1, buffer, sizeof buffer - 1),
+                    sizeof buffer - 1);
+    CU_ASSERT_EQUAL(target_read_existing(getpid(), 0, buffer, sizeof buffer), 0);
+    munmap(pages, sizeof buffer);
+}
+
 /* An ordinary user may read his own, not root's. */
 static void test_who_may_read(void)
 {
@@ -182,6 +204,7 @@ void sprof_suite_target_target(void)
     CU_add_test(suite, "forgotten", test_forgotten);
     CU_add_test(suite, "one kind of target", test_one_kind_of_target);
     CU_add_test(suite, "memory", test_memory);
+    CU_add_test(suite, "existing memory", test_existing_memory);
     CU_add_test(suite, "who may read", test_who_may_read);
     CU_add_test(suite, "what cannot be one", test_what_cannot_be_one);
     CU_add_test(suite, "mappings", test_mappings);
