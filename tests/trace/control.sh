@@ -400,7 +400,7 @@ base | base_flight)
     ctl 0 off && sleep 1 && ctl 0 on && say w
     if [ "$1" = base ]; then
         ctl 0 mode coverage && sleep 1 && ctl 0 mode stats && say w
-        ctl 0 stats && grep -q 'the 1 thread seen, without pauses' out || fail "the base is not named"
+        ctl 0 status && expect 0 "$SPROF" stats -i t.db --wide && grep -q 'the 1 thread seen, without pauses' out || fail "the base is not named"
         [ "$(sql t.db "SELECT max(wall_ns) <= $measured FROM v_call_stats")" = 1 ] || fail "base while it runs"
         finish_program
         [ "$(sql t.db "SELECT max(wall_ns) BETWEEN $measured - 200000000 AND $measured AND (SELECT max(end_ns) FROM phase) - $measured \

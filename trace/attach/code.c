@@ -371,10 +371,16 @@ static const struct unwind_region *find_region(void *context, uint64_t address)
     return NULL;
 }
 
-static int read_stack(void *context, uint64_t address, void *buffer, size_t size)
+/* A file's code is there, also where a page of it has been given back and nobody has come by since.
+ */
+static int read_memory(void *context, uint64_t address, void *buffer, size_t size)
 {
     const struct trace_code *code = context;
-    return target_read_existing(code->pid, address, buffer, size) == size ? 0 : SPROF_EIO;
+    const struct unwind_region *region = find_region(context, address);
+    const size_t got = region && region->owner
+                           ? target_read_memory(code->pid, address, buffer, size)
+                           : target_read_existing(code->pid, address, buffer, size);
+    return got == size ? 0 : SPROF_EIO;
 }
 
 static bool is_named(const struct trace_code *code, enum named kind, uint64_t address)
@@ -511,7 +517,7 @@ const char *trace_code_unfit(struct trace_code *code, const struct user_regs_str
         .slice = code->stack,
         .slice_address = r->rsp,
         .slice_size = target_read_existing(code->pid, r->rsp, code->stack, sizeof code->stack),
-        .read = read_stack,
+        .read = read_memory,
         .context = code};
     const struct unwind_stack stack = unwind_walk(code->walker, &space, &memory, &registers);
     const size_t startup = count_startup(code, &stack);
