@@ -183,7 +183,8 @@ ended)
     ;;
 early)
     # One that ends before its turn is left out.
-    begun python3 -c 'import time; time.sleep(600)' && begun ./mine 100 && begun ./mine 200
+    python=$(python3 -c 'import sys; print(sys.executable)') || skip "no python3" # itself, and not what executes it
+    begun "$python" -c 'import time; time.sleep(600)' && begun ./mine 100 && begun ./mine 200
     "$SPROF" trace -o t.db -p "$(all)" --no-cache --module '*' --duration 1s >out 2>err </dev/null &
     tracer=$! && children+=($tracer)
     until [ -e t.db.ctl ] || ! kill -0 "$tracer"; do :; done
