@@ -188,6 +188,16 @@ static const char *objection_of(const struct trace_function *function)
                : trace_uprobe_objection(function->original, function->displaced);
 }
 
+/* One of `count` names, of which so many are on the line already. */
+static void print_name(const char *title, size_t count, size_t before, const char *name)
+{
+    if (before)
+        fputs(" · ", stdout);
+    else
+        printf("  %s %s: ", title, digits_of(count).text);
+    sprof_utf8_put(stdout, name);
+}
+
 static void print_objections(const struct trace_plan *plan)
 {
     size_t shown = 0, count = 0;
@@ -197,11 +207,7 @@ static void print_objections(const struct trace_plan *plan)
         const char *objection = objection_of(&plan->functions[i]);
         if (!objection)
             continue;
-        if (shown++)
-            fputs(" · ", stdout);
-        else
-            printf("  refused by --backend uprobe %s: ", digits_of(count).text);
-        sprof_utf8_put(stdout, plan->functions[i].name);
+        print_name("refused by --backend uprobe", count, shown++, plan->functions[i].name);
         printf(" (%s)", objection);
     }
     if (shown)
@@ -213,15 +219,9 @@ static void print_inlines(const struct trace_plan *plan)
     size_t shown = 0, count = 0;
     for (size_t i = 0; i < plan->function_count; i++)
         count += plan->functions[i].inline_wanted;
-    for (size_t i = 0; i < plan->function_count && shown < REFUSED_SHOWN; i++) {
-        if (!plan->functions[i].inline_wanted)
-            continue;
-        if (shown++)
-            fputs(" · ", stdout);
-        else
-            printf("  inline wanted, not done %s: ", digits_of(count).text);
-        sprof_utf8_put(stdout, plan->functions[i].name);
-    }
+    for (size_t i = 0; i < plan->function_count && shown < REFUSED_SHOWN; i++)
+        if (plan->functions[i].inline_wanted)
+            print_name("inline wanted, not done", count, shown++, plan->functions[i].name);
     if (shown)
         printf("%s\n", count > shown ? " · …" : "");
 }

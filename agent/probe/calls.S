@@ -203,11 +203,11 @@ probe_enter:
 /* Nothing is done, or it is counted, and taken off the caller. */
 .Lenter_other:
         cmpb    $TIER_COUNT, SHARED_TIERS(%rax,%r11)
+#ifndef POINTS
         jne     .Lenter_less
         .cfi_remember_state
         save    %rdx
         save    %rcx
-#ifndef POINTS
         own_thread %rdx, %rcx, %ecx, .Lenter_seldom
         mov     SHARED_GENERATION(%rax), %ecx
         cmp     OWN(THREAD_GENERATION, %rdx), %ecx
@@ -222,7 +222,6 @@ probe_enter:
         mov     RECORD_STAT(%rdx), %rcx
         add     %rax, RECORD_PROBE_TICKS(%rdx)
         incq    STAT_CHILD_COUNTED(%rcx)
-        .cfi_remember_state
         restore %rcx
         restore %rdx
         restore %rax
@@ -230,17 +229,13 @@ probe_enter:
         stc
         ret
         .cfi_restore_state
-.Lenter_seldom:
-#endif
-        save    %rsi
-        save    %rdi
-        jmp     .Lenter_unusual
-        .cfi_restore_state
 .Lenter_less:
+#endif
         .cfi_remember_state
         jb      .Lpass
         save    %rdx
         save    %rcx
+.Lenter_seldom:
         save    %rsi
         save    %rdi
         jmp     .Lenter_unusual
