@@ -41,8 +41,6 @@ both_refused() {
 # A program that has little address space, or locks all its memory, has as much of it as without.
 little_memory() {
     prepare_ordinary_user
-    mkdir -p "$work/libexec/sprof" && cp "$AGENT" "$work/libexec/sprof/"
-    chmod -R a+rX "$work/libexec"
     cat >little.c <<'END'
 #include <stdio.h>
 #include <stdlib.h>
@@ -455,8 +453,8 @@ END
 # A program in another root directory, or of another user, finds no agent, and runs as it does without.
 out_of_reach() {
     needs_root "to be another user, and to change the root directory"
-    prepare_ordinary_user
-    expect 0 "${record[@]}" -- bash -c "setpriv --reuid=65534 --clear-groups '$work/user/split' once 300 | wc -l; :"
+    prepare_ordinary_user split libknown.so
+    expect 0 "${record[@]}" -- bash -c "${as_ordinary_user[*]} '$user_split' once 300 | wc -l; :"
     [ "$(cat out)" = 1 ] || fail "another output"
     said '1 program that the command started could not reach .*another user'
     mkdir -p root/lib64 root/lib
@@ -472,9 +470,7 @@ out_of_reach() {
 
 # An ordinary user, who reads no manual, in a container that refuses perf events.
 ordinary_user() {
-    prepare_ordinary_user
-    mkdir -p "$work/libexec/sprof" && cp "$AGENT" "$work/libexec/sprof/"
-    chmod -R a+rX "$work/libexec"
+    prepare_ordinary_user split refuse libknown.so
     cd "$work/home" || exit 1
     expect 0 "${as_ordinary_user[@]}" "$work/user/refuse" perf_event_open EPERM "$user_sprof" \
         record -o u.db -- "$user_split" once 3000

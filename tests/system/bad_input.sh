@@ -119,7 +119,7 @@ process_zombie() {
 
 process_of_another_user() {
     needs_root "to be two users"
-    prepare_ordinary_user
+    prepare_ordinary_user split libknown.so
     start sleep 60
     cd "$work/home" || exit 1
     expect 1 "${as_ordinary_user[@]}" "$user_sprof" record -p "$child"
@@ -134,7 +134,7 @@ process_of_another_user() {
 
 # An ordinary user: what the present setting permits is recorded, and what is not is said.
 ordinary_user() {
-    prepare_ordinary_user
+    prepare_ordinary_user split libknown.so
     local paranoid
     paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
     cd "$work/home" || exit 1

@@ -4,6 +4,7 @@ set -u
 : "${SPROF:?the sprof binary}" "${PROGRAMS:?the directory of the test programs}"
 export LC_ALL=C.UTF-8 ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=1"
 unset DEBUGINFOD_URLS
+umask 022 # other users run what is compiled here
 
 work=$(mktemp -d)
 chmod 755 "$work"
@@ -127,14 +128,16 @@ state_of() {
     sed -E 's/.*\) (.).*/\1/' "/proc/$1/stat" 2>/dev/null
 }
 
-# Running as an ordinary user: sprof and the programs are copied to where that user can reach them.
+# prepare_ordinary_user [PROGRAM…]: running as an ordinary user. sprof, what it loads into programs, and the test programs named
+# are copied to where that user can reach them, for the tree may lie where only root gets.
 prepare_ordinary_user() {
     mkdir -p "$work/user"
-    cp "$SPROF" "$PROGRAMS"/{split,refuse,libknown.so} "$work/user/"
-    chmod 755 "$work/user"/*
+    cp -R "$SPROF" "${SPROF%/*}/libexec" "${@/#/$PROGRAMS/}" "$work/user/" || fail "no copies"
+    chmod -R a+rX "$work/user"
     mkdir -m 777 -p "$work/home"
     user_sprof=$work/user/sprof
     user_split=$work/user/split
+    "${as_ordinary_user[@]}" test -x "$user_sprof" || skip "no other user may enter $work: set TMPDIR to where all may"
 }
 # The words to put in front of a command, so that it is run without a shell in between.
 as_ordinary_user=(env LD_LIBRARY_PATH="$work/user")

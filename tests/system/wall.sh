@@ -148,9 +148,10 @@ refused)
     # The program of BPF is not permitted: what runs already cannot be sampled so, a command by its agent.
     start ./waits 100 >waits.out
     program=$child
+    prepare_ordinary_user
     chmod 777 .
     for how in "-p $$" "--source perf -- true"; do
-        expect 1 "${as_ordinary_user[@]}" "$SPROF" record --clock wall -o x.db $how
+        expect 1 "${as_ordinary_user[@]}" "$user_sprof" record --clock wall -o x.db $how
         said "CAP_BPF|perf_event_paranoid"
         [ ! -e x.db ] || fail "a recording"
     done

@@ -156,16 +156,15 @@ def removed():
     a container. What was there is put back; who may not open the kernel's files leaves pages the process's own."""
     with open("removed.c", "w") as file:
         file.write(REMOVED)
-    os.chmod(".", 0o755)
     place = os.path.abspath("place")
     os.makedirs(place)
     subprocess.run(["gcc", "-O1", "-DLIBRARY", "-shared", "-fPIC", "removed.c", "-o", "place/libcalled.so"], check=True)
     subprocess.run(["gcc", "-O1", "removed.c", "-o", "place/removed", "place/libcalled.so", f"-Wl,-rpath,{place}"], check=True)
     os.rename("place", "files")
     is_root = os.geteuid() == 0
+    nobody, user_sprof = targets.ordinary_user()
     mount = ["unshare", "-m", "sh", "-c", f"mount -t tmpfs none {place} && cp files/* {place} && exec {place}/removed"]
-    nobody = {"user": 65534, "group": 65534, "extra_groups": []}
-    cases = [("removed", {}), ("libcalled.so", nobody if is_root else {})]
+    cases = [("removed", {}), ("libcalled.so", nobody)]
     if is_root:
         cases += [("libcalled.so", {}), ("container", {})]
     for gone, user in cases:
@@ -174,7 +173,7 @@ def removed():
         os.chmod(place, 0o777)
         process = targets.begin(mount if gone == "container" else [f"{place}/removed"], **user)
         wait_for(lambda: any("libcalled" in line[-1] for line in mappings(process.pid)), "the program")
-        command = [sprof, "trace", "-p", str(process.pid), "--function", "^(work|called)$", "-o", f"{place}/t.db"]
+        command = [user_sprof if user else sprof, "trace", "-p", str(process.pid), "--function", "^(work|called)$", "-o", f"{place}/t.db"]
         tracer = targets.begin(command, **user, stdout=subprocess.DEVNULL, stderr=open("err", "w"))
         wait_for(lambda: ctl(process.pid, "status").returncode == 0, "the trace", tracer)
         if gone != "container":

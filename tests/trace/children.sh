@@ -229,7 +229,9 @@ strangers)
     [ "$(id -u)" = 0 ] || skip "needs root, to be two other users"
     as() { setpriv --reuid "$1" --regid "$1" --clear-groups "${@:2}"; }
     as 1234 true 2>err || skip "no other users: $(cat err)"
-    cp "$PROGRAMS/libexec/sprof/libsprof-probe.so" . && chmod 755 program libsprof-probe.so
+    prepare_ordinary_user
+    SPROF=$user_sprof
+    chmod 755 program
     cat >taker.py <<'END'
 import os, socket, sys
 os.setresuid(*3 * [int(sys.argv[2])])
@@ -246,7 +248,7 @@ END
         timeout 30 python3 taker.py $$-$user $user >"taken.$user" 2>taker.err &
         taker=$!
         wait_until 60 grep -q bound "taken.$user"
-        as 65534 env LD_PRELOAD="$work/libsprof-probe.so" SPROF_PROBE="@sprof-test-$$-$user" timeout 100 ./program leaf 3 >got 2>err
+        as 65534 env LD_PRELOAD="$work/user/libexec/sprof/libsprof-probe.so" SPROF_PROBE="@sprof-test-$$-$user" timeout 100 ./program leaf 3 >got 2>err
         [ $? = 5 ] && [ "$(cat got)" = leaf ] && [ ! -s err ] || fail "the program does not run as ever"
         wait $taker || fail "the socket's owner: $(cat taker.err)"
     done

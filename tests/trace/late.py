@@ -451,15 +451,14 @@ def lower():
 
 
 def nameless():
-    os.chmod(".", 0o777)
-    user = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+    user, user_sprof = targets.ordinary_user()
     for first in True, False:
         host = Host(**user)
         if first:
             host.do("memory 0", 1)
         if os.path.exists("t.db"):
             os.unlink("t.db")
-        command = [sprof, "trace", "-o", "t.db", "-p", str(host.pid), "--module", "*plugin"]
+        command = [user_sprof, "trace", "-o", "t.db", "-p", str(host.pid), "--module", "*plugin"]
         tracer = host.wait_for_trace(targets.begin(command, **user, stdout=subprocess.DEVNULL, stderr=open("err", "w")))
         if not first:
             host.do("memory 0", 1)

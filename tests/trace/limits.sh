@@ -88,7 +88,6 @@ executed)
     # A traced process of an ordinary user's executes a program with other rights: who traces it is told, and leaves that alone.
     needs_root "to make a set-user-id program"
     prepare_ordinary_user
-    mkdir -p libexec/sprof && cp "$PROGRAMS/libexec/sprof/libsprof-probe.so" libexec/sprof/ && chmod -R a+rX libexec
     cat >executes.c <<'END'
 #include <unistd.h>
 __attribute__((noipa)) void work(void) { usleep(500); }

@@ -1,4 +1,5 @@
 """Programs that probes are put into and taken out of while they run, and what must be true of them then."""
+import atexit
 import os
 import random
 import re
@@ -23,9 +24,15 @@ def rounds(usual):
 started = []  # processes that must not outlive a test that fails
 
 
-def fail(text):
+@atexit.register
+def kill_started():
+    """Whoever waits for the end of the test's output waits for them, too."""
     for process in started:
         process.kill()
+
+
+def fail(text):
+    kill_started()
     for name in ("err", "out"):
         if os.path.exists(name):
             print(f"--- {name}\n" + open(name, errors="replace").read()[-2000:])
@@ -85,6 +92,33 @@ def trace(out, *arguments):
 
 def ctl(*words):
     return subprocess.run([sprof, "ctl", *words], capture_output=True, text=True)
+
+
+# == Other users ==
+
+os.umask(0o022)  # they run what is compiled here
+
+
+def install(place):
+    """Copies sprof with what it loads into programs, for all to read. Returns its path there."""
+    shutil.copytree(f"{os.path.dirname(sprof)}/libexec", f"{place}/libexec")
+    shutil.copy(sprof, place)
+    subprocess.run(["chmod", "-R", "a+rX", place], check=True)
+    return os.path.abspath(f"{place}/sprof")
+
+
+def ordinary_user():
+    """The options of subprocess for a user who is not root, and a sprof that it may run: the one under test may lie where
+    only root gets. The working directory is open to all from then on."""
+    if os.geteuid():
+        return {}, sprof
+    user = {"user": 65534, "group": 65534, "extra_groups": []}
+    os.chmod(".", 0o777)
+    own = install("installed")
+    if subprocess.run(["test", "-x", own], **user).returncode:
+        print(f"SKIPPED: no other user may enter {os.getcwd()}: set TMPDIR to where all may")
+        sys.exit(NO_PROGRAM)
+    return user, own
 
 
 # == Processes ==
