@@ -9,13 +9,16 @@
 int target_find_library(const char *name, char path[TARGET_PATH_MAX], struct sprof_error *error)
 {
     static const char *const places[] = {"/libexec/sprof/", "/../libexec/sprof/"};
-    char self[TARGET_PATH_MAX / 2] = "";
+    char self[TARGET_PATH_MAX / 2] = "", closed[TARGET_PATH_MAX] = "";
     if (readlink("/proc/self/exe", self, sizeof self - 1) > 0 && strrchr(self, '/'))
         *strrchr(self, '/') = '\0';
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         snprintf(path, TARGET_PATH_MAX, "%s%s%s", self, places[i], name);
-        if (access(path, R_OK))
+        if (access(path, R_OK)) {
+            if (errno == EACCES)
+                snprintf(closed, sizeof closed, "%s", path);
             continue;
+        }
         return path[strcspn(path, ": ")]
                    ? sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                      "%s cannot be preloaded: a colon or a blank in its path\n"
@@ -23,6 +26,12 @@ int target_find_library(const char *name, char path[TARGET_PATH_MAX], struct spr
                                      path)
                    : 0;
     }
+    if (*closed)
+        return sprof_error_set(error, SPROF_EPERMISSION, EACCES,
+                               "a part of sprof may not be read by you: %s\n"
+                               "have its owner `chmod -R a+rX` what was installed, or install "
+                               "sprof where all may read it",
+                               closed);
     return sprof_error_set(error, SPROF_EUNSUPPORTED, ENOENT,
                            "a part of sprof is not installed: there is no %s\n"
                            "install sprof with `cmake --install`, which puts it there",

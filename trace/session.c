@@ -35,6 +35,19 @@ void trace_close(int *fd)
 
 const char *const trace_mode_words[] = {"stats", "coverage", "log", NULL};
 
+/* Only root's command can have programs of other users, and they run all the same. */
+static void note_closed(const struct trace_session *session, const char *library)
+{
+    char closed[TARGET_PATH_MAX];
+    if (!geteuid() && trace_attach_is_closed(library, closed))
+        sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                          "what the command starts as another user is not traced: it may not %s "
+                          "%s, and has to load the tracing agent: install sprof where all users "
+                          "may read it, or `chmod a+%c %s`",
+                          strcmp(closed, library) ? "enter" : "read", closed,
+                          strcmp(closed, library) ? 'x' : 'r', closed);
+}
+
 static int set_environment(struct trace_session *session, struct sprof_error *error)
 {
     char library[AGENT_PATH_MAX], variable[128];
@@ -54,6 +67,7 @@ static int set_environment(struct trace_session *session, struct sprof_error *er
         sprof_str_appendf(&sanitizer, "ASAN_OPTIONS=%s%sverify_asan_link_order=0",
                           flags ? flags : "", flags && *flags ? ":" : "");
         snprintf(variable, sizeof variable, PROBE_VARIABLE "=@%s", trace_children_address(session));
+        note_closed(session, library);
     }
     if (preload.failed || sanitizer.failed ||
         target_set_environment(session->target, preload.text) ||

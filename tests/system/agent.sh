@@ -487,6 +487,15 @@ moved() {
     expect 0 ./bin/sprof record --source sigprof -o ../t.db -- sh -c "cd / && exec $SUBJECT spin 200"
     cd ..
     holds "$(value samples) > 5" "samples"
+    # One that may not be read.
+    prepare_ordinary_user
+    chmod 711 user/libexec/sprof && chmod 600 user/libexec/sprof/*
+    [ "$(id -u)" = 0 ] || chmod 000 user/libexec/sprof/*
+    cd home || exit 1
+    expect 1 "${as_ordinary_user[@]}" "$user_sprof" record --source sigprof -- true
+    said_only "may not be read by you: .*/${AGENT##*/}"
+    said 'chmod -R a\+rX'
+    cd ..
     rm place/libexec/sprof/*
     expect 1 place/bin/sprof record --source sigprof -- true
     said_only 'not installed'

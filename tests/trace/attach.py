@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Traces programs that run already: attaches at random moments, detaches, attaches again.
 
-attach.py text|own|kill|halted|collected|controlled|left|waits|pauses|beginning|both|passed|joins|calls|users|mallocs|handler|removed|filtered|strict|shared|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
+attach.py text|own|kill|halted|collected|controlled|left|waits|pauses|beginning|both|passed|joins|calls|users|mallocs|handler|removed|closed|filtered|strict|shared|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
 
 A program prints and ends as it does untraced. `text`: afterwards its code is that of its files, and it
 has the mappings that it had but for those of malloc and of its threads. `kill`: sprof is killed at any
@@ -193,6 +193,65 @@ def removed():
         if status_of(process) != 3:
             fail(f"{gone}: it ended with {process.returncode}")
         os.unlink("end")
+
+
+CLOSED = """
+#include <unistd.h>
+__attribute__((noinline)) void work(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+int main(void)
+{
+    for (int i = 0; i < 60000 && access("end", F_OK); i++, usleep(1000)) work();
+    return 3;
+}
+"""
+
+
+def closed():
+    """The program's user may not read the agent's file, or not enter where it lies. It is said which, and what helps; the
+    program is as it was."""
+    if os.geteuid():
+        print("SKIPPED: needs root, to be another user")
+        raise SystemExit(targets.NO_PROGRAM)
+    user, _ = targets.ordinary_user()
+    own = targets.install("own")
+    place = os.path.dirname(own)
+    parts = f"{place}/libexec"
+    os.chown(parts, 0, 1234)
+
+    def traced(status, said, *processes):
+        before = [files_of(each.pid) for each in processes]
+        numbers = ",".join(str(each.pid) for each in processes)
+        answer = subprocess.run([own, "trace", "-p", numbers, "--function", "^work$", "--duration", "100ms", "-o", "t.db"],
+                                capture_output=True, text=True, timeout=targets.PATIENCE)
+        if answer.returncode != status or not re.search(said, answer.stderr):
+            fail(f"{answer.returncode}, not {said}: {answer.stderr}")
+        if any(each.poll() is not None for each in processes) or [files_of(each.pid) for each in processes] != before:
+            fail(f"the program is not as it was: {answer.stderr}")
+
+    begun = []
+    for name, flags, library in ("dynamic", [], "libsprof-probe.so"), ("static", ["-static"], "libsprof-probe-mapped.so"):
+        command = compile_c(name, CLOSED, *flags)
+        agent = f"{parts}/sprof/{library}"
+        process = targets.begin(command, **user)
+        member = targets.begin(command, **{**user, "extra_groups": [1234]})
+        begun += [process, member]
+        wait_for(lambda: all(os.readlink(f"/proc/{each.pid}/exe").endswith(name) for each in (process, member)), "the program")
+        for path, usual, mode, what in ((place, 0o755, 0o700, f"enter {place}, and has to load {agent}"),
+                                        (parts, 0o755, 0o750, f"enter {parts}, and has to load {agent}"),
+                                        (agent, 0o644, 0o600, f"read {agent}")):
+            os.chmod(path, mode)
+            refused = f"cannot trace process {process.pid}: its user .nobody. may not {what}\nsprof: install sprof where " \
+                      f"that user may read it, or `chmod a.{what[0].replace('e', 'x')} {path}`"
+            traced(1, refused, process)
+            traced(1, refused + "\nsprof: none of the 2 processes is traced", process, member)
+            if mode == 0o750:
+                traced(0, "calls? in", member)
+            os.chmod(path, usual)
+            traced(0, "calls? in", process, member)
+    open("end", "w").close()
+    for process in begun:
+        if status_of(process) != 3:
+            fail(f"it ended with {process.returncode}")
 
 
 FILTERED = """
@@ -1403,7 +1462,7 @@ def collected():
 
 
 cases = {"text": text, "kill": kill, "halted": halted, "collected": collected, "controlled": controlled,
-         "left": left, "waits": waits, "pauses": pauses, "beginning": beginning, "both": both, "passed": passed, "joins": joins, "calls": calls, "users": users, "mallocs": mallocs, "handler": handler, "removed": removed, "filtered": filtered, "strict": strict, "shared": shared, "refused": refused, "executes": executes}
+         "left": left, "waits": waits, "pauses": pauses, "beginning": beginning, "both": both, "passed": passed, "joins": joins, "calls": calls, "users": users, "mallocs": mallocs, "handler": handler, "removed": removed, "closed": closed, "filtered": filtered, "strict": strict, "shared": shared, "refused": refused, "executes": executes}
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     if targets.case in cases:

@@ -263,6 +263,12 @@ setpriv --reuid 65534 --regid 65534 --clear-groups env SPROF_PROBE="${SPROF_PROB
 END
     traced --function "$chosen" -- sh command
     want work 4
+    ! grep -q 'another user' "$work/err" || fail "told that others may not load the agent"
+    # Where they may not, they run all the same, and that is said.
+    chmod 700 user
+    traced --function "$chosen" -- sh command
+    said "another user is not traced: it may not enter $work/user,.*chmod a\+x $work/user"
+    [ "$(sql t.db 'SELECT count(*) FROM v_process_call')" = 0 ] || fail "traced without an agent"
     ;;
 executed)
     traced --function "$chosen" -- ./program executed

@@ -160,6 +160,9 @@ int64_t trace_attached_ask(struct trace_session *session, const struct probe_req
 static int explain_load(pid_t pid, const char *library, struct sprof_error *error)
 {
     char locked[64];
+    const int closed = trace_attach_explain_closed(pid, library, error);
+    if (closed)
+        return closed;
     trace_attach_read_status(pid, "VmLck", locked, sizeof locked);
     return sprof_error_set(
         error, SPROF_EUNSUPPORTED, 0,

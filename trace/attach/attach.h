@@ -24,6 +24,10 @@ bool trace_attach_is_strict(pid_t pid);
  * does not make by itself. */
 bool trace_attach_is_filtered(pid_t pid);
 
+/* Whether its modes keep users who are neither its owner nor of its group from reading the agent's
+ * file: `closed` is the first directory on the way that they may not enter, or the file. */
+bool trace_attach_is_closed(const char *library, char closed[TARGET_PATH_MAX]);
+
 /* What the process "is" that the agent cannot be put into; NULL: nothing. */
 const char *trace_attach_obstacle(pid_t pid);
 

@@ -19,7 +19,7 @@ enum { BEGIN_TRIES = 100 }; /* of ten milliseconds, for a program to have its li
 /* What stands behind a name in /proc/PID/status, or "". */
 void trace_attach_read_status(pid_t pid, const char *name, char *value, size_t size)
 {
-    char path[64], line[256];
+    char path[64], line[4096]; /* of many groups */
     snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
     FILE *file = fopen(path, "re");
     *value = '\0';

@@ -21,6 +21,10 @@ int trace_attach_find_library(pid_t pid, char library[TARGET_PATH_MAX], struct s
  * to be seen, or it has none any more. */
 int trace_attach_sees(pid_t pid, const char *file);
 
+/* SPROF_EPERMISSION with the error set, if that is why a process could not load the agent; else 0.
+ */
+int trace_attach_explain_closed(pid_t pid, const char *library, struct sprof_error *error);
+
 /* Whether a collector of garbage may read the data of the agent's file. */
 bool trace_attach_has_collector(pid_t pid);
 

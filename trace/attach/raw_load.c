@@ -2,6 +2,7 @@
  * would, and takes it out again. */
 #include "arch/arch.h"
 #include "trace/attach/hand.h"
+#include "trace/attach/inside.h"
 #include "trace/attach/raw_inside.h"
 #include "trace/tracing.h"
 
@@ -323,11 +324,15 @@ static int register_tables(struct mapping *mapping, uint64_t note_at, uint64_t t
 
 /* == In and out == */
 
-static int explain(const struct mapping *mapping, int64_t result)
+static int explain(const struct mapping *mapping, const char *library, int64_t result)
 {
     const pid_t pid = mapping->raw->pid;
     if (mapping->error && mapping->error->code)
         return mapping->error->code;
+    const int closed =
+        result == -EACCES ? trace_attach_explain_closed(pid, library, mapping->error) : 0;
+    if (closed)
+        return closed;
     return sprof_error_set(mapping->error, SPROF_ELIMIT, is_error(result) ? (int)-result : 0,
                            "the tracing agent could not be mapped into process %d: %s\nsee its "
                            "`ulimit -v` and `ulimit -n`, and after mlockall `ulimit -l`",
@@ -355,7 +360,7 @@ int trace_raw_load(struct trace_raw *raw, struct trace_hand *hand, const char *l
     int result =
         !is_error(mapped) && relocate(&mapping) && write_at(&mapping, note_at, &note, sizeof note)
             ? 0
-            : explain(&mapping, mapped);
+            : explain(&mapping, library, mapped);
     if (result && mapping.base && hand->thread.tid)
         call(&mapping, SYS_munmap, mapping.base, file.bytes + PAGE, 0, 0, 0, 0);
     if (!result) /* where that fails, the unwinder may know it, and it stays */
