@@ -234,6 +234,15 @@ static pid_t first_process(const struct trace_session *session)
                                                                    : session->pid;
 }
 
+/* All of them, as `-p` takes them. */
+static void append_processes(const struct trace_session *session, struct sprof_str *answer)
+{
+    if (!session->programs.count)
+        sprof_str_appendf(answer, "%d", (int)session->pid);
+    for (size_t i = 0; i < session->programs.count; i++)
+        sprof_str_appendf(answer, "%s%d", i ? "," : "", (int)session->programs.items[i]->pid);
+}
+
 static int status(void *context, char *argument, struct sprof_str *answer,
                   struct sprof_error *error)
 {
@@ -249,16 +258,18 @@ static int status(void *context, char *argument, struct sprof_str *answer,
     const double left =
         session->off_ns > session->now_ns ? (double)(session->off_ns - session->now_ns) / 1e9 : 0;
     if (!strcmp(argument, "fields")) {
-        sprof_str_appendf(
-            answer,
-            "state\tseconds#\tcalls#\tin_flight#\tprobes#\tprobes_on#\tmode\t"
-            "off_in_seconds#\tprocess#\tprobes_resting#\n%s\t%.3f\t%llu\t%llu\t%zu\t%zu\t%s\t",
-            session->paused ? "paused" : "tracing", seconds, (unsigned long long)sums.calls,
-            (unsigned long long)sums.in_flight, sums.probes, sums.probes_on,
-            trace_mode_words[session->mode]);
+        sprof_str_appendf(answer,
+                          "state\tseconds#\tcalls#\tin_flight#\tprobes#\tprobes_on#\tmode\t"
+                          "off_in_seconds#\tprocess#\tprobes_resting#\tprocesses\n"
+                          "%s\t%.3f\t%llu\t%llu\t%zu\t%zu\t%s\t",
+                          session->paused ? "paused" : "tracing", seconds,
+                          (unsigned long long)sums.calls, (unsigned long long)sums.in_flight,
+                          sums.probes, sums.probes_on, trace_mode_words[session->mode]);
         if (left > 0)
             sprof_str_appendf(answer, "%.3f", left);
-        sprof_str_appendf(answer, "\t%d\t%zu\n", (int)first_process(session), sums.probes_resting);
+        sprof_str_appendf(answer, "\t%d\t%zu\t", (int)first_process(session), sums.probes_resting);
+        append_processes(session, answer);
+        sprof_str_appendf(answer, "\n");
         return 0;
     }
     if (*argument)

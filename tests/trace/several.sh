@@ -140,6 +140,8 @@ together)
     expect 1 "$SPROF" ctl -p "${pids[0]}" detach
     ctl "${pids[1]}" status
     grep -q ' 2 of 3 processes' out || fail "no status of who is left"
+    ctl "${pids[1]}" status --format json
+    grep -Eq "\"processes\": \"(${pids[1]},${pids[2]}|${pids[2]},${pids[1]})\"" out || fail "no numbers of who is left"
     rounds 100 200 3000
     figures=("${pids[0]} work 100" "${pids[0]} first 2" "${pids[0]} mine 2"
         "${pids[1]} work 400" "${pids[1]} first 3" "${pids[1]} mine 3"
