@@ -39,7 +39,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 20,
+    PROBE_VERSION = 21,
     PROBE_THUNK_BYTES = 64,
     /* One for each function of a process that is probed, and one to calibrate. */
     PROBE_THUNKS = 262144,
@@ -543,19 +543,18 @@ static inline uint64_t probe_ticks(void)
 
 /* == Thunks == */
 
-/* The first byte at PROBE_THUNK_ENTRY: a jump to the thunk's beginning, or `test $imm8, %al`, for
- * no function looks at flags that its caller left. */
-enum { PROBE_ENTRY_ON = 0xeb, PROBE_ENTRY_OFF = 0xa8 };
+/* The first byte of a thunk: `test $imm8, %al`, for no function looks at flags that its caller
+ * left, or a jump to what passes. */
+enum { PROBE_ENTRY_ON = 0xa8, PROBE_ENTRY_OFF = 0xeb };
 
-/* Offsets into a thunk: where it goes on when its function has been entered, calls the function,
- * and where that returns to. agent/probe/area.S describes the stack at each. */
+/* Offsets into a thunk: where it goes on when its function has been entered, passes, calls the
+ * function, and where that returns to. agent/probe/area.S describes the stack at each. */
 enum {
-    PROBE_THUNK_ENTERED = 5, /* where what is called at the entry returns to */
-    PROBE_THUNK_CALL = 12,
-    PROBE_THUNK_RETURN = 18,
-    PROBE_THUNK_PASS = 29,
-    PROBE_THUNK_ENTRY = 35,  /* where it is jumped to: two bytes that lead on, or are nothing … */
-    PROBE_THUNK_OFF = 37,    /* … and then what passes */
+    PROBE_THUNK_ENTRY = 0,
+    PROBE_THUNK_ENTERED = 7, /* where what is called at the entry returns to */
+    PROBE_THUNK_PASS = 9,
+    PROBE_THUNK_CALL = 20,
+    PROBE_THUNK_RETURN = 26,
     PROBE_THUNK_NUMBER = 40, /* of the function: 32 bits */
     PROBE_THUNK_SITE = 48,   /* where the jump to it stands; 0: of a place that calls */
     PROBE_THUNK_BODY = 56,   /* the address of the function's body */

@@ -12,10 +12,10 @@ enum {
     RECORD_RETURN = 0, /* words of a record */
     RECORD_BEGAN = 1,
     RECORD_SLOT = 5,
-    IN_RECORD = 12, /* from this offset in a thunk on, the return address is in the record */
-    LEAVES = 21,    /* from here on on the stack, too, by the time its record leaves the chain */
-    HAS_LEFT = 26,  /* … and from here on in any case, but for what is called before */
-    ON_STACK = 29,  /* and from this one on there alone */
+    IN_RECORD = 20, /* from this offset in a thunk on, the return address is in the record */
+    LEAVES = 29,    /* from here on on the stack, too, by the time its record leaves the chain */
+    HAS_LEFT = 34,  /* … and from here on in any case, but for what is called before */
+    ON_STACK = 37,  /* and from this one on there alone */
 };
 
 #define SLOT_MASK ((UINT64_C(1) << 41) - 1)
@@ -28,7 +28,7 @@ enum { POINT = UNWIND_THUNK_POINT };
 /* Where the call pushed its return address, by the rules of agent/probe/area.S. */
 static uint64_t slot_of(uint64_t sp, unsigned offset)
 {
-    const int words = (offset >= 19) - (offset >= 12) + (offset >= 21) - (offset >= 28);
+    const int words = (offset >= 27) - (offset >= 20) + (offset >= 29) - (offset >= 36);
     return sp + (uint64_t)(int64_t)(8 * words);
 }
 

@@ -3,18 +3,17 @@
  * A thunk, 64 bytes, as the tracer writes it; S is where the return address of the call stands:
  *
  *      offset                                   rsp        return address
- *       0  call probe_enter                     S          in memory at S
- *       5  jc   29                              S          in memory, and in the record of S
- *       7  lea  8(%rsp), %rsp                   S          …
- *      12  call *56(thunk)   the body           S+8        in the record
- *      18  push %rax         makes room at S    S+8        in the record
- *      19  push %r11                            S          …
- *      21  call probe_leave  puts it back at S  S-8        …
- *      26  pop  %r11                            S-8        …
- *      28  ret                                  S          …
- *      29  jmp  *56(thunk)                      S          in memory
- *      35  jmp  0            or test, while off S          in memory: here it is entered
- *      37  jmp  29                              S          in memory
+ *       0  test $7, %al  or jmp 9, while off    S          in memory at S
+ *       2  call probe_enter                     S          …
+ *       7  jnc  15                              S          in memory, and in the record of S
+ *       9  jmp  *56(thunk)                      S          in memory
+ *      15  lea  8(%rsp), %rsp                   S          in memory, and in the record
+ *      20  call *56(thunk)   the body           S+8        in the record
+ *      26  push %rax         makes room at S    S+8        …
+ *      27  push %r11                            S          …
+ *      29  call probe_leave  puts it back at S  S-8        …
+ *      34  pop  %r11                            S-8        …
+ *      36  ret                                  S          …
  *      40  the function's number
  *      48  where its probe is: an address in the program
  *      56  address of the body
@@ -33,22 +32,22 @@ probe_thunks:
  * rules for a PLT. The canonical frame address is S + 9, not S + 8: unwinders tell frames apart by
  * it, and the caller's frame has S + 8.
  *
- * CFA = rsp + 9 + 8 ((o >= 19) - (o >= 12) + (o >= 21) - (o >= 28)) */
+ * CFA = rsp + 9 + 8 ((o >= 27) - (o >= 20) + (o >= 29) - (o >= 36)) */
 #define BREG_RSP 0x77, 0
 #define OFFSET   0x80, 0, 0x08, 63, 0x1a                /* breg16 0, const1u 63, and */
 #define AT_LEAST(n) OFFSET, 0x08, n, 0x2a               /* offset, const1u n, ge */
 #define ADD 0x22
 #define SUB 0x1c
         .cfi_escape 0x0f, 42, \
-            AT_LEAST(19), AT_LEAST(12), SUB, AT_LEAST(21), ADD, AT_LEAST(28), SUB, \
+            AT_LEAST(27), AT_LEAST(20), SUB, AT_LEAST(29), ADD, AT_LEAST(36), SUB, \
             0x33, 0x24, BREG_RSP, ADD, 0x39, ADD        /* lit3, shl, rsp, plus, lit9, plus */
 /* rsp = CFA - 1. The CFA is on the expression's stack at its beginning. */
         .cfi_escape 0x16, 7, 2, 0x31, SUB
-/* The return address is in memory at CFA - 9, but in the record for offsets 12 to 28:
+/* The return address is in memory at CFA - 9, but in the record for offsets 20 to 36:
  * PROBE_RECORDS + 8 ((CFA - 9) mod 2^41). */
         .cfi_escape 0x10, 16, 46, \
             0x39, SUB,                                  /* lit9, minus */ \
-            AT_LEAST(12), AT_LEAST(29), SUB, 0x31, SUB, /* 0: in the record */ \
+            AT_LEAST(20), AT_LEAST(37), SUB, 0x31, SUB, /* 0: in the record */ \
             0x28, 22, 0,                                /* bra: to the end */ \
             0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0x1a, 0x33, 0x24, \
             0x0e, 0, 0, 0, 0, 0, 0x44, 0, 0, ADD        /* const8u, and, lit3, shl, const8u, plus */
@@ -65,12 +64,12 @@ probe_thunks:
 probe_points:
         .cfi_startproc
         .cfi_escape 0x0f, 42, \
-            AT_LEAST(19), AT_LEAST(12), SUB, AT_LEAST(21), ADD, AT_LEAST(28), SUB, \
+            AT_LEAST(27), AT_LEAST(20), SUB, AT_LEAST(29), ADD, AT_LEAST(36), SUB, \
             0x33, 0x24, BREG_RSP, ADD, 0x3a, ADD        /* lit3, shl, rsp, plus, lit10, plus */
         .cfi_escape 0x16, 7, 2, 0x32, SUB
         .cfi_escape 0x10, 16, 56, \
             0x3a, SUB,                                  /* lit10, minus */ \
-            AT_LEAST(12), AT_LEAST(29), SUB, 0x31, SUB, /* 0: in the record */ \
+            AT_LEAST(20), AT_LEAST(37), SUB, 0x31, SUB, /* 0: in the record */ \
             0x28, 32, 0,                                /* bra: to the end */ \
             0x0e, 0, 0, 0, 0, 0, 1, 0, 0, 0x27,         /* const8u, xor */ \
             0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0x1a, 0x33, 0x24, \

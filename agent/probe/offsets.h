@@ -4,8 +4,8 @@
 
 #define THUNKS 262144 /* PROBE_THUNKS */
 /* From the return address into a thunk, PROBE_THUNK_ENTERED, to PROBE_THUNK_NUMBER and _SITE */
-#define THUNK_NUMBER 35
-#define THUNK_SITE 43
+#define THUNK_NUMBER 33
+#define THUNK_SITE 41
 /* How far below the return address functions reach with instructions that are moved, which no
  * unwinder knows in islands. */
 #define REACHED 256

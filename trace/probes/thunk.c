@@ -13,26 +13,26 @@ void trace_thunk_write(uint8_t thunk[PROBE_THUNK_BYTES], uint64_t at, uint32_t n
                        uint64_t enter, uint64_t leave, uint64_t site, uint64_t body)
 {
     /* An instruction a line. */
+    enum { TIMED = 15 };
     /* clang-format off */
     static const uint8_t shape[PROBE_THUNK_BYTES] = {
-        0xe8, 0, 0, 0, 0,                                                /*  0 call enter */
-        0x72, PROBE_THUNK_PASS - 7,                                      /*  5 jc pass */
-        0x48, 0x8d, 0x64, 0x24, 8,                                       /*  7 lea 8(%rsp), %rsp */
-        0xff, 0x15, PROBE_THUNK_BODY - PROBE_THUNK_RETURN, 0, 0, 0,      /* 12 call *body */
-        0x50,                                                            /* 18 push %rax */
-        0x41, 0x53,                                                      /* 19 push %r11 */
-        0xe8, 0, 0, 0, 0,                                                /* 21 call leave */
-        0x41, 0x5b,                                                      /* 26 pop %r11 */
-        0xc3,                                                            /* 28 ret */
-        0xff, 0x25, PROBE_THUNK_BODY - 35, 0, 0, 0,                      /* 29 jmp *body */
-        PROBE_ENTRY_ON, 0x100 - PROBE_THUNK_OFF,                         /* 35 jmp 0 */
-        0xeb, 0x100 - (PROBE_THUNK_OFF + 2 - PROBE_THUNK_PASS),          /* 37 jmp pass */
-        0xcc,
+        PROBE_ENTRY_ON, PROBE_THUNK_PASS - 2,                            /*  0 test $7, %al */
+        0xe8, 0, 0, 0, 0,                                                /*  2 call enter */
+        0x73, TIMED - 9,                                                 /*  7 jnc 15 */
+        0xff, 0x25, PROBE_THUNK_BODY - TIMED, 0, 0, 0,                   /*  9 jmp *body */
+        0x48, 0x8d, 0x64, 0x24, 8,                                       /* 15 lea 8(%rsp), %rsp */
+        0xff, 0x15, PROBE_THUNK_BODY - PROBE_THUNK_RETURN, 0, 0, 0,      /* 20 call *body */
+        0x50,                                                            /* 26 push %rax */
+        0x41, 0x53,                                                      /* 27 push %r11 */
+        0xe8, 0, 0, 0, 0,                                                /* 29 call leave */
+        0x41, 0x5b,                                                      /* 34 pop %r11 */
+        0xc3,                                                            /* 36 ret */
+        0xcc, 0xcc, 0xcc,
     };
     /* clang-format on */
     memcpy(thunk, shape, sizeof shape);
-    put_distance(thunk + 1, at + PROBE_THUNK_ENTERED, enter);
-    put_distance(thunk + 22, at + 26, leave);
+    put_distance(thunk + 3, at + PROBE_THUNK_ENTERED, enter);
+    put_distance(thunk + 30, at + 34, leave);
     memcpy(thunk + PROBE_THUNK_NUMBER, &number, sizeof number);
     memcpy(thunk + PROBE_THUNK_SITE, &site, sizeof site);
     memcpy(thunk + PROBE_THUNK_BODY, &body, sizeof body);
