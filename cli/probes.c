@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/controlled.h"
 #include "cli/listing.h"
+#include "cli/probes_summary.h"
 #include "cli/producers.h"
 #include "cli/values.h"
 #include "trace/trace.h"
@@ -12,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { REFUSED_SHOWN = 8 };
 
 struct arguments {
     pid_t pid;
@@ -58,35 +57,10 @@ static const struct cli_option options[] = {
 
 /* == Words == */
 
-struct digits {
-    char text[32];
-};
-
-/* 31894 as "31 894". */
-static struct digits digits_of(uint64_t number)
-{
-    struct digits out;
-    char plain[24];
-    const int length = snprintf(plain, sizeof plain, "%llu", (unsigned long long)number);
-    size_t at = 0;
-    for (int i = 0; i < length; i++) {
-        if (i && (length - i) % 3 == 0)
-            out.text[at++] = ' ';
-        out.text[at++] = plain[i];
-    }
-    out.text[at] = '\0';
-    return out;
-}
-
-static bool is_refused(const struct trace_function *function)
-{
-    return function->mechanism == TRACE_NOT && trace_is_true_start(function);
-}
-
 /* What --refused lists: no probe, or the entry only. */
 static bool is_wanting(const struct trace_function *function)
 {
-    return is_refused(function) || (function->mechanism != TRACE_NOT && function->entry_only);
+    return cli_is_refused(function) || (function->mechanism != TRACE_NOT && function->entry_only);
 }
 
 /* == Tables == */
@@ -163,134 +137,6 @@ static void list_functions(struct view *view, const struct trace_plan *plan)
             list_function(view, plan, &plan->functions[i]);
 }
 
-/* == The summary == */
-
-static void print_refused(const struct trace_plan *plan)
-{
-    size_t shown = 0;
-    for (size_t i = 0; i < plan->function_count && shown < REFUSED_SHOWN; i++) {
-        const struct trace_function *function = &plan->functions[i];
-        if (!is_refused(function))
-            continue;
-        fputs(shown++ ? " · " : "  refused: ", stdout);
-        sprof_utf8_put(stdout, function->name);
-        printf(" (%s)", trace_reason_text(function->why));
-    }
-    if (shown)
-        printf("%s\n", shown == REFUSED_SHOWN ? " · …  (--refused lists all)" : "");
-}
-
-/* Of those that have a place for a jump, which is as good for uprobes but there. */
-static const char *objection_of(const struct trace_function *function)
-{
-    return function->mechanism == TRACE_NOT
-               ? NULL
-               : trace_uprobe_objection(function->original, function->displaced);
-}
-
-/* One of `count` names, of which so many are on the line already. */
-static void print_name(const char *title, size_t count, size_t before, const char *name)
-{
-    if (before)
-        fputs(" · ", stdout);
-    else
-        printf("  %s %s: ", title, digits_of(count).text);
-    sprof_utf8_put(stdout, name);
-}
-
-static void print_objections(const struct trace_plan *plan)
-{
-    size_t shown = 0, count = 0;
-    for (size_t i = 0; i < plan->function_count; i++)
-        count += objection_of(&plan->functions[i]) != NULL;
-    for (size_t i = 0; i < plan->function_count && shown < REFUSED_SHOWN; i++) {
-        const char *objection = objection_of(&plan->functions[i]);
-        if (!objection)
-            continue;
-        print_name("refused by --backend uprobe", count, shown++, plan->functions[i].name);
-        printf(" (%s)", objection);
-    }
-    if (shown)
-        printf("%s\n", count > shown ? " · …" : "");
-}
-
-static void print_inlines(const struct trace_plan *plan)
-{
-    size_t shown = 0, count = 0;
-    for (size_t i = 0; i < plan->function_count; i++)
-        count += plan->functions[i].inline_wanted;
-    for (size_t i = 0; i < plan->function_count && shown < REFUSED_SHOWN; i++)
-        if (plan->functions[i].inline_wanted)
-            print_name("inline wanted, not done", count, shown++, plan->functions[i].name);
-    if (shown)
-        printf("%s\n", count > shown ? " · …" : "");
-}
-
-/* How many have the reason, of functions that are no true starts. */
-static void print_left_out(const struct trace_plan *plan)
-{
-    bool first = true;
-    for (unsigned why = 1; why < TRACE_REASONS; why++) {
-        size_t count = 0;
-        for (size_t i = 0; i < plan->function_count; i++)
-            count += plan->functions[i].why == why && !trace_is_true_start(&plan->functions[i]);
-        if (count) {
-            printf("%s%s %s", first ? "  not counted: " : " · ", digits_of(count).text,
-                   trace_reason_text(why));
-            first = false;
-        }
-    }
-    if (!first)
-        putchar('\n');
-}
-
-static void print_summary(const struct trace_plan *plan)
-{
-    const uint64_t *points = plan->points;
-    const struct trace_share share = trace_plan_share(plan);
-    size_t by[TRACE_MECHANISMS] = {0};
-    uint64_t potential = 0;
-    for (unsigned point = 0; point < TRACE_POINTS; point++)
-        potential += points[point];
-    for (size_t i = 0; i < plan->function_count; i++)
-        if (plan->functions[i].why != TRACE_IMPORTED)
-            by[plan->functions[i].mechanism]++;
-    const uint64_t refused = share.starts - share.probed;
-    printf(
-        "%s: %s function%s, %s place%s where a probe could be: placed %s · not needed %s · refused "
-        "%s (%.2f %% of functions probed)\n",
-        plan->module, digits_of(share.starts).text, sprof_plural(share.starts),
-        digits_of(potential).text, sprof_plural(potential), digits_of(share.probed).text,
-        digits_of(potential - share.starts).text, digits_of(refused).text,
-        share.starts ? 100.0 * (double)share.probed / (double)share.starts : 0.0);
-    printf("  by ");
-    bool first = true;
-    for (unsigned mechanism = 1; mechanism < TRACE_MECHANISMS; mechanism++)
-        if (by[mechanism]) {
-            printf("%s%s %s", first ? "" : " · ", trace_mechanism_text(mechanism),
-                   digits_of(by[mechanism]).text);
-            first = false;
-        }
-    printf("%s · entry only %s\n", first ? "nothing" : "", digits_of(share.entry_only).text);
-    printf("  exits %s (the entry's probe sees them)  direct calls %s (the callee's probe is at "
-           "the same "
-           "instant)\n",
-           digits_of(points[TRACE_POINT_EXIT]).text, digits_of(points[TRACE_POINT_CALL]).text);
-    printf("  calls to other modules %s (seen at the callee)  indirect calls %s (seen at the "
-           "callee)  catch "
-           "blocks %s (leave probes)\n",
-           digits_of(points[TRACE_POINT_FOREIGN_CALL]).text,
-           digits_of(points[TRACE_POINT_OPEN_CALL]).text,
-           digits_of(points[TRACE_POINT_CATCH]).text);
-    if (plan->runtime)
-        printf("  guarded: %s walks stacks by itself, so each probe checks its caller\n",
-               plan->runtime);
-    print_left_out(plan);
-    print_refused(plan);
-    print_objections(plan);
-    print_inlines(plan);
-}
-
 /* == Flags == */
 
 /* Room for a jump behind the entry; with landing marks GCC and clang put the room behind the mark.
@@ -351,8 +197,8 @@ static void print_function(const struct trace_plan *plan, const struct trace_fun
                function->why          ? trace_reason_text(function->why)
                : function->entry_only ? "it leaves the frames of others"
                                       : "");
-    if (objection_of(function))
-        printf("  no uprobe: it %s\n", objection_of(function));
+    if (cli_uprobe_objection(function))
+        printf("  no uprobe: it %s\n", cli_uprobe_objection(function));
     for (uint32_t i = 0; i < function->callees; i++)
         print_callee(plan, &plan->callees[function->first_callee + i]);
     if (function->open_calls)
@@ -406,17 +252,17 @@ static void print_embedded(const struct trace_embedding *embedding,
                            const struct trace_embedded *embedded)
 {
     bool first = true;
-    printf("%s: %s probe%s embedded (", embedding->output, digits_of(embedded->embedded).text,
+    printf("%s: %s probe%s embedded (", embedding->output, cli_digits_of(embedded->embedded).text,
            sprof_plural(embedded->embedded));
     for (unsigned mechanism = 1; mechanism < TRACE_MECHANISMS; mechanism++)
         if (embedded->by[mechanism]) {
             printf("%s%s %s", first ? "" : " · ", trace_mechanism_text(mechanism),
-                   digits_of(embedded->by[mechanism]).text);
+                   cli_digits_of(embedded->by[mechanism]).text);
             first = false;
         }
-    printf("), all off; entry only %s", digits_of(embedded->entry_only).text);
+    printf("), all off; entry only %s", cli_digits_of(embedded->entry_only).text);
     if (embedded->refused) {
-        printf(" · left out %s: ", digits_of(embedded->refused).text);
+        printf(" · left out %s: ", cli_digits_of(embedded->refused).text);
         sprof_utf8_put(stdout, embedded->refused_name);
         printf(": %s%s", embedded->refused_why, embedded->refused > 1 ? " …" : "");
     }
@@ -466,7 +312,7 @@ static void show_plan(struct view *view, const struct trace_plan *plan, const ch
     else if (arguments->refused || arguments->all || arguments->format != CLI_TEXT)
         list_functions(view, plan);
     else
-        print_summary(plan);
+        cli_print_probes_summary(plan);
     keep_suggestions(view);
 }
 

@@ -1,0 +1,152 @@
+/* What sprof probes tells of a file as a whole: see probes_summary.h. */
+#include "cli/probes_summary.h"
+
+#include <stdio.h>
+
+enum { NAMES_SHOWN = 8 };
+
+struct cli_digits cli_digits_of(uint64_t number)
+{
+    struct cli_digits out;
+    char plain[24];
+    const int length = snprintf(plain, sizeof plain, "%llu", (unsigned long long)number);
+    size_t at = 0;
+    for (int i = 0; i < length; i++) {
+        if (i && (length - i) % 3 == 0)
+            out.text[at++] = ' ';
+        out.text[at++] = plain[i];
+    }
+    out.text[at] = '\0';
+    return out;
+}
+
+bool cli_is_refused(const struct trace_function *function)
+{
+    return function->mechanism == TRACE_NOT && trace_is_true_start(function);
+}
+
+static void print_refused(const struct trace_plan *plan)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < plan->function_count && shown < NAMES_SHOWN; i++) {
+        const struct trace_function *function = &plan->functions[i];
+        if (!cli_is_refused(function))
+            continue;
+        fputs(shown++ ? " · " : "  refused: ", stdout);
+        sprof_utf8_put(stdout, function->name);
+        printf(" (%s)", trace_reason_text(function->why));
+    }
+    if (shown)
+        printf("%s\n", shown == NAMES_SHOWN ? " · …  (--refused lists all)" : "");
+}
+
+const char *cli_uprobe_objection(const struct trace_function *function)
+{
+    return function->mechanism == TRACE_NOT
+               ? NULL
+               : trace_uprobe_objection(function->original, function->displaced);
+}
+
+/* One of `count` names, of which so many are on the line already. */
+static void print_name(const char *title, size_t count, size_t before, const char *name)
+{
+    if (before)
+        fputs(" · ", stdout);
+    else
+        printf("  %s %s: ", title, cli_digits_of(count).text);
+    sprof_utf8_put(stdout, name);
+}
+
+static void print_objections(const struct trace_plan *plan)
+{
+    size_t shown = 0, count = 0;
+    for (size_t i = 0; i < plan->function_count; i++)
+        count += cli_uprobe_objection(&plan->functions[i]) != NULL;
+    for (size_t i = 0; i < plan->function_count && shown < NAMES_SHOWN; i++) {
+        const char *objection = cli_uprobe_objection(&plan->functions[i]);
+        if (!objection)
+            continue;
+        print_name("refused by --backend uprobe", count, shown++, plan->functions[i].name);
+        printf(" (%s)", objection);
+    }
+    if (shown)
+        printf("%s\n", count > shown ? " · …" : "");
+}
+
+static void print_inlines(const struct trace_plan *plan)
+{
+    size_t shown = 0, count = 0;
+    for (size_t i = 0; i < plan->function_count; i++)
+        count += plan->functions[i].inline_wanted;
+    for (size_t i = 0; i < plan->function_count && shown < NAMES_SHOWN; i++)
+        if (plan->functions[i].inline_wanted)
+            print_name("inline wanted, not done", count, shown++, plan->functions[i].name);
+    if (shown)
+        printf("%s\n", count > shown ? " · …" : "");
+}
+
+/* How many have the reason, of functions that are no true starts. */
+static void print_left_out(const struct trace_plan *plan)
+{
+    bool first = true;
+    for (unsigned why = 1; why < TRACE_REASONS; why++) {
+        size_t count = 0;
+        for (size_t i = 0; i < plan->function_count; i++)
+            count += plan->functions[i].why == why && !trace_is_true_start(&plan->functions[i]);
+        if (count) {
+            printf("%s%s %s", first ? "  not counted: " : " · ", cli_digits_of(count).text,
+                   trace_reason_text(why));
+            first = false;
+        }
+    }
+    if (!first)
+        putchar('\n');
+}
+
+void cli_print_probes_summary(const struct trace_plan *plan)
+{
+    const uint64_t *points = plan->points;
+    const struct trace_share share = trace_plan_share(plan);
+    size_t by[TRACE_MECHANISMS] = {0};
+    uint64_t potential = 0;
+    for (unsigned point = 0; point < TRACE_POINTS; point++)
+        potential += points[point];
+    for (size_t i = 0; i < plan->function_count; i++)
+        if (plan->functions[i].why != TRACE_IMPORTED)
+            by[plan->functions[i].mechanism]++;
+    const uint64_t refused = share.starts - share.probed;
+    printf(
+        "%s: %s function%s, %s place%s where a probe could be: placed %s · not needed %s · refused "
+        "%s (%.2f %% of functions probed)\n",
+        plan->module, cli_digits_of(share.starts).text, sprof_plural(share.starts),
+        cli_digits_of(potential).text, sprof_plural(potential), cli_digits_of(share.probed).text,
+        cli_digits_of(potential - share.starts).text, cli_digits_of(refused).text,
+        share.starts ? 100.0 * (double)share.probed / (double)share.starts : 0.0);
+    printf("  by ");
+    bool first = true;
+    for (unsigned mechanism = 1; mechanism < TRACE_MECHANISMS; mechanism++)
+        if (by[mechanism]) {
+            printf("%s%s %s", first ? "" : " · ", trace_mechanism_text(mechanism),
+                   cli_digits_of(by[mechanism]).text);
+            first = false;
+        }
+    printf("%s · entry only %s\n", first ? "nothing" : "", cli_digits_of(share.entry_only).text);
+    printf("  exits %s (the entry's probe sees them)  direct calls %s (the callee's probe is at "
+           "the same "
+           "instant)\n",
+           cli_digits_of(points[TRACE_POINT_EXIT]).text,
+           cli_digits_of(points[TRACE_POINT_CALL]).text);
+    printf("  calls to other modules %s (seen at the callee)  indirect calls %s (seen at the "
+           "callee)  catch "
+           "blocks %s (leave probes)\n",
+           cli_digits_of(points[TRACE_POINT_FOREIGN_CALL]).text,
+           cli_digits_of(points[TRACE_POINT_OPEN_CALL]).text,
+           cli_digits_of(points[TRACE_POINT_CATCH]).text);
+    if (plan->runtime)
+        printf("  guarded: %s walks stacks by itself, so each probe checks its caller\n",
+               plan->runtime);
+    print_left_out(plan);
+    print_refused(plan);
+    print_objections(plan);
+    print_inlines(plan);
+}

@@ -1,0 +1,27 @@
+/* What sprof probes tells of a file as a whole. */
+#ifndef SPROF_CLI_PROBES_SUMMARY_H
+#define SPROF_CLI_PROBES_SUMMARY_H
+
+#include "trace/trace.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cli_digits {
+    char text[32];
+};
+
+/* 31894 as "31 894". */
+struct cli_digits cli_digits_of(uint64_t number);
+
+/* Whether a true start of a function gets no probe. */
+bool cli_is_refused(const struct trace_function *function);
+
+/* Why uprobes cannot be at a place that is good for a jump, or NULL. */
+const char *cli_uprobe_objection(const struct trace_function *function);
+
+/* Writes its lines to the standard output: how many functions and places for probes there are, by
+ * which mechanism and why not, and the first names of what is refused. */
+void cli_print_probes_summary(const struct trace_plan *plan);
+
+#endif
