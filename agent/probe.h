@@ -111,6 +111,10 @@ enum probe_request_kind {
     PROBE_MAKE_MEMORY, /* answer: the descriptor of new shared memory, without any size */
     PROBE_CALIBRATE,   /* answer: 0 */
     PROBE_FIND_HANDLE, /* answer: what dlopen, at `address`, and dlclose, at `size`, know it by */
+    /* Of an agent that is mapped. Tells the program's unwinder of its tables by the function at
+     * `address`, or takes that back; the note is at `size`. Answer: 0. */
+    PROBE_REGISTER_TABLES,
+    PROBE_FORGET_TABLES,
 };
 
 struct probe_request {
@@ -135,6 +139,27 @@ struct probe_asked {
 };
 #define PROBE_ASKED "sprof_probe_asked"
 void sprof_probe_asked(struct probe_asked *asked);
+
+/* How far an agent that is mapped has come, for who takes it out when its tracer was killed. */
+enum probe_note_state {
+    PROBE_NOTE_PARTS, /* parts are there at most */
+    PROBE_NOTE_WHOLE, /* it can be called; the unwinder does not know it */
+    /* The thread that is asked is telling the unwinder, and sets what comes of it by itself, also
+     * where the tracer is gone. It stays so where that call has failed. */
+    PROBE_NOTE_REGISTERING,
+    PROBE_NOTE_REGISTERED,
+    PROBE_NOTE_FORGETTING, /* … or back to WHOLE */
+};
+
+/* A page of its own behind all others of an agent that is mapped. */
+struct probe_note {
+    uint64_t magic, bytes;  /* of all that is mapped */
+    _Atomic uint32_t state; /* enum probe_note_state */
+    uint32_t reserved;
+    uint64_t tables;     /* address of .eh_frame; 0: it has none */
+    uint8_t object[256]; /* what libgcc keeps of tables that it was told of takes 48 */
+};
+#define PROBE_NOTE_MAGIC UINT64_C(0x70616d2d666f7270)
 
 /* A section of the agent with one uint32_t: whether the program has begun with the agent, so that
  * it is not to be unloaded. Not set with C libraries other than glibc. */

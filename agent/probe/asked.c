@@ -52,6 +52,28 @@ static int64_t say_hello(struct probe_hello *hello)
     return 0;
 }
 
+/* As gcc's crtstuff.c has a file's tables known that no loader can be asked for. */
+static int64_t register_tables(const struct probe_request *request)
+{
+    struct probe_note *note = (struct probe_note *)(uintptr_t)request->size;
+    void (*tell)(const void *, void *) =
+        (void (*)(const void *, void *))(uintptr_t)request->address;
+    atomic_store(&note->state, PROBE_NOTE_REGISTERING);
+    tell((const void *)(uintptr_t)note->tables, note->object);
+    atomic_store(&note->state, PROBE_NOTE_REGISTERED);
+    return 0;
+}
+
+static int64_t forget_tables(const struct probe_request *request)
+{
+    struct probe_note *note = (struct probe_note *)(uintptr_t)request->size;
+    void *(*forget)(const void *) = (void *(*)(const void *))(uintptr_t)request->address;
+    atomic_store(&note->state, PROBE_NOTE_FORGETTING);
+    forget((const void *)(uintptr_t)note->tables);
+    atomic_store(&note->state, PROBE_NOTE_WHOLE);
+    return 0;
+}
+
 static int64_t answer(struct probe_asked *asked)
 {
     switch (asked->request.kind) {
@@ -65,6 +87,8 @@ static int64_t answer(struct probe_asked *asked)
     case PROBE_GO: probe_begin(); return 0;
     case PROBE_CALIBRATE: probe_calibrate(); return 0;
     case PROBE_FIND_HANDLE: return find_handle(asked);
+    case PROBE_REGISTER_TABLES: return register_tables(&asked->request);
+    case PROBE_FORGET_TABLES: return forget_tables(&asked->request);
     default: return probe_answer_of(&asked->request, asked->request.fd);
     }
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Traces programs that run already: attaches at random moments, detaches, attaches again.
 
-attach.py text|own|kill|halted|collected|controlled|left|waits|pauses|beginning|both|passed|joins|calls|users|mallocs|handler|removed|closed|filtered|strict|shared|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
+attach.py text|own|kill|halted|collected|controlled|left|lent|waits|pauses|beginning|both|passed|joins|calls|users|mallocs|handler|removed|closed|filtered|strict|shared|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
 
 A program prints and ends as it does untraced. `text`: afterwards its code is that of its files, and it
 has the mappings that it had but for those of malloc and of its threads. `kill`: sprof is killed at any
@@ -711,10 +711,14 @@ def waits():
         fail("waits were cut short")
 
 
+def blocks_all(thread):
+    blocked = re.search("SigBlk:\t([0-9a-f]+)", open(f"/proc/{thread}/status").read())
+    return blocked and int(blocked.group(1), 16) >> 32
+
+
 def is_borrowed(process):
     """All signals are blocked in a thread of another's."""
-    blocked = re.search("SigBlk:\t([0-9a-f]+)", open(f"/proc/{process.pid}/status").read())
-    return blocked and int(blocked.group(1), 16) >> 32
+    return blocks_all(process.pid)
 
 
 def pauses():
@@ -791,6 +795,122 @@ def left():
     process.kill()
     process.wait()
     print(f"{found} of {i + 1} were killed in between")
+
+
+LENT = r"""
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <unwind.h>
+__attribute__((noinline)) int work(int i) { __asm__ volatile("nop; nop; nop; nop; nop"); return i + 1; }
+#ifdef TABLES
+void *volatile unwinds = _Unwind_RaiseException;
+static const void *known[8];
+static int begun;
+static void change(const void *from, const void *to)
+{
+    int i = 0;
+    if (begun)
+        usleep(150000);
+    while (i < 7 && known[i] != from)
+        i++;
+    known[i] = to;
+}
+void __register_frame_info(const void *begin, void *object) { change(0, begin); }
+void *__deregister_frame_info(const void *begin) { change(begin, 0); return 0; }
+static void begin(void) { begun = 1; }
+static int is_well(void)
+{
+    int count = 0;
+    begun = 0;
+    for (int i = 0; i < 8; i++)
+        count += known[i] != 0;
+    return count == 1 && known[0];
+}
+#else
+static void *load(void *unused)
+{
+    for (;; usleep(100000))
+        dlclose(dlopen("./slow.so", RTLD_NOW));
+    return unused;
+}
+static void begin(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, load, 0);
+}
+static int is_well(void) { return 1; }
+#endif
+static void *wait(void *unused)
+{
+    for (int i = 0; i < 300000 && access("end", F_OK); i++)
+        usleep(1000 * (work(i) > i));
+    return unused;
+}
+int main(void)
+{
+    pthread_t thread;
+    begin();
+    pthread_create(&thread, 0, wait, 0);
+    pthread_join(thread, 0);
+    puts(is_well() ? "well" : "not well");
+    fflush(stdout);
+    _exit(3);
+}
+"""
+SLOW = """
+#include <unistd.h>
+__attribute__((constructor)) static void begin(void) { usleep(700000); }
+"""
+
+
+def lent(*flags, ends=False, rounds=ROUNDS):
+    """sprof is killed while a thread that it has borrowed waits in what it was sent to, and goes on with that later: in the
+    unwinder, which is told of the agent's tables, or that they go; in the loader, whose lock another thread holds."""
+    def there():
+        maps = open(f"/proc/{process.pid}/maps").read()
+        return "libsprof-probe-mapped.so" in maps and "memfd:" not in maps
+
+    def has_probes():
+        return "memfd:" in open(f"/proc/{process.pid}/maps").read()
+
+    def threads():
+        return os.listdir(f"/proc/{process.pid}/task")
+
+    def any_borrowed():
+        return any(blocks_all(f"{process.pid}/task/{thread}") for thread in threads())
+
+    process = begin(compile_c("lent", LENT, *flags))
+    wait_for(lambda: len(threads()) == (2 if flags else 3), "its threads")
+    before = files_of(process.pid)
+    for i in range(rounds):
+        tracer = trace(process.pid, "--function", "^work$", *(("--duration", "1ms") if ends else ()))
+        keeper = wait_for(lambda: keeper_of(tracer.pid), "its keeper", tracer)
+        if ends:
+            wait_for(has_probes, "its probes", tracer)
+        wait_for(there if flags else lambda: any_borrowed() or has_probes(), "what is killed", tracer)
+        time.sleep(rng.random() * 0.2)
+        tracer.kill()
+        status_of(tracer)
+        wait_for(lambda: has_ended(keeper), "the keeper's end")
+        wait_for(lambda: not any_borrowed(), "the end of what was asked of its thread")
+        left = set(files_of(process.pid)) ^ set(before)
+        if any("libsprof-probe" in part for line in left for part in line):
+            fail(f"round {i}, with {flags}, ends: {ends}: mappings differ: {sorted(left)}")
+    open("end", "w").close()
+    if status_of(process) != 3 or open("out").read() != "well\n":
+        fail(f"it ended with {process.returncode} and said {open('out').read()}")
+    os.unlink("end")
+    print(f"{rounds} of {rounds} had nothing left in them")
+
+
+def lent_all():
+    static = ("-static", "-DTABLES", "-Wl,-z,muldefs")
+    lent(*static)
+    lent(*static, ends=True)
+    compile_c("slow.so", SLOW, "-shared", "-fPIC")
+    lent()
 
 
 def beginning():
@@ -1462,7 +1582,7 @@ def collected():
 
 
 cases = {"text": text, "kill": kill, "halted": halted, "collected": collected, "controlled": controlled,
-         "left": left, "waits": waits, "pauses": pauses, "beginning": beginning, "both": both, "passed": passed, "joins": joins, "calls": calls, "users": users, "mallocs": mallocs, "handler": handler, "removed": removed, "closed": closed, "filtered": filtered, "strict": strict, "shared": shared, "refused": refused, "executes": executes}
+         "left": left, "lent": lent_all, "waits": waits, "pauses": pauses, "beginning": beginning, "both": both, "passed": passed, "joins": joins, "calls": calls, "users": users, "mallocs": mallocs, "handler": handler, "removed": removed, "closed": closed, "filtered": filtered, "strict": strict, "shared": shared, "refused": refused, "executes": executes}
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     if targets.case in cases:

@@ -4,6 +4,7 @@
 #include "trace/attach/hand.h"
 #include "trace/attach/inside.h"
 #include "trace/attach/leaving.h"
+#include "trace/attach/lent.h"
 #include "trace/attach/lock.h"
 #include "trace/attach/sharers.h"
 #include "trace/meet.h"
@@ -16,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 struct trace_attachment {
@@ -29,10 +29,7 @@ struct trace_attachment {
     char library[TARGET_PATH_MAX];
 };
 
-enum {
-    LOAD_NOW = 2,     /* RTLD_NOW */
-    SWEEP_TRIES = 15, /* of twenty, for the agent to be there */
-};
+enum { LOAD_NOW = 2 }; /* RTLD_NOW */
 
 /* == Its file == */
 
@@ -177,15 +174,21 @@ static int explain_load(pid_t pid, const char *library, struct sprof_error *erro
 static int load_raw(struct trace_session *session, struct sprof_error *error)
 {
     struct trace_attachment *attachment = session->attachment;
-    const int result = trace_raw_load(attachment->entrance.raw, &attachment->hand,
-                                      attachment->library, &attachment->mapped, error);
+    int result = trace_raw_load(attachment->entrance.raw, &attachment->hand, attachment->library,
+                                &attachment->mapped, error);
     attachment->asked = result ? 0 : find_asked(session->pid, attachment->library);
-    return result || attachment->asked
-               ? result
-               : sprof_error_set(error, SPROF_ESTATE, 0,
-                                 "the tracing agent cannot be found in process %d, into which it "
-                                 "was mapped",
-                                 (int)session->pid);
+    if (result)
+        return result;
+    if (!attachment->asked)
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "the tracing agent cannot be found in process %d, into which it "
+                               "was mapped",
+                               (int)session->pid);
+    result = trace_raw_register(attachment->entrance.raw, &attachment->hand, &attachment->mapped,
+                                attachment->asked, error);
+    if (result) /* what unwinds may know it, and it stays */
+        attachment->mapped = (struct trace_raw_agent){0};
+    return result;
 }
 
 static int load(struct trace_session *session, struct sprof_error *error)
@@ -371,11 +374,16 @@ static int unload(const struct trace_session *session, const struct trace_entran
                   int memory_fd, const struct trace_agent_place *place, struct sprof_error *error)
 {
     struct trace_hand *hand = calloc(1, sizeof *hand);
+    char library[TARGET_PATH_MAX];
+    const uint64_t asked_at =
+        place->mapped.base && !trace_attach_find_agent(session->pid, library, NULL)
+            ? find_asked(session->pid, library)
+            : 0;
     int result = hand ? trace_hand_take(hand, session->pid, memory_fd, entrance, false, error)
                       : sprof_error_memory(error);
     if (!result && trace_attach_stays(session))
         result = place->mapped.base
-                     ? trace_raw_unload(entrance->raw, hand, &place->mapped, error)
+                     ? trace_raw_unload(entrance->raw, hand, &place->mapped, asked_at, error)
                      : trace_hand_call_plainly(hand, place->close, place->handle, error);
     if (hand)
         trace_hand_release(hand);
@@ -412,18 +420,6 @@ bool trace_attach_unload(const struct trace_session *session, const struct trace
     return !result;
 }
 
-/* A thread that was borrowed may be loading it still. */
-static bool waits_for_agent(pid_t pid, const char *library)
-{
-    for (int tries = 0; tries < SWEEP_TRIES; tries++) {
-        if (find_base(pid, library))
-            return true;
-        const struct timespec pause = {.tv_nsec = 20000000};
-        nanosleep(&pause, NULL);
-    }
-    return false;
-}
-
 static bool began_with_agent(pid_t pid, const char *library)
 {
     const struct image_request request = {.file = {.path = library}};
@@ -458,7 +454,9 @@ int trace_attach_sweep(pid_t pid, const struct sprof_log *log, struct sprof_erro
     char library[TARGET_PATH_MAX];
     int result =
         session ? trace_attach_find_library(pid, library, error) : sprof_error_memory(error);
-    if (result || !waits_for_agent(pid, library)) {
+    if (!result) /* a thread that was borrowed may be loading it still */
+        result = trace_lent_wait(pid, error);
+    if (result || !find_base(pid, library)) {
         free(session);
         return result;
     }

@@ -225,8 +225,10 @@ static const char *try(struct trace_hand *hand, pid_t tid, const struct trace_en
         if (!save(hand))
             unfit = "has a state that cannot be saved";
     }
-    if (unfit)
+    if (unfit) {
         trace_stop_release(&hand->thread, hand->pid);
+        hand->thread.tid = 0; /* it is not ours, and neither is its stack */
+    }
     return unfit;
 }
 
@@ -422,12 +424,6 @@ int trace_hand_call_plainly(struct trace_hand *hand, uint64_t function, uint64_t
     return call(hand, function, argument, 0, error);
 }
 
-int trace_hand_call_with(struct trace_hand *hand, uint64_t function, uint64_t first,
-                         uint64_t second, struct sprof_error *error)
-{
-    return call(hand, function, first, second, error);
-}
-
 int trace_hand_system_call(struct trace_hand *hand, long number, const uint64_t arguments[6],
                            int64_t *result, struct sprof_error *error)
 {
@@ -489,14 +485,24 @@ static int resume_call(struct trace_hand *hand)
 /* In this order: until its registers are its own again, it would take its mask from the frame. */
 void trace_hand_release(struct trace_hand *hand)
 {
+    const uint64_t nothing = 0;
     int number = 0;
     if (!hand->thread.tid)
         return;
     ptrace(PTRACE_SETSIGMASK, hand->thread.tid, (void *)8, &hand->signal_mask);
     restore(hand);
+    write_at(hand, hand->frame, &nothing, sizeof nothing); /* nobody comes back by it */
     if (hand->thread.changed)
         number = resume_call(hand);
     if (number >= 0)
         ptrace(PTRACE_DETACH, hand->thread.tid, NULL, (void *)(intptr_t)number);
     hand->thread.tid = 0;
+}
+
+/* == Threads that a killed tracer had borrowed == */
+
+bool trace_hand_is_frame(const uint64_t words[TRACE_HAND_FRAME_WORDS])
+{
+    return words[0] == CONTEXT_FLAGS && !words[1] && !words[2] && words[3] == STACK_UNCHANGED &&
+           !words[4];
 }

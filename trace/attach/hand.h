@@ -47,11 +47,9 @@ int trace_hand_take(struct trace_hand *hand, pid_t pid, int memory_fd,
 int trace_hand_call(struct trace_hand *hand, uint64_t function, void *data, size_t size,
                     uint64_t second, struct sprof_error *error);
 
-/* The same of a function that takes integers alone, one or two. */
+/* The same of a function that takes an integer alone. */
 int trace_hand_call_plainly(struct trace_hand *hand, uint64_t function, uint64_t argument,
                             struct sprof_error *error);
-int trace_hand_call_with(struct trace_hand *hand, uint64_t function, uint64_t first,
-                         uint64_t second, struct sprof_error *error);
 
 /* Has the thread make a system call; the same holds. *result: as the kernel returns it. */
 int trace_hand_system_call(struct trace_hand *hand, long number, const uint64_t arguments[6],
@@ -59,5 +57,11 @@ int trace_hand_system_call(struct trace_hand *hand, long number, const uint64_t 
 
 /* The thread goes on where it was. */
 void trace_hand_release(struct trace_hand *hand);
+
+enum { TRACE_HAND_FRAME_WORDS = 5 };
+
+/* Whether words at or above a thread's stack pointer are what it comes back by from what it was
+ * borrowed for: the kernel, whose frames look alike, makes none with such flags of a stack. */
+bool trace_hand_is_frame(const uint64_t words[TRACE_HAND_FRAME_WORDS]);
 
 #endif

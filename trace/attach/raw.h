@@ -48,14 +48,20 @@ struct trace_agent_place {
     struct trace_raw_agent mapped;
 };
 
-/* Maps the agent by a thread that is borrowed, and tells the program's unwinder of its tables. On
- * failure nothing of it is left, unless the unwinder did not come back. */
+/* Maps the agent by a thread that is borrowed. On failure nothing of it is left. */
 int trace_raw_load(struct trace_raw *raw, struct trace_hand *hand, const char *library,
                    struct trace_raw_agent *agent, struct sprof_error *error);
 
-/* The opposite; nobody may be in it, or come to it. SPROF_ESTATE: it stays. */
+/* Has the agent, whose sprof_probe_asked is at `asked_at`, tell the program's unwinder of its
+ * tables. SPROF_ESTATE: the unwinder may know it, and it stays. */
+int trace_raw_register(const struct trace_raw *raw, struct trace_hand *hand,
+                       const struct trace_raw_agent *agent, uint64_t asked_at,
+                       struct sprof_error *error);
+
+/* The opposite of both; nobody may be in it, or come to it. SPROF_ESTATE: it stays. */
 int trace_raw_unload(struct trace_raw *raw, struct trace_hand *hand,
-                     const struct trace_raw_agent *agent, struct sprof_error *error);
+                     const struct trace_raw_agent *agent, uint64_t asked_at,
+                     struct sprof_error *error);
 
 /* Finds what is left of an agent that began at `base`, where who mapped it was killed. False:
  * nothing may be called in it, for it was not mapped as a whole. */

@@ -21,26 +21,7 @@ enum {
     PAGE = 4096,
     HEADERS_MAX = 32,
     RELOCATIONS_MAX = 4096,
-    OBJECT_BYTES = 256, /* what libgcc keeps of tables that it was told of takes 48 */
 };
-
-/* How far it has come, for who takes it out when its tracer was killed. */
-enum state {
-    STATE_PARTS,       /* parts are there at most */
-    STATE_WHOLE,       /* it can be called; the unwinder does not know it */
-    STATE_REGISTERING, /* it may, or may not: from here on it stays where sprof is killed */
-    STATE_REGISTERED,
-    STATE_FORGETTING,
-};
-
-/* A page of its own behind all others. */
-struct note {
-    uint64_t magic, bytes;
-    uint32_t state, reserved; /* enum state */
-    uint64_t tables;          /* address of .eh_frame */
-    uint8_t object[OBJECT_BYTES];
-};
-#define NOTE_MAGIC UINT64_C(0x70616d2d666f7270)
 
 /* The agent's file, as far as it matters here. */
 struct raw_file {
@@ -302,24 +283,45 @@ static bool relocate(const struct mapping *mapping)
 
 /* == The unwinder == */
 
-static bool set_state(const struct mapping *mapping, uint64_t note_at, enum state state)
+/* By the agent itself: whether the unwinder knows its tables is then in the note also where sprof
+ * is killed meanwhile. */
+static int ask_about_tables(struct trace_hand *hand, uint64_t asked_at,
+                            const struct probe_request *request, struct sprof_error *error)
 {
-    const uint32_t value = state;
-    return write_at(mapping, note_at + offsetof(struct note, state), &value, sizeof value);
+    struct probe_asked *asked = calloc(1, sizeof *asked);
+    if (!asked)
+        return sprof_error_memory(error);
+    asked->request = *request;
+    const int result = trace_hand_call(hand, asked_at, asked, sizeof *asked, 0, error);
+    free(asked);
+    return result;
 }
 
-/* As gcc's crtstuff.c has a file's tables known that no loader can be asked for. */
-static int register_tables(struct mapping *mapping, uint64_t note_at, uint64_t tables)
+static bool read_note(pid_t pid, const struct trace_raw_agent *agent, struct probe_note *note)
 {
-    struct trace_hand *hand = mapping->hand;
-    const struct trace_raw *raw = mapping->raw;
-    if (!raw->register_tables || !tables)
+    return agent->bytes > PAGE &&
+           target_read_memory(pid, agent->base + agent->bytes - PAGE, note, sizeof *note) ==
+               sizeof *note &&
+           note->magic == PROBE_NOTE_MAGIC && note->bytes == agent->bytes;
+}
+
+int trace_raw_register(const struct trace_raw *raw, struct trace_hand *hand,
+                       const struct trace_raw_agent *agent, uint64_t asked_at,
+                       struct sprof_error *error)
+{
+    const struct probe_request request = {.kind = PROBE_REGISTER_TABLES,
+                                          .address = raw->register_tables,
+                                          .size = agent->base + agent->bytes - PAGE};
+    struct probe_note note;
+    if (!raw->register_tables)
         return 0;
-    if (!set_state(mapping, note_at, STATE_REGISTERING) ||
-        trace_hand_call_with(hand, raw->register_tables, tables,
-                             note_at + offsetof(struct note, object), mapping->error))
-        return SPROF_ESTATE;
-    return set_state(mapping, note_at, STATE_REGISTERED) ? 0 : SPROF_ESTATE;
+    if (!read_note(raw->pid, agent, &note))
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "process %d has something else where the tracing agent was mapped",
+                               (int)raw->pid);
+    if (!note.tables)
+        return 0;
+    return ask_about_tables(hand, asked_at, &request, error) ? SPROF_ESTATE : 0;
 }
 
 /* == In and out == */
@@ -353,18 +355,16 @@ int trace_raw_load(struct trace_raw *raw, struct trace_hand *hand, const char *l
     struct mapping mapping = {raw, hand, &file, 0, &why};
     const int64_t mapped = map_parts(&mapping, library);
     const uint64_t note_at = mapping.base + file.bytes;
-    const struct note note = {.magic = NOTE_MAGIC,
-                              .bytes = file.bytes + PAGE,
-                              .state = STATE_WHOLE,
-                              .tables = file.tables ? mapping.base + file.tables : 0};
-    int result =
+    const struct probe_note note = {.magic = PROBE_NOTE_MAGIC,
+                                    .bytes = file.bytes + PAGE,
+                                    .state = PROBE_NOTE_WHOLE,
+                                    .tables = file.tables ? mapping.base + file.tables : 0};
+    const int result =
         !is_error(mapped) && relocate(&mapping) && write_at(&mapping, note_at, &note, sizeof note)
             ? 0
             : explain(&mapping, library, mapped);
     if (result && mapping.base && hand->thread.tid)
         call(&mapping, SYS_munmap, mapping.base, file.bytes + PAGE, 0, 0, 0, 0);
-    if (!result) /* where that fails, the unwinder may know it, and it stays */
-        result = register_tables(&mapping, note_at, note.tables);
     close(file.fd);
     if (result)
         *error = why;
@@ -373,39 +373,32 @@ int trace_raw_load(struct trace_raw *raw, struct trace_hand *hand, const char *l
     return result;
 }
 
-static bool read_note(pid_t pid, const struct trace_raw_agent *agent, struct note *note)
-{
-    return agent->bytes > PAGE &&
-           target_read_memory(pid, agent->base + agent->bytes - PAGE, note, sizeof *note) ==
-               sizeof *note &&
-           note->magic == NOTE_MAGIC && note->bytes == agent->bytes;
-}
-
 bool trace_raw_find(pid_t pid, const char *library, uint64_t base, struct trace_raw_agent *agent)
 {
     struct raw_file file;
-    struct note note;
+    struct probe_note note;
     if (!open_file(&file, library))
         return false;
     close(file.fd);
     *agent = (struct trace_raw_agent){base, file.bytes + PAGE};
-    return read_note(pid, agent, &note) && note.state != STATE_PARTS;
+    return read_note(pid, agent, &note) && note.state != PROBE_NOTE_PARTS;
 }
 
 int trace_raw_unload(struct trace_raw *raw, struct trace_hand *hand,
-                     const struct trace_raw_agent *agent, struct sprof_error *error)
+                     const struct trace_raw_agent *agent, uint64_t asked_at,
+                     struct sprof_error *error)
 {
     struct mapping mapping = {raw, hand, NULL, agent->base, error};
-    const uint64_t note_at = agent->base + agent->bytes - PAGE;
-    struct note note;
+    const struct probe_request forget = {.kind = PROBE_FORGET_TABLES,
+                                         .address = raw->forget_tables,
+                                         .size = agent->base + agent->bytes - PAGE};
+    struct probe_note note;
     const bool is_whole = read_note(raw->pid, agent, &note);
-    if (is_whole && (note.state == STATE_REGISTERING || note.state == STATE_FORGETTING))
+    if (is_whole && (note.state == PROBE_NOTE_REGISTERING || note.state == PROBE_NOTE_FORGETTING))
         return sprof_error_set(error, SPROF_ESTATE, 0,
                                "what unwinds exceptions in process %d may know it", (int)raw->pid);
-    if (is_whole && note.state == STATE_REGISTERED &&
-        (!raw->forget_tables || !set_state(&mapping, note_at, STATE_FORGETTING) ||
-         trace_hand_call_plainly(hand, raw->forget_tables, note.tables, error) ||
-         !set_state(&mapping, note_at, STATE_WHOLE)))
+    if (is_whole && note.state == PROBE_NOTE_REGISTERED &&
+        (!raw->forget_tables || !asked_at || ask_about_tables(hand, asked_at, &forget, error)))
         return SPROF_ESTATE;
     const int64_t result = call(&mapping, SYS_munmap, agent->base, agent->bytes, 0, 0, 0, 0);
     return result ? SPROF_ESTATE : 0;

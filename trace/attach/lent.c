@@ -1,0 +1,93 @@
+/* Waits for threads that a tracer had borrowed when it was killed: each comes back by itself from
+ * what it was sent to do, and until then more of the agent may come into the process. */
+#include "trace/attach/lent.h"
+#include "trace/attach/hand.h"
+
+#include "target/target.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <time.h>
+
+enum {
+    PAGE = 4096,
+    STACK_PAGES = 24, /* that a call may take, to what the thread comes back by */
+    PATIENCE_MS = 5000,
+    BETWEEN_MS = 5,
+};
+
+/* What a borrowed thread has blocked: all but what cannot be, and, while it is in the loader, the
+ * signal by which glibc has all threads change their user. Programs cannot block that one. */
+#define BLOCKED (~(UINT64_C(1) << 8 | UINT64_C(1) << 18 | UINT64_C(1) << 32))
+
+static bool blocks_all(const struct trace_stopped *thread)
+{
+    uint64_t mask;
+    return !ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)sizeof mask, &mask) &&
+           (mask & BLOCKED) == BLOCKED;
+}
+
+/* Only pages that exist are read: see target_read_existing. */
+static void read_stack(const struct trace_stopped *thread, uint8_t bytes[STACK_PAGES * PAGE])
+{
+    uint64_t at = thread->registers.rsp & ~UINT64_C(7);
+    memset(bytes, 0, STACK_PAGES * PAGE);
+    for (size_t i = 0, size; i < STACK_PAGES * PAGE; i += size, at += size) {
+        const size_t left = STACK_PAGES * PAGE - i;
+        size = PAGE - at % PAGE < left ? PAGE - at % PAGE : left;
+        target_read_existing(thread->pid, at, bytes + i, size);
+    }
+}
+
+static bool is_lent(const struct trace_stopped *thread, uint8_t bytes[STACK_PAGES * PAGE])
+{
+    enum { WORDS = STACK_PAGES * PAGE / sizeof(uint64_t) };
+    read_stack(thread, bytes);
+    for (size_t i = 0; i + TRACE_HAND_FRAME_WORDS <= WORDS; i++) {
+        uint64_t words[TRACE_HAND_FRAME_WORDS];
+        memcpy(words, bytes + i * sizeof *words, sizeof words);
+        if (trace_hand_is_frame(words))
+            return true;
+    }
+    return false;
+}
+
+/* 1: one is lent, 0: none, or a negative code. `surely`: what is left over on a stack, in a part of
+ * it that is in use again, does not count. */
+static int is_anybody_lent(pid_t pid, bool surely, uint8_t *bytes, struct sprof_error *error)
+{
+    struct trace_stop stop = {0};
+    int result = trace_stop_begin(&stop, pid, error);
+    if (result)
+        return result;
+    for (size_t i = 0; i < stop.threads.count && !result; i++) {
+        const struct trace_stopped *thread = &stop.threads.items[i];
+        result = (!surely || blocks_all(thread)) && is_lent(thread, bytes);
+    }
+    trace_stop_end(&stop);
+    return result;
+}
+
+int trace_lent_wait(pid_t pid, struct sprof_error *error)
+{
+    const struct timespec pause = {.tv_nsec = BETWEEN_MS * 1000000};
+    const uint64_t until_ns = sprof_clock_monotonic_ns() + PATIENCE_MS * UINT64_C(1000000);
+    uint8_t *bytes = malloc(STACK_PAGES * PAGE);
+    if (!bytes)
+        return sprof_error_memory(error);
+    int result;
+    bool surely = false;
+    while ((result = is_anybody_lent(pid, surely, bytes, error)) == 1 || result == SPROF_ESTATE) {
+        if (surely)
+            break;
+        surely = sprof_clock_monotonic_ns() > until_ns;
+        nanosleep(&pause, NULL);
+    }
+    free(bytes);
+    return result == 1 ? sprof_error_set(error, SPROF_ESTATE, 0,
+                                         "a thread of process %d that was borrowed by a trace that "
+                                         "was killed has not come back yet",
+                                         (int)pid)
+                       : result;
+}
