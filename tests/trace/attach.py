@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Traces programs that run already: attaches at random moments, detaches, attaches again.
 
-attach.py text|own|kill|halted|collected|controlled|left|lent|waits|pauses|beginning|both|passed|joins|calls|users|mallocs|handler|removed|closed|filtered|strict|shared|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
+attach.py text|own|kill|halted|collected|controlled|left|lent|opened|waits|pauses|beginning|both|passed|joins|calls|users|mallocs|handler|removed|closed|filtered|strict|shared|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
 
 A program prints and ends as it does untraced. `text`: afterwards its code is that of its files, and it
 has the mappings that it had but for those of malloc and of its threads. `kill`: sprof is killed at any
@@ -913,6 +913,103 @@ def lent_all():
     lent()
 
 
+READS = r"""
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+__attribute__((noinline)) int work(int i) { __asm__ volatile("nop; nop; nop; nop; nop"); return i + 1; }
+static void *wait(void *unused)
+{
+    for (int i = 0; i < 300000 && access("end", F_OK); i++)
+        usleep(1000 * (work(i) > i));
+    return unused;
+}
+int main(int count, char **names)
+{
+    struct stat file;
+    int fd = -1;
+    const char *bytes = 0;
+    if (count > 1) {
+        fd = open(names[1], O_RDONLY | O_CLOEXEC);
+        fstat(fd, &file);
+        bytes = mmap(0, file.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    }
+    pthread_t thread;
+    pthread_create(&thread, 0, wait, 0); /* nothing is left on its stack by what has begun the program */
+    puts("begun");
+    fflush(stdout);
+    pthread_join(thread, 0);
+    if (count > 1 && (pread(fd, &file, 1, 0) != 1 || bytes[0] != 0x7f || bytes[file.st_size - 1] + bytes[file.st_size / 2] > 1000))
+        return 1;
+    return 3;
+}
+"""
+
+
+def opened():
+    """sprof is killed as soon as a static program has a descriptor more: that of the agent's file, by which that is
+    mapped. Nothing of that stays. Who only reads that file keeps it, whoever is killed."""
+    command = compile_c("reads", READS, "-static")
+
+    def begin_one(*arguments):
+        process = begin([*command, *arguments])
+        wait_for(lambda: open("out").read() == "begun\n", "its beginning")
+        return process
+
+    def end(process):
+        open("end", "w").close()
+        if status_of(process) != 3:
+            fail(f"it ended with {process.returncode}")
+        os.unlink("end")
+
+    def there():
+        return len(os.listdir(f"/proc/{process.pid}/fd")), [line[:2] + line[5:] for line in mappings(process.pid)]
+
+    process = begin_one()
+    before = there()
+    met = left = 0
+    for i in range(8 * ROUNDS):
+        tracer = trace(process.pid)
+        keeper = wait_for(lambda: keeper_of(tracer.pid), "its keeper", tracer)
+        while tracer.poll() is None and "memfd:" not in open(f"/proc/{process.pid}/maps").read():
+            if any(len(os.listdir(f"/proc/{process.pid}/fd")) != before[0] for look in range(20)):
+                break
+        if i % 4 == 3:
+            os.kill(keeper, signal.SIGKILL)
+        tracer.kill()
+        met += "libsprof-probe" not in open(f"/proc/{process.pid}/maps").read()
+        status_of(tracer)
+        wait_for(lambda: has_ended(keeper), "the keeper's end")
+        if i % 4 == 3:
+            ctl(process.pid, "detach")
+        if there() != before:
+            fail(f"round {i}: {before[0]} descriptors before, now {there()[0]}; mappings: "
+                 f"{[line for line in there()[1] if line not in before[1]]}")
+    end(process)
+    agent = f"{os.path.dirname(sprof)}/libexec/sprof/libsprof-probe"
+    for library, *flags in ((f"{agent}-mapped.so", "-static"), (f"{agent}.so",)):
+        command = compile_c("reads", READS, *flags)
+        process = begin_one(library)
+        before = there()
+        if "is not being traced" not in (said := ctl(process.pid, "detach").stderr):
+            fail(f"it only reads the agent's file, and is said to have it: {said}")
+        for i in range(2):
+            tracer = trace(process.pid, "--duration", "1ms")
+            if i:
+                keeper = wait_for(lambda: keeper_of(tracer.pid), "its keeper", tracer)
+                tracer.kill()
+                wait_for(lambda: has_ended(keeper), "the keeper's end")
+            if status_of(tracer) != (-9 if i else 0):
+                fail(f"it was not traced: {tracer.returncode}")
+        if there()[0] != before[0] or library not in open(f"/proc/{process.pid}/maps").read():
+            fail(f"{library} is not there any more")
+        end(process)
+    print(f"{met} of {8 * ROUNDS} were killed before the agent's file was mapped")
+
+
 def beginning():
     """A trace that has not come to its target yet, and stands still, is told of, too: with its file and its process."""
     process = begin_own(own_program(1000000))
@@ -1582,7 +1679,7 @@ def collected():
 
 
 cases = {"text": text, "kill": kill, "halted": halted, "collected": collected, "controlled": controlled,
-         "left": left, "lent": lent_all, "waits": waits, "pauses": pauses, "beginning": beginning, "both": both, "passed": passed, "joins": joins, "calls": calls, "users": users, "mallocs": mallocs, "handler": handler, "removed": removed, "closed": closed, "filtered": filtered, "strict": strict, "shared": shared, "refused": refused, "executes": executes}
+         "left": left, "lent": lent_all, "opened": opened, "waits": waits, "pauses": pauses, "beginning": beginning, "both": both, "passed": passed, "joins": joins, "calls": calls, "users": users, "mallocs": mallocs, "handler": handler, "removed": removed, "closed": closed, "filtered": filtered, "strict": strict, "shared": shared, "refused": refused, "executes": executes}
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     if targets.case in cases:

@@ -104,18 +104,24 @@ static int take(struct trace_attachment *attachment, pid_t pid, bool any_place,
                            any_place, error);
 }
 
-/* Where the agent's file is mapped, 0: nowhere. */
+/* Where the agent's file is mapped as only who loads it maps it, 0: nowhere: to be executed, or, to
+ * reserve addresses for its parts, without any right. A program may map it to read it, as any
+ * file. */
 static uint64_t find_base(pid_t pid, const char *library)
 {
-    char path[64], line[TARGET_PATH_MAX + 256];
-    uint64_t base = 0;
+    char path[64], line[TARGET_PATH_MAX + 256], rights[8];
+    uint64_t first = 0, base = 0;
     sprof_proc_shared_path(path, sizeof path, pid, "maps");
     FILE *maps = fopen(path, "re");
     while (maps && !base && fgets(line, sizeof line, maps)) {
+        unsigned long start, offset;
         const char *name = strchr(line, '/');
         line[strcspn(line, "\n")] = '\0';
-        if (name && !strcmp(name, library))
-            base = strtoull(line, NULL, 16);
+        if (!name || strcmp(name, library) != 0 ||
+            sscanf(line, "%lx-%*x %7s %lx", &start, rights, &offset) != 3)
+            continue;
+        first = offset ? first : start;
+        base = rights[2] == 'x' || !strcmp(rights, "---p") ? first : 0;
     }
     if (maps)
         fclose(maps);
@@ -443,47 +449,68 @@ static bool began_with_agent(pid_t pid, const char *library)
 bool trace_attach_is_left(pid_t pid)
 {
     char library[TARGET_PATH_MAX];
-    return !trace_attach_find_agent(pid, library, NULL) && trace_attach_sees(pid, library) == 1 &&
-           !has_mapping(pid, "/memfd:" PROBE_MEMORY_NAME) && find_base(pid, library) &&
-           (trace_attach_is_raw(pid) || !began_with_agent(pid, library));
+    if (trace_attach_find_agent(pid, library, NULL) || trace_attach_sees(pid, library) != 1 ||
+        has_mapping(pid, "/memfd:" PROBE_MEMORY_NAME))
+        return false;
+    if (trace_attach_is_raw(pid))
+        return find_base(pid, library) || trace_raw_left_open(pid, library) >= 0;
+    return find_base(pid, library) && !began_with_agent(pid, library);
+}
+
+static int close_left_open(struct trace_session *session, int fd, struct sprof_error *error)
+{
+    struct trace_attachment *attachment = session->attachment;
+    int result = take(attachment, session->pid, true, error);
+    if (!result)
+        result = trace_raw_close(attachment->entrance.raw, &attachment->hand, fd, error);
+    trace_attach_let_go(session);
+    return result;
+}
+
+static int take_loaded_out(struct trace_session *session, struct sprof_error *error)
+{
+    struct trace_attachment *attachment = session->attachment;
+    const pid_t pid = session->pid;
+    if (attachment->entrance.raw &&
+        !trace_raw_find(pid, attachment->library, find_base(pid, attachment->library),
+                        &attachment->mapped)) /* parts of it, at most */
+        return trace_attach_give_up(session, error);
+    int result = take(attachment, pid, false, error);
+    if (!result) {
+        attachment->asked = find_asked(pid, attachment->library);
+        result = attachment->asked ? say_hello(session, error) : SPROF_ESTATE;
+    }
+    if (!result) {
+        trace_attach_let_go(session);
+        result = trace_detach(session, error);
+    }
+    return result;
 }
 
 int trace_attach_sweep(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
 {
     struct trace_session *session = calloc(1, sizeof *session);
     char library[TARGET_PATH_MAX];
+    int left_open = -1;
     int result =
         session ? trace_attach_find_library(pid, library, error) : sprof_error_memory(error);
     if (!result) /* a thread that was borrowed may be loading it still */
         result = trace_lent_wait(pid, error);
-    if (result || !find_base(pid, library)) {
-        free(session);
-        return result;
-    }
-    session->pid = session->options.pid = pid;
-    session->options.log = log;
-    session->common = session;
-    session->lock_fd = session->memory_fd = session->agent_fd = session->child_fd = -1;
-    result = open_attachment(session, error);
-    const bool is_raw = !result && session->attachment->entrance.raw;
-    if (is_raw && !trace_raw_find(pid, library, find_base(pid, library),
-                                  &session->attachment->mapped)) { /* parts of it, at most */
-        result = trace_attach_give_up(session, error);
+    if (!result && trace_attach_is_raw(pid))
+        left_open = trace_raw_left_open(pid, library);
+    const bool is_there = !result && find_base(pid, library);
+    if (is_there || left_open >= 0) {
+        session->pid = session->options.pid = pid;
+        session->options.log = log;
+        session->common = session;
+        session->lock_fd = session->memory_fd = session->agent_fd = session->child_fd = -1;
+        result = open_attachment(session, error);
+        if (!result && left_open >= 0)
+            result = close_left_open(session, left_open, error);
+        if (!result && is_there)
+            result = take_loaded_out(session, error);
         trace_attach_free(session->attachment);
-        free(session);
-        return result;
     }
-    if (!result)
-        result = take(session->attachment, pid, false, error);
-    if (!result) {
-        session->attachment->asked = find_asked(pid, library);
-        result = session->attachment->asked ? say_hello(session, error) : SPROF_ESTATE;
-    }
-    if (!result) {
-        trace_attach_let_go(session);
-        result = trace_detach(session, error);
-    }
-    trace_attach_free(session->attachment);
     free(session);
     return result;
 }

@@ -63,6 +63,12 @@ int trace_raw_unload(struct trace_raw *raw, struct trace_hand *hand,
                      const struct trace_raw_agent *agent, uint64_t asked_at,
                      struct sprof_error *error);
 
+/* The descriptor of the agent's file by which a tracer that was killed was mapping it; -1: there is
+ * none. Those by which the program itself reads that file are others. */
+int trace_raw_left_open(pid_t pid, const char *library);
+int trace_raw_close(struct trace_raw *raw, struct trace_hand *hand, int fd,
+                    struct sprof_error *error);
+
 /* Finds what is left of an agent that began at `base`, where who mapped it was killed. False:
  * nothing may be called in it, for it was not mapped as a whole. */
 bool trace_raw_find(pid_t pid, const char *library, uint64_t base, struct trace_raw_agent *agent);

@@ -6,6 +6,7 @@
 #include "trace/attach/raw_inside.h"
 #include "trace/tracing.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,6 +24,9 @@ enum {
     HEADERS_MAX = 32,
     RELOCATIONS_MAX = 4096,
 };
+
+/* Of a descriptor by which the agent's file is mapped: so nobody opens a file to read it. */
+#define MARK (O_APPEND | O_NONBLOCK | O_DSYNC | O_NOFOLLOW)
 
 /* The agent's file, as far as it matters here. */
 struct raw_file {
@@ -162,23 +167,21 @@ static int64_t map_part(struct mapping *mapping, const Elf64_Phdr *part, int fd)
                : result;
 }
 
-/* All parts lie in one reservation, in which nothing else can come meanwhile. */
+/* All parts lie in one reservation, in which nothing else can come meanwhile. That is of the
+ * agent's file, too, by which it is known should sprof be killed. */
 static int64_t map_parts(struct mapping *mapping, const char *library)
 {
     const struct raw_file *file = mapping->file;
     const size_t size = strlen(library) + 1;
-    const int64_t base = call(mapping, SYS_mmap, 0, file->bytes + PAGE, PROT_NONE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, UINT64_MAX, 0);
-    if (is_error(base))
-        return base;
-    mapping->base = (uint64_t)base;
     if (!write_at(mapping, mapping->hand->room, library, size))
         return -EIO;
     const int64_t fd = call(mapping, SYS_openat, (uint64_t)(int64_t)AT_FDCWD, mapping->hand->room,
-                            O_RDONLY | O_CLOEXEC, 0, 0, 0);
+                            O_RDONLY | O_CLOEXEC | MARK, 0, 0, 0);
     if (is_error(fd))
         return fd;
-    int64_t result = 0;
+    int64_t result =
+        call(mapping, SYS_mmap, 0, file->bytes + PAGE, PROT_NONE, MAP_PRIVATE, (uint64_t)fd, 0);
+    mapping->base = is_error(result) ? 0 : (uint64_t)result;
     for (size_t i = 0; i < file->part_count && !is_error(result); i++)
         result = map_part(mapping, &file->parts[i], (int)fd);
     call(mapping, SYS_close, (uint64_t)fd, 0, 0, 0, 0, 0);
@@ -371,6 +374,48 @@ int trace_raw_load(struct trace_raw *raw, struct trace_hand *hand, const char *l
     else
         *agent = (struct trace_raw_agent){mapping.base, file.bytes + PAGE};
     return result;
+}
+
+/* Whether a descriptor of a process has that mark, by /proc/PID/fdinfo. */
+static bool is_marked(pid_t pid, const char *number)
+{
+    char path[64], name[32], line[256];
+    unsigned flags = 0;
+    bool found = false;
+    snprintf(name, sizeof name, "fdinfo/%.10s", number);
+    sprof_proc_shared_path(path, sizeof path, pid, name);
+    FILE *info = fopen(path, "re");
+    while (info && !found && fgets(line, sizeof line, info))
+        found = sscanf(line, "flags: %o", &flags) == 1;
+    if (info)
+        fclose(info);
+    return found && (flags & (O_ACCMODE | MARK)) == (O_RDONLY | MARK);
+}
+
+int trace_raw_left_open(pid_t pid, const char *library)
+{
+    char path[64], name[32];
+    struct stat ours, theirs;
+    int found = -1;
+    sprof_proc_shared_path(path, sizeof path, pid, "fd");
+    DIR *directory = stat(library, &ours) ? NULL : opendir(path);
+    for (struct dirent *entry; directory && found < 0 && (entry = readdir(directory));) {
+        snprintf(name, sizeof name, "fd/%.10s", entry->d_name);
+        sprof_proc_shared_path(path, sizeof path, pid, name);
+        if (*entry->d_name != '.' && !stat(path, &theirs) && ours.st_dev == theirs.st_dev &&
+            ours.st_ino == theirs.st_ino && is_marked(pid, entry->d_name))
+            found = (int)strtol(entry->d_name, NULL, 10);
+    }
+    if (directory)
+        closedir(directory);
+    return found;
+}
+
+int trace_raw_close(struct trace_raw *raw, struct trace_hand *hand, int fd,
+                    struct sprof_error *error)
+{
+    struct mapping mapping = {raw, hand, NULL, 0, error};
+    return call(&mapping, SYS_close, (uint64_t)fd, 0, 0, 0, 0, 0) ? SPROF_ESTATE : 0;
 }
 
 bool trace_raw_find(pid_t pid, const char *library, uint64_t base, struct trace_raw_agent *agent)
