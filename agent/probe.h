@@ -39,7 +39,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 21,
+    PROBE_VERSION = 22,
     PROBE_THUNK_BYTES = 64,
     /* One for each function of a process that is probed, and one to calibrate. */
     PROBE_THUNKS = 262144,
