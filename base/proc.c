@@ -121,6 +121,13 @@ bool sprof_proc_stat_read(pid_t pid, struct sprof_proc_stat *stat)
     return pid > 0 && read_small(path, text, sizeof text) && sprof_proc_parse_stat(text, stat);
 }
 
+bool sprof_proc_thread_stat_read(pid_t pid, pid_t tid, struct sprof_proc_stat *stat)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, tid);
+    return read_small(path, text, sizeof text) && sprof_proc_parse_stat(text, stat);
+}
+
 bool sprof_proc_status_read(pid_t pid, struct sprof_proc_status *status)
 {
     char path[64], text[4096];

@@ -40,6 +40,9 @@ bool sprof_proc_parse_stat(const char *text, struct sprof_proc_stat *stat);
 /* False when there is no such process or thread. */
 bool sprof_proc_stat_read(pid_t pid, struct sprof_proc_stat *stat);
 
+/* The same of a thread of that process, and of no other that has got its number since. */
+bool sprof_proc_thread_stat_read(pid_t pid, pid_t tid, struct sprof_proc_stat *stat);
+
 /* What /proc/PID/status and /proc/PID/stat say of a process or thread. */
 struct sprof_proc_status {
     char state;    /* 'R', 'S', 'Z' … */

@@ -37,13 +37,8 @@ static void pause_us(long microseconds)
 /* Whether it still runs; one that has ended and waits for the others does not. */
 static bool is_alive(pid_t pid, pid_t tid)
 {
-    char path[64], line[512];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-    FILE *stat = fopen(path, "re");
-    const char *end = stat && fgets(line, sizeof line, stat) ? strrchr(line, ')') : NULL;
-    if (stat)
-        fclose(stat);
-    return end && end[1] == ' ' && end[2] != 'Z' && end[2] != 'X';
+    struct sprof_proc_stat stat;
+    return sprof_proc_thread_stat_read(pid, tid, &stat) && stat.state != 'Z' && stat.state != 'X';
 }
 
 /* What becomes of the process is for others to learn: its end is not taken note of here. That of

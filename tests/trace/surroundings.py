@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Traces programs in surroundings of which sprof may know nothing: they go on as untraced, and sprof ends soon.
+
+surroundings.py name SPROF [SEED [ROUNDS]]
+
+`name`: a program that is called like what stands behind a name in /proc."""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import targets
+from targets import check_text, fail, files_of, sprof, status_of, wait_for
+
+PROGRAM = r"""
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/prctl.h>
+__attribute__((noipa)) long work(long n) { return n * 3 + 1; }
+static void begin(void);
+int main(void)
+{
+    begin();
+    puts("ready");
+    fflush(stdout);
+    for (long sum = 0; access("end", F_OK); usleep(1000))
+        sum = work(sum);
+    puts("ended");
+    return 5;
+}
+"""
+
+
+def compile_c(name, text, *flags):
+    with open(f"{name}.c", "w") as file:
+        file.write(text)
+    if subprocess.run(["gcc", "-O1", "-g", "-w", "-pthread", *flags, f"{name}.c", "-o", name]).returncode:
+        print("SKIPPED: no compiler for this")
+        sys.exit(targets.NO_PROGRAM)
+    return [f"./{name}"]
+
+
+def begin(name, beginning, *flags):
+    """The program, which does that before it says that it is ready."""
+    command = compile_c(name, PROGRAM + "static void begin(void) { " + beginning + " }", *flags)
+    for file in ("out", "end"):
+        if os.path.exists(file):
+            os.unlink(file)
+    process = targets.begin(command, stdout=open("out", "w"))
+    wait_for(lambda: process.poll() is not None or "ready" in open("out").read(), "the program")
+    return process
+
+
+def trace(process, *options):
+    return targets.trace(subprocess.DEVNULL, "-p", str(process.pid), "--function", "^work$", *options)
+
+
+def end(process):
+    open("end", "w").close()
+    status = status_of(process)
+    if status != 5 or "ended" not in open("out").read():
+        fail(f"the program ended with {status}")
+
+
+def name():
+    for flags in ((), ("-static",)):
+        process = begin("called", r'prctl(PR_SET_NAME, "a\n1) Z 1");', *flags)
+        before = files_of(process.pid)
+        for again in range(2):
+            status = status_of(trace(process, "--backend", "inject", "--duration", "200ms"))
+            if status or "stays" in open("err").read():
+                fail(f"the trace ended with {status}")
+            if files_of(process.pid) != before:
+                fail(f"mappings differ: {sorted(set(files_of(process.pid)) ^ set(before))}")
+            check_text(process.pid)
+        end(process)
+
+
+with tempfile.TemporaryDirectory() as directory:
+    os.chdir(directory)
+    {"name": name}[targets.case]()
