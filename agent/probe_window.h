@@ -52,7 +52,9 @@ static inline unsigned int probe_table_place(unsigned long long pointer, unsigne
     return ((unsigned int)(pointer * PROBE_TABLE_FACTOR >> 32) + look) & mask;
 }
 
-/* At the beginning of the window, where the record of no stack's slot is. */
+/* At the beginning of the window, where the record of no stack's slot is: what is told, and behind
+ * that a page that cannot be touched (agent/probe/start.c). */
+#define PROBE_WINDOW_BYTES (2 * 4096ULL)
 #define PROBE_WINDOW_MAGIC 0x776f646e69775053ULL
 struct probe_window {
     unsigned long long magic;

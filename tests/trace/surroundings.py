@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Traces programs in surroundings of which sprof may know nothing: they go on as untraced, and sprof ends soon.
 
-surroundings.py name SPROF [SEED [ROUNDS]]
+surroundings.py name|window SPROF [SEED [ROUNDS]]
 
 `name`: a program that is called like what stands behind a name in /proc."""
 import os
@@ -18,7 +18,10 @@ PROGRAM = r"""
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 __attribute__((noipa)) long work(long n) { return n * 3 + 1; }
 static void begin(void);
 int main(void)
@@ -65,20 +68,39 @@ def end(process):
         fail(f"the program ended with {status}")
 
 
+def check_traced(process, before, *options):
+    """Traced, and as it was before."""
+    status = status_of(trace(process, "--backend", "inject", "--duration", "200ms", *options))
+    if status or "stays" in open("err").read():
+        fail(f"the trace ended with {status}")
+    check_left(process, before)
+
+
+def check_left(process, before):
+    if files_of(process.pid) != before:
+        fail(f"mappings differ: {sorted(set(files_of(process.pid)) ^ set(before))}")
+    check_text(process.pid)
+
+
 def name():
     for flags in ((), ("-static",)):
         process = begin("called", r'prctl(PR_SET_NAME, "a\n1) Z 1");', *flags)
         before = files_of(process.pid)
-        for again in range(2):
-            status = status_of(trace(process, "--backend", "inject", "--duration", "200ms"))
-            if status or "stays" in open("err").read():
-                fail(f"the trace ended with {status}")
-            if files_of(process.pid) != before:
-                fail(f"mappings differ: {sorted(set(files_of(process.pid)) ^ set(before))}")
-            check_text(process.pid)
+        check_traced(process, before)
+        check_traced(process, before)
         end(process)
+
+
+def window():
+    """Memory where there can be no records, as allocators of sanitizers have: no call is kept there."""
+    process = begin("window", "for (char *at = (char *)0x640000000000; at; at = NULL) { "
+                    "mmap(at, 8192, 3, 0x100032, -1, 0) == at ? memset(at, 1, 8192) : (void *)0; }")
+    if not any(line[0] == "640000000000-640000002000" for line in targets.mappings(process.pid)):
+        fail("the program has not got its memory")
+    check_traced(process, files_of(process.pid))
+    end(process)
 
 
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
-    {"name": name}[targets.case]()
+    {"name": name, "window": window}[targets.case]()

@@ -86,9 +86,12 @@ static bool give_back_records(const struct trace_leaving *leaving, uint64_t slot
     uint64_t entries[PAGES];
     const uint64_t first = PROBE_RECORDS + (slots & PROBE_SLOT_MASK) * PAGES_OF_RECORDS;
     const size_t got = read_entries(leaving, first, count * PAGES_OF_RECORDS, entries);
-    for (size_t i = 0; i < got; i++)
-        if (exists(entries[i]) && !give_back_page(leaving, first + i * TRACE_PAGE))
+    for (size_t i = 0; i < got; i++) {
+        const uint64_t at = first + i * TRACE_PAGE;
+        if (at >= PROBE_RECORDS + PROBE_WINDOW_BYTES && exists(entries[i]) &&
+            !give_back_page(leaving, at))
             return false;
+    }
     return got == count * PAGES_OF_RECORDS;
 }
 
