@@ -6,6 +6,7 @@
 
 #include "agent/agent.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +46,24 @@ static bool has_limit(pid_t pid, __rlimit_resource_t resource)
     return !prlimit(pid, resource, NULL, &limit) && limit.rlim_cur < PROBE_RECORDS_BYTES;
 }
 
-/* Why there is no room for the addresses at which calls are kept. A command has sprof's own limits,
- * which leave the kernel's counts no room either. */
+/* Loading the agent takes one at a time, which is closed again. */
+static bool has_descriptor(pid_t pid)
+{
+    struct rlimit limit;
+    char path[64];
+    rlim_t used = 0;
+    snprintf(path, sizeof path, "/proc/%d/fd", sprof_proc_sharing_task(pid));
+    DIR *directory = prlimit(pid, RLIMIT_NOFILE, NULL, &limit) ? NULL : opendir(path);
+    if (!directory)
+        return true;
+    for (struct dirent *entry; (entry = readdir(directory));)
+        used += *entry->d_name != '.' && strtoull(entry->d_name, NULL, 10) < limit.rlim_cur;
+    closedir(directory);
+    return used < limit.rlim_cur;
+}
+
+/* Why there is no room for the addresses at which calls are kept, or for the agent. A command has
+ * sprof's own limits, which leave the kernel's counts no room either. */
 static const char *obstacle_of_room(pid_t pid)
 {
     char mode = '0';
@@ -60,8 +77,10 @@ static const char *obstacle_of_room(pid_t pid)
                "(`sysctl vm.overcommit_memory=0` lifts that)";
     if (pid && has_limit(pid, RLIMIT_AS))
         return "has a limit of its addresses (`ulimit -v`; `prlimit --as=unlimited` lifts it)";
-    return pid && has_limit(pid, RLIMIT_DATA)
-               ? "has a limit of its data (`ulimit -d`; `prlimit --data=unlimited` lifts it)"
+    if (pid && has_limit(pid, RLIMIT_DATA))
+        return "has a limit of its data (`ulimit -d`; `prlimit --data=unlimited` lifts it)";
+    return pid && !has_descriptor(pid)
+               ? "has no descriptor free (`ulimit -n`; `prlimit --nofile=1024` raises that)"
                : NULL;
 }
 

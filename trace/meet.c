@@ -229,6 +229,8 @@ int trace_share_memory(struct trace_session *session, struct sprof_error *error)
     return there > 0 ? 0
                      : sprof_error_set(error, SPROF_ELIMIT, (int)-there,
                                        "the shared memory cannot be mapped into the command: %s; "
-                                       "see `ulimit -v`",
-                                       strerror((int)-there));
+                                       "see `ulimit -%c`",
+                                       there == -EBADF ? "it has no descriptor free"
+                                                       : strerror((int)-there),
+                                       there == -EBADF ? 'n' : 'v');
 }

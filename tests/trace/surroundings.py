@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Traces programs in surroundings of which sprof may know nothing: they go on as untraced, and sprof ends soon.
 
-surroundings.py name|window SPROF [SEED [ROUNDS]]
+surroundings.py name|window|descriptors SPROF [SEED [ROUNDS]]
 
 `name`: a program that is called like what stands behind a name in /proc."""
 import os
@@ -82,6 +82,19 @@ def check_left(process, before):
     check_text(process.pid)
 
 
+def refused(process, before, seconds, *texts):
+    """In that time, for these reasons, and nothing is left in it."""
+    began = time.monotonic()
+    status = status_of(trace(process, "--backend", "inject", "--duration", "200ms"))
+    took = time.monotonic() - began
+    said = open("err").read()
+    if status != 1 or not all(text in said for text in texts):
+        fail(f"the trace ended with {status}")
+    if took > seconds:
+        fail(f"the trace took {took} s to be refused")
+    check_left(process, before)
+
+
 def name():
     for flags in ((), ("-static",)):
         process = begin("called", r'prctl(PR_SET_NAME, "a\n1) Z 1");', *flags)
@@ -101,6 +114,23 @@ def window():
     end(process)
 
 
+def descriptors():
+    process = begin("descriptors", "struct rlimit none = {3, 1024}; setrlimit(RLIMIT_NOFILE, &none);")
+    before = files_of(process.pid)
+    refused(process, before, 30, "has no descriptor free", "prlimit --nofile=1024")
+    subprocess.run(["prlimit", "--nofile=1024", "-p", str(process.pid)], check=True)
+    check_traced(process, before)
+    end(process)
+    # One for the agent's socket, and none for what comes by it.
+    untraced = begin("limited", "")
+    end(untraced)
+    status = status_of(targets.trace(open("out", "w"), "--children", "--function", "^work$", "--",
+                                     "prlimit", "--nofile=4", "./limited"))
+    said = open("err").read()
+    if status != 5 or "has no descriptor free; see `ulimit -n`" not in said:
+        fail(f"the command ended with {status}")
+
+
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
-    {"name": name, "window": window}[targets.case]()
+    {"name": name, "window": window, "descriptors": descriptors}[targets.case]()
