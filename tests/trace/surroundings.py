@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Traces programs in surroundings of which sprof may know nothing: they go on as untraced, and sprof ends soon.
 
-surroundings.py name|window|descriptors SPROF [SEED [ROUNDS]]
+surroundings.py name|rights|sealed|window|descriptors|locked SPROF [SEED [ROUNDS]]
 
 `name`: a program that is called like what stands behind a name in /proc."""
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -95,6 +96,24 @@ def refused(process, before, seconds, *texts):
     check_left(process, before)
 
 
+def begin_traced(process):
+    tracer = trace(process, "--backend", "inject")
+    wait_for(lambda: targets.ctl("-i", "t.db", "status").returncode == 0, "the trace", tracer)
+    wait_for(lambda: " 0 calls" not in targets.ctl("-i", "t.db", "status").stdout, "calls", tracer)
+    return tracer
+
+
+def end_traced(tracer, seconds):
+    """Returns what it says; in that time."""
+    began = time.monotonic()
+    tracer.send_signal(signal.SIGINT)
+    status_of(tracer)
+    took = time.monotonic() - began
+    if took > seconds:
+        fail(f"the trace took {took} s to end")
+    return open("err").read()
+
+
 def name():
     for flags in ((), ("-static",)):
         process = begin("called", r'prctl(PR_SET_NAME, "a\n1) Z 1");', *flags)
@@ -102,6 +121,80 @@ def name():
         check_traced(process, before)
         check_traced(process, before)
         end(process)
+
+
+def rights():
+    """A process lets nobody but root look into it while an ordinary user traces it."""
+    if os.geteuid():
+        print("SKIPPED: not root, who takes the probes out")
+        sys.exit(targets.NO_PROGRAM)
+    global PROGRAM
+    PROGRAM = PROGRAM.replace("sum = work(sum);", 'sum = work(sum), access("forbid", F_OK) || prctl(PR_SET_DUMPABLE, 0);')
+    os.chmod(".", 0o777)
+    shutil.copytree(os.path.join(os.path.dirname(sprof), "libexec"), "libexec")
+    shutil.copy(sprof, "sprof")
+    subprocess.run(["chmod", "-R", "a+rX", "."], check=True)
+    user = {"user": 65534, "group": 65534, "extra_groups": []}
+    command = compile_c("forbids", PROGRAM + "static void begin(void) { }")
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=open("out", "w"), **user)
+    targets.started.append(process)
+    wait_for(lambda: "ready" in open("out").read(), "the program")
+    before = files_of(process.pid)
+    os.environ["HOME"] = os.environ["XDG_CACHE_HOME"] = os.getcwd()
+    tracer = subprocess.Popen(["./sprof", "trace", "-o", "t.db", "-p", str(process.pid), "--function", "^work$"],
+                              stdin=subprocess.DEVNULL, stderr=open("err", "w"), **user)
+    targets.started.append(tracer)
+    wait_for(lambda: targets.ctl("-i", "t.db", "status").returncode == 0, "the trace", tracer)
+    open("forbid", "w").close()
+    time.sleep(0.2)
+    said = end_traced(tracer, 30)
+    if f"as root `sprof ctl -p {process.pid} detach`" not in said:
+        fail("nobody says how the probes are taken out")
+    answer = targets.ctl("-p", str(process.pid), "detach")
+    if answer.returncode:
+        fail(f"the probes are not taken out: {answer.stderr}")
+    check_left(process, before)
+    end(process)
+
+
+SEALS = r"""
+#include <stdlib.h>
+static void seal_all(void)
+{
+    char line[4096];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof line, maps)) {
+        unsigned long start, end;
+        char rights[8];
+        if (sscanf(line, "%lx-%lx %7s", &start, &end, rights) == 3 && rights[2] == 'x' && strchr(line, '/') &&
+            syscall(462, start, end - start, 0))
+            exit(77);
+    }
+    fclose(maps);
+}
+"""
+
+
+def sealed():
+    """A program that has sealed all of its code is traced as others are; what it seals of the agent stays, which is said."""
+    global PROGRAM
+    PROGRAM = PROGRAM.replace("int main", SEALS + "int main").replace(
+        "sum = work(sum);", 'sum = work(sum), access("seal", F_OK) || (seal_all(), unlink("seal"));')
+    process = begin("seals", "seal_all();")
+    if process.poll() == 77:
+        print("SKIPPED: this kernel seals no memory")
+        sys.exit(targets.NO_PROGRAM)
+    before = files_of(process.pid)
+    check_traced(process, before)
+    tracer = begin_traced(process)
+    open("seal", "w").close()
+    wait_for(lambda: not os.path.exists("seal"), "the program")
+    said = end_traced(tracer, 30)
+    if "the tracing agent stays" not in said or "sealed" not in said:
+        fail("nobody says that the agent stays")
+    if status_of(trace(process, "--backend", "inject", "--duration", "200ms")):
+        fail("it cannot be traced again")
+    end(process)
 
 
 def window():
@@ -131,6 +224,24 @@ def descriptors():
         fail(f"the command ended with {status}")
 
 
+def locked():
+    """A copy with probes that listens, whose agent has given up the right to lock more than `ulimit -l`."""
+    command = compile_c("locked", PROGRAM + "static void begin(void) { mlockall(MCL_CURRENT | MCL_FUTURE); }")
+    subprocess.run([sprof, "probes", "locked", "--function", "^work$", "--embed", "-o", "copy"], check=True, stdout=subprocess.DEVNULL)
+    library = os.path.join(os.path.dirname(sprof), "libexec/sprof/libsprof-probe.so")
+    process = targets.begin(["env", "SPROF_PROBE=listen", f"LD_PRELOAD={library}", "./copy"],
+                            stdout=open("out", "w"))
+    wait_for(lambda: process.poll() is not None or "ready" in open("out").read(), "the program")
+    if process.poll() is not None or "VmLck:\t       0" in open(f"/proc/{process.pid}/status").read():
+        print("SKIPPED: mlockall is not permitted")
+        sys.exit(targets.NO_PROGRAM)
+    status = status_of(trace(process, "--duration", "200ms"))
+    if status != 1 or "does not answer" not in open("err").read() or "`ulimit -l`" not in open("err").read():
+        fail(f"the trace ended with {status}")
+    end(process)
+
+
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
-    {"name": name, "window": window, "descriptors": descriptors}[targets.case]()
+    {"name": name, "rights": rights, "sealed": sealed, "window": window, "descriptors": descriptors,
+     "locked": locked}[targets.case]()

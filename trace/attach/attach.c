@@ -160,21 +160,25 @@ int64_t trace_attached_ask(struct trace_session *session, const struct probe_req
     return answer;
 }
 
-static int explain_load(pid_t pid, const char *library, struct sprof_error *error)
+const char *trace_attach_lock_advice(pid_t pid)
 {
     char locked[64];
+    trace_attach_read_status(pid, "VmLck", locked, sizeof locked);
+    return strtoull(locked, NULL, 10)
+               ? "\nit locks its memory: after mlockall all that is loaded counts, see `ulimit -l`"
+               : "";
+}
+
+static int explain_load(pid_t pid, const char *library, struct sprof_error *error)
+{
     const int closed = trace_attach_explain_closed(pid, library, error);
     if (closed)
         return closed;
-    trace_attach_read_status(pid, "VmLck", locked, sizeof locked);
     return sprof_error_set(
         error, SPROF_EUNSUPPORTED, 0,
         "process %d could not load %s: it may not be allowed to read or to execute that file, or "
         "has no room left for thread-local data, or for one more descriptor (`ulimit -n`)%s",
-        (int)pid, library,
-        strtoull(locked, NULL, 10)
-            ? "\nit locks its memory: after mlockall all that is loaded counts, see `ulimit -l`"
-            : "");
+        (int)pid, library, trace_attach_lock_advice(pid));
 }
 
 static int load_raw(struct trace_session *session, struct sprof_error *error)

@@ -488,13 +488,15 @@ int trace_leave(struct trace_leaving *leaving)
                           "thread may still need it");
         return 0;
     }
-    if ((leaving->agent.handle || leaving->agent.mapped.base) &&
-        (while_stopped(leaving, has_left) ||
-         !trace_attach_unload(session, &leaving->agent, &stays)) &&
-        trace_attach_stays(session))
-        sprof_log_message(session->options.log, SPROF_LOG_NOTE,
-                          "the probes are out; the tracing agent stays in process %d: %s",
-                          (int)session->pid, stays.message);
+    if (!leaving->agent.handle && !leaving->agent.mapped.base)
+        return 0;
+    const bool is_unloaded =
+        !while_stopped(leaving, has_left) && trace_attach_unload(session, &leaving->agent, &stays);
+    if (trace_attach_stays(session))
+        sprof_log_message(
+            session->options.log, SPROF_LOG_NOTE,
+            "the probes are out; the tracing agent stays in process %d: %s", (int)session->pid,
+            is_unloaded ? "the process has sealed its memory (mseal)" : stays.message);
     return 0;
 }
 

@@ -31,4 +31,7 @@ bool trace_attach_has_collector(pid_t pid);
 /* What stands behind a name in /proc/PID/status, or "". */
 void trace_attach_read_status(pid_t pid, const char *name, char *value, size_t size);
 
+/* A line to add where nothing could be mapped in a process that locks its memory; else "". */
+const char *trace_attach_lock_advice(pid_t pid);
+
 #endif

@@ -113,8 +113,11 @@ int trace_leaving_open(struct trace_leaving *leaving, struct sprof_error *error)
     if (errno == ENOENT || errno == ESRCH)
         return sprof_error_set(error, SPROF_ENOTFOUND, errno, "process %d is gone", (int)pid);
     return sprof_error_set(error, SPROF_EPERMISSION, errno,
-                           "the memory of process %d may not be written: %s", (int)pid,
-                           strerror(errno));
+                           "the probes in process %d are off, and stay: its memory may not be "
+                           "written any more (%s), as when it has changed its user, or forbids it "
+                           "(prctl PR_SET_DUMPABLE)\nas root `sprof ctl -p %d detach` takes them "
+                           "out",
+                           (int)pid, strerror(errno), (int)pid);
 }
 
 void trace_leaving_release(struct trace_leaving *leaving)

@@ -1,6 +1,7 @@
 /* Traces a process that listens, through its agent's socket. */
 #include "trace/attach/listening.h"
 #include "trace/attach/attach.h"
+#include "trace/attach/inside.h"
 #include "trace/attach/lock.h"
 #include "trace/probes/probes.h"
 
@@ -100,10 +101,11 @@ static bool receive_hello(struct trace_session *session)
 int trace_listening_meet(struct trace_session *session, struct sprof_error *error)
 {
     if (!receive_hello(session))
-        return sprof_error_set(error, SPROF_ESTATE, 0,
-                               "process %d listens, but its tracing agent does not answer: it may "
-                               "be stopped, another user's, or not allowed to open its own memory",
-                               (int)session->pid);
+        return sprof_error_set(
+            error, SPROF_ESTATE, 0,
+            "process %d listens, but its tracing agent does not answer: it may "
+            "be stopped, another user's, or not allowed to open its own memory%s",
+            (int)session->pid, trace_attach_lock_advice(session->pid));
     return trace_hello_check(session, error);
 }
 
