@@ -145,6 +145,22 @@ static bool is_any_to_go(const struct trace_session *session)
     return false;
 }
 
+struct removing {
+    struct trace_session *session;
+    int memory_fd;
+};
+
+static void remove_stopped(void *context)
+{
+    const struct removing *removing = context;
+    struct trace_session *session = removing->session;
+    for (size_t i = 0; i < session->probes.count; i++) {
+        struct trace_probe *probe = &session->probes.items[i];
+        if (is_to_go(session, probe) && !take_back(session, removing->memory_fd, probe))
+            break;
+    }
+}
+
 /* Those that cannot come back: the others rest. Where threads cannot be stopped the probes stay,
  * and do nothing. */
 static void remove_probes(struct trace_session *session)
@@ -155,18 +171,13 @@ static void remove_probes(struct trace_session *session)
     const int memory_fd = session->listens ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
                                            : open(path, O_RDWR | O_CLOEXEC);
     const uint64_t begin_ns = sprof_clock_monotonic_ns();
+    struct removing removing = {session, memory_fd};
     /* What is in the file is switched by one byte: nobody has to stand still. */
-    if (memory_fd >= 0 && !session->executed &&
-        (session->listens ||
-         (!trace_stop_would_wait(session->pid) && !trace_stop_begin(&stop, session->pid, NULL)))) {
-        for (size_t i = 0; i < session->probes.count; i++) {
-            struct trace_probe *probe = &session->probes.items[i];
-            if (is_to_go(session, probe) && !take_back(session, memory_fd, probe))
-                break;
-        }
-        if (!session->listens)
-            trace_stop_end(&stop);
-        const uint64_t took_ns = session->listens ? 0 : sprof_clock_monotonic_ns() - begin_ns;
+    if (memory_fd >= 0 && !session->executed && session->listens)
+        remove_stopped(&removing);
+    else if (memory_fd >= 0 && !session->executed && !trace_stop_would_wait(session->pid) &&
+             !trace_stop_while(&stop, session->pid, remove_stopped, &removing, NULL)) {
+        const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
         session->stopped_ns = took_ns > session->stopped_ns ? took_ns : session->stopped_ns;
     }
     if (memory_fd >= 0)

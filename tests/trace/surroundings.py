@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Traces programs in surroundings of which sprof may know nothing: they go on as untraced, and sprof ends soon.
 
-surroundings.py name|rights|sealed|window|descriptors|locked SPROF [SEED [ROUNDS]]
+surroundings.py name|vforks|frozen|rights|sealed|window|descriptors|locked SPROF [SEED [ROUNDS]]
 
 `name`: a program that is called like what stands behind a name in /proc."""
+import atexit
 import os
 import shutil
 import signal
@@ -121,6 +122,100 @@ def name():
         check_traced(process, before)
         check_traced(process, before)
         end(process)
+
+
+VFORKS = r"""
+    pthread_t thread;
+    pthread_create(&thread, NULL, wait_for_child, NULL);
+    while (access("forked", F_OK))
+        usleep(1000);
+"""
+
+CHILD = r"""
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+static void *wait_for_child(void *unused)
+{
+    if (!vfork()) {
+        close(creat("forked", 0600));
+        while (access("let", F_OK))
+            usleep(1000);
+        _exit(0);
+    }
+    return unused;
+}
+"""
+
+
+def vforks():
+    """A thread waits for a child of vfork until somebody lets that go."""
+    global PROGRAM
+    PROGRAM = CHILD + PROGRAM
+    process = begin("vforks", VFORKS)
+    before = files_of(process.pid)
+    refused(process, before, 30, "does not stop", "try again when that is over")
+    open("let", "w").close()
+    wait_for(lambda: len(os.listdir(f"/proc/{process.pid}/task")) == 1, "the end of its thread")
+    check_traced(process, before)
+    end(process)
+
+
+def freezers():
+    """Of both versions that can be used here: a directory, and a function that freezes all in it or lets them go."""
+    with open("/proc/self/mountinfo") as file:
+        mounts = [line.split() for line in file]
+    for fields in mounts:
+        kind, options = fields[fields.index("-") + 1], fields[-1]
+        group = os.path.join(fields[4], f"sprof-{os.getpid()}")
+        if kind == "cgroup2":
+            control, words = "cgroup.freeze", ("0", "1")
+        elif kind == "cgroup" and "freezer" in options.split(","):
+            control, words = "freezer.state", ("THAWED", "FROZEN")
+        else:
+            continue
+        try:
+            os.mkdir(group)
+        except OSError:
+            continue
+        atexit.register(lambda group=group: os.rmdir(group))
+
+        def freeze(on, path=os.path.join(group, control), words=words):
+            with open(path, "w") as file:
+                file.write(words[on])
+            time.sleep(0.1)
+        if os.path.exists(os.path.join(group, control)):
+            yield group, freeze
+
+
+def frozen():
+    """Before it is traced, and while it is: sprof ends, and takes everything out once it goes on."""
+    found = 0
+    for group, freeze in freezers():
+        found += 1
+        process = begin("frozen", "")
+        before = files_of(process.pid)
+        with open(os.path.join(group, "cgroup.procs"), "w") as file:
+            file.write(str(process.pid))
+        freeze(True)
+        try:
+            refused(process, before, 60, "frozen", "its cgroup")
+            freeze(False)
+            check_traced(process, before)
+            tracer = begin_traced(process)
+            freeze(True)
+            said = end_traced(tracer, 60)
+        finally:
+            freeze(False)
+        if "detach" not in said:
+            fail("nobody says how the probes are taken out")
+        wait_for(lambda: targets.ctl("-p", str(process.pid), "detach").returncode == 0, "its probes to be out")
+        check_left(process, before)
+        end(process)
+        wait_for(lambda: not open(os.path.join(group, "cgroup.procs")).read(), "the end of the group")
+    if not found:
+        print("SKIPPED: no cgroup can be made in which a process can be frozen")
+        sys.exit(targets.NO_PROGRAM)
 
 
 def rights():
@@ -243,5 +338,5 @@ def locked():
 
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
-    {"name": name, "rights": rights, "sealed": sealed, "window": window, "descriptors": descriptors,
-     "locked": locked}[targets.case]()
+    {"name": name, "vforks": vforks, "frozen": frozen, "rights": rights, "sealed": sealed, "window": window,
+     "descriptors": descriptors, "locked": locked}[targets.case]()

@@ -29,7 +29,11 @@ struct trace_attachment {
     char library[TARGET_PATH_MAX];
 };
 
-enum { LOAD_NOW = 2 }; /* RTLD_NOW */
+enum {
+    LOAD_NOW = 2,      /* RTLD_NOW */
+    THREADS_MS = 5000, /* for all threads to stop when they are asked to, … */
+    BETWEEN_MS = 250,  /* … again and again, between which they run */
+};
 
 /* == Its file == */
 
@@ -291,9 +295,65 @@ static int open_attachment(struct trace_session *session, struct sprof_error *er
     return result;
 }
 
+struct borrowing {
+    struct trace_session *session;
+    trace_borrowing *act;
+    void *context;
+    struct sprof_error *error;
+};
+
+static int borrow_and_act(void *context)
+{
+    const struct borrowing *borrowing = context;
+    struct trace_session *session = borrowing->session;
+    const int result = borrowing->act(session, borrowing->context, borrowing->error);
+    if (session->attachment)
+        trace_hand_release(&session->attachment->hand);
+    return result;
+}
+
+int trace_attach_with_hand(struct trace_session *session, trace_borrowing *act, void *context,
+                           struct sprof_error *error)
+{
+    struct borrowing borrowing = {session, act, context, error};
+    return trace_apart(borrow_and_act, &borrowing, error);
+}
+
+static void do_nothing(void *unused)
+{
+    (void)unused;
+}
+
+/* Before anything is done to it: probes are placed in a stop, and one whose thread waits in the
+ * kernel may not come to that for long. */
+static int wait_for_threads(pid_t pid, struct sprof_error *error)
+{
+    const struct timespec pause = {.tv_nsec = BETWEEN_MS * 1000000};
+    const uint64_t until_ns = sprof_clock_monotonic_ns() + THREADS_MS * UINT64_C(1000000);
+    while (trace_stop_would_wait(pid)) {
+        struct trace_stop stop = {0};
+        struct sprof_error why = {0};
+        const int result = trace_stop_while(&stop, pid, do_nothing, NULL, &why);
+        if (result == SPROF_ESTATE && sprof_clock_monotonic_ns() < until_ns) {
+            nanosleep(&pause, NULL);
+            continue;
+        }
+        return result == SPROF_ESTATE
+                   ? sprof_error_set(error, SPROF_ESTATE, 0,
+                                     "cannot trace process %d: its %s\nthaw its cgroup (see "
+                                     "/proc/%d/cgroup), or try again when that is over",
+                                     (int)pid, why.message, (int)pid)
+               : result ? sprof_error_set(error, result, why.errnum, "%s", why.message)
+                        : 0;
+    }
+    return 0;
+}
+
 int trace_attach_enter(struct trace_session *session, struct sprof_error *error)
 {
-    int result = open_attachment(session, error);
+    int result = wait_for_threads(session->pid, error);
+    if (!result)
+        result = open_attachment(session, error);
     if (!result)
         result = take(session->attachment, session->pid, false, error);
     if (!result)
@@ -322,26 +382,26 @@ int trace_attach_memory(struct trace_session *session, struct sprof_error *error
                                  (int)session->pid, strerror(errno));
 }
 
-void trace_attach_let_go(struct trace_session *session)
-{
-    trace_hand_release(&session->attachment->hand);
-}
-
 int trace_attach_borrow(struct trace_session *session, struct sprof_error *error)
 {
     return take(session->attachment, session->pid, true, error);
 }
 
-int trace_attach_begin(struct trace_session *session, struct sprof_error *error)
+static int have_begin(struct trace_session *session, void *unused, struct sprof_error *error)
 {
     const struct probe_request go = {.kind = PROBE_GO}, calibrate = {.kind = PROBE_CALIBRATE};
+    (void)unused;
     const int result = trace_attach_borrow(session, error);
     if (result)
         return result;
     const bool began =
         !trace_attached_ask(session, &go, error) && !trace_attached_ask(session, &calibrate, error);
-    trace_attach_let_go(session);
     return began ? 0 : SPROF_ESTATE;
+}
+
+int trace_attach_begin(struct trace_session *session, struct sprof_error *error)
+{
+    return trace_attach_with_hand(session, have_begin, NULL, error);
 }
 
 int trace_attach_memory_fd(const struct trace_attachment *attachment)
@@ -380,9 +440,22 @@ bool trace_attach_stays(const struct trace_session *session)
     return has;
 }
 
-static int unload(const struct trace_session *session, const struct trace_entrance *entrance,
-                  int memory_fd, const struct trace_agent_place *place, struct sprof_error *error)
+struct unloading {
+    const struct trace_session *session;
+    const struct trace_agent_place *place;
+    struct trace_entrance entrance;
+    int memory_fd;
+    struct sprof_error *error;
+};
+
+static int unload(void *context)
 {
+    const struct unloading *unloading = context;
+    const struct trace_session *session = unloading->session;
+    const struct trace_agent_place *place = unloading->place;
+    const struct trace_entrance *entrance = &unloading->entrance;
+    const int memory_fd = unloading->memory_fd;
+    struct sprof_error *error = unloading->error;
     struct trace_hand *hand = calloc(1, sizeof *hand);
     char library[TARGET_PATH_MAX];
     const uint64_t asked_at =
@@ -415,18 +488,19 @@ bool trace_attach_unload(const struct trace_session *session, const struct trace
                         (int)pid);
         return false;
     }
-    struct trace_entrance entrance = {0};
+    struct unloading unloading = {.session = session, .place = place, .error = error};
     struct cache *cache = cache_open(NULL);
     char path[64];
     sprof_proc_shared_path(path, sizeof path, pid, "mem");
-    const int fd = open(path, O_RDWR | O_CLOEXEC);
-    int result = fd >= 0 ? open_entrance(&entrance, pid, cache, error) : SPROF_EPERMISSION;
+    unloading.memory_fd = open(path, O_RDWR | O_CLOEXEC);
+    int result = unloading.memory_fd >= 0 ? open_entrance(&unloading.entrance, pid, cache, error)
+                                          : SPROF_EPERMISSION;
     cache_free(cache, 0);
     if (!result)
-        result = unload(session, &entrance, fd, place, error);
-    free_entrance(&entrance);
-    if (fd >= 0)
-        close(fd);
+        result = trace_apart(unload, &unloading, error);
+    free_entrance(&unloading.entrance);
+    if (unloading.memory_fd >= 0)
+        close(unloading.memory_fd);
     return !result;
 }
 
@@ -461,14 +535,23 @@ bool trace_attach_is_left(pid_t pid)
     return find_base(pid, library) && !began_with_agent(pid, library);
 }
 
-static int close_left_open(struct trace_session *session, int fd, struct sprof_error *error)
+static int close_left_open(struct trace_session *session, void *fd, struct sprof_error *error)
 {
     struct trace_attachment *attachment = session->attachment;
-    int result = take(attachment, session->pid, true, error);
-    if (!result)
-        result = trace_raw_close(attachment->entrance.raw, &attachment->hand, fd, error);
-    trace_attach_let_go(session);
-    return result;
+    const int result = take(attachment, session->pid, true, error);
+    return result ? result
+                  : trace_raw_close(attachment->entrance.raw, &attachment->hand, *(int *)fd, error);
+}
+
+static int find_left(struct trace_session *session, void *unused, struct sprof_error *error)
+{
+    struct trace_attachment *attachment = session->attachment;
+    (void)unused;
+    const int result = take(attachment, session->pid, false, error);
+    if (result)
+        return result;
+    attachment->asked = find_asked(session->pid, attachment->library);
+    return attachment->asked ? say_hello(session, error) : SPROF_ESTATE;
 }
 
 static int take_loaded_out(struct trace_session *session, struct sprof_error *error)
@@ -479,16 +562,8 @@ static int take_loaded_out(struct trace_session *session, struct sprof_error *er
         !trace_raw_find(pid, attachment->library, find_base(pid, attachment->library),
                         &attachment->mapped)) /* parts of it, at most */
         return trace_attach_give_up(session, error);
-    int result = take(attachment, pid, false, error);
-    if (!result) {
-        attachment->asked = find_asked(pid, attachment->library);
-        result = attachment->asked ? say_hello(session, error) : SPROF_ESTATE;
-    }
-    if (!result) {
-        trace_attach_let_go(session);
-        result = trace_detach(session, error);
-    }
-    return result;
+    const int result = trace_attach_with_hand(session, find_left, NULL, error);
+    return result ? result : trace_detach(session, error);
 }
 
 int trace_attach_sweep(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
@@ -510,7 +585,7 @@ int trace_attach_sweep(pid_t pid, const struct sprof_log *log, struct sprof_erro
         session->lock_fd = session->memory_fd = session->agent_fd = session->child_fd = -1;
         result = open_attachment(session, error);
         if (!result && left_open >= 0)
-            result = close_left_open(session, left_open, error);
+            result = trace_attach_with_hand(session, close_left_open, &left_open, error);
         if (!result && is_there)
             result = take_loaded_out(session, error);
         trace_attach_free(session->attachment);
@@ -521,7 +596,6 @@ int trace_attach_sweep(pid_t pid, const struct sprof_log *log, struct sprof_erro
 
 int trace_attach_give_up(struct trace_session *session, struct sprof_error *error)
 {
-    trace_attach_let_go(session);
     const struct trace_agent_place place = trace_attach_place(session);
     const bool is_there = place.handle || place.mapped.base;
     return !is_there || trace_attach_unload(session, &place, error) ? 0 : SPROF_ESTATE;
@@ -531,7 +605,6 @@ void trace_attach_free(struct trace_attachment *attachment)
 {
     if (!attachment)
         return;
-    trace_hand_release(&attachment->hand);
     if (attachment->memory_fd >= 0)
         close(attachment->memory_fd);
     free_entrance(&attachment->entrance);

@@ -31,10 +31,15 @@ bool trace_attach_is_closed(const char *library, char closed[TARGET_PATH_MAX]);
 /* What the process "is" that the agent cannot be put into; NULL: nothing. */
 const char *trace_attach_obstacle(pid_t pid);
 
-/* Loads the agent into the process, by a thread that is borrowed, and stays so until
- * trace_attach_let_go, and has it say hello. */
+/* Does something with a thread that is borrowed, as `act` begins with, in a thread of sprof's own
+ * (trace_apart), and lets that go. Returns what `act` does. */
+typedef int trace_borrowing(struct trace_session *session, void *context,
+                            struct sprof_error *error);
+int trace_attach_with_hand(struct trace_session *session, trace_borrowing *act, void *context,
+                           struct sprof_error *error);
+
+/* Loads the agent into the process, by a thread that it borrows, and has it say hello. */
 int trace_attach_enter(struct trace_session *session, struct sprof_error *error);
-void trace_attach_let_go(struct trace_session *session);
 
 /* Has the borrowed thread ask the agent. Returns the answer. */
 int64_t trace_attached_ask(struct trace_session *session, const struct probe_request *request,
@@ -43,8 +48,7 @@ int64_t trace_attached_ask(struct trace_session *session, const struct probe_req
 /* Makes the shared memory in the process, and opens it here. */
 int trace_attach_memory(struct trace_session *session, struct sprof_error *error);
 
-/* Borrows a thread again, wherever it is, until trace_attach_let_go: to map something, not to load.
- */
+/* Borrows a thread again, wherever it is: to map something, not to load. */
 int trace_attach_borrow(struct trace_session *session, struct sprof_error *error);
 
 /* Lets thunks measure, and finds out what they take. Probes are not placed yet. */
@@ -81,7 +85,7 @@ void trace_attach_free(struct trace_attachment *attachment);
 
 /* Takes all probes out of the process, and what was mapped for them. Its threads stand still for
  * milliseconds. Calls in flight stay in flight. SPROF_EPERMISSION, SPROF_ESTATE or SPROF_ENOTFOUND
- * (as trace_stop_begin): the probes stay, and are off. */
+ * (as trace_stop_while): the probes stay, and are off. */
 int trace_detach(struct trace_session *session, struct sprof_error *error);
 
 /* The same for one of several processes that run a program, where the others go on being traced.

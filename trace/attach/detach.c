@@ -22,6 +22,7 @@
 enum {
     BETWEEN_MS = 5, /* between two stops, at first … */
     BETWEEN_MAX_MS = 50,
+    LATE_MS = 250,          /* … where a thread did not stop, for others stood still meanwhile */
     UNMAP_MS = 2000,        /* for the borrowed thread to be done */
     HAND_ROOM = 16 << 10,   /* below a borrowed thread's stack pointer … */
     SIGNAL_ROOM = 10 << 10, /* … of which signals may need so much below what it is told to do */
@@ -333,6 +334,20 @@ static void pause_ms(long milliseconds)
     nanosleep(&time, NULL);
 }
 
+/* What is done in a stop. */
+struct stopped_act {
+    struct trace_leaving *leaving;
+    bool (*act)(struct trace_leaving *leaving);
+    bool is_known, is_done; /* the process still runs what was put into it; `act` says so */
+};
+
+static void act_stopped(void *context)
+{
+    struct stopped_act *stopped = context;
+    stopped->is_known = !trace_leaving_look(stopped->leaving) && has_agent(stopped->leaving);
+    stopped->is_done = stopped->is_known && stopped->act(stopped->leaving);
+}
+
 /* Stops all, does it, and lets them go on, as often as it takes. */
 static int while_stopped(struct trace_leaving *leaving, bool (*act)(struct trace_leaving *))
 {
@@ -341,18 +356,17 @@ static int while_stopped(struct trace_leaving *leaving, bool (*act)(struct trace
     unsigned looks = 0;
     for (uint64_t begin_ns; (begin_ns = sprof_clock_monotonic_ns()) - first_ns < patience_ns ||
                             (looks && looks < LOOKS && begin_ns - first_ns < most_patience_ns);) {
-        int result = trace_stop_begin(&leaving->stop, leaving->session->pid, leaving->error);
+        struct stopped_act stopped = {.leaving = leaving, .act = act};
+        const int result = trace_stop_while(&leaving->stop, leaving->session->pid, act_stopped,
+                                            &stopped, leaving->error);
         if (result == SPROF_ESTATE) {
-            pause_ms(BETWEEN_MS);
+            pause_ms(LATE_MS);
             continue;
         }
         if (result)
             return result;
         looks++;
-        const bool is_known = !trace_leaving_look(leaving) && has_agent(leaving);
-        const bool done = is_known && act(leaving);
-        trace_stop_end(&leaving->stop);
-        if (!is_known)
+        if (!stopped.is_known)
             return sprof_error_set(leaving->error, SPROF_ESTATE, 0,
                                    "process %d has executed another program, in which there are no "
                                    "probes",
@@ -360,7 +374,7 @@ static int while_stopped(struct trace_leaving *leaving, bool (*act)(struct trace
         const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
         if (took_ns > leaving->session->stopped_ns)
             leaving->session->stopped_ns = took_ns;
-        if (done)
+        if (stopped.is_done)
             return 0;
         if (leaving->held.count)
             trace_leaving_know_files(leaving);
@@ -369,8 +383,9 @@ static int while_stopped(struct trace_leaving *leaving, bool (*act)(struct trace
     }
     return sprof_error_set(leaving->error, SPROF_ESTATE, 0,
                            "the threads of process %d do not stop, or do not leave the probes: "
-                           "these stay in place, and are off",
-                           (int)leaving->session->pid);
+                           "these stay in place, and are off\n`sprof ctl -p %d detach` takes them "
+                           "out when that is over",
+                           (int)leaving->session->pid, (int)leaving->session->pid);
 }
 
 static bool take_code_back(struct trace_leaving *leaving)
@@ -485,7 +500,9 @@ int trace_leave(struct trace_leaving *leaving)
     if (result || !is_unmapped(session)) {
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                           "the probes are out; memory that was mapped for them stays, because a "
-                          "thread may still need it");
+                          "thread may still need it, or does not run; `sprof ctl -p %d detach` "
+                          "tries again",
+                          (int)session->pid);
         return 0;
     }
     if (!leaving->agent.handle && !leaving->agent.mapped.base)

@@ -25,6 +25,7 @@ enum {
     SYSCALL_STOP = SIGTRAP | 0x80,
     CHANGES_USER = 33, /* the signal by which glibc has all threads call setuid(2) and the like */
     CALL_MS = 10000,   /* for a call to return: another thread may hold the loader's lock */
+    ABANDON_MS = 500,  /* for the thread to stand still once more then */
     PATIENCE_MS = 5000,
     BETWEEN_MS = 2,
     REASON_BYTES = 80,
@@ -204,6 +205,8 @@ static const char *try(struct trace_hand *hand, pid_t tid, const struct trace_en
                        struct sprof_error *error)
 {
     const char *unfit = NULL;
+    if (trace_thread_would_wait(hand->pid, tid))
+        return "waits in the kernel, as for a child of vfork, or is frozen (cgroup)";
     if (trace_stop_thread(&hand->thread, hand->pid, tid, error))
         return error->code == SPROF_EPERMISSION ? "cannot be stopped" : "does not stop";
     if (hand->thread.signal)
@@ -332,18 +335,49 @@ static void restore(struct trace_hand *hand)
     ptrace(PTRACE_SETREGS, hand->thread.tid, NULL, &registers);
 }
 
-/* Lets it go within the call, from which it comes back by itself. */
+/* Lets it go within the call, from which it comes back by itself. Where it does not stand, the
+ * kernel lets it go: see trace_apart. */
 static void abandon(struct trace_hand *hand)
 {
     int status;
     ptrace(PTRACE_INTERRUPT, hand->thread.tid, NULL, NULL);
-    if (trace_stop_wait(hand->pid, hand->thread.tid, -1, &status) == TRACE_STOPPED)
+    if (trace_stop_wait(hand->pid, hand->thread.tid, ABANDON_MS, &status) == TRACE_STOPPED)
         ptrace(PTRACE_DETACH, hand->thread.tid, NULL,
                (void *)(intptr_t)(status >> 8 || status == SYSCALL_STOP ? 0 : status));
     hand->thread.tid = 0;
 }
 
-static int run(struct trace_hand *hand, struct sprof_error *error)
+/* Where the call does not return: whether the thread has not made its first instruction, as in a
+ * frozen cgroup. Then nothing has been, and it stands. */
+static bool has_not_begun(const struct trace_hand *hand, const struct user_regs_struct *entry)
+{
+    struct user_regs_struct registers;
+    int status;
+    ptrace(PTRACE_INTERRUPT, hand->thread.tid, NULL, NULL);
+    return trace_stop_wait(hand->pid, hand->thread.tid, ABANDON_MS, &status) == TRACE_STOPPED &&
+           status >> 8 && !ptrace(PTRACE_GETREGS, hand->thread.tid, NULL, &registers) &&
+           registers.rip == entry->rip && registers.rsp == entry->rsp;
+}
+
+static int give_up(struct trace_hand *hand, const struct user_regs_struct *entry,
+                   struct sprof_error *error)
+{
+    if (has_not_begun(hand, entry)) {
+        trace_hand_release(hand);
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "process %d does not run: it is frozen, or gets no processor\nthaw "
+                               "its cgroup first, see /proc/%d/cgroup",
+                               (int)hand->pid, (int)hand->pid);
+    }
+    abandon(hand);
+    return sprof_error_set(error, SPROF_ESTATE, 0,
+                           "process %d: a call of its loader does not return; a thread may hold "
+                           "the loader's lock",
+                           (int)hand->pid);
+}
+
+static int run(struct trace_hand *hand, const struct user_regs_struct *entry,
+               struct sprof_error *error)
 {
     const pid_t tid = hand->thread.tid;
     int number = 0;
@@ -357,13 +391,8 @@ static int run(struct trace_hand *hand, struct sprof_error *error)
             return sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d has ended meanwhile",
                                    (int)hand->pid);
         }
-        if (waited == TRACE_TIMED_OUT) {
-            abandon(hand);
-            return sprof_error_set(error, SPROF_ESTATE, 0,
-                                   "process %d: a call of its loader does not return; a thread "
-                                   "may hold the loader's lock",
-                                   (int)hand->pid);
-        }
+        if (waited == TRACE_TIMED_OUT)
+            return give_up(hand, entry, error);
         number = 0;
         hand->is_entering = status == SYSCALL_STOP && has_returned(hand);
         if (hand->is_entering)
@@ -389,7 +418,7 @@ static int go(struct trace_hand *hand, const struct user_regs_struct *registers,
     ptrace(PTRACE_SETREGS, hand->thread.tid, NULL, registers);
     ptrace(PTRACE_SETSIGMASK, hand->thread.tid, (void *)8, &blocked);
     ptrace(PTRACE_SETOPTIONS, hand->thread.tid, NULL, (void *)PTRACE_O_TRACESYSGOOD);
-    return run(hand, error);
+    return run(hand, registers, error);
 }
 
 static int call(struct trace_hand *hand, uint64_t function, uint64_t first, uint64_t second,

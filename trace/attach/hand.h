@@ -34,7 +34,8 @@ struct trace_entrance {
     struct trace_raw *raw;
 };
 
-/* Stops a thread that can be borrowed, trying for five seconds. With `any_place` it is not asked
+/* Stops a thread that can be borrowed, trying for five seconds; it goes on before the end of the
+ * thread of sprof's that did so, which is one of trace_apart. With `any_place` it is not asked
  * whether it holds locks: for functions that need none. SPROF_ESTATE says why none could be. */
 int trace_hand_take(struct trace_hand *hand, pid_t pid, int memory_fd,
                     const struct trace_entrance *entrance, bool any_place,

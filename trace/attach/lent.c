@@ -53,20 +53,30 @@ static bool is_lent(const struct trace_stopped *thread, uint8_t bytes[STACK_PAGE
     return false;
 }
 
-/* 1: one is lent, 0: none, or a negative code. `surely`: what is left over on a stack, in a part of
- * it that is in use again, does not count. */
+struct looking {
+    struct trace_stop stop;
+    uint8_t *bytes;
+    bool
+        surely; /* what is left over on a stack, in a part of it that is in use again, is nothing */
+    bool is_any_lent;
+};
+
+static void look(void *context)
+{
+    struct looking *looking = context;
+    for (size_t i = 0; i < looking->stop.threads.count && !looking->is_any_lent; i++) {
+        const struct trace_stopped *thread = &looking->stop.threads.items[i];
+        looking->is_any_lent =
+            (!looking->surely || blocks_all(thread)) && is_lent(thread, looking->bytes);
+    }
+}
+
+/* 1: one is lent, 0: none, or a negative code. */
 static int is_anybody_lent(pid_t pid, bool surely, uint8_t *bytes, struct sprof_error *error)
 {
-    struct trace_stop stop = {0};
-    int result = trace_stop_begin(&stop, pid, error);
-    if (result)
-        return result;
-    for (size_t i = 0; i < stop.threads.count && !result; i++) {
-        const struct trace_stopped *thread = &stop.threads.items[i];
-        result = (!surely || blocks_all(thread)) && is_lent(thread, bytes);
-    }
-    trace_stop_end(&stop);
-    return result;
+    struct looking looking = {.bytes = bytes, .surely = surely};
+    const int result = trace_stop_while(&looking.stop, pid, look, &looking, error);
+    return result ? result : looking.is_any_lent;
 }
 
 int trace_lent_wait(pid_t pid, struct sprof_error *error)

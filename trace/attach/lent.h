@@ -8,7 +8,7 @@
 
 /* Waits, for seconds at most, until all have come back. The process's threads stand still for
  * moments meanwhile. SPROF_ESTATE: one has not; SPROF_EPERMISSION and SPROF_ENOTFOUND as of
- * trace_stop_begin. */
+ * trace_stop_while. */
 int trace_lent_wait(pid_t pid, struct sprof_error *error);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -17,8 +18,11 @@
 #include <unistd.h>
 
 enum {
-    WAIT_MS = 500,   /* for one thread to stop; … */
-    LATE_MS = 1,     /* … once another has not */
+    WAIT_MS = 500,         /* for one thread to stop; … */
+    BRIEF_MS = 50,         /* … for one that waits in the kernel, … */
+    LATE_MS = 1,           /* … and for each once another has not, … */
+    END_MS = 20,           /* … and for all these at last */
+    APART_BYTES = 1 << 20, /* of a stack */
     LOOK_TRIES = 10, /* to learn of it, between two looks whether the first thread has ended */
     RESTART_SYS =
         512, /* the kernel's codes of calls that it makes again by itself: ERESTARTSYS … */
@@ -211,6 +215,12 @@ void trace_stop_restart(struct trace_stopped *thread)
 
 /* == Stopping == */
 
+bool trace_thread_would_wait(pid_t pid, pid_t tid)
+{
+    struct sprof_proc_stat stat;
+    return sprof_proc_thread_stat_read(pid, tid, &stat) && stat.state == 'D';
+}
+
 static bool is_known(const struct trace_stop *stop, pid_t tid)
 {
     for (size_t i = 0; i < stop->threads.count; i++)
@@ -225,7 +235,8 @@ static int ask_to_stop(struct trace_stop *stop, pid_t pid, pid_t tid, struct spr
     const struct trace_stopped thread = {.pid = pid, .tid = tid};
     if (sprof_vec_reserve(&stop->threads, stop->threads.count + 1))
         return sprof_error_memory(error);
-    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
+    /* One that has not stood when it was asked before is ours still. */
+    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) && ptrace(PTRACE_INTERRUPT, tid, NULL, NULL)) {
         if (errno == ESRCH || !is_alive(pid, tid))
             return 0;
         return sprof_error_set(error, SPROF_EPERMISSION, errno,
@@ -264,6 +275,14 @@ static bool comes_to_stand(const struct trace_stop *stop, struct trace_stopped *
     return thread->is_stopped || *ended;
 }
 
+/* The same of one that is waited for; others stand still meanwhile, but not for what may last. */
+static bool comes_in_time(const struct trace_stop *stop, struct trace_stopped *thread, bool *ended)
+{
+    return comes_to_stand(stop, thread, BRIEF_MS, ended) ||
+           (!trace_thread_would_wait(thread->pid, thread->tid) &&
+            comes_to_stand(stop, thread, WAIT_MS - BRIEF_MS, ended));
+}
+
 /* All that have been asked. Where that has failed, or does, `result` being a negative code, no more
  * than those that stand by now. */
 static int wait_for_all(struct trace_stop *stop, int result, struct sprof_error *error)
@@ -273,10 +292,12 @@ static int wait_for_all(struct trace_stop *stop, int result, struct sprof_error 
         struct trace_stopped *thread = &stop->threads.items[i];
         bool ended = false;
         if (!thread->is_stopped &&
-            !comes_to_stand(stop, thread, result < 0 ? LATE_MS : WAIT_MS, &ended) && result >= 0)
+            !(result < 0 ? comes_to_stand(stop, thread, LATE_MS, &ended)
+                         : comes_in_time(stop, thread, &ended)) &&
+            result >= 0)
             result = sprof_error_set(error, SPROF_ESTATE, 0,
                                      "thread %d does not stop: it waits in the kernel, as for "
-                                     "a child of vfork",
+                                     "a child of vfork, or is frozen (cgroup)",
                                      (int)thread->tid);
         if (!ended)
             stop->threads.items[kept++] = *thread;
@@ -341,15 +362,15 @@ bool trace_stop_would_wait(pid_t pid)
 {
     struct sprof_id_list threads = {0};
     bool would_wait = sprof_proc_threads(pid, &threads) != 0;
-    for (size_t i = 0; i < threads.count && !would_wait; i++) {
-        struct sprof_proc_stat stat;
-        would_wait = sprof_proc_stat_read(threads.items[i], &stat) && stat.state == 'D';
-    }
+    for (size_t i = 0; i < threads.count && !would_wait; i++)
+        would_wait = trace_thread_would_wait(pid, threads.items[i]);
     sprof_vec_release(&threads);
     return would_wait;
 }
 
-int trace_stop_begin(struct trace_stop *stop, pid_t pid, struct sprof_error *error)
+static void end(struct trace_stop *stop);
+
+static int begin(struct trace_stop *stop, pid_t pid, struct sprof_error *error)
 {
     int added;
     stop->pid = pid;
@@ -363,7 +384,7 @@ int trace_stop_begin(struct trace_stop *stop, pid_t pid, struct sprof_error *err
         added =
             sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d has no thread left", (int)pid);
     if (added < 0)
-        trace_stop_end(stop);
+        end(stop);
     return added < 0 ? added : 0;
 }
 
@@ -383,26 +404,91 @@ static bool let_go(const struct trace_stop *stop, struct trace_stopped *thread, 
 
 /* A thread that has executed a program has the number of the first one, which only seemed to have
  * ended for good, and was asked to stop before that. */
-static void let_go_of_first(const struct trace_stop *stop)
+static void let_go_of_first(const struct trace_stop *stop, uint64_t until_ns)
 {
-    struct trace_stopped first = {.tid = stop->pid};
-    while (is_alive(stop->pid, stop->pid) && !let_go(stop, &first, LATE_MS))
+    struct trace_stopped first = {.pid = stop->pid, .tid = stop->pid};
+    while (is_alive(stop->pid, stop->pid) && !let_go(stop, &first, LATE_MS) &&
+           sprof_clock_monotonic_ns() < until_ns)
         ;
 }
 
-/* One that does not stand yet may wait for others. */
-void trace_stop_end(struct trace_stop *stop)
+/* Lets all go on. One that does not stand yet may wait for others. */
+static void end(struct trace_stop *stop)
 {
+    const uint64_t until_ns = sprof_clock_monotonic_ns() + END_MS * UINT64_C(1000000);
     for (size_t left = stop->threads.count, kept; left; left = kept) {
         kept = 0;
         for (size_t i = 0; i < left; i++)
             if (!let_go(stop, &stop->threads.items[i], LATE_MS))
                 stop->threads.items[kept++] = stop->threads.items[i];
+        if (sprof_clock_monotonic_ns() > until_ns)
+            break;
     }
     if (stop->has_lost_first)
-        let_go_of_first(stop);
+        let_go_of_first(stop, until_ns);
     sprof_vec_release(&stop->threads);
     sprof_urgency_restore(&stop->urgency);
+}
+
+/* == In a thread of its own == */
+
+struct apart {
+    int (*act)(void *context);
+    void *context;
+    int result;
+};
+
+static void *run_apart(void *argument)
+{
+    struct apart *apart = argument;
+    apart->result = apart->act(apart->context);
+    return NULL;
+}
+
+int trace_apart(int (*act)(void *context), void *context, struct sprof_error *error)
+{
+    struct apart apart = {.act = act, .context = context};
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, APART_BYTES);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int failed = pthread_create(&thread, &attributes, run_apart, &apart);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (failed)
+        return sprof_error_set(error, SPROF_ELIMIT, failed,
+                               "cannot make a thread: %s; see `ulimit -u`", strerror(failed));
+    pthread_join(thread, NULL);
+    return apart.result;
+}
+
+struct stopping {
+    struct trace_stop *stop;
+    pid_t pid;
+    void (*act)(void *context);
+    void *context;
+    struct sprof_error *error;
+};
+
+static int stop_and_act(void *context)
+{
+    const struct stopping *stopping = context;
+    const int result = begin(stopping->stop, stopping->pid, stopping->error);
+    if (result)
+        return result;
+    stopping->act(stopping->context);
+    end(stopping->stop);
+    return 0;
+}
+
+int trace_stop_while(struct trace_stop *stop, pid_t pid, void (*act)(void *context), void *context,
+                     struct sprof_error *error)
+{
+    struct stopping stopping = {stop, pid, act, context, error};
+    return trace_apart(stop_and_act, &stopping, error);
 }
 
 /* == One thread == */
@@ -421,7 +507,7 @@ int trace_stop_thread(struct trace_stopped *thread, pid_t pid, pid_t tid, struct
         *thread = *stop.threads.items;
         sprof_vec_release(&stop.threads);
     } else {
-        trace_stop_end(&stop);
+        end(&stop);
     }
     return result;
 }

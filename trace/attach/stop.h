@@ -31,15 +31,24 @@ struct trace_stop {
 };
 
 /* Stops the threads of a process, and those that they make meanwhile; also
- * those of processes that have the same memory, where it says that there may be some. A system call
+ * those of processes that have the same memory, where it says that there may be some. Does `act`
+ * then, in a thread of its own (trace_apart), and lets all go on. A system call
  * that is cut short only by that is made again. SPROF_EPERMISSION: somebody else traces it;
  * SPROF_ESTATE: a thread does not stop in time, as one does that waits for a child of vfork;
- * SPROF_ENOTFOUND: the process is gone. On failure nobody is stopped. */
-int trace_stop_begin(struct trace_stop *stop, pid_t pid, struct sprof_error *error);
+ * SPROF_ENOTFOUND: the process is gone. On failure nothing was done, and nobody is stopped. */
+int trace_stop_while(struct trace_stop *stop, pid_t pid, void (*act)(void *context), void *context,
+                     struct sprof_error *error);
 
-/* Whether a thread waits in the kernel as for a disk or a child of vfork: it does not stop, and the
- * others would stand still until that is clear. */
+/* Does something in a thread of its own, in which alone others' threads may be asked to stop. Who
+ * was asked and does not stand by its end, because it waits in the kernel, would wait for ever
+ * when it does: the kernel lets it go then, as where sprof ends. Returns what `act` does, or
+ * SPROF_ELIMIT. */
+int trace_apart(int (*act)(void *context), void *context, struct sprof_error *error);
+
+/* Whether a thread waits in the kernel as for a disk or a child of vfork, or is frozen: it does not
+ * stop, and the others would stand still until that is clear. */
 bool trace_stop_would_wait(pid_t pid);
+bool trace_thread_would_wait(pid_t pid, pid_t tid);
 
 /* The kernel makes a call that was cut short again when its thread goes on, but not where the
  * registers are others by then: sets them to what makes it again. */
@@ -50,12 +59,10 @@ void trace_stop_restart(struct trace_stopped *thread);
  * sprof ends now. False: it is another signal, and is taken. */
 bool trace_stop_leave_out_fault(struct trace_stopped *thread, pid_t pid);
 
-/* Lets all go on. */
-void trace_stop_end(struct trace_stop *stop);
-
 /* == One thread == */
 
-/* Stops one thread alone, as trace_stop_begin does all. SPROF_ENOTFOUND: it has ended. */
+/* Stops one thread alone, in a thread of trace_apart. SPROF_ESTATE: it does not stop in time;
+ * SPROF_ENOTFOUND: it has ended. */
 int trace_stop_thread(struct trace_stopped *thread, pid_t pid, pid_t tid,
                       struct sprof_error *error);
 void trace_stop_release(struct trace_stopped *thread, pid_t pid);

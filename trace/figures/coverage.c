@@ -261,6 +261,17 @@ static void restore(struct trace_session *session, int memory_fd)
     }
 }
 
+struct restoring {
+    struct trace_session *session;
+    int memory_fd;
+};
+
+static void restore_stopped(void *context)
+{
+    const struct restoring *restoring = context;
+    restore(restoring->session, restoring->memory_fd);
+}
+
 /* From one process of the program; *is_done: that was possible. */
 static int remove_from(struct trace_session *session, pid_t pid, bool *is_done,
                        struct sprof_error *why)
@@ -271,15 +282,13 @@ static int remove_from(struct trace_session *session, pid_t pid, bool *is_done,
     const int memory_fd = session->listens ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
                                            : open(path, O_RDWR | O_CLOEXEC);
     const uint64_t begin_ns = sprof_clock_monotonic_ns();
-    const int result = memory_fd < 0      ? SPROF_ENOTFOUND
-                       : session->listens ? 0
-                                          : trace_stop_begin(&stop, pid, why);
-    if (!result) {
+    struct restoring restoring = {session, memory_fd};
+    int result = memory_fd < 0 ? SPROF_ENOTFOUND : 0;
+    if (!result && session->listens)
         restore(session, memory_fd);
-        if (!session->listens)
-            trace_stop_end(&stop);
-        *is_done = true;
-    }
+    else if (!result)
+        result = trace_stop_while(&stop, pid, restore_stopped, &restoring, why);
+    *is_done |= !result;
     if (memory_fd >= 0)
         close(memory_fd);
     const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;

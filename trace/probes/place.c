@@ -551,19 +551,24 @@ int trace_place_hook(struct trace_session *session, const char *loader_path, uin
     return result;
 }
 
+/* All that a borrowed thread does at first: it loads the agent, and maps what that needs. */
+static int enter(struct trace_session *session, void *unused, struct sprof_error *error)
+{
+    (void)unused;
+    int result = trace_attach_enter(session, error);
+    if (!result)
+        result = trace_share_memory(session, error);
+    if (!result)
+        result = make_islands(session, error);
+    return result ? result : trace_loads_begin(session, error);
+}
+
 int trace_place(struct trace_session *session, struct sprof_error *error)
 {
     if (session->uprobes)
         return trace_uprobes_place(session, error);
-    int result = session->attaches ? trace_attach_enter(session, error) : 0;
-    if (!result)
-        result = trace_share_memory(session, error);
-    if (!result && session->attachment)
-        result = make_islands(session, error);
-    if (!result && session->attachment)
-        result = trace_loads_begin(session, error);
-    if (session->attachment)
-        trace_attach_let_go(session);
+    int result = session->attaches ? trace_attach_with_hand(session, enter, NULL, error)
+                                   : trace_share_memory(session, error);
     trace_bypass_begin(session);
     session->rests = session->common->paused;
     if (!result)

@@ -18,7 +18,8 @@ enum {
     STOPS_MAX = 12,    /* in which sites are tried that a thread stands in */
     SLOW_MS = 5000,    /* for all threads to stop, … */
     WAKE_MS = 600,     /* … where somebody waits for probes that rested */
-    BETWEEN_MS = 5,    /* between two stops */
+    BETWEEN_MS = 5,    /* between two stops, … */
+    LATE_MS = 250,     /* … of which the first was given up, for others stood still meanwhile */
     SCAN_WORDS = 4096, /* of a stack at a time */
     SCAN_BYTES = 1 << 20,
     STACKS = 4, /* of handlers within handlers */
@@ -412,6 +413,21 @@ static bool mark_all_shared(const struct placing *placing)
     return is_done;
 }
 
+struct writing {
+    struct placing *placing;
+    bool is_done;
+    int errnum;
+};
+
+static void write_stopped(void *context)
+{
+    struct writing *writing = context;
+    struct placing *placing = writing->placing;
+    writing->is_done = (placing->begins || placing->wakes ? mark_all_shared(placing) : true) &&
+                       write_sites(placing);
+    writing->errnum = errno;
+}
+
 static int place_in_stops(struct placing *placing, struct sprof_error *error)
 {
     struct trace_session *session = placing->session;
@@ -425,27 +441,24 @@ static int place_in_stops(struct placing *placing, struct sprof_error *error)
                                "probe reads the clock");
     for (int stops = 0; placing->sites.count && stops < STOPS_MAX;) {
         const uint64_t begin_ns = sprof_clock_monotonic_ns();
+        struct writing writing = {.placing = placing};
         const int result =
             placing->wakes && trace_stop_would_wait(placing->pid)
                 ? sprof_error_set(error, SPROF_ESTATE, 0,
                                   "a thread waits in the kernel, as for a child of vfork")
-                : trace_stop_begin(&placing->stop, placing->pid, error);
+                : trace_stop_while(&placing->stop, placing->pid, write_stopped, &writing, error);
         if (result == SPROF_ESTATE && begin_ns < until_ns) {
-            pause_ms(BETWEEN_MS);
+            pause_ms(placing->wakes ? BETWEEN_MS : LATE_MS);
             continue;
         }
         if (result)
             return result;
-        const bool written =
-            (placing->begins || placing->wakes ? mark_all_shared(placing) : true) &&
-            write_sites(placing);
-        trace_stop_end(&placing->stop);
         const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
         session->stopped_ns = took_ns > session->stopped_ns ? took_ns : session->stopped_ns;
-        if (!written)
-            return sprof_error_set(error, SPROF_EPERMISSION, errno,
+        if (!writing.is_done)
+            return sprof_error_set(error, SPROF_EPERMISSION, writing.errnum,
                                    "cannot write probes into process %d: %s", (int)placing->pid,
-                                   strerror(errno));
+                                   strerror(writing.errnum));
         keep_busy(placing);
         stops++;
         if (placing->sites.count)
@@ -539,13 +552,15 @@ int trace_place_woken(struct trace_session *session, struct sprof_error *error)
     return result;
 }
 
+static int place_copies(struct trace_session *session, void *file, struct sprof_error *error)
+{
+    const int result = trace_attach_borrow(session, error);
+    return result ? result : trace_place_copies(session, file, error);
+}
+
 int trace_place_live_file(struct trace_session *session, struct trace_file *file,
                           struct sprof_error *error)
 {
-    int result = trace_attach_borrow(session, error);
-    if (!result) {
-        result = trace_place_copies(session, file, error);
-        trace_attach_let_go(session);
-    }
+    const int result = trace_attach_with_hand(session, place_copies, file, error);
     return result ? result : place_first(session, file->first, file->count, false, error);
 }

@@ -76,7 +76,7 @@ int trace_place_again(struct trace_session *session, pid_t pid, struct sprof_err
 
 /* Writes the jumps to probes that rest and are to be on. Some may rest still where it returns 0:
  * threads stand in their places. SPROF_ESTATE also where other code is there. Else as
- * trace_stop_begin. */
+ * trace_stop_while. */
 int trace_place_woken(struct trace_session *session, struct sprof_error *error);
 
 /* Writes the probes of one more file, whose code may run already. */

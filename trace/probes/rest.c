@@ -99,22 +99,33 @@ static int list_due(struct trace_leaving *leaving)
     return 0;
 }
 
+struct taking {
+    struct trace_leaving *leaving;
+    bool is_done;
+};
+
+static void take_stopped(void *context)
+{
+    struct taking *taking = context;
+    taking->is_done = trace_leaving_restore(taking->leaving);
+}
+
 /* Whoever came by a jump runs on in the thunk or the copy, which stay. */
 static int take_back(struct trace_leaving *leaving)
 {
     struct trace_session *session = leaving->session;
     const uint64_t begin_ns = sprof_clock_monotonic_ns();
-    const int result = trace_stop_begin(&leaving->stop, session->pid, leaving->error);
+    struct taking taking = {.leaving = leaving};
+    const int result =
+        trace_stop_while(&leaving->stop, session->pid, take_stopped, &taking, leaving->error);
     if (result)
         return result;
-    const bool is_done = trace_leaving_restore(leaving);
-    trace_stop_end(&leaving->stop);
     const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
     session->stopped_ns = took_ns > session->stopped_ns ? took_ns : session->stopped_ns;
     session->next_rest_ns = begin_ns + took_ns * STOP_SHARE;
     for (size_t i = 0; i < session->probes.count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
-        if (is_due(session, probe) && (is_done || is_back(leaving, probe)))
+        if (is_due(session, probe) && (taking.is_done || is_back(leaving, probe)))
             trace_note_rest(probe);
     }
     return 0;
