@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Traces programs that run already: attaches at random moments, detaches, attaches again.
 
-attach.py text|own|kill|halted|collected|controlled|left|lent|opened|waits|pauses|beginning|both|passed|joins|calls|users|mallocs|handler|removed|closed|filtered|strict|shared|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
+attach.py text|own|kill|halted|collected|controlled|left|lent|opened|waits|pauses|beginning|both|passed|joins|calls|users|mallocs|leftover|handler|removed|closed|filtered|strict|shared|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
 
 A program prints and ends as it does untraced. `text`: afterwards its code is that of its files, and it
 has the mappings that it had but for those of malloc and of its threads. `kill`: sprof is killed at any
@@ -1375,6 +1375,46 @@ def mallocs():
             fail(f"it ended with {process.returncode}")
 
 
+LEFTOVER = """
+#include <alloca.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((noinline)) int work(const char *line) { __asm__ volatile("" : : : "memory"); return *line - 'a'; }
+__attribute__((noinline)) static void deep(size_t size)
+{
+    char *volatile room = alloca(size), *volatile memory = malloc(200000);
+    *room = *memory = 0;
+}
+__attribute__((constructor)) static void fill(void) { for (size_t size = 0; size < 12000; size += 640) deep(size); }
+int main(void)
+{
+    char buffer[9000];
+    int sum = 0;
+    while (read(0, buffer, 1) == 1)
+        sum += work(buffer);
+    printf("%d\\n", sum);
+    return 3;
+}
+"""
+
+
+def leftover():
+    """What malloc has left on the stack, in a buffer of main's, is no call of it."""
+    command = compile_c("leftover", LEFTOVER, "-fno-builtin", *targets.LINK)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    targets.started.append(process)
+    wait_for(lambda: open(f"/proc/{process.pid}/syscall").read().startswith("0 "), "its read")
+    tracer = trace(process.pid, "--function", "^work$")
+    wait_for(lambda: ctl(process.pid, "status").stdout.startswith("tracing"), "its trace", tracer)
+    output = process.communicate(b"c" * 500)[0]
+    if process.returncode != 3 or output != b"1000\n":
+        fail(f"{process.returncode}: {output}")
+    stats = ["stats", "-i", "t.db", "--format", "csv"]
+    if status_of(tracer) or ",500," not in subprocess.run([sprof, *stats], capture_output=True, text=True).stdout:
+        fail("other calls")
+
+
 HANDLER = """
 #include <poll.h>
 #include <signal.h>
@@ -1679,7 +1719,7 @@ def collected():
 
 
 cases = {"text": text, "kill": kill, "halted": halted, "collected": collected, "controlled": controlled,
-         "left": left, "lent": lent_all, "opened": opened, "waits": waits, "pauses": pauses, "beginning": beginning, "both": both, "passed": passed, "joins": joins, "calls": calls, "users": users, "mallocs": mallocs, "handler": handler, "removed": removed, "closed": closed, "filtered": filtered, "strict": strict, "shared": shared, "refused": refused, "executes": executes}
+         "left": left, "lent": lent_all, "opened": opened, "waits": waits, "pauses": pauses, "beginning": beginning, "both": both, "passed": passed, "joins": joins, "calls": calls, "users": users, "mallocs": mallocs, "leftover": leftover, "handler": handler, "removed": removed, "closed": closed, "filtered": filtered, "strict": strict, "shared": shared, "refused": refused, "executes": executes}
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     if targets.case in cases:

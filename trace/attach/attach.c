@@ -262,7 +262,7 @@ static int say_hello(struct trace_session *session, struct sprof_error *error)
 static int open_entrance(struct trace_entrance *entrance, pid_t pid, struct cache *cache,
                          struct sprof_error *error)
 {
-    return trace_attach_is_raw(pid) ? trace_raw_open(&entrance->raw, pid, error)
+    return trace_attach_is_raw(pid) ? trace_raw_open(&entrance->raw, pid, cache, error)
                                     : trace_code_open(&entrance->code, pid, cache, error);
 }
 

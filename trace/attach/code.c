@@ -1,8 +1,8 @@
 /* Walks the stack of a stopped thread, to say whether it can be borrowed to call the loader. */
 #include "trace/attach/code.h"
 #include "arch/arch.h"
-#include "recording/recording.h"
 #include "target/target.h"
+#include "trace/attach/stacks.h"
 #include "trace/plan/plan.h"
 
 #include <assert.h>
@@ -23,18 +23,9 @@ enum module_kind {
     MODULE_PROGRAM_ALLOCATOR, /* a program with one, which is more than that */
 };
 
-struct module {
-    enum module_kind kind;
-    uint64_t address, file_offset; /* of the mapping by which it was found */
-    uint64_t bias;
-    char *path;
-    struct recording_built built;
-};
-
 enum {
-    STACK_BYTES = 64 << 10, /* that are read at once */
-    LEAF_BYTES = 4 << 10,   /* of the largest function that is looked at */
-    NAMES = 100,            /* of a list below, at most */
+    LEAF_BYTES = 4 << 10, /* of the largest function that is looked at */
+    NAMES = 100,          /* of a list below, at most */
 };
 
 /* Functions of libc that are known by their names. */
@@ -47,11 +38,7 @@ enum named {
 
 struct trace_code {
     pid_t pid;
-    uint8_t stack[STACK_BYTES];
-    struct cache *cache;
-    struct unwind_walker *walker;
-    SPROF_VEC(struct module *) modules; /* each owned */
-    SPROF_VEC(struct unwind_region) regions;
+    struct trace_stacks *stacks;
     SPROF_VEC(struct unwind_range) named[NAMED]; /* addresses of functions of libc */
     uint64_t dlopen, dlclose;
     struct trace_ways ways;
@@ -177,7 +164,8 @@ static int add_functions(struct trace_code *code, struct image *image, uint64_t 
 }
 
 /* A wait may leave the waiting to another function and be off the stack: pthread_join does. */
-static int add_tails(struct trace_code *code, struct image *image, const struct module *module)
+static int add_tails(struct trace_code *code, struct image *image,
+                     const struct trace_stacks_module *module)
 {
     uint64_t vaddr;
     const struct sprof_bytes text = image_section(image, ".text", &vaddr);
@@ -229,7 +217,8 @@ static void find_signal_return(struct trace_code *code, struct image *image, uin
         code->ways.signal_return = bias + vaddr + (uint64_t)(at - (const uint8_t *)text.data);
 }
 
-static int look_into_libc(struct trace_code *code, struct image *image, const struct module *module)
+static int look_into_libc(struct trace_code *code, struct image *image,
+                          const struct trace_stacks_module *module)
 {
     const uint64_t bias = module->bias;
     find_loading(code, image, bias);
@@ -244,58 +233,13 @@ static int look_into_libc(struct trace_code *code, struct image *image, const st
     return result;
 }
 
-static struct module *module_of(struct trace_code *code, const struct model_mmap *mapping)
-{
-    for (size_t i = 0; i < code->modules.count; i++)
-        if (!strcmp(code->modules.items[i]->path, mapping->file.path) &&
-            code->modules.items[i]->address - code->modules.items[i]->file_offset ==
-                mapping->address - mapping->file_offset)
-            return code->modules.items[i];
-    struct module *module = calloc(1, sizeof *module);
-    struct image *image;
-    const struct image_request request = trace_request_of(code->pid, mapping);
-    if (!module || !(module->path = strdup(mapping->file.path)) ||
-        sprof_vec_push(&code->modules, module)) {
-        free(module ? module->path : NULL);
-        free(module);
-        return NULL;
-    }
-    module->address = mapping->address;
-    module->file_offset = mapping->file_offset;
-    if (recording_open_image(&image, &request, NULL))
-        return module;
-    uint64_t vaddr = mapping->file_offset;
-    image_vaddr_of_mapping(image, mapping->file_offset, &vaddr);
-    module->bias = mapping->address - vaddr;
-    module->kind = kind_of(module->path, code->executable, image);
-    if (!recording_find_built(&module->built, image, code->cache))
-        recording_build(&module->built, image, code->cache, NULL);
-    const bool runs = module->kind == MODULE_LIBC && !trace_is_idle_copy(code->pid, mapping);
-    const int result = runs ? look_into_libc(code, image, module) : 0;
-    image_free(image);
-    return result ? NULL : module;
-}
-
-static int take_mapping(void *context, const struct model_mmap *mapping)
+static int look_into(void *context, struct trace_stacks_module *module,
+                     const struct model_mmap *mapping, struct image *image)
 {
     struct trace_code *code = context;
-    const bool is_file =
-        mapping->file.path && (!strcmp(mapping->file.path, "[vdso]") ||
-                               (*mapping->file.path == '/' && mapping->file.path[1] != '/'));
-    struct module *module = is_file ? module_of(code, mapping) : NULL;
-    if (is_file && !module)
-        return SPROF_ENOMEM;
-    const struct unwind_region region = {
-        .start = mapping->address,
-        .end = mapping->address + mapping->size,
-        .bias = module ? module->bias : 0,
-        .kind = !module               ? UNWIND_REGION_JIT
-                : module->built.table ? UNWIND_REGION_TABLE
-                                      : UNWIND_REGION_BARE,
-        .table = module ? module->built.table : NULL,
-        .owner = module,
-    };
-    return sprof_vec_push(&code->regions, region) ? SPROF_ENOMEM : 0;
+    module->kind = (int)kind_of(module->path, code->executable, image);
+    const bool runs = module->kind == MODULE_LIBC && !trace_is_idle_copy(code->pid, mapping);
+    return runs ? look_into_libc(code, image, module) : 0;
 }
 
 int trace_code_open(struct trace_code **out, pid_t pid, struct cache *cache,
@@ -309,11 +253,9 @@ int trace_code_open(struct trace_code **out, pid_t pid, struct cache *cache,
     const ssize_t length = readlink(link, code->executable, sizeof code->executable - 1);
     code->executable[length > 0 ? length : 0] = '\0';
     code->pid = pid;
-    code->cache = cache;
-    code->walker = unwind_walker_new(0);
-    int result = code->walker && !target_each_mapping(pid, take_mapping, code)
-                     ? 0
-                     : sprof_error_memory(error);
+    int result = trace_stacks_open(&code->stacks, pid, cache, look_into, code)
+                     ? sprof_error_memory(error)
+                     : 0;
     if (!result && (!code->dlopen || !code->ways.signal_return))
         result = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                  "cannot trace process %d: it does not run with glibc, whose "
@@ -331,16 +273,9 @@ void trace_code_free(struct trace_code *code)
 {
     if (!code)
         return;
-    for (size_t i = 0; i < code->modules.count; i++) {
-        unwind_table_free(code->modules.items[i]->built.table);
-        free(code->modules.items[i]->path);
-        free(code->modules.items[i]);
-    }
-    sprof_vec_release(&code->modules);
-    sprof_vec_release(&code->regions);
     for (int kind = 0; kind < NAMED; kind++)
         sprof_vec_release(&code->named[kind]);
-    unwind_walker_free(code->walker);
+    trace_stacks_free(code->stacks);
     free(code);
 }
 
@@ -361,28 +296,6 @@ const struct trace_ways *trace_code_ways(const struct trace_code *code)
 
 /* == Stacks == */
 
-static const struct unwind_region *find_region(void *context, uint64_t address)
-{
-    const struct trace_code *code = context;
-    for (size_t i = 0; i < code->regions.count; i++)
-        if (address - code->regions.items[i].start <
-            code->regions.items[i].end - code->regions.items[i].start)
-            return &code->regions.items[i];
-    return NULL;
-}
-
-/* A file's code is there, also where a page of it has been given back and nobody has come by since.
- */
-static int read_memory(void *context, uint64_t address, void *buffer, size_t size)
-{
-    const struct trace_code *code = context;
-    const struct unwind_region *region = find_region(context, address);
-    const size_t got = region && region->owner
-                           ? target_read_memory(code->pid, address, buffer, size)
-                           : target_read_existing(code->pid, address, buffer, size);
-    return got == size ? 0 : SPROF_EIO;
-}
-
 static bool is_named(const struct trace_code *code, enum named kind, uint64_t address)
 {
     for (size_t i = 0; i < code->named[kind].count; i++)
@@ -390,12 +303,6 @@ static bool is_named(const struct trace_code *code, enum named kind, uint64_t ad
             code->named[kind].items[i].end - code->named[kind].items[i].start)
             return true;
     return false;
-}
-
-static const struct module *module_at(struct trace_code *code, uint64_t address)
-{
-    const struct unwind_region *region = find_region(code, address);
-    return region ? region->owner : NULL;
 }
 
 /* How many frames the start of the program or thread has, which is libc's, but for the program's
@@ -406,7 +313,8 @@ static size_t count_startup(struct trace_code *code, const struct unwind_stack *
     size_t count = 0, of_libc = 0;
     while (count < stack->count && of_libc < LIBC_FRAMES) {
         const struct unwind_frame *frame = &stack->frames[stack->count - 1 - count];
-        const struct module *module = module_at(code, unwind_frame_lookup_address(frame));
+        const struct trace_stacks_module *module =
+            trace_stacks_module(code->stacks, unwind_frame_lookup_address(frame));
         const bool is_libc = module && module->kind == MODULE_LIBC;
         if (!is_libc && count)
             break;
@@ -421,7 +329,7 @@ static size_t count_startup(struct trace_code *code, const struct unwind_stack *
  */
 static bool is_leaf(struct trace_code *code, uint64_t address)
 {
-    const struct module *module = module_at(code, address);
+    const struct trace_stacks_module *module = trace_stacks_module(code->stacks, address);
     uint8_t text[LEAF_BYTES];
     struct unwind_range function;
     if (!module->built.table ||
@@ -456,8 +364,8 @@ static const char *unfit_between(struct trace_code *code, const struct unwind_st
     bool is_waiting = false;
     for (size_t i = from; i < to; i++) {
         const uint64_t address = unwind_frame_lookup_address(&stack->frames[i]);
-        const struct module *module = module_at(code, address);
-        const enum module_kind kind = module ? module->kind : MODULE_OTHER;
+        const struct trace_stacks_module *module = trace_stacks_module(code->stacks, address);
+        const enum module_kind kind = module ? (enum module_kind)module->kind : MODULE_OTHER;
         if (kind == MODULE_LOADER)
             return "is in the loader";
         if (kind == MODULE_UNWINDER)
@@ -487,17 +395,17 @@ static const char *unfit_between(struct trace_code *code, const struct unwind_st
 
 /* Whether the frame to which a signal handler returns is on the stack that the signal interrupted,
  * by the kernel's frame there. *at: where to look for it from; behind it afterwards. */
-static bool is_same_stack(const struct trace_code *code, const struct unwind_memory *memory,
-                          const struct unwind_frame *trampoline, size_t *at)
+static bool is_same_stack(const struct unwind_memory *memory, const struct unwind_frame *trampoline,
+                          size_t *at)
 {
     for (; *at + sizeof(uint64_t) + offsetof(ucontext_t, uc_sigmask) <= memory->slice_size;
          *at += sizeof(uint64_t)) {
         uint64_t word;
         ucontext_t context;
-        memcpy(&word, code->stack + *at, sizeof word);
+        memcpy(&word, memory->slice + *at, sizeof word);
         if (word != trampoline->address)
             continue;
-        memcpy(&context, code->stack + *at + sizeof word, offsetof(ucontext_t, uc_sigmask));
+        memcpy(&context, memory->slice + *at + sizeof word, offsetof(ucontext_t, uc_sigmask));
         if ((uint64_t)context.uc_mcontext.gregs[REG_RIP] != trampoline[1].address)
             continue;
         const uint64_t address = memory->slice_address + *at;
@@ -507,26 +415,15 @@ static bool is_same_stack(const struct trace_code *code, const struct unwind_mem
     return false;
 }
 
-const char *trace_code_unfit(struct trace_code *code, const struct user_regs_struct *r)
+const char *trace_code_unfit(struct trace_code *code, const struct user_regs_struct *registers)
 {
-    const struct unwind_registers registers = {{r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi,
-                                                r->rbp, r->rsp, r->r8, r->r9, r->r10, r->r11,
-                                                r->r12, r->r13, r->r14, r->r15, r->rip}};
-    const struct unwind_space space = {find_region, code, 1};
-    const struct unwind_memory memory = {
-        .slice = code->stack,
-        .slice_address = r->rsp,
-        .slice_size = target_read_existing(code->pid, r->rsp, code->stack, sizeof code->stack),
-        .read = read_memory,
-        .context = code};
-    const struct unwind_stack stack = unwind_walk(code->walker, &space, &memory, &registers);
+    struct unwind_memory memory;
+    const struct unwind_stack stack = trace_stacks_walk(code->stacks, registers, &memory);
     const size_t startup = count_startup(code, &stack);
     size_t from = 0, at = 0;
-    if (stack.end != MODEL_END_ROOT)
-        return "has a stack whose end cannot be found";
-    for (size_t i = 0; i < stack.count; i++)
-        if (stack.frames[i].found_by == MODEL_BY_SCAN)
-            return "has a stack that cannot be walked";
+    const char *doubt = trace_stacks_doubt(&stack);
+    if (doubt)
+        return doubt;
     /* What a signal interrupted must be as fit as what handles it. */
     for (size_t i = 1; i < stack.count; i++) {
         if (stack.frames[i].found_by != MODEL_BY_SIGNAL)
@@ -536,7 +433,7 @@ const char *trace_code_unfit(struct trace_code *code, const struct user_regs_str
         const char *unfit = unfit_between(code, &stack, from, i - 1, startup);
         if (unfit)
             return unfit;
-        if (!is_same_stack(code, &memory, &stack.frames[i - 1], &at))
+        if (!is_same_stack(&memory, &stack.frames[i - 1], &at))
             return "is in a signal handler on another stack";
         from = i;
     }

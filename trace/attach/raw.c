@@ -190,13 +190,17 @@ const char *trace_raw_obstacle(pid_t pid, const char *path)
     return obstacle_of(&raw);
 }
 
-int trace_raw_open(struct trace_raw **out, pid_t pid, struct sprof_error *error)
+int trace_raw_open(struct trace_raw **out, pid_t pid, struct cache *cache,
+                   struct sprof_error *error)
 {
     struct trace_raw *raw = *out = calloc(1, sizeof *raw);
     if (!raw)
         return sprof_error_memory(error);
     raw->pid = pid;
-    int result = target_each_mapping(pid, look_into, raw) ? sprof_error_memory(error) : 0;
+    int result = target_each_mapping(pid, look_into, raw) ||
+                         trace_stacks_open(&raw->stacks, pid, cache, NULL, NULL)
+                     ? sprof_error_memory(error)
+                     : 0;
     const char *obstacle = obstacle_of(raw);
     if (!result && obstacle)
         result = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
@@ -219,6 +223,7 @@ void trace_raw_free(struct trace_raw *raw)
     if (!raw)
         return;
     sprof_vec_release(&raw->busy);
+    trace_stacks_free(raw->stacks);
     free(raw);
 }
 
@@ -237,21 +242,32 @@ static bool is_busy(const struct trace_raw *raw, uint64_t address)
     return false;
 }
 
-/* Any word on its stack may be a return address: who is not in such a function is refused at times,
- * who is in one never is borrowed. Pages that a buffer has and nobody has used hold none. */
-const char *trace_raw_unfit(const struct trace_raw *raw, const struct user_regs_struct *registers)
+/* Where frames cannot be told any word on the stack may be a return address: who is not in such a
+ * function is refused at times, who is in one never is borrowed. Pages that a buffer has and nobody
+ * has used hold none. */
+static bool may_be_busy(const struct trace_raw *raw, uint64_t at)
 {
     uint64_t words[STACK_BYTES / sizeof(uint64_t)] = {0};
-    uint64_t at = registers->rsp;
-    if (!raw->register_tables)
-        return NULL;
     for (size_t i = 0, size; i < sizeof words; i += size, at += size) {
         const size_t left = sizeof words - i;
         size = PAGE - at % PAGE < left ? PAGE - at % PAGE : left;
         target_read_existing(raw->pid, at, (uint8_t *)words + i, size);
     }
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (is_busy(raw, words[i]))
+            return true;
+    return false;
+}
+
+const char *trace_raw_unfit(const struct trace_raw *raw, const struct user_regs_struct *registers)
+{
+    if (!raw->register_tables)
+        return NULL;
+    const struct unwind_stack stack = trace_stacks_walk(raw->stacks, registers, NULL);
     bool is_unfit = is_busy(raw, registers->rip);
-    for (size_t i = 0; i < sizeof words / sizeof *words && !is_unfit; i++)
-        is_unfit = is_busy(raw, words[i]);
+    for (size_t i = 1; i < stack.count && !is_unfit; i++)
+        is_unfit = is_busy(raw, unwind_frame_lookup_address(&stack.frames[i]));
+    if (!is_unfit && trace_stacks_doubt(&stack))
+        is_unfit = may_be_busy(raw, registers->rsp);
     return is_unfit ? "may be in malloc, or looks for tables of an exception" : NULL;
 }

@@ -3,6 +3,7 @@
 #ifndef SPROF_TRACE_ATTACH_RAW_H
 #define SPROF_TRACE_ATTACH_RAW_H
 
+#include "cache/cache.h"
 #include "trace/attach/entry_code.h"
 
 #include <sys/user.h>
@@ -20,7 +21,8 @@ struct trace_ways {
 
 /* Looks for that, and for how the program's functions are unwound. SPROF_EUNSUPPORTED: nothing may
  * be put into such a process, with the reason and the cure. */
-int trace_raw_open(struct trace_raw **raw, pid_t pid, struct sprof_error *error);
+int trace_raw_open(struct trace_raw **raw, pid_t pid, struct cache *cache,
+                   struct sprof_error *error);
 void trace_raw_free(struct trace_raw *raw);
 
 /* Whether that is how a file is to be entered: it is linked statically, or for a loader that is not

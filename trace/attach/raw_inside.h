@@ -3,6 +3,7 @@
 #define SPROF_TRACE_ATTACH_RAW_INSIDE_H
 
 #include "trace/attach/raw.h"
+#include "trace/attach/stacks.h"
 
 struct trace_raw_range {
     uint64_t start, end;
@@ -15,6 +16,7 @@ struct trace_raw {
     bool has_hidden_unwinder;
     uint64_t register_tables, forget_tables; /* functions of libgcc's; 0: nothing unwinds */
     SPROF_VEC(struct trace_raw_range) busy;
+    struct trace_stacks *stacks;
 };
 
 #endif

@@ -1,0 +1,48 @@
+/* trace, inside: the code that a process runs, file by file, and the stacks of its threads. */
+#ifndef SPROF_TRACE_ATTACH_STACKS_H
+#define SPROF_TRACE_ATTACH_STACKS_H
+
+#include "base/base.h"
+#include "cache/cache.h"
+#include "recording/recording.h"
+#include "unwind/unwind.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+struct trace_stacks;
+
+/* A file of which a process has mapped parts. */
+struct trace_stacks_module {
+    int kind;                      /* the caller's; 0 where its file cannot be read */
+    uint64_t address, file_offset; /* of the mapping by which it was found */
+    uint64_t bias;
+    char *path;
+    struct recording_built built;
+};
+
+/* Is told of each when it is found. Returns 0 or SPROF_ENOMEM. */
+typedef int trace_stacks_find(void *context, struct trace_stacks_module *module,
+                              const struct model_mmap *mapping, struct image *image);
+
+/* Reads the mappings of a process and opens the unwind tables of its files, with `find`, which may
+ * be NULL, for each. Returns 0 or SPROF_ENOMEM. The caller frees. */
+int trace_stacks_open(struct trace_stacks **stacks, pid_t pid, struct cache *cache,
+                      trace_stacks_find *find, void *context);
+void trace_stacks_free(struct trace_stacks *stacks);
+
+/* What an address is in; NULL: no file. */
+const struct trace_stacks_module *trace_stacks_module(const struct trace_stacks *stacks,
+                                                      uint64_t address);
+
+/* Walks the stack of a stopped thread. What is returned, and *memory, where it is not NULL, holds
+ * until the next call. */
+struct unwind_stack trace_stacks_walk(struct trace_stacks *stacks,
+                                      const struct user_regs_struct *registers,
+                                      struct unwind_memory *memory);
+
+/* Why a stack may have frames that the walk has not found; NULL: it has none. */
+const char *trace_stacks_doubt(const struct unwind_stack *stack);
+
+#endif
