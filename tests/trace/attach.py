@@ -1093,10 +1093,10 @@ def passed_thunks(pid):
             with open(f"/proc/{pid}/mem", "rb", 0) as memory:
                 memory.seek(start)
                 code = memory.read(end - start)
-            # A call, a jump, and where probes are jumped to, behind 35 bytes, another jump or what is none.
+            # Where probes are jumped to a jump or what is none, a call, and a branch.
             thunks = [at for at in range(0, len(code), 64)
-                      if code[at] == 0xe8 and code[at + 5] == 0x72 and code[at + 37] == 0xeb]
-            return len(thunks), sum(code[at + 35] == 0xa8 for at in thunks)
+                      if code[at] in b"\xa8\xeb" and code[at + 2] == 0xe8 and code[at + 7] == 0x73]
+            return len(thunks), sum(code[at] == 0xeb for at in thunks)
     return 0, 0
 
 

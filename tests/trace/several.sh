@@ -393,15 +393,24 @@ bad)
     "$SPROF" ctl -p "${pids[1]}" end >out 2>err || fail "its trace is gone"
     wait "$one" || fail "its trace has failed"
     # One that cannot be entered, as is seen only behind another that has its probes by then.
-    begun ./theirs 9
-    narrow=${pids[3]} && unset 'pids[3]'
-    wait_until 60 grep -q libc.so "/proc/$narrow/maps"
-    python3 -c 'import resource, sys
-resource.prlimit(int(sys.argv[1]), resource.RLIMIT_NOFILE, (3, 3))' "$narrow"
-    expect 1 "$SPROF" trace -o t.db -p "${pids[0]},$narrow" --function "$chosen"
-    said "process $narrow could not load"
-    said "none of the 2 processes is traced: leave process $narrow out"
-    untouched "${pids[0]}" "$narrow"
+    cat >waits.c <<'END'
+#include <unistd.h>
+__attribute__((noinline)) long work(long n) { __asm__ volatile("" : "+r"(n)); return n * 5; }
+int main(void)
+{
+    for (long n = 1;; n = work(n))
+        if (!vfork())
+            for (;;) pause();
+}
+END
+    gcc -O1 -g -w waits.c -o waits || fail "no C compiler"
+    begun ./waits
+    waiting=${pids[3]} && unset 'pids[3]'
+    wait_until 60 pgrep -P "$waiting"
+    expect 1 "$SPROF" trace -o t.db -p "${pids[0]},$waiting" --function "$chosen"
+    said "cannot trace process $waiting: its thread $waiting does not stop"
+    said "none of the 2 processes is traced: leave process $waiting out"
+    untouched "${pids[0]}" "$waiting"
     # One that nothing can be put into.
     gcc -O1 -g -fsanitize=address -DOWN=mine program.c -o sanitized || skip "no sanitizer"
     begun ./sanitized 7
