@@ -575,6 +575,10 @@ int trace_attach_sweep(pid_t pid, const struct sprof_log *log, struct sprof_erro
         session ? trace_attach_find_library(pid, library, error) : sprof_error_memory(error);
     if (!result) /* a thread that was borrowed may be loading it still */
         result = trace_lent_wait(pid, error);
+    if (!result && has_mapping(pid, "/memfd:" PROBE_MEMORY_NAME))
+        result = sprof_error_set(error, SPROF_ESTATE, 0,
+                                 "process %d has what it shares with sprof since a moment ago",
+                                 (int)pid);
     if (!result && trace_attach_is_raw(pid))
         left_open = trace_raw_left_open(pid, library);
     const bool is_there = !result && find_base(pid, library);

@@ -186,6 +186,10 @@ int trace_attach_check(pid_t pid, int *lock_fd, const struct sprof_log *log,
 {
     char library[TARGET_PATH_MAX];
     int result = target_may_read(pid);
+    if (result == -ESRCH) { /* its first thread may end because another executes a program */
+        trace_wait_for_leader(pid);
+        result = target_may_read(pid);
+    }
     if (result)
         return refuse_reader(pid, result, error);
     result = trace_lock_alone(pid, lock_fd, error);

@@ -191,8 +191,11 @@ int trace_clean_up_locked(pid_t pid, const struct sprof_log *log, struct sprof_e
                                  (int)pid);
     else if (is_there)
         result = clean_up(pid, owner, functions, NULL, log, error);
-    else if (!result && trace_attach_is_left(pid))
+    else if (!result && trace_attach_is_left(pid)) {
         result = take_agent_out(pid, log, error);
+        if (result == SPROF_ESTATE && trace_owner_read(pid, owner, &functions))
+            result = clean_up(pid, owner, functions, NULL, log, error);
+    }
     free(owner);
     return result;
 }

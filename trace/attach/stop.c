@@ -235,18 +235,18 @@ static int ask_to_stop(struct trace_stop *stop, pid_t pid, pid_t tid, struct spr
     const struct trace_stopped thread = {.pid = pid, .tid = tid};
     if (sprof_vec_reserve(&stop->threads, stop->threads.count + 1))
         return sprof_error_memory(error);
+    const int errnum = ptrace(PTRACE_SEIZE, tid, NULL, NULL) ? errno : 0;
+    /* Also one of ours, which can be asked for ever. */
+    if (errnum && (errnum == ESRCH || !is_alive(pid, tid)))
+        return 0;
     /* One that has not stood when it was asked before is ours still. */
-    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) && ptrace(PTRACE_INTERRUPT, tid, NULL, NULL)) {
-        if (errno == ESRCH || !is_alive(pid, tid))
-            return 0;
-        return sprof_error_set(error, SPROF_EPERMISSION, errno,
+    if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) && errnum)
+        return sprof_error_set(error, SPROF_EPERMISSION, errnum,
                                "process %d cannot be stopped: %s; does a debugger or strace trace "
                                "it? (see /proc/%d/status, TracerPid, and "
                                "/proc/sys/kernel/yama/ptrace_scope)",
-                               (int)stop->pid, strerror(errno), (int)stop->pid);
-    }
+                               (int)stop->pid, strerror(errnum), (int)stop->pid);
     stop->threads.items[stop->threads.count++] = thread;
-    ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
     return 1;
 }
 
