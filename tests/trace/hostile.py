@@ -134,6 +134,7 @@ def kill():
         wait_for(lambda: ctl("-p", str(process.pid), "status").returncode == 0, "the trace", tracer)
         keeper = keeper_of(tracer.pid)
         touch("go")
+        wait_for(says("found"), "what it shares with sprof", tracer)
         time.sleep(rng.random())
         tracer.kill()
         tracer.wait()
