@@ -252,17 +252,17 @@ static void print_embedded(const struct trace_embedding *embedding,
                            const struct trace_embedded *embedded)
 {
     bool first = true;
-    printf("%s: %s probe%s embedded (", embedding->output, cli_digits_of(embedded->embedded).text,
+    printf("%s: %s probe%s embedded (", embedding->output, sprof_digits_of(embedded->embedded).text,
            sprof_plural(embedded->embedded));
     for (unsigned mechanism = 1; mechanism < TRACE_MECHANISMS; mechanism++)
         if (embedded->by[mechanism]) {
             printf("%s%s %s", first ? "" : " · ", trace_mechanism_text(mechanism),
-                   cli_digits_of(embedded->by[mechanism]).text);
+                   sprof_digits_of(embedded->by[mechanism]).text);
             first = false;
         }
-    printf("), all off; entry only %s", cli_digits_of(embedded->entry_only).text);
+    printf("), all off; entry only %s", sprof_digits_of(embedded->entry_only).text);
     if (embedded->refused) {
-        printf(" · left out %s: ", cli_digits_of(embedded->refused).text);
+        printf(" · left out %s: ", sprof_digits_of(embedded->refused).text);
         sprof_utf8_put(stdout, embedded->refused_name);
         printf(": %s%s", embedded->refused_why, embedded->refused > 1 ? " …" : "");
     }

@@ -5,21 +5,6 @@
 
 enum { NAMES_SHOWN = 8 };
 
-struct cli_digits cli_digits_of(uint64_t number)
-{
-    struct cli_digits out;
-    char plain[24];
-    const int length = snprintf(plain, sizeof plain, "%llu", (unsigned long long)number);
-    size_t at = 0;
-    for (int i = 0; i < length; i++) {
-        if (i && (length - i) % 3 == 0)
-            out.text[at++] = ' ';
-        out.text[at++] = plain[i];
-    }
-    out.text[at] = '\0';
-    return out;
-}
-
 bool cli_is_refused(const struct trace_function *function)
 {
     return function->mechanism == TRACE_NOT && trace_is_true_start(function);
@@ -53,7 +38,7 @@ static void print_name(const char *title, size_t count, size_t before, const cha
     if (before)
         fputs(" · ", stdout);
     else
-        printf("  %s %s: ", title, cli_digits_of(count).text);
+        printf("  %s %s: ", title, sprof_digits_of(count).text);
     sprof_utf8_put(stdout, name);
 }
 
@@ -94,7 +79,7 @@ static void print_left_out(const struct trace_plan *plan)
         for (size_t i = 0; i < plan->function_count; i++)
             count += plan->functions[i].why == why && !trace_is_true_start(&plan->functions[i]);
         if (count) {
-            printf("%s%s %s", first ? "  not counted: " : " · ", cli_digits_of(count).text,
+            printf("%s%s %s", first ? "  not counted: " : " · ", sprof_digits_of(count).text,
                    trace_reason_text(why));
             first = false;
         }
@@ -118,30 +103,31 @@ void cli_print_probes_summary(const struct trace_plan *plan)
     printf(
         "%s: %s function%s, %s place%s where a probe could be: placed %s · not needed %s · refused "
         "%s (%.2f %% of functions probed)\n",
-        plan->module, cli_digits_of(share.starts).text, sprof_plural(share.starts),
-        cli_digits_of(potential).text, sprof_plural(potential), cli_digits_of(share.probed).text,
-        cli_digits_of(potential - share.starts).text, cli_digits_of(refused).text,
+        plan->module, sprof_digits_of(share.starts).text, sprof_plural(share.starts),
+        sprof_digits_of(potential).text, sprof_plural(potential),
+        sprof_digits_of(share.probed).text, sprof_digits_of(potential - share.starts).text,
+        sprof_digits_of(refused).text,
         share.starts ? 100.0 * (double)share.probed / (double)share.starts : 0.0);
     printf("  by ");
     bool first = true;
     for (unsigned mechanism = 1; mechanism < TRACE_MECHANISMS; mechanism++)
         if (by[mechanism]) {
             printf("%s%s %s", first ? "" : " · ", trace_mechanism_text(mechanism),
-                   cli_digits_of(by[mechanism]).text);
+                   sprof_digits_of(by[mechanism]).text);
             first = false;
         }
-    printf("%s · entry only %s\n", first ? "nothing" : "", cli_digits_of(share.entry_only).text);
+    printf("%s · entry only %s\n", first ? "nothing" : "", sprof_digits_of(share.entry_only).text);
     printf("  exits %s (the entry's probe sees them)  direct calls %s (the callee's probe is at "
            "the same "
            "instant)\n",
-           cli_digits_of(points[TRACE_POINT_EXIT]).text,
-           cli_digits_of(points[TRACE_POINT_CALL]).text);
+           sprof_digits_of(points[TRACE_POINT_EXIT]).text,
+           sprof_digits_of(points[TRACE_POINT_CALL]).text);
     printf("  calls to other modules %s (seen at the callee)  indirect calls %s (seen at the "
            "callee)  catch "
            "blocks %s (leave probes)\n",
-           cli_digits_of(points[TRACE_POINT_FOREIGN_CALL]).text,
-           cli_digits_of(points[TRACE_POINT_OPEN_CALL]).text,
-           cli_digits_of(points[TRACE_POINT_CATCH]).text);
+           sprof_digits_of(points[TRACE_POINT_FOREIGN_CALL]).text,
+           sprof_digits_of(points[TRACE_POINT_OPEN_CALL]).text,
+           sprof_digits_of(points[TRACE_POINT_CATCH]).text);
     if (plan->runtime)
         printf("  guarded: %s walks stacks by itself, so each probe checks its caller\n",
                plan->runtime);

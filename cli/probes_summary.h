@@ -7,13 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct cli_digits {
-    char text[32];
-};
-
-/* 31894 as "31 894". */
-struct cli_digits cli_digits_of(uint64_t number);
-
 /* Whether a true start of a function gets no probe. */
 bool cli_is_refused(const struct trace_function *function);
 

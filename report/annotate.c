@@ -444,14 +444,13 @@ static int make_table(struct annotation *annotation)
 {
     struct report_dataset *dataset = annotation->dataset;
     const uint32_t function = annotation->set.items[0];
-    char self[NUMBER_BYTES], total[NUMBER_BYTES], all[NUMBER_BYTES];
     struct sprof_str title = {0}, note = {0};
     sprof_str_append(&title, "Annotation of ");
     report_utf8_shortened(&title, report_dataset_function_name(dataset, function), 50);
     sprof_str_appendf(&note, "%s samples in it, %s in it or below, of %s",
-                      report_number_grouped(self, annotation->all.exclusive.samples),
-                      report_number_grouped(total, annotation->all.inclusive.samples),
-                      report_number_grouped(all, dataset->total.samples));
+                      sprof_digits_of(annotation->all.exclusive.samples).text,
+                      sprof_digits_of(annotation->all.inclusive.samples).text,
+                      sprof_digits_of(dataset->total.samples).text);
     *annotation->table = (struct table){
         .title = report_utf8_keep(&dataset->arena, &title),
         .note = report_utf8_keep(&dataset->arena, &note),

@@ -1,6 +1,5 @@
 /* The tables about one function: the ways into it, and what lies below it. */
 #include "report/function_search.h"
-#include "report/number_format.h"
 #include "report/tree.h"
 #include "report/utf8_text.h"
 
@@ -100,7 +99,6 @@ static int show(struct table *table, struct report_dataset *dataset, uint32_t fu
 {
     const struct model_cost all = model_paths_total(paths);
     const char *name = report_dataset_function_name(dataset, function);
-    char part[NUMBER_BYTES], whole[NUMBER_BYTES];
     struct sprof_str bare = {0}, of = {0}, title = {0}, note = {0};
     if (report_function_bare_name(&bare, name))
         return SPROF_ENOMEM;
@@ -110,8 +108,8 @@ static int show(struct table *table, struct report_dataset *dataset, uint32_t fu
     sprof_str_append(&title, direction->before);
     report_utf8_shortened(&title, bare.text, 40);
     sprof_str_append(&title, direction->behind);
-    sprof_str_appendf(&note, "%s of %s %s ", report_number_grouped(part, all.samples),
-                      report_number_grouped(whole, dataset->total.samples), direction->counted);
+    sprof_str_appendf(&note, "%s of %s %s ", sprof_digits_of(all.samples).text,
+                      sprof_digits_of(dataset->total.samples).text, direction->counted);
     report_utf8_shortened(&note, bare.text, 24);
     sprof_str_release(&bare);
     const char *of_function = report_utf8_keep(&dataset->arena, &of);

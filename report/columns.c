@@ -191,10 +191,10 @@ const char *report_columns_base(struct report_dataset *dataset)
             : report_quality_sees_waiting(dataset) ? "of threads' time"
                                                    : "of CPU time");
     else if (dataset->weighted)
-        sprof_str_appendf(&text, "%% of %s %s", report_number_grouped(number, total.weight),
+        sprof_str_appendf(&text, "%% of %s %s", sprof_digits_of(total.weight).text,
                           dataset->event.name);
     else
-        sprof_str_appendf(&text, "%% of %s sample%s", report_number_grouped(number, total.samples),
+        sprof_str_appendf(&text, "%% of %s sample%s", sprof_digits_of(total.samples).text,
                           sprof_plural(total.samples));
     if (dataset->selected)
         sprof_str_append(&text, dataset->selected);
@@ -211,11 +211,11 @@ bool report_columns_enough(const struct report_dataset *dataset, struct model_co
 int report_columns_left_out(struct report_dataset *dataset, struct table *table, uint64_t rows,
                             const char *one, const char *many, const struct model_cost *cost)
 {
-    char count[NUMBER_BYTES], share[NUMBER_BYTES], text[200];
+    char share[NUMBER_BYTES], text[200];
     if (!rows)
         return 0;
-    report_number_grouped(count, rows);
-    int length = snprintf(text, sizeof text, "… %s more %s", count, rows == 1 ? one : many);
+    int length = snprintf(text, sizeof text, "… %s more %s", sprof_digits_of(rows).text,
+                          rows == 1 ? one : many);
     if (cost)
         length += snprintf(text + length, sizeof text - (size_t)length, ", exclusive %s together",
                            report_number_percent(share, report_dataset_value(dataset, *cost),

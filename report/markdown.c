@@ -45,7 +45,7 @@ static void put_cell(FILE *out, const struct table *table, size_t row, size_t c)
         fputs(report_number_time(number, cell->count, table->time_unit_ns), out);
         break;
     case TABLE_INTERVAL: fprintf(out, "%.*f", (int)table->decimals, cell->points); break;
-    case TABLE_COUNT: fputs(report_number_grouped(number, cell->count), out); break;
+    case TABLE_COUNT: fputs(sprof_digits_of(cell->count).text, out); break;
     case TABLE_PATH:
         for (uint32_t level = 0; level < table->places.items[row].depth; level++)
             fputs("&nbsp;&nbsp;", out);

@@ -7,20 +7,6 @@
 
 static const uint64_t second_ns = 1000000000, millisecond_ns = 1000000;
 
-char *report_number_grouped(char buffer[static NUMBER_BYTES], uint64_t value)
-{
-    char digits[24];
-    const int length = snprintf(digits, sizeof digits, "%" PRIu64, value);
-    char *out = buffer;
-    for (int i = 0; i < length; i++) {
-        if (i && (length - i) % 3 == 0)
-            *out++ = ' ';
-        *out++ = digits[i];
-    }
-    *out = '\0';
-    return buffer;
-}
-
 /* part / whole in units of 1 / scale, to the nearest, halves up. */
 static uint64_t rounded(uint64_t part, uint64_t whole, unsigned scale)
 {

@@ -8,9 +8,6 @@
 
 enum { NUMBER_BYTES = 48 };
 
-/* "3 612": groups of three. */
-char *report_number_grouped(char buffer[static NUMBER_BYTES], uint64_t value);
-
 /* "6.1 %": part of whole, rounded to the nearest unit shown, halves up. "0 %" of nothing. */
 char *report_number_percent(char buffer[static NUMBER_BYTES], uint64_t part, uint64_t whole,
                             unsigned decimals);

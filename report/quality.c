@@ -63,15 +63,14 @@ int report_quality_of_samples(struct report_dataset *dataset, struct quality_par
     int result = 0;
     if (report_counts_calls(dataset))
         return 0;
-    result = report_quality_part(dataset, parts, "%s lost",
-                                 report_number_grouped(number, quality->lost));
+    result = report_quality_part(dataset, parts, "%s lost", sprof_digits_of(quality->lost).text);
     if (!result && quality->has_user_stacks && quality->user_stacks)
         result = report_quality_part(
             dataset, parts, "%s whole stacks",
             report_number_quality(number, quality->whole_stacks, quality->user_stacks));
     if (!result && quality->guessed_frames)
         result = report_quality_part(dataset, parts, "%s guessed frame%s",
-                                     report_number_grouped(number, quality->guessed_frames),
+                                     sprof_digits_of(quality->guessed_frames).text,
                                      sprof_plural(quality->guessed_frames));
     if (!result && quality->frames)
         result = report_quality_part(
@@ -118,7 +117,7 @@ static int part_of_event(struct report_dataset *dataset, struct quality_parts *p
                                    1e9 / (double)dataset->event.period);
     if (dataset->event.period > 1)
         return report_quality_part(dataset, parts, "%s, every %s", dataset->event.name,
-                                   report_number_grouped(number, dataset->event.period));
+                                   sprof_digits_of(dataset->event.period).text);
     return report_quality_part(dataset, parts, "%s", dataset->event.name);
 }
 
@@ -251,12 +250,11 @@ static int note_lost(struct report_dataset *dataset, struct quality_parts *notes
 static int note_tails(struct report_dataset *dataset, struct quality_parts *notes)
 {
     const struct store_quality *quality = &dataset->quality;
-    char count[NUMBER_BYTES];
     if (!quality->tails_dropped)
         return 0;
     return report_quality_part(
         dataset, notes, "%s deep stack%s found no memory when sampled, and %s read later",
-        report_number_grouped(count, quality->tails_dropped), sprof_plural(quality->tails_dropped),
+        sprof_digits_of(quality->tails_dropped).text, sprof_plural(quality->tails_dropped),
         quality->tails_dropped == 1 ? "was" : "were");
 }
 
@@ -357,11 +355,10 @@ int report_quality_notes(struct report_dataset *dataset, struct quality_parts *n
 
 static int samples_line(struct report_dataset *dataset, struct quality_parts *parts)
 {
-    char number[NUMBER_BYTES];
     const uint64_t samples = dataset->quality.samples;
-    const int result = report_quality_part(
-        dataset, parts, "%s %s%s", report_number_grouped(number, samples),
-        report_counts_calls(dataset) ? "call" : "sample", sprof_plural(samples));
+    const int result = report_quality_part(dataset, parts, "%s %s%s", sprof_digits_of(samples).text,
+                                           report_counts_calls(dataset) ? "call" : "sample",
+                                           sprof_plural(samples));
     return result ? result : report_quality_of_samples(dataset, parts);
 }
 

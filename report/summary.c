@@ -30,14 +30,13 @@ static int count_modules(struct store *store, uint32_t run_id, uint64_t *count,
 static int say_samples(struct report_dataset *dataset, struct quality_parts *parts)
 {
     const struct store_quality *quality = &dataset->quality;
-    char samples[NUMBER_BYTES], time[NUMBER_BYTES], rate[NUMBER_BYTES];
-    report_number_grouped(samples, quality->samples);
+    char time[NUMBER_BYTES], rate[NUMBER_BYTES];
     const bool waiting = report_quality_sees_waiting(dataset);
     const uint64_t time_ns = waiting ? dataset->total.weight : quality->target_cpu_ns;
     report_number_time(time, time_ns, report_number_time_unit(time_ns));
     report_quality_rate(rate, quality);
     const int result = report_quality_part(
-        dataset, parts, "%s %s%s in %s%s (%s%s%s)", samples,
+        dataset, parts, "%s %s%s in %s%s (%s%s%s)", sprof_digits_of(quality->samples).text,
         report_counts_calls(dataset) ? "call" : "sample", sprof_plural(quality->samples), time,
         waiting ? " of threads' time" : "", dataset->event.name ? dataset->event.name : "no event",
         rate[0] ? ", " : "", rate);
@@ -47,8 +46,7 @@ static int say_samples(struct report_dataset *dataset, struct quality_parts *par
 static int counted(struct report_dataset *dataset, struct quality_parts *parts, uint64_t count,
                    const char *one, const char *many)
 {
-    char number[NUMBER_BYTES];
-    return report_quality_part(dataset, parts, "%s %s", report_number_grouped(number, count),
+    return report_quality_part(dataset, parts, "%s %s", sprof_digits_of(count).text,
                                count == 1 ? one : many);
 }
 

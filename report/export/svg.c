@@ -52,13 +52,12 @@ static int draw(struct picture *picture, const struct box *box, double width, do
     const struct report_dataset *dataset = picture->dataset;
     const struct model_path *path = &dataset->paths.items.items[box->path - 1];
     const char *name = report_dataset_function_name(dataset, path->function);
-    char share[NUMBER_BYTES], samples[NUMBER_BYTES];
+    char share[NUMBER_BYTES];
     report_number_percent(share, box->value, report_dataset_value(dataset, dataset->total), 2);
-    report_number_grouped(samples, path->costs.inclusive.samples);
     fputs("<g><title>", picture->out);
     report_export_xml(picture->out, name);
-    fprintf(picture->out, " (%s %s%s, %s) in ", samples, report_counted(dataset),
-            sprof_plural(path->costs.inclusive.samples), share);
+    fprintf(picture->out, " (%s %s%s, %s) in ", sprof_digits_of(path->costs.inclusive.samples).text,
+            report_counted(dataset), sprof_plural(path->costs.inclusive.samples), share);
     report_export_xml(picture->out, report_dataset_module_name(dataset, path->function));
     fprintf(picture->out,
             "</title><rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\" fill=\"%s\"/>",
@@ -104,7 +103,6 @@ static int draw_boxes(struct picture *picture, const struct box *boxes, size_t c
 static int draw_picture(struct picture *picture, const struct box *boxes, size_t count)
 {
     const struct report_dataset *dataset = picture->dataset;
-    char samples[NUMBER_BYTES];
     int result = draw_boxes(picture, boxes, count, true);
     if (result)
         return result;
@@ -117,9 +115,8 @@ static int draw_picture(struct picture *picture, const struct box *boxes, size_t
             "<text x=\"%d\" y=\"20\" font-size=\"14\">",
             WIDTH, height, WIDTH, height, MARGIN);
     report_export_xml(picture->out, report_export_title(dataset));
-    fprintf(picture->out, " · %s %s%s</text>\n",
-            report_number_grouped(samples, dataset->total.samples), report_counted(dataset),
-            sprof_plural(dataset->total.samples));
+    fprintf(picture->out, " · %s %s%s</text>\n", sprof_digits_of(dataset->total.samples).text,
+            report_counted(dataset), sprof_plural(dataset->total.samples));
     result = draw_boxes(picture, boxes, count, false);
     fputs("</svg>\n", picture->out);
     return result;

@@ -1,7 +1,6 @@
 /* Writes recordings as one HTML page that holds all it needs and loads nothing. */
 #include "report/html/page.h"
 #include "report/error_text.h"
-#include "report/number_format.h"
 #include "report/output_close.h"
 
 #include <string.h>
@@ -11,7 +10,7 @@ enum { PATHS_MOST = 200 * 1000, COSTS_MOST = 600 * 1000 };
 
 static void put_pruned(struct html_page *page)
 {
-    char number[NUMBER_BYTES], text[256] = "";
+    char text[256] = "";
     size_t folded = 0;
     for (size_t i = 0; i < page->part_count; i++)
         folded += page->parts[i].slots.folded;
@@ -19,7 +18,7 @@ static void put_pruned(struct html_page *page)
         snprintf(text, sizeof text,
                  "To keep the page small, %s rare call paths are folded: [pruned] stands for the "
                  "frames between their callers and the function they end in. All sums stay exact.",
-                 report_number_grouped(number, folded));
+                 sprof_digits_of(folded).text);
     report_json_text(&page->json, "pruned", text);
 }
 

@@ -40,16 +40,16 @@ static void put_cards(struct json *json, const struct report_dataset *dataset)
     snprintf(note, sizeof note, "%s%s%s", dataset->event.name ? dataset->event.name : "no event",
              quality->requested_hz > 0 ? ", " : "", report_quality_rate(other, quality));
     const bool calls = report_counts_calls(dataset);
-    put_card(json, report_number_grouped(number, quality->samples), calls ? "calls" : "samples",
+    put_card(json, sprof_digits_of(quality->samples).text, calls ? "calls" : "samples",
              calls ? "" : note, false);
     snprintf(note, sizeof note, "of %s that were due",
-             report_number_grouped(other, quality->samples + quality->lost));
+             sprof_digits_of(quality->samples + quality->lost).text);
     if (!calls)
-        put_card(json, report_number_grouped(number, quality->lost), "samples lost", note,
+        put_card(json, sprof_digits_of(quality->lost).text, "samples lost", note,
                  quality->lost * 100 > quality->samples);
     if (quality->has_user_stacks && !calls) {
         snprintf(note, sizeof note, "followed to the thread's root; %s guessed frames",
-                 report_number_grouped(other, quality->guessed_frames));
+                 sprof_digits_of(quality->guessed_frames).text);
         put_share_card(json, quality->whole_stacks, quality->user_stacks, "whole stacks", note, 99);
     }
     put_share_card(json, quality->named_frames, quality->frames, "named frames",
@@ -83,7 +83,7 @@ static void put_facts(struct json *json, const struct report_dataset *dataset)
     put_fact(json, "started", text);
     put_fact(json, "host", run->host);
     put_fact(json, "kernel", run->kernel);
-    put_fact(json, "processors", run->cpus ? report_number_grouped(number, run->cpus) : NULL);
+    put_fact(json, "processors", run->cpus ? sprof_digits_of(run->cpus).text : NULL);
     put_fact(json, "directory", run->working_directory);
     put_fact(json, "attached to", run->targets);
     put_fact(json, "source", run->source);
@@ -97,9 +97,8 @@ static void put_facts(struct json *json, const struct report_dataset *dataset)
 static int put_quality(struct json *json, struct report_dataset *dataset)
 {
     struct quality_parts parts = {0};
-    char number[NUMBER_BYTES];
-    report_number_grouped(number, dataset->quality.samples);
-    if (report_quality_part(dataset, &parts, "%s %s%s", number,
+    if (report_quality_part(dataset, &parts, "%s %s%s",
+                            sprof_digits_of(dataset->quality.samples).text,
                             report_counts_calls(dataset) ? "call" : "sample",
                             sprof_plural(dataset->quality.samples)) ||
         report_quality_of_samples(dataset, &parts) || report_quality_notes(dataset, &parts))

@@ -2,15 +2,6 @@
 
 #include <CUnit/CUnit.h>
 
-static void test_groups_of_three(void)
-{
-    char buffer[NUMBER_BYTES];
-    CU_ASSERT_STRING_EQUAL(report_number_grouped(buffer, 0), "0");
-    CU_ASSERT_STRING_EQUAL(report_number_grouped(buffer, 999), "999");
-    CU_ASSERT_STRING_EQUAL(report_number_grouped(buffer, 3612), "3 612");
-    CU_ASSERT_STRING_EQUAL(report_number_grouped(buffer, UINT64_MAX), "18 446 744 073 709 551 615");
-}
-
 static void test_percent_rounds_to_the_nearest(void)
 {
     static const struct {
@@ -75,7 +66,6 @@ void sprof_suite_report_number_format(void);
 void sprof_suite_report_number_format(void)
 {
     CU_pSuite suite = CU_add_suite("report/number_format", NULL, NULL);
-    CU_add_test(suite, "groups of three", test_groups_of_three);
     CU_add_test(suite, "percent rounds to the nearest", test_percent_rounds_to_the_nearest);
     CU_add_test(suite, "quality is never rounded to perfect",
                 test_quality_is_never_rounded_to_perfect);
