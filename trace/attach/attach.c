@@ -1,12 +1,9 @@
 /* Puts the tracing agent into a program that runs already, and takes it out again: a borrowed
  * thread calls the loader. */
-#include "trace/attach/attach.h"
-#include "trace/attach/hand.h"
+#include "trace/attach/attachment.h"
 #include "trace/attach/inside.h"
 #include "trace/attach/leaving.h"
-#include "trace/attach/lent.h"
 #include "trace/attach/lock.h"
-#include "trace/attach/sharers.h"
 #include "trace/meet.h"
 
 #include "agent/agent.h"
@@ -16,18 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-struct trace_attachment {
-    struct trace_entrance entrance;
-    struct trace_raw_agent mapped; /* by a way other than a loader */
-    struct trace_hand hand;
-    int memory_fd;  /* /proc/PID/mem: leads nowhere once the process executes something */
-    uint64_t asked; /* address of sprof_probe_asked; 0: the agent is not in the process */
-    uint64_t handle;
-    char library[TARGET_PATH_MAX];
-};
 
 enum {
     LOAD_NOW = 2,      /* RTLD_NOW */
@@ -35,115 +21,11 @@ enum {
     BETWEEN_MS = 250,  /* … again and again, between which they run */
 };
 
-/* == Its file == */
-
-int trace_attach_sees(pid_t pid, const char *file)
-{
-    char root[64], there[TARGET_PATH_MAX + sizeof root];
-    struct stat ours, theirs;
-    sprof_proc_shared_path(root, sizeof root, pid, "root");
-    snprintf(there, sizeof there, "%s%s", root, file);
-    if (stat(root, &theirs))
-        return -1;
-    return !stat(file, &ours) && !stat(there, &theirs) && ours.st_dev == theirs.st_dev &&
-           ours.st_ino == theirs.st_ino;
-}
-
-bool trace_attach_is_raw(pid_t pid)
-{
-    char path[64];
-    sprof_proc_shared_path(path, sizeof path, pid, "exe");
-    return trace_raw_is_for(path);
-}
-
-/* The agent's file for such a process, by its own path. */
-int trace_attach_find_agent(pid_t pid, char library[TARGET_PATH_MAX], struct sprof_error *error)
-{
-    char full[TARGET_PATH_MAX];
-    const int result = target_find_library(
-        trace_attach_is_raw(pid) ? PROBE_MAPPED_LIBRARY : PROBE_LIBRARY, library, error);
-    if (!result && realpath(library, full))
-        snprintf(library, TARGET_PATH_MAX, "%s", full);
-    return result;
-}
-
-int trace_attach_find_library(pid_t pid, char library[TARGET_PATH_MAX], struct sprof_error *error)
-{
-    const int result = trace_attach_find_agent(pid, library, error);
-    if (!result && trace_attach_sees(pid, library) != 1)
-        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                               "cannot trace process %d: it does not see %s, as in a container\n"
-                               "run sprof in there",
-                               (int)pid, library);
-    return result;
-}
-
-/* Whether some mapping's line has that in it. */
-static bool has_mapping(pid_t pid, const char *part)
-{
-    char path[64], line[TARGET_PATH_MAX + 256];
-    bool has = false;
-    sprof_proc_shared_path(path, sizeof path, pid, "maps");
-    FILE *maps = fopen(path, "re");
-    while (maps && !has && fgets(line, sizeof line, maps))
-        has = strstr(line, part);
-    if (maps)
-        fclose(maps);
-    return has;
-}
-
-/* Boehm's collector takes the data of each library that is loaded when it begins, and reads it
- * while the thread that is borrowed runs: that may be one of its own, which it does not stop. */
-bool trace_attach_has_collector(pid_t pid)
-{
-    return has_mapping(pid, "/libgc.so.");
-}
-
-/* == The agent == */
-
-static int take(struct trace_attachment *attachment, pid_t pid, bool any_place,
-                struct sprof_error *error)
+int trace_attach_take(struct trace_attachment *attachment, pid_t pid, bool any_place,
+                      struct sprof_error *error)
 {
     return trace_hand_take(&attachment->hand, pid, attachment->memory_fd, &attachment->entrance,
                            any_place, error);
-}
-
-/* Where the agent's file is mapped as only who loads it maps it, 0: nowhere: to be executed, or, to
- * reserve addresses for its parts, without any right. A program may map it to read it, as any
- * file. */
-static uint64_t find_base(pid_t pid, const char *library)
-{
-    char path[64], line[TARGET_PATH_MAX + 256], rights[8];
-    uint64_t first = 0, base = 0;
-    sprof_proc_shared_path(path, sizeof path, pid, "maps");
-    FILE *maps = fopen(path, "re");
-    while (maps && !base && fgets(line, sizeof line, maps)) {
-        unsigned long start, offset;
-        const char *name = strchr(line, '/');
-        line[strcspn(line, "\n")] = '\0';
-        if (!name || strcmp(name, library) != 0 ||
-            sscanf(line, "%lx-%*x %7s %lx", &start, rights, &offset) != 3)
-            continue;
-        first = offset ? first : start;
-        base = rights[2] == 'x' || !strcmp(rights, "---p") ? first : 0;
-    }
-    if (maps)
-        fclose(maps);
-    return base;
-}
-
-static uint64_t find_asked(pid_t pid, const char *library)
-{
-    static const char *const names[] = {PROBE_ASKED, NULL};
-    struct image_symbol symbol = {0};
-    struct image *image;
-    const struct image_request request = {.file = {.path = library}};
-    const uint64_t base = find_base(pid, library);
-    if (!base || image_open(&image, &request, NULL))
-        return 0;
-    image_find_symbols(image, names, &symbol);
-    image_free(image);
-    return symbol.vaddr ? base + symbol.vaddr : 0;
 }
 
 int64_t trace_attached_ask(struct trace_session *session, const struct probe_request *request,
@@ -190,7 +72,7 @@ static int load_raw(struct trace_session *session, struct sprof_error *error)
     struct trace_attachment *attachment = session->attachment;
     int result = trace_raw_load(attachment->entrance.raw, &attachment->hand, attachment->library,
                                 &attachment->mapped, error);
-    attachment->asked = result ? 0 : find_asked(session->pid, attachment->library);
+    attachment->asked = result ? 0 : trace_attach_find_asked(session->pid, attachment->library);
     if (result)
         return result;
     if (!attachment->asked)
@@ -215,7 +97,7 @@ static int load(struct trace_session *session, struct sprof_error *error)
     int result = trace_hand_call(&attachment->hand, trace_code_dlopen(attachment->entrance.code),
                                  library, (strlen(library) + 8) & ~(size_t)7, LOAD_NOW, error);
     if (!result)
-        attachment->asked = find_asked(session->pid, attachment->library);
+        attachment->asked = trace_attach_find_asked(session->pid, attachment->library);
     if (!result && !attachment->asked)
         result = explain_load(session->pid, attachment->library, error);
     return result;
@@ -234,7 +116,7 @@ static uint64_t find_handle(struct trace_session *session, struct sprof_error *e
     return handle > 0 || handle < -4096 ? (uint64_t)handle : 0;
 }
 
-static int say_hello(struct trace_session *session, struct sprof_error *error)
+int trace_attach_say_hello(struct trace_session *session, struct sprof_error *error)
 {
     struct trace_attachment *attachment = session->attachment;
     const struct probe_request hello = {.kind = PROBE_HELLO};
@@ -272,7 +154,7 @@ static void free_entrance(struct trace_entrance *entrance)
     trace_raw_free(entrance->raw);
 }
 
-static int open_attachment(struct trace_session *session, struct sprof_error *error)
+int trace_attach_open(struct trace_session *session, struct sprof_error *error)
 {
     struct trace_attachment *attachment = calloc(1, sizeof *attachment);
     char path[64];
@@ -353,12 +235,12 @@ int trace_attach_enter(struct trace_session *session, struct sprof_error *error)
 {
     int result = wait_for_threads(session->pid, error);
     if (!result)
-        result = open_attachment(session, error);
+        result = trace_attach_open(session, error);
     if (!result)
-        result = take(session->attachment, session->pid, false, error);
+        result = trace_attach_take(session->attachment, session->pid, false, error);
     if (!result)
         result = load(session, error);
-    return result ? result : say_hello(session, error);
+    return result ? result : trace_attach_say_hello(session, error);
 }
 
 int trace_attach_memory(struct trace_session *session, struct sprof_error *error)
@@ -384,7 +266,7 @@ int trace_attach_memory(struct trace_session *session, struct sprof_error *error
 
 int trace_attach_borrow(struct trace_session *session, struct sprof_error *error)
 {
-    return take(session->attachment, session->pid, true, error);
+    return trace_attach_take(session->attachment, session->pid, true, error);
 }
 
 static int have_begin(struct trace_session *session, void *unused, struct sprof_error *error)
@@ -423,23 +305,6 @@ struct trace_agent_place trace_attach_place(const struct trace_session *session)
 
 /* == Out again == */
 
-bool trace_attach_stays(const struct trace_session *session)
-{
-    char path[64], line[TARGET_PATH_MAX + 256];
-    const uint64_t thunks = session->hello.thunks;
-    bool has = false;
-    sprof_proc_shared_path(path, sizeof path, session->pid, "maps");
-    FILE *maps = fopen(path, "re");
-    while (maps && !has && fgets(line, sizeof line, maps)) {
-        unsigned long start, end;
-        has = sscanf(line, "%lx-%lx", &start, &end) == 2 && strstr(line, PROBE_LIBRARY_STEM) &&
-              (!thunks || (thunks >= start && thunks < end));
-    }
-    if (maps)
-        fclose(maps);
-    return has;
-}
-
 struct unloading {
     const struct trace_session *session;
     const struct trace_agent_place *place;
@@ -460,7 +325,7 @@ static int unload(void *context)
     char library[TARGET_PATH_MAX];
     const uint64_t asked_at =
         place->mapped.base && !trace_attach_find_agent(session->pid, library, NULL)
-            ? find_asked(session->pid, library)
+            ? trace_attach_find_asked(session->pid, library)
             : 0;
     int result = hand ? trace_hand_take(hand, session->pid, memory_fd, entrance, false, error)
                       : sprof_error_memory(error);
@@ -502,100 +367,6 @@ bool trace_attach_unload(const struct trace_session *session, const struct trace
     if (unloading.memory_fd >= 0)
         close(unloading.memory_fd);
     return !result;
-}
-
-static bool began_with_agent(pid_t pid, const char *library)
-{
-    const struct image_request request = {.file = {.path = library}};
-    const uint64_t base = find_base(pid, library);
-    struct image_extent extent;
-    struct image *image;
-    uint32_t began_with = 0;
-    if (!base || image_open(&image, &request, NULL))
-        return true;
-    const bool has = image_section_extent(image, PROBE_BEGAN_WITH, &extent);
-    image_free(image);
-    return !has ||
-           target_read_memory(pid, base + extent.vaddr, &began_with, sizeof began_with) !=
-               sizeof began_with ||
-           began_with;
-}
-
-/* Without memory that is shared with a tracer there is no probe: that is mapped before the first,
- * and unmapped behind the last. It stays in children that were forked with probes in their code. A
- * program that has begun with the agent may lead into it by code of its own. */
-bool trace_attach_is_left(pid_t pid)
-{
-    char library[TARGET_PATH_MAX];
-    if (trace_attach_find_agent(pid, library, NULL) || trace_attach_sees(pid, library) != 1 ||
-        has_mapping(pid, "/memfd:" PROBE_MEMORY_NAME))
-        return false;
-    if (trace_attach_is_raw(pid))
-        return find_base(pid, library) || trace_raw_left_open(pid, library) >= 0;
-    return find_base(pid, library) && !began_with_agent(pid, library);
-}
-
-static int close_left_open(struct trace_session *session, void *fd, struct sprof_error *error)
-{
-    struct trace_attachment *attachment = session->attachment;
-    const int result = take(attachment, session->pid, true, error);
-    return result ? result
-                  : trace_raw_close(attachment->entrance.raw, &attachment->hand, *(int *)fd, error);
-}
-
-static int find_left(struct trace_session *session, void *unused, struct sprof_error *error)
-{
-    struct trace_attachment *attachment = session->attachment;
-    (void)unused;
-    const int result = take(attachment, session->pid, false, error);
-    if (result)
-        return result;
-    attachment->asked = find_asked(session->pid, attachment->library);
-    return attachment->asked ? say_hello(session, error) : SPROF_ESTATE;
-}
-
-static int take_loaded_out(struct trace_session *session, struct sprof_error *error)
-{
-    struct trace_attachment *attachment = session->attachment;
-    const pid_t pid = session->pid;
-    if (attachment->entrance.raw &&
-        !trace_raw_find(pid, attachment->library, find_base(pid, attachment->library),
-                        &attachment->mapped)) /* parts of it, at most */
-        return trace_attach_give_up(session, error);
-    const int result = trace_attach_with_hand(session, find_left, NULL, error);
-    return result ? result : trace_detach(session, error);
-}
-
-int trace_attach_sweep(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
-{
-    struct trace_session *session = calloc(1, sizeof *session);
-    char library[TARGET_PATH_MAX];
-    int left_open = -1;
-    int result =
-        session ? trace_attach_find_library(pid, library, error) : sprof_error_memory(error);
-    if (!result) /* a thread that was borrowed may be loading it still */
-        result = trace_lent_wait(pid, error);
-    if (!result && has_mapping(pid, "/memfd:" PROBE_MEMORY_NAME))
-        result = sprof_error_set(error, SPROF_ESTATE, 0,
-                                 "process %d has what it shares with sprof since a moment ago",
-                                 (int)pid);
-    if (!result && trace_attach_is_raw(pid))
-        left_open = trace_raw_left_open(pid, library);
-    const bool is_there = !result && find_base(pid, library);
-    if (is_there || left_open >= 0) {
-        session->pid = session->options.pid = pid;
-        session->options.log = log;
-        session->common = session;
-        session->lock_fd = session->memory_fd = session->agent_fd = session->child_fd = -1;
-        result = open_attachment(session, error);
-        if (!result && left_open >= 0)
-            result = trace_attach_with_hand(session, close_left_open, &left_open, error);
-        if (!result && is_there)
-            result = take_loaded_out(session, error);
-        trace_attach_free(session->attachment);
-    }
-    free(session);
-    return result;
 }
 
 int trace_attach_give_up(struct trace_session *session, struct sprof_error *error)

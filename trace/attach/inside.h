@@ -25,6 +25,17 @@ int trace_attach_sees(pid_t pid, const char *file);
  */
 int trace_attach_explain_closed(pid_t pid, const char *library, struct sprof_error *error);
 
+/* Whether some mapping's line in /proc/PID/maps has that in it. */
+bool trace_attach_has_mapping(pid_t pid, const char *part);
+
+/* Where the agent's file is mapped as only who loads it maps it, 0: nowhere: to be executed, or, to
+ * reserve addresses for its parts, without any right. A program may map it to read it, as any
+ * file. */
+uint64_t trace_attach_find_base(pid_t pid, const char *library);
+
+/* Where sprof_probe_asked of that is; 0: nowhere. */
+uint64_t trace_attach_find_asked(pid_t pid, const char *library);
+
 /* Whether a collector of garbage may read the data of the agent's file. */
 bool trace_attach_has_collector(pid_t pid);
 
