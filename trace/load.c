@@ -6,6 +6,7 @@
 #include "trace/figures/coverage.h"
 #include "trace/figures/warn.h"
 #include "trace/governor.h"
+#include "trace/look.h"
 #include "trace/probes/probes.h"
 
 #include "agent/agent.h"
@@ -13,7 +14,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <limits.h>
-#include <link.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
@@ -28,14 +28,6 @@
 enum {
     BEAT_MS = 100,
     ANSWER_MS = 5000, /* the thread that waits in the command maps something */
-    LINKED_MOST = 16384,
-};
-
-/* An executable mapping of a file. */
-struct mapped {
-    uint64_t address, size, file_offset;
-    struct sprof_file_id file; /* its path is of trace_loads.paths */
-    bool is_early;             /* the loader is at it, and will tell: then it is new */
 };
 
 struct trace_loads {
@@ -46,9 +38,7 @@ struct trace_loads {
     bool is_serving; /* a thread waits for what is done now */
     _Atomic bool ends;
     int event_fd; /* readable: a thread of the command asks */
-    SPROF_VEC(struct mapped) before, now;
-    SPROF_VEC(uint64_t) linked;    /* address - vaddr of what the loader has loaded */
-    SPROF_VEC(const char *) paths; /* of all that was ever mapped */
+    struct trace_look look;
     SPROF_VEC(uint32_t) files; /* loaded so far, of session->files; there in a process that runs */
 };
 
@@ -82,119 +72,6 @@ static void *watch(void *context)
         wait_on(&loads->shared->state, state, BEAT_MS);
     }
     return NULL;
-}
-
-/* == What is mapped == */
-
-/* Each path once, so that equal ones are the same. */
-static const char *kept_path(struct trace_loads *loads, const char *path)
-{
-    const size_t length = sprof_file_path_length(path);
-    for (size_t i = 0; i < loads->paths.count; i++)
-        if (strlen(loads->paths.items[i]) == length && !memcmp(loads->paths.items[i], path, length))
-            return loads->paths.items[i];
-    char *kept = sprof_arena_alloc(&loads->session->arena, length + 1);
-    if (!kept || sprof_vec_push(&loads->paths, (const char *)kept))
-        return NULL;
-    memcpy(kept, path, length); /* the rest is zero */
-    return kept;
-}
-
-static bool is_of_file(const struct mapped *mapped, const struct trace_file *file)
-{
-    return trace_identity(&mapped->file) == file->identity;
-}
-
-static int take_mapping(void *context, const struct model_mmap *mapping)
-{
-    struct trace_loads *loads = context;
-    struct mapped mapped = {.address = mapping->address,
-                            .size = mapping->size,
-                            .file_offset = mapping->file_offset,
-                            .file = mapping->file};
-    if (!mapping->file.path || mapping->file.path[0] != '/' || mapping->file.path[1] == '/')
-        return 0;
-    mapped.file.path = kept_path(loads, mapping->file.path);
-    return !mapped.file.path || sprof_vec_push(&loads->now, mapped) ? SPROF_ENOMEM : 0;
-}
-
-static bool is_same(const struct mapped *a, const struct mapped *b)
-{
-    return a->address == b->address && trace_identity(&a->file) == trace_identity(&b->file);
-}
-
-static bool was_there(const struct trace_loads *loads, const struct mapped *mapped)
-{
-    for (size_t i = 0; i < loads->before.count; i++)
-        if (is_same(&loads->before.items[i], mapped))
-            return true;
-    return false;
-}
-
-static struct model_mmap mapping_of(const struct mapped *mapped)
-{
-    return (struct model_mmap){mapped->address, mapped->size, mapped->file_offset, mapped->file};
-}
-
-/* A library may have more than one executable mapping, and be loaded into several namespaces: the
- * first one counts that is loaded. */
-static bool has_other(const struct trace_loads *loads, size_t index)
-{
-    const struct mapped *mapped = &loads->now.items[index];
-    const struct model_mmap mapping = mapping_of(mapped);
-    for (size_t i = 0; i < loads->now.count; i++) {
-        const struct model_mmap other = mapping_of(&loads->now.items[i]);
-        if (trace_identity(&other.file) == trace_identity(&mapped->file) &&
-            (i < index || was_there(loads, &loads->now.items[i])) &&
-            (trace_is_same_copy(&other, &mapping) ||
-             !trace_is_idle_copy(loads->session->pid, &other)))
-            return true;
-    }
-    return false;
-}
-
-/* What the loader has loaded, in its own list: code of a file that somebody else has mapped may run
- * already. */
-static int read_linked(struct trace_loads *loads)
-{
-    const struct trace_session *session = loads->session;
-    struct r_debug debug;
-    struct link_map map;
-    loads->linked.count = 0;
-    if (target_read_memory(session->pid, session->hello.debug, &debug, sizeof debug) !=
-        sizeof debug)
-        return 0;
-    for (uint64_t at = (uint64_t)debug.r_map; at && loads->linked.count < LINKED_MOST;
-         at = (uint64_t)map.l_next)
-        if (target_read_memory(session->pid, at, &map, sizeof map) != sizeof map)
-            break;
-        else if (sprof_vec_push(&loads->linked, map.l_addr))
-            return SPROF_ENOMEM;
-    return 0;
-}
-
-static bool is_linked(const struct trace_loads *loads, uint64_t bias)
-{
-    for (size_t i = 0; i < loads->linked.count; i++)
-        if (loads->linked.items[i] == bias)
-            return true;
-    return false;
-}
-
-static int look(struct trace_loads *loads)
-{
-    loads->now.count = 0;
-    return target_each_mapping(loads->session->pid, take_mapping, loads);
-}
-
-static void keep_look(struct trace_loads *loads)
-{
-    loads->before.count = 0;
-    if (sprof_vec_reserve(&loads->before, loads->now.count))
-        return;
-    for (size_t i = 0; i < loads->now.count; i++)
-        if (!loads->now.items[i].is_early)
-            loads->before.items[loads->before.count++] = loads->now.items[i];
 }
 
 /* == Libraries that went == */
@@ -235,9 +112,9 @@ static void forget_gone(struct trace_loads *loads)
     for (size_t i = 0; i < loads->files.count; i++) {
         struct trace_file *file = &session->files.items[loads->files.items[i]];
         bool is_there = false;
-        for (size_t k = 0; k < loads->now.count && file->is_loaded; k++)
-            is_there |= loads->now.items[k].address == file->loaded_at &&
-                        is_of_file(&loads->now.items[k], file);
+        for (size_t k = 0; k < loads->look.now.count && file->is_loaded; k++)
+            is_there |= loads->look.now.items[k].address == file->loaded_at &&
+                        trace_mapped_is_of(&loads->look.now.items[k], file);
         if (file->is_loaded && !is_there && !has_jumps(session, file))
             forget_file(session, file);
     }
@@ -282,7 +159,7 @@ static struct trace_file *find_known(struct trace_loads *loads, const struct tra
     return NULL;
 }
 
-static int note_mapping(struct trace_session *session, const struct mapped *mapped,
+static int note_mapping(struct trace_session *session, const struct trace_mapped *mapped,
                         struct trace_file *file)
 {
     uint64_t offset;
@@ -317,7 +194,7 @@ static void say_loaded(const struct trace_session *session, const struct trace_f
 }
 
 static int place_new(struct trace_loads *loads, struct trace_module *module,
-                     const struct mapped *mapped, struct sprof_error *error)
+                     const struct trace_mapped *mapped, struct sprof_error *error)
 {
     struct trace_session *session = loads->session;
     struct trace_file *file = find_known(loads, module);
@@ -356,23 +233,24 @@ static int place_new(struct trace_loads *loads, struct trace_module *module,
 }
 
 /* Of what was there when files were looked at, or has come while they were. */
-static bool is_known(const struct trace_loads *loads, const struct mapped *mapped)
+static bool is_known(const struct trace_loads *loads, const struct trace_mapped *mapped)
 {
     for (size_t i = 0; i < loads->files.count; i++) {
         const struct trace_file *file = &loads->session->files.items[loads->files.items[i]];
-        if (file->is_loaded && file->loaded_at == mapped->address && is_of_file(mapped, file))
+        if (file->is_loaded && file->loaded_at == mapped->address &&
+            trace_mapped_is_of(mapped, file))
             return true;
     }
     return false;
 }
 
 /* What goes wrong with a library leaves it without probes, and the program as it is. */
-static int take_new(struct trace_loads *loads, struct mapped *mapped, struct cache *cache)
+static int take_new(struct trace_loads *loads, struct trace_mapped *mapped, struct cache *cache)
 {
     struct trace_session *session = loads->session;
     struct sprof_error error = {0};
     struct trace_module module = {.path = mapped->file.path};
-    const struct model_mmap mapping = mapping_of(mapped);
+    const struct model_mmap mapping = trace_mapped_as_model(mapped);
     const struct image_request request = trace_request_of(session->pid, &mapping);
     if (trace_copier_came(session, &mapping))
         trace_switch(session);
@@ -385,7 +263,7 @@ static int take_new(struct trace_loads *loads, struct mapped *mapped, struct cac
         sprof_error_set(&error, SPROF_EUNSUPPORTED, 0,
                         "%s changes its own code when it is loaded: it gets no probes",
                         mapped->file.path);
-    else if (is_linked(loads, module.bias))
+    else if (trace_look_is_linked(&loads->look, module.bias))
         place_new(loads, &module, mapped, &error);
     else
         mapped->is_early = !loads->is_serving;
@@ -399,22 +277,23 @@ static int take(struct trace_loads *loads)
 {
     const struct trace_session *session = loads->session;
     struct cache *cache = NULL;
-    int result = look(loads);
+    int result = trace_look_again(&loads->look);
     if (!result)
-        result = read_linked(loads);
+        result = trace_look_read_linked(&loads->look);
     if (result)
         return result;
     forget_gone(loads);
-    for (size_t i = 0; i < loads->now.count && !result; i++) {
-        if (was_there(loads, &loads->now.items[i]) || has_other(loads, i))
+    for (size_t i = 0; i < loads->look.now.count && !result; i++) {
+        if (trace_look_had(&loads->look, &loads->look.now.items[i]) ||
+            trace_look_has_other(&loads->look, i))
             continue;
         if (!cache && !session->options.no_cache)
             cache = cache_open(NULL);
-        result = take_new(loads, &loads->now.items[i], cache);
+        result = take_new(loads, &loads->look.now.items[i], cache);
     }
     if (cache)
         cache_free(cache, 0);
-    keep_look(loads);
+    trace_look_keep(&loads->look);
     return result;
 }
 
@@ -487,11 +366,11 @@ static int open_loads(struct trace_session *session, struct sprof_error *error)
     struct trace_loads *loads = session->loads = calloc(1, sizeof *loads);
     if (!loads)
         return sprof_error_memory(error);
-    loads->session = session;
+    loads->session = loads->look.session = session;
     loads->event_fd = -1;
-    if (look(loads))
+    if (trace_look_again(&loads->look))
         return sprof_error_memory(error);
-    keep_look(loads);
+    trace_look_keep(&loads->look);
     return 0;
 }
 
@@ -505,13 +384,13 @@ static int know_files(struct trace_loads *loads)
 {
     struct trace_session *session = loads->session;
     const uint64_t now_ns = sprof_clock_monotonic_ns();
-    int result = look(loads);
+    int result = trace_look_again(&loads->look);
     for (uint32_t i = 0; i < session->files.count && !result; i++) {
         struct trace_file *file = &session->files.items[i];
-        for (size_t k = 0; k < loads->now.count && !result && !file->is_loaded; k++) {
+        for (size_t k = 0; k < loads->look.now.count && !result && !file->is_loaded; k++) {
             /* The file may be there twice, as by dlmopen. */
-            if (loads->now.items[k].address != file->loaded_at ||
-                !is_of_file(&loads->now.items[k], file))
+            if (loads->look.now.items[k].address != file->loaded_at ||
+                !trace_mapped_is_of(&loads->look.now.items[k], file))
                 continue;
             uint64_t offset;
             file->is_loaded = true;
@@ -573,9 +452,9 @@ int trace_loads_begin(struct trace_session *session, struct sprof_error *error)
     if (result)
         return result;
     const char *loader = NULL;
-    for (size_t i = 0; i < loads->before.count; i++)
-        if (at - loads->before.items[i].address < loads->before.items[i].size)
-            loader = loads->before.items[i].file.path;
+    for (size_t i = 0; i < loads->look.before.count; i++)
+        if (at - loads->look.before.items[i].address < loads->look.before.items[i].size)
+            loader = loads->look.before.items[i].file.path;
     return trace_place_hook(session, loader ? loader : "", at, error);
 }
 
@@ -601,11 +480,8 @@ void trace_loads_free(struct trace_session *session)
         pthread_join(loads->thread, NULL);
     if (loads->event_fd >= 0)
         close(loads->event_fd);
-    sprof_vec_release(&loads->before);
-    sprof_vec_release(&loads->now);
     sprof_vec_release(&loads->files);
-    sprof_vec_release(&loads->paths);
-    sprof_vec_release(&loads->linked);
+    trace_look_release(&loads->look);
     free(loads);
     session->loads = NULL;
 }
