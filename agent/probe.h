@@ -11,8 +11,10 @@
  *
  * Where the programs that a command executes are traced, too, PROBE_VARIABLE is '@' and the name of
  * a socket in Linux's abstract namespace, to which the agent of each connects, ':' and a secret
- * that only the command's processes have in their environment, which stays as it is then. The agent
- * speaks to its own user and root, the tracer to its own and, as root, to those with the secret.
+ * that only the command's processes have in their environment, which stays as it is then. A program
+ * in another network namespace does not find that, and tries the file of that name in
+ * PROBE_SOCKETS. The agent speaks to its own user and root, the tracer to its own and, as root, to
+ * those with the secret.
  *
  * Where PROBE_VARIABLE is PROBE_LISTEN the tracer comes later, and connects to the agent. With the
  * hello comes a descriptor of the program's memory; "go" is answered when the agent has begun, and
@@ -31,6 +33,7 @@
 #define PROBE_LISTEN "listen"               /* as its value: the program waits for a tracer */
 #define PROBE_BINDS_NOW "LD_BIND_NOW=sprof" /* … and "=": stays until the agent has started */
 #define PROBE_LISTENS "sprof-probe-"        /* … at this name and its process number */
+#define PROBE_SOCKETS "/tmp/"               /* ends with a slash */
 /* The agent's file, and that of the one for processes in which it is not loaded, but mapped. */
 #define PROBE_LIBRARY_STEM "libsprof-probe"
 #define PROBE_LIBRARY PROBE_LIBRARY_STEM ".so"

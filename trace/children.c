@@ -42,10 +42,13 @@ struct stranger {
     uint64_t seen_ns;
 };
 
+enum listener { OF_NETWORK, OF_FILES, LISTENERS };
+
 struct trace_children {
-    int listener;
-    char address[64]; /* NAME:SECRET: everybody sees the socket's name, in the abstract namespace,
-                         but only who has the command's environment the rest */
+    int listeners[LISTENERS]; /* in the abstract namespace; as a file, which may be missing: -1 */
+    char address[64];         /* NAME:SECRET: everybody sees the sockets' name, but only who has the
+                                 command's environment the rest */
+    char file[TRACE_KEEPER_FILE_MAX]; /* "": there is none */
     SPROF_VEC(struct newcomer) newcomers;
     SPROF_VEC(struct stranger) strangers;
     struct sprof_map left;        /* by pid: executed something after which its program was over */
@@ -56,30 +59,57 @@ struct trace_children {
 
 /* == Beginning == */
 
+static int listen_at(const char *path, size_t length)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    memcpy(address.sun_path, path, length);
+    if (fd < 0 || (!bind(fd, (const struct sockaddr *)&address,
+                         (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) &&
+                   !listen(fd, WAITING_MOST)))
+        return fd;
+    const int errnum = errno;
+    close(fd);
+    errno = errnum;
+    return -1;
+}
+
+/* Who is in another network namespace finds no abstract socket of this one. Another user's programs
+ * may connect, too, and are heard where they have the secret. */
+static void listen_at_file(struct trace_children *children, const char *name, int length)
+{
+    snprintf(children->file, sizeof children->file, PROBE_SOCKETS "%.*s", length, name);
+    children->listeners[OF_FILES] = listen_at(children->file, strlen(children->file));
+    if (children->listeners[OF_FILES] < 0)
+        children->file[0] = '\0';
+    else
+        chmod(children->file, 0666);
+}
+
 int trace_children_open(struct trace_session *session, struct sprof_error *error)
 {
     struct trace_children *children = session->children = calloc(1, sizeof *children);
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
     uint64_t random[2];
     if (!children)
         return sprof_error_memory(error);
-    children->listener = -1;
+    for (size_t i = 0; i < LISTENERS; i++)
+        children->listeners[i] = -1;
     if (getrandom(random, sizeof random, 0) != sizeof random)
         return sprof_error_set(error, SPROF_EIO, errno, "there are no random numbers: %s",
                                strerror(errno));
-    snprintf(children->address, sizeof children->address, "sprof-%d-%016llx:%016llx", (int)getpid(),
-             (unsigned long long)random[0], (unsigned long long)random[1]);
-    const size_t name = strcspn(children->address, ":");
-    memcpy(address.sun_path + 1, children->address, name);
-    const socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + name);
-    children->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (children->listener < 0 ||
-        bind(children->listener, (const struct sockaddr *)&address, length) ||
-        listen(children->listener, WAITING_MOST))
+    char abstract[40] = ""; /* begins with a NUL */
+    const int length = snprintf(abstract + 1, sizeof abstract - 1, "sprof-%d-%016llx",
+                                (int)getpid(), (unsigned long long)random[0]);
+    snprintf(children->address, sizeof children->address, "%s:%016llx", abstract + 1,
+             (unsigned long long)random[1]);
+    children->listeners[OF_NETWORK] = listen_at(abstract, 1 + (size_t)length);
+    if (children->listeners[OF_NETWORK] < 0)
         return sprof_error_set(error, SPROF_ELIMIT, errno,
                                "cannot make a socket for the command's children: %s\nsee `ulimit "
                                "-n`",
                                strerror(errno));
+    listen_at_file(children, abstract + 1, length);
+    trace_keeper_note_file(&session->keeper, children->file);
     return 0;
 }
 
@@ -91,8 +121,11 @@ const char *trace_children_address(const struct trace_session *session)
 int trace_children_polls(const struct trace_session *session, struct trace_polls *polls)
 {
     const struct trace_children *children = session->children;
-    const struct pollfd listener = {.fd = children->listener, .events = POLLIN};
-    int result = sprof_vec_push(&polls->list, listener);
+    int result = 0;
+    for (size_t i = 0; i < LISTENERS && !result; i++) { /* poll leaves out what is -1 */
+        const struct pollfd listener = {.fd = children->listeners[i], .events = POLLIN};
+        result = sprof_vec_push(&polls->list, listener);
+    }
     for (size_t i = 0; i < children->newcomers.count && !result; i++) {
         const struct pollfd hello = {.fd = children->newcomers.items[i].fd, .events = POLLIN};
         result = sprof_vec_push(&polls->list, hello);
@@ -215,10 +248,10 @@ static bool is_welcome(const struct trace_children *children, const struct ucred
            (peer->uid == geteuid() || (!geteuid() && has_our_environment(children, peer->pid)));
 }
 
-static int accept_newcomers(struct trace_children *children)
+static int accept_newcomers(struct trace_children *children, int listener)
 {
     int fd;
-    while ((fd = accept4(children->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+    while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
         struct ucred peer;
         socklen_t length = sizeof peer;
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) ||
@@ -432,7 +465,9 @@ static int end_programs(struct trace_session *common)
 int trace_children_serve(struct trace_session *session)
 {
     struct trace_children *children = session->children;
-    int result = accept_newcomers(children);
+    int result = 0;
+    for (size_t i = 0; i < LISTENERS && !result; i++)
+        result = accept_newcomers(children, children->listeners[i]);
     if (!result)
         result = hear_newcomers(session);
     return result ? result : end_programs(session);
@@ -471,9 +506,14 @@ void trace_children_count(const struct trace_session *session, struct trace_resu
 void trace_children_close(struct trace_session *session)
 {
     struct trace_children *children = session->children;
-    if (children->listener >= 0)
-        close(children->listener);
-    children->listener = -1;
+    for (size_t i = 0; i < LISTENERS; i++) {
+        if (children->listeners[i] >= 0)
+            close(children->listeners[i]);
+        children->listeners[i] = -1;
+    }
+    if (children->file[0])
+        unlink(children->file);
+    children->file[0] = '\0';
     for (size_t i = 0; i < children->newcomers.count; i++)
         close(children->newcomers.items[i].fd);
     children->newcomers.count = 0;

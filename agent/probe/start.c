@@ -79,15 +79,16 @@ bool probe_may_trace(int socket_fd)
     return !peer.user || peer.user == (uint32_t)inside_call(SYS_geteuid, 0, 0, 0, 0, 0, 0);
 }
 
-/* A socket of the abstract namespace; "@NAME:SECRET" leads to it. Anybody may take the name when
- * the tracer has ended. */
-static int connect_to(const char *text)
+/* To the socket whose path is `before` and what stands up to the colon of "@NAME:SECRET". Anybody
+ * may take the name when the tracer has ended. Else -1. */
+static int connect_behind(const char *before, uint32_t length, const char *text)
 {
     struct {
         uint16_t family;
-        char path[108]; /* begins with a NUL */
+        char path[108];
     } address = {.family = LOCAL};
-    uint32_t length = 1;
+    for (uint32_t i = 0; i < length; i++)
+        address.path[i] = before[i];
     for (const char *at = text + 1; *at && *at != ':' && length < sizeof address.path; at++)
         address.path[length++] = *at;
     const long fd = inside_call(SYS_socket, LOCAL, SEQUENCED | CLOSE_ON_EXEC, 0, 0, 0, 0);
@@ -100,6 +101,13 @@ static int connect_to(const char *text)
     if (fd >= 0)
         inside_call(SYS_close, fd, 0, 0, 0, 0, 0);
     return -1;
+}
+
+static int connect_to(const char *text)
+{
+    static const char abstract[1] = "", sockets[] = PROBE_SOCKETS;
+    const int fd = connect_behind(abstract, sizeof abstract, text);
+    return fd >= 0 ? fd : connect_behind(sockets, sizeof sockets - 1, text);
 }
 
 enum { TO_LISTEN = -2 };

@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --children: processes that the command forks or starts are traced, each with figures of its own.
-#   children.sh forks | namespaces | strangers | by | executed | left | many | modes | covered | controlled | detached | let_go | kinds | bad
+#   children.sh forks | namespaces | strangers | by | executed | left | many | file | modes | covered | controlled | detached | let_go | kinds | bad
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -223,6 +223,26 @@ namespaces)
     traced --function "$chosen" -- ./program inside
     want work 2 21
     [ "$(sql t.db "SELECT count(*) FROM process WHERE pid = 1")" = 0 ] || fail "$(sql t.db 'SELECT pid, name FROM process')"
+    # Another network has other abstract sockets.
+    unshare -n true 2>err || skip "no network namespaces: $(cat err)"
+    traced --function "$chosen" -- unshare -n ./program forks
+    want work 11 11 13 50 1000
+    ;;
+file)
+    # The socket that is a file goes with sprof, whatever ends that.
+    socket_file() { ls "/tmp/sprof-$1-"* 2>/dev/null; }
+    is_gone() { ! socket_file "$tracer"; }
+    for signal in INT KILL; do
+        timeout -s KILL 100 "$SPROF" trace --children -o t.db --function "$chosen" -- sh -c 'echo $PPID $$ >tracer; exec sleep 60' >tout 2>terr &
+        wait_until 60 test -s tracer
+        read -r tracer command <tracer
+        [ -S "$(socket_file "$tracer")" ] || fail "no socket of $tracer: $(ls /tmp | grep '^sprof-[0-9]')"
+        kill -s $signal "$tracer"
+        wait_until 60 is_gone
+        kill "$command" 2>/dev/null
+        wait
+        rm tracer
+    done
     ;;
 strangers)
     # Anybody may take the socket's name when sprof has ended, and anybody sees it before.

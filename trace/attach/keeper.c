@@ -28,12 +28,14 @@ enum message_kind {
     MESSAGE_WATCH, /* comes with the process's lock */
     MESSAGE_SHARE, /* … with the shared memory */
     MESSAGE_FORGET,
+    MESSAGE_FILE,
 };
 
 struct message {
     uint32_t kind; /* enum message_kind */
     int32_t pid;
     uint32_t is_running;
+    char file[TRACE_KEEPER_FILE_MAX];
 };
 
 /* A process with probes. */
@@ -48,6 +50,7 @@ struct watched {
 struct watch {
     struct trace_tracer tracer;
     SPROF_VEC(struct watched) processes;
+    char file[TRACE_KEEPER_FILE_MAX]; /* "": none */
 };
 
 static uint64_t start_of(pid_t pid)
@@ -110,6 +113,8 @@ static void take_note(struct watch *watch, const struct message *message, int fd
         release(process);
         *process = watch->processes.items[--watch->processes.count];
     }
+    if (message->kind == MESSAGE_FILE)
+        memcpy(watch->file, message->file, sizeof watch->file);
     close_fd(fd);
 }
 
@@ -195,6 +200,8 @@ static _Noreturn void keep(struct watch *watch, int fd)
     detach_from_tracer(fd);
     send(fd, "", 1, MSG_NOSIGNAL); /* nothing harms it from here on */
     wait_for_death(watch, fd);
+    if (watch->file[0])
+        unlink(watch->file);
     for (size_t i = 0; i < watch->processes.count; i++)
         switch_off(&watch->processes.items[i]);
     for (size_t i = 0; i < watch->processes.count; i++)
@@ -240,7 +247,8 @@ static void tell(const struct trace_keeper *keeper, const struct message *messag
 
 void trace_keeper_watch(const struct trace_keeper *keeper, pid_t pid, bool is_running, int lock_fd)
 {
-    tell(keeper, &(struct message){MESSAGE_WATCH, pid, is_running}, lock_fd);
+    tell(keeper, &(struct message){.kind = MESSAGE_WATCH, .pid = pid, .is_running = is_running},
+         lock_fd);
 }
 
 void trace_keeper_share(const struct trace_keeper *keeper, pid_t pid, int memory_fd)
@@ -251,6 +259,13 @@ void trace_keeper_share(const struct trace_keeper *keeper, pid_t pid, int memory
 void trace_keeper_forget(const struct trace_keeper *keeper, pid_t pid)
 {
     tell(keeper, &(struct message){.kind = MESSAGE_FORGET, .pid = pid}, -1);
+}
+
+void trace_keeper_note_file(const struct trace_keeper *keeper, const char *file)
+{
+    struct message message = {.kind = MESSAGE_FILE};
+    snprintf(message.file, sizeof message.file, "%s", file);
+    tell(keeper, &message, -1);
 }
 
 void trace_keeper_end(struct trace_keeper *keeper)

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+enum { TRACE_KEEPER_FILE_MAX = 96 };
+
 struct trace_keeper {
     pid_t pid; /* 0: there is none */
     int fd;    /* our end of a socket pair */
@@ -25,6 +27,9 @@ void trace_keeper_watch(const struct trace_keeper *keeper, pid_t pid, bool is_ru
 /* The memory shared with it, by which the keeper can switch probes off even where it may not trace
  * the process. */
 void trace_keeper_share(const struct trace_keeper *keeper, pid_t pid, int memory_fd);
+
+/* A file of ours, by its whole path, to be removed. */
+void trace_keeper_note_file(const struct trace_keeper *keeper, const char *file);
 
 /* There are none in it any more. */
 void trace_keeper_forget(const struct trace_keeper *keeper, pid_t pid);
