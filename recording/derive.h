@@ -79,7 +79,7 @@ struct derive_node {
     uint32_t named; /* frames from here outwards whose innermost function has a name */
     uint32_t depth, guessed;
     uint32_t run; /* number of the run at hand whose samples stand on it; 0: none */
-    bool sampled; /* samples of runs at hand end in it */
+    bool has_row; /* of its path: samples of runs at hand end in it, or rows about probes name it */
     /* Of a run of several modes: */
     uint32_t phase;   /* the number of the phase that its samples are of, the most detailed */
     uint32_t reading; /* its path where the whole run is read in one mode */

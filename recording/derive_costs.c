@@ -513,7 +513,7 @@ int recording_derive_changed_rows(struct derive *derive)
             return SPROF_ENOMEM;
     for (size_t i = 0; i < derive->nodes.count; i++) {
         const struct derive_node *node = &derive->nodes.items[i];
-        if (!node->sampled || !node->path)
+        if (!node->has_row || !node->path)
             continue;
         const struct store_node_path row = {node->id, derive->path_rows.items[node->path - 1]};
         if (sprof_vec_push(&derived->node_paths, row))

@@ -18,14 +18,15 @@ static int reach_entry(void *context, const struct store_entry_coverage *entry)
     return 0;
 }
 
-/* It has a row of its path, by which the view finds its function. */
-static int reach_changed(void *context, const struct store_probe_event *event)
+/* It has a row of its path, by which views find its function: where callers are told apart no
+ * sample ends in the node of the entry alone. */
+static int reach_probed(void *context, const struct store_probed_node *probed)
 {
     struct covering *covering = context;
-    const size_t at = recording_derive_find_node(covering->derive, event->node_id);
+    const size_t at = recording_derive_find_node(covering->derive, probed->node_id);
     if (!at)
         return SPROF_EFORMAT;
-    covering->derive->nodes.items[at - 1].sampled = true;
+    covering->derive->nodes.items[at - 1].has_row = true;
     recording_derive_reach(covering->derive, covering->run, at);
     return 0;
 }
@@ -36,7 +37,7 @@ int recording_derive_reach_coverage(struct derive *derive, const struct derive_r
     struct covering covering = {.derive = derive, .run = run};
     int result = store_each_entry_coverage(derive->store, run->id, reach_entry, &covering, error);
     if (!result)
-        result = store_each_probe_event(derive->store, run->id, reach_changed, &covering, error);
+        result = store_each_probed_node(derive->store, run->id, reach_probed, &covering, error);
     return result == SPROF_EFORMAT && (!error || !error->code)
                ? sprof_error_set(error, SPROF_EFORMAT, 0,
                                  "the recording is damaged: the place of a function is missing")

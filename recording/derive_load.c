@@ -421,7 +421,7 @@ static void reach(struct derive *derive, const struct derive_run *run,
 {
     for (size_t i = 0; i < event->pairs.count; i++) {
         const size_t at = recording_derive_find_node(derive, event->pairs.items[i].node_id);
-        derive->nodes.items[at - 1].sampled = true;
+        derive->nodes.items[at - 1].has_row = true;
         recording_derive_reach(derive, run, at);
     }
 }

@@ -14,6 +14,10 @@ static const struct store_column call_total_columns[] = {
     COLUMN(store_call_total, total_ns, NUMBER),
 };
 
+static const struct store_column probed_node_columns[] = {
+    COLUMN(store_probed_node, node_id, NUMBER),
+};
+
 static const struct store_column sample_row_columns[] = {
     COLUMN(store_sample_row, sample.id, NUMBER),
     COLUMN(store_sample_row, sample.run_id, NUMBER),
@@ -97,6 +101,14 @@ static const struct store_table queries[STORE_TABLES - STORE_FIRST_QUERY] = {
                                       " CROSS JOIN call_path q ON q.id = n.path_id"
                                       " WHERE (?1 = 0 OR r.id = ?1)" CHOSEN
                                       " GROUP BY c.event_id, q.function_id"},
+    [STORE_PROBED_NODE -
+        STORE_FIRST_QUERY] = {"probe", COLUMNS(probed_node_columns, store_probed_node),
+                              .read = "SELECT node_id FROM probe WHERE run_id = ?1"
+                                      " UNION SELECT node_id FROM probe_event WHERE run_id = ?1"
+                                      " UNION SELECT node_id FROM probe_ledger WHERE run_id = ?1"
+                                      " UNION SELECT node_id FROM call_function WHERE run_id = ?1"
+                                      " UNION SELECT node_id FROM call_untimed WHERE run_id = ?1"
+                                      " UNION SELECT node_id FROM warning WHERE run_id = ?1"},
     [STORE_SAMPLE_ROW -
         STORE_FIRST_QUERY] = {"sample", COLUMNS(sample_row_columns, store_sample_row),
                               .read =

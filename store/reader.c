@@ -137,6 +137,7 @@ EACH_FILTERED(sorted_sample, store_sample_row, STORE_SAMPLE_ROW)
 EACH_FILTERED(sampled_node_cost, store_node_cost, STORE_NODE_COST)
 EACH_FILTERED(stored_node_cost, store_node_cost, STORE_NODE_COST_STORED)
 EACH_FILTERED(call_total, store_call_total, STORE_CALL_TOTAL)
+EACH_OF_RUN(probed_node, store_probed_node, STORE_PROBED_NODE)
 
 /* Whether the samples of a run, or of all for 0, are added up in node_cost. */
 static int has_node_costs(struct store *store, uint32_t run_id, int64_t *has,
@@ -254,9 +255,9 @@ int store_first_node(struct store *store, uint32_t run_id, uint32_t *node,
                       "WITH of_run(id) AS (SELECT min(node_id) FROM sample WHERE %s"
                       " UNION ALL SELECT min(node_id) FROM call_cost WHERE run_id = ?1"
                       " UNION ALL SELECT min(node_id) FROM entry_coverage WHERE run_id = ?1"
-                      " UNION ALL SELECT min(node_id) FROM probe_event WHERE run_id = ?1)"
+                      " UNION ALL SELECT min(node_id) FROM (%s))"
                       " SELECT coalesce(min(id), 0) FROM of_run",
-                      store_table(STORE_SAMPLE)->of_run);
+                      store_table(STORE_SAMPLE)->of_run, store_table(STORE_PROBED_NODE)->read);
     sqlite3_stmt *statement = NULL;
     int status =
         sql.failed ? sprof_error_memory(error) : store_prepare(store, sql.text, &statement, error);

@@ -146,6 +146,14 @@ int store_each_call_total(struct store *store, const struct store_filter *filter
                           int (*row)(void *, const struct store_call_total *), void *context,
                           struct sprof_error *error);
 
+/* The nodes of functions' entries that rows about probes of a run name, in order, each once. */
+struct store_probed_node {
+    uint32_t node_id;
+};
+int store_each_probed_node(struct store *store, uint32_t run_id,
+                           int (*row)(void *, const struct store_probed_node *), void *context,
+                           struct sprof_error *error);
+
 /* The samples of a run as they were written, in order of id. */
 int store_each_raw_sample(struct store *store, uint32_t run_id,
                           int (*row)(void *, const struct store_sample *), void *context,

@@ -77,6 +77,7 @@ enum store_table_id {
     STORE_NODE_COST = STORE_FIRST_QUERY, /* struct store_node_cost */
     STORE_NODE_COST_STORED,              /* the same, from thread_node_cost */
     STORE_CALL_TOTAL,                    /* struct store_call_total */
+    STORE_PROBED_NODE,                   /* struct store_probed_node */
     STORE_SAMPLE_ROW,                    /* struct store_sample_row */
     STORE_QUALITY,                       /* struct store_quality */
     STORE_LAST_IDS,                      /* struct store_ids */

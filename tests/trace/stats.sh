@@ -140,6 +140,16 @@ for trace in ("flat", "callers", "paths"):
     for thread, total in threads.items():
         assert of_report(f"report.{trace}.{thread}") == total, (trace, thread, of_report(f"report.{trace}.{thread}"), total)
 E
+# How functions are probed, and what is not timed in them, whatever is known of their callers.
+python3 - <<'E' || fail "other columns where callers are told apart"
+import csv
+def columns(name):
+    return {row["function"]: [row[column] for column in ("calls", "counted", "untimed_calls", "address", "probe_address", "mechanism")]
+            for row in csv.DictReader(open(name))}
+flat = columns("stats.flat")
+assert len(flat) > 3 and all(row[-1] == "prologue" for row in flat.values()), flat
+assert flat == columns("stats.callers") == columns("stats.paths"), (flat, columns("stats.callers"), columns("stats.paths"))
+E
 for trace in flat callers; do
     expect 1 "$SPROF" report --by module --inclusive $trace.db
     grep -q 'without their paths' err && grep -q 'trace with --paths' err || fail "no cure for total times of modules"

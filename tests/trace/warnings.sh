@@ -79,6 +79,12 @@ slow)
     said '[23] warnings'
     expect 0 "$SPROF" stats t.db --warnings
     grep -qE 'slow +[0-9.]+ ms +200.000 ms' out || fail "the table does not show them"
+    # Who it was is known where callers are told apart, too.
+    for tree in --callers --paths; do
+        expect 5 "$SPROF" trace $tree -o t.db --warn-over 200ms:^slow$ -- ./program slow
+        [ "$(sql t.db "SELECT count(*) >= 2 AND min(function = 'slow' AND module = 'program') FROM v_warning")" = 1 ] ||
+            fail "warnings of nobody with $tree: $(sql t.db 'SELECT * FROM v_warning')"
+    done
     expect 0 "$SPROF" stats t.db --warnings --format csv
     [ "$(head -1 out | tr -d '\r')" = time_ns,kind,function,module,value,bound,pid,tid,thread ] || fail "other columns"
     # Of a child, too.
