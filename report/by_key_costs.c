@@ -261,7 +261,7 @@ static void outermost_release(struct outermost *outermost)
 static int enter(struct by_key *by, struct outermost *outermost, uint32_t node)
 {
     const struct report_frame *frames = by->dataset->frames.items;
-    const uint32_t innermost = by->dataset->nodes.items[node - 1].frame;
+    const uint32_t innermost = report_dataset_node_frame(by->dataset, node);
     outermost->begin[node] = (uint32_t)outermost->frames.count;
     for (uint32_t frame = innermost; frame; frame = frames[frame - 1].outer) {
         const uint32_t label = by->labels[frame];
@@ -280,7 +280,7 @@ static int enter(struct by_key *by, struct outermost *outermost, uint32_t node)
 static void leave(struct by_key *by, struct outermost *outermost, uint32_t node)
 {
     const struct report_frame *frames = by->dataset->frames.items;
-    for (uint32_t frame = by->dataset->nodes.items[node - 1].frame; frame;
+    for (uint32_t frame = report_dataset_node_frame(by->dataset, node); frame;
          frame = frames[frame - 1].outer)
         outermost->open[by->labels[frame]]--;
 }
@@ -336,7 +336,7 @@ static int outermost_init(struct by_key *by, struct outermost *outermost)
 static int add_to_node(struct by_key *by, struct outermost *outermost, uint32_t group, size_t first,
                        const struct report_cost *cost)
 {
-    const uint32_t frame = by->dataset->nodes.items[cost->node - 1].frame;
+    const uint32_t frame = report_dataset_node_frame(by->dataset, cost->node);
     struct key_row *row = row_of(by, first, cost, frame, by->labels[frame]);
     if (!row)
         return SPROF_ENOMEM;

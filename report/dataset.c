@@ -185,7 +185,7 @@ static void mark_inlined(struct report_loading *loading, uint32_t node, uint32_t
     for (; node && path && !loading->marked.items[node - 1];
          node = dataset->nodes.items[node - 1].parent) {
         loading->marked.items[node - 1] = true;
-        uint32_t frame = dataset->nodes.items[node - 1].frame;
+        uint32_t frame = report_dataset_node_frame(dataset, node);
         while (frame && path) {
             const struct report_frame *item = &dataset->frames.items[frame - 1];
             struct report_path_row *row = &loading->rows.items[path - 1];

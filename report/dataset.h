@@ -214,6 +214,18 @@ static inline bool report_counts_calls(const struct report_dataset *dataset)
     return dataset->event.unit == STORE_UNIT_CALL;
 }
 
+/* The innermost frame of a node that counts: of calls none that is inlined, for what is inlined at
+ * a function's entry was not called. */
+static inline uint32_t report_dataset_node_frame(const struct report_dataset *dataset,
+                                                 uint32_t node)
+{
+    const struct report_frame *frames = dataset->frames.items;
+    uint32_t frame = dataset->nodes.items[node - 1].frame;
+    while (report_counts_calls(dataset) && frame && frames[frame - 1].outer)
+        frame = frames[frame - 1].outer;
+    return frame;
+}
+
 /* Costs by function, [number - 1] of `functions`: from the tree, and the total times of calls as
  * they were measured. SPROF_ENOMEM. */
 int report_dataset_function_costs(const struct report_dataset *dataset, struct model_costs *costs);

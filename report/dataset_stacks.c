@@ -144,7 +144,7 @@ int report_dataset_stack(const struct report_dataset *dataset, uint32_t node,
 {
     stack->frames.count = 0;
     for (; node; node = dataset->nodes.items[node - 1].parent) {
-        uint32_t frame = dataset->nodes.items[node - 1].frame;
+        uint32_t frame = report_dataset_node_frame(dataset, node);
         for (; frame; frame = dataset->frames.items[frame - 1].outer)
             if (sprof_vec_push(&stack->frames, frame))
                 return SPROF_ENOMEM;

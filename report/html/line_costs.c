@@ -160,21 +160,22 @@ static void visit(struct html_line_costs *lines, const struct html_node *node, b
         else
             enter(&instruction->costs, &instruction->open, node, true);
     }
+    bool innermost = true;
     for (uint32_t number = node->frame; number; number = lines->frames.items[number - 1].outer) {
         const struct html_frame *frame = &lines->frames.items[number - 1];
-        const bool innermost = number == node->frame;
+        if (lines->calls && frame->outer)
+            continue;
         struct html_place *place = frame->place ? &lines->places.items[frame->place - 1] : NULL;
         if (place && leave)
             place->open--;
         else if (place)
             enter(&place->costs, &place->open, node, innermost);
-        if (!frame->function)
-            continue;
-        uint32_t *open = &lines->open_functions[frame->function - 1];
-        if (leave)
+        uint32_t *open = frame->function ? &lines->open_functions[frame->function - 1] : NULL;
+        if (open && leave)
             (*open)--;
-        else
+        else if (open)
             enter(&lines->functions[frame->function - 1], open, node, innermost);
+        innermost = false;
     }
 }
 
@@ -229,12 +230,13 @@ static void clear(struct html_line_costs *lines)
     memset(lines->functions, 0, (lines->function_count + 1) * sizeof *lines->functions);
 }
 
-int report_html_lines_count(struct html_line_costs *lines, struct store *store, uint32_t run,
-                            uint32_t event, struct sprof_error *error)
+int report_html_lines_count(struct html_line_costs *lines, struct store *store,
+                            const struct html_source_event *event, struct sprof_error *error)
 {
-    struct counting counting = {lines, event};
-    const struct store_filter filter = {.run_id = run};
+    struct counting counting = {lines, event->event};
+    const struct store_filter filter = {.run_id = event->run};
     clear(lines);
+    lines->calls = event->calls;
     const int result = store_each_node_cost(store, &filter, take_cost, &counting, error);
     struct html_node *nodes = lines->nodes.items;
     for (size_t i = lines->nodes.count; i > 0 && !result; i--) {

@@ -36,6 +36,13 @@ struct html_node {
     struct model_cost own, all;
 };
 
+/* An event whose costs are shown: database ids. */
+struct html_source_event {
+    uint32_t run, event;
+    bool by_weight;
+    bool calls; /* it counts calls, not samples */
+};
+
 /* Zero is a valid empty value. */
 struct html_line_costs {
     SPROF_VEC(struct html_frame) frames;
@@ -46,6 +53,7 @@ struct html_line_costs {
     struct model_costs *functions;                   /* [number - 1] */
     uint32_t *open_functions;                        /* [number - 1] */
     size_t function_count;
+    bool calls; /* what is counted now: what is inlined at a function's entry was not called */
     struct report_row_numbers frame_numbers, node_numbers;
     struct sprof_map place_indexes, file_indexes; /* index + 1 */
 };
@@ -60,8 +68,8 @@ void report_html_lines_release(struct html_line_costs *lines);
 uint32_t report_html_lines_file(struct html_line_costs *lines, struct report_dataset *dataset,
                                 const char *path);
 
-/* Sets all costs to those of an event of a run (database ids). */
-int report_html_lines_count(struct html_line_costs *lines, struct store *store, uint32_t run,
-                            uint32_t event, struct sprof_error *error);
+/* Sets all costs to those of an event of a run. */
+int report_html_lines_count(struct html_line_costs *lines, struct store *store,
+                            const struct html_source_event *event, struct sprof_error *error);
 
 #endif

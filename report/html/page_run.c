@@ -163,7 +163,8 @@ static int put_events(struct html_page *page, struct html_part *part)
                                                                        : "of CPU time");
         report_json_bool(json, "varying", varying);
         report_json_close_object(json);
-        const struct html_source_event source = {dataset->run.id, event->id, varying};
+        const struct html_source_event source = {dataset->run.id, event->id, varying,
+                                                 event->unit == STORE_UNIT_CALL};
         if (sprof_map_put(&part->events, event->id, page->events++) ||
             sprof_vec_push(&part->source_events, source))
             return SPROF_ENOMEM;

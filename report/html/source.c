@@ -104,8 +104,7 @@ static int choose_functions(struct source *source, struct sprof_error *error)
     int result = 0;
     for (size_t i = request->event_count; i-- > 0 && !result;) {
         const struct html_source_event *event = &request->events[i];
-        result = report_html_lines_count(&source->costs, request->store, event->run, event->event,
-                                         error);
+        result = report_html_lines_count(&source->costs, request->store, event, error);
         if (!result)
             result = choose(source, event, false);
         if (!result)
@@ -464,8 +463,8 @@ static int put_events(struct source *source, struct json *json, struct sprof_err
     int result = 0;
     report_json_open_array(json, "events");
     for (size_t i = 0; i < request->event_count && !result; i++) {
-        result = report_html_lines_count(&source->costs, request->store, request->events[i].run,
-                                         request->events[i].event, error);
+        result =
+            report_html_lines_count(&source->costs, request->store, &request->events[i], error);
         if (!result)
             put_event(source, json);
     }

@@ -2,14 +2,8 @@
 #ifndef SPROF_REPORT_HTML_SOURCE_H
 #define SPROF_REPORT_HTML_SOURCE_H
 
-#include "report/dataset.h"
+#include "report/html/line_costs.h"
 #include "report/json.h"
-
-/* An event whose costs are shown: database ids. */
-struct html_source_event {
-    uint32_t run, event;
-    bool by_weight;
-};
 
 struct html_source_request {
     struct store *store;

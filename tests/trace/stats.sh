@@ -173,6 +173,38 @@ own = sum(int(row["self_ns"] or 0) for row in csv.DictReader(open("stats.csv")))
 folded = sum(int(line.rsplit(" ", 1)[1]) for line in open("export.folded"))
 assert abs(folded - own) <= 0.001 * own, (folded, own)
 E
+# A function is itself, also where its code begins with what is inlined there, in whatever way a recording is read.
+cat >inlined.c <<'E'
+#define NI __attribute__((noinline))
+static inline __attribute__((always_inline)) long first(long n) { return n > 40 ? n * 3 : n + 7; }
+NI long outer(long n) { return first(n); }
+NI long other(long n) { return first(n) + n; }
+int main(int count, char **arguments)
+{
+    long sum = arguments[0][0];
+    for (int i = 0; i < 100 * count; i++) sum += outer(sum) + other(i);
+    return sum == 5;
+}
+E
+gcc -O2 -g inlined.c -o inlined || fail "no compiler"
+addr2line -i -f -e inlined "0x$(nm inlined | sed -n 's/ T outer$//p')" | head -1 | grep -qx first || fail "the test's function begins otherwise"
+for options in '' --paths '--mode log'; do
+    # shellcheck disable=SC2086
+    "$SPROF" trace $options -o inlined.db -- ./inlined 2>err || fail "exit status with ${options:-nothing}"
+    for by in function process,function thread,function run,module,function function,file; do
+        expect 0 "$SPROF" report --by $by -n 0 --format csv -i inlined.db
+        [ "$(python3 -c 'import csv, sys
+print(sorted((row["function"], row["exclusive_samples"]) for row in csv.DictReader(sys.stdin)))' <out)" = \
+            "[('main', '1'), ('other', '100'), ('outer', '100')]" ] || fail "other calls by $by with ${options:-nothing}"
+    done
+    for format in folded callgrind pprof tsv dot svg; do
+        expect 0 "$SPROF" export -f $format -o - inlined.db
+        [ $format != pprof ] || { mv out out.gz && gzip -df out.gz; }
+        grep -aq outer out && grep -aq other out && ! grep -aqw first out || fail "$format has what is inlined with ${options:-nothing}"
+    done
+done
+expect 0 "$SPROF" html -o inlined.html inlined.db
+
 # What is in the order of time has nothing to show of calls that were counted, with their paths or without.
 for trace in paths flat; do
     for format in chrome firefox; do

@@ -15,7 +15,10 @@ static void load(struct report_dataset *dataset, struct html_line_costs *lines)
         report_dataset_load(dataset, example.store, &selection, REPORT_LINE_COSTS, NULL), 0);
     CU_ASSERT_EQUAL_FATAL(report_html_lines_load(lines, dataset, example.store, NULL), 0);
     CU_ASSERT_EQUAL_FATAL(
-        report_html_lines_count(lines, example.store, dataset->run.id, dataset->event.id, NULL), 0);
+        report_html_lines_count(
+            lines, example.store,
+            &(struct html_source_event){.run = dataset->run.id, .event = dataset->event.id}, NULL),
+        0);
 }
 
 static void test_functions(void)
@@ -85,7 +88,10 @@ static void test_counting_again_changes_nothing(void)
     uint64_t sums[2] = {0};
     for (size_t round = 0; round < 2; round++) {
         CU_ASSERT_EQUAL_FATAL(
-            report_html_lines_count(&lines, example.store, dataset.run.id, dataset.event.id, NULL),
+            report_html_lines_count(
+                &lines, example.store,
+                &(struct html_source_event){.run = dataset.run.id, .event = dataset.event.id},
+                NULL),
             0);
         for (size_t i = 0; i < lines.instructions.count; i++) {
             CU_ASSERT_EQUAL(lines.instructions.items[i].open, 0);
@@ -96,7 +102,10 @@ static void test_counting_again_changes_nothing(void)
     CU_ASSERT_EQUAL(sums[1], sums[0]);
     /* An event that nobody has costs nothing. */
     CU_ASSERT_EQUAL_FATAL(
-        report_html_lines_count(&lines, example.store, dataset.run.id, 4242, NULL), 0);
+        report_html_lines_count(&lines, example.store,
+                                &(struct html_source_event){.run = dataset.run.id, .event = 4242},
+                                NULL),
+        0);
     for (size_t i = 0; i < lines.places.count; i++)
         CU_ASSERT_EQUAL(lines.places.items[i].costs.inclusive.samples, 0);
     report_html_lines_release(&lines);
