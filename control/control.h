@@ -16,15 +16,19 @@ enum {
     CONTROL_CLIENTS = 64,           /* that wait to be answered at a time */
 };
 
-/* One that has said nothing yet. */
+/* One that has said nothing yet, or waits for an answer that is held back. */
 struct control_client {
     int fd; /* -1: free */
     uint64_t since_ns;
+    bool waits;
+    int result; /* with `text`: the answer */
+    struct sprof_str text;
 };
 
 struct control_server {
     char *path; /* of the socket; NULL: closed */
     int listener, poll_fd;
+    bool holds; /* see control_server_hold */
     struct control_client clients[CONTROL_CLIENTS];
 };
 
@@ -48,6 +52,10 @@ bool control_server_is_asked(const struct control_server *control);
 /* Takes what has come in and answers it; never blocks. Who is neither the owner nor root is turned
  * away; and where there is no room for one more who says nothing for two seconds. */
 void control_server_serve(struct control_server *control, control_handler *handle, void *context);
+
+/* For a handler: what it answers is sent when the socket is removed, after all that the request
+ * brings about. */
+void control_server_hold(struct control_server *control);
 
 /* Removes the socket. */
 void control_server_close(struct control_server *control);

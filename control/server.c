@@ -114,13 +114,37 @@ int control_server_open(struct control_server *control, const char *output,
     return result;
 }
 
+static void answer(int fd, int result, const struct sprof_str *text)
+{
+    char status = !result ? '0' : result == SPROF_EUSAGE ? '2' : '1';
+    const bool is_cut = text->length > CONTROL_ANSWER_MAX - 2;
+    size_t size = is_cut ? CONTROL_ANSWER_MAX - 2 : text->length;
+    if (is_cut && text->text[size - 1] == '\n')
+        size--; /* a table that ends within a line is known to be cut */
+    struct iovec parts[] = {{&status, 1}, {text->text, size}};
+    const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    if (sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+        /* Whoever asked has gone. */
+    }
+}
+
+static void let_go(struct control_client *client)
+{
+    sprof_str_release(&client->text);
+    close(client->fd);
+    *client = (struct control_client){.fd = -1};
+}
+
 void control_server_close(struct control_server *control)
 {
-    if (control->path) {
+    if (control->path)
         unlink(control->path);
-        for (size_t i = 0; i < CONTROL_CLIENTS; i++)
-            if (control->clients[i].fd >= 0)
-                close(control->clients[i].fd);
+    for (size_t i = 0; i < CONTROL_CLIENTS && control->path; i++) {
+        struct control_client *client = &control->clients[i];
+        if (client->waits)
+            answer(client->fd, client->result, &client->text);
+        if (client->fd >= 0)
+            let_go(client);
     }
     free(control->path);
     if (control->listener >= 0)
@@ -142,20 +166,6 @@ bool control_server_is_asked(const struct control_server *control)
 }
 
 /* == Serving == */
-
-static void answer(int fd, int result, const struct sprof_str *text)
-{
-    char status = !result ? '0' : result == SPROF_EUSAGE ? '2' : '1';
-    const bool is_cut = text->length > CONTROL_ANSWER_MAX - 2;
-    size_t size = is_cut ? CONTROL_ANSWER_MAX - 2 : text->length;
-    if (is_cut && text->text[size - 1] == '\n')
-        size--; /* a table that ends within a line is known to be cut */
-    struct iovec parts[] = {{&status, 1}, {text->text, size}};
-    const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
-    if (sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-        /* Whoever asked has gone. */
-    }
-}
 
 static bool is_allowed(int fd)
 {
@@ -179,41 +189,49 @@ static int handle_whole(char request[CONTROL_REQUEST_MAX], size_t size, control_
     return handle(context, request, text);
 }
 
+void control_server_hold(struct control_server *control)
+{
+    control->holds = true;
+}
+
 /* One request, one answer, and that was it. */
-static void serve_client(int *client, control_handler *handle, void *context)
+static void serve_client(struct control_server *control, struct control_client *client,
+                         control_handler *handle, void *context)
 {
     char request[CONTROL_REQUEST_MAX];
-    const ssize_t size = recv(*client, request, sizeof request, MSG_DONTWAIT | MSG_TRUNC);
+    if (client->waits)
+        return;
+    const ssize_t size = recv(client->fd, request, sizeof request, MSG_DONTWAIT | MSG_TRUNC);
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (size > 0) {
-        struct sprof_str text = {0};
         struct sprof_urgency urgency;
         sprof_urgency_raise(&urgency);
-        const int result = handle_whole(request, (size_t)size, handle, context, &text);
-        answer(*client, result, &text);
+        client->result = handle_whole(request, (size_t)size, handle, context, &client->text);
+        client->waits = control->holds;
+        if (!client->waits)
+            answer(client->fd, client->result, &client->text);
         sprof_urgency_restore(&urgency);
-        sprof_str_release(&text);
     }
-    close(*client);
-    *client = -1;
+    control->holds = false;
+    if (!client->waits)
+        let_go(client);
 }
 
 /* One that is free; else that of who has been silent for the longest, and for too long. */
 static struct control_client *find_room(struct control_server *control, uint64_t now_ns)
 {
-    struct control_client *oldest = control->clients;
+    struct control_client *oldest = NULL;
     for (size_t i = 0; i < CONTROL_CLIENTS; i++) {
         struct control_client *client = &control->clients[i];
         if (client->fd < 0)
             return client;
-        if (client->since_ns < oldest->since_ns)
+        if (!client->waits && (!oldest || client->since_ns < oldest->since_ns))
             oldest = client;
     }
-    if (now_ns - oldest->since_ns < SILENT_NS)
+    if (!oldest || now_ns - oldest->since_ns < SILENT_NS)
         return NULL;
-    close(oldest->fd);
-    oldest->fd = -1;
+    let_go(oldest);
     return oldest;
 }
 
@@ -246,8 +264,8 @@ static void accept_client(struct control_server *control, control_handler *handl
         close(fd);
         return;
     }
-    *room = (struct control_client){fd, now_ns};
-    serve_client(&room->fd, handle, context);
+    *room = (struct control_client){.fd = fd, .since_ns = now_ns};
+    serve_client(control, room, handle, context);
 }
 
 void control_server_serve(struct control_server *control, control_handler *handle, void *context)
@@ -263,6 +281,6 @@ void control_server_serve(struct control_server *control, control_handler *handl
         }
         for (size_t c = 0; c < CONTROL_CLIENTS; c++)
             if (control->clients[c].fd == ready[i].data.fd)
-                serve_client(&control->clients[c].fd, handle, context);
+                serve_client(control, &control->clients[c], handle, context);
     }
 }

@@ -309,6 +309,7 @@ static int end(void *context, char *argument, struct sprof_str *answer, struct s
     session->paused = session->ended = true;
     trace_owner_end(session, true);
     trace_switch_all(session);
+    control_server_hold(&session->control); /* calls that return from then on are in flight */
     sprof_str_append(answer, "the trace ends");
     return 0;
 }

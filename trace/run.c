@@ -419,7 +419,6 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
         return failed;
     result->has_wait_status =
         !session->options.pid && target_ended(session->target, &result->wait_status);
-    control_server_close(&session->control);
     if (session->children)
         trace_children_close(session);
     if (session->uprobes)
@@ -434,6 +433,7 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
         failed = trace_collect_program(session->programs.items[i],
                                        session->ended ? TRACE_COLLECT_END : TRACE_COLLECT_LAST);
     }
+    control_server_close(&session->control); /* answers who asked for the end */
     return failed ? sprof_error_memory(error) : 0;
 }
 

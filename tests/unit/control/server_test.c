@@ -84,6 +84,39 @@ static void test_a_request_is_answered(void)
     scene_close(&scene);
 }
 
+static int handle_later(void *context, char *request, struct sprof_str *answer)
+{
+    struct scene *scene = context;
+    control_server_hold(&scene->control);
+    return handle(context, request, answer);
+}
+
+/* Others are answered meanwhile. */
+static void test_an_answer_is_held_back(void)
+{
+    struct scene scene;
+    struct sprof_str answer = {0};
+    char text[64] = "";
+    scene_open(&scene);
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    CU_ASSERT_TRUE_FATAL(strlen(scene.socket) < sizeof address.sun_path);
+    strcpy(address.sun_path, scene.socket);
+    CU_ASSERT_EQUAL_FATAL(connect(fd, (void *)&address, sizeof address), 0);
+    CU_ASSERT_EQUAL(send(fd, "last", 4, MSG_NOSIGNAL), 4);
+    control_server_serve(&scene.control, handle_later, &scene);
+    CU_ASSERT_STRING_EQUAL(scene.last, "last");
+    CU_ASSERT_EQUAL(ask(&scene, "status", &answer), 0);
+    CU_ASSERT_STRING_EQUAL(scene.last, "status");
+    CU_ASSERT_EQUAL(recv(fd, text, sizeof text - 1, 0), -1);
+    control_server_close(&scene.control);
+    CU_ASSERT_EQUAL(recv(fd, text, sizeof text - 1, 0), 13);
+    CU_ASSERT_STRING_EQUAL(text, "0last, indeed");
+    close(fd);
+    sprof_str_release(&answer);
+    fixture_close(&scene.fixture);
+}
+
 /* What is cut may mean something else: it is refused whole, whoever sends it. */
 static void test_requests_are_whole_or_refused(void)
 {
@@ -332,6 +365,7 @@ void sprof_suite_control_server(void)
 {
     CU_pSuite suite = CU_add_suite("control/server", NULL, NULL);
     CU_add_test(suite, "a request is answered", test_a_request_is_answered);
+    CU_add_test(suite, "an answer is held back", test_an_answer_is_held_back);
     CU_add_test(suite, "requests are whole or refused", test_requests_are_whole_or_refused);
     CU_add_test(suite, "only the owner sees it", test_only_the_owner_sees_it);
     CU_add_test(suite, "others are turned away", test_others_are_turned_away);
