@@ -209,7 +209,8 @@ struct trace_session {
     bool is_out;     /* the process has no probes any more */
     uint64_t off_ns; /* when to pause; 0: no deadline */
     bool has_lease;  /* see lease.c */
-    uint64_t cleared_ns, cleared_cpu_ns;     /* at the last clear; 0: none */
+    uint64_t cleared_ns, cleared_cpu_ns;     /* at the last clear; 0: none … */
+    uint64_t cleared_ticks;                  /* … by the command's clock */
     struct trace_thread *slabs[PROBE_SLABS]; /* owned; whose slab it is */
     size_t thread_count;                     /* so far */
     uint64_t crowded_ns;      /* until then threads are taken to come and go in great numbers */

@@ -188,6 +188,27 @@ in_flight_clear)
     [ "$(sql t.db "SELECT count(*) FROM phase")" = 1 ] || fail "phases"
     holds "$(sql t.db "SELECT count(*) FROM sample WHERE time_ns < (SELECT start_ns FROM phase)") == 0" "nothing before"
     [ "$(sql t.db "SELECT sum(count) FROM sample")" = 5 ] || fail "calls in samples"
+    # In the log, too: each ends once, also where it has called others since, and where all was cleared twice.
+    rm in out.fifo t.db
+    trace --mode log
+    say i && say w
+    ctl 0 clear
+    say w && sleep 0.1
+    ctl 0 clear
+    before=$(date +%s%N)
+    sleep 0.3
+    say w && say i && say w && say o && say o
+    after=$(date +%s%N)
+    finish_program
+    is nest calls 6
+    is nest in_flight 0
+    is work calls 2
+    for condition in "function = 'nest'|6" "function = 'work'|2" "exit = 'return' AND duration_ns > 0|8" \
+        "function = 'nest' AND duration_ns BETWEEN 3e8 AND $after - $before + 1e8|3"; do
+        [ "$(sql t.db "SELECT count(*) FROM v_call WHERE ${condition%|*}")" = "${condition#*|}" ] ||
+            fail "$condition: $(sql t.db 'SELECT * FROM v_call')"
+    done
+    holds "$(sql t.db "SELECT count(*) FROM v_call WHERE start_ns < (SELECT start_ns FROM phase)") == 0" "nothing logged before"
     ;;
 in_flight_end)
     # Whoever is told that the trace ends may go on at once.

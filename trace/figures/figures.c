@@ -552,6 +552,7 @@ int trace_clear_figures(struct trace_session *session, uint64_t ticks)
     if (!result)
         result = trace_collect(session, TRACE_COLLECT_ENDED);
     atomic_store(&session->shared->cleared, ticks);
+    session->cleared_ticks = ticks;
     const uint32_t count = trace_slab_count(session);
     for (uint32_t i = 0; i < count && !result; i++) {
         if (!session->slabs[i])

@@ -156,13 +156,21 @@ static enum store_exit exit_of(uint64_t header)
     }
 }
 
+/* Of calls that were in flight when all was cleared, nothing is from before. The command notes that
+ * in its own records when such a call, or one that it makes, ends. */
+static uint64_t begin_of(const struct trace_session *session, const uint64_t *unit)
+{
+    return unit[1] < session->cleared_ticks ? session->cleared_ticks : unit[1];
+}
+
 /* Times of a thread are in the order in which its calls began and ended. */
 static int take_begin(struct trace_session *session, struct trace_thread *thread, uint64_t header,
                       const uint64_t *first, const uint64_t *second)
 {
+    const uint64_t begin = begin_of(session, first);
     struct trace_open_call call = {
-        .begin = first[1],
-        .start_ns = time_of(session, first[1]),
+        .begin = begin,
+        .start_ns = time_of(session, begin),
         .function = PROBE_LOG_FUNCTION(header),
         .depth = PROBE_LOG_DEPTH(header),
         .arguments = {first[2], first[3], second[0], second[1], second[2], second[3]},
@@ -181,13 +189,16 @@ static int take_begin(struct trace_session *session, struct trace_thread *thread
 static int take_end(struct trace_session *session, struct trace_thread *thread, uint64_t header,
                     const uint64_t *unit)
 {
+    const uint64_t begin = begin_of(session, unit);
     size_t at = thread->open.count;
-    while (at && (thread->open.items[at - 1].begin != unit[1] ||
+    while (at && (thread->open.items[at - 1].begin != begin ||
+                  thread->open.items[at - 1].depth != PROBE_LOG_DEPTH(header) ||
                   thread->open.items[at - 1].function != PROBE_LOG_FUNCTION(header)))
         at--;
     if (!at)
         return 0; /* it began before the log did */
-    const struct trace_open_call call = thread->open.items[at - 1];
+    struct trace_open_call call = thread->open.items[at - 1];
+    call.begin = unit[1]; /* what its time is from */
     memmove(&thread->open.items[at - 1], &thread->open.items[at],
             (thread->open.count - at) * sizeof call);
     thread->open.count--;
@@ -316,6 +327,8 @@ void trace_log_clear(struct trace_session *session, uint64_t now_ns)
             struct trace_open_call *call = &thread->open.items[k];
             if (call->start_ns < run_ns)
                 call->start_ns = run_ns;
+            if (call->begin < session->cleared_ticks)
+                call->begin = session->cleared_ticks;
         }
     }
 }
