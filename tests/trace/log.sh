@@ -406,6 +406,7 @@ END
     ./left &
     program=$!
     children+=("$program")
+    wait_until 60 cmp -s left "/proc/$program/exe"
     for way in detach end interrupt detach end interrupt; do
         rm -f t.db*
         "$SPROF" trace --mode log -p "$program" --function '^hot' -o t.db >trace.out 2>trace.err &
