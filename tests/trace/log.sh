@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --mode log: every call has a row, or is counted as not logged, and programs do what they do untraced.
-#   log.sh random LANGUAGE COMPILER | flow | nested | full | governed | threads | control | left | kill | callers | names
+#   log.sh random LANGUAGE COMPILER | flow | nested | full | governed | threads | control | cleared | left | kill | callers | names
 set -u
 . "$(dirname "$0")/lib.sh"
 tracing=(--mode log)
@@ -316,6 +316,54 @@ control)
     [ "$(sql t.db "SELECT count(*) > 20 AND count(*) < (SELECT calls FROM v_call_stats WHERE function LIKE 'hot%')
         FROM v_call WHERE function LIKE 'hot%'")" = 1 ] || fail "calls in between"
     [ "$(sql t.db "SELECT count(*) FROM v_call WHERE function NOT LIKE 'hot%'")" = 0 ] || fail "others were logged"
+    ;;
+cleared)
+    # What is cleared while threads call is gone from the figures and from the log alike: neither waits for the threads, so
+    # that a call may end right between, but no more of them.
+    cat >cleared.c <<'END'
+#include <pthread.h>
+#include <unistd.h>
+#define NI __attribute__((noinline, noclone))
+static volatile int stop;
+NI void leaf(void) { for (volatile int i = 0; i < 1500; i++) {} }
+NI void middle(void) { leaf(); leaf(); leaf(); __asm__ volatile(""); }
+NI void last(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+static void *run(void *unused) { while (!stop) middle(); last(); return unused; }
+int main(void)
+{
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], 0, run, 0);
+    while (access("end", F_OK)) usleep(1000);
+    stop = 1;
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+    return 7;
+}
+END
+    gcc -O1 -g -fno-optimize-sibling-calls -pthread cleared.c -o cleared || fail "no compiler"
+    for round in 1 2 3 4; do
+        rm -f t.db* end
+        "$SPROF" trace --mode log --max-overhead none -o t.db -- ./cleared >trace.out 2>trace.err &
+        tracer=$!
+        children+=("$tracer")
+        wait_for_trace trace.err -i t.db
+        for ((i = 0; i < 4; i++)); do
+            sleep 0.1
+            expect 0 "$SPROF" ctl -i t.db clear
+        done
+        sleep 0.1
+        touch end
+        wait "$tracer"
+        [ $? = 7 ] || fail "the command's exit status"
+        for function in leaf middle; do
+            [ "$(sql t.db "SELECT abs(s.calls - (SELECT count(*) FROM v_call c WHERE c.function = s.function)
+                - (SELECT coalesce(sum(not_logged), 0) FROM v_not_logged n WHERE n.function = s.function)) <= 2
+                FROM v_call_stats s WHERE function = '$function'")" = 1 ] ||
+                fail "round $round: rows of $function are not those that were counted: $(sql t.db "SELECT function, calls,
+                    (SELECT count(*) FROM v_call c WHERE c.function = s.function) FROM v_call_stats s")"
+        done
+        [ "$(sql t.db "SELECT count(*) FROM v_call WHERE function = 'run' AND exit = 'return'")" = 2 ] || fail "calls in flight"
+        [ "$(sql t.db "SELECT count(*) FROM v_call WHERE function = 'last'")" = 2 ] || fail "calls at the end"
+    done
     ;;
 nested)
     # Calls end within their callers to the nanosecond, also where one exception ends several at the same instant, and where the

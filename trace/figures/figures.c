@@ -432,10 +432,12 @@ static int clear_stat(struct trace_session *session, struct trace_thread *thread
         return 0;
     if (!cell || (!cell->base && !(cell->base = calloc(1, sizeof *cell->base))))
         return SPROF_ENOMEM;
+    const uint64_t ticks = probe_ticks();
     struct trace_figures copy = copy_of(session, function, stat);
     if (trace_has_paths(session, thread))
         take_paths(cell, &copy.stat);
     begin_anew(cell);
+    cell->cleared_ticks = ticks;
     *cell->base = until_now(&copy);
     stat->min_mask = stat->max = 0;
     return 0;
@@ -560,6 +562,7 @@ int trace_clear_figures(struct trace_session *session, uint64_t ticks)
         result = read_paths(session, i, trace_clear_paths);
         if (!result)
             result = each_stat(session, i, clear_stat);
+        trace_log_note_clear(session, session->slabs[i], i);
     }
     trace_memory_clear(session);
     for (size_t i = 0; i < session->rest.cells.count; i++) {

@@ -27,6 +27,7 @@ struct trace_cell {
     uint64_t calls, ended, untimed; /* as the agent counts */
     int64_t self;
     struct trace_figures *base; /* owned; what counts no more, or is in the shared row; or NULL */
+    uint64_t cleared_ticks;     /* when `base` was read, if all was cleared then; 0: never */
     uint64_t sample, sample_ns; /* id and time of its sample row */
     uint64_t phase_calls, before_calls; /* now, and before the phase */
     int64_t phase_self, before_self;
@@ -85,7 +86,8 @@ struct trace_thread {
     SPROF_VEC(struct trace_open_call) open; /* of the log, as they began */
     struct store_call_packer packer;        /* of those that have ended */
     uint64_t last_ns;                       /* of the call in the log that began last */
-    bool is_over;                           /* the thread has ended, or the trace has */
+    uint64_t cleared_head;   /* of its ring, when all was cleared: ends before may be of that */
+    bool is_over;            /* the thread has ended, or the trace has */
     uint64_t waits_for;      /* what follows a place in the ring that is not filled in; 0: none */
     uint64_t waits_since_ns; /* … since when */
 };

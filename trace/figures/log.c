@@ -163,9 +163,19 @@ static uint64_t begin_of(const struct trace_session *session, const uint64_t *un
     return unit[1] < session->cleared_ticks ? session->cleared_ticks : unit[1];
 }
 
+/* Whether a call that ended was counted before all was cleared. Its thread does not wait for that:
+ * figures of one function are read after those of another, and the ring is. */
+static bool was_cleared(const struct trace_thread *thread, uint32_t function, uint64_t place,
+                        uint64_t ticks)
+{
+    const uint64_t *cell =
+        place < thread->cleared_head ? sprof_map_get(&thread->index, function) : NULL;
+    return cell && ticks < thread->cells.items[*cell].cleared_ticks;
+}
+
 /* Times of a thread are in the order in which its calls began and ended. */
 static int take_begin(struct trace_session *session, struct trace_thread *thread, uint64_t header,
-                      const uint64_t *first, const uint64_t *second)
+                      const uint64_t *first, const uint64_t *second, uint64_t place)
 {
     const uint64_t begin = begin_of(session, first);
     struct trace_open_call call = {
@@ -179,7 +189,9 @@ static int take_begin(struct trace_session *session, struct trace_thread *thread
         call.start_ns = thread->last_ns;
     thread->last_ns = call.start_ns;
     if (PROBE_LOG_KIND(header) == PROBE_LOG_ONLY)
-        return put_call(session, thread, &call, 0, 0, STORE_EXIT_UNSEEN);
+        return was_cleared(thread, call.function, place, first[1])
+                   ? 0
+                   : put_call(session, thread, &call, 0, 0, STORE_EXIT_UNSEEN);
     if (thread->open.count >= OPEN_CALLS)
         return 0;
     return sprof_vec_push(&thread->open, call);
@@ -187,7 +199,7 @@ static int take_begin(struct trace_session *session, struct trace_thread *thread
 
 /* Nearly always the last that began; with coroutines another one. */
 static int take_end(struct trace_session *session, struct trace_thread *thread, uint64_t header,
-                    const uint64_t *unit)
+                    const uint64_t *unit, uint64_t place)
 {
     const uint64_t begin = begin_of(session, unit);
     size_t at = thread->open.count;
@@ -202,7 +214,9 @@ static int take_end(struct trace_session *session, struct trace_thread *thread, 
     memmove(&thread->open.items[at - 1], &thread->open.items[at],
             (thread->open.count - at) * sizeof call);
     thread->open.count--;
-    return put_call(session, thread, &call, unit[2], unit[3], exit_of(header));
+    return was_cleared(thread, call.function, place, unit[1] + unit[2])
+               ? 0
+               : put_call(session, thread, &call, unit[2], unit[3], exit_of(header));
 }
 
 static bool is_known(const struct trace_session *session, uint64_t header)
@@ -242,8 +256,8 @@ static int take_unit(struct trace_session *session, struct trace_thread *thread,
     if (!kind || !PROBE_LOG_IS_AT(header, place) || (kind != PROBE_LOG_END && head - place < 2))
         return is_stuck(session, thread, place);
     if (is_known(session, header))
-        result = kind == PROBE_LOG_END ? take_end(session, thread, header, first)
-                                       : take_begin(session, thread, header, first, second);
+        result = kind == PROBE_LOG_END ? take_end(session, thread, header, first, place)
+                                       : take_begin(session, thread, header, first, second, place);
     return result ? result : kind == PROBE_LOG_END ? 1 : 2;
 }
 
@@ -311,6 +325,12 @@ void trace_log_empty(struct trace_session *session, uint32_t slab)
         (uint64_t)((uint8_t *)ring_of(session, slab) - (uint8_t *)session->shared);
     fallocate(session->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
               (off_t)(PROBE_RING_HEADER + probe_ring_bytes(slab)));
+}
+
+void trace_log_note_clear(const struct trace_session *session, struct trace_thread *thread,
+                          uint32_t slab)
+{
+    thread->cleared_head = session->has_logged ? head_of(session, slab) : 0;
 }
 
 void trace_log_clear(struct trace_session *session, uint64_t now_ns)

@@ -15,6 +15,11 @@ int trace_log_read(struct trace_session *session, struct trace_thread *thread, u
 int trace_log_end(struct trace_session *session, struct trace_thread *thread, uint32_t slab,
                   bool is_last);
 
+/* The figures of a thread have been cleared: calls that have ended by then do not count in the log
+ * either, though they may still be in its ring. */
+void trace_log_note_clear(const struct trace_session *session, struct trace_thread *thread,
+                          uint32_t slab);
+
 /* What was logged counts no more; calls in flight begin now. */
 void trace_log_clear(struct trace_session *session, uint64_t now_ns);
 
