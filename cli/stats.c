@@ -83,17 +83,22 @@ static const char *const figures[] = {
         "t.id = c.thread_id JOIN process r ON r.id = t.process_id JOIN node_path n ON n.node_id = "
         "c.node_id JOIN call_path p ON p.id = n.path_id JOIN function f ON f.id = p.function_id "
         "JOIN module m ON m.id = f.module_id WHERE c.run_id = %llu GROUP BY r.id, f.id)",
+    /* Nobody knows by caller which calls were timed, and have ended: averages are of functions all
+     * of whose calls were and have. */
     [BY_CALLER] =
+        "WITH untimed AS (SELECT c.run_id, t.process_id, p.function_id, sum(c.counted + "
+        "c.in_flight) AS calls FROM call_cost c JOIN thread t ON t.id = c.thread_id JOIN node_path "
+        "n ON n.node_id = c.node_id JOIN call_path p ON p.id = n.path_id GROUP BY 1, 2, 3) "
         "SELECT pid, process, module, caller, function, calls, self_ns, 100.0 * self_ns / "
-        "nullif(sum(self_ns) OVER (), 0) AS self_percent, self_ns / nullif(calls, 0) AS "
-        "self_average_ns FROM (SELECT r.pid, r.name AS process, m.name AS module, g.name AS "
-        "caller, "
-        "f.name AS function, sum(s.count) AS calls, sum(s.weight) AS self_ns FROM sample s JOIN "
-        "thread t ON t.id = s.thread_id JOIN process r ON r.id = t.process_id JOIN node_path n ON "
-        "n.node_id = s.node_id JOIN call_path p ON p.id = n.path_id JOIN function f ON f.id = "
-        "p.function_id JOIN module m ON m.id = f.module_id LEFT JOIN call_path q ON q.id = "
-        "p.parent_id LEFT JOIN function g ON g.id = q.function_id WHERE s.run_id = %llu GROUP BY "
-        "r.id, g.id, f.id)",
+        "nullif(sum(self_ns) OVER (), 0) AS self_percent, CASE WHEN untimed = 0 THEN self_ns / "
+        "nullif(calls, 0) END AS self_average_ns FROM (SELECT r.pid, r.name AS process, m.name AS "
+        "module, g.name AS caller, f.name AS function, sum(s.count) AS calls, sum(s.weight) AS "
+        "self_ns, max(u.calls) AS untimed FROM sample s JOIN thread t ON t.id = s.thread_id JOIN "
+        "process r ON r.id = t.process_id JOIN node_path n ON n.node_id = s.node_id JOIN call_path "
+        "p ON p.id = n.path_id JOIN function f ON f.id = p.function_id JOIN module m ON m.id = "
+        "f.module_id LEFT JOIN call_path q ON q.id = p.parent_id LEFT JOIN function g ON g.id = "
+        "q.function_id LEFT JOIN untimed u ON u.run_id = s.run_id AND u.process_id = r.id AND "
+        "u.function_id = f.id WHERE s.run_id = %llu GROUP BY r.id, g.id, f.id)",
 };
 
 struct arguments {

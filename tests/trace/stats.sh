@@ -150,6 +150,15 @@ flat = columns("stats.flat")
 assert len(flat) > 3 and all(row[-1] == "prologue" for row in flat.values()), flat
 assert flat == columns("stats.callers") == columns("stats.paths"), (flat, columns("stats.callers"), columns("stats.paths"))
 E
+# Averages by caller are of calls that were timed, too.
+expect 0 "$SPROF" stats callers.db --by caller --format csv
+python3 - <<'E' || fail "averages by caller"
+import csv
+rows = {(row["caller"], row["function"]): row for row in csv.DictReader(open("out"))}
+assert rows["", "counted"]["calls"] == "700" and rows["", "counted"]["self_average_ns"] == "", rows
+row = rows["run", "works"]
+assert row["calls"] == "2000" and int(row["self_average_ns"]) == int(row["self_ns"]) // 2000 > 0, row
+E
 for trace in flat callers; do
     expect 1 "$SPROF" report --by module --inclusive $trace.db
     grep -q 'without their paths' err && grep -q 'trace with --paths' err || fail "no cure for total times of modules"
