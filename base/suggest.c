@@ -17,7 +17,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* One row of the matrix at a time. */
+/* One row of the matrix at a time. Two words that share no letter are not near, however short. */
 size_t sprof_suggest_distance(const char *word, const char *name)
 {
     const size_t columns = strlen(name), lines = strlen(word);
@@ -35,7 +35,8 @@ size_t sprof_suggest_distance(const char *word, const char *name)
             row[i] = least(replaced, least(row[i], row[i - 1]) + 1);
         }
     }
-    return row[columns] <= lines / 3 + 1 ? row[columns] : SPROF_DISTANCE_NEVER;
+    const bool shares = row[columns] < least(columns, lines) || row[columns] == 0;
+    return shares && row[columns] <= lines / 3 + 1 ? row[columns] : SPROF_DISTANCE_NEVER;
 }
 
 int sprof_suggest_nearest(const char *word, const char *const *names)

@@ -84,6 +84,9 @@ static void test_nearest(void)
     CU_ASSERT_EQUAL(sprof_suggest_nearest("sql", names), 3);
     CU_ASSERT_EQUAL(sprof_suggest_nearest("frobnicate", names), -1);
     CU_ASSERT_EQUAL(sprof_suggest_nearest("", names), -1);
+    CU_ASSERT_EQUAL(sprof_suggest_nearest("x", (const char *const[]){"y", "no", NULL}), -1);
+    CU_ASSERT_EQUAL(sprof_suggest_nearest("of", (const char *const[]){"end", "off", NULL}), 1);
+    CU_ASSERT_EQUAL(sprof_suggest_nearest("foo", (const char *const[]){"on", "end", NULL}), -1);
     CU_ASSERT_EQUAL(
         sprof_suggest_nearest(
             "a word far longer than any option of any program should be, be it long", names),
