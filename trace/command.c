@@ -252,9 +252,7 @@ static int status(void *context, char *argument, struct sprof_str *answer,
     if (result)
         return result;
     trace_add_up(session, &sums);
-    const uint64_t since_ns =
-        session->cleared_ns > session->start_ns ? session->cleared_ns : session->start_ns;
-    const double seconds = (double)(session->now_ns - since_ns) / 1e9;
+    const double seconds = (double)trace_measured_ns(session) / 1e9;
     const double left =
         session->off_ns > session->now_ns ? (double)(session->off_ns - session->now_ns) / 1e9 : 0;
     if (!strcmp(argument, "fields")) {
@@ -357,6 +355,10 @@ static int detach(void *context, char *argument, struct sprof_str *answer,
                   struct sprof_error *error)
 {
     struct trace_session *session = context;
+    if (argument[strspn(argument, "0123456789")])
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "`detach` takes the number of a process, but was given `%.100s`",
+                               argument);
     if (session->points)
         return sprof_error_set(error, SPROF_ESTATE, 0,
                                "the call points of --all-points stay until the command ends: "

@@ -192,6 +192,12 @@ static int start(struct trace_session *session, struct sprof_error *error)
     return result ? result : recording_flush(session->recording, error);
 }
 
+uint64_t trace_measured_ns(const struct trace_session *session)
+{
+    return session->now_ns -
+           (session->cleared_ns > session->start_ns ? session->cleared_ns : session->start_ns);
+}
+
 /* What was used since the start, or since figures were cleared. */
 static void account(struct trace_session *session, uint64_t target_cpu_ns)
 {
@@ -457,7 +463,7 @@ static int finish(struct trace_session *session, struct trace_result *result,
     struct trace_sums sums;
     trace_add_up(session, &sums);
     result->run_id = run->id;
-    result->duration_ns = session->now_ns - session->start_ns;
+    result->duration_ns = trace_measured_ns(session);
     result->calls = sums.calls;
     result->in_flight = sums.in_flight;
     result->abnormal = sums.abnormal;
@@ -486,10 +492,8 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->lost = session->uprobes ? trace_uprobes_lost(session) : 0;
     const struct trace_governor *governor = &session->governor;
     result->overhead = governor->looked_ns > 0 ? governor->probes_ns / governor->looked_ns : 0;
-    run->duration_ns = session->now_ns - run->start_monotonic_ns;
-    run->own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
-    run->target_cpu_ns = result->has_wait_status ? target_command_cpu_ns(session->target)
-                                                 : trace_command_cpu_ns(session);
+    account(session, result->has_wait_status ? target_command_cpu_ns(session->target)
+                                             : trace_command_cpu_ns(session));
     run->wait_status = result->has_wait_status ? result->wait_status : -1;
     return recording_finish(session->recording, &end, error);
 }

@@ -121,7 +121,7 @@ struct trace_result {
     const char *uprobes_because; /* what the program is that the agent cannot be put into; NULL:
                                     it was, or nobody wanted that */
     double probe_ns; /* what the probe of one timed call takes, which is taken off; 0: not known */
-    uint64_t duration_ns;
+    uint64_t duration_ns; /* since it began to measure, or since figures were cleared */
     uint64_t stopped_ns; /* how long threads stood still, at most at a time */
 };
 

@@ -311,6 +311,9 @@ void trace_program_release(struct trace_session *session);
 /* What was measured so far counts no more. Returns 0 or SPROF_ENOMEM. */
 int trace_clear(struct trace_session *session);
 
+/* How long it has been measuring since it began, or since figures were cleared. */
+uint64_t trace_measured_ns(const struct trace_session *session);
+
 /* Writes what was called so far, of all programs. */
 int trace_flush(struct trace_session *session, struct sprof_error *error);
 

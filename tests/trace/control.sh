@@ -175,6 +175,7 @@ in_flight_clear)
     is nest calls 3
     is nest in_flight 3
     is work calls ""
+    cleared=$(date +%s%N)
     sleep 0.3
     say w && say o
     after=$(date +%s%N)
@@ -186,6 +187,11 @@ in_flight_clear)
     is work calls 2
     holds "$(total) >= 3e8 && $(total) <= $after - $before" "time from the clear on"
     [ "$(sql t.db "SELECT count(*) FROM phase")" = 1 ] || fail "phases"
+    # How long it was, and what was used, is of the time from the clear on, too.
+    said=$(sed -n 's/.* calls in \([0-9.]*\) s .*/\1/p' trace.err)
+    holds "$(sql t.db "SELECT duration_ns FROM run") <= $(date +%s%N) - $before" "the duration from the clear on"
+    holds "$(sql t.db "SELECT duration_ns FROM run") >= 3e8 && $(date +%s%N) - $cleared >= $said * 1e9 - 1e6" "the duration that is said"
+    holds "$(sql t.db "SELECT end_ns - start_ns - (SELECT duration_ns FROM run) FROM phase") < 5e7" "a phase as long as that"
     holds "$(sql t.db "SELECT count(*) FROM sample WHERE time_ns < (SELECT start_ns FROM phase)") == 0" "nothing before"
     [ "$(sql t.db "SELECT sum(count) FROM sample")" = 5 ] || fail "calls in samples"
     # In the log, too: each ends once, also where it has called others since, and where all was cleared twice.
@@ -634,6 +640,8 @@ bad)
     ctl 2 start 5s 10s && said 'another time'
     ctl 2 bogus && said 'start, stop'
     ctl 2 stpo && said 'did you mean .stop.\?'
+    ctl 2 foo && said 'unknown command .foo.; there are' # not `on`, which shares one letter of two
+    ctl 2 detach now && said 'takes the number of a process, but was given .now.'
     ctl 2 probe "+^work$" "-^($(printf 'other|%.0s' {1..4000})other)$" && said 'at most 16383 characters'
     ctl 0 status
     grep -q '3 of 3 probes on' out || fail "bad input has changed something"
