@@ -282,6 +282,10 @@ bool report_dataset_address(const struct report_dataset *dataset, uint32_t frame
 /* The host on which a process ran; "?" unknown. */
 const char *report_dataset_host(const struct report_dataset *dataset, uint32_t process);
 
+/* When what `run.duration_ns` counts began: later than the run's own start where it had a delay, or
+ * was cleared. In nanoseconds from that start, as all times. */
+uint64_t report_dataset_begin_ns(const struct report_dataset *dataset, const struct store_run *run);
+
 /* The phase of a run (by its database id) at a time; 0: none. All of a run with one phase is in it.
  */
 uint32_t report_dataset_phase(const struct report_dataset *dataset, uint32_t run, uint64_t time_ns);

@@ -80,9 +80,10 @@ struct report_cpu_set {
 };
 int report_cpu_set_parse(struct report_cpu_set *set, const char *list, struct sprof_error *error);
 
-/* The part of a run that "A,B" names, in nanoseconds from its start, the end exclusive.
- * SPROF_EUSAGE where it is none. */
+/* The part of a run that "A,B" names, in nanoseconds from its start, the end exclusive. Percentages
+ * are of its duration, from `begin_ns` on. SPROF_EUSAGE where it is none. */
 int report_time_range_parse(struct report_time_range *range, const char *text,
-                            const struct store_run *run, struct sprof_error *error);
+                            const struct store_run *run, uint64_t begin_ns,
+                            struct sprof_error *error);
 
 #endif

@@ -83,7 +83,8 @@ static bool read_clock(const char *text, const struct store_run *run, double *ti
     return true;
 }
 
-static bool read_time(const char *text, const struct store_run *run, double *time_ns)
+static bool read_time(const char *text, const struct store_run *run, uint64_t begin_ns,
+                      double *time_ns)
 {
     char *end;
     if (strchr(text, ':'))
@@ -93,7 +94,7 @@ static bool read_time(const char *text, const struct store_run *run, double *tim
     const double number = strtod(text, &end);
     *time_ns = number * second_ns;
     if (!strcmp(end, "%"))
-        *time_ns = number / 100 * (double)run->duration_ns;
+        *time_ns = (double)begin_ns + number / 100 * (double)run->duration_ns;
     else if (!strcmp(end, "ms"))
         *time_ns = number * 1e6;
     else if (*end && strcmp(end, "s") != 0)
@@ -107,7 +108,8 @@ static uint64_t clamp(double time_ns)
 }
 
 int report_time_range_parse(struct report_time_range *range, const char *text,
-                            const struct store_run *run, struct sprof_error *error)
+                            const struct store_run *run, uint64_t begin_ns,
+                            struct sprof_error *error)
 {
     const char *comma = strchr(text, ',');
     char first[64];
@@ -115,8 +117,8 @@ int report_time_range_parse(struct report_time_range *range, const char *text,
     bool good = comma && (size_t)(comma - text) < sizeof first && strlen(text) > 1;
     if (good) {
         snprintf(first, sizeof first, "%.*s", (int)(comma - text), text);
-        good = (!*first || read_time(first, run, &from)) &&
-               (!comma[1] || read_time(comma + 1, run, &to));
+        good = (!*first || read_time(first, run, begin_ns, &from)) &&
+               (!comma[1] || read_time(comma + 1, run, begin_ns, &to));
     }
     if (!good)
         return sprof_error_set(error, SPROF_EUSAGE, 0,

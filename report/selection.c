@@ -340,6 +340,20 @@ static int choose_place_costs(struct report_loading *loading, struct sprof_error
     return result;
 }
 
+uint64_t report_dataset_begin_ns(const struct report_dataset *dataset, const struct store_run *run)
+{
+    const struct report_phase *first = NULL, *last = NULL;
+    for (size_t i = 0; i < dataset->phases.count; i++) {
+        const struct report_phase *phase = &dataset->phases.items[i];
+        first = phase->run == run->id && !first ? phase : first;
+        last = phase->run == run->id ? phase : last;
+    }
+    if (!first)
+        return 0;
+    const bool has_end = last->end_ns != UINT64_MAX && last->end_ns > run->duration_ns;
+    return has_end ? last->end_ns - run->duration_ns : first->start_ns;
+}
+
 /* Reads the CPUs and the stretch of each run, and finds out whether only samples tell them. */
 static int choose_samples(struct report_loading *loading, const struct report_selection *selection,
                           struct sprof_error *error)
@@ -358,8 +372,10 @@ static int choose_samples(struct report_loading *loading, const struct report_se
         dataset->cpus = cpus;
     }
     for (size_t i = 0; i < dataset->runs.count && selection->time && !result; i++) {
+        const struct store_run *run = &dataset->runs.items[i];
         struct report_time_range range;
-        result = report_time_range_parse(&range, selection->time, &dataset->runs.items[i], error);
+        result = report_time_range_parse(&range, selection->time, run,
+                                         report_dataset_begin_ns(dataset, run), error);
         if (!result)
             result = sprof_vec_push(&dataset->ranges, range);
     }

@@ -201,6 +201,8 @@ static const char *name_of(const struct store_run *run)
 /* Which stretches of the run have a mode, a rate or a mark of their own. */
 static void put_phases(struct json *json, const struct report_dataset *dataset)
 {
+    const uint64_t run_end_ns =
+        report_dataset_begin_ns(dataset, &dataset->run) + dataset->run.duration_ns;
     report_json_open_array(json, "phases");
     for (size_t i = 0; i < dataset->phases.count; i++) {
         const struct report_phase *phase = &dataset->phases.items[i];
@@ -209,9 +211,7 @@ static void put_phases(struct json *json, const struct report_dataset *dataset)
         report_json_text(json, "mark", phase->mark);
         report_json_count(json, "from", phase->start_ns);
         report_json_count(json, "to",
-                          phase->end_ns && phase->end_ns < dataset->run.duration_ns
-                              ? phase->end_ns
-                              : dataset->run.duration_ns);
+                          phase->end_ns < run_end_ns ? phase->end_ns : run_end_ns);
         report_json_close_object(json);
     }
     report_json_close_array(json);

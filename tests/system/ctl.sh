@@ -303,6 +303,10 @@ clear)
     holds "$(sql t.db "SELECT target_cpu_ns <= duration_ns * 1.5 FROM run") == 1" "CPU time since then"
     holds "$(sql t.db "SELECT sum(delivered) = (SELECT count(*) FROM sample WHERE count > 0) FROM ledger") == 1" "the ledger"
     expect 0 "$SPROF" report -i t.db
+    # Percentages of the run are of what counts, too.
+    of_it() { "$SPROF" report -i t.db --by run --format csv --show inclusive_samples --time "$1" | tail -n 1 | tr -d '\r'; }
+    holds "$(of_it 0%,100%) > 0.9 * $(sql t.db "SELECT count(*) FROM sample")" "samples in all of the run"
+    holds "$(of_it 0%,50%) < 0.8 * $(of_it 0%,100%)" "fewer in half of it"
     ;;
 before_the_start)
     # What was used before a delay ended, or all was cleared, is booked on nobody.

@@ -24,7 +24,7 @@ static const uint64_t second_ns = 1000000000;
 static void check_time(const char *text, const struct store_run *run, double from, double to)
 {
     struct report_time_range range = {0};
-    CU_ASSERT_EQUAL(report_time_range_parse(&range, text, run, NULL), 0);
+    CU_ASSERT_EQUAL(report_time_range_parse(&range, text, run, 0, NULL), 0);
     CU_ASSERT_DOUBLE_EQUAL((double)range.from_ns / 1e9, from, 1e-6);
     CU_ASSERT_DOUBLE_EQUAL((double)range.to_ns / 1e9, to, 1e-6);
 }
@@ -38,14 +38,16 @@ static void test_seconds_and_parts(void)
     check_time(",50%", &run, 0, 10);
     check_time("0,.5", &run, 0, 0.5);
     struct report_time_range range;
-    CU_ASSERT_EQUAL(report_time_range_parse(&range, "5,", &run, NULL), 0);
+    CU_ASSERT_EQUAL(report_time_range_parse(&range, "5,", &run, 0, NULL), 0);
     CU_ASSERT_EQUAL(range.to_ns, UINT64_MAX);
+    CU_ASSERT_EQUAL(report_time_range_parse(&range, "10%,", &run, 3 * second_ns, NULL), 0);
+    CU_ASSERT_EQUAL(range.from_ns, 5 * second_ns); /* of what counts, from where that begins */
     static const char *const wrong[] = {"",      ",",           "5",           "a,b",
                                         "3,1",   "2,2",         "1,2,3",       "-1,2",
                                         "nan,1", "14:3x,15:00", "25:00,26:00", "14:00:99,15:00"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct sprof_error error = {0};
-        CU_ASSERT_EQUAL(report_time_range_parse(&range, wrong[i], &run, &error), SPROF_EUSAGE);
+        CU_ASSERT_EQUAL(report_time_range_parse(&range, wrong[i], &run, 0, &error), SPROF_EUSAGE);
         CU_ASSERT_TRUE(strlen(error.message) > 0);
     }
 }
