@@ -150,7 +150,7 @@ struct report_dataset {
     bool compared;                         /* a run of one side of a comparison */
     SPROF_VEC(struct store_event) events;  /* of the selected runs; names in the arena */
     struct store_event event;              /* of `run`, the one read; id 0 where the run has none */
-    struct store_quality quality;          /* of the selected runs as a whole */
+    struct store_quality quality;          /* of the selected runs with that event, as a whole */
     SPROF_VEC(struct report_phase) phases; /* of the selected runs, by run and time */
     SPROF_VEC(struct report_process) processes;
     SPROF_VEC(struct report_thread) threads;
@@ -281,6 +281,9 @@ bool report_dataset_address(const struct report_dataset *dataset, uint32_t frame
 
 /* The host on which a process ran; "?" unknown. */
 const char *report_dataset_host(const struct report_dataset *dataset, uint32_t process);
+
+/* Whether a run has the event that is read: others have nothing in the dataset. */
+bool report_dataset_has_event(const struct report_dataset *dataset, uint32_t run_id);
 
 /* When what `run.duration_ns` counts began: later than the run's own start where it had a delay, or
  * was cleared. In nanoseconds from that start, as all times. */

@@ -152,17 +152,32 @@ static bool is_imported(const struct report_dataset *dataset)
     return dataset->run.source && !strcmp(dataset->run.source, MODEL_SOURCE_IMPORT);
 }
 
+/* How many of the selected runs have the event that is read, and how long these were together: as
+ * long as the CPU time that they are compared with was used. */
+static size_t count_runs(const struct report_dataset *dataset, uint64_t *wall_ns)
+{
+    size_t count = 0;
+    *wall_ns = dataset->runs.count > 1 ? 0 : dataset->run.duration_ns;
+    for (size_t i = 0; i < dataset->runs.count && dataset->runs.count > 1; i++)
+        if (report_dataset_has_event(dataset, dataset->runs.items[i].id)) {
+            *wall_ns += dataset->runs.items[i].duration_ns;
+            count++;
+        }
+    return dataset->runs.count > 1 ? count : 1;
+}
+
 static int cost_line(struct report_dataset *dataset, struct quality_parts *parts)
 {
     const struct store_quality *quality = &dataset->quality;
     char cpu[NUMBER_BYTES], wall[NUMBER_BYTES], share[NUMBER_BYTES];
-    if (!dataset->run.duration_ns || is_imported(dataset))
+    uint64_t wall_ns;
+    count_runs(dataset, &wall_ns);
+    if (!wall_ns || is_imported(dataset))
         return 0;
     report_number_time(cpu, quality->target_cpu_ns,
                        report_number_time_unit(quality->target_cpu_ns));
-    report_number_time(wall, dataset->run.duration_ns,
-                       report_number_time_unit(dataset->run.duration_ns));
-    report_number_percent(share, quality->target_cpu_ns, dataset->run.duration_ns, 0);
+    report_number_time(wall, wall_ns, report_number_time_unit(wall_ns));
+    report_number_percent(share, quality->target_cpu_ns, wall_ns, 0);
     int result = report_quality_part(dataset, parts, "%s of CPU time in %s (%s)", cpu, wall, share);
     if (!result)
         result = report_quality_part(dataset, parts, "sprof's own cost %s",
@@ -172,7 +187,9 @@ static int cost_line(struct report_dataset *dataset, struct quality_parts *parts
 
 static int note_waiting(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    const uint64_t cpu_ns = dataset->quality.target_cpu_ns, wall_ns = dataset->run.duration_ns;
+    const uint64_t cpu_ns = dataset->quality.target_cpu_ns;
+    uint64_t wall_ns;
+    count_runs(dataset, &wall_ns);
     if (report_counts_calls(dataset) || report_quality_sees_waiting(dataset) ||
         wall_ns < shortest_wait_ns || is_imported(dataset) ||
         is_share(cpu_ns, wall_ns, LITTLE_CPU_PERCENT))
@@ -290,9 +307,13 @@ static int note_runs(struct report_dataset *dataset, struct quality_parts *notes
                                          dataset->run_number, dataset->run_count);
     if (dataset->run_count < 2)
         return 0;
+    uint64_t wall_ns;
+    const size_t shown = count_runs(dataset, &wall_ns);
     if (dataset->runs.count > 1)
-        return report_quality_part(dataset, notes, "%zu of %u runs; --run N chooses one",
-                                   dataset->runs.count, dataset->run_count);
+        return report_quality_part(dataset, notes, "%zu of %u runs%s%s; --run N chooses one", shown,
+                                   dataset->run_count,
+                                   shown < dataset->runs.count ? ", others have no " : "",
+                                   shown < dataset->runs.count ? dataset->event.name : "");
     return report_quality_part(dataset, notes, "run %u of %u; --run N chooses", dataset->run_number,
                                dataset->run_count);
 }

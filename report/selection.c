@@ -251,16 +251,28 @@ static int choose_threads(struct report_loading *loading, const struct report_se
 
 /* == The whole == */
 
+bool report_dataset_has_event(const struct report_dataset *dataset, uint32_t run_id)
+{
+    bool has = dataset->all_events || !dataset->event.id;
+    for (size_t i = 0; i < dataset->events.count && !has; i++)
+        has = dataset->events.items[i].run_id == run_id &&
+              !strcmp(dataset->events.items[i].name, dataset->event.name);
+    return has;
+}
+
 static int add_quality(struct report_loading *loading, struct sprof_error *error)
 {
+    const struct report_dataset *dataset = loading->dataset;
     struct store_quality *sum = &loading->dataset->quality;
-    for (size_t i = 0; i < loading->dataset->runs.count; i++) {
+    for (size_t i = 0; i < dataset->runs.count; i++) {
+        const uint32_t run_id = dataset->runs.items[i].id;
+        const struct store_quality before = *sum;
         struct store_quality one;
-        const int result =
-            store_quality(loading->store, loading->dataset->runs.items[i].id, &one, error);
+        if (!report_dataset_has_event(dataset, run_id))
+            continue;
+        const int result = store_quality(loading->store, run_id, &one, error);
         if (result)
             return result;
-        const struct store_quality before = i ? *sum : (struct store_quality){0};
         *sum = one;
         sum->samples += before.samples;
         sum->lost += before.lost;

@@ -44,6 +44,15 @@ static void test_waiting(void)
     dataset.run.duration_ns = 10 * second;
     dataset.quality.target_cpu_ns = 31 * second / 10;
     CU_ASSERT_FALSE(noted(dataset, "on a CPU"));
+    /* CPU time of two runs is compared with how long both were. */
+    dataset = plain();
+    dataset.run.duration_ns = second;
+    dataset.quality.target_cpu_ns = 2 * second;
+    CU_ASSERT_EQUAL(
+        sprof_vec_push(&dataset.runs, (struct store_run){.id = 1, .duration_ns = 9 * second}), 0);
+    CU_ASSERT_EQUAL(
+        sprof_vec_push(&dataset.runs, (struct store_run){.id = 2, .duration_ns = second}), 0);
+    CU_ASSERT_TRUE(noted(dataset, "on a CPU for 20 % of the time"));
 }
 
 static void test_outside(void)
@@ -70,6 +79,13 @@ static void test_the_rest(void)
     CU_ASSERT_EQUAL(sprof_vec_push(&dataset.runs, (struct store_run){.id = 1}), 0);
     CU_ASSERT_EQUAL(sprof_vec_push(&dataset.runs, (struct store_run){.id = 3}), 0);
     CU_ASSERT_TRUE(noted(dataset, "2 of 3 runs; --run N chooses one"));
+    dataset = plain();
+    dataset.run_count = 3;
+    dataset.event = (struct store_event){.id = 1, .run_id = 3, .name = "calls"};
+    CU_ASSERT_EQUAL(sprof_vec_push(&dataset.events, dataset.event), 0);
+    CU_ASSERT_EQUAL(sprof_vec_push(&dataset.runs, (struct store_run){.id = 1}), 0);
+    CU_ASSERT_EQUAL(sprof_vec_push(&dataset.runs, (struct store_run){.id = 3}), 0);
+    CU_ASSERT_TRUE(noted(dataset, "1 of 3 runs, others have no calls; --run N chooses one"));
     dataset = plain();
     dataset.compared = true;
     dataset.run_count = 2;
