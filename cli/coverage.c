@@ -47,19 +47,18 @@ static int note_counts(void *context, int columns, char *const *values, char *co
 static int show_row(void *context, int columns, char *const *values, char *const *names)
 {
     struct showing *showing = context;
-    const char *cells[CLI_COLUMNS_MAX] = {0};
     char first[32], place[4200];
+    (void)columns;
     (void)names;
-    for (int i = 0; i < columns && i < CLI_COLUMNS_MAX; i++)
-        cells[i] = values[i] ? values[i] : "";
     if (showing->listing.format == CLI_TEXT) {
-        const char *const text[] = {first, cells[4], cells[7], cells[1], cells[0], place};
+        const char *const text[] = {first, values[4], values[7], values[1], values[0], place};
         snprintf(first, sizeof first, values[5] ? "%.6f s" : "–",
                  values[5] ? strtod(values[5], NULL) / 1e9 : 0.0);
-        snprintf(place, sizeof place, "%s%s%s", cells[9], values[9] ? ":" : "", cells[10]);
+        snprintf(place, sizeof place, "%s%s%s", values[9] ? values[9] : "", values[9] ? ":" : "",
+                 values[9] && values[10] ? values[10] : "");
         cli_listing_row(&showing->listing, text);
     } else
-        cli_listing_row(&showing->listing, cells);
+        cli_listing_row(&showing->listing, (const char *const *)values);
     return 0;
 }
 
@@ -126,8 +125,8 @@ int cli_show_coverage(FILE *out, struct store *store, const struct cli_coverage_
     else if (!status)
         status = show_rows(&showing, store, options, error);
     if (!status && options->format == CLI_TEXT && showing.listing.rows < rows)
-        fprintf(out, "  … and %llu more: -n %llu shows them\n",
-                (unsigned long long)(rows - showing.listing.rows), (unsigned long long)rows);
+        fprintf(out, "  … and %llu more: -n 0 shows them\n",
+                (unsigned long long)(rows - showing.listing.rows));
     snprintf(sql, sizeof sql,
              "SELECT run_id FROM counter c WHERE name = '" STORE_RECORDER_KILLED
              "' AND %llu IN (0, run_id)"

@@ -90,17 +90,13 @@ static void write_call(struct showing *showing, char *const *values)
 static int show_call(void *context, int count, char *const *values, char *const *names)
 {
     struct showing *showing = context;
-    const char *cells[COLUMNS];
     (void)names;
     if (count < COLUMNS)
         return SPROF_EFORMAT;
-    if (showing->listing.format == CLI_TEXT) {
+    if (showing->listing.format == CLI_TEXT)
         write_call(showing, values);
-        return 0;
-    }
-    for (int i = 0; i < COLUMNS; i++)
-        cells[i] = values[i] ? values[i] : "";
-    cli_listing_row(&showing->listing, cells);
+    else
+        cli_listing_row(&showing->listing, (const char *const *)values);
     return 0;
 }
 
@@ -119,11 +115,52 @@ static int check(const struct report_selection *selection, struct sprof_error *e
     const bool more = selection->all_runs || selection->host || selection->event ||
                       selection->process || selection->module || selection->cpus ||
                       selection->phase || selection->mark || selection->time || selection->focus ||
-                      selection->ignore || selection->hide || selection->show_from;
+                      selection->ignore || selection->hide || selection->show_from ||
+                      selection->other_mode || selection->rules.count;
     return more ? sprof_error_set(error, SPROF_EUSAGE, 0,
                                   "calls that were logged are chosen by --run and --thread alone; "
                                   "`sprof sql` chooses freely, from the view v_call")
                 : 0;
+}
+
+/* A name may be a glob, and a number is a thread's. */
+static void append_thread(struct sprof_str *sql, const char *thread)
+{
+    sprof_str_append(sql, " AND (thread GLOB ");
+    append_quoted(sql, thread);
+    sprof_str_append(sql, " OR CAST(tid AS TEXT) = ");
+    append_quoted(sql, thread);
+    sprof_str_append(sql, ")");
+}
+
+static int check_thread(struct store *store, uint32_t run, const char *thread,
+                        struct sprof_error *error)
+{
+    struct sprof_str sql = {0};
+    uint32_t found = 0;
+    sprof_str_appendf(&sql, "SELECT EXISTS (SELECT 1 FROM v_thread WHERE run_id = %u", run);
+    append_thread(&sql, thread);
+    sprof_str_append(&sql, ")");
+    int status = sql.failed ? sprof_error_memory(error)
+                            : store_query(store, sql.text, note_number, &found, error);
+    sprof_str_release(&sql);
+    if (!status && !found)
+        status = sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                                 "no thread is called '%.200s'; `sprof sql 'SELECT DISTINCT thread "
+                                 "FROM v_thread'` lists them",
+                                 thread);
+    return status;
+}
+
+static int show_missing(void *context, int count, char *const *values, char *const *names)
+{
+    (void)names;
+    if (count && values[0])
+        fprintf(context,
+                "\n%s call%s not in the log, for lack of room: `sprof sql 'SELECT * FROM "
+                "v_not_logged'`\n",
+                values[0], strcmp(values[0], "1") ? "s are" : " is");
+    return 0;
 }
 
 int cli_show_flow(FILE *out, struct store *store, uint32_t run,
@@ -135,19 +172,16 @@ int cli_show_flow(FILE *out, struct store *store, uint32_t run,
         .out = out};
     struct sprof_str sql = {0};
     int status = check(selection, error);
+    if (!status && selection->thread)
+        status = check_thread(store, run, selection->thread, error);
     if (status)
         return status;
     sprof_str_append(&sql, "SELECT ");
     for (size_t i = 0; i < COLUMNS; i++)
         sprof_str_appendf(&sql, "%s%s", i ? ", " : "", columns[i].name);
     sprof_str_appendf(&sql, " FROM v_call WHERE run_id = %u", run);
-    if (selection->thread) {
-        sprof_str_append(&sql, " AND (thread GLOB ");
-        append_quoted(&sql, selection->thread);
-        sprof_str_append(&sql, " OR CAST(tid AS TEXT) = ");
-        append_quoted(&sql, selection->thread);
-        sprof_str_append(&sql, ")");
-    }
+    if (selection->thread)
+        append_thread(&sql, selection->thread);
     sprof_str_appendf(&sql, " ORDER BY thread_id, start_ns, depth LIMIT %llu",
                       limit ? (unsigned long long)limit : (unsigned long long)INT64_MAX);
     if (format != CLI_TEXT)
@@ -156,6 +190,11 @@ int cli_show_flow(FILE *out, struct store *store, uint32_t run,
                         : store_query(store, sql.text, show_call, &showing, error);
     if (format != CLI_TEXT)
         cli_listing_end(&showing.listing);
+    sprof_str_clear(&sql);
+    sprof_str_appendf(&sql, "SELECT sum(not_logged) FROM probe_ledger WHERE run_id = %u", run);
+    if (!status && format == CLI_TEXT)
+        status = sql.failed ? sprof_error_memory(error)
+                            : store_query(store, sql.text, show_missing, out, error);
     sprof_str_release(&sql);
     return status;
 }

@@ -64,21 +64,23 @@ static void write_cell(struct cli_listing *listing, size_t i, const char *cell)
     switch (listing->format) {
     case CLI_CSV:
         fputs(i ? "," : "", out);
-        sprof_utf8_put_csv(out, cell);
+        sprof_utf8_put_csv(out, cell ? cell : "");
         return;
     case CLI_JSON:
         fputs(i ? ", " : "", out);
         write_json(out, column->name);
         fputs(": ", out);
-        if (!column->is_number)
-            write_json(out, cell);
+        if (!cell || (column->is_number && !*cell))
+            fputs("null", out);
+        else if (column->is_number)
+            fputs(cell, out);
         else
-            fputs(*cell ? cell : "null", out);
+            write_json(out, cell);
         return;
     case CLI_TEXT: break;
     }
     fputs("  ", out);
-    write_text(out, cell, is_last && !column->is_number ? 0 : (int)column->width,
+    write_text(out, cell ? cell : "", is_last && !column->is_number ? 0 : (int)column->width,
                column->is_number);
 }
 

@@ -14,7 +14,7 @@ enum { CLI_COLUMNS_MAX = 32 };
 
 struct cli_column {
     const char *name;
-    bool is_number; /* right-aligned, and not quoted in JSON; empty cells are null */
+    bool is_number; /* right-aligned, and not quoted in JSON; empty cells are null there */
     unsigned width; /* of text; the last column's does not matter */
 };
 
@@ -28,8 +28,8 @@ struct cli_listing {
 /* --format text|csv|json: sets an enum cli_format. */
 int cli_set_format(void *field, const char *value, struct sprof_error *error);
 
-/* Writes what stands before the rows, one row (a cell for each column), and what stands behind
- * them. */
+/* Writes what stands before the rows, one row (a cell for each column; NULL: not known, null in
+ * JSON and empty elsewhere), and what stands behind them. */
 void cli_listing_begin(struct cli_listing *listing);
 void cli_listing_row(struct cli_listing *listing, const char *const *cells);
 void cli_listing_end(struct cli_listing *listing);

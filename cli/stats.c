@@ -166,7 +166,8 @@ static const struct cli_option options[] = {
     {"warnings", 0, NULL,
      "what --warn-over, --watchdog, --stack-check and --heap-check have warned of", FIELD(warnings),
      cli_set_flag},
-    {"limit", 'n', "N", "rows (40 for people, else all)", FIELD(limit), cli_set_positive},
+    {"limit", 'n', "N", "at most so many rows; 0: all (for people: 40)", FIELD(limit),
+     cli_set_rows},
     {"format", 0, "text|csv|json", "for people (text), or for programs: times in nanoseconds",
      FIELD(format), cli_set_format},
     {"follow", 0, NULL, "while the command runs: show the figures anew every now and then",
@@ -218,7 +219,7 @@ static int show_row(void *context, int columns, char *const *values, char *const
     for (int i = 0; i < columns && (size_t)i < view->count; i++) {
         const bool is_text = view->listing.format == CLI_TEXT;
         const enum kind kind = view->shown[i]->kind;
-        cells[i] = !values[i]                   ? is_text ? "–" : ""
+        cells[i] = !values[i]                   ? is_text ? "–" : NULL
                    : is_text || kind == ADDRESS ? cell_text(texts[i], kind, values[i])
                                                 : values[i];
     }
@@ -285,6 +286,24 @@ static int is_coverage(struct store *store, uint64_t run, uint64_t *is, struct s
     return store_query(store, sql, note_run, is, error);
 }
 
+/* How many rows there are that are not shown. */
+static int tell_more(const struct view *view, struct store *store, uint64_t run,
+                     struct sprof_error *error)
+{
+    uint64_t count = 0;
+    struct sprof_str sql = {0};
+    sprof_str_append(&sql, "SELECT count(*) FROM (");
+    sprof_str_appendf(&sql, figures[view->arguments->by], (unsigned long long)run);
+    sprof_str_append(&sql, ")");
+    const int status = sql.failed ? sprof_error_memory(error)
+                                  : store_query(store, sql.text, note_run, &count, error);
+    if (!status && count > view->listing.rows)
+        fprintf(view->listing.out, "  … and %llu more: -n 0 shows them\n",
+                (unsigned long long)count - view->listing.rows);
+    sprof_str_release(&sql);
+    return status;
+}
+
 static int show(void *context, FILE *out, struct store *store, struct sprof_error *error)
 {
     const struct arguments *arguments = context;
@@ -331,6 +350,7 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
         view->footer.has_total_percent |= !strcmp(fields[i].name, "total-percent");
         view->shown[view->count++] = &fields[i];
     }
+    view->footer.by_caller = arguments->by == BY_CALLER;
     if (arguments->by != BY_CALLER)
         sprof_str_append(&sql, ", uncertain");
     const uint64_t limit = arguments->limit                   ? arguments->limit
@@ -349,6 +369,8 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
         status = store_query(store, sql.text, show_row, view, error);
         cli_listing_end(&view->listing);
     }
+    if (!status && view->listing.format == CLI_TEXT && view->listing.rows == limit)
+        status = tell_more(view, store, run, error);
     if (!status && view->listing.format == CLI_TEXT)
         status = cli_show_stats_footer(out, store, run, &view->footer, error);
     sprof_str_release(&sql);

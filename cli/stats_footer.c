@@ -42,6 +42,28 @@ static int show_base(void *context, int columns, char *const *values, char *cons
     return 0;
 }
 
+static int show_open(void *context, int columns, char *const *values, char *const *names)
+{
+    (void)names;
+    if (columns != 2 || !values[0] || !values[1])
+        return 0;
+    fputs("calls that have not ended, and have no time: ", context);
+    sprof_utf8_put(context, values[0]);
+    fputs(strtoul(values[1], NULL, 10) > 5 ? ", …\n" : "\n", context);
+    return 0;
+}
+
+/* That is asked for by --by caller, and most traces do not measure. */
+static int show_callers(void *context, int columns, char *const *values, char *const *names)
+{
+    (void)names;
+    if (columns == 1 && values[0] && !strcmp(values[0], "0"))
+        fputs("no callers are known: `sprof trace --callers`, or --paths, counts calls by who made "
+              "them\n",
+              context);
+    return 0;
+}
+
 static int show_untimed(void *context, int columns, char *const *values, char *const *names)
 {
     (void)names;
@@ -124,6 +146,14 @@ int cli_show_stats_footer(FILE *out, struct store *store, uint64_t run,
          "WHERE "
          "run_id = %1$llu), %2$d, EXISTS (SELECT 1 FROM phase WHERE run_id = %1$llu AND paused) "
          "FROM v_call_stats WHERE run_id = %1$llu"},
+        {show_callers, "SELECT EXISTS (SELECT 1 FROM sample s JOIN node_path n ON n.node_id = "
+                       "s.node_id JOIN call_path p ON p.id = n.path_id WHERE s.run_id = %1$llu AND "
+                       "p.parent_id IS NOT NULL) WHERE %3$d AND EXISTS (SELECT 1 FROM call_cost "
+                       "WHERE run_id = %1$llu)"},
+        {show_open, "SELECT group_concat(text, ', ') FILTER (WHERE place <= 5), count(*) FROM "
+                    "(SELECT function || ' ' || in_flight AS text, row_number() OVER (ORDER BY "
+                    "in_flight DESC, function) AS place FROM v_call_stats WHERE run_id = %1$llu "
+                    "AND in_flight > 0)"},
         {show_untimed, "SELECT group_concat(text, ', ') FILTER (WHERE place <= 5), count(*) FROM "
                        "(SELECT function "
                        "|| ' ' || untimed_calls AS text, row_number() OVER (ORDER BY untimed_calls "
@@ -156,7 +186,7 @@ int cli_show_stats_footer(FILE *out, struct store *store, uint64_t run,
     for (size_t i = 0; i < sizeof parts / sizeof *parts && !status; i++) {
         char sql[640];
         snprintf(sql, sizeof sql, parts[i].sql, (unsigned long long)run,
-                 (int)shown->has_total_percent);
+                 (int)shown->has_total_percent, (int)shown->by_caller);
         status = store_query(store, sql, parts[i].show, out, error);
     }
     if (!status && shown->uncertain) {

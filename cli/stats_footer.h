@@ -12,6 +12,7 @@ enum { CLI_STATS_NAMES = 5 }; /* of functions that a line tells */
 /* What of the table the lines below it speak of. */
 struct cli_stats_shown {
     bool has_total_percent;           /* as a column */
+    bool by_caller;                   /* rows are of callers, too */
     size_t uncertain;                 /* rows whose self time may hold what is not theirs … */
     struct sprof_str uncertain_names; /* … and functions of the first of them */
 };

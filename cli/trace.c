@@ -252,14 +252,18 @@ static void say_calls(struct cli_terminal *terminal, const struct trace_options 
 {
     char abnormal[80] = "", in_flight[80] = "", probe[80] = "";
     const double seconds = (double)result->duration_ns / 1e9;
+    const bool are_counted = result->probes && result->entry_only == result->probes;
     if (result->abnormal)
         snprintf(abnormal, sizeof abnormal, " · %llu left without returning",
                  (unsigned long long)result->abnormal);
     if (result->in_flight)
         snprintf(in_flight, sizeof in_flight, " · %llu still open at the end",
                  (unsigned long long)result->in_flight);
-    if (result->probe_ns > 0)
-        snprintf(probe, sizeof probe, " · %.1f ns a call taken off", result->probe_ns);
+    if (result->probe_ns > 0 && !are_counted)
+        snprintf(probe, sizeof probe,
+                 result->probe_ns < 1000 ? " · %.1f ns a call taken off"
+                                         : " · %.2f µs a call taken off",
+                 result->probe_ns < 1000 ? result->probe_ns : result->probe_ns / 1000);
     if (trace->mode == TRACE_COVERAGE && (trace->children || trace->other_count))
         cli_say(terminal, "%zu function%s called in %.3f s · %s", result->covered,
                 result->covered == 1 ? " was" : "s were", seconds, trace->output);
@@ -337,10 +341,14 @@ static void summarize(struct cli_terminal *terminal, const struct trace_options 
     say_probes(terminal, trace, result);
     say_calls(terminal, trace, result);
     say_limits(terminal, result);
-    if (trace->mode == TRACE_LOG)
-        cli_say(terminal, "%llu call%s written down, %llu not for lack of room: `sprof script`",
-                (unsigned long long)result->logged, sprof_plural(result->logged),
-                (unsigned long long)result->unlogged);
+    if (trace->mode == TRACE_LOG) {
+        char unlogged[64] = "";
+        if (result->unlogged)
+            snprintf(unlogged, sizeof unlogged, ", %llu not, for lack of room",
+                     (unsigned long long)result->unlogged);
+        cli_say(terminal, "%llu call%s written down%s: `sprof script`",
+                (unsigned long long)result->logged, sprof_plural(result->logged), unlogged);
+    }
     say_losses(terminal, result);
 }
 

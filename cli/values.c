@@ -64,6 +64,14 @@ int cli_set_positive(void *field, const char *value, struct sprof_error *error)
     return parse_number(value, 1, INT64_MAX, field, error);
 }
 
+int cli_set_rows(void *field, const char *value, struct sprof_error *error)
+{
+    const int result = parse_number(value, 0, INT64_MAX, field, error);
+    if (!result && !*(uint64_t *)field)
+        *(uint64_t *)field = INT64_MAX;
+    return result;
+}
+
 /* Not all that strtod knows: 0x10 and 1e3 are no numbers that people write as options. Negative
  * where there is none. */
 static double parse_decimal(const char *text, const char **end)

@@ -34,6 +34,8 @@ int cli_set_text(void *field, const char *value, struct sprof_error *error);    
 int cli_add_text(void *field, const char *value, struct sprof_error *error);     /* cli_texts */
 int cli_set_number(void *field, const char *value, struct sprof_error *error);   /* uint64_t */
 int cli_set_positive(void *field, const char *value, struct sprof_error *error); /* uint64_t */
+int cli_set_rows(void *field, const char *value,
+                 struct sprof_error *error); /* uint64_t; 0 becomes INT64_MAX: all */
 int cli_set_percent(void *field, const char *value,
                     struct sprof_error *error); /* double, 0 … 100 */
 int cli_set_overhead(void *field, const char *value,

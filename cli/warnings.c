@@ -48,12 +48,12 @@ static int show_row(void *context, int columns, char *const *values, char *const
     struct showing *showing = context;
     const char *cells[CLI_COLUMNS_MAX] = {0};
     (void)names;
-    for (int i = 0; i < columns && i < CLI_COLUMNS_MAX; i++)
-        cells[i] = values[i] ? values[i] : "";
     if (showing->listing.format != CLI_TEXT) {
-        cli_listing_row(&showing->listing, cells);
+        cli_listing_row(&showing->listing, (const char *const *)values);
         return 0;
     }
+    for (int i = 0; i < columns && i < CLI_COLUMNS_MAX; i++)
+        cells[i] = values[i] ? values[i] : "";
     char time[32], took[32], may_take[32], thread[64];
     const char *const text[] = {time, cells[1], took, may_take, thread, cells[3], cells[2]};
     snprintf(time, sizeof time, "%.6f s", strtod(cells[0], NULL) / 1e9);
@@ -97,8 +97,7 @@ int cli_show_warnings(FILE *out, struct store *store, const struct cli_warnings_
         cli_listing_end(listing);
     }
     if (!status && is_text && !options->newest && listing->rows < showing.count)
-        fprintf(out, "  … and %llu more: -n %llu shows them\n",
-                (unsigned long long)(showing.count - listing->rows),
-                (unsigned long long)showing.count);
+        fprintf(out, "  … and %llu more: -n 0 shows them\n",
+                (unsigned long long)(showing.count - listing->rows));
     return status;
 }

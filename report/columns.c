@@ -40,13 +40,19 @@ const struct measure report_measure_inclusive = {
 const struct measure report_measure_share = {
     .title = "share", .keys = KEYS("inclusive"), .ranking = true};
 
+/* Of few samples a tenth of a percent means nothing; calls are counted. */
+static unsigned decimals_of(const struct report_dataset *dataset, struct model_cost whole)
+{
+    return whole.samples < FEW_SAMPLES && !report_counts_calls(dataset) ? 0 : 1;
+}
+
 void report_columns_begin(struct table *table, const struct report_dataset *dataset,
                           const char *title, const char *note)
 {
     *table = (struct table){
         .title = title,
         .note = note,
-        .decimals = dataset->total.samples < FEW_SAMPLES ? 0 : 1,
+        .decimals = decimals_of(dataset, dataset->total),
         .time_unit_ns = report_number_time_unit(dataset->total.weight),
     };
 }
@@ -84,7 +90,7 @@ static void figure_column(struct table *table, const struct report_dataset *data
                                    .only_data = !title,
                                    .optional = figures[figure].optional,
                                    .whole = report_dataset_value(dataset, whole),
-                                   .decimals = whole.samples < FEW_SAMPLES ? 0 : 1,
+                                   .decimals = decimals_of(dataset, whole),
                                });
 }
 
@@ -101,8 +107,8 @@ static void ranking_columns(struct table *table, const struct report_dataset *da
                             const struct measure *measure)
 {
     figure_column(table, dataset, measure, MEASURE_PERCENT, measure->title);
-    figure_column(table, dataset, measure, MEASURE_INTERVAL,
-                  report_counts_calls(dataset) ? NULL : "±");
+    if (!report_counts_calls(dataset))
+        figure_column(table, dataset, measure, MEASURE_INTERVAL, "±");
     if (dataset->filtered)
         figure_column(table, dataset, measure, MEASURE_OF_ALL, "of all");
     if (dataset->event.is_clock)
@@ -167,7 +173,7 @@ void report_cells_measure(struct table *table, const struct report_dataset *data
     if (measure->of_function)
         report_table_put_count(table, value);
     report_table_put_count(table, value);
-    if (measure->ranking)
+    if (measure->ranking && !report_counts_calls(dataset))
         put_interval(table, dataset, cost);
     if (dataset->filtered)
         report_table_put_count(table, value);

@@ -181,6 +181,7 @@ struct report_dataset {
     struct model_view recorded;   /* the mode it was recorded in, of several the least detailed */
     bool several_modes;           /* runs or phases were not all recorded in one */
     bool covered;                 /* of calls, and none was counted: coverage was looked for */
+    bool shows_callers;           /* the table is of call paths, or of callers */
     bool running;                 /* `run` was still being recorded when the store was copied */
     const char *thread, *process; /* the selection's, clean; NULL all */
     const char *selected;         /* " in thread X on CPU 0-3": what was asked for, clean; "" all */
@@ -229,6 +230,11 @@ static inline uint32_t report_dataset_node_frame(const struct report_dataset *da
 /* Costs by function, [number - 1] of `functions`: from the tree, and the total times of calls as
  * they were measured. SPROF_ENOMEM. */
 int report_dataset_function_costs(const struct report_dataset *dataset, struct model_costs *costs);
+
+/* Who is known to have called what is in the dataset: of calls that were counted nobody, or who
+ * called them directly, unless their whole paths were, too. */
+enum report_known_callers { REPORT_NO_CALLERS, REPORT_DIRECT_CALLERS, REPORT_ALL_CALLERS };
+enum report_known_callers report_dataset_callers(const struct report_dataset *dataset);
 
 /* Whether calls were counted with their whole paths, not by function or direct caller alone. */
 bool report_dataset_has_paths(const struct report_dataset *dataset);

@@ -233,7 +233,7 @@ static int load_call_totals(struct report_loading *loading, struct sprof_error *
 
 /* Where only the direct callers of calls are known, what is below a caller ends with its callees,
  * though one of them may call others in its turn. */
-bool report_dataset_has_paths(const struct report_dataset *dataset)
+enum report_known_callers report_dataset_callers(const struct report_dataset *dataset)
 {
     const struct model_path *paths = dataset->paths.items.items;
     const size_t count = dataset->paths.items.count;
@@ -249,7 +249,12 @@ bool report_dataset_has_paths(const struct report_dataset *dataset)
     for (size_t i = 0; i < count && !is_deep && !is_cut; i++)
         is_cut = paths[i].parent && calls[paths[i].function];
     free(calls);
-    return has_parents && !is_cut;
+    return !has_parents ? REPORT_NO_CALLERS : is_cut ? REPORT_DIRECT_CALLERS : REPORT_ALL_CALLERS;
+}
+
+bool report_dataset_has_paths(const struct report_dataset *dataset)
+{
+    return report_dataset_callers(dataset) == REPORT_ALL_CALLERS;
 }
 
 int report_dataset_function_costs(const struct report_dataset *dataset, struct model_costs *costs)

@@ -14,14 +14,18 @@ int report_table_of_edges(struct table *table, struct report_dataset *dataset,
 {
     struct model_edges edges = {0};
     uint32_t *order = NULL;
-    struct measure measure = report_measure_inclusive;
+    /* What a callee called in its turn is not known where only direct callers are. */
+    const bool is_own =
+        report_counts_calls(dataset) && report_dataset_callers(dataset) == REPORT_DIRECT_CALLERS;
+    struct measure measure = is_own ? report_measure_exclusive : report_measure_inclusive;
     const char *note = report_columns_base(dataset);
     int result = note ? model_edge_costs(&dataset->paths, &edges) : SPROF_ENOMEM;
     if (result)
         goto done;
     report_columns_begin(table, dataset,
-                         report_counts_calls(dataset) ? "Calls by inclusive time"
-                                                      : "Calls by inclusive samples",
+                         is_own                         ? "Calls by exclusive time"
+                         : report_counts_calls(dataset) ? "Calls by inclusive time"
+                                                        : "Calls by inclusive samples",
                          note);
     measure.with_below = false;
     report_columns_measure(table, dataset, &measure);

@@ -362,11 +362,29 @@ static int note_killed(struct report_dataset *dataset, struct quality_parts *not
         time);
 }
 
+static int note_callers(struct report_dataset *dataset, struct quality_parts *notes)
+{
+    if (!dataset->shows_callers || !report_counts_calls(dataset) || !dataset->total.samples)
+        return 0;
+    switch (report_dataset_callers(dataset)) {
+    case REPORT_NO_CALLERS:
+        return report_quality_part(dataset, notes,
+                                   "no callers are known: `sprof trace --paths` (or --callers, "
+                                   "direct ones alone) counts calls by who made them");
+    case REPORT_DIRECT_CALLERS:
+        return report_quality_part(dataset, notes,
+                                   "only direct callers are known, and of what they called its "
+                                   "own time: `sprof trace --paths` measures whole call paths");
+    case REPORT_ALL_CALLERS: break;
+    }
+    return 0;
+}
+
 int report_quality_notes(struct report_dataset *dataset, struct quality_parts *notes)
 {
     static int (*const makers[])(struct report_dataset *, struct quality_parts *) = {
         note_empty, note_killed, note_kernel, note_waiting, note_outside, note_not_sampled,
-        note_lost,  note_tails,  note_slices, note_filter,  note_runs,
+        note_lost,  note_tails,  note_slices, note_callers, note_filter,  note_runs,
     };
     int result = 0;
     for (size_t i = 0; i < sizeof makers / sizeof *makers && !result; i++)

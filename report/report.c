@@ -9,18 +9,19 @@
 /* How each view is made; the order is that of enum report_view. */
 static const struct {
     bool by_path; /* rows are call paths: people are not shown those below half a percent */
+    bool callers; /* it is of who called whom */
     /* The parts of the dataset that it needs; NULL: none. */
     unsigned (*parts)(const struct report_table_options *options,
                       const struct report_selection *selection);
     int (*build)(struct table *table, struct report_dataset *dataset,
                  const struct report_table_options *options, struct sprof_error *error);
 } views[] = {
-    [REPORT_BY_KEYS] = {false, report_keys_parts, report_table_by_keys},
-    [REPORT_EDGES] = {false, NULL, report_table_of_edges},
-    [REPORT_TREE] = {true, report_tree_parts, report_table_of_tree},
-    [REPORT_BOTTOM_UP] = {true, NULL, report_table_bottom_up},
-    [REPORT_CALLERS] = {true, NULL, report_table_of_callers},
-    [REPORT_CALLEES] = {true, NULL, report_table_of_callees},
+    [REPORT_BY_KEYS] = {false, false, report_keys_parts, report_table_by_keys},
+    [REPORT_EDGES] = {false, true, NULL, report_table_of_edges},
+    [REPORT_TREE] = {true, true, report_tree_parts, report_table_of_tree},
+    [REPORT_BOTTOM_UP] = {true, true, NULL, report_table_bottom_up},
+    [REPORT_CALLERS] = {true, true, NULL, report_table_of_callers},
+    [REPORT_CALLEES] = {true, true, NULL, report_table_of_callees},
 };
 static_assert(sizeof views / sizeof *views == REPORT_VIEWS, "each view is made somewhere");
 
@@ -44,6 +45,7 @@ int report_write(FILE *out, struct store *store, const struct report_request *re
     if (!result)
         result = report_table_show(&table, options.show, error);
     result = report_error_code(result, error);
+    dataset.shows_callers = views[options.view].callers;
     if (!result) {
         const struct report_content content = {
             .kind = REPORT_TABLE, .dataset = &dataset, .table = &table};

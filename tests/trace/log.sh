@@ -216,6 +216,11 @@ END
     traced deep --depth 2 -- ./program
     [ "$(sql deep.db 'SELECT max(depth), count(*) FROM v_call WHERE tid = pid')" = "2|6" ] || fail "the depth"
     [ -z "$(sql deep.db 'SELECT * FROM v_not_logged')" ] || fail "what is too deep is no loss"
+    # What does not choose calls is refused.
+    expect 1 "$SPROF" script --thread nobody deep.db && said "no thread is called .nobody."
+    for choice in '--mode pc' '--app-module *.none' '--focus main' '--time 0,1'; do
+        expect 2 "$SPROF" script $choice deep.db && said 'chosen by --run and --thread alone'
+    done
     expect 2 "$SPROF" trace --depth 3 -- ./program && said 'mode log'
     expect 2 "$SPROF" trace --max-size 3M -- ./program && said 'mode log'
     expect 2 "$SPROF" trace --mode log --paths -- ./program && said 'mode stats'
@@ -229,6 +234,10 @@ full)
     [ "$(sql program.db "SELECT calls FROM v_call_stats WHERE function LIKE 'hot%'")" = 5000000 ] || fail "not 5000000 calls"
     [ "$(sql program.db "SELECT count(*) > 0 FROM v_not_logged WHERE function LIKE 'hot%' AND not_logged > 0")" = 1 ] ||
         fail "nothing is told as not logged"
+    missing=$(sql program.db "SELECT sum(not_logged) FROM v_not_logged")
+    grep -qE "[0-9]+ calls written down, $missing not, for lack of room: " got_err || fail "the end does not say how many are missing"
+    expect 0 "$SPROF" script -n 1 program.db && grep -q "^$missing calls are not in the log" out || fail "the flow does not tell what is missing"
+    expect 0 "$SPROF" script -n 1 --format csv program.db && ! grep -q 'not in the log' out || fail "words in CSV"
     size=$(stat -c %s program.db)
     [ "$size" -lt 60000000 ] || fail "$size bytes"
     ;;

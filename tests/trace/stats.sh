@@ -262,3 +262,28 @@ E
 expect 0 "$SPROF" diff 100.db 130.db
 grep -qE ' 100 +130 +often' out && grep -qE ' 100 +130 +counted' out || fail "no row of functions that are called more often"
 ! grep -qE 'within chance.* once' out || fail "a row of what did not change"
+
+# Where callers are not known, or not what was called below, tables of callers say so.
+for view in --tree --edges --bottom-up "--callers works" "--callees run"; do
+    expect 0 "$SPROF" report $view flat.db && grep -q '^no callers are known' out || fail "report $view of a trace without callers"
+    expect 0 "$SPROF" report $view callers.db && grep -q '^only direct callers are known' out || fail "report $view of direct callers"
+    expect 0 "$SPROF" report $view paths.db && ! grep -q 'callers are known' out || fail "report $view of paths"
+done
+expect 0 "$SPROF" report flat.db && ! grep -q 'callers' out || fail "callers in a table of functions"
+expect 0 "$SPROF" report --edges callers.db && grep -q 'Calls by exclusive time' out && grep -q ' self ' out || fail "time of pairs"
+expect 0 "$SPROF" stats --by caller flat.db && grep -q '^no callers are known' out || fail "stats by callers that are not known"
+expect 0 "$SPROF" stats --by caller callers.db && ! grep -q '^no callers' out || fail "stats by callers that are known"
+expect 0 "$SPROF" stats flat.db && ! grep -q '^no callers' out || fail "callers in stats by function"
+# What is not known is null, in text as in numbers.
+expect 0 "$SPROF" stats --by caller --format json paths.db
+python3 -c 'import json
+rows = {row["function"]: row for row in json.load(open("out"))}
+assert rows["main"]["caller"] is None and rows["leaf"]["caller"] == "works", rows' || fail "callers in JSON"
+# Calls are counted: their percentages have no interval, and as many digits as of many.
+expect 0 "$SPROF" report --format csv flat.db && ! grep -q interval out || fail "an interval of what was counted"
+"$SPROF" trace --function '^(main|caller)$' -o few.db -- ./program >got 2>err || fail "exit status with few calls"
+expect 0 "$SPROF" report few.db && grep -Eq '^ *[0-9]+\.[0-9] % .* main ' out || fail "percentages of few calls"
+# Rows that are not shown are told.
+expect 0 "$SPROF" stats -n 2 flat.db && grep -q '^  … and 4 more: -n 0 shows them$' out || fail "rows that are left out"
+expect 0 "$SPROF" stats -n 0 flat.db && ! grep -q more out && [ "$(grep -c ' program ' out)" = 6 ] || fail "all rows"
+expect 0 "$SPROF" stats -n 6 flat.db && ! grep -q more out || fail "all rows, by their number"
