@@ -49,14 +49,14 @@ int target_check(pid_t pid, bool is_thread, struct sprof_error *error)
                                kind, pid, status.parent);
     if (status.kernel_thread)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "%s %d is a thread of the kernel; sprof samples programs", kind,
+                               "%s %d is a thread of the kernel; sprof looks at programs", kind,
                                pid);
     if (!is_thread && status.process != pid)
         return sprof_error_set(
             error, SPROF_EUSAGE, 0,
-            "%d is a thread of process %d; use `-t %d` for the thread or `-p %d` "
-            "for all of the process",
-            pid, status.process, pid, status.process);
+            "%d is a thread of process %d: give that, `-p %d`\n`sprof record -t %d` samples one "
+            "thread",
+            pid, status.process, status.process, pid);
     return 0;
 }
 
@@ -81,4 +81,31 @@ int target_explain(pid_t pid, bool is_thread, int errnum, struct sprof_error *er
                            "cannot sample %s %d: it has changed its privileges, or forbids being "
                            "watched (prctl PR_SET_DUMPABLE)\nrun `sudo sprof record -%c %d`",
                            kind, pid, option, pid);
+}
+
+int target_explain_reading(pid_t pid, int errnum, const char *done, const char *command,
+                           struct sprof_error *error)
+{
+    struct sprof_proc_status status;
+    const bool is_known = sprof_proc_status_read(pid, &status);
+    const struct passwd *owner = is_known ? getpwuid(status.user) : NULL;
+    if (errnum == -ESRCH)
+        return sprof_error_set(error, SPROF_ENOTFOUND, ESRCH, "process %d has ended meanwhile",
+                               (int)pid);
+    if (is_known && owner && status.user != geteuid())
+        return sprof_error_set(error, SPROF_EPERMISSION, EPERM,
+                               "process %d may not be %s by you: it belongs to user %s\nrun "
+                               "`sudo -u %s sprof %s`, or as root",
+                               (int)pid, done, owner->pw_name, owner->pw_name, command);
+    if (!geteuid())
+        return sprof_error_set(
+            error, SPROF_EPERMISSION, EPERM,
+            "process %d may not be %s even by root here: it has capabilities "
+            "that sprof has not, or is of another user namespace\ncompare CapPrm "
+            "in /proc/%d/status and /proc/self/status",
+            (int)pid, done, (int)pid);
+    return sprof_error_set(error, SPROF_EPERMISSION, EPERM,
+                           "process %d may not be %s by you\nrun sprof as its owner or as "
+                           "root, and see /proc/sys/kernel/yama/ptrace_scope",
+                           (int)pid, done);
 }

@@ -97,6 +97,11 @@ int target_explain(pid_t pid, bool is_thread, int errnum, struct sprof_error *er
  * restricts further): 0, -EPERM, or -ESRCH where it is gone. */
 int target_may_read(pid_t pid);
 
+/* Explains why that is so (`errnum`) to who asked for what is to be `done` ("traced"), and names the
+ * `command` ("trace -p 42 …") to run as another. Returns the code of the error it fills. */
+int target_explain_reading(pid_t pid, int errnum, const char *done, const char *command,
+                           struct sprof_error *error);
+
 /* Copies memory of a live process, as long as it lives and permits: returns the bytes copied, 0
  * when none. Where the range ends in unmapped memory, what lies before it. */
 size_t target_read_memory(pid_t pid, uint64_t address, void *buffer, size_t size);

@@ -7,7 +7,6 @@
 #include "trace/attach/sharers.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,28 +155,9 @@ static int clean_up_before(pid_t pid, const struct sprof_log *log, struct sprof_
 
 static int refuse_reader(pid_t pid, int errnum, struct sprof_error *error)
 {
-    struct sprof_proc_status status;
-    const bool is_known = sprof_proc_status_read(pid, &status);
-    const struct passwd *owner = is_known ? getpwuid(status.user) : NULL;
-    if (errnum == -ESRCH)
-        return sprof_error_set(error, SPROF_ENOTFOUND, ESRCH, "process %d has ended meanwhile",
-                               (int)pid);
-    if (is_known && owner && status.user != geteuid())
-        return sprof_error_set(error, SPROF_EPERMISSION, EPERM,
-                               "process %d may not be traced by you: it belongs to user %s\nrun "
-                               "`sudo -u %s sprof trace -p %d …`, or as root",
-                               (int)pid, owner->pw_name, owner->pw_name, (int)pid);
-    if (!geteuid())
-        return sprof_error_set(
-            error, SPROF_EPERMISSION, EPERM,
-            "process %d may not be traced even by root here: it has capabilities "
-            "that sprof has not, or is of another user namespace\ncompare CapPrm "
-            "in /proc/%d/status and /proc/self/status",
-            (int)pid, (int)pid);
-    return sprof_error_set(error, SPROF_EPERMISSION, EPERM,
-                           "process %d may not be traced by you\nrun sprof as its owner or as "
-                           "root, and see /proc/sys/kernel/yama/ptrace_scope",
-                           (int)pid);
+    char command[64];
+    snprintf(command, sizeof command, "trace -p %d …", (int)pid);
+    return target_explain_reading(pid, errnum, "traced", command, error);
 }
 
 /* The lock comes first: who holds it may have the process stand still. */

@@ -336,11 +336,9 @@ int trace_find_owner(pid_t pid, char output[TRACE_OUTPUT_BYTES], bool *is_alive,
     const int code = target_check(pid, false, error);
     if (code)
         return code;
-    if (target_may_read(pid))
-        return sprof_error_set(error, SPROF_EPERMISSION, EPERM,
-                               "the memory of process %d may not be read: run sprof as its owner "
-                               "or as root (and see /proc/sys/kernel/yama/ptrace_scope)",
-                               (int)pid);
+    const int refused = target_may_read(pid);
+    if (refused)
+        return target_explain_reading(pid, refused, "looked into", "…", error);
     const int version = trace_owner_check_version(pid, error);
     if (version)
         return version;

@@ -210,12 +210,9 @@ int trace_plan_process(pid_t pid, int memory_fd, struct cache *cache,
     int code = target_check(pid, false, error);
     if (code)
         return code;
-    if (memory_fd < 0 && target_may_read(pid))
-        return sprof_error_set(
-            error, SPROF_EPERMISSION, EPERM,
-            "the memory of process %d may not be read: run sprof as its owner or "
-            "as root (and see /proc/sys/kernel/yama/ptrace_scope)",
-            (int)pid);
+    const int refused = memory_fd < 0 ? target_may_read(pid) : 0;
+    if (refused)
+        return target_explain_reading(pid, refused, "looked into", "…", error);
     const int opened_fd = memory_fd < 0 ? open_memory(pid) : -1;
     if (opened_fd >= 0)
         survey.reader.fd = opened_fd;

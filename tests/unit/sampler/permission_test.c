@@ -1,5 +1,6 @@
 #include "sampler/perf/permission.h"
 
+#include "target/target.h"
 #include "tests/unit/sampler/live.h"
 #include "tests/unit/skip.h"
 
@@ -75,6 +76,11 @@ static int check_foreign_process(void)
     char cure[64];
     snprintf(cure, sizeof cure, "sudo -u root sprof record -p %d", getppid());
     LIVE_EXPECT(strstr(error.message, cure));
+    LIVE_EXPECT(target_may_read(getppid()) == -EPERM);
+    LIVE_EXPECT(target_explain_reading(getppid(), -EPERM, "looked into", "ctl", &error) ==
+                SPROF_EPERMISSION);
+    LIVE_EXPECT(strstr(error.message, "may not be looked into by you: it belongs to user root"));
+    LIVE_EXPECT(strstr(error.message, "`sudo -u root sprof ctl`, or as root"));
     return 0;
 }
 

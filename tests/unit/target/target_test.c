@@ -2,10 +2,13 @@
 
 #include <CUnit/CUnit.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -168,9 +171,24 @@ static void test_who_may_read(void)
     CU_ASSERT_EQUAL(status, 0);
 }
 
+/* A thread's number where a process is expected, as `ps -L` and `top -H` show them. */
+static void *check_own_thread(void *unused)
+{
+    struct sprof_error error = {0};
+    char cure[64];
+    CU_ASSERT_EQUAL(target_check((pid_t)syscall(SYS_gettid), false, &error), SPROF_EUSAGE);
+    snprintf(cure, sizeof cure, "is a thread of process %d: give that, `-p %d`", getpid(),
+             getpid());
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, cure));
+    return unused;
+}
+
 static void test_what_cannot_be_one(void)
 {
     struct sprof_error error = {0};
+    pthread_t thread;
+    CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, check_own_thread, NULL), 0);
+    pthread_join(thread, NULL);
     CU_ASSERT_EQUAL(target_check(0x3fffffff, false, &error), SPROF_ENOTFOUND);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "does not exist"));
     CU_ASSERT_EQUAL(target_explain(0x3fffffff, true, EACCES, &error), SPROF_ENOTFOUND);
