@@ -1,5 +1,6 @@
 /* sprof probes: where probes can be in a file, or in what a process runs, and where not, and why.
  */
+#include "base/command.h"
 #include "cli/commands.h"
 #include "cli/controlled.h"
 #include "cli/listing.h"
@@ -248,6 +249,22 @@ static int no_such_function(struct view *view, struct sprof_error *error)
 
 /* == Embedding == */
 
+/* The lines can be given to a shell as they are. */
+static void print_uses(const char *output, const char *agent)
+{
+    struct sprof_arena arena = {0};
+    struct sprof_str path = {0};
+    sprof_str_appendf(&path, "%s%s", strchr(output, '/') ? "" : "./", output);
+    char *const command[] = {path.text, NULL};
+    const char *text = path.failed ? NULL : sprof_command_text(&arena, command);
+    if (text)
+        printf("  trace it: sprof trace -- %s\n  … or later, without ptrace: SPROF_PROBE=listen "
+               "LD_PRELOAD=%s %s & sprof trace -p $!\n",
+               text, agent, text);
+    sprof_str_release(&path);
+    sprof_arena_release(&arena);
+}
+
 static void print_embedded(const struct trace_embedding *embedding,
                            const struct trace_embedded *embedded)
 {
@@ -270,9 +287,7 @@ static void print_embedded(const struct trace_embedding *embedding,
     if (embedded->frameless)
         printf("  call frame information could not be added: stacks end in what was moved\n");
     if (!embedded->is_library && *embedded->agent)
-        printf("  trace it: sprof trace -- %s\n  … or later, without ptrace: SPROF_PROBE=listen "
-               "LD_PRELOAD=%s %s, and then sprof trace -p PID\n",
-               embedding->output, embedded->agent, embedding->output);
+        print_uses(embedding->output, embedded->agent);
 }
 
 static int embed(const struct arguments *arguments, const struct cli_operands *operands,
@@ -401,6 +416,12 @@ static int carry_out(struct cli_terminal *terminal, const struct arguments *argu
     if (arguments->functions.list.count > 1)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "give one --function; --embed takes several");
+    if (arguments->refused + arguments->all + (arguments->flags != NULL) +
+            (arguments->functions.list.count != 0) >
+        1)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--refused, --all, --function and --flags show each something else: "
+                               "give one of them");
     const bool lists = !arguments->flags &&
                        (arguments->refused || arguments->all || arguments->format != CLI_TEXT);
     if ((operands->count == 1) == (arguments->pid != 0) || operands->count > 1)
@@ -420,6 +441,9 @@ static int carry_out(struct cli_terminal *terminal, const struct arguments *argu
         cli_listing_end(&view.listing);
     if (!code && arguments->functions.list.count && !view.functions)
         code = no_such_function(&view, error);
+    if (!code && is_table && arguments->format == CLI_TEXT && !view.functions)
+        puts(arguments->refused ? "all functions can have probes that see their exits"
+                                : "there are no functions");
     if (!code && view.guarded && !lists && !arguments->flags && !arguments->functions.list.count)
         printf("guarded: the process runs generated code, so each probe checks its caller\n");
     sprof_arena_release(&view.names);

@@ -106,6 +106,11 @@ int store_clear_the_way(const char *path, struct sprof_error *error)
     int status = store_refuse_link(path, error);
     if (!status)
         status = store_file_look(path, &file, error);
+    if (status == SPROF_EPERMISSION) /* nobody wanted to read it */
+        status = sprof_error_set(error, status, EACCES,
+                                 "cannot replace %s: %s; name another file, or one in a directory "
+                                 "of your own, with -o",
+                                 path, strerror(EACCES));
     if (!status && file.kind == STORE_FILE_EMPTY)
         status = remove_empty(path, error);
     else if (!status && file.kind != STORE_FILE_ABSENT)

@@ -125,7 +125,17 @@ process_of_another_user() {
     expect 1 "${as_ordinary_user[@]}" "$user_sprof" record -p "$child"
     said_only 'root'
     said 'sudo'
+    for command in "trace" "probes" "stats" "ctl status"; do
+        expect 1 "${as_ordinary_user[@]}" "$user_sprof" $command -p "$child"
+        said_only 'it belongs to user root'
+        said 'sudo -u root sprof'
+    done
     [ ! -e sprof.db ] || fail "a recording of nothing"
+    # A file of theirs that is in the way stays.
+    echo theirs >theirs.db && chmod 600 theirs.db
+    expect 1 "${as_ordinary_user[@]}" "$user_sprof" record -o theirs.db -- true
+    said_only 'theirs.db: Permission denied; name another file, or one in a directory of your own, with -o'
+    [ "$(cat theirs.db)" = theirs ] || fail "a foreign file was touched"
     # ... while one's own can be attached to.
     start "${as_ordinary_user[@]}" "$user_split" forever
     sleep 0.3

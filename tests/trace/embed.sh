@@ -719,6 +719,13 @@ chosen)
     g++ -O2 -g program.cc -o some || fail "no compiler"
     output=some.probes embed some --function '^(leaf|catcher)$' --function '!catcher'
     grep -q '^some.probes: 1 probe embedded (prologue 1), all off; entry only 0$' embed.txt || fail "$(cat embed.txt)"
+    # The command that it tells is one, wherever the copy is.
+    mkdir 'a place'
+    output='a place/a copy' embed some --function leaf
+    for copy in "$(sed -n 's/^  trace it: sprof //p' embed.txt)" "trace -- ./some.probes"; do
+        eval "\"\$SPROF\" ${copy/trace /trace -o told.db }" >/dev/null 2>err
+        [ $? = 7 ] || fail "the command that was told: $copy"
+    done
     same some
     "$SPROF" probes some.probes --function leaf >one.txt 2>err || fail "no plan of the copy"
     grep -q 'leaf: .*: embedded at 0x' one.txt || fail "$(cat one.txt)"

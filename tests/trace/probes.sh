@@ -153,6 +153,13 @@ refused_input)
     expect 2 "$SPROF" probes program --flags tcc
     has 'gcc or clang'
     expect 2 "$SPROF" probes program --format yaml
+    for others in '--all --refused' '--flags gcc --all' '--function inner --refused'; do
+        expect 2 "$SPROF" probes program $others
+        has 'give one of them'
+    done
+    echo 'int main(void) { return 0; }' | gcc -O2 -xc - -o empty || fail "no compiler"
+    expect 0 "$SPROF" probes empty --refused
+    has '^all functions can have probes that see their exits$'
     expect 1 "$SPROF" probes program --function inne
     has 'there is no function `inne`; near it: .*inner'
     # Names of a stripped file are not found because it has none.

@@ -545,8 +545,12 @@ int trace_embed(const struct trace_embedding *embedding, struct cache *cache,
         code = make(&maker, expressions);
     result->is_library = maker.file.is_library;
     char agent[TARGET_PATH_MAX];
-    if (!code && !target_find_library(PROBE_LIBRARY, agent, NULL))
-        snprintf(result->agent, sizeof result->agent, "%.*s", (int)sizeof result->agent - 1, agent);
+    char *resolved =
+        !code && !target_find_library(PROBE_LIBRARY, agent, NULL) ? realpath(agent, NULL) : NULL;
+    if (resolved)
+        snprintf(result->agent, sizeof result->agent, "%.*s", (int)sizeof result->agent - 1,
+                 resolved);
+    free(resolved);
     trace_expressions_free(expressions);
     trace_plan_release(&maker.plan);
     elf_file_release(&maker.file);
