@@ -167,8 +167,10 @@ static int leave_program(struct trace_session *common, pid_t pid, bool *was_know
         struct trace_session *program = common->programs.items[i];
         if (!has_figures(program, pid))
             continue;
+        program->leaves = pid;
         if (trace_collect_program(program, TRACE_COLLECT_ALL))
             return SPROF_ENOMEM;
+        program->leaves = 0;
         struct trace_process *process = trace_process_find(program, pid);
         if (!process || (process->is_over && !process->is_left))
             continue;

@@ -227,10 +227,11 @@ struct trace_session {
     dev_t executable_device;
     ino_t executable_inode; /* … and by what stays */
     bool executed;          /* another one took its place */
-    const char *runtime;    /* that walks stacks by itself; NULL: none */
-    const char *copier;     /* what copies stacks, or cannot unwind through thunks; NULL: nothing */
-    bool told_compiled;     /* of `common`: see compiled.c */
-    pid_t pid;              /* the command's */
+    pid_t leaves;        /* a process that has executed another, while its last figures are read */
+    const char *runtime; /* that walks stacks by itself; NULL: none */
+    const char *copier;  /* what copies stacks, or cannot unwind through thunks; NULL: nothing */
+    bool told_compiled;  /* of `common`: see compiled.c */
+    pid_t pid;           /* the command's */
     uint64_t start_ns, start_ticks;
     uint64_t now_ns;    /* when time was last taken; at the end that of the end … */
     double ns_per_tick; /* … as known then */

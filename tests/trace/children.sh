@@ -298,6 +298,22 @@ executed)
     # Not only those of the command.
     traced --function "$chosen" -- sh -c './program leaf 3; ./program leaf 4 | cat; exec ./program leaf 5'
     want work 3 4 5
+    # What was called before a program is executed is of a process with the name that it had then, though nobody had seen it yet.
+    cat >before.c <<'E'
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) void early(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+int main(void)
+{
+    if (!fork()) { early(); execl("./program", "program", "leaf", "3", (char *)0); }
+    return wait(0) < 0;
+}
+E
+    gcc -O1 before.c -o before || fail "no compiler"
+    expect 0 "$SPROF" trace --children -o before.db --function '^(early|work)$' -- ./before
+    said '4 calls in [0-9.]+ s . [0-9.]+ ns a call taken off'
+    [ "$(sql before.db "SELECT group_concat(process || ' ' || function, '/') FROM (SELECT * FROM v_process_call ORDER BY function)")" = \
+        'before early/program work' ] || fail "names of processes: $(sql before.db 'SELECT * FROM v_process_call')"
     ;;
 left)
     # The trace lasts as long as what the command leaves behind.

@@ -107,7 +107,9 @@ static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t t
     if (thread->shares)
         return trace_rest_begin(session);
     const struct trace_process *process = trace_process_find(session, thread->pid);
-    if (!process || !process->is_over) /* else its number may be another's */
+    /* Else its number may be another's, or its name that of the program that took this one's place:
+     * it keeps the name of who forked it. */
+    if ((!process || !process->is_over) && thread->pid != session->leaves)
         trace_thread_name(thread->pid, thread->tid, thread->name);
     return add_row(session, thread);
 }
