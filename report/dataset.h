@@ -93,6 +93,7 @@ struct report_process {
 
 struct report_thread {
     uint32_t process;
+    uint32_t id; /* its database id */
     int32_t tid;
     uint64_t start_ns, end_ns;
     const char *name; /* NULL unknown */
@@ -182,6 +183,7 @@ struct report_dataset {
     bool several_modes;           /* runs or phases were not all recorded in one */
     bool covered;                 /* of calls, and none was counted: coverage was looked for */
     bool shows_callers;           /* the table is of call paths, or of callers */
+    bool chosen_by_sample;        /* by what only samples have, and no call that was logged */
     bool running;                 /* `run` was still being recorded when the store was copied */
     const char *thread, *process; /* the selection's, clean; NULL all */
     const char *selected;         /* " in thread X on CPU 0-3": what was asked for, clean; "" all */

@@ -56,11 +56,23 @@ int report_write(FILE *out, struct store *store, const struct report_request *re
     return result;
 }
 
+/* Whether nothing but runs is chosen. */
+static bool takes_runs(const struct report_selection *selection)
+{
+    return report_selection_takes_all(selection) && !selection->host && !selection->event &&
+           !selection->rules.count;
+}
+
 int report_export(FILE *out, struct store *store, const struct report_selection *selection,
                   const struct report_format *format, struct sprof_error *error)
 {
     struct report_dataset dataset = {0};
     const struct report_style style = {.format = format};
+    if (format->stored && !takes_runs(selection))
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "%s holds which functions of a run were called: it is chosen by "
+                               "--run alone",
+                               format->name);
     if (format->stored) {
         const struct report_content content = {
             .kind = REPORT_PROFILE, .store = store, .run_id = selection->run_id};

@@ -194,6 +194,7 @@ static int take_thread(void *context, const struct store_thread *row)
     struct report_dataset *dataset = filtering->dataset;
     struct report_thread thread = {
         .process = report_dataset_number(&dataset->process_numbers, row->process_id),
+        .id = row->id,
         .tid = row->tid,
         .start_ns = row->start_ns,
         .end_ns = row->end_ns,
@@ -315,6 +316,9 @@ static int say_selection(struct report_dataset *dataset, const struct report_sel
     dataset->thread = selection->thread;
     dataset->all_events = selection->all_events;
     dataset->by_phase = selection->phase || selection->mark;
+    dataset->chosen_by_sample = selection->cpus || selection->time || dataset->by_phase ||
+                                selection->module || selection->focus || selection->ignore ||
+                                selection->hide || selection->show_from || selection->other_mode;
     dataset->process = selection->process;
     if (copy_text(dataset, &dataset->thread) || copy_text(dataset, &dataset->process))
         text.failed = 1;

@@ -43,21 +43,57 @@ static int note_count(void *context, int columns, char *const *values, char *con
     return 0;
 }
 
+/* " AND thread_id IN (…)" where threads or processes are chosen. */
+static void append_threads(struct sprof_str *sql, const struct report_dataset *dataset)
+{
+    const char *before = " AND thread_id IN (";
+    if (!dataset->thread && !dataset->process)
+        return;
+    for (size_t i = 0; i < dataset->threads.count; i++)
+        if (dataset->threads.items[i].selected) {
+            sprof_str_appendf(sql, "%s%u", before, dataset->threads.items[i].id);
+            before = ", ";
+        }
+    sprof_str_append(sql, ")");
+}
+
+/* How many there are of the chosen threads. */
+static int count_calls(const struct report_content *content, uint64_t *count,
+                       struct sprof_error *error)
+{
+    struct sprof_str sql = {0};
+    sprof_str_appendf(&sql, "SELECT sum(calls) FROM call_block WHERE run_id = %u",
+                      content->dataset->run.id);
+    append_threads(&sql, content->dataset);
+    const int status = sql.failed ? sprof_error_memory(error)
+                                  : store_query(content->store, sql.text, note_count, count, error);
+    sprof_str_release(&sql);
+    if (!status && *count && content->dataset->chosen_by_sample)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "calls that were logged are chosen by --run, --process and --thread "
+                               "alone; `sprof sql` chooses freely, from the view v_call");
+    return status;
+}
+
 int report_export_calls(const struct report_content *content, uint64_t limit, uint64_t *count,
                         int (*put)(void *context, const struct export_call *call), void *context,
                         struct sprof_error *error)
 {
     struct putting putting = {put, context};
-    char sql[384];
-    int status = 0;
-    snprintf(sql, sizeof sql, "SELECT sum(calls) FROM call_block WHERE run_id = %u",
-             content->dataset->run.id);
-    if (count)
-        status = store_query(content->store, sql, note_count, count, error);
-    snprintf(sql, sizeof sql,
-             "SELECT pid, tid, thread, function, exit, start_ns, duration_ns, word1, word2, word3,"
-             " word4, word5, word6, thread_id, function_id FROM v_call WHERE run_id = %u"
-             " ORDER BY thread_id, start_ns, depth LIMIT %llu",
-             content->dataset->run.id, (unsigned long long)limit);
-    return status || !limit ? status : store_query(content->store, sql, put_row, &putting, error);
+    struct sprof_str sql = {0};
+    int status = count ? count_calls(content, count, error) : 0;
+    if (status || !limit)
+        return status;
+    sprof_str_appendf(
+        &sql,
+        "SELECT pid, tid, thread, function, exit, start_ns, duration_ns, word1, word2, word3,"
+        " word4, word5, word6, thread_id, function_id FROM v_call WHERE run_id = %u",
+        content->dataset->run.id);
+    append_threads(&sql, content->dataset);
+    sprof_str_appendf(&sql, " ORDER BY thread_id, start_ns, depth LIMIT %llu",
+                      (unsigned long long)limit);
+    status = sql.failed ? sprof_error_memory(error)
+                        : store_query(content->store, sql.text, put_row, &putting, error);
+    sprof_str_release(&sql);
+    return status;
 }

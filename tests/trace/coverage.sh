@@ -281,6 +281,8 @@ lcov)
     "$SPROF" export -f lcov -o - program.db 2>err | grep -qx 'FNDA:0,_Z5neverv' || fail "never is not there"
     expect 0 lcov -a coverage.info -a coverage.info -o twice.info
     grep -qx 'FNDA:2,main' twice.info || fail "tracefiles do not add up"
+    expect 2 "$SPROF" export -f lcov --focus main -o - program.db && said 'chosen by --run alone'
+    expect 2 "$SPROF" export -f lcov --thread program -o - program.db && said 'chosen by --run alone'
     # What has no coverage says so.
     "$SPROF" trace -o stats.db -- ./program >/dev/null 2>&1
     expect 1 "$SPROF" export -f lcov -o - stats.db && said 'trace --mode coverage'

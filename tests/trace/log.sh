@@ -133,6 +133,17 @@ END
     # Everything else works on the same run.
     run "$SPROF" report -i program.db
     [ "$status" = 0 ] && grep -q hot out || fail "no report"
+    # Of chosen threads only theirs; what does not choose calls is refused.
+    thread=$(sql program.db "SELECT max(tid) FROM v_call")
+    for format in chrome firefox speedscope; do
+        expect 0 "$SPROF" export -f $format --thread "$thread" -o one.json program.db
+        for choice in '--time 0,1' '--focus main' '--phase 1' '--module program' '--mode pc'; do
+            expect 2 "$SPROF" export -f $format $choice -o none.json program.db && said 'chosen by --run, --process and --thread alone'
+        done
+    done
+    expect 0 "$SPROF" export -f chrome --thread "$thread" -o one.json program.db
+    [ "$(grep -o '"ph":"X"' one.json | wc -l)" = "$(sql program.db "SELECT count(*) FROM v_call WHERE tid = $thread AND duration_ns IS NOT NULL")" ] ||
+        fail "other calls than those of one thread"
     expect 0 "$SPROF" export -f chrome -o trace.json program.db
     python3 - <<'END' || fail "the export for chrome"
 import json
