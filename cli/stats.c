@@ -128,7 +128,7 @@ static int no_such_field(const char *name, enum by by, struct sprof_error *error
 static int set_sort(void *field, const char *value, struct sprof_error *error)
 {
     for (size_t i = 0; i < FIELDS; i++)
-        if (!strcmp(fields[i].name, value)) {
+        if (!strcmp(fields[i].name, value) || !strcmp(fields[i].column, value)) {
             *(const struct field **)field = &fields[i];
             return 0;
         }

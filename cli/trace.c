@@ -73,14 +73,20 @@ static int set_backend(void *field, const char *value, struct sprof_error *error
 static int set_overhead(void *field, const char *text, struct sprof_error *error)
 {
     *(double *)field = 0;
-    return strcmp(text, "none") != 0 ? cli_set_overhead(field, text, error) : 0;
+    if (strcmp(text, "none") != 0 && cli_set_overhead(field, text, error))
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "not a percentage from 0.01 to 100: write 5%%, or none");
+    return 0;
 }
 
 /* "10s", or "off". */
 static int set_rest(void *field, const char *text, struct sprof_error *error)
 {
     *(uint64_t *)field = TRACE_NEVER;
-    return strcmp(text, "off") != 0 ? cli_set_duration(field, text, error) : 0;
+    if (strcmp(text, "off") != 0 && cli_set_duration(field, text, error))
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "not a duration: write 10, 10s, 500ms, 2m or 1h, or off");
+    return 0;
 }
 
 /* "T" or "T:RE". */

@@ -1,4 +1,5 @@
 /* One function with its source lines and instructions, and what each of them cost. */
+#include "report/columns.h"
 #include "report/error_text.h"
 #include "report/format.h"
 #include "report/function_search.h"
@@ -223,7 +224,7 @@ static void make_columns(struct annotation *annotation)
 {
     const struct report_dataset *dataset = annotation->dataset;
     const uint64_t whole = report_dataset_value(dataset, dataset->total);
-    const unsigned decimals = dataset->total.samples < 1000 ? 0 : 1;
+    const unsigned decimals = report_columns_decimals(dataset, dataset->total);
     const struct table_column columns[] = {
         {.title = "self",
          .key = "exclusive_percent",
@@ -447,14 +448,15 @@ static int make_table(struct annotation *annotation)
     struct sprof_str title = {0}, note = {0};
     sprof_str_append(&title, "Annotation of ");
     report_utf8_shortened(&title, report_dataset_function_name(dataset, function), 50);
-    sprof_str_appendf(&note, "%s samples in it, %s in it or below, of %s",
-                      sprof_digits_of(annotation->all.exclusive.samples).text,
+    const uint64_t own = annotation->all.exclusive.samples;
+    sprof_str_appendf(&note, "%s %s%s in it, %s in it or below, of %s", sprof_digits_of(own).text,
+                      report_counts_calls(dataset) ? "call" : "sample", sprof_plural(own),
                       sprof_digits_of(annotation->all.inclusive.samples).text,
                       sprof_digits_of(dataset->total.samples).text);
     *annotation->table = (struct table){
         .title = report_utf8_keep(&dataset->arena, &title),
         .note = report_utf8_keep(&dataset->arena, &note),
-        .decimals = dataset->total.samples < 1000 ? 0 : 1,
+        .decimals = report_columns_decimals(dataset, dataset->total),
         .blank_zeros = true,
     };
     make_columns(annotation);

@@ -40,8 +40,7 @@ const struct measure report_measure_inclusive = {
 const struct measure report_measure_share = {
     .title = "share", .keys = KEYS("inclusive"), .ranking = true};
 
-/* Of few samples a tenth of a percent means nothing; calls are counted. */
-static unsigned decimals_of(const struct report_dataset *dataset, struct model_cost whole)
+unsigned report_columns_decimals(const struct report_dataset *dataset, struct model_cost whole)
 {
     return whole.samples < FEW_SAMPLES && !report_counts_calls(dataset) ? 0 : 1;
 }
@@ -52,7 +51,7 @@ void report_columns_begin(struct table *table, const struct report_dataset *data
     *table = (struct table){
         .title = title,
         .note = note,
-        .decimals = decimals_of(dataset, dataset->total),
+        .decimals = report_columns_decimals(dataset, dataset->total),
         .time_unit_ns = report_number_time_unit(dataset->total.weight),
     };
 }
@@ -90,7 +89,7 @@ static void figure_column(struct table *table, const struct report_dataset *data
                                    .only_data = !title,
                                    .optional = figures[figure].optional,
                                    .whole = report_dataset_value(dataset, whole),
-                                   .decimals = decimals_of(dataset, whole),
+                                   .decimals = report_columns_decimals(dataset, whole),
                                });
 }
 

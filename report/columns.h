@@ -26,6 +26,9 @@ struct measure {
     struct model_cost function_cost;
 };
 
+/* Of percentages in text: a tenth of a percent of few samples means nothing; calls are counted. */
+unsigned report_columns_decimals(const struct report_dataset *dataset, struct model_cost whole);
+
 extern const struct measure report_measure_exclusive, report_measure_inclusive,
     report_measure_share;
 

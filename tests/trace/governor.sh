@@ -162,6 +162,8 @@ bad)
     for value in 0% -1 200% x ''; do
         expect 2 "$SPROF" trace -o t.db --max-overhead "$value" -- ./program 1 1 1 && said percent
     done
+    expect 2 "$SPROF" trace --max-overhead x -- ./program 1 1 1 && said 'write 5%, or none'
+    expect 2 "$SPROF" trace --rest x -- ./program 1 1 1 && said 'or 1h, or off'
     ;;
 *) fail "no such case" ;;
 esac

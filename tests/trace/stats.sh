@@ -283,6 +283,10 @@ assert rows["main"]["caller"] is None and rows["leaf"]["caller"] == "works", row
 expect 0 "$SPROF" report --format csv flat.db && ! grep -q interval out || fail "an interval of what was counted"
 "$SPROF" trace --function '^(main|caller)$' -o few.db -- ./program >got 2>err || fail "exit status with few calls"
 expect 0 "$SPROF" report few.db && grep -Eq '^ *[0-9]+\.[0-9] % .* main ' out || fail "percentages of few calls"
+# Columns have their names of CSV, too.
+expect 0 "$SPROF" stats --sort p99_ns --format csv paths.db && mv out by_key
+expect 0 "$SPROF" stats --sort p99 --format csv paths.db && cmp -s out by_key || fail "another order by the name in CSV"
+expect 0 "$SPROF" annotate works paths.db && grep -q '^Annotation of works  *2 000 calls in it, 4 000 in it or below, of ' out || fail "an annotation of calls"
 # Rows that are not shown are told.
 expect 0 "$SPROF" stats -n 2 flat.db && grep -q '^  … and 4 more: -n 0 shows them$' out || fail "rows that are left out"
 expect 0 "$SPROF" stats -n 0 flat.db && ! grep -q more out && [ "$(grep -c ' program ' out)" = 6 ] || fail "all rows"
