@@ -357,6 +357,33 @@ static int find_covered(struct report_dataset *dataset, struct store *store,
     return result;
 }
 
+static int add_less_measured(void *context, int columns, char *const *values, char *const *names)
+{
+    struct report_dataset *dataset = context;
+    (void)names;
+    if (columns && values[0])
+        dataset->less_measured += strtoull(values[0], NULL, 10);
+    return 0;
+}
+
+/* What --max-overhead and --memory have cost: calls of such functions are not all there. */
+static int find_less_measured(struct report_dataset *dataset, struct store *store,
+                              struct sprof_error *error)
+{
+    char sql[140];
+    int result = 0;
+    if (!report_counts_calls(dataset))
+        return 0;
+    for (size_t i = 0; i < dataset->runs.count && !result; i++) {
+        snprintf(sql, sizeof sql,
+                 "SELECT count(DISTINCT function_id) FROM v_probe_event WHERE run_id = %u AND tier "
+                 "<> 'timed'",
+                 dataset->runs.items[i].id);
+        result = store_query(store, sql, add_less_measured, dataset, error);
+    }
+    return result;
+}
+
 int report_dataset_load(struct report_dataset *dataset, struct store *store,
                         const struct report_selection *selection, unsigned parts,
                         struct sprof_error *error)
@@ -381,6 +408,8 @@ int report_dataset_load(struct report_dataset *dataset, struct store *store,
     }
     if (!result)
         result = find_covered(dataset, store, error);
+    if (!result)
+        result = find_less_measured(dataset, store, error);
     if (!result)
         result = report_dataset_filter(dataset, selection, error);
     report_row_numbers_release(&loading.modules);

@@ -179,12 +179,13 @@ struct report_dataset {
     bool weighted;            /* percentages use weight, else samples */
     enum model_mode mode;     /* as read */
     bool frame_app, drop_interior, other_mode;
-    struct model_view recorded;   /* the mode it was recorded in, of several the least detailed */
-    bool several_modes;           /* runs or phases were not all recorded in one */
-    bool covered;                 /* of calls, and none was counted: coverage was looked for */
-    bool shows_callers;           /* the table is of call paths, or of callers */
-    bool chosen_by_sample;        /* by what only samples have, and no call that was logged */
-    bool running;                 /* `run` was still being recorded when the store was copied */
+    struct model_view recorded; /* the mode it was recorded in, of several the least detailed */
+    bool several_modes;         /* runs or phases were not all recorded in one */
+    uint64_t less_measured; /* functions whose calls were not all timed, or counted, by a limit */
+    bool covered;           /* of calls, and none was counted: coverage was looked for */
+    bool shows_callers;     /* the table is of call paths, or of callers */
+    bool chosen_by_sample;  /* by what only samples have, and no call that was logged */
+    bool running;           /* `run` was still being recorded when the store was copied */
     const char *thread, *process; /* the selection's, clean; NULL all */
     const char *selected;         /* " in thread X on CPU 0-3": what was asked for, clean; "" all */
     uint8_t *function_filters; /* [function - 1]: enum report_filter; NULL: no expressions given */

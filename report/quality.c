@@ -362,6 +362,17 @@ static int note_killed(struct report_dataset *dataset, struct quality_parts *not
         time);
 }
 
+static int note_limits(struct report_dataset *dataset, struct quality_parts *notes)
+{
+    const uint64_t count = dataset->less_measured;
+    return count ? report_quality_part(dataset, notes,
+                                       "%llu function%s only counted, or had no probe, from some "
+                                       "moment on, to hold a limit: `sprof stats` names %s",
+                                       (unsigned long long)count, count == 1 ? " was" : "s were",
+                                       count == 1 ? "it" : "them")
+                 : 0;
+}
+
 static int note_callers(struct report_dataset *dataset, struct quality_parts *notes)
 {
     if (!dataset->shows_callers || !report_counts_calls(dataset) || !dataset->total.samples)
@@ -383,8 +394,9 @@ static int note_callers(struct report_dataset *dataset, struct quality_parts *no
 int report_quality_notes(struct report_dataset *dataset, struct quality_parts *notes)
 {
     static int (*const makers[])(struct report_dataset *, struct quality_parts *) = {
-        note_empty, note_killed, note_kernel, note_waiting, note_outside, note_not_sampled,
-        note_lost,  note_tails,  note_slices, note_callers, note_filter,  note_runs,
+        note_empty,       note_killed, note_kernel, note_waiting, note_outside,
+        note_not_sampled, note_lost,   note_tails,  note_slices,  note_limits,
+        note_callers,     note_filter, note_runs,
     };
     int result = 0;
     for (size_t i = 0; i < sizeof makers / sizeof *makers && !result; i++)

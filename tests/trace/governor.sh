@@ -58,6 +58,7 @@ counted)
         fail "the average holds calls that were not timed"
     grep -q 'more than --max-overhead: warm (counted only)' err || fail "the change is not told"
     grep -q 'to hold --max-overhead 1 function was only counted in the end' err || fail "the end does not tell it"
+    "$SPROF" report -i t.db >out 2>err && grep -q '^1 function was only counted, or had no probe, .*: `sprof stats` names it$' out || fail "a report that does not tell it"
     ;;
 off)
     traced --max-overhead 2% -- 250 2000000 0
