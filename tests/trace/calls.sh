@@ -859,15 +859,24 @@ END
     ;;
 gotos)
     # Labels among a function's first bytes, which nothing leads to but sums of a label's address and what stands in tables,
-    # and functions that take more than their return address off the stack.
+    # functions that take more than their return address off the stack, and those that are jumped to where there is none on it.
     cat >program.c <<'END'
 #include <stdio.h>
+int takes(int), far(int);
 #define BODY(next) inc: a++; next; dbl: a += a; next; end: return a;
 #define FUNCTION(name) __attribute__((noipa)) static int name(int a, const unsigned char *pc)
 FUNCTION(by_int) { static const int to[] = {&&inc - &&end, &&dbl - &&end, 0}; BODY(goto *(&&end + to[*pc++])) }
 FUNCTION(by_char) { static const signed char to[] = {&&inc - &&end, &&dbl - &&end, 0}; BODY(goto *(&&end + to[*pc++])) }
 FUNCTION(by_choice) { void *to; BODY(to = !*pc ? &&inc : *pc == 1 ? &&dbl : &&end; pc++; goto *to) }
-int takes(int), far(int);
+FUNCTION(by_frame)
+{
+    static void *const to[] = {&&inc, &&dbl, &&end};
+    int b = takes(a);
+    goto *to[*pc++];
+inc: a += takes(b); goto *to[*pc++];
+dbl: b += takes(a); goto *to[*pc++];
+end: return a + b;
+}
 __asm__(".text\n.type takes,@function\ntakes: .cfi_startproc\npush %rdi\n.cfi_adjust_cfa_offset 8\ncall 1f\n"
         ".cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size takes,.-takes\n"
         ".type pops,@function\npops: 1: .cfi_startproc\nmov 8(%rsp),%eax\nadd $11,%eax\nret $8\n.cfi_endproc\n.size pops,.-pops\n"
@@ -880,18 +889,19 @@ int main(void)
     static const unsigned char code[] = {0, 1, 0, 0, 1, 1, 2};
     int s = 0;
     for (int i = 0; i < 1000; i++)
-        s += by_int(i, code) + by_char(i, code) + by_choice(i, code) + takes(i) + far(i);
+        s += by_int(i, code) + by_char(i, code) + by_choice(i, code) + by_frame(i, code) + takes(i) + far(i);
     printf("%d\n", s);
     return 3;
 }
 END
-    for flags in "-pie -fPIE" "-no-pie -fno-pie"; do
+    for flags in "-pie -fPIE" "-no-pie -fno-pie" "-pie -fPIE -mindirect-branch=thunk -mfunction-return=thunk" \
+        "-pie -fPIE -mindirect-branch=thunk-inline -mfunction-return=thunk-inline"; do
         for level in -O1 -Os; do
             # shellcheck disable=SC2086
-            gcc $level $flags program.c -o program || fail "no compiler"
+            gcc -w $level $flags program.c -o program || fail "no compiler"
             traced program -- ./program
             calls program.db >found
-            has takes calls 1000 && has pops calls 1000 && has far calls 1000 && has returns_far calls 1000
+            has takes calls 8000 && has pops calls 8000 && has far calls 1000 && has returns_far calls 1000
         done
     done
     ;;

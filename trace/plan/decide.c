@@ -144,6 +144,15 @@ static size_t skip_landing(struct sprof_bytes code)
     return lands ? instruction.length : 0;
 }
 
+/* Whether what lies on top of the stack at the entry must stay there. The site is where jumps lead
+ * that leave out a landing mark. */
+static bool needs_return(const struct trace_planner *planner, const struct trace_function *function)
+{
+    return sprof_map_get(&planner->needs_return, function->start) ||
+           sprof_map_get(&planner->framed_jumps, function->start) ||
+           sprof_map_get(&planner->framed_jumps, function->site);
+}
+
 static enum trace_reason decide_prologue(struct trace_planner *planner,
                                          struct trace_function *function, uint64_t limit)
 {
@@ -194,10 +203,9 @@ void trace_decide(struct trace_planner *planner, struct trace_function *function
         function->displaced = 0;
         return;
     }
-    const bool needs_return = sprof_map_get(&planner->needs_return, function->start) != NULL;
-    function->why = (uint8_t)(needs_return               ? TRACE_NEEDS_RETURN_ADDRESS
-                              : planner->plan->sanitized ? TRACE_SANITIZED
-                              : function->from_go        ? TRACE_GO
-                                                         : TRACE_REASON_NONE);
+    function->why = (uint8_t)(needs_return(planner, function) ? TRACE_NEEDS_RETURN_ADDRESS
+                              : planner->plan->sanitized      ? TRACE_SANITIZED
+                              : function->from_go             ? TRACE_GO
+                                                              : TRACE_REASON_NONE);
     function->entry_only = function->why || leaves;
 }

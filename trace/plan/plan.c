@@ -339,6 +339,7 @@ int trace_plan_make(struct trace_plan *plan, struct image *image, const struct u
     sprof_map_release(&planner.slot_symbols);
     sprof_map_release(&planner.relocated);
     sprof_map_release(&planner.loops);
+    sprof_map_release(&planner.framed_jumps);
     sprof_map_release(&planner.needs_return);
     plan->functions = planner.functions.items;
     plan->function_count = planner.functions.count;

@@ -25,6 +25,7 @@ struct trace_planner {
     struct sprof_map slot_symbols; /* slots of the GOT → index of their symbol in .dynsym */
     struct sprof_map relocated;    /* words of data → the address that is put there */
     struct sprof_map loops;        /* functions that jump to their own entry → the target */
+    struct sprof_map framed_jumps; /* where jumps lead out of functions that have their frames still */
     struct sprof_map needs_return; /* starts of functions that use their own return address */
     bool failed;                   /* out of memory */
 };

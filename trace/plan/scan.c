@@ -35,6 +35,8 @@ struct scan {
     bool takes_label;  /* the function takes the address of a place within one */
     uint32_t may_land; /* a bit for each of its first bytes: it may jump there by an address that it
                           has computed, for the frame is the same */
+    uint64_t before; /* the instruction before the one that is looked at, if it changes stack or frame
+                        pointer, else 0 */
     SPROF_VEC(struct table) tables;
 };
 
@@ -160,6 +162,33 @@ static bool same_frame(struct scan *scan, uint64_t vaddr, uint64_t other)
            (reg == other_reg && offset == other_offset);
 }
 
+static bool is_top_of_stack(const struct arch_instruction *instruction)
+{
+    return instruction->bits & ARCH_HAS_MEMORY && instruction->base == ARCH_SP &&
+           instruction->index == -1 && !instruction->displacement;
+}
+
+/* Whether code jumps to what is in a register by way of a return: it calls a place of its own, puts
+ * the address over the one that this has pushed, and returns. */
+static bool is_retpoline(struct scan *scan, uint64_t vaddr)
+{
+    enum { BYTES_MAX = 64, INSTRUCTIONS = 3 };
+    const uint64_t start = vaddr;
+    struct arch_instruction instruction[INSTRUCTIONS];
+    for (int i = 0; i < INSTRUCTIONS; i++) {
+        struct sprof_bytes bytes;
+        if (vaddr - start > BYTES_MAX || !trace_text_at(scan->planner, vaddr, &bytes) ||
+            !arch_instruction_decode(bytes.data, bytes.size, &instruction[i]))
+            return false;
+        vaddr += instruction[i].length;
+        if (i == 0 && instruction[i].flow != ARCH_FLOW_CALL)
+            return false;
+        if (i == 0)
+            vaddr += (uint64_t)instruction[i].value;
+    }
+    return is_top_of_stack(&instruction[1]) && instruction[2].flow == ARCH_FLOW_RETURN;
+}
+
 /* A jump to what is in a register. */
 static void note_computed_jump(struct scan *scan, uint64_t vaddr)
 {
@@ -227,20 +256,40 @@ static void need_return(struct trace_planner *planner, const struct trace_functi
     planner->failed |= sprof_map_put(&planner->needs_return, function->start, 1) != 0;
 }
 
+/* Whether a jump is made while the function has a frame: where it leads to another function, that one
+ * finds no return address on top of the stack. GCC's retpolines are such. A register that is as far
+ * from the frame's start as the stack pointer is at an entry tells nothing of that. Some compilers
+ * write no rows for the ends of functions: there the frame is taken down just before. */
+static bool keeps_frame(struct scan *scan, uint64_t vaddr, uint64_t target)
+{
+    const struct unwind_table *table = scan->planner->table;
+    unsigned reg;
+    int64_t offset, offset_there;
+    return unwind_table_cfa(table, vaddr, &reg, &offset) &&
+           unwind_table_cfa(table, target, &reg, &offset_there) && offset != offset_there &&
+           !(scan->before && same_frame(scan, scan->before, vaddr));
+}
+
 /* == Where execution goes == */
 
 /* A jump out of the function, to another one or to a part of this one. */
-static void leave_by_jump(struct scan *scan, uint64_t target)
+static void leave_by_jump(struct scan *scan, uint64_t vaddr, uint64_t target)
 {
+    struct trace_planner *planner = scan->planner;
     uint64_t slot;
+    if (keeps_frame(scan, vaddr, target))
+        planner->failed |= sprof_map_put(&planner->framed_jumps, target, 1) != 0;
     if (slot_of_plt(scan, target, &slot)) {
         add_callee(scan, slot, true, true);
         scan->function->exits++;
         return;
     }
     add_callee(scan, target, false, true);
-    scan->function->exits +=
-        unwind_table_entry(scan->planner->table, target) != UNWIND_ENTRY_INSIDE;
+    if (unwind_table_entry(planner->table, target) == UNWIND_ENTRY_INSIDE)
+        return;
+    scan->function->exits++;
+    if (is_retpoline(scan, target))
+        note_computed_jump(scan, vaddr);
 }
 
 static void call_direct(struct scan *scan, uint64_t target)
@@ -278,8 +327,9 @@ static void loop_inside(struct scan *scan, uint64_t target)
             sprof_map_put(&scan->planner->loops, scan->function->start, target) != 0;
 }
 
-static void follow(struct scan *scan, uint64_t next, const struct arch_instruction *instruction)
+static void follow(struct scan *scan, uint64_t vaddr, const struct arch_instruction *instruction)
 {
+    const uint64_t next = vaddr + instruction->length;
     const uint64_t target = next + (uint64_t)instruction->value;
     switch ((enum arch_flow)instruction->flow) {
     case ARCH_FLOW_CALL:
@@ -293,7 +343,7 @@ static void follow(struct scan *scan, uint64_t next, const struct arch_instructi
         if (scan->function && is_inside(scan->function, target))
             loop_inside(scan, target);
         else if (scan->function)
-            leave_by_jump(scan, target);
+            leave_by_jump(scan, vaddr, target);
         return;
     case ARCH_FLOW_CALL_INDIRECT:
     case ARCH_FLOW_JUMP_INDIRECT:
@@ -318,6 +368,7 @@ static void scan_range(struct scan *scan, uint64_t start, uint64_t end)
         return;
     const size_t size = end - start < bytes.size ? (size_t)(end - start) : bytes.size;
     bool needs_return = false;
+    scan->before = 0;
     for (size_t at = 0; at < size;) {
         struct arch_instruction instruction;
         if (!arch_instruction_decode(bytes.data + at, size - at, &instruction)) {
@@ -328,7 +379,10 @@ static void scan_range(struct scan *scan, uint64_t start, uint64_t end)
         if (scan->function && !needs_return)
             needs_return = uses_return_address(scan, vaddr, &instruction);
         note_tables(scan, next, &instruction);
-        follow(scan, next, &instruction);
+        follow(scan, vaddr, &instruction);
+        if (instruction.flow == ARCH_FLOW_CALL && is_retpoline(scan, vaddr))
+            scan->may_land = UINT32_MAX; /* it has been inlined: its frame is not that of labels */
+        scan->before = instruction.effect == ARCH_EFFECT_NONE ? 0 : vaddr;
         at += instruction.length;
     }
     if (needs_return)

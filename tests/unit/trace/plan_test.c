@@ -46,6 +46,18 @@ static const char assembly[] =
                              ".cfi_adjust_cfa_offset 16\nlea 11f(%rip),%rdx\nadd %rsi,%rdx\n"
                              "jmp *%rdx\n11: add $16,%rsp\n.cfi_adjust_cfa_offset -16\n"
                              "pop %rbx\n.cfi_adjust_cfa_offset -8\nret")
+    FUNCTION("to_start", "push %rbx\n.cfi_adjust_cfa_offset 8\nlea 12f(%rip),%rax\njmp retpoline\n"
+                         "12: pop %rbx\n.cfi_adjust_cfa_offset -8\nret")
+    FUNCTION("computes", "push %rbx\n.cfi_adjust_cfa_offset 8\nlea 15f(%rip),%rax\nsub $16,%rsp\n"
+                         ".cfi_adjust_cfa_offset 16\ncmp %rdi,%rsi\njmp retpoline\n15: add $16,%rsp\n"
+                         ".cfi_adjust_cfa_offset -16\npop %rbx\n.cfi_adjust_cfa_offset -8\nret")
+    FUNCTION("retpoline", "call 14f\n13: pause\njmp 13b\n14: .cfi_adjust_cfa_offset 8\n"
+                          "mov %rax,(%rsp)\nret")
+    FUNCTION("no_last_row", "push %rbx\n.cfi_adjust_cfa_offset 8\nmov %rdi,%rbx\ncall local\n"
+                            "pop %rbx\njmp jumped_to")
+    FUNCTION("other_base", "mov %rsp,%r9\n.cfi_def_cfa %r9,8\nsub $24,%rsp\nadd %rsi,(%rsp)\n"
+                           "mov %r9,%rsp\nmov (%rdi),%rdi\njmp jumped_to")
+    FUNCTION("jumped_to", "lea 3(%rdi),%rax\nlea 4(%rax),%rax\nret")
     FUNCTION("longjmp", "mov %rsi,%rax\nmov %rdi,%rsp\nret")
     ".p2align 4\n.type part.cold,@function\npart.cold: .cfi_startproc\n.cfi_def_cfa_offset 32\n"
     "add $24,%rsp\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size part.cold,.-part.cold\n"
@@ -88,6 +100,12 @@ static const struct {
     {"returns_far", TRACE_PROLOGUE, TRACE_NEEDS_RETURN_ADDRESS, 5},
     {"by_label", TRACE_NOT, TRACE_TARGET_INSIDE, 0},
     {"framed_label", TRACE_PROLOGUE, TRACE_REASON_NONE, 5},
+    {"to_start", TRACE_NOT, TRACE_TARGET_INSIDE, 0},
+    {"computes", TRACE_PROLOGUE, TRACE_REASON_NONE, 8},
+    {"retpoline", TRACE_PROLOGUE, TRACE_NEEDS_RETURN_ADDRESS, 5},
+    {"no_last_row", TRACE_PROLOGUE, TRACE_REASON_NONE, 9},
+    {"other_base", TRACE_PROLOGUE, TRACE_REASON_NONE, 0},
+    {"jumped_to", TRACE_PROLOGUE, TRACE_REASON_NONE, 8},
     {"longjmp", TRACE_LEAVE, TRACE_REASON_NONE, 6},
     {"part.cold", TRACE_NOT, TRACE_PART, 0},
     {"untold", TRACE_NOT, TRACE_NO_FRAME_TABLE, 0},
