@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Traces programs that run already: attaches at random moments, detaches, attaches again.
 
-attach.py text|own|kill|halted|collected|controlled|left|lent|opened|waits|pauses|beginning|both|passed|joins|calls|users|mallocs|leftover|handler|removed|closed|filtered|strict|shared|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
+attach.py text|own|kill|halted|collected|controlled|left|lent|opened|waits|pauses|beginning|both|passed|joins|calls|users|mallocs|leftover|handler|removed|closed|filtered|strict|shared|rings|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
 
 A program prints and ends as it does untraced. `text`: afterwards its code is that of its files, and it
 has the mappings that it had but for those of malloc and of its threads. `kill`: sprof is killed at any
@@ -561,6 +561,58 @@ def shared():
             fail(f"{how}, {stack}: it ended with {process.returncode}")
         os.unlink("end")
         os.unlink("share")
+
+
+RINGS = """
+#include <linux/io_uring.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+__attribute__((noinline)) void work(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+int main(void)
+{
+    struct io_uring_params all = {.flags = IORING_SETUP_SQPOLL, .sq_thread_idle = 100000};
+    const int ring = syscall(SYS_io_uring_setup, 4, &all);
+    int ends[2];
+    char byte;
+    if (ring < 0 || pipe(ends)) return 77;
+    char *asked = mmap(0, all.sq_off.array + 4 * all.sq_entries, 3, MAP_SHARED, ring, IORING_OFF_SQ_RING);
+    char *answered = mmap(0, all.cq_off.cqes + all.cq_entries * sizeof(struct io_uring_cqe), 3, MAP_SHARED, ring, IORING_OFF_CQ_RING);
+    struct io_uring_sqe *entry = mmap(0, all.sq_entries * sizeof *entry, 3, MAP_SHARED, ring, IORING_OFF_SQES);
+    struct io_uring_cqe *answer = (void *)(answered + all.cq_off.cqes);
+    unsigned *count = (unsigned *)(answered + all.cq_off.tail);
+    *entry = (struct io_uring_sqe){.opcode = IORING_OP_READ, .fd = ends[0], .addr = (long)&byte, .len = 1, .flags = IOSQE_ASYNC};
+    __atomic_store_n((unsigned *)(asked + all.sq_off.tail), 1, __ATOMIC_RELEASE);
+    write(1, "x", 1);
+    for (; access("end", F_OK); usleep(1000)) work();
+    const int early = __atomic_load_n(count, __ATOMIC_ACQUIRE);
+    write(ends[1], "y", 1);
+    while (!__atomic_load_n(count, __ATOMIC_ACQUIRE)) usleep(1000);
+    return early || answer->res != 1 || byte != 'y' ? 1 : 3;
+}
+"""
+
+
+def rings():
+    """The kernel works for a program in threads of its own, which have another one's data (io_uring): they run nothing of
+    the program's, whose calls are timed. What they wait for goes on."""
+    process = begin(compile_c("rings", RINGS))
+    wait_for(lambda: open("out").read() == "x" or process.poll() is not None, "the program")
+    if process.poll() == 77:
+        print("SKIPPED: no io_uring")
+        raise SystemExit(targets.NO_PROGRAM)
+    wait_for(lambda: len(os.listdir(f"/proc/{process.pid}/task")) > 2, "the kernel's threads")
+    before = files_of(process.pid)
+    for i in range(ROUNDS):
+        if status_of(trace(process.pid, "--function", "^work$", "--duration", "100ms")):
+            fail("it was not traced")
+        if "counted" in open("err").read():
+            fail("calls were not timed")
+        if files_of(process.pid) != before:
+            fail(f"mappings differ: {sorted(set(files_of(process.pid)) ^ set(before))}")
+    open("end", "w").close()
+    if status_of(process) != 3:
+        fail(f"it ended with {process.returncode}")
 
 
 def halted():
@@ -1719,7 +1771,7 @@ def collected():
 
 
 cases = {"text": text, "kill": kill, "halted": halted, "collected": collected, "controlled": controlled,
-         "left": left, "lent": lent_all, "opened": opened, "waits": waits, "pauses": pauses, "beginning": beginning, "both": both, "passed": passed, "joins": joins, "calls": calls, "users": users, "mallocs": mallocs, "leftover": leftover, "handler": handler, "removed": removed, "closed": closed, "filtered": filtered, "strict": strict, "shared": shared, "refused": refused, "executes": executes}
+         "left": left, "lent": lent_all, "opened": opened, "waits": waits, "pauses": pauses, "beginning": beginning, "both": both, "passed": passed, "joins": joins, "calls": calls, "users": users, "mallocs": mallocs, "leftover": leftover, "handler": handler, "removed": removed, "closed": closed, "filtered": filtered, "strict": strict, "shared": shared, "rings": rings, "refused": refused, "executes": executes}
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     if targets.case in cases:

@@ -391,6 +391,13 @@ static void mark_shared(const struct placing *placing, uint64_t pointer)
     atomic_fetch_add(&placing->session->shared->shared_threads, 1);
 }
 
+/* A thread that the kernel has made, for io_uring: it has the data of the one that it works for, and
+ * runs nothing of the program's. */
+static bool is_kernels(const struct trace_stopped *thread)
+{
+    return !thread->registers.rip && !thread->registers.rsp;
+}
+
 /* Threads and processes that have the same thread-local data, and of which the agent has not seen
  * how they began: while probes were put in, or rested. False: there is no memory to look. */
 static bool mark_all_shared(const struct placing *placing)
@@ -399,8 +406,9 @@ static bool mark_all_shared(const struct placing *placing)
     const size_t count = stop->threads.count;
     uint64_t *pointers = calloc(count + 1, sizeof *pointers);
     for (size_t i = 0; i < count && pointers; i++) {
-        pointers[i] = stop->threads.items[i].registers.fs_base;
-        if (stop->threads.items[i].pid != placing->pid)
+        const struct trace_stopped *thread = &stop->threads.items[i];
+        pointers[i] = is_kernels(thread) ? 0 : thread->registers.fs_base;
+        if (thread->pid != placing->pid)
             atomic_store(&placing->session->shared->has_sharers, 1);
     }
     if (pointers)
