@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace: programs compute what they compute untraced, and calls are counted exactly.
-#   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | copied | compiled | tails | threads | begun | storm | real PROGRAM | environment | children | refused | kinds | packed | gotos | unwound | suspended | gone | follow
+#   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | copied | compiled | tails | threads | begun | storm | real PROGRAM | environment | children | refused | kinds | packed | gotos | profiled | unwound | suspended | gone | follow
 set -u
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -903,6 +903,47 @@ END
             calls program.db >found
             has takes calls 8000 && has pops calls 8000 && has far calls 1000 && has returns_far calls 1000
         done
+    done
+    ;;
+profiled)
+    # Programs for gprof note who calls whom by return addresses.
+    cat >program.c <<'END'
+#include <stdio.h>
+#define NI __attribute__((noipa))
+NI int leaf(int n) { return n * 3 + 1; }
+NI int left(int n) { return leaf(n) + leaf(n + 1); }
+NI int right(int n) { return leaf(n) ^ left(n); }
+NI __attribute__((no_instrument_function)) int jumps(int n) { return right(n); }
+int main(void)
+{
+    int s = 0;
+    for (int i = 0; i < 1000; i++) s += left(i) + jumps(i);
+    printf("%d\n", s);
+    return 3;
+}
+END
+    cat >arcs.py <<'END'
+import struct, sys
+text, at = open("gmon.out", "rb").read(), 20
+arcs = []
+while at < len(text):
+    if text[at] == 0:  # samples
+        at += 41 + 2 * struct.unpack_from("<I", text, at + 17)[0]
+    else:
+        arcs.append(struct.unpack_from("<QQI", text, at + 1))
+        at += 21
+print(*sorted(arcs), sep="\n")
+END
+    for flags in "-pg" "-pg -mfentry" "-pg -static"; do
+        # shellcheck disable=SC2086
+        gcc -O2 -no-pie -fno-pie $flags program.c -o program || fail "no compiler"
+        ./program >out
+        python3 arcs.py >wanted
+        [ "$(wc -l <wanted)" -ge 5 ] || fail "the program notes nothing"
+        traced program --module '*' -- ./program
+        python3 arcs.py | diff wanted - >out || fail "$flags: other calls than untraced"
+        calls program.db >found
+        has leaf calls 5000 && has left calls 2000
     done
     ;;
 unwound)

@@ -30,7 +30,8 @@ bool trace_leaves_frames(const char *name)
     return false;
 }
 
-/* … and where nongnu libunwind begins to do so, which does not come through thunks. libgcc's does. */
+/* … and where nongnu libunwind begins to do so, which does not come through thunks. libgcc's does.
+ */
 static bool begins_to_unwind(const struct trace_planner *planner, const char *name)
 {
     const char *soname = image_soname(planner->image);

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 /* What a stored plan is made by; a file of another version is not read. */
-enum { TRACE_PLAN_VERSION = 12 };
+enum { TRACE_PLAN_VERSION = 13 };
 
 /* A jump to a probe, and the room that it takes at a function's entry. */
 enum { TRACE_JUMP_BYTES = 5, TRACE_DISPLACED_MAX = 4 + 15 };
@@ -54,8 +54,9 @@ enum trace_reason {
     TRACE_RUNTIME_CODE, /* nor that, and a runtime calls it in its own way: V8's built-in functions
                          */
     /* The entry only. */
-    TRACE_NEEDS_RETURN_ADDRESS, /* reads, moves or drops its own return address, jumps to such a one,
-                                   or has none: is jumped to within other functions' frames */
+    TRACE_NEEDS_RETURN_ADDRESS, /* reads, moves or drops its own return address, jumps to such a
+                                   one, has it read by whom it calls, or has none: is jumped to
+                                   within other functions' frames */
     TRACE_GO,                   /* Go moves its stacks */
     TRACE_SANITIZED,            /* sanitizers keep books of frames */
     TRACE_IMPORTED, /* no function: an entry of the PLT, embedded, of one in another file that

@@ -25,7 +25,8 @@ struct trace_planner {
     struct sprof_map slot_symbols; /* slots of the GOT → index of their symbol in .dynsym */
     struct sprof_map relocated;    /* words of data → the address that is put there */
     struct sprof_map loops;        /* functions that jump to their own entry → the target */
-    struct sprof_map framed_jumps; /* where jumps lead out of functions that have their frames still */
+    struct sprof_map
+        framed_jumps; /* where jumps lead out of functions that have their frames still */
     struct sprof_map needs_return; /* starts of functions that use their own return address */
     bool failed;                   /* out of memory */
 };
@@ -57,8 +58,8 @@ void trace_read_relocations(struct trace_planner *planner);
  * return address. */
 void trace_scan_code(struct trace_planner *planner);
 
-/* Who jumps to a function that uses its return address uses that, too. Symbols of slots must be
- * known. */
+/* Who jumps to a function that uses its return address uses that, too, as does who calls one that
+ * reads its callers'. Symbols of slots must be known. */
 void trace_spread_needs(struct trace_planner *planner);
 
 /* Counts the places where exceptions are caught. */

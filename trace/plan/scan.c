@@ -18,6 +18,10 @@ static const char *const needing_return[] = {
     "vfork",   "__vfork", "getcontext", "swapcontext", "dlopen",
     "dlmopen", "dlsym",   "dlvsym",     NULL};
 
+/* What compilers have functions call that are to be profiled (-pg): reads the return address of the
+ * function that has called it. */
+static const char *const reading_callers[] = {"mcount", "_mcount", "__fentry__", NULL};
+
 /* What may be a jump table, and the index of the function that refers to it, or -1. */
 struct table {
     uint64_t vaddr;
@@ -35,8 +39,8 @@ struct scan {
     bool takes_label;  /* the function takes the address of a place within one */
     uint32_t may_land; /* a bit for each of its first bytes: it may jump there by an address that it
                           has computed, for the frame is the same */
-    uint64_t before; /* the instruction before the one that is looked at, if it changes stack or frame
-                        pointer, else 0 */
+    uint64_t before;   /* the instruction before the one that is looked at, if it changes stack or
+                          frame pointer, else 0 */
     SPROF_VEC(struct table) tables;
 };
 
@@ -256,10 +260,10 @@ static void need_return(struct trace_planner *planner, const struct trace_functi
     planner->failed |= sprof_map_put(&planner->needs_return, function->start, 1) != 0;
 }
 
-/* Whether a jump is made while the function has a frame: where it leads to another function, that one
- * finds no return address on top of the stack. GCC's retpolines are such. A register that is as far
- * from the frame's start as the stack pointer is at an entry tells nothing of that. Some compilers
- * write no rows for the ends of functions: there the frame is taken down just before. */
+/* Whether a jump is made while the function has a frame: where it leads to another function, that
+ * one finds no return address on top of the stack. GCC's retpolines are such. A register that is as
+ * far from the frame's start as the stack pointer is at an entry tells nothing of that. Some
+ * compilers write no rows for the ends of functions: there the frame is taken down just before. */
 static bool keeps_frame(struct scan *scan, uint64_t vaddr, uint64_t target)
 {
     const struct unwind_table *table = scan->planner->table;
@@ -420,6 +424,26 @@ static bool is_named(const char *name, const char *const *names)
     return false;
 }
 
+static const char *name_of_callee(const struct trace_planner *planner,
+                                  const struct trace_callee *callee)
+{
+    if (callee->is_slot)
+        return callee->imported;
+    const ptrdiff_t index =
+        trace_function_index(planner->functions.items, planner->functions.count, callee->address);
+    return index < 0 ? NULL : planner->functions.items[index].linkage_name;
+}
+
+static bool calls_reader(const struct trace_planner *planner, const struct trace_function *function)
+{
+    for (size_t i = 0; i < function->callees; i++) {
+        const struct trace_callee *callee = &planner->callees.items[function->first_callee + i];
+        if (!callee->is_tail && is_named(name_of_callee(planner, callee), reading_callers))
+            return true;
+    }
+    return false;
+}
+
 static bool jumps_to_needing(struct trace_planner *planner, const struct trace_function *function)
 {
     for (size_t i = 0; i < function->callees; i++) {
@@ -434,6 +458,9 @@ static bool jumps_to_needing(struct trace_planner *planner, const struct trace_f
 
 void trace_spread_needs(struct trace_planner *planner)
 {
+    for (size_t i = 0; i < planner->functions.count; i++)
+        if (calls_reader(planner, &planner->functions.items[i]))
+            need_return(planner, &planner->functions.items[i]);
     for (bool changed = true; changed && !planner->failed;) {
         changed = false;
         for (size_t i = 0; i < planner->functions.count; i++) {

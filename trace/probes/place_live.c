@@ -391,8 +391,8 @@ static void mark_shared(const struct placing *placing, uint64_t pointer)
     atomic_fetch_add(&placing->session->shared->shared_threads, 1);
 }
 
-/* A thread that the kernel has made, for io_uring: it has the data of the one that it works for, and
- * runs nothing of the program's. */
+/* A thread that the kernel has made, for io_uring: it has the data of the one that it works for,
+ * and runs nothing of the program's. */
 static bool is_kernels(const struct trace_stopped *thread)
 {
     return !thread->registers.rip && !thread->registers.rsp;
