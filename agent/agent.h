@@ -211,8 +211,13 @@ enum agent_file {
     AGENT_FILE_SETUID,  /* runs as somebody else, or with capabilities: the loader ignores preloads
                          */
     AGENT_FILE_GO,      /* its runtime takes SIGPROF over behind libc's back */
-    AGENT_FILE_SANITIZER, /* its run-time library insists on being the first */
+    AGENT_FILE_SANITIZER, /* its run-time library insists on being the first, or on having addresses
+                             for itself */
 };
+
+/* With what the run-time libraries of such sanitizers begin: a program that is built with one has a
+ * name of these among its dynamic strings. Ends with NULL. */
+extern const char *const agent_sanitizers[];
 
 /* Looks at a program, and where it is a script at its interpreter, as execve(2) would. Allocates
  * nothing and keeps errno: it is called between vfork and execve, too. */

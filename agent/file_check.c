@@ -71,6 +71,9 @@ static bool holds(const char *bytes, size_t size, const char *word)
     return memmem(bytes, size, word, strlen(word)) != NULL;
 }
 
+const char *const agent_sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init",
+                                        "__hwasan_init", NULL};
+
 /* A sanitizer's interface stands among the dynamic strings, whether its library is needed or was
  * linked in. They are read in pieces that overlap by a name's length. */
 static bool names_sanitizer(int fd, const Elf64_Phdr *headers, size_t count,
@@ -93,8 +96,9 @@ static bool names_sanitizer(int fd, const Elf64_Phdr *headers, size_t count,
         const ssize_t got = pread(fd, piece, sizeof piece, (off_t)(strings + at));
         if (got <= 0)
             return false;
-        if (holds(piece, (size_t)got, "__asan_init") || holds(piece, (size_t)got, "__tsan_init"))
-            return true;
+        for (const char *const *name = agent_sanitizers; *name; name++)
+            if (holds(piece, (size_t)got, *name))
+                return true;
     }
     return false;
 }

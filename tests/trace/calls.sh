@@ -1148,8 +1148,10 @@ refused)
         [ "$(tail -n 1 out | tr -d '\r')" = 1 ] || fail "$options: a run was left: $(cat out)"
     done
     rm -f kept.db*
-    gcc -fsanitize=address program.c -o sanitized 2>/dev/null &&
-        expect 1 "$SPROF" trace --backend inject -- ./sanitized && said 'sanitizer'
+    for compiler in "gcc -fsanitize=address" "gcc -fsanitize=thread" "clang -fsanitize=memory"; do
+        $compiler program.c -o sanitized 2>/dev/null &&
+            expect 1 "$SPROF" trace --backend inject -- ./sanitized && said 'sanitizer'
+    done
     if command -v musl-gcc >/dev/null; then
         musl-gcc program.c -o musl && expect 1 "$SPROF" trace --backend inject --all-points -- ./musl && said "glibc's loader"
     fi

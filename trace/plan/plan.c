@@ -1,5 +1,6 @@
 /* Makes the plan of an image: gathers its functions, names them, reads their code, decides for
  * each. */
+#include "agent/agent.h"
 #include "trace/embed/embedded.h"
 #include "trace/plan/planner.h"
 
@@ -234,11 +235,9 @@ static const char *find_runtime(struct image *image)
 /* Sanitizers are linked in, or needed from a library: either way a symbol says so. */
 static bool is_sanitized(struct image *image)
 {
-    static const char *const names[] = {"__asan_init", "__tsan_init", "__msan_init",
-                                        "__hwasan_init"};
     const struct sprof_bytes strings = image_section(image, ".dynstr", NULL);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strings.size && memmem(strings.data, strings.size, names[i], strlen(names[i]) + 1))
+    for (const char *const *name = agent_sanitizers; *name; name++)
+        if (strings.size && memmem(strings.data, strings.size, *name, strlen(*name) + 1))
             return true;
     return false;
 }
