@@ -23,31 +23,11 @@ enum {
     NAMES_TOLD = 5,
 };
 
-/* What a call takes is measured in a loop. Where others come between two calls of a function, its
- * probe's code and figures have left the nearest caches, and branches are not foreseen: that takes
- * so many times what a timed call does in a loop, half of it after so many others; then the next
- * caches. By redis (6 to 9 ns for what is timed or counted, some 100 others between) and by up to
- * 4096 functions called in turns (34 to 37 ns for 2048). A probe that is off takes a tenth of it.
- */
-static const double near_share = 0.5, near_half = 64, deep_share = 4.5, deep_half = 4096,
-                    pass_share = 0.06, pass_far_share = 0.1;
-
-/* Calls since the last look, and nanoseconds that they take. */
-struct spent {
-    uint32_t probe;
-    double calls;
-    double timed, counted; /* if it timed them, or only counted */
-    double ns;             /* as it is */
-    double per_call;       /* self time */
-    bool is_off, is_changed;
-};
-
 struct seen {
-    struct spent *list; /* of probes that do something; by probe, then as it is sorted */
+    struct trace_spent *list; /* of probes that do something */
     size_t count;
-    double calls;  /* of all functions, also of those that are off, as far as known */
-    double ns;     /* that all probes take together */
-    double cpu_ns; /* of the program */
+    double ns; /* that all probes take together */
+    struct trace_call_cost cost;
 };
 
 static bool governs(const struct trace_session *session)
@@ -100,20 +80,6 @@ uint8_t trace_governed_tier(const struct trace_probe *probe, uint8_t tier)
     if ((tier == PROBE_FULL || tier == PROBE_COUNT) && probe->governed == TRACE_GOVERNED_OFF)
         return PROBE_OFF;
     return tier;
-}
-
-static int by_worth(const void *left, const void *right)
-{
-    const struct spent *a = left, *b = right;
-    if (a->per_call != b->per_call)
-        return a->per_call < b->per_call ? -1 : 1;
-    return a->ns > b->ns ? -1 : a->ns < b->ns;
-}
-
-static int by_cost(const void *left, const void *right)
-{
-    const struct spent *a = left, *b = right;
-    return a->ns > b->ns ? -1 : a->ns < b->ns;
 }
 
 /* == Taking probes back == */
@@ -210,25 +176,14 @@ static double self_per_call(const struct trace_probe *probe)
     return probe->timed_calls ? (double)probe->self_ns / (double)probe->timed_calls : 0;
 }
 
-/* What calls take, by how many of other functions come between two of them. */
-static void set_costs(const struct trace_session *session, const struct seen *seen,
-                      struct spent *spent)
+static struct trace_call_cost cost_of(const struct trace_session *session, double cpu_ns)
 {
     const struct probe_cost *cost = &session->shared->cost;
-    const double full = cost->whole ? cost->whole * session->ns_per_tick : FULL_NS;
-    const double count = cost->count ? cost->count * session->ns_per_tick : COUNT_NS;
-    const double between = seen->calls > spent->calls ? seen->calls / spent->calls - 1 : 0;
-    const double far = full * (near_share * between / (between + near_half) +
-                               deep_share * between / (between + deep_half));
-    const struct trace_probe *probe = &session->probes.items[spent->probe];
-    spent->timed = spent->calls * (full + far);
-    spent->counted = spent->calls * (count + far);
-    if (spent->is_off)
-        spent->ns = spent->calls * (pass_share * full + pass_far_share * far);
-    else if (trace_governed_tier(probe, probe->tier) == PROBE_FULL)
-        spent->ns = spent->timed;
-    else
-        spent->ns = spent->counted;
+    return (struct trace_call_cost){
+        .timed_ns = cost->whole ? cost->whole * session->ns_per_tick : FULL_NS,
+        .counted_ns = cost->count ? cost->count * session->ns_per_tick : COUNT_NS,
+        .cpu_ns = cpu_ns,
+    };
 }
 
 /* Whether calls pass a probe that does nothing. */
@@ -246,8 +201,16 @@ static double calls_since(const struct seen *seen, struct trace_probe *probe, bo
         probe->calls > probe->governed_calls ? (double)(probe->calls - probe->governed_calls) : 0;
     probe->governed_calls = probe->calls;
     if (calls && !is_off)
-        probe->governed_rate = calls / seen->cpu_ns;
-    return is_off ? probe->governed_rate * seen->cpu_ns : calls;
+        probe->governed_rate = calls / seen->cost.cpu_ns;
+    return is_off ? probe->governed_rate * seen->cost.cpu_ns : calls;
+}
+
+static enum trace_governed doing(const struct trace_session *session, size_t number)
+{
+    const struct trace_probe *probe = &session->probes.items[number];
+    return atomic_load(&session->shared->tiers[number]) == PROBE_OFF ? TRACE_GOVERNED_OFF
+           : trace_governed_tier(probe, probe->tier) == PROBE_FULL   ? TRACE_GOVERNED_NOT
+                                                                     : TRACE_GOVERNED_COUNT;
 }
 
 /* Fills the list. */
@@ -257,33 +220,30 @@ static void add_up(struct trace_session *session, struct seen *seen)
         struct trace_probe *probe = &session->probes.items[i];
         if (probe->tier != PROBE_FULL && probe->tier != PROBE_COUNT)
             continue;
-        struct spent spent = {.probe = (uint32_t)i, .per_call = self_per_call(probe)};
-        spent.is_off = atomic_load(&session->shared->tiers[i]) == PROBE_OFF;
-        spent.calls = calls_since(seen, probe, spent.is_off);
-        seen->calls += spent.calls;
-        if (spent.calls && (!spent.is_off || is_passed(session, i)))
+        struct trace_spent spent = {.probe = (uint32_t)i,
+                                    .self_ns = self_per_call(probe),
+                                    .does = doing(session, i),
+                                    /* the heap check needs all of them */
+                                    .must_count = probe->operation != 0};
+        const bool is_off = spent.does == TRACE_GOVERNED_OFF;
+        spent.calls = calls_since(seen, probe, is_off);
+        if (spent.calls && (!is_off || is_passed(session, i)))
             seen->list[seen->count++] = spent;
     }
-    for (size_t i = 0; i < seen->count; i++) {
-        set_costs(session, seen, &seen->list[i]);
-        seen->ns += seen->list[i].ns;
-    }
+    seen->ns = trace_spent_ns(seen->list, seen->count, &seen->cost);
 }
 
-/* Lets a probe do less, where that helps. */
-static int lower_one(struct trace_session *session, struct spent *spent, double limit, double *all,
-                     double share)
+static int note_changes(struct trace_session *session, const struct seen *seen)
 {
-    struct trace_probe *probe = &session->probes.items[spent->probe];
-    const bool is_timed = trace_governed_tier(probe, probe->tier) == PROBE_FULL;
-    const bool must_stay = probe->operation != 0; /* the heap check needs all of them */
-    if (spent->is_changed || spent->is_off || (!is_timed && must_stay))
-        return 0;
-    const bool counts = is_timed && (spent->counted <= limit || must_stay);
-    probe->governed = counts ? TRACE_GOVERNED_COUNT : TRACE_GOVERNED_OFF;
-    *all -= spent->ns - (counts ? spent->counted : 0);
-    spent->is_changed = true;
-    return note_change(session, spent->probe, share);
+    int result = 0;
+    for (size_t i = 0; i < seen->count && !result; i++) {
+        const struct trace_spent *spent = &seen->list[i];
+        if (spent->becomes == spent->does)
+            continue;
+        session->probes.items[spent->probe].governed = (uint8_t)spent->becomes;
+        result = note_change(session, spent->probe, seen->ns / seen->cost.cpu_ns);
+    }
+    return result;
 }
 
 static void append_changed(const struct trace_session *session, const struct seen *seen,
@@ -291,36 +251,24 @@ static void append_changed(const struct trace_session *session, const struct see
 {
     size_t told = 0;
     for (size_t i = 0; i < seen->count && told <= NAMES_TOLD; i++) {
-        const struct spent *spent = &seen->list[i];
-        const struct trace_probe *probe = &session->probes.items[spent->probe];
-        if (!spent->is_changed)
+        const struct trace_spent *spent = &seen->list[i];
+        if (spent->becomes == spent->does)
             continue;
         if (told++ == NAMES_TOLD)
             sprof_str_append(names, ", …");
         else
-            sprof_str_appendf(names, "%s%.100s (%s)", told > 1 ? ", " : "", probe->function->name,
-                              probe->governed == TRACE_GOVERNED_COUNT ? "counted only" : "off");
+            sprof_str_appendf(names, "%s%.100s (%s)", told > 1 ? ", " : "",
+                              session->probes.items[spent->probe].function->name,
+                              spent->becomes == TRACE_GOVERNED_COUNT ? "counted only" : "off");
     }
 }
 
-/* Lowers what costs until the rest is within `limit`: what is hardly called, and of which there may
- * be much, only where that is not enough. */
 static int lower(struct trace_session *session, struct seen *seen, double limit,
                  struct sprof_str *names)
 {
-    const double share = seen->ns / seen->cpu_ns;
-    double all = seen->ns;
-    int result = 0;
-    qsort(seen->list, seen->count, sizeof *seen->list, by_worth);
-    for (size_t i = 0; i < seen->count && all > limit && !result; i++)
-        if (seen->list[i].ns >= limit / 100)
-            result = lower_one(session, &seen->list[i], limit, &all, share);
+    trace_spent_lower(seen->list, seen->count, limit);
+    const int result = note_changes(session, seen);
     append_changed(session, seen, names);
-    qsort(seen->list, seen->count, sizeof *seen->list, by_cost);
-    for (size_t i = 0; i < seen->count && all > limit && !result; i++)
-        result = lower_one(session, &seen->list[i], limit, &all, share);
-    if (!names->length)
-        append_changed(session, seen, names);
     trace_switch(session);
     trace_rest_now(session);
     if (is_any_to_go(session))
@@ -336,16 +284,15 @@ static int count_again(struct trace_session *session, const struct seen *seen, d
     int result = 0;
     for (size_t i = 0; i < session->probes.count && !session->paused && !result; i++) {
         struct trace_probe *probe = &session->probes.items[i];
-        struct spent spent = {.probe = (uint32_t)i, .calls = probe->governed_rate * seen->cpu_ns};
-        if (probe->governed != TRACE_GOVERNED_OFF || !probe->is_placed || !spent.calls)
-            continue;
-        set_costs(session, seen, &spent);
-        if (all + spent.counted > limit)
+        struct trace_spent spent = {.does = TRACE_GOVERNED_COUNT,
+                                    .calls = probe->governed_rate * seen->cost.cpu_ns};
+        if (probe->governed != TRACE_GOVERNED_OFF || !probe->is_placed || !spent.calls ||
+            all + trace_spent_ns(&spent, 1, &seen->cost) > limit)
             continue;
         probe->governed = TRACE_GOVERNED_COUNT;
-        all += spent.counted;
+        all += spent.ns;
         ++*changed;
-        result = note_change(session, (uint32_t)i, seen->ns / seen->cpu_ns);
+        result = note_change(session, (uint32_t)i, seen->ns / seen->cost.cpu_ns);
     }
     if (!*changed)
         return result;
@@ -359,12 +306,12 @@ static int count_again(struct trace_session *session, const struct seen *seen, d
 /* Times again what costs least of that which is only counted, if there is room for it. */
 static int time_one(struct trace_session *session, const struct seen *seen, double limit)
 {
-    const struct spent *best = NULL;
+    const struct trace_spent *best = NULL;
     for (size_t i = 0; i < seen->count; i++)
         if (session->probes.items[seen->list[i].probe].governed == TRACE_GOVERNED_COUNT &&
             (!best || seen->list[i].ns < best->ns))
             best = &seen->list[i];
-    if (!best || seen->ns + best->timed > limit)
+    if (!best || seen->ns + best->timed_ns > limit)
         return 0;
     struct trace_probe *probe = &session->probes.items[best->probe];
     probe->governed = TRACE_GOVERNED_NOT;
@@ -372,7 +319,7 @@ static int time_one(struct trace_session *session, const struct seen *seen, doub
     trace_govern_anew(session);
     sprof_log_message(session->options.log, SPROF_LOG_NOTE, "%s is timed again",
                       probe->function->name);
-    return note_change(session, best->probe, seen->ns / seen->cpu_ns);
+    return note_change(session, best->probe, seen->ns / seen->cost.cpu_ns);
 }
 
 static int raise_some(struct trace_session *session, const struct seen *seen, double limit)
@@ -386,14 +333,14 @@ static int decide(struct trace_session *session, uint64_t cpu_ns)
 {
     struct trace_governor *governor = &session->governor, *sums = &session->common->governor;
     struct seen seen = {.list = calloc(session->probes.count + 1, sizeof *seen.list),
-                        .cpu_ns = (double)cpu_ns};
+                        .cost = cost_of(session, (double)cpu_ns)};
     int result = 0;
     if (!seen.list)
         return SPROF_ENOMEM;
     add_up(session, &seen);
     sums->probes_ns += seen.ns;
-    sums->looked_ns += seen.cpu_ns;
-    const double limit = seen.cpu_ns * session->options.max_overhead / 100;
+    sums->looked_ns += seen.cost.cpu_ns;
+    const double limit = seen.cost.cpu_ns * session->options.max_overhead / 100;
     const bool is_watched = session->now_ns < governor->watched_ns;
     if (seen.ns > limit) {
         struct sprof_str names = {0};
@@ -402,7 +349,7 @@ static int decide(struct trace_session *session, uint64_t cpu_ns)
             sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                               "probes took about %.3g %% of the CPU time, more than "
                               "--max-overhead: %s",
-                              100 * seen.ns / seen.cpu_ns, names.text);
+                              100 * seen.ns / seen.cost.cpu_ns, names.text);
             trace_govern_anew(session);
         }
         sprof_str_release(&names);

@@ -10,6 +10,7 @@
 #include "trace/attach/hold.h"
 #include "trace/attach/keeper.h"
 #include "trace/figures/figures.h"
+#include "trace/spent.h"
 #include "trace/trace.h"
 
 /* A file of the command that has probes or leaves frames. */
@@ -35,13 +36,6 @@ struct trace_hook {
     uint64_t at;     /* 0: it is not there */
     uint64_t wanted; /* where it is to be in a process that runs; 0: nowhere */
     uint8_t original[TRACE_JUMP_BYTES], jump[TRACE_JUMP_BYTES];
-};
-
-/* What the governor leaves of a probe. */
-enum trace_governed {
-    TRACE_GOVERNED_NOT,   /* all */
-    TRACE_GOVERNED_COUNT, /* counting */
-    TRACE_GOVERNED_OFF,   /* nothing: it is taken back */
 };
 
 /* A function with a probe, by the number that its thunk knows. */
