@@ -14,9 +14,9 @@ enum {
     WATCH_MS = 50,           /* between two looks while probes are new … */
     WATCHED_NS = 1000000000, /* … for so long, … */
     CALM_LOOKS = 10, /* … else once a second; so many calm ones until some do more again */
-    GLANCE_MS = 5,   /* between two glances while they are new, … */
-    REST_MS = 50, /* … and later; the next look comes at once where one sees that they spent … */
-    GLANCE_PART = 16, /* … this part of what they may in a second */
+    GLANCE_MS = 2,   /* between two glances while they are new, … */
+    REST_MS = 10, /* … and later; the next look comes at once where one sees that they spent … */
+    GLANCE_PART = 32, /* … this part of what they may in a second */
     GLANCE_REST = 20, /* glances are so many times as far apart as one takes */
     FULL_NS = 25,
     COUNT_NS = 3, /* a call's probe, where it was not measured */
@@ -52,6 +52,9 @@ static void look_after(struct trace_session *session, uint64_t now_ns)
     if (governor->glance_ns < took_ns * GLANCE_REST)
         governor->glance_ns = took_ns * GLANCE_REST;
     governor->next_ns = now_ns + governor->glance_ns;
+    governor->looked_at = governor->glanced_at = now_ns;
+    governor->glanced_ns = 0;
+    governor->lately = 1;
 }
 
 void trace_govern_anew(struct trace_session *session)
@@ -61,16 +64,46 @@ void trace_govern_anew(struct trace_session *session)
     look_after(session, now_ns);
 }
 
+static double limit_of(const struct trace_session *session, double cpu_ns)
+{
+    return session->options.max_overhead / 100 * cpu_ns;
+}
+
 /* A glance makes no rows, and says nothing of single functions. */
 static bool is_expensive(struct trace_session *session)
 {
-    return spent_ns(session) - session->governor.spent_ns >
-           session->options.max_overhead / 100 * WATCHED_NS / GLANCE_PART;
+    struct trace_governor *governor = &session->governor;
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    const double limit_ns = limit_of(session, WATCHED_NS),
+                 ns = spent_ns(session) - governor->spent_ns;
+    const bool is = ns > limit_ns / GLANCE_PART * trace_spent_room(governor->recent_ns, limit_ns);
+    governor->lately =
+        trace_spent_lately(ns, (double)(now_ns - governor->looked_at), ns - governor->glanced_ns,
+                           (double)(now_ns - governor->glanced_at));
+    governor->glanced_ns = ns;
+    governor->glanced_at = now_ns;
+    return is;
 }
 
 uint64_t trace_govern_next_ns(const struct trace_session *session)
 {
     return governs(session) ? session->governor.next_ns : UINT64_MAX;
+}
+
+/* While a command waits the thread is urgent anyway, and becomes what it was before after that. */
+void trace_govern_hurry(struct trace_session *common)
+{
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    bool is_any_new = false;
+    for (size_t i = 0; i < common->programs.count; i++)
+        is_any_new |= governs(common->programs.items[i]) &&
+                      now_ns < common->programs.items[i]->governor.watched_ns;
+    if (common->urgency.is_raised || is_any_new == common->governor.urgency.is_raised)
+        return;
+    if (is_any_new)
+        sprof_urgency_raise(&common->governor.urgency);
+    else
+        sprof_urgency_restore(&common->governor.urgency);
 }
 
 uint8_t trace_governed_tier(const struct trace_probe *probe, uint8_t tier)
@@ -340,11 +373,13 @@ static int decide(struct trace_session *session, uint64_t cpu_ns)
     add_up(session, &seen);
     sums->probes_ns += seen.ns;
     sums->looked_ns += seen.cost.cpu_ns;
-    const double limit = seen.cost.cpu_ns * session->options.max_overhead / 100;
+    governor->recent_ns = trace_spent_recent(governor->recent_ns, seen.ns, seen.cost.cpu_ns);
+    const double limit = limit_of(session, seen.cost.cpu_ns),
+                 room = trace_spent_room(governor->recent_ns, limit_of(session, WATCHED_NS));
     const bool is_watched = session->now_ns < governor->watched_ns;
     if (seen.ns > limit) {
         struct sprof_str names = {0};
-        result = lower(session, &seen, limit * 0.8, &names);
+        result = lower(session, &seen, limit * 0.8 * room / governor->lately, &names);
         if (names.length) {
             sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                               "probes took about %.3g %% of the CPU time, more than "

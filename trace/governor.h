@@ -11,6 +11,10 @@ int trace_govern(struct trace_session *session);
 /* When that is next, in CLOCK_MONOTONIC; UINT64_MAX: never. */
 uint64_t trace_govern_next_ns(const struct trace_session *session);
 
+/* Each millisecond that passes before a look costs a program whose probes are new up to three
+ * quarters of it: for that time the calling thread runs before others, where that is allowed. */
+void trace_govern_hurry(struct trace_session *common);
+
 /* Probes are new, or do more than before: they are watched closely for a second. */
 void trace_govern_anew(struct trace_session *session);
 

@@ -408,6 +408,7 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
             failed = sprof_error_memory(error);
             break;
         }
+        trace_govern_hurry(session);
         poll(polls.list.items, polls.list.count, wait_ms(session));
         session->ended |= polls.list.items[0].revents != 0 || is_over(session);
         failed = look(session, error);
@@ -420,6 +421,7 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
             failed = trace_serve_commands(session, error);
     }
     sprof_vec_release(&polls.list);
+    sprof_urgency_restore(&session->governor.urgency);
     trace_owner_end(session, true);
     if (failed)
         return failed;

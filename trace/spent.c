@@ -118,3 +118,23 @@ void trace_spent_lower(struct trace_spent *list, size_t count, double limit_ns)
     for (size_t i = 0; i < sizeof steps / sizeof *steps && sum_ns > limit_ns; i++)
         sum_ns = take_step(list, count, &steps[i], limit_ns, sum_ns);
 }
+
+/* == When == */
+
+double trace_spent_recent(double recent_ns, double ns, double cpu_ns)
+{
+    const double second_ns = 1e9;
+    return ns + (cpu_ns < second_ns ? recent_ns * (1 - cpu_ns / second_ns) : 0);
+}
+
+double trace_spent_room(double recent_ns, double limit_ns)
+{
+    const double room = (2 - recent_ns / limit_ns) / 0.75;
+    return room > 1 ? 1 : room < 0.2 ? 0.2 : room;
+}
+
+double trace_spent_lately(double ns, double time_ns, double last_spent_ns, double last_ns)
+{
+    const double times = ns > 0 && last_ns > 0 ? last_spent_ns / last_ns / (ns / time_ns) : 1;
+    return times < 1 ? 1 : times > 8 ? 8 : times;
+}

@@ -38,4 +38,16 @@ double trace_spent_ns(struct trace_spent *list, size_t count, const struct trace
  * many calls, where that can be reached. Sorts the list. */
 void trace_spent_lower(struct trace_spent *list, size_t count, double limit_ns);
 
+/* What probes took in the last second of CPU time, of which cpu_ns have passed since `recent_ns`
+ * was true; older time fades. */
+double trace_spent_recent(double recent_ns, double ns, double cpu_ns);
+
+/* How much of the limit they may use: less where twice the limit of a second, `limit_ns`, is nearly
+ * reached. From 0.2 to 1. */
+double trace_spent_room(double recent_ns, double limit_ns);
+
+/* How many times as fast it was spent in the last `last_ns` of all time since a look: from 1 to 8.
+ */
+double trace_spent_lately(double ns, double time_ns, double last_spent_ns, double last_ns);
+
 #endif

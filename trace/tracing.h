@@ -84,15 +84,20 @@ struct trace_range {
 };
 
 struct trace_governor {
-    uint64_t next_ns, watched_ns; /* when it looks next; until when it looks often */
-    uint64_t look_ns;             /* until then it only glances, … */
-    uint64_t glance_ns;           /* … with so much time between */
-    uint64_t cpu_ns;              /* of the command, when it looked last */
-    double spent_ns;              /* by probes, when it looked last, or they were new */
-    double seen_ticks;            /* the same, at the last glance */
-    uint32_t calm;                /* looks in a row at which little was spent */
-    double probes_ns, looked_ns;  /* of `common`: what probes took, by what calls take, of so much
-                                     CPU time that was looked at */
+    uint64_t next_ns, watched_ns;   /* when it looks next; until when it looks often */
+    uint64_t look_ns;               /* until then it only glances, … */
+    uint64_t glance_ns;             /* … with so much time between … */
+    uint64_t looked_at, glanced_at; /* … since then; the last one … */
+    double glanced_ns;              /* … which saw that probes had taken so much since the look */
+    uint64_t cpu_ns;                /* of the command, when it looked last */
+    double spent_ns;                /* by probes, when it looked last, or they were new */
+    double seen_ticks;              /* the same, while it is added up */
+    double lately;                  /* how much faster they took it since the last glance */
+    struct sprof_urgency urgency;   /* of `common`: while probes are new */
+    double recent_ns;               /* what probes took in the last second of CPU time */
+    uint32_t calm;                  /* looks in a row at which little was spent */
+    double probes_ns, looked_ns;    /* of `common`: what probes took, by what calls take, of so much
+                                       CPU time that was looked at */
 };
 
 /* What figures may take: see memory.c. */

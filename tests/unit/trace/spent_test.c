@@ -127,6 +127,28 @@ static void test_what_fits_is_left_alone(void)
         CU_ASSERT_EQUAL(list[i].becomes, list[i].does);
 }
 
+static void test_room(void)
+{
+    const double limit_ns = 5e7;
+    double recent_ns = 0;
+    for (int i = 0; i < 100; i++) /* a twentieth of all time */
+        recent_ns = trace_spent_recent(recent_ns, 2.5e6, 5e7);
+    CU_ASSERT_DOUBLE_EQUAL(recent_ns, limit_ns, 1e6);
+    CU_ASSERT_EQUAL(trace_spent_room(recent_ns, limit_ns), 1);
+    CU_ASSERT_TRUE(trace_spent_room(1.6 * limit_ns, limit_ns) < 0.6);
+    CU_ASSERT_EQUAL(trace_spent_room(3 * limit_ns, limit_ns), 0.2);
+    CU_ASSERT_EQUAL(trace_spent_recent(recent_ns, 1e6, 2e9), 1e6);
+}
+
+static void test_lately(void)
+{
+    CU_ASSERT_EQUAL(trace_spent_lately(4e6, 20e6, 1e6, 5e6), 1);
+    CU_ASSERT_DOUBLE_EQUAL(trace_spent_lately(4e6, 20e6, 3e6, 5e6), 3, 1e-9);
+    CU_ASSERT_EQUAL(trace_spent_lately(4e6, 20e6, 0, 5e6), 1);
+    CU_ASSERT_EQUAL(trace_spent_lately(4e6, 500e6, 4e6, 5e6), 8);
+    CU_ASSERT_EQUAL(trace_spent_lately(0, 0, 0, 0), 1);
+}
+
 void sprof_suite_trace_spent(void);
 void sprof_suite_trace_spent(void)
 {
@@ -140,4 +162,6 @@ void sprof_suite_trace_spent(void)
                 test_the_shortest_calls_are_counted_first);
     CU_add_test(suite, "what is too hot is off", test_what_is_too_hot_is_off);
     CU_add_test(suite, "what fits is left alone", test_what_fits_is_left_alone);
+    CU_add_test(suite, "room", test_room);
+    CU_add_test(suite, "lately", test_lately);
 }
