@@ -32,7 +32,7 @@ struct seen {
 
 static bool governs(const struct trace_session *session)
 {
-    return session->options.max_overhead > 0 && session->mode == TRACE_STATS && session->shared;
+    return session->options.max_overhead > 0 && session->mode != TRACE_COVERAGE && session->shared;
 }
 
 static double spent_ns(struct trace_session *session)

@@ -265,6 +265,8 @@ int main(void) { for (int i = 0; i < 30; i++) round_of(10000); puts("done"); ret
 END
     gcc -O1 -g program.c -o program || fail "no compiler"
     traced program --max-overhead 2% -- ./program
+    [ "$(sql program.db "SELECT count(*) > 0 FROM v_probe_event WHERE function LIKE 'hot%' AND share > 0.02")" = 1 ] ||
+        fail "the limit is not held in this mode"
     adds_up program.db
     grep -qx 'round_of 30' counted || fail "not 30 rounds: $(cat counted)"
     [ "$(sql program.db "SELECT count(*) FROM v_call WHERE (exit = 'unseen') AND duration_ns IS NOT NULL")" = 0 ] ||
