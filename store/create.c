@@ -104,8 +104,9 @@ int store_clear_the_way(const char *path, struct sprof_error *error)
 {
     struct store_file file;
     int status = store_refuse_link(path, error);
-    if (!status)
-        status = store_file_look(path, &file, error);
+    if (status)
+        return status;
+    status = store_file_look(path, &file, error);
     if (status == SPROF_EPERMISSION) /* nobody wanted to read it */
         status = sprof_error_set(error, status, EACCES,
                                  "cannot replace %s: %s; name another file, or one in a directory "
