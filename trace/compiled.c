@@ -14,15 +14,6 @@ struct compiled {
     bool stacks_are_code; /* those of threads are among the bytes, which tell nothing then */
 };
 
-static bool holds_no_file(const char *path)
-{
-    static const char *const names[] = {"//anon", "[anon:", "/dev/zero", "/memfd:doublemapper"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strncmp(path, names[i], strlen(names[i])))
-            return true;
-    return false;
-}
-
 /* Islands are sprof's, and may be of one mapping with what is the program's. */
 static uint64_t bytes_of_islands(const struct trace_session *session,
                                  const struct model_mmap *mapping)
@@ -45,7 +36,7 @@ static int add_mapping(void *context, const struct model_mmap *mapping)
     if (!mapping->file.path)
         return 0;
     compiled->stacks_are_code |= !strncmp(mapping->file.path, "[stack", 6);
-    if (holds_no_file(mapping->file.path))
+    if (trace_is_generated(compiled->session->pid, mapping))
         compiled->bytes += mapping->size - bytes_of_islands(compiled->session, mapping);
     return 0;
 }

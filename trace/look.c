@@ -33,7 +33,8 @@ static int take_mapping(void *context, const struct model_mmap *mapping)
                                   .size = mapping->size,
                                   .file_offset = mapping->file_offset,
                                   .file = mapping->file};
-    if (!mapping->file.path || mapping->file.path[0] != '/' || mapping->file.path[1] == '/')
+    if (!mapping->file.path || mapping->file.path[0] != '/' ||
+        trace_is_generated(look->session->pid, mapping))
         return 0;
     mapped.file.path = kept_path(look, mapping->file.path);
     return !mapped.file.path || sprof_vec_push(&look->now, mapped) ? SPROF_ENOMEM : 0;

@@ -301,6 +301,7 @@ END
 compiled)
     # Code that a program writes while it runs has no probes, which is said once; not of a little of it, nor of stacks that are code.
     cat >program.c <<'END'
+#define _GNU_SOURCE
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -310,7 +311,10 @@ __attribute__((noinline)) long work(long n) { __asm__ volatile("" : "+r"(n)); re
 int main(int argc, char **argv)
 {
     const size_t size = (size_t)atol(argv[1]) << 10;
-    unsigned char *code = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const int fd = getenv("SHARED") ? memfd_create("code", 0) : -1;
+    if (fd >= 0 && ftruncate(fd, (off_t)size)) return 1;
+    unsigned char *code =
+        mmap(0, size, PROT_READ | PROT_WRITE, fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
     memcpy(code, "\x48\x8d\x47\x01\xc3", 5); /* lea 1(%rdi), %rax; ret */
     if (mprotect(code, size, PROT_READ | PROT_EXEC)) return 1;
     long (*next)(long) = (long (*)(long))(void *)code, n = 0;
@@ -324,6 +328,12 @@ END
     [ "$(grep -c 'has 0.3 MB for code that it compiles while it runs: no probe' got_err)" = 1 ] || fail "not said once"
     calls program.db >found
     has work calls 100
+    # Nor is it a file that something would be wrong with.
+    export SHARED=1
+    traced program --module '*' -- ./program 256
+    unset SHARED
+    grep -q 'has 0.3 MB for code that it compiles' got_err || fail "not said of code in a memfd"
+    ! grep -q memfd got_err || fail "code in a memfd is taken for a file: $(grep memfd got_err)"
     ./program 256 end >out &
     running=$!
     children+=("$running")

@@ -171,6 +171,11 @@ int trace_plan_process(pid_t pid, int memory_fd, struct cache *cache,
                        int (*module)(void *context, struct trace_module *module), void *context,
                        bool *runs_generated_code, struct sprof_error *error);
 
+/* Whether what is mapped there is code that the process has made, and no file of code: no file at
+ * all, or of /dev/zero, of System V's shared memory or a memfd, unless a program or a library was
+ * put into that. Stacks are none, though they may be executable. */
+bool trace_is_generated(pid_t pid, const struct model_mmap *mapping);
+
 /* What opens the file of a mapping of a process, whatever has its path by now; borrows the
  * mapping's path. */
 struct image_request trace_request_of(pid_t pid, const struct model_mmap *mapping);

@@ -1,9 +1,11 @@
 /* Plans of all files that a live process runs. */
 #include "base/file.h"
+#include "model/kinds.h"
 #include "recording/recording.h"
 #include "target/target.h"
 #include "trace/plan/plan.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -37,6 +39,20 @@ static size_t read_process(void *context, uint64_t address, void *buffer, size_t
     if (reader->put_in)
         reader->put_in->restore(reader->put_in->context, address, buffer, have);
     return have;
+}
+
+bool trace_is_generated(pid_t pid, const struct model_mmap *mapping)
+{
+    static const char memfd[] = "/memfd:";
+    const char *path = mapping->file.path;
+    char first[SELFMAG];
+    if (!path || !strncmp(path, "[stack", 6) ||
+        model_kind_of(NULL, path, false, false) != MODEL_KIND_JIT)
+        return false;
+    return strncmp(path, memfd, sizeof memfd - 1) != 0 ||
+           target_read_memory(pid, mapping->address - mapping->file_offset, first, sizeof first) !=
+               sizeof first ||
+           memcmp(first, ELFMAG, SELFMAG) != 0;
 }
 
 static bool is_file(const struct sprof_file_id *file)
@@ -184,10 +200,10 @@ static int take_mapping(void *context, const struct model_mmap *mapping)
     const struct trace_put_in *put_in = survey->reader.put_in;
     if (put_in && put_in->is(put_in->context, mapping))
         return 0;
-    if (!is_file(&mapping->file)) {
-        survey->generated |= mapping->file.path && !strncmp(mapping->file.path, "//anon", 6);
+    const bool is_generated = trace_is_generated(survey->reader.pid, mapping);
+    survey->generated |= is_generated;
+    if (is_generated || !is_file(&mapping->file))
         return 0;
-    }
     if (is_idle(survey, mapping) || was_seen(survey, &mapping->file))
         return 0;
     char *path = strndup(mapping->file.path, sprof_file_path_length(mapping->file.path));
