@@ -64,6 +64,13 @@ void recording_derive_call_totals(const struct derive *derive, const struct deri
     }
 }
 
+/* Two an octave: from its beginning to half as much more, and from there to the next one. */
+static double end_of_bucket(const struct derive_calls *calls, size_t bucket)
+{
+    const double octave = calls->bucket_ns / M_SQRT2 * pow(2, (double)(bucket / 2));
+    return octave * (bucket % 2 ? 2 : 1.5);
+}
+
 /* The duration that a share of the calls does not exceed: the end of the bucket that holds it, and
  * never more than the longest call. */
 static uint64_t percentile(const struct derive_calls *calls, uint64_t count, double share)
@@ -73,7 +80,7 @@ static uint64_t percentile(const struct derive_calls *calls, uint64_t count, dou
         below += calls->buckets[i];
         if ((double)below < share * (double)count)
             continue;
-        const double end = calls->bucket_ns * pow(2, (double)i / 2);
+        const double end = end_of_bucket(calls, i);
         return end < (double)calls->max_ns ? (uint64_t)end : calls->max_ns;
     }
     return calls->max_ns;

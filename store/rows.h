@@ -156,7 +156,7 @@ struct store_call_cost {
     uint64_t abnormal;                  /* left by an exception or longjmp */
     uint64_t recursive;                 /* begun while another one was open */
     uint64_t uncertain;                 /* whose self time may hold that of others: coroutines */
-    double bucket_ns;                   /* where the first bucket ends */
+    double bucket_ns;                   /* √2 times where the first octave of buckets begins */
     struct sprof_bytes buckets; /* 32-bit counts of calls by duration, little endian; each ends at
                                    √2 times the one before */
 };

@@ -291,3 +291,20 @@ expect 0 "$SPROF" annotate works paths.db && grep -q '^Annotation of works  *2 0
 expect 0 "$SPROF" stats -n 2 flat.db && grep -q '^  … and 4 more: -n 0 shows them$' out || fail "rows that are left out"
 expect 0 "$SPROF" stats -n 0 flat.db && ! grep -q more out && [ "$(grep -c ' program ' out)" = 6 ] || fail "all rows"
 expect 0 "$SPROF" stats -n 6 flat.db && ! grep -q more out || fail "all rows, by their number"
+
+# Of a single call all percentiles are its duration, wherever in its bucket that lies: here in all parts of an octave.
+{
+    echo '#define NI __attribute__((noinline))'
+    for ((i = 0; i < 96; i++)); do
+        echo "NI void once$i(void) { for (volatile int n = 0; n < $((20000 + 20000 * i / 96)); n++) ; }"
+    done
+    echo 'int main(void) {'
+    for ((i = 0; i < 96; i++)); do echo "once$i();"; done
+    echo 'return 0; }'
+} >once.c
+gcc -O1 -g once.c -o once || fail "no compiler"
+for backend in inject $([ "$(id -u)" = 0 ] && echo uprobe); do
+    "$SPROF" trace --backend $backend --function '^once' -o once.db -- ./once 2>err || { [ $backend = uprobe ] && continue || fail "exit status of single calls"; }
+    expect 0 "$SPROF" sql once.db --format csv "SELECT count(*), sum(p50_ns = min_ns AND p999_ns = max_ns AND min_ns = max_ns) FROM v_call_stats"
+    grep -q '^96,96' out || fail "$backend: percentiles of single calls that are not their duration: $(cat out)"
+done

@@ -85,10 +85,11 @@ IN_PLACE __u64 higher(__u64 value, __u64 other)
     return other + positive((__s64)(value - other));
 }
 
-/* Two an octave, the first of which ends at 2^(4 + 1/2) ns. */
+/* Two an octave, which is cut where it is half as much again as at its beginning, as by the agent;
+ * the first begins at 2^4 ns. */
 IN_PLACE __u64 bucket_of(__u64 ns)
 {
-    const __u64 root = 3037000500u, /* 2^31 · √2 */
+    const __u64 half = 3u << 30, /* 2^31 · 1.5 */
         first = 8, last = UPROBE_BUCKETS - 1;
     __u64 rest = ns | 1, octave = 0, step;
     step = is_above(rest, 0xffffffffu) << 5, rest >>= step, octave += step;
@@ -98,7 +99,7 @@ IN_PLACE __u64 bucket_of(__u64 ns)
     step = is_above(rest, 3) << 1, rest >>= step, octave += step;
     octave += is_above(rest, 1);
     const __u64 scaled = ((ns | 1) << (63 - octave)) >> 32;
-    const __u64 bucket = positive((__s64)(2 * octave + is_above(scaled, root - 1) - first));
+    const __u64 bucket = positive((__s64)(2 * octave + is_above(scaled, half - 1) - first));
     return last - positive((__s64)(last - bucket));
 }
 
