@@ -16,12 +16,10 @@
 #include "trace/uprobe/uprobes.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -42,50 +40,6 @@ static int take_snapshot(struct trace_session *session)
         result = recording_event(session->recording, record);
     target_snapshot_release(&snapshot);
     return result;
-}
-
-/* Whether what the process runs is another file than at first, which may have got another name
- * since, or have been removed. Its name is that of now. */
-static bool runs_other_file(struct trace_session *session, const char *link, const char *path)
-{
-    struct stat file;
-    const bool is_first = !session->executable;
-    if ((!is_first && !strcmp(path, session->executable)) || stat(link, &file))
-        return false;
-    if (!is_first &&
-        (file.st_dev != session->executable_device || file.st_ino != session->executable_inode))
-        return true;
-    session->executable = sprof_arena_text(&session->arena, path);
-    session->executable_device = file.st_dev;
-    session->executable_inode = file.st_ino;
-    return false;
-}
-
-/* What a program executes in its own place is not traced any more; that is said once. */
-static void note_exec(struct trace_session *session)
-{
-    char link[64], path[PATH_MAX];
-    sprof_proc_shared_path(link, sizeof link, session->pid, "exe");
-    const ssize_t length = readlink(link, path, sizeof path - 1);
-    const bool is_hidden = length < 0 && (errno == EACCES || errno == EPERM);
-    if ((length <= 0 && !is_hidden) || session->executed)
-        return;
-    const bool is_first = !session->executable, may_be = session->attaches || is_hidden;
-    if (is_hidden)
-        strcpy(path, "a program with other rights");
-    else
-        path[length] = '\0';
-    session->executed =
-        (!is_hidden && runs_other_file(session, link, path)) ||
-        (!is_first && may_be && trace_lock_is_stale(session->pid, session->lock_fd));
-    char who[32] = "the command";
-    if (trace_has_others(session))
-        snprintf(who, sizeof who, "process %d", (int)session->pid);
-    if (session->executed)
-        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
-                          "%s executed %s in its place, which is not traced: what was called "
-                          "before that is recorded",
-                          who, path);
 }
 
 static bool is_held(const struct trace_session *session)
@@ -147,7 +101,7 @@ int trace_set_up(struct trace_session *session, struct sprof_error *error)
                           "the command runs %s, which walks stacks by itself: calls are counted "
                           "there, and not timed",
                           session->runtime);
-    note_exec(session);
+    trace_executed_look(session);
     struct sprof_urgency urgency; /* plans, which may take seconds, are there */
     sprof_urgency_raise(&urgency);
     if (!result)
@@ -321,7 +275,7 @@ static int look_at_program(struct trace_session *session)
     const uint64_t look_ms = session->now_ns < session->crowded_ns ? CROWDED_MS : LOOK_MS;
     session->next_look_ns = session->now_ns + (look_ms - 1) * UINT64_C(1000000);
     if (!session->options.children)
-        note_exec(session);
+        trace_executed_look(session);
     if (trace_collect(session, TRACE_COLLECT_ENDED) || trace_coverage_collect(session))
         return SPROF_ENOMEM;
     if (session->mode == TRACE_COVERAGE && trace_coverage_begin(session)) /* libraries come */

@@ -256,6 +256,12 @@ bool trace_copier_came(struct trace_session *session, const struct model_mmap *m
  * more rarely. */
 void trace_compiled_look(struct trace_session *session);
 
+/* == executed.c == */
+
+/* Looks whether the process has executed something in its own place, which is not traced; that is
+ * said once. */
+void trace_executed_look(struct trace_session *session);
+
 /* == lease.c == */
 
 /* The shared memory is new: nothing ends yet. */

@@ -1,0 +1,56 @@
+/* Notices that a process that is traced has executed another program in its own place. */
+#include "trace/attach/lock.h"
+#include "trace/several.h"
+#include "trace/tracing.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Whether what the process runs is another file than at first, which may have got another name
+ * since, or have been removed. Its name is that of now. */
+static bool runs_other_file(struct trace_session *session, const char *link, const char *path)
+{
+    struct stat file;
+    const bool is_first = !session->executable;
+    if ((!is_first && !strcmp(path, session->executable)) || stat(link, &file))
+        return false;
+    if (!is_first &&
+        (file.st_dev != session->executable_device || file.st_ino != session->executable_inode))
+        return true;
+    session->executable = sprof_arena_text(&session->arena, path);
+    session->executable_device = file.st_dev;
+    session->executable_inode = file.st_ino;
+    return false;
+}
+
+void trace_executed_look(struct trace_session *session)
+{
+    char link[64], path[PATH_MAX];
+    sprof_proc_shared_path(link, sizeof link, session->pid, "exe");
+    const ssize_t length = readlink(link, path, sizeof path - 1);
+    const bool is_hidden = length < 0 && (errno == EACCES || errno == EPERM);
+    if ((length <= 0 && !is_hidden) || session->executed)
+        return;
+    const bool is_first = !session->executable, may_be = session->attaches || is_hidden;
+    if (is_hidden)
+        strcpy(path, "a program with other rights");
+    else
+        path[length] = '\0';
+    session->executed =
+        (!is_hidden && runs_other_file(session, link, path)) ||
+        (!is_first && may_be && trace_lock_is_stale(session->pid, session->lock_fd));
+    char who[32] = "the command";
+    if (trace_has_others(session))
+        snprintf(who, sizeof who, "process %d", (int)session->pid);
+    if (session->executed)
+        sprof_log_message(
+            session->options.log, SPROF_LOG_WARNING,
+            "%s executed %s in its place, which is not traced: what was called "
+            "before that is recorded%s",
+            who, path,
+            session->attaches || is_hidden ? "" : "; --children traces what it executes, too");
+}
