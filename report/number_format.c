@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-static const uint64_t second_ns = 1000000000, millisecond_ns = 1000000;
+static const uint64_t second_ns = 1000000000, millisecond_ns = 1000000, microsecond_ns = 1000;
 
 /* part / whole in units of 1 / scale, to the nearest, halves up. */
 static uint64_t rounded(uint64_t part, uint64_t whole, unsigned scale)
@@ -40,7 +40,9 @@ char *report_number_quality(char buffer[static NUMBER_BYTES], uint64_t part, uin
 
 uint64_t report_number_time_unit(uint64_t time_ns)
 {
-    return time_ns >= second_ns ? second_ns : millisecond_ns;
+    return time_ns >= second_ns                    ? second_ns
+           : time_ns >= millisecond_ns || !time_ns ? millisecond_ns
+                                                   : microsecond_ns;
 }
 
 char *report_number_time(char buffer[static NUMBER_BYTES], uint64_t time_ns, uint64_t unit_ns)
@@ -51,8 +53,8 @@ char *report_number_time(char buffer[static NUMBER_BYTES], uint64_t time_ns, uin
         snprintf(buffer, NUMBER_BYTES, "%" PRIu64 ".%02" PRIu64 " s", hundredths / 100,
                  hundredths % 100);
     else
-        snprintf(buffer, NUMBER_BYTES, "%" PRIu64 ".%" PRIu64 " ms", hundredths / 10,
-                 hundredths % 10);
+        snprintf(buffer, NUMBER_BYTES, "%" PRIu64 ".%" PRIu64 " %s", hundredths / 10,
+                 hundredths % 10, unit_ns == microsecond_ns ? "µs" : "ms");
     return buffer;
 }
 

@@ -16,10 +16,11 @@ char *report_number_percent(char buffer[static NUMBER_BYTES], uint64_t part, uin
  */
 char *report_number_quality(char buffer[static NUMBER_BYTES], uint64_t part, uint64_t whole);
 
-/* "0.22 s", or "12.3 ms" where `unit_ns` is that of milliseconds. */
+/* "0.22 s", "12.3 ms" or "4.5 µs", as `unit_ns` has it. */
 char *report_number_time(char buffer[static NUMBER_BYTES], uint64_t time_ns, uint64_t unit_ns);
 
-/* The unit for a table whose largest time is `time_ns`: seconds or milliseconds, in nanoseconds. */
+/* The unit for a table whose largest time is `time_ns`: seconds, milliseconds or microseconds, in
+ * nanoseconds. */
 uint64_t report_number_time_unit(uint64_t time_ns);
 
 /* Nanoseconds as seconds, exactly: "1.500000000". */

@@ -39,13 +39,17 @@ static void test_quality_is_never_rounded_to_perfect(void)
 
 static void test_times(void)
 {
-    const uint64_t second = 1000000000, millisecond = 1000000;
+    const uint64_t second = 1000000000, millisecond = 1000000, microsecond = 1000;
     char buffer[NUMBER_BYTES];
     CU_ASSERT_EQUAL(report_number_time_unit(second), second);
     CU_ASSERT_EQUAL(report_number_time_unit(second - 1), millisecond);
+    CU_ASSERT_EQUAL(report_number_time_unit(0), millisecond);
+    CU_ASSERT_EQUAL(report_number_time_unit(millisecond), millisecond);
+    CU_ASSERT_EQUAL(report_number_time_unit(millisecond - 1), microsecond);
     CU_ASSERT_STRING_EQUAL(report_number_time(buffer, 3625000000, second), "3.63 s");
     CU_ASSERT_STRING_EQUAL(report_number_time(buffer, 0, second), "0.00 s");
     CU_ASSERT_STRING_EQUAL(report_number_time(buffer, 12340000, millisecond), "12.3 ms");
+    CU_ASSERT_STRING_EQUAL(report_number_time(buffer, 4550, microsecond), "4.6 µs");
 }
 
 static void test_sizes(void)
