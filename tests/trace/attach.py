@@ -584,7 +584,11 @@ int main(void)
     *entry = (struct io_uring_sqe){.opcode = IORING_OP_READ, .fd = ends[0], .addr = (long)&byte, .len = 1, .flags = IOSQE_ASYNC};
     __atomic_store_n((unsigned *)(asked + all.sq_off.tail), 1, __ATOMIC_RELEASE);
     write(1, "x", 1);
-    for (; access("end", F_OK); usleep(1000)) work();
+    for (; access("end", F_OK); usleep(1000)) {
+        work();
+        if (__atomic_load_n((unsigned *)(asked + all.sq_off.flags), __ATOMIC_SEQ_CST) & IORING_SQ_NEED_WAKEUP)
+            syscall(SYS_io_uring_enter, ring, 0, 0, IORING_ENTER_SQ_WAKEUP, 0, 0);
+    }
     const int early = __atomic_load_n(count, __ATOMIC_ACQUIRE);
     write(ends[1], "y", 1);
     while (!__atomic_load_n(count, __ATOMIC_ACQUIRE)) usleep(1000);
