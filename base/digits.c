@@ -1,3 +1,4 @@
+/* Writes whole numbers in groups of three digits. */
 #include "base/digits.h"
 
 #include <inttypes.h>

@@ -46,14 +46,12 @@ static int note_count(void *context, int columns, char *const *values, char *con
 /* " AND thread_id IN (…)" where threads or processes are chosen. */
 static void append_threads(struct sprof_str *sql, const struct report_dataset *dataset)
 {
-    const char *before = " AND thread_id IN (";
     if (!dataset->thread && !dataset->process)
         return;
+    sprof_str_append(sql, " AND thread_id IN (0"); /* none has that */
     for (size_t i = 0; i < dataset->threads.count; i++)
-        if (dataset->threads.items[i].selected) {
-            sprof_str_appendf(sql, "%s%u", before, dataset->threads.items[i].id);
-            before = ", ";
-        }
+        if (dataset->threads.items[i].selected)
+            sprof_str_appendf(sql, ", %u", dataset->threads.items[i].id);
     sprof_str_append(sql, ")");
 }
 
