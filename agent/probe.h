@@ -42,7 +42,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 22,
+    PROBE_VERSION = 23,
     PROBE_THUNK_BYTES = 64,
     /* One for each function of a process that is probed, and one to calibrate. */
     PROBE_THUNKS = 262144,
@@ -294,11 +294,12 @@ struct probe_warnings {
 
 /* == The log == */
 
-/* A thread's ring: a page that holds where it begins and ends, then its units. A call takes two
- * units where it begins, and one where it ends. Places are counted from the beginning of the log,
- * and stand at `place mod units`. The agent takes room first and fills it in then, for a signal
- * handler may come between: a unit's header says of which place it is, so that one that is not
- * filled in yet is known from what stood there before. */
+/* A thread's ring: where it begins and ends, then its units, and room for one more. A call takes
+ * two units where it begins, and one where it ends. Places are counted from the beginning of the
+ * log, and stand at `place mod units`; the second unit stands behind the first also where that is
+ * the last of the ring, and its place stays empty. The agent takes room first and fills it in then,
+ * for a signal handler may come between: a unit's header says of which place it is, so that one
+ * that is not filled in yet is known from what stood there before. */
 struct probe_ring {
     uint64_t head; /* the agent's: the place of the next unit */
     uint64_t padding[7];
@@ -323,7 +324,8 @@ enum {
     PROBE_LOG_END = 2,
     PROBE_LOG_ONLY = 3, /* as BEGIN, of a call whose end cannot be seen */
     PROBE_LOG_DEPTH_MAX = (1 << 21) - 1,
-    PROBE_RING_HEADER = 4096,
+    PROBE_RING_HEADER = 128,
+    PROBE_RING_REST = 4096, /* of a ring's memory, besides its places */
 };
 
 /* How a call ended. */
@@ -368,9 +370,9 @@ static inline uint64_t probe_ring_offset(uint32_t slab)
                             : slab < 64 ? slab - 16
                                         : 48,
                    small = slab < 64 ? 0 : slab - 64;
-    return large * (PROBE_RING_HEADER + probe_ring_bytes(0)) +
-           middle * (PROBE_RING_HEADER + probe_ring_bytes(16)) +
-           small * (PROBE_RING_HEADER + probe_ring_bytes(64));
+    return large * (PROBE_RING_REST + probe_ring_bytes(0)) +
+           middle * (PROBE_RING_REST + probe_ring_bytes(16)) +
+           small * (PROBE_RING_REST + probe_ring_bytes(64));
 }
 
 /* What a probe takes of its thread, in ticks: measured by the agent before it lets the program go,
@@ -451,9 +453,9 @@ struct probe_shared {
 
     /* Ticks: of a call that began before, only what came after counts. 0: nothing was cleared. */
     _Atomic uint64_t cleared;
-    _Atomic uint32_t log_depth;   /* calls that are deeper are not logged */
-    _Atomic uint32_t log_is_full; /* none is: they count as not logged */
-    _Atomic uint64_t histograms;  /* 2^n - 1, which offsets in a slab fit in; 0: none are kept */
+    _Atomic uint32_t log_depth;  /* calls that are deeper are not logged */
+    _Atomic uint32_t log_reach;  /* that, or PROBE_LOG_DEPTH_MAX; 0: it is full, none is logged */
+    _Atomic uint64_t histograms; /* 2^n - 1, which offsets in a slab fit in; 0: none are kept */
     /* Ticks: a call that ends later has all probes do nothing, for nobody has renewed this.
      * UINT64_MAX: it never ends, or has ended. */
     _Atomic uint64_t lease;

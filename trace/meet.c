@@ -211,6 +211,7 @@ int trace_share_memory(struct trace_session *session, struct sprof_error *error)
     trace_lease_make(session);
     session->shared->slab_bytes = slab_bytes;
     session->shared->slab_count = slabs;
+    trace_log_begin(session);
     trace_set_extras(session);
     session->shared->function_count = functions;
     session->shared->histograms = mask_of(slab_bytes);

@@ -2,9 +2,17 @@
  * function is called through a thunk and without one, some dozen times in a row. Of many such rows
  * the shortest counts: whatever interrupts or slows a row down slows the program down as well, and
  * is no part of what a probe takes. */
-#include "agent/probe/inside.h"
+#include "agent/probe/table.h"
 
 enum { ROWS = 128, CALLS = 64 };
+enum { RING_UNITS = 1024 }; /* a row's, and what is kept free */
+
+/* What calls that only calibrate log, which nobody reads. */
+static struct {
+    struct probe_ring ring;
+    uint8_t rest[PROBE_RING_HEADER - sizeof(struct probe_ring)];
+    uint8_t units[(RING_UNITS + 1) * PROBE_UNIT_BYTES];
+} unread __attribute__((aligned(PROBE_RING_HEADER)));
 
 uint32_t probe_below;
 void (*probe_called)(void);
@@ -12,6 +20,7 @@ void (*probe_called)(void);
 static uint64_t time_of_calls(void (*function)(void), uint32_t below)
 {
     probe_called = function;
+    unread.ring.tail = unread.ring.head;
     const uint64_t begin = probe_ticks();
     for (int i = 0; i < CALLS; i++) {
         *(volatile uint32_t *)&probe_below = below;
@@ -65,6 +74,11 @@ void probe_calibrate(void)
     const struct probe_stat *stat = probe_stat_of(number);
     if (!stat)
         return;
+    struct thread *thread = probe_own_thread();
+    struct probe_ring *ring = thread->ring;
+    const uint64_t ring_mask = thread->ring_mask;
+    thread->ring_mask = RING_UNITS - 1;
+    thread->ring = &unread.ring;
     shared->tiers[number] = PROBE_COUNT;
     cost.count = one_of(measure(thunk, 0, stat, NULL), CALLS);
     shared->tiers[number] = PROBE_FULL;
@@ -73,6 +87,8 @@ void probe_calibrate(void)
     cost.whole = one_of(alone + pairs / 2, 2 * CALLS);
     cost.inside = one_of(inside, CALLS);
     shared->tiers[number] = PROBE_OFF;
+    thread->ring = ring;
+    thread->ring_mask = ring_mask;
     if (cost.inside <= cost.whole)
         shared->cost = cost;
 }

@@ -19,13 +19,13 @@
 #define EXTRA_SPARE 16
 #define DEPTH 0x7fffffff       /* enum logged */
 #define LOGGED 0x80000000
-#define DEPTH_MAX 0x1fffff     /* PROBE_LOG_DEPTH_MAX */
 /* So much of the stack is sure to be there for a probe, and for what functions begin with: the bits
  * of this are 0 in an address so near to the beginning of its page. */
 #define EDGE 0xc00
 #define RING_MARGIN 256
 #define RING_TAIL 64           /* struct probe_ring */
-#define RING_UNITS 4096        /* PROBE_RING_HEADER */
+#define RING_UNITS 128         /* PROBE_RING_HEADER */
+#define RING_AHEAD 256         /* some calls further on */
 #define DEPTH_AT 18            /* probe_log_header */
 #define BEGIN_AT 42
 #define END_AT 43
@@ -260,97 +260,81 @@ probe_enter:
         jmp     .Lenter_time
 #ifndef POINTS
 /* A call that is logged, where its thread's ring has room for it and for the ends of all that are
- * open. r8: its depth; r9: struct probe_ring */
+ * open. */
 .Lenter_extra:
         cmpl    $EXTRA_LOG, SHARED_EXTRAS(%rax)
         jne     .Lenter_unusual
-        save    %r9
-        save    %r8
+/* rdx: its depth */
         mov     OWN(THREAD_INNERMOST, %rdi), %rdx
-        mov     RECORD_NODE(%rdx), %r8d
-        and     $DEPTH, %r8d
-        cmp     $DEPTH_MAX, %r8d
-        jae     .Lenter_saved
-        inc     %r8d
-        cmp     SHARED_LOG_DEPTH(%rax), %r8d
-        ja      .Lenter_saved
-        cmpl    $0, SHARED_LOG_IS_FULL(%rax)
-        jne     .Lenter_saved
-        mov     OWN(THREAD_RING, %rdi), %r9
-        mov     (%r9), %rdx
-        sub     RING_TAIL(%r9), %rdx
-        add     OWN(THREAD_OPEN_LOGGED, %rdi), %rdx
-        add     $RING_MARGIN + 3, %rdx
-        cmp     OWN(THREAD_RING_MASK, %rdi), %rdx
-        ja      .Lenter_saved
-        mov     72(%rsp), %rdx
-        mov     %rdx, RECORD_RETURN_ADDRESS(%rsi)
-        lea     72(%rsp), %rdx
-        mov     %rdx, RECORD_SLOT(%rsi)
-        mov     OWN(THREAD_INNERMOST, %rdi), %rdx
+        mov     RECORD_NODE(%rdx), %edx
+        and     $DEPTH, %edx
+        inc     %edx
+        cmp     SHARED_LOG_REACH(%rax), %edx
+        ja      .Lenter_unusual
+        mov     %rcx, RECORD_STAT(%rsi)
+/* rcx: struct probe_ring */
+        mov     OWN(THREAD_RING, %rdi), %rcx
+        mov     (%rcx), %rax
+        sub     RING_TAIL(%rcx), %rax
+        add     OWN(THREAD_OPEN_LOGGED, %rdi), %rax
+        add     $RING_MARGIN + 3, %rax
+        cmp     OWN(THREAD_RING_MASK, %rdi), %rax
+        ja      .Lenter_unusual
+        mov     OWN(THREAD_INNERMOST, %rdi), %rax
         movq    $0, RECORD_CHILD_TICKS(%rsi)
         movq    $0, RECORD_PROBE_TICKS(%rsi)
-        mov     %rdx, RECORD_PARENT(%rsi)
-        mov     %rcx, RECORD_STAT(%rsi)
-        mov     %r8d, %edx
-        or      $LOGGED, %edx
-        mov     %edx, RECORD_NODE(%rsi)
-/* r8: header; r11: all ones, or 0 for calls that only calibrate, which leave nothing; rdx: place */
-        shl     $DEPTH_AT, %r8
-        or      %r11, %r8
-        cmp     SHARED_FUNCTION_COUNT(%rax), %r11d
-        sbb     %r11, %r11
-        mov     $2, %edx
-        and     %r11, %rdx
-        xadd    %rdx, (%r9)
-        mov     %rdx, %rcx
-        shl     $PLACE_AT, %rcx
-        or      %rcx, %r8
-        bts     $BEGIN_AT, %r8
-        and     %r11, %r8
-/* r11: the first unit; rcx: the second */
-        lea     1(%rdx), %rcx
-        and     OWN(THREAD_RING_MASK, %rdi), %rdx
-        and     OWN(THREAD_RING_MASK, %rdi), %rcx
-        shl     $5, %rdx
-        shl     $5, %rcx
-        lea     RING_UNITS(%r9,%rdx), %r11
-        lea     RING_UNITS(%r9,%rcx), %rcx
-        mov     16(%rsp), %rdx                  /* rdi, and so on */
-        mov     24(%rsp), %r9
-        mov     %rdx, 16(%r11)
-        mov     %r9, 24(%r11)
-        mov     40(%rsp), %rdx
-        mov     32(%rsp), %r9
-        mov     %rdx, (%rcx)
-        mov     %r9, 8(%rcx)
-        mov     (%rsp), %rdx
-        mov     8(%rsp), %r9
-        mov     %rdx, 16(%rcx)
-        mov     %r9, 24(%rcx)
-        mov     SHARED_COST_INSIDE(%rax), %r9d
-        mov     OWN(THREAD_SERIAL, %rdi), %ecx
+        mov     %rax, RECORD_PARENT(%rsi)
+        mov     56(%rsp), %rax
+        mov     %rax, RECORD_RETURN_ADDRESS(%rsi)
+        lea     56(%rsp), %rax
+        mov     %rax, RECORD_SLOT(%rsi)
+/* r11: its header, above where the lowest 20 bits of its place come in */
+        lea     -LOGGED(%rdx), %eax              /* the same in 32 bits */
+        shl     $64 - PLACE_AT, %r11
+        shl     $DEPTH_AT + 64 - PLACE_AT, %rdx
+        mov     %eax, RECORD_NODE(%rsi)
+        or      %rdx, %r11
+        mov     $2, %eax
+        bts     $BEGIN_AT + 64 - PLACE_AT, %r11
+        xadd    %rax, (%rcx)
+        shrd    $64 - PLACE_AT, %rax, %r11
+/* rcx: its units, which stand one behind the other even at the ring's end */
+        and     OWN(THREAD_RING_MASK, %rdi), %rax
+        shl     $5, %rax
+        lea     RING_UNITS(%rcx,%rax), %rcx
+        prefetchw RING_AHEAD(%rcx)              /* the tracer has read it since */
+        mov     (%rsp), %rax                    /* rdi, and so on */
+        mov     8(%rsp), %rdx
+        mov     %rax, 16(%rcx)
+        mov     %rdx, 24(%rcx)
+        mov     24(%rsp), %rax
+        mov     16(%rsp), %rdx
+        mov     %rax, 32(%rcx)
+        mov     %rdx, 40(%rcx)
+        mov     %r8, 48(%rcx)
+        mov     %r9, 56(%rcx)
         incq    OWN(THREAD_OPEN_LOGGED, %rdi)
         rdtsc
         shl     $32, %rdx
-        add     %r9, %rax
         add     %rdx, %rax
+        mov     probe_inside+INSIDE_SHARED(%rip), %rdx
+        mov     SHARED_COST_INSIDE(%rdx), %edx
+        add     %rdx, %rax
+        mov     OWN(THREAD_SERIAL, %rdi), %edx
         mov     %rax, RECORD_BEGIN(%rsi)
-        mov     %rax, 8(%r11)
-        mov     %ecx, RECORD_SERIAL(%rsi)
-        mov     RECORD_STAT(%rsi), %rcx
-        mov     STAT_CALLS(%rcx), %rdx
-        cmp     STAT_ENDED(%rcx), %rdx
+        mov     %rax, 8(%rcx)
+        mov     %edx, RECORD_SERIAL(%rsi)
+        mov     RECORD_STAT(%rsi), %rdx
+        mov     STAT_CALLS(%rdx), %rax
+        cmp     STAT_ENDED(%rdx), %rax
         je      1f
-        incq    STAT_RECURSIVE(%rcx)
+        incq    STAT_RECURSIVE(%rdx)
 /* The header says that the rest is there. Calls are counted behind it: one that a signal's handler
  * leaves before that would be counted, and not be in the log. */
-1:      mov     %r8, (%r11)
-        incq    STAT_CALLS(%rcx)
+1:      mov     %r11, (%rcx)
+        incq    STAT_CALLS(%rdx)
         mov     %rsi, OWN(THREAD_INNERMOST, %rdi)
         .cfi_remember_state
-        restore %r8
-        restore %r9
         restore %rdi
         restore %rsi
         restore %rcx
@@ -360,13 +344,11 @@ probe_enter:
         clc
         ret
         .cfi_restore_state
-        .cfi_adjust_cfa_offset -16
 #endif
 /* The first six arguments, as the program passed them, for the C part to look at. */
 .Lenter_unusual:
         save    %r9
         save    %r8
-.Lenter_saved:
         mov     %r11d, %edi
         lea     72+POINT(%rsp), %rsi
         mov     %rsp, %rdx
@@ -583,64 +565,52 @@ probe_leave:
         mov     $63, %eax
         jmp     .Lleave_count
 #ifndef POINTS
-/* r8: struct probe_ring; r9: its function's number, which is the difference of two addresses, by
- * STAT_BYTES */
+/* r8: struct probe_ring */
 .Lleave_log:
         save    %r8
-        save    %r9
-        save    %r10
         mov     OWN(THREAD_RING, %rdi), %r8
         mov     (%r8), %rcx
         sub     RING_TAIL(%r8), %rcx
         cmp     OWN(THREAD_RING_MASK, %rdi), %rcx
         ja      .Lleave_no_room
-        mov     RECORD_STAT(%rsi), %r9
-        sub     OWN(THREAD_STATS, %rdi), %r9
-        shr     $7, %r9
-/* rcx: as above; r10: place; r9: header */
-        cmp     SHARED_FUNCTION_COUNT(%r11), %r9d
-        sbb     %rcx, %rcx
-        mov     $1, %r10d
-        and     %rcx, %r10
-        xadd    %r10, (%r8)
-        mov     RECORD_NODE(%rsi), %edx
-        and     $DEPTH_MAX, %edx
-        shl     $DEPTH_AT, %rdx
-        or      %rdx, %r9
-        mov     %r10, %rdx
-        shl     $PLACE_AT, %rdx
-        or      %rdx, %r9
-        bts     $END_AT, %r9
-        and     %rcx, %r9
+/* rdx: its header, as above; its function's number is the difference of two addresses, by
+ * STAT_BYTES */
+        mov     RECORD_STAT(%rsi), %rdx
+        mov     RECORD_NODE(%rsi), %ecx
+        sub     OWN(THREAD_STATS, %rdi), %rdx
+        shl     $DEPTH_AT + 64 - PLACE_AT, %rcx
+        shl     $64 - PLACE_AT - 7, %rdx
+        or      %rcx, %rdx
+        mov     $1, %ecx
+        bts     $END_AT + 64 - PLACE_AT, %rdx
+        xadd    %rcx, (%r8)
+        shrd    $64 - PLACE_AT, %rcx, %rdx
 /* r8: the unit; how long the call was, with what it called and without, and not below zero */
-        and     OWN(THREAD_RING_MASK, %rdi), %r10
-        shl     $5, %r10
-        lea     RING_UNITS(%r8,%r10), %r8
-        mov     RECORD_BEGIN(%rsi), %rdx
-        xor     %r10d, %r10d
-        mov     %rax, %rcx
-        mov     %rdx, 8(%r8)
-        sub     %rdx, %rcx
-        mov     %rcx, %rdx
-        cmovs   %r10, %rcx
+        and     OWN(THREAD_RING_MASK, %rdi), %rcx
+        shl     $5, %rcx
+        lea     RING_UNITS(%r8,%rcx), %r8
+        mov     RECORD_BEGIN(%rsi), %rcx
+        mov     %rcx, 8(%r8)
+        neg     %rcx
+        add     %rax, %rcx
+        cmovs   .Lzero(%rip), %rcx
         mov     %rcx, 16(%r8)
-        sub     RECORD_PROBE_TICKS(%rsi), %rdx
-        sub     RECORD_CHILD_TICKS(%rsi), %rdx
-        cmovs   %r10, %rdx
-        mov     %rdx, 24(%r8)
-        mov     %r9, (%r8)
-        subq    $1, OWN(THREAD_OPEN_LOGGED, %rdi)
-        adcq    $0, OWN(THREAD_OPEN_LOGGED, %rdi)
-        .cfi_remember_state
-        restore %r10
-        restore %r9
-        restore %r8
+        sub     RECORD_PROBE_TICKS(%rsi), %rcx
+        sub     RECORD_CHILD_TICKS(%rsi), %rcx
+        cmovs   .Lzero(%rip), %rcx
+        mov     %rcx, 24(%r8)
+        mov     %rdx, (%r8)
+/* A handler that comes between leaves it as it was. */
+        mov     OWN(THREAD_OPEN_LOGGED, %rdi), %rcx
         mov     RECORD_PARENT(%rsi), %rdx
+        sub     $1, %rcx
+        adc     $0, %rcx
+        mov     %rcx, OWN(THREAD_OPEN_LOGGED, %rdi)
+        .cfi_remember_state
+        restore %r8
         jmp     .Lleave_figures
         .cfi_restore_state
 .Lleave_no_room:
-        restore %r10
-        restore %r9
         restore %r8
         jmp     .Lleave_unusual
 #endif
@@ -669,5 +639,9 @@ probe_nothing:
         .cfi_endproc
         .size   probe_nothing, . - probe_nothing
 #endif
+
+        .section .rodata
+        .p2align 3
+.Lzero: .quad   0
 
         .section .note.GNU-stack, "", @progbits

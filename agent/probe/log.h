@@ -54,19 +54,17 @@ enum logging {
     LOG_DONE,
 };
 
-/* Calls that only calibrate cost the same and leave nothing. */
 static inline enum logging log_begin(struct thread *thread, uint32_t function, uint32_t kind,
                                      uint32_t depth, uint64_t begin,
                                      const struct probe_saved *saved)
 {
     const struct probe_shared *shared = probe_inside.shared;
-    const bool is_real = function < shared->function_count;
     if (depth > atomic_load_explicit(&shared->log_depth, memory_order_relaxed))
         return LOG_NOT;
-    if (atomic_load_explicit(&shared->log_is_full, memory_order_relaxed) || !has_room(thread))
-        return is_real ? LOG_FULL : LOG_NOT;
-    const uint64_t place = take_room(&thread->ring->head, is_real ? 2 : 0);
-    uint64_t *first = unit_at(thread, place), *second = unit_at(thread, place + 1);
+    if (!atomic_load_explicit(&shared->log_reach, memory_order_relaxed) || !has_room(thread))
+        return LOG_FULL;
+    const uint64_t place = take_room(&thread->ring->head, 2);
+    uint64_t *first = unit_at(thread, place), *second = first + PROBE_UNIT_BYTES / sizeof *first;
     first[1] = begin;
     first[2] = saved->rdi;
     first[3] = saved->rsi;
@@ -74,7 +72,7 @@ static inline enum logging log_begin(struct thread *thread, uint32_t function, u
     second[1] = saved->rcx;
     second[2] = saved->r8;
     second[3] = saved->r9;
-    put_header(first, is_real ? probe_log_header(place, kind, 0, depth, function) : 0);
+    put_header(first, probe_log_header(place, kind, 0, depth, function));
     return LOG_DONE;
 }
 
@@ -82,20 +80,17 @@ static inline void log_end(struct thread *thread, const struct record *record, u
                            uint64_t ticks, uint64_t self, enum probe_exit exit)
 {
     const uint32_t function = (uint32_t)(record->stat - thread->stats);
-    const bool is_real = function < probe_inside.shared->function_count;
     const uint64_t used =
         thread->ring->head - atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
     thread->open_logged -= thread->open_logged > 0;
     if (used > thread->ring_mask) /* more were open than there was room kept for */
         return;
-    const uint64_t place = take_room(&thread->ring->head, is_real);
+    const uint64_t place = take_room(&thread->ring->head, 1);
     uint64_t *unit = unit_at(thread, place);
     unit[1] = begin;
     unit[2] = ticks;
     unit[3] = self;
-    put_header(
-        unit,
-        is_real ? probe_log_header(place, PROBE_LOG_END, exit, record->node & DEPTH, function) : 0);
+    put_header(unit, probe_log_header(place, PROBE_LOG_END, exit, record->node & DEPTH, function));
 }
 
 #endif

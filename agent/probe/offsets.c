@@ -62,8 +62,7 @@ AT(struct probe_stat, recursive, STAT_RECURSIVE);
 AT(struct probe_stat, pending, STAT_PENDING);
 AT(struct probe_shared, function_count, SHARED_FUNCTION_COUNT);
 AT(struct probe_shared, extras, SHARED_EXTRAS);
-AT(struct probe_shared, log_depth, SHARED_LOG_DEPTH);
-AT(struct probe_shared, log_is_full, SHARED_LOG_IS_FULL);
+AT(struct probe_shared, log_reach, SHARED_LOG_REACH);
 AT(struct probe_shared, histograms, SHARED_HISTOGRAMS);
 AT(struct probe_shared, cleared, SHARED_CLEARED);
 AT(struct probe_shared, lease, SHARED_LEASE);
@@ -90,8 +89,8 @@ _Static_assert(PROBE_THUNKS == THUNKS && PROBE_POINTS == 32768 && PROBE_THUNK_BY
                    PROBE_BUCKETS == 64 && PROBE_BUCKET_FIRST == 4,
                "calls.S");
 
-_Static_assert(LOGGED == 0x80000000 && DEPTH == 0x7fffffff && PROBE_LOG_DEPTH_MAX == 0x1fffff &&
-                   RING_MARGIN == 256 && PROBE_RING_HEADER == 4096 && PROBE_UNIT_BYTES == 32 &&
+_Static_assert(LOGGED == 0x80000000 && DEPTH == 0x7fffffff && RING_MARGIN == 256 &&
+                   PROBE_RING_HEADER == 128 && PROBE_UNIT_BYTES == 32 &&
                    offsetof(struct probe_ring, head) == 0 &&
                    offsetof(struct probe_ring, tail) == 64,
                "calls.S");

@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --mode log: every call has a row, or is counted as not logged, and programs do what they do untraced.
-#   log.sh random LANGUAGE COMPILER | flow | nested | full | governed | threads | control | cleared | left | kill | callers | names
+#   log.sh random LANGUAGE COMPILER | flow | nested | wraps | full | governed | threads | control | cleared | left | kill | callers | names
 set -u
 . "$(dirname "$0")/lib.sh"
 tracing=(--mode log)
@@ -235,6 +235,42 @@ END
     expect 2 "$SPROF" trace --depth 3 -- ./program && said 'mode log'
     expect 2 "$SPROF" trace --max-size 3M -- ./program && said 'mode log'
     expect 2 "$SPROF" trace --mode log --paths -- ./program && said 'mode stats'
+    ;;
+wraps)
+    # A ring comes to its end many times, with the first half of a call's beginning in its last place, too: all words are the call's.
+    cat >six.c <<'END'
+#include <unistd.h>
+__attribute__((noinline)) long six(long a, long b, long c, long d, long e, long f)
+{
+    __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory");
+    return a + b + c + d + e + f;
+}
+int main(void)
+{
+    long sum = 0;
+    for (long i = 0; i < 300000; i++) {
+        sum += six(i, i + 1, i + 2, i + 3, i + 4, i + 5);
+        if (i % 1000 == 0)
+            usleep(2000); /* it is read meanwhile */
+    }
+    return sum == 1;
+}
+END
+    gcc -O1 -g six.c -o six || fail "no compiler"
+    expect 0 "$SPROF" trace --mode log --function '^six$' -o six.db -- ./six
+    "$SPROF" sql six.db --format csv "SELECT word1, word2, word3, word4, word5, word6 FROM v_call ORDER BY start_ns" >words ||
+        fail "no words"
+    python3 - "$(sql six.db "SELECT coalesce(sum(not_logged), 0) FROM v_not_logged")" <<'END' || fail "words of other calls"
+import csv, sys
+calls = [[int(word, 0) for word in row] for row in list(csv.reader(open("words")))[1:]]
+missing = int(sys.argv[1])
+assert len(calls) + missing == 300000, (len(calls), missing)
+assert len(calls) > 150000, len(calls) # three laps of a ring of 4 MiB
+numbers = [words[0] for words in calls]
+assert numbers == sorted(set(numbers)), "calls twice, or in another order"
+for words in calls:
+    assert words == list(range(words[0], words[0] + 6)), words
+END
     ;;
 full)
     # More calls than may be written: figures stay exact, and what has no row is told by function and second.

@@ -27,8 +27,15 @@ void trace_set_extras(struct trace_session *session)
     if (session->memory.is_spare)
         extras |= PROBE_SPARE;
     session->has_logged |= session->mode == TRACE_LOG;
-    atomic_store(&session->shared->log_depth, options->depth ? options->depth : UINT32_MAX);
     atomic_store(&session->shared->extras, extras);
+}
+
+void trace_log_begin(struct trace_session *session)
+{
+    const uint32_t depth = session->options.depth ? session->options.depth : UINT32_MAX;
+    atomic_store(&session->shared->log_depth, depth);
+    atomic_store(&session->shared->log_reach,
+                 depth < PROBE_LOG_DEPTH_MAX ? depth : PROBE_LOG_DEPTH_MAX);
 }
 
 /* == Times == */
@@ -249,7 +256,7 @@ static struct probe_ring *ring_of(const struct trace_session *session, uint32_t 
 static int take_unit(struct trace_session *session, struct trace_thread *thread, uint64_t *units,
                      uint64_t count, uint64_t place, uint64_t head)
 {
-    uint64_t *first = units + place % count * 4, *second = units + (place + 1) % count * 4;
+    uint64_t *first = units + place % count * 4, *second = first + PROBE_UNIT_BYTES / sizeof *units;
     const uint64_t header = __atomic_load_n(first, __ATOMIC_ACQUIRE);
     const uint32_t kind = PROBE_LOG_KIND(header);
     int result = 0;
@@ -324,7 +331,7 @@ void trace_log_empty(struct trace_session *session, uint32_t slab)
     const uint64_t offset =
         (uint64_t)((uint8_t *)ring_of(session, slab) - (uint8_t *)session->shared);
     fallocate(session->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
-              (off_t)(PROBE_RING_HEADER + probe_ring_bytes(slab)));
+              (off_t)(PROBE_RING_REST + probe_ring_bytes(slab)));
 }
 
 void trace_log_note_clear(const struct trace_session *session, struct trace_thread *thread,
@@ -404,12 +411,12 @@ static void look_at_size(struct trace_session *session)
 {
     const struct trace_options *options = &session->options;
     if (!options->max_size || session->mode != TRACE_LOG ||
-        session->now_ns < session->next_size_ns || atomic_load(&session->shared->log_is_full))
+        session->now_ns < session->next_size_ns || !atomic_load(&session->shared->log_reach))
         return;
     session->next_size_ns = session->now_ns + SIZE_NS;
     if (bytes_of(options->output, "") + bytes_of(options->output, "-wal") < options->max_size)
         return;
-    atomic_store(&session->shared->log_is_full, 1);
+    atomic_store(&session->shared->log_reach, 0);
     sprof_log_message(options->log, SPROF_LOG_WARNING,
                       "%s has reached its largest size: further calls are counted and timed, and "
                       "have no rows of their own",

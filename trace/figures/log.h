@@ -7,6 +7,9 @@
 /* Says to the agent what is to be done with calls, as options and mode have it. */
 void trace_set_extras(struct trace_session *session);
 
+/* Says to it how deep calls may be to be logged. */
+void trace_log_begin(struct trace_session *session);
+
 /* Takes what a thread has put into its ring, as far as the database keeps up. Returns 0 or
  * SPROF_ENOMEM. */
 int trace_log_read(struct trace_session *session, struct trace_thread *thread, uint32_t slab);

@@ -26,7 +26,7 @@ static uint64_t ring_bytes(const struct trace_session *session)
         const uint64_t most = probe_ring_bytes(i);
         const bool is_written = session->slabs[i] && ring->head < most / PROBE_UNIT_BYTES;
         sum += is_written          ? PROBE_RING_HEADER + ring->head * PROBE_UNIT_BYTES
-               : session->slabs[i] ? PROBE_RING_HEADER + most
+               : session->slabs[i] ? PROBE_RING_REST + most
                                    : 0;
     }
     return sum;
