@@ -324,6 +324,7 @@ enum {
     PROBE_LOG_END = 2,
     PROBE_LOG_ONLY = 3, /* as BEGIN, of a call whose end cannot be seen */
     PROBE_LOG_DEPTH_MAX = (1 << 21) - 1,
+    PROBE_LOG_NOBODY = (1 << 18) - 1, /* no function's number: an end of nothing */
     PROBE_RING_HEADER = 128,
     PROBE_RING_REST = 4096, /* of a ring's memory, besides its places */
 };

@@ -60,17 +60,31 @@ static inline void fill_record(struct record *record, struct record *caller, uin
     record->probe_ticks = 0;
     record->slot = slot;
     record->stat = stat;
+    record->serial = 0;
+}
+
+/* Before it is counted: a signal's handler may leave the call between the two, see settle() in
+ * end.c. */
+static inline void make_innermost(struct thread *thread, struct record *record)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->innermost = record;
+    atomic_signal_fence(memory_order_seq_cst);
 }
 
 /* `is_missed`: the log has no room for it. Counted right before the call is, so that a signal's
  * handler that leaves it leaves both, or nearly always. */
-static inline void count_call(struct probe_stat *stat, bool is_missed)
+static inline void count_call(struct thread *thread, struct record *record, bool is_missed)
 {
+    struct probe_stat *stat = record->stat;
     if (stat->calls != stat->ended)
         add(&stat->recursive, 1);
     if (is_missed)
         add(&stat->unlogged, 1);
+    atomic_signal_fence(memory_order_seq_cst);
     add(&stat->calls, 1);
+    atomic_signal_fence(memory_order_seq_cst);
+    record->serial = thread->serial;
 }
 
 #endif

@@ -182,15 +182,16 @@ probe_enter:
         cmp     STAT_ENDED(%rcx), %rax
         jne     .Lenter_recursive
 .Lenter_time:
-        incq    STAT_CALLS(%rcx)
-        mov     OWN(THREAD_SERIAL, %rdi), %ecx
         rdtsc
         shl     $32, %rdx
         add     %r11, %rax
+        mov     OWN(THREAD_SERIAL, %rdi), %r11d
         add     %rdx, %rax
         mov     %rax, RECORD_BEGIN(%rsi)
-        mov     %rcx, RECORD_SERIAL(%rsi)       /* and no node */
+/* In this order, as a signal's handler may leave it here: see settle() in end.c. */
         mov     %rsi, OWN(THREAD_INNERMOST, %rdi)
+        incq    STAT_CALLS(%rcx)
+        mov     %r11, RECORD_SERIAL(%rsi)       /* and no node */
         restore %rdi
         restore %rsi
         restore %rcx
@@ -296,6 +297,7 @@ probe_enter:
         or      %rdx, %r11
         mov     $2, %eax
         bts     $BEGIN_AT + 64 - PLACE_AT, %r11
+        mov     %rsi, OWN(THREAD_INNERMOST, %rdi)
         xadd    %rax, (%rcx)
         shrd    $64 - PLACE_AT, %rax, %r11
 /* rcx: its units, which stand one behind the other even at the ring's end */
@@ -313,27 +315,27 @@ probe_enter:
         mov     %rdx, 40(%rcx)
         mov     %r8, 48(%rcx)
         mov     %r9, 56(%rcx)
-        incq    OWN(THREAD_OPEN_LOGGED, %rdi)
         rdtsc
         shl     $32, %rdx
         add     %rdx, %rax
         mov     probe_inside+INSIDE_SHARED(%rip), %rdx
         mov     SHARED_COST_INSIDE(%rdx), %edx
         add     %rdx, %rax
-        mov     OWN(THREAD_SERIAL, %rdi), %edx
         mov     %rax, RECORD_BEGIN(%rsi)
         mov     %rax, 8(%rcx)
-        mov     %edx, RECORD_SERIAL(%rsi)
         mov     RECORD_STAT(%rsi), %rdx
         mov     STAT_CALLS(%rdx), %rax
         cmp     STAT_ENDED(%rdx), %rax
         je      1f
         incq    STAT_RECURSIVE(%rdx)
 /* The header says that the rest is there. Calls are counted behind it: one that a signal's handler
- * leaves before that would be counted, and not be in the log. */
-1:      mov     %r11, (%rcx)
+ * leaves before that would be counted, and not be in the log. It is the innermost since before its
+ * room was taken: see settle() in end.c. */
+1:      mov     OWN(THREAD_SERIAL, %rdi), %eax
+        mov     %r11, (%rcx)
+        incq    OWN(THREAD_OPEN_LOGGED, %rdi)
         incq    STAT_CALLS(%rdx)
-        mov     %rsi, OWN(THREAD_INNERMOST, %rdi)
+        mov     %eax, RECORD_SERIAL(%rsi)
         .cfi_remember_state
         restore %rdi
         restore %rsi
@@ -582,6 +584,7 @@ probe_leave:
         shl     $64 - PLACE_AT - 7, %rdx
         or      %rcx, %rdx
         mov     $1, %ecx
+        movl    $0, RECORD_SERIAL(%rsi)
         bts     $END_AT + 64 - PLACE_AT, %rdx
         xadd    %rcx, (%r8)
         shrd    $64 - PLACE_AT, %rcx, %rdx

@@ -4,10 +4,12 @@
 #include "agent/probe/heap.h"
 #include "agent/probe/log.h"
 
-/* A node that was left in a record when calls were logged is none. */
-static inline bool is_counted_by_path(void)
+/* A node that was left in a record when calls were logged is none; and paths know nothing of call
+ * points. */
+static inline bool has_path(const struct record *record)
 {
-    return probe_inside.shared->extras & (PROBE_PATHS | PROBE_CALLERS);
+    return record->node && !(record->slot & POINT) &&
+           probe_inside.shared->extras & (PROBE_PATHS | PROBE_CALLERS);
 }
 
 static inline uint32_t bucket_of(uint64_t ticks)
@@ -82,13 +84,14 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
     const uint64_t self = total - record->child_ticks;
     const uint64_t length = (int64_t)total > 0 ? total : 0;
     record->serial = 0;
+    atomic_signal_fence(memory_order_seq_cst);
     if (!is_of(thread, stat))
         return;
     if (record->node & LOGGED) {
         const uint64_t passed = now - begin;
         log_end(thread, record, begin, (int64_t)passed > 0 ? passed : 0,
                 (int64_t)self > 0 ? self : 0, exit);
-    } else if (record->node && !is_point && is_counted_by_path()) {
+    } else if (has_path(record)) {
         struct probe_node *node = &thread->nodes[record->node];
         add((uint64_t *)&node->self, self);
         add(&node->ended, 1);
@@ -145,21 +148,61 @@ static inline struct record *above(struct thread *thread, const struct record *r
     return record->parent ? record->parent : &thread->root;
 }
 
+enum { CHAIN_MOST = 1 << 22 }; /* records: a longer chain leads round, or nowhere */
+
+/* A frame that a signal's handler has left while its probe was at work. A call is made the
+ * innermost before it is counted or logged, has its serial right behind that, and loses it before
+ * its end is: without one it is open where one call more is than frames of its function are above
+ * it. Were it not ended, all later calls of the function would be taken for recursive ones. Its
+ * time is lost. */
+static SAVES_ALL __attribute__((noinline)) void settle(struct thread *thread, struct record *record,
+                                                       enum probe_exit exit)
+{
+    struct probe_stat *stat = record->stat;
+    const bool is_logged =
+        probe_inside.shared->extras & PROBE_LOG && probe_inside.shared->log_reach;
+    uint64_t open = 0, open_on_path = 0;
+    bool is_at_work = false; /* a probe above, which the handler has come upon */
+    uint32_t steps = 0;
+    if (!is_of(thread, stat))
+        return;
+    for (const struct record *at = record->parent; at && at != &thread->root; at = at->parent) {
+        if (steps++ == CHAIN_MOST)
+            return;
+        is_at_work |= at->serial != thread->serial;
+        open += at->stat == stat && at->serial == thread->serial;
+        open_on_path +=
+            at->node == record->node && at->serial == thread->serial && !(at->slot & POINT);
+    }
+    if (has_path(record)) {
+        struct probe_node *node = &thread->nodes[record->node];
+        add(&node->ended, node->calls - node->ended == open_on_path + 1);
+    }
+    if (is_logged && !is_at_work)
+        log_mend(thread);
+    if (stat->calls - stat->ended != open + 1)
+        return;
+    if (is_logged && record->node & LOGGED)
+        log_end(thread, record, record->begin, 0, 0, exit);
+    add(&stat->abnormal, 1);
+    add(&stat->ended, 1);
+}
+
 /* Takes the innermost frame out: an own one was left without a return; a foreign one is suspended
  * or left, and its own end or the next use of its slot will show. */
 static inline void drop_innermost(struct thread *thread, uint64_t now, enum probe_exit exit)
 {
     struct record *record = thread->innermost;
     struct record *parent = above(thread, record);
-    if (is_own(thread, record->slot)) {
+    if (is_own(thread, record->slot) && record->serial) {
         add(&record->stat->abnormal, 1);
         finish(record, now, true, exit);
+    } else if (is_own(thread, record->slot)) {
+        settle(thread, record, exit);
     }
     thread->innermost = parent;
     record->parent = &thread->root;
 }
-
-enum { CHAIN_MOST = 1 << 22 }; /* records: a longer chain leads round, or nowhere */
 
 /* Makes a frame that is open the innermost. False: it is not in the chain. */
 static SAVES_ALL __attribute__((noinline)) bool uncover(struct thread *thread,

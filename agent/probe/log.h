@@ -93,4 +93,22 @@ static inline void log_end(struct thread *thread, const struct record *record, u
     put_header(unit, probe_log_header(place, PROBE_LOG_END, exit, record->node & DEPTH, function));
 }
 
+/* Fills in whatever room was taken and will not be filled, for the recorder would wait for it: only
+ * where no probe is at work that a handler has come upon. */
+static inline void log_mend(struct thread *thread)
+{
+    const uint64_t head = thread->ring->head;
+    uint64_t place = atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
+    if (head - place > thread->ring_mask + 1)
+        return;
+    while (place < head) {
+        uint64_t *unit = unit_at(thread, place);
+        const uint32_t kind = PROBE_LOG_KIND(*unit);
+        const bool is_there = kind && PROBE_LOG_IS_AT(*unit, place);
+        if (!is_there)
+            put_header(unit, probe_log_header(place, PROBE_LOG_END, 0, 0, PROBE_LOG_NOBODY));
+        place += is_there && kind != PROBE_LOG_END ? 2 : 1;
+    }
+}
+
 #endif

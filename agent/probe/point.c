@@ -42,9 +42,8 @@ SAVES_ALL int probe_point_entered(uint32_t number, uint64_t slot, const struct p
     fill_record(record, caller, slot, &thread->stats[number]);
     record->return_address = return_address;
     record->node = caller->node & INT32_MAX; /* neither paths nor the log know of it */
-    count_call(record->stat, false);
     record->begin = probe_ticks() + probe_inside.shared->cost.inside;
-    record->serial = thread->serial;
-    thread->innermost = record;
+    make_innermost(thread, record);
+    count_call(thread, record, false);
     return 0;
 }

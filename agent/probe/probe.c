@@ -183,14 +183,13 @@ static inline void begin_call(struct thread *thread, struct record *record, stru
 {
     const uint32_t extras = probe_inside.shared->extras;
     record->node = 0;
-    if (extras & (PROBE_PATHS | PROBE_CALLERS)) {
+    if (extras & (PROBE_PATHS | PROBE_CALLERS))
         record->node = extras & PROBE_PATHS
                            ? node_below(thread, caller->node, function, extras & PROBE_SPARE)
                            : pair_node(thread, caller, function, extras & PROBE_SPARE);
-        if (record->node)
-            add(&thread->nodes[record->node].calls, 1);
-    }
+    const uint32_t node = record->node;
     record->begin = probe_ticks() + probe_inside.shared->cost.inside;
+    make_innermost(thread, record);
     enum logging logging = LOG_NOT;
     if (extras & PROBE_LOG) {
         const uint32_t depth = depth_below(caller);
@@ -198,9 +197,9 @@ static inline void begin_call(struct thread *thread, struct record *record, stru
         record->node = depth | (logging == LOG_DONE ? LOGGED : 0);
         thread->open_logged += logging == LOG_DONE;
     }
-    count_call(record->stat, logging == LOG_FULL);
-    record->serial = thread->serial;
-    thread->innermost = record;
+    if (node)
+        add(&thread->nodes[node].calls, 1);
+    count_call(thread, record, logging == LOG_FULL);
 }
 
 SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe_saved *saved)

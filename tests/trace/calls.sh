@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace: programs compute what they compute untraced, and calls are counted exactly.
-#   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | copied | compiled | tails | threads | begun | storm | real PROGRAM | environment | children | refused | kinds | packed | gotos | profiled | unwound | suspended | gone | follow
+#   calls.sh random LANGUAGE COMPILER | left | jumped | known | paths | coroutines | copied | compiled | tails | threads | begun | storm | real PROGRAM | environment | children | refused | kinds | packed | gotos | profiled | unwound | suspended | gone | follow
 set -u
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -220,6 +220,52 @@ END
             has step calls 3000 && has step in_flight 0 && has step abnormal 0
         done
     done
+    ;;
+jumped)
+    # A signal's handler leaves calls by siglongjmp, thousands of them, at whatever instruction they are: also in the midst of
+    # their probes. None stays open for ever, so that no later call is taken for a recursive one, and the log goes on.
+    cat >program.c <<'END'
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/time.h>
+static sigjmp_buf back;
+static volatile sig_atomic_t may_leave, jumps;
+static volatile unsigned long sum;
+__attribute__((noinline)) void leaf(void) { sum++; __asm__ volatile("nop; nop; nop; nop; nop"); }
+static void leave(int number) { (void)number; if (may_leave) { jumps++; siglongjmp(back, 1); } }
+int main(void)
+{
+    const struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+    signal(SIGALRM, leave);
+    setitimer(ITIMER_REAL, &often, 0);
+    while (jumps < 4000) {
+        if (!sigsetjmp(back, 1))
+            for (may_leave = 1;;) {
+                leaf();
+                for (volatile int i = 0; i < 200; i++) {}
+            }
+        may_leave = 0;
+    }
+    setitimer(ITIMER_REAL, &never, 0);
+    leaf();
+    puts("done");
+    return 3;
+}
+END
+    gcc -O1 -g program.c -o program || fail "no compiler"
+    for options in "" --paths --callers --all-points "--warn-over 1h" "--mode log"; do
+        # shellcheck disable=SC2086
+        traced program $options --function '^leaf$' -- ./program
+        calls program.db >found
+        has leaf in_flight 0
+        has leaf recursive 0
+    done
+    read -r calls missing left < <("$SPROF" sql -i program.db --format csv "SELECT c.calls, n.missing, c.abnormal FROM \
+        (SELECT sum(calls) AS calls, sum(abnormal) AS abnormal FROM v_call_stats) c, \
+        (SELECT coalesce(sum(not_logged), 0) AS missing FROM v_not_logged) n" | tail -n 1 | tr -d '\r' | tr , ' ')
+    [ "$left" -gt 0 ] || fail "no call of $calls was left"
+    [ "$missing" -lt $((calls / 10)) ] || fail "$missing of $calls calls are not in the log"
     ;;
 copied)
     # A library, named as Python's greenlet, that puts back what it has copied of the stack, when others have used
