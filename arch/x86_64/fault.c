@@ -1,7 +1,8 @@
 /* Which x86-64 instructions may fault at a place where others do not (Intel SDM volume 2). */
 #include "arch/arch.h"
 
-enum { OF_THREAD = 0x64, EXTENDED = 0x0f }; /* %fs; what leads to the second map of opcodes */
+/* %fs; what leads to the second map of opcodes */
+enum { OF_THREAD = 0x64, EXTENDED = 0x0f, LOCK = 0xf0 };
 
 /* Opcodes that compute in general registers, push, or lead elsewhere. */
 static const bool plain[256] = {
@@ -26,6 +27,20 @@ static const bool plain_extended[256] = {
     [0xc8 ... 0xcf] = true, [0xd6] = true,          [0xef] = true,          /* bswap, pxor */
 };
 
+/* Behind a lock all but arithmetic that is written to memory faults; `next` is the byte behind the
+ * opcode, which says what a group's is. */
+static bool may_be_locked(uint8_t opcode, uint8_t next)
+{
+    const unsigned operation = next >> 3 & 7;
+    if (opcode < 0x38)
+        return (opcode & 6) == 0; /* add to sub, and xor */
+    if (opcode >= 0x80 && opcode <= 0x83)
+        return operation != 7; /* the same but a comparison, with a number */
+    if (opcode >> 1 == 0xf6 >> 1)
+        return operation == 2 || operation == 3; /* not, neg */
+    return opcode >= 0xfe && operation <= 1;     /* inc, dec */
+}
+
 /* An operand on the stack, of the file or of the thread. */
 static bool is_there(const struct arch_instruction *instruction, bool is_of_thread)
 {
@@ -38,17 +53,23 @@ bool arch_instruction_may_fault(const uint8_t *code, const struct arch_instructi
 {
     enum { DIVIDES = 6 }; /* and 7, of F6 and F7 */
     const size_t last = instruction->length - 1u;
-    bool is_of_thread = false;
+    bool is_of_thread = false, is_locked = false;
     size_t at = 0;
     if (instruction->bits & (ARCH_IS_NOTHING | ARCH_IS_LANDING))
         return false;
-    for (; at < last && (code[at] == 0x66 || code[at] >> 1 == 0x79 || code[at] == OF_THREAD); at++)
+    for (; at < last &&
+           (code[at] == 0x66 || code[at] >> 1 == 0x79 || code[at] == OF_THREAD || code[at] == LOCK);
+         at++) {
         is_of_thread |= code[at] == OF_THREAD;
+        is_locked |= code[at] == LOCK;
+    }
     at += at < last && code[at] >> 4 == 4; /* REX */
     if (instruction->bits & ARCH_HAS_MEMORY && !(instruction->bits & ARCH_LOADS_ADDRESS) &&
         !is_there(instruction, is_of_thread))
         return true;
     const uint8_t next = at < last ? code[at + 1] : 0;
+    if (is_locked && !may_be_locked(code[at], next))
+        return true;
     if (code[at] == EXTENDED)
         return !plain_extended[next];
     return !plain[code[at]] || (code[at] >> 1 == 0x7b && (next >> 3 & 7) >= DIVIDES);

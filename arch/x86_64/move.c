@@ -221,7 +221,8 @@ size_t arch_instruction_reach(const uint8_t *code, const struct arch_instruction
         return 0;
     memcpy(there, code, instruction->length);
     size_t prefix = 0;
-    while (prefix < modrm - 1 && (there[prefix] == 0x66 || there[prefix] >> 1 == 0x79))
+    while (prefix < modrm - 1 &&
+           (there[prefix] == 0x66 || there[prefix] == 0xf0 || there[prefix] >> 1 == 0x79))
         prefix++;
     const int base = spare_register(there + prefix, there[modrm]);
     if (base < 0 || there[prefix] == XOP || there[modrm - 1] == STACK_POP ||

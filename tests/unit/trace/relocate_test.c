@@ -220,6 +220,29 @@ static void put_conversion(struct run *run)
     put_distance(run, any_data(run), 0);
 }
 
+/* What a lock is before, at a distance, in both ways to say which operation it is. */
+static void put_locked(struct run *run)
+{
+    static const uint8_t groups[][2] = {{0xff, 0}, {0xff, 1}, {0xf7, 2}, {0xf7, 3}};
+    static const uint8_t add_byte[] = {0x83, 0x05}, exchange_and_add[] = {0x0f, 0xc1};
+    const uint64_t a = any_register(run);
+    const size_t choice = next_random(run) % 6, at = any_data(run) / 8 * 8;
+    put_byte(run, 0xf0);
+    put_byte(run, choice == 5 ? 0x48 | (a >> 3) << 2 : 0x48);
+    if (choice < 4) {
+        put_byte(run, groups[choice][0]);
+        put_byte(run, 0x05 | groups[choice][1] << 3);
+    } else if (choice == 4) {
+        put(run, add_byte, sizeof add_byte);
+    } else {
+        put(run, exchange_and_add, sizeof exchange_and_add);
+        put_byte(run, 0x05 | (a & 7) << 3);
+    }
+    put_distance(run, at, choice == 4);
+    if (choice == 4)
+        put_byte(run, next_random(run));
+}
+
 static void put_stack(struct run *run)
 {
     static const uint8_t lower[] = {0x48, 0x83, 0xec};
@@ -300,7 +323,7 @@ static void make_beginning(struct run *run)
 {
     static void (*const kinds[])(struct run *) = {put_arithmetic, put_memory,      put_from_pc,
                                                   put_stack,      put_flag_reader, put_branch,
-                                                  put_division,   put_conversion};
+                                                  put_division,   put_conversion,  put_locked};
     run->size = 0;
     run->pushes = false;
     while (run->size < TRACE_JUMP_BYTES) {
@@ -344,12 +367,21 @@ static bool has_branch(const struct run *run)
     return false;
 }
 
+static void print_code(const char *name, const uint8_t *code, size_t size)
+{
+    printf("\n    %s:", name);
+    for (size_t i = 0; i < size; i++)
+        printf(" %02x", code[i]);
+}
+
 /* Returns whether there is a copy for afar; all of it may work near its place only. */
 static bool put_far(struct run *run, size_t at)
 {
     const int code = beside_put_far(&run->place, run->code, run->size, at);
     if (code == SPROF_ELIMIT || (code && has_branch(run)))
         return false;
+    if (code)
+        print_code("no far copy", run->code, run->size);
     CU_ASSERT_EQUAL_FATAL(code, 0);
     return true;
 }
@@ -366,13 +398,6 @@ static bool is_refused(const struct run *run)
             return true;
     }
     return false;
-}
-
-static void print_code(const char *name, const uint8_t *code, size_t size)
-{
-    printf("\n    %s:", name);
-    for (size_t i = 0; i < size; i++)
-        printf(" %02x", code[i]);
 }
 
 static void test_executed(void)
@@ -480,8 +505,16 @@ static void test_faults(void)
         {{0x0f, 0x0b, 0x90, 0x90, 0x90}, 5, true},                 /* ud2 */
         {{0x8b, 0x05, 0, 0, 0, 0}, 6, false},                      /* mov 0(%rip),%eax */
         {{0x53, 0xf7, 0x3d, 0, 0, 0, 0}, 7, true},                 /* idivl 0(%rip) */
-        {{0xf3, 0x0f, 0x1e, 0xfa, 0xc3}, 5, false},                /* endbr64 */
-        {{0x48, 0x8b, 0x44, 0x24, 0x08}, 5, false},                /* mov 8(%rsp),%rax */
+        {{0xf0, 0x48, 0xff, 0x05, 0, 0, 0, 0}, 8, false},          /* lock incq 0(%rip) */
+        {{0xf0, 0xff, 0x0d, 0, 0, 0, 0}, 7, false},                /* lock decl 0(%rip) */
+        {{0xf0, 0x66, 0x83, 0x05, 0, 0, 0, 0, 1}, 9, false},       /* lock addw $1,0(%rip) */
+        {{0xf0, 0x01, 0x05, 0, 0, 0, 0}, 7, false},                /* lock add %eax,0(%rip) */
+        {{0xf0, 0xff, 0x07, 0x90, 0x90}, 5, true},                 /* lock incl (%rdi) */
+        {{0xf0, 0x8b, 0x05, 0, 0, 0, 0}, 7, true},    /* lock mov, which there is not */
+        {{0xf0, 0x83, 0x3d, 0, 0, 0, 0, 1}, 8, true}, /* lock cmp, nor that */
+        {{0xf0, 0x03, 0x05, 0, 0, 0, 0}, 7, true},    /* lock add to a register */
+        {{0xf3, 0x0f, 0x1e, 0xfa, 0xc3}, 5, false},   /* endbr64 */
+        {{0x48, 0x8b, 0x44, 0x24, 0x08}, 5, false},   /* mov 8(%rsp),%rax */
     };
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++) {
         const bool may = trace_may_fault(beginnings[i].code, beginnings[i].size);
