@@ -76,7 +76,9 @@ def text():
 def copies():
     """A thread that works all the time has copies of its return addresses on its stack, and nobody unwinds that."""
     with open("copies.c", "w") as file:
-        file.write("""#include <stdio.h>
+        file.write("""#define _GNU_SOURCE
+            #include <link.h>
+            #include <stdio.h>
             __attribute__((noinline)) static void copy(volatile long *to)
             {
                 const volatile long *frame = __builtin_frame_address(0);
@@ -91,17 +93,29 @@ def copies():
                 while (n >= 0) n = (n + 1) & 0xffff;
                 return kept[1];
             }
-            int main(void) { return work() == 1; }""")
-    subprocess.run(["gcc", "-O1", "-g", "-w", "copies.c", "-o", "copies"], check=True)
-    tracer = targets.trace(open("out", "w"), "--", "./copies")
-    wait_for(lambda: "works" in open("out").read(), "the program's work", tracer)
-    answer = ctl("detach")
-    if answer.returncode:
-        fail(f"detach: {answer.stderr}")
-    target = wait_for(lambda: command_of(tracer.pid), "the command")
-    print(f"{check_text(target)} bytes of code compared")
-    os.kill(target, signal.SIGKILL)
-    status_of(tracer)
+            #ifdef ASKS
+            static int note(struct dl_phdr_info *file, size_t size, void *count) { return ++*(int *)count < 0; }
+            #endif
+            int main(void)
+            {
+                int files = 1;
+            #ifdef ASKS
+                dl_iterate_phdr(note, &files);
+            #endif
+                return files && work() == 1;
+            }""")
+    # The second asks where files lie, as unwinders do, and has none.
+    for flags in [], ["-DASKS"]:
+        subprocess.run(["gcc", "-O1", "-g", "-w", *flags, "copies.c", "-o", "copies"], check=True)
+        tracer = targets.trace(open("out", "w"), "--", "./copies")
+        wait_for(lambda: "works" in open("out").read(), "the program's work", tracer)
+        answer = ctl("detach")
+        if answer.returncode:
+            fail(f"detach: {answer.stderr}")
+        target = wait_for(lambda: command_of(tracer.pid), "the command")
+        print(f"{check_text(target)} bytes of code compared")
+        os.kill(target, signal.SIGKILL)
+        status_of(tracer)
 
 
 def throws():
@@ -128,8 +142,8 @@ def throws():
                 for (auto thread : threads) pthread_join(thread, nullptr);
                 return caught[0] + caught[1] + caught[2] == 36000 ? 6 : 1;
             }""")
-    # The second has an unwinder of its own, without a name.
-    for flags in ["-g"], ["-static-libgcc", "-static-libstdc++", "-s"]:
+    # The others have an unwinder of their own, with its names and without.
+    for flags in ["-g"], ["-static-libgcc", "-static-libstdc++"], ["-static-libgcc", "-static-libstdc++", "-s"]:
         subprocess.run(["g++", "-O1", *flags, "-w", "-pthread", "throws.cc", "-o", "throws"], check=True)
         detach_while_running(["./throws"])
 

@@ -10,24 +10,46 @@ static bool is_question(const char *name)
     return !strcmp(name, "dl_iterate_phdr") || !strcmp(name, "_dl_find_object");
 }
 
-/* Whoever asks that and takes no unwinder from elsewhere may have one linked in, without a name.
- * That a library defines these names, as the C library does, makes it none. */
-static bool has_unwinder(struct image *image)
+/* What a table of symbols says of unwinders. */
+struct names {
+    bool asks, takes; /* where files lie; an unwinder from elsewhere */
+    bool has;         /* one of its own */
+    bool is_whole;    /* it names what nobody else can call, too */
+};
+
+static struct names read_names(struct image *image, const char *table, const char *strings)
 {
-    const struct sprof_bytes symbols = image_section(image, ".dynsym", NULL);
-    const struct sprof_bytes names = image_section(image, ".dynstr", NULL);
-    bool asks = false, takes = false;
+    const struct sprof_bytes symbols = image_section(image, table, NULL);
+    const struct sprof_bytes texts = image_section(image, strings, NULL);
+    struct names names = {0};
     for (size_t at = 0; at + sizeof(Elf64_Sym) <= symbols.size; at += sizeof(Elf64_Sym)) {
         Elf64_Sym symbol;
         memcpy(&symbol, symbols.data + at, sizeof symbol);
-        if (symbol.st_shndx != SHN_UNDEF || symbol.st_name >= names.size ||
-            !memchr(names.data + symbol.st_name, '\0', names.size - symbol.st_name))
+        if (symbol.st_name >= texts.size ||
+            !memchr(texts.data + symbol.st_name, '\0', texts.size - symbol.st_name))
             continue;
-        const char *name = (const char *)names.data + symbol.st_name;
-        asks |= is_question(name);
-        takes |= !strncmp(name, "_Unwind_", sizeof "_Unwind_" - 1);
+        const char *name = (const char *)texts.data + symbol.st_name;
+        const bool is_elsewhere = symbol.st_shndx == SHN_UNDEF,
+                   is_unwinder = !strncmp(name, "_Unwind_", sizeof "_Unwind_" - 1);
+        names.asks |= is_elsewhere && is_question(name);
+        names.takes |= is_elsewhere && is_unwinder;
+        names.has |= !is_elsewhere && is_unwinder;
+        names.is_whole |= !is_elsewhere && ELF64_ST_BIND(symbol.st_info) == STB_LOCAL &&
+                          ELF64_ST_TYPE(symbol.st_info) == STT_FUNC;
     }
-    return asks && !takes;
+    return names;
+}
+
+/* Whoever asks where files lie and takes no unwinder from elsewhere may have one linked in, without
+ * a name where the file is stripped. That a library defines these names, as the C library does,
+ * makes it none. */
+static bool has_unwinder(struct image *image)
+{
+    const struct names outside = read_names(image, ".dynsym", ".dynstr");
+    if (!outside.asks || outside.takes)
+        return false;
+    const struct names all = read_names(image, ".symtab", ".strtab");
+    return all.has || !all.is_whole;
 }
 
 /* What cannot be looked into counts as one. */
