@@ -457,10 +457,8 @@ static int finish(struct trace_session *session, struct trace_result *result,
 void trace_leave_process(struct trace_session *session)
 {
     struct sprof_error error = {0};
-    if (session->listens) {
+    if (session->listens) /* its agent keeps what it shares until the session is freed */
         trace_listening_leave(session);
-        trace_close(&session->agent_fd);
-    }
     if (!session->attachment || session->is_out)
         return;
     int result = 0;

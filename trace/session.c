@@ -388,10 +388,10 @@ pid_t trace_command_pid(const struct trace_session *session)
 void trace_program_release(struct trace_session *session)
 {
     trace_loads_free(session);
+    trace_close(&session->agent_fd); /* before the next tracer may come */
     if (session->lock_fd > 0)
         trace_close(&session->lock_fd);
     trace_uprobes_free(session->uprobes);
-    trace_close(&session->agent_fd);
     trace_close(&session->child_fd);
     trace_close(&session->memory_fd);
     if (session->code_fd > 0)
