@@ -9,16 +9,32 @@ struct writing {
     FILE *out;
     struct sprof_str file, counts, lines;
     size_t found, hit; /* functions of the file */
+    size_t lines_found, lines_hit;
+    long long line, line_runs; /* the last one; 0: none yet */
 };
+
+/* Instances of a template are declared in one line, which counts once, as the one of most runs. */
+static void end_line(struct writing *writing)
+{
+    if (!writing->line)
+        return;
+    sprof_str_appendf(&writing->lines, "DA:%lld,%lld\n", writing->line, writing->line_runs);
+    writing->lines_found++;
+    writing->lines_hit += writing->line_runs != 0;
+    writing->line = writing->line_runs = 0;
+}
 
 static int end_file(struct writing *writing)
 {
     if (!writing->file.length)
         return 0;
+    end_line(writing);
+    if (writing->lines.failed)
+        return SPROF_ENOMEM;
     fprintf(writing->out, "%sFNF:%zu\nFNH:%zu\n%sLF:%zu\nLH:%zu\nend_of_record\n",
-            writing->counts.text, writing->found, writing->hit, writing->lines.text, writing->found,
-            writing->hit);
-    writing->found = writing->hit = 0;
+            writing->counts.text, writing->found, writing->hit, writing->lines.text,
+            writing->lines_found, writing->lines_hit);
+    writing->found = writing->hit = writing->lines_found = writing->lines_hit = 0;
     writing->counts.length = writing->lines.length = writing->file.length = 0;
     return 0;
 }
@@ -28,19 +44,23 @@ static int put_function(void *context, int columns, char *const *values, char *c
 {
     struct writing *writing = context;
     (void)names;
-    if (columns < 4 || !values[0] || !values[2])
+    if (columns < 4 || !values[0] || !values[1] || !values[2] || !values[3])
         return 0;
     if (!writing->file.length || strcmp(writing->file.text, values[0]) != 0) {
-        end_file(writing);
+        if (end_file(writing))
+            return SPROF_ENOMEM;
         fprintf(writing->out, "TN:sprof\nSF:%s\n", values[0]);
         sprof_str_append(&writing->file, values[0]);
     }
-    const bool is_hit = values[3] && strcmp(values[3], "0") != 0;
-    fprintf(writing->out, "FN:%s,%s\n", values[1], values[2]);
-    sprof_str_appendf(&writing->counts, "FNDA:%s,%s\n", values[3] ? values[3] : "0", values[2]);
-    sprof_str_appendf(&writing->lines, "DA:%s,%s\n", values[1], values[3] ? values[3] : "0");
+    const long long line = atoll(values[1]), runs = atoll(values[3]);
+    if (line != writing->line)
+        end_line(writing);
+    writing->line = line;
+    writing->line_runs = runs > writing->line_runs ? runs : writing->line_runs;
+    fprintf(writing->out, "FN:%lld,%s\n", line, values[2]);
+    sprof_str_appendf(&writing->counts, "FNDA:%lld,%s\n", runs, values[2]);
     writing->found++;
-    writing->hit += is_hit;
+    writing->hit += runs != 0;
     return writing->file.failed || writing->counts.failed || writing->lines.failed ? SPROF_ENOMEM
                                                                                    : 0;
 }
@@ -49,7 +69,8 @@ int report_lcov_write(FILE *out, const struct report_content *content, struct sp
 {
     /* A name stands for one function of a file: copies of a function are one. */
     static const char functions[] =
-        "SELECT file, min(line), linkage_name, sum(executed) FROM v_coverage"
+        "SELECT file, min(line), linkage_name, count(DISTINCT iif(executed, run_id, NULL))"
+        " FROM v_coverage"
         " WHERE %u IN (0, run_id) AND file IS NOT NULL AND line IS NOT NULL"
         " AND instr(file, char(10)) = 0 AND instr(linkage_name, char(10)) = 0"
         " GROUP BY file, linkage_name ORDER BY file, 2, 3";

@@ -281,6 +281,25 @@ lcov)
     "$SPROF" export -f lcov -o - program.db 2>err | grep -qx 'FNDA:0,_Z5neverv' || fail "never is not there"
     expect 0 lcov -a coverage.info -a coverage.info -o twice.info
     grep -qx 'FNDA:2,main' twice.info || fail "tracefiles do not add up"
+    # Instances of a template are one line. What is in two modules is called in one run, where it is.
+    cat >twice.h <<'END'
+#define NI __attribute__((noinline))
+#define KEEP __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+NI static int both(int n) { KEEP; return n * 3; }
+template <class T> NI T twice(T n) { KEEP; return n + n; }
+END
+    echo '#include "twice.h"
+int inside(int n) { return both(n) + 1; }' >inside.cc
+    echo '#include "twice.h"
+int inside(int n);
+int main(int count, char **) { return inside(count) + both(count) + (int)twice(1.5) + twice(2) + (count > 1 ? twice(2L) : 0) - 14; }' >outside.cc
+    g++ -O1 -g -shared -fPIC inside.cc -o libinside.so && g++ -O1 -g outside.cc -o outside ./libinside.so || fail "no compiler"
+    "$SPROF" trace --mode coverage -o twice.db -- ./outside 2>err || fail "not traced"
+    "$SPROF" export -f lcov -o twice.info twice.db 2>err || fail "no tracefile"
+    sed -n '/^SF:.*twice.h/,/^end/p' twice.info | grep -v '^[ST]' >out
+    printf '%s\n' FN:3,_ZL4bothi FN:4,_Z5twiceIdET_S0_ FN:4,_Z5twiceIiET_S0_ FN:4,_Z5twiceIlET_S0_ FNDA:1,_ZL4bothi \
+        FNDA:1,_Z5twiceIdET_S0_ FNDA:1,_Z5twiceIiET_S0_ FNDA:0,_Z5twiceIlET_S0_ FNF:4 FNH:3 DA:3,1 DA:4,1 LF:2 LH:2 end_of_record |
+        cmp -s - out || fail "twice.h: $(cat out)"
     expect 2 "$SPROF" export -f lcov --focus main -o - program.db && said 'chosen by --run alone'
     expect 2 "$SPROF" export -f lcov --thread program -o - program.db && said 'chosen by --run alone'
     # What has no coverage says so.
