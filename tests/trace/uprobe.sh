@@ -357,7 +357,12 @@ refused)
     echo 'int main(void) { return 0; }' >tiny.c
     gcc -O1 -static -g tiny.c -o tiny || fail "no compiler"
     expect 0 "$SPROF" trace --backend uprobe -o t.db -- ./tiny
-    said 'all [0-9]{3,} functions of the program get probes, .* a million calls take [0-9]+ to [0-9]+ s more; choose with --function'
+    said 'all [0-9]{3,} functions of the program get probes, those of libraries .* too: a million calls take [0-9]+ to [0-9]+ s more; choose with --function'
+    gcc -O1 -g tiny.c -o linked || fail "no compiler"
+    expect 0 "$SPROF" trace --backend uprobe -o t.db -- ./linked
+    said 'all [0-9] functions of the program get probes: a million calls'
+    expect 0 "$SPROF" trace --backend uprobe --module 'linked*' -o t.db -- ./linked
+    said 'all [0-9] functions of the chosen modules get probes: a million calls'
     expect 0 "$SPROF" trace --backend uprobe -o t.db --function '^main$' -- ./tiny
     ! grep -q 'choose with --function' err || fail "what was chosen is warned of"
     rm t.db*

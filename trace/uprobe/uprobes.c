@@ -302,22 +302,26 @@ static int place_probes(struct trace_session *session, struct sprof_error *error
     return result;
 }
 
-/* Of a program in which libraries are linked nobody knows which functions are whose. */
+/* Of a program that is linked statically nobody knows which functions are its libraries'. */
 static void warn_of_all(const struct trace_session *session)
 {
     const struct trace_options *options = &session->options;
     uint64_t least_ns, most_ns;
     size_t count = 0;
+    char path[64];
+    sprof_proc_shared_path(path, sizeof path, session->pid, "exe");
+    const bool holds_libraries = agent_check_file(path) == AGENT_FILE_STATIC;
     if (options->function_count || options->children_of_count)
         return;
     for (size_t i = 0; i < session->probes.count; i++)
         count += session->probes.items[i].is_chosen;
     trace_uprobes_call_ns(session->uprobes, &least_ns, &most_ns);
     sprof_log_message(options->log, SPROF_LOG_WARNING,
-                      "all %zu functions of the program get probes, those of libraries that are "
-                      "linked into it, too: a million calls take %.0f to %.0f s more; choose with "
-                      "--function",
-                      count, (double)least_ns / 1e3, (double)most_ns / 1e3);
+                      "all %zu functions of %s get probes%s: a million calls take %.0f to %.0f s "
+                      "more; choose with --function",
+                      count, options->module_count ? "the chosen modules" : "the program",
+                      holds_libraries ? ", those of libraries that are linked into it, too" : "",
+                      (double)least_ns / 1e3, (double)most_ns / 1e3);
 }
 
 int trace_uprobes_place(struct trace_session *session, struct sprof_error *error)
