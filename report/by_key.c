@@ -362,7 +362,7 @@ static bool knows_inclusive(const struct by_key *by)
 {
     return !by->of_frames || !report_counts_calls(by->dataset) ||
            report_dataset_has_paths(by->dataset) ||
-           (is_of_functions(by) && by->dataset->call_totals.count);
+           (is_of_functions(by) && by->dataset->call_totals.count) || !by->dataset->all.samples;
 }
 
 static int refuse_inclusive(struct sprof_error *error)

@@ -1,6 +1,8 @@
 /* Gives errors of reports their words. */
 #include "report/error_text.h"
 
+#include "report/dataset.h"
+
 int report_error_code(int result, struct sprof_error *error)
 {
     if (result == SPROF_ENOMEM)
@@ -19,8 +21,12 @@ int report_error_text(struct sprof_error *error, int code, struct sprof_str *tex
     return result;
 }
 
-int report_error_counted(struct sprof_error *error)
+int report_error_counted(const struct report_dataset *dataset, struct sprof_error *error)
 {
+    if (!dataset->all.samples && !dataset->covered)
+        return sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                               "none of the probed functions was called: nothing is there that "
+                               "could be shown in the order of time");
     return sprof_error_set(error, SPROF_ENOTFOUND, 0,
                            "calls were counted, and not written down: what is shown in the order "
                            "of time needs the times of calls, which `sprof trace --mode log` "

@@ -12,7 +12,10 @@ int report_error_code(int result, struct sprof_error *error);
  * the text and returns the code. */
 int report_error_text(struct sprof_error *error, int code, struct sprof_str *text);
 
-/* SPROF_ENOTFOUND, for what needs the times of single calls, where calls were only counted. */
-int report_error_counted(struct sprof_error *error);
+struct report_dataset;
+
+/* SPROF_ENOTFOUND, for what needs the times of single calls, where calls were only counted, or
+ * there were none. */
+int report_error_counted(const struct report_dataset *dataset, struct sprof_error *error);
 
 #endif

@@ -117,7 +117,7 @@ int report_script(FILE *out, struct store *store, const struct report_selection 
     struct report_dataset dataset;
     int result = report_dataset_load(&dataset, store, selection, REPORT_STACKS, error);
     if (!result && are_all_counted(&dataset))
-        result = report_error_counted(error);
+        result = report_error_counted(&dataset, error);
     if (!result) {
         const struct report_content content = {
             .kind = REPORT_SAMPLES, .dataset = &dataset, .store = store, .limit = limit};

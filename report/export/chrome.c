@@ -194,7 +194,7 @@ int report_chrome_write(FILE *out, const struct report_content *content, struct 
     if (known || calls)
         return known ? known : write_calls(out, content, calls, error);
     if (report_counts_calls(dataset))
-        return report_error_counted(error);
+        return report_error_counted(dataset, error);
     struct drawing drawing = {.dataset = dataset, .period_ns = period_of(dataset)};
     struct export_threads threads = {0};
     int result = report_export_threads(content, &threads, error);

@@ -420,7 +420,7 @@ int report_firefox_write(FILE *out, const struct report_content *content, struct
     if (!result)
         result = firefox_markers_read(&markers, content, error);
     if (!result && report_counts_calls(content->dataset) && !markers.calls)
-        result = report_error_counted(error);
+        result = report_error_counted(content->dataset, error);
     if (!result)
         result = report_json_begin_dense(&json, out);
     if (!result) {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --mode log: every call has a row, or is counted as not logged, and programs do what they do untraced.
-#   log.sh random LANGUAGE COMPILER | flow | nested | wraps | full | governed | threads | control | cleared | left | kill | callers | names
+#   log.sh random LANGUAGE COMPILER | flow | nested | wraps | full | governed | threads | control | cleared | left | kill | callers | uncalled | names
 set -u
 . "$(dirname "$0")/lib.sh"
 tracing=(--mode log)
@@ -589,6 +589,25 @@ print(sum(int(row["calls"]) for row in csv.DictReader(open("stats.csv"))))')" = 
     run "$SPROF" report -i program.db --edges
     grep -q 'calls' out || fail "not said that calls are counted"
     expect 2 "$SPROF" trace --callers --paths -- ./program && said 'give one of them'
+    ;;
+uncalled)
+    # A log in which nothing was called is told from figures without one.
+    printf '%s\n' '__attribute__((noinline)) int never(int n) { return n * 3 / (n + 1); }' \
+        'int main(int count, char **words) { return count > 9 ? never(words[1][0]) : 0; }' >never.c
+    gcc -O1 -g never.c -o never || fail "no compiler"
+    expect 0 "$SPROF" trace --mode log --function '^never$' -o never.db -- ./never && said '^sprof: 0 calls written down'
+    for show in script "export -o never.out -f chrome" "export -o never.out -f firefox"; do
+        # shellcheck disable=SC2086
+        expect 1 "$SPROF" $show never.db && said '^sprof: none of the probed functions was called'
+        ! grep -q 'mode log' err || fail "$show: $(cat err)"
+    done
+    for by in function module; do
+        expect 0 "$SPROF" report --inclusive --by $by never.db
+        grep -q '^none of the probed functions was called' out || fail "$by: $(cat out)"
+    done
+    expect 0 "$SPROF" trace -o counted.db -- ./never
+    expect 1 "$SPROF" script counted.db && said 'calls were counted, and not written down'
+    expect 1 "$SPROF" report --inclusive --by module counted.db && said 'measured without their paths'
     ;;
 names)
     # Names of functions and threads may hold anything: no reader gets what is not UTF-8, and no terminal what it would obey.
