@@ -51,7 +51,8 @@ static int show_row(void *context, int columns, char *const *values, char *const
     (void)columns;
     (void)names;
     if (showing->listing.format == CLI_TEXT) {
-        const char *const text[] = {first, values[4], values[7], values[1], values[0], place};
+        const char *thread = values[7] && *values[7] ? values[7] : values[5] ? "?" : "";
+        const char *const text[] = {first, values[4], thread, values[1], values[0], place};
         snprintf(first, sizeof first, values[5] ? "%.6f s" : "–",
                  values[5] ? strtod(values[5], NULL) / 1e9 : 0.0);
         snprintf(place, sizeof place, "%s%s%s", values[9] ? values[9] : "", values[9] ? ":" : "",

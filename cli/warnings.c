@@ -59,7 +59,7 @@ static int show_row(void *context, int columns, char *const *values, char *const
     snprintf(time, sizeof time, "%.6f s", strtod(cells[0], NULL) / 1e9);
     amount_text(took, cells[1], cells[4], false);
     amount_text(may_take, cells[1], cells[5], true);
-    snprintf(thread, sizeof thread, "%s %s", cells[8], cells[7]);
+    snprintf(thread, sizeof thread, "%s %s", *cells[8] ? cells[8] : "?", cells[7]);
     cli_listing_row(&showing->listing, text);
     return 0;
 }

@@ -90,6 +90,31 @@ slow)
     # Of a child, too.
     traced --children --warn-over 200ms:^slow$ -- sh -c './program slow'
     [ "$(count "kind = 'slow' AND value >= 300000000")" -ge 2 ] || fail "slow calls of the child are not told"
+    # Threads that have ended before their names could be read have none, which looks like it everywhere.
+    cat >brief.c <<'END'
+#include <pthread.h>
+#include <unistd.h>
+__attribute__((noinline)) void slow(void) { usleep(2000); }
+static void *run(void *x) { slow(); return x; }
+int main(void)
+{
+    for (int i = 0; i < 50; i++) {
+        pthread_t thread;
+        pthread_create(&thread, 0, run, 0);
+        pthread_join(thread, 0);
+    }
+    return 0;
+}
+END
+    gcc -O1 -g -pthread brief.c -o brief || fail "no compiler"
+    expect 0 "$SPROF" trace -o t.db --function '^slow$' --warn-over 1ms -- ./brief
+    said '\(thread [0-9]+\)$'
+    ! grep -q 'thread [0-9]*, )' err || fail "a name that is empty: $(cat err)"
+    expect 0 "$SPROF" stats t.db --warnings -n 0
+    [ "$(grep -c ' slow .* ? [0-9]* ' out)" = "$(count "coalesce(thread, '') = ''")" ] || fail "threads without a name: $(cat out)"
+    expect 0 "$SPROF" trace -o covered.db --mode coverage --function '^slow$' -- ./brief
+    expect 0 "$SPROF" stats covered.db --coverage
+    grep -qE '^ +[0-9.]+ s +1 +(\?|brief) +brief +slow ' out || fail "the thread of a first call: $(cat out)"
     traced --warn-over 1h -- ./program slow
     [ "$(count 1)" = 0 ] || fail "a warning without cause"
     ;;

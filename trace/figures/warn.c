@@ -228,8 +228,8 @@ static void say(struct trace_session *session, const struct trace_thread *thread
         return;
     }
     describe(&text, function, row, noted);
-    sprof_log_message(log, SPROF_LOG_WARNING, "%s (thread %d, %s)", text.text ? text.text : "",
-                      (int)thread->tid, thread->name);
+    sprof_log_message(log, SPROF_LOG_WARNING, "%s (thread %d%s%s)", text.text ? text.text : "",
+                      (int)thread->tid, *thread->name ? ", " : "", thread->name);
     sprof_str_release(&text);
 }
 
