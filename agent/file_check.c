@@ -157,7 +157,11 @@ static const char *interpreter_of(char *line, size_t size)
 static enum agent_file check_nested(const char *path, unsigned depth)
 {
     char line[LINE_MAX_BYTES];
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    /* A pipe's open would wait for a writer, or let one go on. */
+    if (stat(path, &status) || !S_ISREG(status.st_mode))
+        return AGENT_FILE_MISSING;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return AGENT_FILE_MISSING;
     const ssize_t got = pread(fd, line, sizeof line - 1, 0);

@@ -271,6 +271,23 @@ left_behind() {
     wait "$child"
 }
 
+# A program may try to execute what is no file: it is told what the kernel says of that, and waits for nobody to write into a
+# pipe.
+exec_of_pipes() {
+    mkfifo pipe && chmod +x pipe
+    cat >runs.py <<'END'
+import os
+for name in "./pipe", "/", "/dev/null":
+    try:
+        os.execv(name, [name])
+    except OSError as error:
+        print(name, error.errno, flush=True)
+os._exit(3)
+END
+    expect 3 "${record[@]}" -- timeout 20 python3 runs.py
+    printf '%s\n' './pipe 13' '/ 13' '/dev/null 13' | cmp -s - out || fail "it was told: $(cat out)"
+}
+
 # Afterwards a shell goes on starting programs, forks above all, as if sprof had never been.
 kill_recorder_of_shell() {
     cat >later.sh <<'END'

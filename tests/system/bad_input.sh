@@ -92,6 +92,15 @@ command_not_executable() {
     expect 1 "$SPROF" record -- ./directory
     said_only directory
     kept
+    mkfifo pipe
+    for command in record trace; do
+        for mode in -x +x; do
+            chmod $mode pipe
+            expect 1 timeout 60 "$SPROF" $command -- ./pipe
+            said_only 'pipe: not executable'
+            kept
+        done
+    done
 }
 
 process_missing() {

@@ -880,6 +880,9 @@ refused)
     echo text >text
     refused 1 'text' "$SPROF" probes text --embed $out
     refused 1 'missing' "$SPROF" probes missing --embed $out
+    mkfifo pipe && mkdir directory
+    refused 1 'pipe: it is no regular file' timeout 60 "$SPROF" probes pipe --embed $out
+    refused 1 'directory: it is no regular file' "$SPROF" probes directory --embed $out
     refused 1 'cannot write' "$SPROF" probes program --embed -o no/such/refused.out
     ;;
 *) fail "no case $1" ;;

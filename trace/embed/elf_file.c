@@ -225,7 +225,7 @@ static bool has_shadow_stack(const struct elf_file *file);
 static int read_bytes(struct elf_file *file, struct sprof_error *error)
 {
     struct stat status;
-    const int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* what is no file, too */
     if (fd < 0 || fstat(fd, &status)) {
         const int saved = errno;
         if (fd >= 0)
@@ -234,8 +234,10 @@ static int read_bytes(struct elf_file *file, struct sprof_error *error)
                                "cannot read %s: %s", file->path, strerror(saved));
     }
     int result = 0;
-    if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size > BYTES_MAX)
-        result = unfit(file, "is no file of at most 4 GiB", error);
+    if (!S_ISREG(status.st_mode))
+        result = unfit(file, "is no regular file", error);
+    else if ((uint64_t)status.st_size > BYTES_MAX)
+        result = unfit(file, "has more than 4 GiB", error);
     else if (status.st_mode & (S_ISUID | S_ISGID))
         result = unfit(file,
                        "runs with other rights than its user's: the loader keeps the tracing agent "
