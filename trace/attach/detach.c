@@ -513,7 +513,10 @@ int trace_leave(struct trace_leaving *leaving)
         sprof_log_message(
             session->options.log, SPROF_LOG_NOTE,
             "the probes are out; the tracing agent stays in process %d: %s", (int)session->pid,
-            is_unloaded ? "the process has sealed its memory (mseal)" : stays.message);
+            is_unloaded
+                ? "its pages stay where it was unloaded, because the process has sealed them "
+                  "(mseal), or a thread may still need what an earlier trace has left"
+                : stays.message);
     return 0;
 }
 
