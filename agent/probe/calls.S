@@ -304,7 +304,8 @@ probe_enter:
         and     OWN(THREAD_RING_MASK, %rdi), %rax
         shl     $5, %rax
         lea     RING_UNITS(%rcx,%rax), %rcx
-        prefetchw RING_AHEAD(%rcx)              /* the tracer has read it since */
+        prefetchw RING_AHEAD(%rcx)              /* the tracer has read it since; a call takes */
+        prefetchw RING_AHEAD+64(%rcx)           /* one cache line and a half */
         mov     (%rsp), %rax                    /* rdi, and so on */
         mov     8(%rsp), %rdx
         mov     %rax, 16(%rcx)
