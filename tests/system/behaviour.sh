@@ -364,7 +364,7 @@ starved() {
     chrt -f 1 true 2>/dev/null || skip "nobody may have real-time priority here"
     local cpu all used lost error
     cpu=$(($(nproc) - 1))
-    expect 0 taskset -c $cpu "$SPROF" record "$@" -o t.db -- chrt -f 1 "$PROGRAMS/split" once 3000
+    expect 0 taskset -c $cpu "$SPROF" record "$@" -o t.db -- chrt -f 1 "$PROGRAMS/split" once 12000
     IFS='|' read -r all used lost error < <(sql t.db "SELECT sum(s.weight) / 1e9, r.target_cpu_ns / 1e9,
         (SELECT sum(lost) FROM ledger), sqrt(sum(1.0 * s.weight * s.weight) FILTER (WHERE s.count > 0)) / 1e9
         FROM sample s JOIN run r ON r.id = s.run_id")
