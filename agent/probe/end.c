@@ -169,10 +169,10 @@ static SAVES_ALL __attribute__((noinline)) void settle(struct thread *thread, st
     for (const struct record *at = record->parent; at && at != &thread->root; at = at->parent) {
         if (steps++ == CHAIN_MOST)
             return;
-        is_at_work |= at->serial != thread->serial;
-        open += at->stat == stat && at->serial == thread->serial;
-        open_on_path +=
-            at->node == record->node && at->serial == thread->serial && !(at->slot & POINT);
+        const bool is_open = at->serial == thread->serial;
+        is_at_work |= !is_open;
+        open += is_open && at->stat == stat;
+        open_on_path += is_open && at->node == record->node && !(at->slot & POINT);
     }
     if (has_path(record)) {
         struct probe_node *node = &thread->nodes[record->node];

@@ -309,10 +309,10 @@ static void warn_of_all(const struct trace_session *session)
     uint64_t least_ns, most_ns;
     size_t count = 0;
     char path[64];
-    sprof_proc_shared_path(path, sizeof path, session->pid, "exe");
-    const bool holds_libraries = agent_check_file(path) == AGENT_FILE_STATIC;
     if (options->function_count || options->children_of_count)
         return;
+    sprof_proc_shared_path(path, sizeof path, session->pid, "exe");
+    const bool holds_libraries = agent_check_file(path) == AGENT_FILE_STATIC;
     for (size_t i = 0; i < session->probes.count; i++)
         count += session->probes.items[i].is_chosen;
     trace_uprobes_call_ns(session->uprobes, &least_ns, &most_ns);
