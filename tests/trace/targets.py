@@ -13,7 +13,7 @@ PATIENCE = 200  # seconds, for what takes one or two
 NO_PROGRAM = 77  # as ctest knows that a test was skipped
 
 case, sprof = sys.argv[1], os.path.abspath(sys.argv[2])
-seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(1 << 30)
+seed = int(sys.argv[3] if len(sys.argv) > 3 else os.environ.get("SPROF_TEST_SEED") or random.randrange(1 << 30))
 rng = random.Random(seed)
 
 

@@ -1,6 +1,7 @@
 /* The control socket: who finds it, who may use it, what is said. */
 #include "control/control.h"
 #include "tests/unit/image/fixture.h"
+#include "tests/unit/skip.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -161,7 +162,7 @@ static void test_only_the_owner_sees_it(void)
 static void test_others_are_turned_away(void)
 {
     if (geteuid()) {
-        printf(" skipped: not root");
+        sprof_test_skip("needs root: only root becomes another user");
         return;
     }
     struct scene scene;
