@@ -222,25 +222,78 @@ int model_process_table_fork(struct model_process_table *table, int parent_pid, 
     return 0;
 }
 
-int model_process_table_replace(struct model_process_table *table, int pid, uint64_t time_ns)
+/* The same process as another row, which has no threads yet. */
+static struct model_process *replace(struct model_process_table *table, uint64_t *newest_id,
+                                     struct model_process *before, uint64_t time_ns)
 {
-    const struct model_process *before = model_process_table_process(table, pid, time_ns);
-    uint64_t *id = newest(&table->live_processes, pid);
-    if (!before || !id)
-        return SPROF_ENOMEM;
-    process_end(table, process_by_id(table, before->id), time_ns);
-    struct model_process *process = process_new(table, id, pid, time_ns);
+    process_end(table, before, time_ns);
+    struct model_process *process = process_new(table, newest_id, before->pid, time_ns);
     if (!process)
-        return SPROF_ENOMEM;
+        return NULL;
     process->parent = before->parent;
     process->name = before->name;
-    return 0;
+    return process;
+}
+
+int model_process_table_replace(struct model_process_table *table, int pid, uint64_t time_ns)
+{
+    struct model_process *before = model_process_table_process(table, pid, time_ns);
+    uint64_t *id = newest(&table->live_processes, pid);
+    return before && id && replace(table, id, before, time_ns) ? 0 : SPROF_ENOMEM;
+}
+
+/* Ends the threads of a process but one. Returns one that was still alive, which is the one that
+ * executes when the others have had their EXIT; 0: none was. */
+static uint32_t end_threads(struct model_process_table *table, const struct model_process *process,
+                            const struct model_thread *but, uint64_t time_ns)
+{
+    const uint32_t left = but->process == process->id && !but->end_ns;
+    uint32_t alive = 0;
+    for (size_t i = table->threads.count; i-- > 0 && process->threads_alive > left;) {
+        struct model_thread *thread = table->threads.items[i];
+        if (thread->process != process->id || thread == but || thread->end_ns)
+            continue;
+        alive = thread->id;
+        thread_end(table, thread, time_ns);
+    }
+    return alive;
+}
+
+/* The thread that goes on behind an exec, with the process's number whichever thread called it. Of
+ * a process without samples nothing would be told of the program before: its row goes on. */
+static struct model_thread *exec(struct model_process_table *table, int pid, int tid,
+                                 uint64_t time_ns)
+{
+    struct model_process *process = model_process_table_process(table, pid, time_ns);
+    uint64_t *process_id = newest(&table->live_processes, pid);
+    uint64_t *thread_id = newest(&table->live_threads, tid);
+    if (!process || !process_id || !thread_id)
+        return NULL;
+    struct model_thread *leader = *thread_id ? thread_by_id(table, *thread_id) : NULL;
+    const bool is_own = leader && leader->process == process->id && !leader->end_ns;
+    if (!process->sampled && is_own) {
+        end_threads(table, process, leader, time_ns);
+        return leader;
+    }
+    struct model_process *before = process;
+    if (before->sampled && !(process = replace(table, process_id, before, time_ns)))
+        return NULL;
+    struct model_thread *thread = thread_new(table, thread_id, process, tid, time_ns);
+    if (!thread)
+        return NULL;
+    if (is_own)
+        thread_end(table, leader, time_ns);
+    thread->former = end_threads(table, before, thread, time_ns);
+    if (is_own)
+        thread->former = leader->id;
+    return thread;
 }
 
 int model_process_table_comm(struct model_process_table *table, int pid, int tid, const char *name,
-                             bool exec, uint64_t time_ns)
+                             bool is_exec, uint64_t time_ns)
 {
-    struct model_thread *thread = model_process_table_thread(table, pid, tid, time_ns);
+    struct model_thread *thread = is_exec ? exec(table, pid, tid, time_ns)
+                                          : model_process_table_thread(table, pid, tid, time_ns);
     if (!thread || name_set(table, &thread->name, name))
         return SPROF_ENOMEM;
     thread->dirty = true;
@@ -249,7 +302,7 @@ int model_process_table_comm(struct model_process_table *table, int pid, int tid
         process->name = thread->name;
         process->dirty = true;
     }
-    if (!exec)
+    if (!is_exec)
         return 0;
     model_address_space_clear(&table->mappings, &process->space, true, time_ns);
     process->main_module = 0;
@@ -275,6 +328,18 @@ int model_process_table_cpu_time(struct model_process_table *table, int pid, int
     thread->cpu_time_ns = cpu_time_ns;
     thread->dirty = true;
     return 0;
+}
+
+uint64_t model_process_table_own_cpu_ns(const struct model_process_table *table,
+                                        const struct model_thread *thread, bool weights_are_time)
+{
+    uint64_t former_ns = 0;
+    for (uint32_t id = thread->former; id && weights_are_time;) {
+        const struct model_thread *former = thread_by_id(table, id);
+        former_ns += former->sampled_weight;
+        id = former->former;
+    }
+    return thread->cpu_time_ns > former_ns ? thread->cpu_time_ns - former_ns : 0;
 }
 
 /* The first file after an exec is the program, except that the dynamic loader may come before it.

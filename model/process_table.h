@@ -24,10 +24,12 @@ struct model_module {
 
 struct model_thread {
     uint32_t id, process;
+    uint32_t former; /* the thread it was before it executed a program: the kernel counts their CPU
+                        time together; 0: none */
     int tid;
     uint64_t start_ns, end_ns; /* end_ns 0: alive */
     const char *name;
-    uint64_t cpu_time_ns;    /* 0 until known */
+    uint64_t cpu_time_ns;    /* with that of its former ones; 0 until known */
     uint64_t samples;        /* kept by the caller */
     uint64_t sampled_weight; /* of these; kept by the caller */
     void *waiting;           /* the caller's own: the last of its samples that waits; starts NULL */
@@ -44,6 +46,7 @@ struct model_process {
     struct model_address_space space;
     uint32_t threads_alive;
     bool exec_seen; /* the next file mapping is its main executable */
+    bool sampled;   /* kept by the caller: it has samples, which are this program's */
     bool dirty;
 };
 
@@ -76,7 +79,9 @@ struct model_thread *model_process_table_thread(struct model_process_table *tabl
 /* Each returns 0 or SPROF_ENOMEM. A fork takes over the parent's mappings (the rows stay the
  * parent's) and name; a new thread of the same process copies the name. A number that is used again
  * ends its former bearer. A process ends with its last thread; CPU time may be told after the EXIT.
- */
+ * A process that has samples and executes another program goes on as another row, as by
+ * model_process_table_replace, so that each program has its own; of its threads only the one that
+ * executed it goes on, under the process's number. */
 int model_process_table_fork(struct model_process_table *table, int parent_pid, int parent_tid,
                              int pid, int tid, uint64_t time_ns);
 /* The process of a number goes on as another one: its row ends, and a new one of the same parent
@@ -84,10 +89,15 @@ int model_process_table_fork(struct model_process_table *table, int parent_pid, 
  * apart. */
 int model_process_table_replace(struct model_process_table *table, int pid, uint64_t time_ns);
 int model_process_table_comm(struct model_process_table *table, int pid, int tid, const char *name,
-                             bool exec, uint64_t time_ns);
+                             bool is_exec, uint64_t time_ns);
 int model_process_table_exit(struct model_process_table *table, int pid, int tid, uint64_t time_ns);
 int model_process_table_cpu_time(struct model_process_table *table, int pid, int tid,
                                  uint64_t cpu_time_ns, uint64_t time_ns);
+
+/* CPU time of a thread since it executed its program, as far as the samples of its former ones
+ * stand for theirs; 0 unknown. With `weights` that are no time: since it began. */
+uint64_t model_process_table_own_cpu_ns(const struct model_process_table *table,
+                                        const struct model_thread *thread, bool weights_are_time);
 
 /* A mapping of a process, or of the kernel (pid -1, seen from every process). What it covers of
  * older mappings ends there, split where need be. */

@@ -17,15 +17,21 @@ int record_forget_cpu_time(struct record_session *session)
     return 0;
 }
 
-/* What a thread has used of the time that counts. */
+/* What a thread has used of the time that counts, since it executed its program. */
 static uint64_t counted_ns(const struct record_session *session, const struct model_thread *thread)
 {
+    const struct model_process_table *table = recording_processes(session->recording);
+    const uint64_t own_ns = model_process_table_own_cpu_ns(table, thread, true);
     const uint64_t *before_ns = sprof_map_get(&session->cpu_before, thread->id);
     if (thread->end_ns && thread->end_ns < session->start_ns + session->options.delay_ns)
         return 0;
+    for (uint32_t id = thread->former; id && !before_ns;) {
+        before_ns = sprof_map_get(&session->cpu_before, id);
+        id = table->threads.items[id - 1 - table->first_thread]->former;
+    }
     if (!before_ns)
-        return thread->cpu_time_ns;
-    return thread->cpu_time_ns > *before_ns ? thread->cpu_time_ns - *before_ns : 0;
+        return own_ns;
+    return own_ns > *before_ns ? own_ns - *before_ns : 0;
 }
 
 int record_note_past_events(struct record_session *session, uint64_t changed_ns)
@@ -104,17 +110,19 @@ static int book_shortfall(struct record_session *session, uint32_t node, uint64_
     uint64_t sampled_ns = 0, short_ns = 0;
     for (size_t i = 0; i < table->threads.count; i++) {
         const struct model_thread *thread = table->threads.items[i];
+        const uint64_t cpu_ns = model_process_table_own_cpu_ns(table, thread, true);
         sampled_ns += thread->sampled_weight;
-        if (thread->cpu_time_ns > thread->sampled_weight)
-            short_ns += thread->cpu_time_ns - thread->sampled_weight;
+        if (cpu_ns > thread->sampled_weight)
+            short_ns += cpu_ns - thread->sampled_weight;
     }
     uint64_t left_ns = used_ns > sampled_ns ? used_ns - sampled_ns : 0;
     const double share = short_ns > left_ns ? (double)left_ns / (double)short_ns : 1;
     for (size_t i = table->threads.count; i-- > 0 && left_ns;) {
         const struct model_thread *thread = table->threads.items[i];
+        const uint64_t cpu_ns = model_process_table_own_cpu_ns(table, thread, true);
         uint64_t weight_ns = 0;
-        if (thread->cpu_time_ns > thread->sampled_weight)
-            weight_ns = (uint64_t)(share * (double)(thread->cpu_time_ns - thread->sampled_weight));
+        if (cpu_ns > thread->sampled_weight)
+            weight_ns = (uint64_t)(share * (double)(cpu_ns - thread->sampled_weight));
         if (weight_ns > left_ns || i == 0)
             weight_ns = left_ns;
         if (weight_ns && add_row(session, thread, node, weight_ns))

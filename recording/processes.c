@@ -33,18 +33,19 @@ static int apply_mapping(struct recording *recording, const struct model_record 
 /* After an exec, the arguments that a fork inherited are those of another program. */
 static int apply_comm(struct recording *recording, const struct model_record *record)
 {
+    struct model_process_table *table = &recording->process_table;
     const bool is_new = record->comm.exec || (record->before_start && record->pid == record->tid);
+    if (model_process_table_comm(table, record->pid, record->tid, record->comm.name,
+                                 record->comm.exec, record->time_ns))
+        return SPROF_ENOMEM;
+    if (!is_new)
+        return 0;
     struct model_process *process =
-        is_new
-            ? model_process_table_process(&recording->process_table, record->pid, record->time_ns)
-            : NULL;
-    if (process) {
-        process->command = NULL;
-        if (recording_lookups_ask(&recording->lookups, RECORDING_COMMAND, process, record->time_ns))
-            return SPROF_ENOMEM;
-    }
-    return model_process_table_comm(&recording->process_table, record->pid, record->tid,
-                                    record->comm.name, record->comm.exec, record->time_ns);
+        model_process_table_process(table, record->pid, record->time_ns);
+    if (!process)
+        return SPROF_ENOMEM;
+    process->command = NULL;
+    return recording_lookups_ask(&recording->lookups, RECORDING_COMMAND, process, record->time_ns);
 }
 
 static int apply_fork(struct recording *recording, const struct model_record *record)

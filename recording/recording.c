@@ -167,6 +167,7 @@ int recording_add_event(struct recording *recording, const struct store_event *e
     row.id = *id = recording->last_event + 1;
     row.run_id = recording->run.id;
     recording->last_event = row.id;
+    recording->weights_are_time |= row.is_clock;
     return sprof_vec_push(&recording_batch(recording)->events, row);
 }
 
@@ -239,6 +240,8 @@ int recording_clear(struct recording *recording, uint64_t time_ns)
         thread->samples = thread->sampled_weight = 0;
         thread->dirty = true;
     }
+    for (size_t i = 0; i < recording->process_table.processes.count; i++)
+        recording->process_table.processes.items[i]->sampled = false;
     batch->failed.count = batch->phases.count = batch->call_costs.count = 0;
     batch->entry_coverages.count = batch->probe_events.count = 0;
     batch->call_blocks.count = batch->probe_ledger.count = batch->call_untimeds.count = 0;

@@ -30,6 +30,8 @@ static int thread_rows(struct recording *recording, struct store_batch *batch)
         struct model_thread *thread = recording->process_table.threads.items[i];
         if (!thread->dirty)
             continue;
+        const uint64_t cpu_time_ns = model_process_table_own_cpu_ns(
+            &recording->process_table, thread, recording->weights_are_time);
         const struct store_thread row = {
             .id = thread->id,
             .process_id = thread->process,
@@ -37,7 +39,7 @@ static int thread_rows(struct recording *recording, struct store_batch *batch)
             .start_ns = recording_time(recording, thread->start_ns),
             .end_ns = recording_time(recording, thread->end_ns),
             .name = thread->name,
-            .cpu_time_ns = thread->cpu_time_ns,
+            .cpu_time_ns = cpu_time_ns,
             .samples = thread->samples,
             .cpu_time_known = thread->cpu_time_ns > 0,
         };

@@ -84,6 +84,7 @@ int recording_sample(struct recording *recording, const struct model_record *rec
         recording->delayed++;
         return 0;
     }
+    process->sampled = true;
     struct recording_outcome outcome;
     if (recording_walk_sample(&recording->walk, process, &record->sample, record->time_ns,
                               &outcome))

@@ -208,10 +208,12 @@ static bool decode_mmap2(const struct perf_event_header *header, struct sprof_re
     return !reader->failed && mapping->file.path;
 }
 
+/* A thread may name another one: the record says which; its trailer is of the one that wrote it. */
 static bool decode_comm(const struct perf_event_header *header, struct sprof_reader *reader,
                         struct model_record *record)
 {
-    sprof_reader_u64(reader);
+    record->pid = (pid_t)sprof_reader_u32(reader);
+    record->tid = (pid_t)sprof_reader_u32(reader);
     record->comm.exec = header->misc & PERF_RECORD_MISC_COMM_EXEC;
     record->comm.name = sprof_reader_text(reader);
     return !reader->failed && record->comm.name;

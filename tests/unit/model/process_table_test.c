@@ -145,6 +145,72 @@ static void test_a_hundred_thousand_children(void)
     model_process_table_release(&table);
 }
 
+/* What was sampled before an exec is the program's that ran then. */
+static void test_an_exec_of_a_sampled_process_is_another_row(void)
+{
+    struct model_process_table table = {0};
+    model_process_table_comm(&table, 10, 10, "first", true, 1);
+    struct model_process *first = model_process_table_process(&table, 10, 2);
+    struct model_thread *before = model_process_table_thread(&table, 10, 10, 2);
+    first->sampled = true;
+    before->sampled_weight = 30;
+    model_process_table_comm(&table, 10, 10, "second", true, 5);
+    const struct model_process *second = model_process_table_process(&table, 10, 6);
+    const struct model_thread *after = model_process_table_thread(&table, 10, 10, 6);
+    CU_ASSERT_EQUAL(table.processes.count, 2);
+    CU_ASSERT_STRING_EQUAL(first->name, "first");
+    CU_ASSERT_EQUAL(first->end_ns, 5);
+    CU_ASSERT_STRING_EQUAL(before->name, "first");
+    CU_ASSERT_EQUAL(before->end_ns, 5);
+    CU_ASSERT_STRING_EQUAL(second->name, "second");
+    CU_ASSERT_EQUAL(after->process, second->id);
+    CU_ASSERT_EQUAL(after->former, before->id);
+    CU_ASSERT_TRUE(second->exec_seen);
+    model_process_table_cpu_time(&table, 10, 10, 100, 7);
+    CU_ASSERT_EQUAL(model_process_table_own_cpu_ns(&table, after, true), 70);
+    CU_ASSERT_EQUAL(model_process_table_own_cpu_ns(&table, after, false), 100);
+    CU_ASSERT_EQUAL(model_process_table_own_cpu_ns(&table, before, true), 0);
+    model_process_table_release(&table);
+}
+
+static void test_an_exec_without_samples_before_goes_on(void)
+{
+    struct model_process_table table = {0};
+    model_process_table_comm(&table, 10, 10, "shell", true, 1);
+    model_process_table_fork(&table, 10, 10, 11, 11, 2);
+    model_process_table_comm(&table, 11, 11, "ls", true, 3);
+    CU_ASSERT_EQUAL(table.processes.count, 2);
+    CU_ASSERT_EQUAL(table.threads.count, 2);
+    CU_ASSERT_STRING_EQUAL(model_process_table_process(&table, 11, 4)->name, "ls");
+    model_process_table_release(&table);
+}
+
+/* The kernel ends the other threads first, the main one, too, whose number the caller gets. */
+static void test_an_exec_by_another_thread(void)
+{
+    for (int sampled = 0; sampled < 2; sampled++) {
+        struct model_process_table table = {0};
+        model_process_table_comm(&table, 10, 10, "first", true, 1);
+        model_process_table_fork(&table, 10, 10, 10, 11, 2);
+        struct model_process *first = model_process_table_process(&table, 10, 2);
+        const struct model_thread *caller = model_process_table_thread(&table, 10, 11, 2);
+        first->sampled = sampled;
+        model_process_table_exit(&table, 10, 10, 3);
+        model_process_table_comm(&table, 10, 10, "second", true, 4);
+        const struct model_process *process = model_process_table_process(&table, 10, 1000000000);
+        const struct model_thread *thread = model_process_table_thread(&table, 10, 10, 1000000000);
+        CU_ASSERT_EQUAL(table.processes.count, 1 + (size_t)sampled);
+        CU_ASSERT_EQUAL(table.threads.count, 3);
+        CU_ASSERT_STRING_EQUAL(process->name, "second");
+        CU_ASSERT_EQUAL(process->end_ns, 0);
+        CU_ASSERT_STRING_EQUAL(thread->name, "second");
+        CU_ASSERT_EQUAL(thread->process, process->id);
+        CU_ASSERT_EQUAL(thread->former, caller->id);
+        CU_ASSERT_EQUAL(caller->end_ns, 4);
+        model_process_table_release(&table);
+    }
+}
+
 void sprof_suite_model_process_table(void);
 void sprof_suite_model_process_table(void)
 {
@@ -155,6 +221,11 @@ void sprof_suite_model_process_table(void)
     CU_add_test(suite, "a mention before the fork is the same one",
                 test_a_mention_before_the_fork_is_the_same_one);
     CU_add_test(suite, "a process goes on as another one", test_a_process_goes_on_as_another_one);
+    CU_add_test(suite, "an exec of a sampled process is another row",
+                test_an_exec_of_a_sampled_process_is_another_row);
+    CU_add_test(suite, "an exec without samples before goes on",
+                test_an_exec_without_samples_before_goes_on);
+    CU_add_test(suite, "an exec by another thread", test_an_exec_by_another_thread);
     CU_add_test(suite, "a number used again ends its bearer",
                 test_a_number_used_again_ends_its_bearer);
     CU_add_test(suite, "a tid that moves to another process",

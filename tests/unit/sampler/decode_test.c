@@ -218,6 +218,21 @@ static void test_name_without_end_is_malformed(void)
     CU_ASSERT_STRING_EQUAL(record.comm.name, "abcdefg");
 }
 
+static void test_name_is_of_the_thread_in_the_record(void)
+{
+    struct building to = begin(PERF_RECORD_COMM, 0);
+    put_32s(&to, 10, 15);
+    put(&to, "worker\0", 8);
+    put_trailer(&to); /* of thread 11, which wrote it */
+    struct model_record record;
+    uint64_t id;
+    CU_ASSERT_EQUAL(sampler_decode_record(&full, end(&to), &record, &id), SAMPLER_DECODED_RECORD);
+    CU_ASSERT_EQUAL(record.pid, 10);
+    CU_ASSERT_EQUAL(record.tid, 15);
+    CU_ASSERT_FALSE(record.comm.exec);
+    CU_ASSERT_STRING_EQUAL(record.comm.name, "worker");
+}
+
 static void test_fork_names_the_child(void)
 {
     struct building to = begin(PERF_RECORD_FORK, 0);
@@ -255,6 +270,8 @@ void sprof_suite_sampler_decode(void)
     CU_add_test(suite, "without user registers", test_without_user_registers);
     CU_add_test(suite, "a mapping with build id", test_mapping_with_build_id);
     CU_add_test(suite, "a name without end is malformed", test_name_without_end_is_malformed);
+    CU_add_test(suite, "a name is of the thread in the record",
+                test_name_is_of_the_thread_in_the_record);
     CU_add_test(suite, "fork names the child", test_fork_names_the_child);
     CU_add_test(suite, "unknown types are skipped", test_unknown_types_are_skipped);
 }

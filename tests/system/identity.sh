@@ -1,0 +1,123 @@
+#!/bin/bash
+# Whose time it is: threads that others name, processes that execute another program, numbers that are used again.
+#   identity.sh CASE perf|agent
+. "$(dirname "$0")/lib.sh"
+command -v gcc >/dev/null || skip "no gcc"
+
+cat >spin.h <<'END'
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+/* Until the calling thread has used so many milliseconds of CPU time. */
+static inline __attribute__((always_inline)) void spin(long ms)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    const long end = now.tv_sec * 1000 + now.tv_nsec / 1000000 + ms;
+    do
+        for (volatile long i = 0; i < 20000; i++)
+            ;
+    while (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now), now.tv_sec * 1000 + now.tv_nsec / 1000000 < end);
+}
+END
+
+build() { # NAME: from standard input
+    cat >"$1.c"
+    expect 0 gcc -O1 -g -pthread "$1.c" -o "$1"
+}
+
+# record PROGRAM…: with the case's source of samples
+record() {
+    expect 0 "$SPROF" record "${source[@]}" -o r.db -- "$@"
+}
+
+case ${2-perf} in
+agent) source=(--source sigprof) ;;
+*) source=() ;;
+esac
+
+is() { # QUERY EXPECTED
+    local got
+    got=$(sql r.db "$1" | tr '\n' ' ')
+    [ "$got" = "$2 " ] || fail "$1: '$got' instead of '$2'"
+}
+
+# Which of the programs' functions ran in which thread or process.
+rows="substr(path, instr(path, 'work_'), 6) AS work FROM v_sample WHERE instr(path, 'work_') ORDER BY 1, 2"
+of_threads="SELECT DISTINCT thread, $rows"
+of_processes="SELECT DISTINCT process, $rows"
+
+case $1 in
+thread_names)
+    build named <<'END'
+#include "spin.h"
+static pthread_barrier_t begun;
+__attribute__((noipa)) static void work_a(void) { spin(60); }
+__attribute__((noipa)) static void work_b(void) { spin(60); }
+static void *run(void *work) { pthread_barrier_wait(&begun); ((void (*)(void))work)(); return NULL; }
+int main(void)
+{
+    pthread_t a, b;
+    pthread_barrier_init(&begun, NULL, 3);
+    pthread_create(&a, NULL, run, (void *)work_a);
+    pthread_create(&b, NULL, run, (void *)work_b);
+    pthread_setname_np(a, "first-worker");
+    pthread_setname_np(b, "second-worker");
+    pthread_barrier_wait(&begun);
+    pthread_join(a, NULL);
+    pthread_join(b, NULL);
+    return 0;
+}
+END
+    record ./named
+    is "$of_threads" "first-worker|work_a second-worker|work_b"
+    is "SELECT name FROM process" "named"
+    ;;
+exec)
+    build one <<'END'
+#include "spin.h"
+__attribute__((noipa)) static void work_1(void) { spin(80); }
+int main(void) { work_1(); execl("./two", "two", (char *)NULL); return 1; }
+END
+    build two <<'END'
+#include "spin.h"
+__attribute__((noipa)) static void work_2(void) { spin(80); }
+int main(void) { work_2(); return 0; }
+END
+    record ./one
+    is "$of_processes" "one|work_1 two|work_2"
+    is "SELECT name, count(DISTINCT pid) FROM process GROUP BY 1" "one|1 two|1"
+    for other in one:work_2 two:work_1; do
+        expect 0 "$SPROF" export -i r.db --process ${other%:*} -f folded -o r.folded
+        grep -q work_ r.folded && ! grep -q ${other#*:} r.folded || fail "--process ${other%:*}: $(cat r.folded)"
+    done
+    expect 0 "$SPROF" export -i r.db -f firefox -o r.json
+    python3 - <<'END' || fail "firefox"
+import json
+threads = json.load(open("r.json"))["threads"]
+assert sorted(t["processName"] for t in threads) == ["one", "two"], threads
+END
+    ;;
+exec_by_thread)
+    build one <<'END'
+#include "spin.h"
+__attribute__((noipa)) static void work_1(void) { spin(60); }
+static void *run(void *unused) { work_1(); execl("./two", "two", (char *)NULL); return unused; }
+int main(void) { pthread_t t; pthread_create(&t, NULL, run, NULL); pthread_join(t, NULL); return 3; }
+END
+    build two <<'END'
+#include "spin.h"
+__attribute__((noipa)) static void work_2(void) { spin(250); }
+int main(void) { work_2(); return 0; }
+END
+    record ./one
+    is "$of_processes" "one|work_1 two|work_2"
+    is "SELECT count(*) FROM process WHERE name IS NULL" "0"
+    is "SELECT count(*) FROM thread WHERE name IS NULL" "0"
+    is "SELECT count(DISTINCT process_id) FROM thread JOIN process p ON p.id = process_id WHERE p.name = 'two'" "1"
+    ;;
+*) fail "no case $1" ;;
+esac
