@@ -174,6 +174,23 @@ static const char *cure_of_memory(int errnum)
                : "see `ulimit -v`, which sprof is under, too";
 }
 
+/* Extends and seals it. The process may have it, too, and could change its size up to the seals:
+ * that is checked when they are there. */
+static int make_memory(struct trace_session *session, struct sprof_error *error)
+{
+    if (!session->attachment)
+        session->memory_fd = memfd_create(PROBE_MEMORY_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    else if (trace_attach_memory(session, error))
+        return error->code;
+    if (session->memory_fd < 0 || ftruncate(session->memory_fd, (off_t)session->shared_bytes) ||
+        fcntl(session->memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+        return sprof_error_set(error, SPROF_ELIMIT, errno, "cannot make shared memory: %s\n%s",
+                               strerror(errno), cure_of_memory(errno));
+    return trace_memory_is_sealed(session->memory_fd, session->shared_bytes)
+               ? 0
+               : trace_refuse_memory(session, error);
+}
+
 int trace_share_memory(struct trace_session *session, struct sprof_error *error)
 {
     const size_t probes = session->probes.count;
@@ -191,14 +208,9 @@ int trace_share_memory(struct trace_session *session, struct sprof_error *error)
     const uint32_t slabs = most < PROBE_SLABS ? (uint32_t)most : PROBE_SLABS;
     session->slab_count = slabs;
     session->shared_bytes = probe_shared_bytes(slabs, slab_bytes);
-    if (!session->attachment)
-        session->memory_fd = memfd_create(PROBE_MEMORY_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    else if (trace_attach_memory(session, error))
-        return error->code;
-    if (session->memory_fd < 0 || ftruncate(session->memory_fd, (off_t)session->shared_bytes) ||
-        fcntl(session->memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-        return sprof_error_set(error, SPROF_ELIMIT, errno, "cannot make shared memory: %s\n%s",
-                               strerror(errno), cure_of_memory(errno));
+    const int made = make_memory(session, error);
+    if (made)
+        return made;
     void *mapped = mmap(NULL, session->shared_bytes, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_NORESERVE, session->memory_fd, 0);
     if (mapped == MAP_FAILED)

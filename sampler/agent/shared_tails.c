@@ -16,7 +16,9 @@ bool sigprof_tails_take(struct sigprof_tails *tails, struct agent_shared *shared
     if (!number || number > AGENT_TAILS)
         return false;
     struct agent_tail *tail = &shared->control.tail[number - 1];
-    const uint64_t address = tail->address, bytes = tail->bytes;
+    /* The command may write them meanwhile: what is checked is what is used. */
+    const uint64_t address = __atomic_load_n(&tail->address, __ATOMIC_RELAXED);
+    const uint64_t bytes = __atomic_load_n(&tail->bytes, __ATOMIC_RELAXED);
     if (!tails->bytes)
         tails->bytes = malloc(AGENT_TAIL_BYTES);
     if (tails->bytes && bytes <= AGENT_TAIL_BYTES) {

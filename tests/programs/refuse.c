@@ -1,5 +1,5 @@
 /* Runs a command for which the kernel refuses a system call, as container runtimes do (seccomp).
- *     refuse perf_event_open EPERM|EACCES|ENOSYS COMMAND … */
+ *     refuse perf_event_open|pidfd_getfd EPERM|EACCES|ENOSYS COMMAND … */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -15,13 +15,20 @@ static unsigned error_of(const char *name)
     return !strcmp(name, "EACCES") ? EACCES : !strcmp(name, "ENOSYS") ? ENOSYS : EPERM;
 }
 
+static int number_of(const char *call)
+{
+    return !strcmp(call, "perf_event_open") ? SYS_perf_event_open
+           : !strcmp(call, "pidfd_getfd")   ? SYS_pidfd_getfd
+                                            : -1;
+}
+
 int main(int argc, char **argv)
 {
-    if (argc < 4 || strcmp(argv[1], "perf_event_open") != 0)
+    if (argc < 4 || number_of(argv[1]) < 0)
         return 2;
     struct sock_filter program[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number_of(argv[1]), 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error_of(argv[2])),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };

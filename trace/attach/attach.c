@@ -243,27 +243,6 @@ int trace_attach_enter(struct trace_session *session, struct sprof_error *error)
     return result ? result : trace_attach_say_hello(session, error);
 }
 
-int trace_attach_memory(struct trace_session *session, struct sprof_error *error)
-{
-    const struct probe_request make = {.kind = PROBE_MAKE_MEMORY};
-    char path[64];
-    const int64_t fd = trace_attached_ask(session, &make, error);
-    if (fd == -EIO && error->code) /* it was not asked */
-        return error->code;
-    if (fd < 0)
-        return sprof_error_set(error, SPROF_ELIMIT, (int)-fd,
-                               "process %d cannot make shared memory: %s; see its `ulimit -n`",
-                               (int)session->pid, strerror((int)-fd));
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", sprof_proc_sharing_task(session->pid), (int)fd);
-    session->memory_fd = open(path, O_RDWR | O_CLOEXEC);
-    session->memory_there = (int)fd;
-    return session->memory_fd >= 0
-               ? 0
-               : sprof_error_set(error, SPROF_EPERMISSION, errno,
-                                 "the shared memory of process %d cannot be opened: %s",
-                                 (int)session->pid, strerror(errno));
-}
-
 int trace_attach_borrow(struct trace_session *session, struct sprof_error *error)
 {
     return trace_attach_take(session->attachment, session->pid, true, error);

@@ -45,8 +45,16 @@ int trace_attach_enter(struct trace_session *session, struct sprof_error *error)
 int64_t trace_attached_ask(struct trace_session *session, const struct probe_request *request,
                            struct sprof_error *error);
 
-/* Makes the shared memory in the process, and opens it here. */
+/* Makes the shared memory in the process, and copies its descriptor. Below Linux 5.6
+ * SPROF_EUNSUPPORTED; SPROF_EPERMISSION where the descriptor is anything but new, empty memory. */
 int trace_attach_memory(struct trace_session *session, struct sprof_error *error);
+
+/* Whether shared memory has `bytes` and seals that keep that size: no access to its mapping raises
+ * SIGBUS then. */
+bool trace_memory_is_sealed(int fd, uint64_t bytes);
+
+/* SPROF_EPERMISSION, of shared memory that the process could still change. */
+int trace_refuse_memory(const struct trace_session *session, struct sprof_error *error);
 
 /* Borrows a thread again, wherever it is: to map something, not to load. */
 int trace_attach_borrow(struct trace_session *session, struct sprof_error *error);

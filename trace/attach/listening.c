@@ -11,13 +11,18 @@
 #include "trace/meet.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include <linux/magic.h>
 
 enum {
     HELLO_MS = 10000,
@@ -89,13 +94,46 @@ int trace_listening_connect(pid_t pid, int *agent_fd, int *lock_fd, struct sprof
 
 /* == Meeting == */
 
+/* Whether a descriptor is the memory of that process: its name is that of such a file below the
+ * caller's /proc, and leads to the same file there. */
+static bool is_memory(int fd, pid_t pid)
+{
+    char link[64], name[128], wanted[64];
+    struct stat named, facts;
+    struct statfs system;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    snprintf(wanted, sizeof wanted, "/proc/%d/", (int)pid);
+    const ssize_t length = readlink(link, name, sizeof name - 1);
+    name[length > 0 ? length : 0] = '\0';
+    return length > 4 && !strncmp(name, wanted, strlen(wanted)) &&
+           !strcmp(name + length - 4, "/mem") && !fstatfs(fd, &system) &&
+           system.f_type == PROC_SUPER_MAGIC && !fstat(fd, &facts) && !stat(name, &named) &&
+           named.st_dev == facts.st_dev && named.st_ino == facts.st_ino;
+}
+
+/* Code and thunks are written by it. The one that the process sent is for users whom the kernel
+ * refuses their own; a write by it checks the rights of the writer again. */
+static void choose_memory(struct trace_session *session)
+{
+    char path[64];
+    sprof_proc_shared_path(path, sizeof path, session->pid, "mem");
+    const int own = open(path, O_RDWR | O_CLOEXEC);
+    if (own >= 0 || !is_memory(session->code_fd, session->pid)) {
+        close(session->code_fd);
+        session->code_fd = own;
+    }
+}
+
 static bool receive_hello(struct trace_session *session)
 {
     struct pollfd readable = {.fd = session->agent_fd, .events = POLLIN};
-    return poll(&readable, 1, HELLO_MS) == 1 &&
-           sprof_message_receive(session->agent_fd, &session->hello, sizeof session->hello,
-                                 &session->code_fd) &&
-           session->code_fd >= 0;
+    if (poll(&readable, 1, HELLO_MS) != 1 ||
+        !sprof_message_receive(session->agent_fd, &session->hello, sizeof session->hello,
+                               &session->code_fd) ||
+        session->code_fd < 0)
+        return false;
+    choose_memory(session);
+    return session->code_fd >= 0;
 }
 
 int trace_listening_meet(struct trace_session *session, struct sprof_error *error)

@@ -272,21 +272,30 @@ void trace_owner_write(struct trace_session *session)
         snprintf(owner->output, sizeof owner->output, "%s/%s", directory, output);
 }
 
+/* The process may write it meanwhile: one load, which the bound holds for. */
+static uint32_t count_islands(const struct probe_owner *owner)
+{
+    const uint32_t count = __atomic_load_n(&owner->island_count, __ATOMIC_RELAXED);
+    return count < PROBE_ISLANDS ? count : PROBE_ISLANDS;
+}
+
 void trace_owner_add_island(struct trace_session *session, uint64_t address, uint64_t bytes)
 {
     struct probe_owner *owner = &session->shared->owner;
-    if (owner->island_count >= PROBE_ISLANDS)
+    const uint32_t count = count_islands(owner);
+    if (count >= PROBE_ISLANDS)
         return;
-    owner->islands[owner->island_count].address = address;
-    owner->islands[owner->island_count].bytes = bytes;
-    owner->island_count++;
+    owner->islands[count].address = address;
+    owner->islands[count].bytes = bytes;
+    __atomic_store_n(&owner->island_count, count + 1, __ATOMIC_RELEASE);
 }
 
 void trace_owner_drop_island(struct trace_session *session, uint64_t address)
 {
     struct probe_owner *owner = &session->shared->owner;
-    if (owner->island_count && owner->islands[owner->island_count - 1].address == address)
-        owner->island_count--;
+    const uint32_t count = count_islands(owner);
+    if (count && owner->islands[count - 1].address == address)
+        __atomic_store_n(&owner->island_count, count - 1, __ATOMIC_RELEASE);
 }
 
 /* Whether what is shared with a tracer is laid out as here: its own notes say so, which are written
