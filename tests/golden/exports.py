@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""Exports threads.txt and compares with what is expected.
+    exports.py SPROF FORMAT [update]
+    exports.py SPROF filters
+"update" writes the expected text anew: read the diff before committing it. Files and lines, the kind of the code made at run
+time, a host, and two phases are put into the imported recording, since `perf script` prints none of them.
+"""
+import csv
+import difflib
+import gzip
+import io
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# Function: its file and line. A frame's line is that of the function and the sixteenth part of its offset.
+PLACES = {"main": ("main.c", 10), "walk": ("walk.c", 20), "outer": ("outer.c", 30), "inner": ("inner.h", 5),
+          "leaf": ("walk.c", 40), "turn": ("walk.c", 50), "work": ("work.c", 60)}
+JIT = 4
+MARK_NS = 3_000_000  # the second phase begins
+
+
+def run(*words):
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode:
+        sys.exit(f"{words}: {done.stderr.decode()}")
+    return done.stdout
+
+
+def recording(sprof, path):
+    shutil.copy(os.path.join(HERE, "threads.txt"), "threads.txt")
+    run(sprof, "import", "threads.txt", "-o", path)
+    with sqlite3.connect(path) as db:
+        for name, (file, line) in PLACES.items():
+            db.execute("UPDATE function SET file = ?, line = ? WHERE name = ?", (file, line, name))
+            db.execute("UPDATE frame SET file = ?, line = ? + file_offset % 256 / 16 WHERE function_id IN "
+                       "(SELECT id FROM function WHERE name = ?)", (file, line, name))
+        db.execute("UPDATE module SET kind = ?, build_id = NULL WHERE name LIKE 'perf-%'", (JIT,))
+        db.execute("UPDATE module SET build_id = '00112233445566778899aabbccddeeff00112233' WHERE name = 'app'")
+        db.execute("UPDATE run SET frequency_hz = 500, host = 'here', start_realtime_ns = 1700000000250000000")
+        db.execute("UPDATE thread SET end_ns = 6000000 WHERE name = 'worker'")
+
+
+def put_phases(path):
+    with sqlite3.connect(path) as db:
+        db.execute("DELETE FROM phase")
+        columns = "run_id, mode, app_interior, frequency_hz, stack_bytes, paused"
+        for start, end, mark in ((0, MARK_NS, "early"), (MARK_NS, None, "late")):
+            db.execute(f"INSERT INTO phase ({columns}, start_ns, end_ns, mark) VALUES (1, 1, 0, 500, 0, 0, ?, ?, ?)",
+                       (start, end, mark))
+
+
+# == pprof ==
+
+def fields(data):
+    """Yields (number, value) of a protobuf message: an int, or bytes."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+    while at < len(data):
+        tag = varint()
+        value = varint()
+        if tag & 7 == 2:
+            at += value
+            value = data[at - value:at]
+        yield tag >> 3, value
+
+
+def packed(value):
+    return [number for _, number in fields(b"".join(bytes((8,)) + part for part in split(value)))]
+
+
+def split(value):
+    """The varints of a packed field, each as bytes."""
+    start = 0
+    for at, byte in enumerate(value):
+        if byte < 128:
+            yield value[start:at + 1]
+            start = at + 1
+
+
+def pprof_text(data):
+    """What profile.proto means by the fields, spelt out."""
+    profile = {}
+    for number, value in fields(gzip.decompress(data)):
+        profile.setdefault(number, []).append(value)
+    texts = [value.decode() for value in profile[6]]
+
+    def messages(number):
+        return [dict(fields(value)) for value in profile.get(number, [])]
+    functions = {m[1]: f"{texts[m[2]]} ({texts[m.get(4, 0)] or '?'}:{m.get(5, 0)})" for m in messages(5)}
+    mappings = {m[1]: texts[m[5]] + (f" {texts[m[6]]}" if m.get(6) else "") for m in messages(3)}
+    places = {}
+    for value in profile[4]:
+        facts = dict(fields(value))
+        lines = [dict(fields(line)) for number, line in fields(value) if number == 4]
+        places[facts[1]] = [f"{functions[line[1]]} at {line.get(2, 0)} [{mappings.get(facts.get(2), '?')} {facts.get(3, 0):#x}]"
+                            + (" inlined" if i + 1 < len(lines) else "") for i, line in enumerate(lines)]
+    types = [" ".join(texts[m.get(key, 0)] for key in (1, 2)) for m in messages(1)]
+    yield f"types {', '.join(types)}; default {texts[profile[14][0]]}; period {profile.get(12, [0])[0]}"
+    yield f"time {profile[9][0]}; first mapping {mappings[dict(fields(profile[3][0]))[1]]}"
+    for value in profile[2]:
+        labels = [dict(fields(label)) for number, label in fields(value) if number == 3]
+        sample = dict(fields(value))
+        yield ", ".join(map(str, packed(sample[2]))) + "; " + ", ".join(
+            f"{texts[label[1]]} {texts[label[2]] if label.get(2) else label.get(3, 0)}" for label in labels)
+        for location in packed(sample[1]):
+            yield from ("    " + line for line in places[location])
+
+
+# == Comparing ==
+
+def normal(format, data):
+    """The export as text whose lines can be compared."""
+    if format == "pprof":
+        return "\n".join(pprof_text(data)) + "\n"
+    text = data.decode()
+    if format in ("speedscope", "firefox", "chrome"):
+        text = json.dumps(json.loads(text), indent=1, ensure_ascii=False)
+        # Lists of numbers on one line, which keeps the expected files short.
+        text = re.sub(r"\[\s+([-\d.,\snulltrefas]*?)\s+\]", lambda m: "[" + re.sub(r"\s+", " ", m[1]) + "]", text) + "\n"
+    return text
+
+
+def compare(sprof, format, update):
+    expected = os.path.join(HERE, "expected", "export-" + format)
+    with tempfile.TemporaryDirectory() as work:
+        os.chdir(work)
+        recording(sprof, "t.db")
+        text = normal(format, run(sprof, "export", "-f", format, "t.db", "-o", "-"))
+    if update:
+        with open(expected, "w") as file:
+            file.write(text)
+        return
+    with open(expected) as file:
+        difference = list(difflib.unified_diff(file.read().splitlines(), text.splitlines(), "expected", "found", lineterm=""))
+    if difference:
+        sys.exit("\n".join(difference))
+
+
+# What each filter of `sprof export` and `sprof script` leaves, as {leaf: samples}.
+ALL = {"inner": 2, "leaf": 3, "walk": 1, "sys_read": 1, "compiled": 1, "work": 1}
+FILTERS = {
+    (): ALL,
+    ("--phase", "1"): {"inner": 2, "leaf": 2, "compiled": 1, "work": 1},
+    ("--phase", "2"): {"leaf": 1, "walk": 1, "sys_read": 1},
+    ("--mark", "ear*"): {"inner": 2, "leaf": 2, "compiled": 1, "work": 1},
+    ("--cpu", "1,3"): {"leaf": 1, "walk": 1, "sys_read": 1},
+    ("--cpu", "2-3"): {"leaf": 2},
+    ("--event", "cache-misses"): {"leaf": 1},
+    ("--host", "here"): ALL,
+    ("--time", "0,0.0011"): {"inner": 2, "compiled": 1},
+    ("--time", "0.004,1"): {"walk": 1, "sys_read": 1},
+    ("--thread", "worker"): {"compiled": 1, "work": 1},
+    ("--thread", "200"): {"leaf": 2},
+    ("--process", "other"): {"leaf": 2},
+    ("--module", "app"): {"inner": 2, "leaf": 3, "walk": 1, "work": 1},
+    ("--focus", "^turn$"): {"walk": 1, "sys_read": 1},
+    ("--ignore", "^turn$"): {"inner": 2, "leaf": 3, "compiled": 1, "work": 1},
+    ("--hide", "^(leaf|inner|compiled)$"): {"outer": 2, "walk": 2, "main": 2, "sys_read": 1, "work": 2},
+    ("-m", "app"): {"inner": 2, "leaf": 3, "walk": 1, "turn": 1, "compiled": 1, "work": 1},
+    ("-m", "app", "--system-module", "perf-*"): {"inner": 2, "leaf": 3, "walk": 1, "turn": 1, "work": 2},
+    ("-m", "app", "--app-module", "libc*"): {"inner": 2, "leaf": 3, "walk": 1, "read": 1, "compiled": 1, "work": 1},
+    ("--show-from", "^walk$"): None,  # by its stacks below
+}
+
+
+def leaves(stacks):
+    counts = {}
+    for functions, samples in stacks:
+        counts[functions[-1]] = counts.get(functions[-1], 0) + samples
+    return counts
+
+
+def folded(sprof, *words):
+    lines = run(sprof, "export", "-f", "folded", "t.db", "-o", "-", *words).decode().splitlines()
+    return [(line.rsplit(" ", 1)[0].split(";"), int(line.rsplit(" ", 1)[1])) for line in lines]
+
+
+def scripted(sprof, *words):
+    words += () if "--event" in words else ("--event", "cpu-clock")
+    rows = csv.DictReader(io.StringIO(run(sprof, "script", "t.db", "--format", "csv", *words).decode()))
+    return [(row["stack_leaf_first"].split(";")[::-1], int(row["count"])) for row in rows]
+
+
+def filters(sprof):
+    wrong = []
+    with tempfile.TemporaryDirectory() as work:
+        os.chdir(work)
+        recording(sprof, "t.db")
+        put_phases("t.db")
+        for words, expected in FILTERS.items():
+            for command in (folded, scripted):
+                if command is scripted and "--show-from" in words:
+                    continue
+                stacks = command(sprof, *words)
+                if expected is not None and leaves(stacks) != expected:
+                    wrong.append(f"{command.__name__} {' '.join(words)}: {leaves(stacks)}, expected {expected}")
+        shown = dict((";".join(functions), samples) for functions, samples in folded(sprof, "--show-from", "^walk$"))
+        if {name: samples for name, samples in shown.items() if name.startswith("walk")} != {"walk;walk;leaf": 1, "walk;turn;walk": 1}:
+            wrong.append(f"--show-from: {shown}")
+    sys.exit("\n".join(wrong))
+
+
+def main(sprof, what, update=""):
+    sprof = os.path.abspath(sprof)
+    if what == "filters":
+        filters(sprof)
+    else:
+        compare(sprof, what, update == "update")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
