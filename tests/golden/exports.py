@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Exports threads.txt and compares with what is expected.
-    exports.py SPROF FORMAT [update]
-    exports.py SPROF filters
+"""Exports and other views of threads.txt, compared with what is expected.
+    exports.py SPROF FORMAT|annotate [update]
+    exports.py SPROF filters|page|sources
 "update" writes the expected text anew: read the diff before committing it. Files and lines, the kind of the code made at run
 time, a host, and two phases are put into the imported recording, since `perf script` prints none of them.
 """
@@ -137,12 +137,36 @@ def normal(format, data):
     return text
 
 
+def put_sources(directory):
+    """A file for each of the places, whose lines say where they are; older than the recording."""
+    os.mkdir(directory)
+    for name in {file for file, _ in PLACES.values()}:
+        path = os.path.join(directory, name)
+        with open(path, "w") as file:
+            file.writelines(f"{name} line {number}\n" for number in range(1, 80))
+        os.utime(path, (1_600_000_000, 1_600_000_000))
+
+
+# What `sprof annotate` shows: lines of recursion once for a sample, so many lines around, and no program of that name.
+ANNOTATED = (("walk", "-C", "2", "--format", "csv"), ("walk", "-C", "1"), ("walk", "--no-instructions"), ("main", "-C", "0", "--format", "csv"),
+             ("main", "-C", "0", "--format", "csv", "--thread", "other"), ("main", "-C", "0", "--format", "csv", "--focus", "turn"),
+             ("inner", "-C", "0"), ("outer", "-C", "0"))
+
+
+def annotated(sprof):
+    put_sources("there")
+    for words in ANNOTATED:
+        yield f"$ sprof annotate {' '.join(words)}\n".encode()
+        yield run(sprof, "annotate", words[0], "t.db", "--source", "there", *words[1:]).replace(b"\r", b"")
+
+
 def compare(sprof, format, update):
     expected = os.path.join(HERE, "expected", "export-" + format)
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)
         recording(sprof, "t.db")
-        text = normal(format, run(sprof, "export", "-f", format, "t.db", "-o", "-"))
+        text = normal(format, b"".join(annotated(sprof)) if format == "annotate" else
+                      run(sprof, "export", "-f", format, "t.db", "-o", "-"))
     if update:
         with open(expected, "w") as file:
             file.write(text)
@@ -214,13 +238,71 @@ def filters(sprof):
         shown = dict((";".join(functions), samples) for functions, samples in folded(sprof, "--show-from", "^walk$"))
         if {name: samples for name, samples in shown.items() if name.startswith("walk")} != {"walk;walk;leaf": 1, "walk;turn;walk": 1}:
             wrong.append(f"--show-from: {shown}")
-    sys.exit("\n".join(wrong))
+    sys.exit("\n".join(wrong) or 0)
+
+
+# == The page, by its own script ==
+
+# Seconds and milliseconds of weight of samples in main;walk;walk;leaf.
+TIMES = ((10.0, 1), (10.05, 2), (11.31, 4), (12.62, 8))
+
+
+def of_page(file, *words):
+    node = shutil.which("node")
+    if not node:
+        print("SKIPPED: no node")
+        sys.exit(77)
+    return json.loads(run(node, os.path.join(HERE, "page.js"), file, *words))
+
+
+def page(sprof):
+    with tempfile.TemporaryDirectory() as work:
+        os.chdir(work)
+        with open("times.txt", "w") as file:
+            for seconds, weight_ms in TIMES:
+                frames = (("410 leaf+0x10", "220 walk+0x20", "220 walk+0x20", "120 main+0x20") if seconds < 12 else ("130 main+0x30",))
+                file.write(f"app 100/100 [000] {seconds:.6f}: {weight_ms}000000 cpu-clock:\n" +
+                           "".join(f"\t{frame} (/opt/app)\n" for frame in frames) + "\n")
+        run(sprof, "import", "times.txt", "-o", "t.db")
+        run(sprof, "html", "t.db", "-o", "t.html")
+        shown = of_page("t.html", "walk", "leaf", "main", "nothing")
+    # A sample that a search matches twice counts once.
+    expected = {"walk": 7_000_000, "leaf": 7_000_000, "main": 15_000_000, "nothing": 0}
+    assert shown["total"] == 15_000_000 and shown["found"] == expected, shown["found"]
+    # A column a second, a row for each slot of it, and as dark as it is busy: 95 % light where idle, 50 % at most.
+    slots = {}
+    for seconds, weight_ms in TIMES:
+        slot = int((seconds - TIMES[0][0]) * 1e9 / shown["slotNs"] + 1e-6)
+        slots[slot] = slots.get(slot, 0) + weight_ms
+    per_second = round(1e9 / shown["slotNs"])
+    assert len(slots) == 3 and len(shown["cells"]) >= max(slots) + 1, (slots, len(shown["cells"]))
+    for number, cell in enumerate(shown["cells"]):
+        weight_ms = slots.get(number, 0)
+        expected = {"column": number // per_second, "row": number % per_second, "slot": number,
+                    "lightness": 95 - 45 * weight_ms / max(slots.values())}
+        assert all(abs(cell[key] - value) < 0.01 for key, value in expected.items()), (cell, expected)
+        said = f"{weight_ms}.0 ms" if weight_ms else "0 ns"
+        assert cell["said"].endswith(": " + said) and cell["said"].startswith(f"{number * shown['slotNs'] / 1e9:.2f} "), cell
+
+
+def sources(sprof):
+    """`sprof html --source`: the page has the text of the lines, and without it has none."""
+    with tempfile.TemporaryDirectory() as work:
+        os.chdir(work)
+        recording(sprof, "t.db")
+        put_sources("there")
+        for words, there in (((), False), (("--source", "there"), True)):
+            run(sprof, "html", "t.db", "-o", "t.html", *words)
+            lines = of_page("t.html")["lines"]
+            assert lines, "the page has no lines"
+            for file, number, text in lines:
+                assert text == (f"{file} line {number}" if there else ""), (words, file, number, text)
 
 
 def main(sprof, what, update=""):
     sprof = os.path.abspath(sprof)
-    if what == "filters":
-        filters(sprof)
+    if what in ("filters", "page", "sources"):
+        globals()[what](sprof)
     else:
         compare(sprof, what, update == "update")
 

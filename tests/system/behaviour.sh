@@ -15,6 +15,16 @@ exit_status() {
     [ -z "$(ls core* 2>/dev/null)" ] || fail "sprof left a core"
 }
 
+# The kernel copies so much of each stack.
+stack_bytes() {
+    local bytes
+    for bytes in 4096 16384; do
+        expect 0 "$SPROF" record --stack-bytes $bytes -o t.db -- true
+        [ "$(sql t.db 'SELECT stack_bytes_wanted, stack_bytes FROM run')" = "$bytes|$bytes" ] ||
+            fail "--stack-bytes $bytes: $(sql t.db 'SELECT stack_bytes_wanted, stack_bytes FROM run')"
+    done
+}
+
 streams() {
     seq 1 100000 >in
     "$SPROF" record -- sh -c 'cat; echo oops >&2' <in >out 2>err || fail "cat failed"

@@ -18,12 +18,16 @@ annotate)
     instructions=$(sum_of exclusive_samples instruction <work.csv)
     [ "$instructions" = $((self + inlined)) ] ||
         fail "the instructions have $instructions samples, the function $self + $inlined"
-    grep -q ',instruction,.*/subject.c,13,0x.*,"\?div' work.csv || grep -q '%' work.csv ||
-        fail "no AT&T syntax"
+    # The division is of its own line; registers are written as AT&T's assemblers do.
+    grep -qE ',instruction,.*/subject.c,15,0x[0-9a-f]+,"?div.*%' work.csv || fail "no division in its line"
     grep -q 'inlined mix' work.csv || fail "inlined instructions are not marked"
     grep -q 'inlines mix' work.csv || fail "the line that inlines is not marked"
     "$SPROF" annotate work a.db --syntax intel --no-source >out 2>err || fail "intel"
     grep -q '%e' out && fail "Intel's syntax has no %"
+    grep -q 'idiv\|div' out || fail "no instruction"
+    "$SPROF" annotate work a.db --no-instructions --format csv >lines.csv 2>err || fail "--no-instructions"
+    grep -q ',source,' lines.csv || fail "--no-instructions: no line"
+    grep -q ',instruction,' lines.csv && fail "--no-instructions shows instructions"
     "$SPROF" annotate mix a.db >out 2>err || fail "annotate an inlined function"
     grep -q 'x ^= x >> 17' out && grep -q 'only inlined' out || fail "an inlined function"
     ;;

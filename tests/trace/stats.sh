@@ -32,6 +32,17 @@ expect 0 "$SPROF" stats t.db --format csv && mv out stats.csv
 expect 0 "$SPROF" stats t.db --format json && mv out stats.json
 nm program | awk '{ print $3, "0x" $1 }' >symbols
 "$SPROF" sql t.db --format csv "SELECT max(wall_ns) AS wall, (SELECT count(*) FROM thread) AS threads FROM v_call_stats" >wall.csv || fail "no sql"
+# By process: the least, the greatest and the sum of the rows of its threads.
+expect 0 "$SPROF" stats t.db --by process --format csv && mv out process.csv
+"$SPROF" sql t.db --format csv "SELECT f.name AS function, sum(c.calls) AS calls, min(c.min_ns) AS min_ns, max(c.max_ns) AS max_ns,
+    nullif(sum(c.self_ns), 0) AS self_ns, nullif(sum(c.total_ns), 0) AS total_ns FROM call_cost c JOIN node_path n ON n.node_id = c.node_id
+    JOIN call_path p ON p.id = n.path_id JOIN function f ON f.id = p.function_id GROUP BY f.id" >threads.csv || fail "no sql"
+python3 - <<'E' || fail "other figures of the process"
+import csv
+keys = ("calls", "min_ns", "max_ns", "self_ns", "total_ns")
+found, expected = ({row["function"]: [row[key] for key in keys] for row in csv.DictReader(open(name))} for name in ("process.csv", "threads.csv"))
+assert found == expected and any(row[1] != row[2] for row in found.values()), (found, expected)
+E
 python3 - <<'E' || fail "other figures"
 import csv, json
 rows = {row["function"]: row for row in csv.DictReader(open("stats.csv"))}

@@ -39,7 +39,7 @@ static struct record_governor governor_of(double most, uint64_t hz)
 
 static double share_at(uint64_t hz, uint64_t own_ns_each, uint64_t own_ns)
 {
-    return (double)(hz * (own_ns_each + 23960) + own_ns) / SECOND_NS;
+    return (double)(hz * (own_ns_each + 24000) + own_ns) / SECOND_NS;
 }
 
 static void test_it_comes_to_what_is_wanted_and_stays(void)
@@ -98,12 +98,26 @@ static void test_the_share_so_far(void)
     struct record_governor governor = governor_of(0.01, 1000);
     struct record_use use = {0};
     CU_ASSERT_EQUAL(record_governor_share(&governor, &use), 0);
-    second(&governor, &use, 1000, 6040, 0);
-    CU_ASSERT_DOUBLE_EQUAL(record_governor_share(&governor, &use), 0.03, 1e-9);
-    CU_ASSERT_DOUBLE_EQUAL(record_governor_samples_ns(false, 1, 0), 15000, 1e-9);
-    CU_ASSERT_DOUBLE_EQUAL(record_governor_samples_ns(false, 2, 8192), 31120, 1e-9);
-    CU_ASSERT_TRUE(record_governor_samples_ns(true, 1, 8192) <
-                   record_governor_samples_ns(false, 1, 8192));
+    second(&governor, &use, 1000, 6000, 0);
+    CU_ASSERT_DOUBLE_EQUAL(record_governor_share(&governor, &use), 0.03, 0.0003);
+}
+
+/* What was measured of a target's own clock, to the half microsecond that its gaps could show. */
+static void test_samples_cost_what_was_measured(void)
+{
+    static const struct {
+        bool is_agent;
+        uint64_t stack_kib;
+        double measured_ns;
+    } cases[] = {
+        {false, 0, 15000}, {false, 8, 16000}, {false, 64, 24000}, {true, 0, 8000}, {true, 64, 11000},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (uint64_t count = 1; count <= 1000; count *= 10) {
+            const double ns = record_governor_samples_ns(cases[i].is_agent, count,
+                                                         count * cases[i].stack_kib << 10);
+            CU_ASSERT_DOUBLE_EQUAL(ns / (double)count, cases[i].measured_ns, 500);
+        }
 }
 
 /* What is copied above the end of shallow stacks is spared before samples are; the rate then goes
@@ -163,6 +177,7 @@ void sprof_suite_record_governor(void)
                 test_it_never_goes_above_what_was_asked);
     CU_add_test(suite, "what cannot be decided", test_what_cannot_be_decided);
     CU_add_test(suite, "the share so far", test_the_share_so_far);
+    CU_add_test(suite, "samples cost what was measured", test_samples_cost_what_was_measured);
     CU_add_test(suite, "the slice shrinks to what stacks use",
                 test_the_slice_shrinks_to_what_stacks_use);
     CU_add_test(suite, "the slice stays", test_the_slice_stays);

@@ -110,6 +110,19 @@ static void test_the_rest(void)
     CU_ASSERT_TRUE(noted(dataset, "nothing was sampled"));
 }
 
+/* From the first sample beyond one in a hundred on. */
+static void test_lost(void)
+{
+    struct report_dataset dataset = plain();
+    dataset.quality.samples = 990;
+    dataset.quality.lost = 10;
+    CU_ASSERT_FALSE(noted(dataset, "were lost"));
+    dataset = plain();
+    dataset.quality.samples = 989;
+    dataset.quality.lost = 11;
+    CU_ASSERT_TRUE(noted(dataset, "1.1 % of the samples were lost: record with a lower -F"));
+}
+
 static void test_rate_and_own_cost(void)
 {
     char text[NUMBER_BYTES];
@@ -120,6 +133,16 @@ static void test_rate_and_own_cost(void)
                                     .target_cpu_ns = 3630000000};
     CU_ASSERT_STRING_EQUAL(report_quality_rate(text, &quality), "995 of 997 Hz");
     CU_ASSERT_STRING_EQUAL(report_quality_own_cost(text, &quality), "0.4 %");
+    /* A share of what the target used, not of both together: 25 %. */
+    quality.own_cpu_ns = 1000000000;
+    quality.target_cpu_ns = 3000000000;
+    CU_ASSERT_STRING_EQUAL(report_quality_own_cost(text, &quality), "33.3 %");
+    /* Beside less than a tenth of a second, the time itself. */
+    quality.own_cpu_ns = 14520000;
+    quality.target_cpu_ns = 100000000;
+    CU_ASSERT_STRING_EQUAL(report_quality_own_cost(text, &quality), "14.5 %");
+    quality.target_cpu_ns = 99999999;
+    CU_ASSERT_STRING_EQUAL(report_quality_own_cost(text, &quality), "14.5 ms");
     quality.samples = 3;
     quality.target_cpu_ns = 700000;
     CU_ASSERT_STRING_EQUAL(report_quality_rate(text, &quality), "997 Hz asked");
@@ -146,6 +169,7 @@ void sprof_suite_report_quality(void)
     CU_add_test(suite, "waiting", test_waiting);
     CU_add_test(suite, "outside", test_outside);
     CU_add_test(suite, "the rest", test_the_rest);
+    CU_add_test(suite, "lost", test_lost);
     CU_add_test(suite, "rate and own cost", test_rate_and_own_cost);
     CU_add_test(suite, "lines break between parts", test_lines_break_between_parts);
 }
