@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""dev/mutate: which places it chooses. Nothing is built.
+    mutate_test.py SOURCE BUILD
+"""
+import importlib.machinery
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+
+source, build = sys.argv[1:]
+script = os.path.join(source, "dev", "mutate")
+loader = importlib.machinery.SourceFileLoader("mutate", script)
+sys.dont_write_bytecode = True
+mutate = importlib.util.module_from_spec(importlib.util.spec_from_loader("mutate", loader))
+loader.exec_module(mutate)
+
+
+def listed(*words):
+    return subprocess.run([sys.executable, script, "--list", *words], check=True, stdout=subprocess.PIPE).stdout.decode()
+
+
+# Each kind finds its places, and none in comments, texts, preprocessor lines and assertions.
+SAMPLE = r"""
+#define MOST (1 + 1)
+/* if (a == b) return a - b; */
+static int f(const struct options *options, int *list, int a, int b)
+{
+    assert(a == b && list[0] == 1);
+    int sum = 0; // a - b
+    puts("a == b && x + 1");
+    if (a == 1 || b >= 70)
+        sum = a - b;
+    g(a, b);
+    list[0] += options->limit + 1;
+    return sum;
+}
+"""
+EXPECTED = {
+    "off by one": {">= → >", "1 → 2"},
+    "condition negated": {"a == 1 || b >= 70 → !(a == 1 || b >= 70)"},
+    "comparison": {"== → !="},
+    "and, or": {"|| → &&"},
+    "plus, minus": {"- → +", "+ → -"},
+    "operands exchanged": {"a - b → b - a"},
+    "arguments exchanged": {"a, b → b, a"},
+    "assignment dropped": {"sum = a - b; → ;", "list[0] += options->limit + 1; → ;"},
+    "constant": {"70 → 700", "70 → 7"},
+    "wrong index": {"0 → 1"},
+    "option ignored": {"options->limit → 0"},
+}
+found = {}
+for fault in mutate.faults_of("x.c", SAMPLE):
+    found.setdefault(fault.kind, set()).add(f"{SAMPLE[fault.start:fault.end]} → {fault.text}")
+assert found == EXPECTED, {kind: (found.get(kind), EXPECTED.get(kind)) for kind in EXPECTED.keys() | found.keys() if found.get(kind) != EXPECTED.get(kind)}
+
+# The same of the same seed, others of another, as many as asked for, of every kind.
+first = listed("60", "7")
+assert first == listed("60", "7") and first != listed("60", "8")
+places = re.findall(r"^\d+ (\S+?):(\d+): (.*)$", first, re.M)
+assert len(places) == 60 and len({kind for _, _, kind in places}) > 6, places
+assert listed("20", "7") == "".join(first.splitlines(keepends=True)[:60])
+for path, number, _ in places:
+    with open(os.path.join(source, path)) as file:
+        line = file.read().splitlines()[int(number) - 1].strip()
+    assert line and not line.startswith(("/*", "*", "//", "#")), (path, number, line)
+
+# Each source has tests that exist.
+names = re.findall(r"^ *Test *#\d+: (\S+)$", subprocess.run(["ctest", "--test-dir", build, "-N"], check=True, stdout=subprocess.PIPE).stdout.decode(), re.M)
+rows = mutate.read_table("map", 3)
+for path in mutate.sources(source):
+    mutate.tests_of(path, rows)
+for place, _, tests in rows:
+    assert any(re.search(tests, name) for name in names), f"no test is called {tests}"
+    assert any(path.startswith(place) for path in mutate.sources(source)), f"there is no {place}"
+
+# Faults that are called equivalent can be planted still.
+for path, was, became, reason in mutate.read_table("equivalent", 4):
+    with open(os.path.join(source, path)) as file:
+        text = file.read()
+    assert any(mutate.lines_of(text, fault) == (was, became) for fault in mutate.faults_of(path, text)), f"{path} has no more: {was}"
