@@ -7,6 +7,8 @@
 #include "cli/probes_summary.h"
 #include "cli/producers.h"
 #include "cli/values.h"
+#include "embed/embed.h"
+#include "plan/plan.h"
 #include "trace/trace.h"
 
 #include <errno.h>
@@ -59,9 +61,9 @@ static const struct cli_option options[] = {
 /* == Words == */
 
 /* What --refused lists: no probe, or the entry only. */
-static bool is_wanting(const struct trace_function *function)
+static bool is_wanting(const struct plan_function *function)
 {
-    return cli_is_refused(function) || (function->mechanism != TRACE_NOT && function->entry_only);
+    return cli_is_refused(function) || (function->mechanism != PLAN_NOT && function->entry_only);
 }
 
 /* == Tables == */
@@ -93,13 +95,13 @@ struct view {
     struct sprof_arena names;
 };
 
-static const char *exits_of(const struct trace_function *function)
+static const char *exits_of(const struct plan_function *function)
 {
-    return function->mechanism == TRACE_NOT ? "" : function->entry_only ? "no" : "yes";
+    return function->mechanism == PLAN_NOT ? "" : function->entry_only ? "no" : "yes";
 }
 
-static void list_function(struct view *view, const struct trace_plan *plan,
-                          const struct trace_function *function)
+static void list_function(struct view *view, const struct plan *plan,
+                          const struct plan_function *function)
 {
     char address[20], bytes[20], site[20] = "", displaced[8] = "", calls[12], foreign[12], open[12],
                                  returns[12], catches[12];
@@ -114,8 +116,8 @@ static void list_function(struct view *view, const struct trace_plan *plan,
         snprintf(site, sizeof site, "0x%llx", (unsigned long long)function->site);
         snprintf(displaced, sizeof displaced, "%u", function->displaced);
     }
-    const char *mechanism = trace_mechanism_text(function->mechanism);
-    const char *why = trace_reason_text(function->why), *exits = exits_of(function);
+    const char *mechanism = plan_mechanism_text(function->mechanism);
+    const char *why = plan_reason_text(function->why), *exits = exits_of(function);
     struct sprof_str whole = {0}; /* of a process, which has several files */
     sprof_str_appendf(&whole, "%s!%s", plan->module, function->name);
     const char *name = view->arguments->pid && whole.text ? whole.text : function->name;
@@ -131,7 +133,7 @@ static void list_function(struct view *view, const struct trace_plan *plan,
     sprof_str_release(&whole);
 }
 
-static void list_functions(struct view *view, const struct trace_plan *plan)
+static void list_functions(struct view *view, const struct plan *plan)
 {
     for (size_t i = 0; i < plan->function_count; i++)
         if (!view->arguments->refused || is_wanting(&plan->functions[i]))
@@ -142,9 +144,9 @@ static void list_functions(struct view *view, const struct trace_plan *plan)
 
 /* Room for a jump behind the entry; with landing marks GCC and clang put the room behind the mark.
  */
-static void print_flags(const struct trace_plan *plan, const char *path, const char *compiler)
+static void print_flags(const struct plan *plan, const char *path, const char *compiler)
 {
-    const int room = plan->lands ? 16 : TRACE_JUMP_BYTES;
+    const int room = plan->lands ? 16 : PLAN_JUMP_BYTES;
     cli_print_producers(plan->module, path, compiler, room);
     printf("%s: %s -fpatchable-function-entry=%d\n", plan->module, compiler, room);
     printf("  CMake: target_compile_options(TARGET PRIVATE -fpatchable-function-entry=%d)\n", room);
@@ -154,19 +156,18 @@ static void print_flags(const struct trace_plan *plan, const char *path, const c
 
 /* == One function == */
 
-static bool is_name(const struct trace_function *function, const char *name)
+static bool is_name(const struct plan_function *function, const char *name)
 {
     const size_t length = strcspn(function->name, "(");
     return !strcmp(function->name, name) || !strcmp(function->linkage_name, name) ||
            (length == strlen(name) && !strncmp(function->name, name, length));
 }
 
-static void print_callee(const struct trace_plan *plan, const struct trace_callee *callee)
+static void print_callee(const struct plan *plan, const struct plan_callee *callee)
 {
-    const struct trace_function *target =
-        callee->is_slot ? NULL : trace_plan_find(plan, callee->address);
+    const struct plan_function *target = callee->is_slot ? NULL : plan_find(plan, callee->address);
     const char *how = callee->is_tail ? "jumps to" : "calls";
-    char *readable = callee->imported ? trace_readable_name(callee->imported) : NULL;
+    char *readable = callee->imported ? plan_readable_name(callee->imported) : NULL;
     printf("  %s ", how);
     if (callee->is_slot) {
         sprof_utf8_put(stdout, readable           ? readable
@@ -181,7 +182,7 @@ static void print_callee(const struct trace_plan *plan, const struct trace_calle
     free(readable);
 }
 
-static void print_function(const struct trace_plan *plan, const struct trace_function *function)
+static void print_function(const struct plan *plan, const struct plan_function *function)
 {
     sprof_utf8_put(stdout, plan->module);
     putchar('!');
@@ -189,13 +190,13 @@ static void print_function(const struct trace_plan *plan, const struct trace_fun
     printf(": 0x%llx, %llu byte%s: ", (unsigned long long)function->start,
            (unsigned long long)(function->end - function->start),
            sprof_plural(function->end - function->start));
-    if (function->mechanism == TRACE_NOT)
-        printf("no probe: %s\n", trace_reason_text(function->why));
+    if (function->mechanism == PLAN_NOT)
+        printf("no probe: %s\n", plan_reason_text(function->why));
     else
-        printf("%s at 0x%llx, %u byte%s%s%s\n", trace_mechanism_text(function->mechanism),
+        printf("%s at 0x%llx, %u byte%s%s%s\n", plan_mechanism_text(function->mechanism),
                (unsigned long long)function->site, function->displaced,
                sprof_plural(function->displaced), function->entry_only ? ", entry only: " : "",
-               function->why          ? trace_reason_text(function->why)
+               function->why          ? plan_reason_text(function->why)
                : function->entry_only ? "it leaves the frames of others"
                                       : "");
     if (cli_uprobe_objection(function))
@@ -207,13 +208,13 @@ static void print_function(const struct trace_plan *plan, const struct trace_fun
                sprof_plural(function->open_calls));
 }
 
-static void find_function(struct view *view, const struct trace_plan *plan)
+static void find_function(struct view *view, const struct plan *plan)
 {
     const char *name = *view->arguments->functions.list.items;
     for (size_t i = 0; i < plan->function_count; i++) {
-        const struct trace_function *function = &plan->functions[i];
+        const struct plan_function *function = &plan->functions[i];
         view->seen++;
-        view->nameless += !trace_has_name(function);
+        view->nameless += !plan_has_name(function);
         if (is_name(function, name)) {
             view->functions++;
             if (view->listing.format == CLI_TEXT)
@@ -239,7 +240,7 @@ static int no_such_function(struct view *view, struct sprof_error *error)
 {
     struct sprof_str near = {0};
     sprof_suggest_append(&near, &view->near);
-    trace_append_nameless(&near, view->nameless, view->seen);
+    plan_append_nameless(&near, view->nameless, view->seen);
     const int code =
         sprof_error_set(error, SPROF_ENOTFOUND, 0, "there is no function `%s`%s",
                         *view->arguments->functions.list.items, near.text ? near.text : "");
@@ -265,15 +266,15 @@ static void print_uses(const char *output, const char *agent)
     sprof_arena_release(&arena);
 }
 
-static void print_embedded(const struct trace_embedding *embedding,
-                           const struct trace_embedded *embedded)
+static void print_embedded(const struct embed_request *embedding,
+                           const struct embed_result *embedded)
 {
     bool first = true;
     printf("%s: %s probe%s embedded (", embedding->output, sprof_digits_of(embedded->embedded).text,
            sprof_plural(embedded->embedded));
-    for (unsigned mechanism = 1; mechanism < TRACE_MECHANISMS; mechanism++)
+    for (unsigned mechanism = 1; mechanism < PLAN_MECHANISMS; mechanism++)
         if (embedded->by[mechanism]) {
-            printf("%s%s %s", first ? "" : " · ", trace_mechanism_text(mechanism),
+            printf("%s%s %s", first ? "" : " · ", plan_mechanism_text(mechanism),
                    sprof_digits_of(embedded->by[mechanism]).text);
             first = false;
         }
@@ -301,13 +302,13 @@ static int embed(const struct arguments *arguments, const struct cli_operands *o
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--embed goes with --function, -o and --no-cache alone: what can "
                                "have a probe is listed without it");
-    const struct trace_embedding embedding = {.path = operands->items[0],
-                                              .output = arguments->output,
-                                              .functions = arguments->functions.list.items,
-                                              .function_count = arguments->functions.list.count};
-    struct trace_embedded embedded;
+    const struct embed_request embedding = {.path = operands->items[0],
+                                            .output = arguments->output,
+                                            .functions = arguments->functions.list.items,
+                                            .function_count = arguments->functions.list.count};
+    struct embed_result embedded;
     struct cache *cache = arguments->no_cache ? NULL : cache_open(NULL);
-    const int code = trace_embed(&embedding, cache, &embedded, error);
+    const int code = embed_write(&embedding, cache, &embedded, error);
     cache_free(cache, 0);
     if (!code)
         print_embedded(&embedding, &embedded);
@@ -316,7 +317,7 @@ static int embed(const struct arguments *arguments, const struct cli_operands *o
 
 /* == The command == */
 
-static void show_plan(struct view *view, const struct trace_plan *plan, const char *path)
+static void show_plan(struct view *view, const struct plan *plan, const char *path)
 {
     const struct arguments *arguments = view->arguments;
     view->modules++;
@@ -331,7 +332,7 @@ static void show_plan(struct view *view, const struct trace_plan *plan, const ch
     keep_suggestions(view);
 }
 
-static int show_module(void *context, struct trace_module *module)
+static int show_module(void *context, struct plan_module *module)
 {
     struct view *view = context;
     if (module->error.code) {
@@ -384,11 +385,11 @@ static int show(struct view *view, const char *file, struct sprof_error *error)
         code = trace_plan_untraced(arguments->pid, cache, show_module, view, &view->guarded, error);
     } else {
         const struct image_request request = {.file = {.path = file}};
-        struct trace_plan plan;
-        code = trace_plan_open(&plan, &request, cache, error);
+        struct plan plan;
+        code = plan_open(&plan, &request, cache, error);
         if (!code)
             show_plan(view, &plan, file);
-        trace_plan_release(&plan);
+        plan_release(&plan);
     }
     cache_free(cache, 0);
     return code;

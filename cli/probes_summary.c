@@ -5,31 +5,31 @@
 
 enum { NAMES_SHOWN = 8 };
 
-bool cli_is_refused(const struct trace_function *function)
+bool cli_is_refused(const struct plan_function *function)
 {
-    return function->mechanism == TRACE_NOT && trace_is_true_start(function);
+    return function->mechanism == PLAN_NOT && plan_is_true_start(function);
 }
 
-static void print_refused(const struct trace_plan *plan)
+static void print_refused(const struct plan *plan)
 {
     size_t shown = 0;
     for (size_t i = 0; i < plan->function_count && shown < NAMES_SHOWN; i++) {
-        const struct trace_function *function = &plan->functions[i];
+        const struct plan_function *function = &plan->functions[i];
         if (!cli_is_refused(function))
             continue;
         fputs(shown++ ? " · " : "  refused: ", stdout);
         sprof_utf8_put(stdout, function->name);
-        printf(" (%s)", trace_reason_text(function->why));
+        printf(" (%s)", plan_reason_text(function->why));
     }
     if (shown)
         printf("%s\n", shown == NAMES_SHOWN ? " · …  (--refused lists all)" : "");
 }
 
-const char *cli_uprobe_objection(const struct trace_function *function)
+const char *cli_uprobe_objection(const struct plan_function *function)
 {
-    return function->mechanism == TRACE_NOT
+    return function->mechanism == PLAN_NOT
                ? NULL
-               : trace_uprobe_objection(function->original, function->displaced);
+               : plan_uprobe_objection(function->original, function->displaced);
 }
 
 /* One of `count` names, of which so many are on the line already. */
@@ -42,7 +42,7 @@ static void print_name(const char *title, size_t count, size_t before, const cha
     sprof_utf8_put(stdout, name);
 }
 
-static void print_objections(const struct trace_plan *plan)
+static void print_objections(const struct plan *plan)
 {
     size_t shown = 0, count = 0;
     for (size_t i = 0; i < plan->function_count; i++)
@@ -58,7 +58,7 @@ static void print_objections(const struct trace_plan *plan)
         printf("%s\n", count > shown ? " · …" : "");
 }
 
-static void print_inlines(const struct trace_plan *plan)
+static void print_inlines(const struct plan *plan)
 {
     size_t shown = 0, count = 0;
     for (size_t i = 0; i < plan->function_count; i++)
@@ -71,16 +71,16 @@ static void print_inlines(const struct trace_plan *plan)
 }
 
 /* How many have the reason, of functions that are no true starts. */
-static void print_left_out(const struct trace_plan *plan)
+static void print_left_out(const struct plan *plan)
 {
     bool first = true;
-    for (unsigned why = 1; why < TRACE_REASONS; why++) {
+    for (unsigned why = 1; why < PLAN_REASONS; why++) {
         size_t count = 0;
         for (size_t i = 0; i < plan->function_count; i++)
-            count += plan->functions[i].why == why && !trace_is_true_start(&plan->functions[i]);
+            count += plan->functions[i].why == why && !plan_is_true_start(&plan->functions[i]);
         if (count) {
             printf("%s%s %s", first ? "  not counted: " : " · ", sprof_digits_of(count).text,
-                   trace_reason_text(why));
+                   plan_reason_text(why));
             first = false;
         }
     }
@@ -88,16 +88,16 @@ static void print_left_out(const struct trace_plan *plan)
         putchar('\n');
 }
 
-void cli_print_probes_summary(const struct trace_plan *plan)
+void cli_print_probes_summary(const struct plan *plan)
 {
     const uint64_t *points = plan->points;
-    const struct trace_share share = trace_plan_share(plan);
-    size_t by[TRACE_MECHANISMS] = {0};
+    const struct plan_share share = plan_share(plan);
+    size_t by[PLAN_MECHANISMS] = {0};
     uint64_t potential = 0;
-    for (unsigned point = 0; point < TRACE_POINTS; point++)
+    for (unsigned point = 0; point < PLAN_POINTS; point++)
         potential += points[point];
     for (size_t i = 0; i < plan->function_count; i++)
-        if (plan->functions[i].why != TRACE_IMPORTED)
+        if (plan->functions[i].why != PLAN_IMPORTED)
             by[plan->functions[i].mechanism]++;
     const uint64_t refused = share.starts - share.probed;
     printf(
@@ -110,9 +110,9 @@ void cli_print_probes_summary(const struct trace_plan *plan)
         share.starts ? 100.0 * (double)share.probed / (double)share.starts : 0.0);
     printf("  by ");
     bool first = true;
-    for (unsigned mechanism = 1; mechanism < TRACE_MECHANISMS; mechanism++)
+    for (unsigned mechanism = 1; mechanism < PLAN_MECHANISMS; mechanism++)
         if (by[mechanism]) {
-            printf("%s%s %s", first ? "" : " · ", trace_mechanism_text(mechanism),
+            printf("%s%s %s", first ? "" : " · ", plan_mechanism_text(mechanism),
                    sprof_digits_of(by[mechanism]).text);
             first = false;
         }
@@ -120,14 +120,14 @@ void cli_print_probes_summary(const struct trace_plan *plan)
     printf("  exits %s (the entry's probe sees them)  direct calls %s (the callee's probe is at "
            "the same "
            "instant)\n",
-           sprof_digits_of(points[TRACE_POINT_EXIT]).text,
-           sprof_digits_of(points[TRACE_POINT_CALL]).text);
+           sprof_digits_of(points[PLAN_POINT_EXIT]).text,
+           sprof_digits_of(points[PLAN_POINT_CALL]).text);
     printf("  calls to other modules %s (seen at the callee)  indirect calls %s (seen at the "
            "callee)  catch "
            "blocks %s (leave probes)\n",
-           sprof_digits_of(points[TRACE_POINT_FOREIGN_CALL]).text,
-           sprof_digits_of(points[TRACE_POINT_OPEN_CALL]).text,
-           sprof_digits_of(points[TRACE_POINT_CATCH]).text);
+           sprof_digits_of(points[PLAN_POINT_FOREIGN_CALL]).text,
+           sprof_digits_of(points[PLAN_POINT_OPEN_CALL]).text,
+           sprof_digits_of(points[PLAN_POINT_CATCH]).text);
     if (plan->runtime)
         printf("  guarded: %s walks stacks by itself, so each probe checks its caller\n",
                plan->runtime);

@@ -5,6 +5,7 @@
 #include "cli/producers.h"
 
 #include "image/image.h"
+#include "plan/plan.h"
 #include "trace/trace.h"
 
 #include <stdio.h>
@@ -159,7 +160,7 @@ void cli_print_producers(const char *module, const char *path, const char *compi
     if (!path || image_open(&image, &request, NULL))
         return;
     const struct sprof_bytes comment = image_section(image, ".comment", NULL);
-    trace_each_producer(image, note_unit, &makers);
+    plan_each_producer(image, note_unit, &makers);
     if (makers.list.count && !makers.failed)
         print_makers(module, &makers);
     for (size_t i = 0; i < sizeof producers / sizeof *producers; i++) {

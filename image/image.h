@@ -115,6 +115,10 @@ bool image_is_cut_off(const struct image *image);
  * most 1 GiB. */
 struct sprof_bytes image_section(struct image *image, const char *name, uint64_t *vaddr);
 
+/* Whether a program names a dynamic loader other than glibc's; false where it names none or cannot
+ * be read. Another C library's loader runs constructors without what agents need. */
+bool image_has_foreign_loader(const char *path);
+
 /* Whether image_section may have something to read. */
 bool image_has_section(const struct image *image, const char *name);
 

@@ -12,20 +12,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* Another C library's loader runs constructors without what the agent needs. */
-bool trace_has_foreign_loader(const char *path)
-{
-    struct image *image;
-    const struct image_request request = {.file = {.path = path}};
-    if (image_open(&image, &request, NULL))
-        return false;
-    const struct sprof_bytes interpreter = image_section(image, ".interp", NULL);
-    const bool is_foreign =
-        interpreter.size && !memmem(interpreter.data, interpreter.size, "ld-linux", 8);
-    image_free(image);
-    return is_foreign;
-}
-
 /* Why nothing can be put into a program of such a file; NULL: it can, or it cannot be run. */
 static const char *obstacle_of_file(enum agent_file kind, const char *path)
 {
@@ -35,7 +21,7 @@ static const char *obstacle_of_file(enum agent_file kind, const char *path)
     case AGENT_FILE_GO: return "is of Go, which moves its stacks";
     case AGENT_FILE_SANITIZER: return "is built with a sanitizer";
     case AGENT_FILE_GOOD:
-        return trace_has_foreign_loader(path) ? "is not loaded by glibc's loader" : NULL;
+        return image_has_foreign_loader(path) ? "is not loaded by glibc's loader" : NULL;
     default: return NULL;
     }
 }

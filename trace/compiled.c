@@ -36,7 +36,7 @@ static int add_mapping(void *context, const struct model_mmap *mapping)
     if (!mapping->file.path)
         return 0;
     compiled->stacks_are_code |= !strncmp(mapping->file.path, "[stack", 6);
-    if (trace_is_generated(compiled->session->pid, mapping))
+    if (plan_is_generated(compiled->session->pid, mapping))
         compiled->bytes += mapping->size - bytes_of_islands(compiled->session, mapping);
     return 0;
 }

@@ -37,7 +37,7 @@ static const char *copier_of(const struct image_request *request)
 
 bool trace_copier_came(struct trace_session *session, const struct model_mmap *mapping)
 {
-    const struct image_request request = trace_request_of(session->pid, mapping);
+    const struct image_request request = plan_request_of(session->pid, mapping);
     const char *copier =
         session->copier || session->uprobes || !mapping->file.path ? NULL : copier_of(&request);
     if (!copier)

@@ -122,7 +122,7 @@ uint8_t trace_governed_tier(const struct trace_probe *probe, uint8_t tier)
 static bool take_back(struct trace_session *session, int memory_fd, struct trace_probe *probe)
 {
     const off_t site = (off_t)(session->files.items[probe->file].bias + probe->function->site);
-    uint8_t there[TRACE_JUMP_BYTES];
+    uint8_t there[PLAN_JUMP_BYTES];
     probe->is_placed = false;
     return pread(memory_fd, there, sizeof there, site) != (ssize_t)sizeof there ||
            memcmp(there, probe->jump, sizeof there) != 0 ||

@@ -92,7 +92,7 @@ static bool has_jumps(const struct trace_session *session, const struct trace_fi
     for (size_t i = file->first; i < file->first + file->count; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
         const uint64_t site = file->bias + probe->function->site;
-        uint8_t there[TRACE_JUMP_BYTES];
+        uint8_t there[PLAN_JUMP_BYTES];
         if (!probe->is_placed || probe->rests)
             continue;
         const size_t got = session->code_fd > 0
@@ -141,15 +141,15 @@ static bool has_text_relocations(const struct image_request *request)
 }
 
 /* The same library came back: its functions keep their numbers and figures. */
-static struct trace_file *find_known(struct trace_loads *loads, const struct trace_module *module)
+static struct trace_file *find_known(struct trace_loads *loads, const struct plan_module *module)
 {
     for (size_t i = 0; i < loads->files.count; i++) {
         struct trace_file *file = &loads->session->files.items[loads->files.items[i]];
         bool is_equal = !file->is_loaded && !strcmp(file->path, module->path) &&
                         file->plan.function_count == module->plan.function_count;
         for (size_t k = 0; is_equal && k < module->plan.function_count; k++) {
-            const struct trace_function *a = &file->plan.functions[k],
-                                        *b = &module->plan.functions[k];
+            const struct plan_function *a = &file->plan.functions[k],
+                                       *b = &module->plan.functions[k];
             is_equal = a->start == b->start && a->site == b->site && a->mechanism == b->mechanism &&
                        !memcmp(a->original, b->original, sizeof a->original);
         }
@@ -193,7 +193,7 @@ static void say_loaded(const struct trace_session *session, const struct trace_f
                       file->path, seconds, chosen, sprof_plural(chosen));
 }
 
-static int place_new(struct trace_loads *loads, struct trace_module *module,
+static int place_new(struct trace_loads *loads, struct plan_module *module,
                      const struct trace_mapped *mapped, struct sprof_error *error)
 {
     struct trace_session *session = loads->session;
@@ -249,14 +249,14 @@ static int take_new(struct trace_loads *loads, struct trace_mapped *mapped, stru
 {
     struct trace_session *session = loads->session;
     struct sprof_error error = {0};
-    struct trace_module module = {.path = mapped->file.path};
+    struct plan_module module = {.path = mapped->file.path};
     const struct model_mmap mapping = trace_mapped_as_model(mapped);
-    const struct image_request request = trace_request_of(session->pid, &mapping);
+    const struct image_request request = plan_request_of(session->pid, &mapping);
     if (trace_copier_came(session, &mapping))
         trace_switch(session);
     if (!trace_wants(session, &request) || is_known(loads, mapped))
         return 0;
-    trace_plan_mapping(&module, session->pid, &mapping, cache);
+    plan_mapping(&module, session->pid, &mapping, cache);
     if (module.error.code)
         error = module.error;
     else if (module.plan.is_loader || has_text_relocations(&request))
@@ -267,7 +267,7 @@ static int take_new(struct trace_loads *loads, struct trace_mapped *mapped, stru
         place_new(loads, &module, mapped, &error);
     else
         mapped->is_early = !loads->is_serving;
-    trace_plan_release(&module.plan);
+    plan_release(&module.plan);
     if (error.code && error.code != SPROF_ENOMEM)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING, "not traced: %s", error.message);
     return error.code == SPROF_ENOMEM ? SPROF_ENOMEM : 0;
@@ -347,9 +347,9 @@ int64_t trace_loads_ask(struct trace_session *session, const struct probe_reques
 
 /* "ret" with room behind it, or "endbr64; ret", as the loaders that are known have it: nobody can
  * be inside. */
-static bool is_empty_function(uint64_t address, const uint8_t code[TRACE_JUMP_BYTES])
+static bool is_empty_function(uint64_t address, const uint8_t code[PLAN_JUMP_BYTES])
 {
-    static const uint8_t marked[TRACE_JUMP_BYTES] = {0xf3, 0x0f, 0x1e, 0xfa, 0xc3};
+    static const uint8_t marked[PLAN_JUMP_BYTES] = {0xf3, 0x0f, 0x1e, 0xfa, 0xc3};
     static const uint8_t pads[][4] = {{0x66, 0x66, 0x2e, 0x0f}, {0x66, 0x2e, 0x0f, 0x1f},
                                       {0x0f, 0x1f, 0x44, 0x00}, {0x90, 0x90, 0x90, 0x90},
                                       {0xcc, 0xcc, 0xcc, 0xcc}, {0x0f, 0x1f, 0x80, 0x00}};

@@ -23,7 +23,7 @@ static const char *kept_path(struct trace_look *look, const char *path)
 
 bool trace_mapped_is_of(const struct trace_mapped *mapped, const struct trace_file *file)
 {
-    return trace_identity(&mapped->file) == file->identity;
+    return plan_identity(&mapped->file) == file->identity;
 }
 
 static int take_mapping(void *context, const struct model_mmap *mapping)
@@ -34,7 +34,7 @@ static int take_mapping(void *context, const struct model_mmap *mapping)
                                   .file_offset = mapping->file_offset,
                                   .file = mapping->file};
     if (!mapping->file.path || mapping->file.path[0] != '/' ||
-        trace_is_generated(look->session->pid, mapping))
+        plan_is_generated(look->session->pid, mapping))
         return 0;
     mapped.file.path = kept_path(look, mapping->file.path);
     return !mapped.file.path || sprof_vec_push(&look->now, mapped) ? SPROF_ENOMEM : 0;
@@ -42,7 +42,7 @@ static int take_mapping(void *context, const struct model_mmap *mapping)
 
 static bool is_same(const struct trace_mapped *a, const struct trace_mapped *b)
 {
-    return a->address == b->address && trace_identity(&a->file) == trace_identity(&b->file);
+    return a->address == b->address && plan_identity(&a->file) == plan_identity(&b->file);
 }
 
 bool trace_look_had(const struct trace_look *look, const struct trace_mapped *mapped)
@@ -64,10 +64,9 @@ bool trace_look_has_other(const struct trace_look *look, size_t index)
     const struct model_mmap mapping = trace_mapped_as_model(mapped);
     for (size_t i = 0; i < look->now.count; i++) {
         const struct model_mmap other = trace_mapped_as_model(&look->now.items[i]);
-        if (trace_identity(&other.file) == trace_identity(&mapped->file) &&
+        if (plan_identity(&other.file) == plan_identity(&mapped->file) &&
             (i < index || trace_look_had(look, &look->now.items[i])) &&
-            (trace_is_same_copy(&other, &mapping) ||
-             !trace_is_idle_copy(look->session->pid, &other)))
+            (plan_is_same_copy(&other, &mapping) || !plan_is_idle_copy(look->session->pid, &other)))
             return true;
     }
     return false;

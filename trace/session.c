@@ -1,11 +1,11 @@
 /* Opens a tracing session: the command is launched or the process found, and a recording begun. */
+#include "plan/plan.h"
 #include "trace/attach/attach.h"
 #include "trace/attach/listening.h"
 #include "trace/attach/lock.h"
 #include "trace/children.h"
 #include "trace/figures/warn.h"
 #include "trace/load.h"
-#include "trace/plan/expressions.h"
 #include "trace/probes/points.h"
 #include "trace/program.h"
 #include "trace/several.h"
@@ -240,12 +240,12 @@ static int open_uprobes(struct trace_session *session, struct sprof_error *error
 
 static int check(const struct trace_options *options, struct sprof_error *error)
 {
-    struct trace_expressions *expressions;
+    struct plan_expressions *expressions;
     int result =
-        trace_expressions_make(&expressions, options->functions, options->function_count, error);
+        plan_expressions_make(&expressions, options->functions, options->function_count, error);
     if (result)
         return result;
-    trace_expressions_free(expressions);
+    plan_expressions_free(expressions);
     result = trace_warnings_check(options, error);
     if (!result)
         result = check_descriptors(options->pid != 0, options->other_count, error);
@@ -399,7 +399,7 @@ void trace_program_release(struct trace_session *session)
     if (session->shared)
         munmap(session->shared, session->shared_bytes);
     for (size_t i = 0; i < session->files.count; i++)
-        trace_plan_release(&session->files.items[i].plan);
+        plan_release(&session->files.items[i].plan);
     trace_figures_release(session);
     trace_warnings_free(session);
     trace_points_free(session);

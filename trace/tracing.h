@@ -5,6 +5,7 @@
 #include "agent/agent.h"
 #include "agent/probe.h"
 #include "control/control.h"
+#include "plan/plan.h"
 #include "recording/recording.h"
 #include "target/target.h"
 #include "trace/attach/hold.h"
@@ -15,9 +16,9 @@
 
 /* A file of the command that has probes or leaves frames. */
 struct trace_file {
-    struct trace_plan plan;
+    struct plan plan;
     const char *path;  /* that it had when it was found */
-    uint64_t identity; /* see trace_identity */
+    uint64_t identity; /* see plan_identity */
     uint64_t bias;
     bool is_chosen;
     uint64_t island, island_bytes; /* address of the copies of its functions' beginnings */
@@ -35,34 +36,34 @@ struct trace_file {
 struct trace_hook {
     uint64_t at;     /* 0: it is not there */
     uint64_t wanted; /* where it is to be in a process that runs; 0: nowhere */
-    uint8_t original[TRACE_JUMP_BYTES], jump[TRACE_JUMP_BYTES];
+    uint8_t original[PLAN_JUMP_BYTES], jump[PLAN_JUMP_BYTES];
 };
 
 /* A function with a probe, by the number that its thunk knows. */
 struct trace_probe {
     uint32_t file;
-    const struct trace_function *function;
+    const struct plan_function *function;
     uint32_t thunk;    /* its place: its own number, but where another trace has left thunks */
     uint8_t tier;      /* enum probe_tier */
     uint8_t operation; /* of an allocator, as in struct probe_heap; 0: none */
     bool is_chosen;    /* else it has one because it leaves the frames of others */
     bool is_on;        /* as ranges have it */
     bool is_placed;    /* the process jumps to it … */
-    uint8_t jump[TRACE_JUMP_BYTES]; /* … so */
-    uint8_t pass_at, pass_byte;     /* which byte of that leads past the thunk; 0: none does */
-    uint32_t node;                  /* of its entry; 0: not made yet */
-    uint64_t calls;                 /* of all threads, as last written … */
-    uint64_t timed_calls, self_ns;  /* … those that were timed, and ended */
-    uint8_t governed;               /* enum trace_governed */
-    uint64_t governed_calls;        /* when the governor looked last */
-    double governed_rate;           /* … and a nanosecond of CPU time, when there were some */
-    double governed_share;          /* of the CPU time, that all probes took when it decided */
-    uint64_t event_ns;              /* of its last row of that, of the run */
-    bool is_logged;                 /* blocks of calls may name it */
-    bool is_described;              /* it has a row of its own */
-    uint64_t unlogged;              /* of all threads, since the last row of it … */
-    uint32_t unlogged_second;       /* … which is of this second of the run … */
-    uint64_t unlogged_in_second;    /* … and says so */
+    uint8_t jump[PLAN_JUMP_BYTES]; /* … so */
+    uint8_t pass_at, pass_byte;    /* which byte of that leads past the thunk; 0: none does */
+    uint32_t node;                 /* of its entry; 0: not made yet */
+    uint64_t calls;                /* of all threads, as last written … */
+    uint64_t timed_calls, self_ns; /* … those that were timed, and ended */
+    uint8_t governed;              /* enum trace_governed */
+    uint64_t governed_calls;       /* when the governor looked last */
+    double governed_rate;          /* … and a nanosecond of CPU time, when there were some */
+    double governed_share;         /* of the CPU time, that all probes took when it decided */
+    uint64_t event_ns;             /* of its last row of that, of the run */
+    bool is_logged;                /* blocks of calls may name it */
+    bool is_described;             /* it has a row of its own */
+    uint64_t unlogged;             /* of all threads, since the last row of it … */
+    uint32_t unlogged_second;      /* … which is of this second of the run … */
+    uint64_t unlogged_in_second;   /* … and says so */
     uint64_t first_ns;  /* of the run: when it was called first; 0: not yet, or nobody looked */
     bool is_looked_for; /* it has a row of coverage */
     bool is_left;       /* its place is as it was before, in one process at least */
@@ -353,9 +354,6 @@ int trace_backend_explain(const struct trace_options *options, const struct trac
 
 /* Says why a program cannot be traced. */
 int trace_refuse(enum agent_file kind, const char *path, struct sprof_error *error);
-
-/* Whether a program is loaded by another loader than glibc's. */
-bool trace_has_foreign_loader(const char *path);
 
 /* == processes.c == */
 

@@ -23,7 +23,7 @@ enum {
     REMOVE = 9,        /* MADV_REMOVE */
     TRACES = 16,       /* so many traces back memory may still be written to */
     SWITCH_ON = 0xe9,  /* a jump … */
-    SWITCH_OFF = 0x3d, /* … or cmp, of the same length; see trace/embed/embedded.h */
+    SWITCH_OFF = 0x3d, /* … or cmp, of the same length; see embed/embedded.h */
     FAR_JUMP = 0x25ff, /* jmp *0(%rip), and the address: where a switch leads */
 };
 

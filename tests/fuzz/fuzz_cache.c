@@ -2,10 +2,10 @@
  * at all, and what has a right one, and is taken, can be used for all that it is read for. */
 #include "arch/arch.h"
 #include "cache/cache.h"
+#include "plan/plan.h"
 #include "recording/build.h"
 #include "symbolize/symbolize.h"
 #include "tests/fuzz/fuzz.h"
-#include "trace/plan/relocate.h"
 #include "trace/tracing.h"
 #include "trace/uprobe/sites.h"
 #include "unwind/table.h"
@@ -95,24 +95,24 @@ static size_t read_program(void *context, uint64_t address, void *buffer, size_t
 }
 
 /* Copies of what a probe would take the place of, as placing makes them. */
-static void move(const struct trace_function *function)
+static void move(const struct plan_function *function)
 {
-    struct trace_copy copy;
-    struct trace_far_copy far;
+    struct plan_copy copy;
+    struct plan_far_copy far;
     const size_t own = (size_t)(function->end - function->site);
-    if (function->mechanism != TRACE_PROLOGUE && function->mechanism != TRACE_LEAVE)
+    if (function->mechanism != PLAN_PROLOGUE && function->mechanism != PLAN_LEAVE)
         return;
-    trace_may_fault(function->original, function->displaced);
-    trace_copy_make(&copy, function->original, function->displaced, own, BIAS + function->site,
-                    BIAS + 0x100000);
-    if (!trace_far_copy_make(&far, function->original, function->displaced, own,
-                             BIAS + function->site, (uint64_t)BIAS << 16) &&
+    plan_may_fault(function->original, function->displaced);
+    plan_copy_make(&copy, function->original, function->displaced, own, BIAS + function->site,
+                   BIAS + 0x100000);
+    if (!plan_far_copy_make(&far, function->original, function->displaced, own,
+                            BIAS + function->site, (uint64_t)BIAS << 16) &&
         far.rest)
-        trace_copy_make(&copy, function->original + far.rest, function->displaced - far.rest,
-                        own - far.rest, BIAS + function->site + far.rest, BIAS + 0x100000);
+        plan_copy_make(&copy, function->original + far.rest, function->displaced - far.rest,
+                       own - far.rest, BIAS + function->site + far.rest, BIAS + 0x100000);
 }
 
-static void place_uprobes(struct trace_plan *plan, struct image *image)
+static void place_uprobes(struct plan *plan, struct image *image)
 {
     static struct trace_session session; /* large */
     struct uprobe_sites sites = {0};
@@ -121,7 +121,7 @@ static void place_uprobes(struct trace_plan *plan, struct image *image)
     for (size_t i = 0; i < plan->function_count; i++) {
         const struct trace_probe probe = {
             .function = &plan->functions[i],
-            .tier = plan->functions[i].mechanism == TRACE_LEAVE ? PROBE_JUMP : PROBE_FULL,
+            .tier = plan->functions[i].mechanism == PLAN_LEAVE ? PROBE_JUMP : PROBE_FULL,
             .is_chosen = true};
         FUZZ_REQUIRE(sprof_vec_push(&session.probes, probe) == 0);
     }
@@ -132,21 +132,21 @@ static void place_uprobes(struct trace_plan *plan, struct image *image)
 
 static struct sprof_digest use_plan(struct scene *scene)
 {
-    struct trace_plan plan;
+    struct plan plan;
     struct image *image = program();
     const struct image_request request = {.file.path = SPROF_FUZZ_DWARF_PROGRAM};
     struct sprof_digest all = {0};
     size_t callees = 0;
-    FUZZ_REQUIRE(trace_plan_open(&plan, &request, scene->cache, NULL) == 0);
+    FUZZ_REQUIRE(plan_open(&plan, &request, scene->cache, NULL) == 0);
     for (size_t i = 0; i < plan.function_count; i++) {
-        const struct trace_function *function = &plan.functions[i];
+        const struct plan_function *function = &plan.functions[i];
         callees += function->callees;
         sprof_digest_add(&all, function->name, strlen(function->name));
         sprof_digest_add(&all, function->linkage_name, strlen(function->linkage_name));
         sprof_digest_add_number(&all, function->site);
-        FUZZ_REQUIRE(trace_plan_find(&plan, function->start) == function);
+        FUZZ_REQUIRE(plan_find(&plan, function->start) == function);
         for (uint32_t k = 0; k < function->callees; k++) {
-            const struct trace_callee *callee = &plan.callees[function->first_callee + k];
+            const struct plan_callee *callee = &plan.callees[function->first_callee + k];
             sprof_digest_add_number(&all, callee->address);
             if (callee->imported)
                 sprof_digest_add(&all, callee->imported, strlen(callee->imported));
@@ -154,11 +154,11 @@ static struct sprof_digest use_plan(struct scene *scene)
         move(function);
     }
     FUZZ_REQUIRE(callees <= plan.callee_count);
-    trace_plan_share(&plan);
+    plan_share(&plan);
     place_uprobes(&plan, image);
-    sprof_digest_add_number(&all, trace_plan_compare(&plan, BIAS, read_program, image));
-    trace_plan_count(&plan);
-    trace_plan_release(&plan);
+    sprof_digest_add_number(&all, plan_compare(&plan, BIAS, read_program, image));
+    plan_count(&plan);
+    plan_release(&plan);
     return all;
 }
 

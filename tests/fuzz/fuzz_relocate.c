@@ -4,7 +4,7 @@
  *
  * The input: eight bytes that registers and memory are drawn from, flags, code. */
 #include "tests/fuzz/fuzz.h"
-#include "tests/unit/trace/beside.h"
+#include "tests/unit/plan/beside.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -162,7 +162,7 @@ static bool take_code(struct beginning *beginning, const uint8_t *data, size_t s
     struct arch_instruction *end = &beginning->end;
     size_t at = 0;
     *end = (struct arch_instruction){0};
-    for (; at < TRACE_JUMP_BYTES && !ends(end); at += end->length) {
+    for (; at < PLAN_JUMP_BYTES && !ends(end); at += end->length) {
         if (!arch_instruction_decode(data + at, size - at, end) || !is_harmless(data + at, end) ||
             end->bits & ARCH_IS_SHORT_ONLY)
             return false;
@@ -170,7 +170,7 @@ static bool take_code(struct beginning *beginning, const uint8_t *data, size_t s
         aim(beginning, at, end);
         if (!arch_instruction_decode(beginning->code + at, end->length, end))
             return false;
-        if (end->flow == ARCH_FLOW_CALL_INDIRECT && at + end->length < TRACE_JUMP_BYTES)
+        if (end->flow == ARCH_FLOW_CALL_INDIRECT && at + end->length < PLAN_JUMP_BYTES)
             return false; /* the plan refuses it: it returns into the jump's bytes */
         beginning->last = at;
     }
@@ -306,7 +306,7 @@ static bool stays(struct beginning *beginning)
 
 /* What a fault within a copy is one of: the instruction of the original, and the stack as it was
  * before that. */
-static void bring_back(struct beside_outcome *outcome, const struct trace_copy *copy, uint64_t site,
+static void bring_back(struct beside_outcome *outcome, const struct plan_copy *copy, uint64_t site,
                        uint64_t at)
 {
     const uint64_t offset = outcome->state.ip - at;
@@ -367,11 +367,11 @@ static bool is_defined(struct beginning *beginning, struct beside_outcome *first
 static void compare(struct beginning *beginning)
 {
     static struct beside_outcome first, second;
-    struct trace_copy copy;
+    struct plan_copy copy;
     const uint64_t arena = (uint64_t)(uintptr_t)beginning->place.arena;
     const uint64_t site = arena + BESIDE_SITE, at = arena + BESIDE_COPIES;
     if (!is_defined(beginning, &first) ||
-        trace_copy_make(&copy, beginning->code, beginning->size, beginning->size, site, at))
+        plan_copy_make(&copy, beginning->code, beginning->size, beginning->size, site, at))
         return;
     beside_take(&beginning->place);
     memcpy(beginning->place.code + BESIDE_COPIES, copy.code, copy.size);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Finds circles of files that call each other, by the symbols of their object files.
 
-    circles.py OBJECT_DIRECTORY LIST [--write]
+    circles.py SOURCE_DIRECTORY OBJECT_DIRECTORY LIST [--write]
 
 An arc leads from each object to the objects of the libraries that define its undefined symbols. A circle is a strongly
 connected set of at least two files. LIST names the circles that exist, one a line; it may only shrink: a circle that
@@ -14,17 +14,18 @@ import sys
 from collections import defaultdict
 
 
-def object_files(directory):
-    """Yields (object path, source path) of all objects of the static libraries."""
+def object_files(source_directory, directory):
+    """Yields (object path, source path) of all objects of the static libraries whose sources are still there."""
     for target in sorted(os.listdir(directory)):
         if not (target.startswith("sprof_") and target.endswith(".dir")):
             continue
         top = os.path.join(directory, target)
         for folder, _, names in os.walk(top):
             for name in sorted(names):
-                if name.endswith(".c.o"):
-                    path = os.path.join(folder, name)
-                    yield path, os.path.relpath(path, top)[: -len(".o")]
+                path = os.path.join(folder, name)
+                source = os.path.relpath(path, top)[: -len(".o")]
+                if name.endswith(".c.o") and os.path.exists(os.path.join(source_directory, source)):
+                    yield path, source
 
 
 def symbols_of(paths):
@@ -111,9 +112,9 @@ HEADER = """\
 
 
 def main():
-    objects, path = list(object_files(sys.argv[1])), sys.argv[2]
+    objects, path = list(object_files(sys.argv[1], sys.argv[2])), sys.argv[3]
     if not objects:
-        print(f"circles.py: no object files below {sys.argv[1]}", file=sys.stderr)
+        print(f"circles.py: no object files below {sys.argv[2]}", file=sys.stderr)
         return 1
     arcs = arcs_between(objects)
     circles = circles_of(arcs)

@@ -7,15 +7,15 @@ trap 'rm -rf "$work"' EXIT
 failures=0
 
 compile() { # NAME CODE
-    mkdir -p "$work/sprof_x.dir/x"
-    printf '%s\n' "$2" >"$work/$1.c"
-    "$compiler" -c -o "$work/sprof_x.dir/x/$1.c.o" "$work/$1.c" || exit 1
+    mkdir -p "$work/x" "$work/sprof_x.dir/x"
+    printf '%s\n' "$2" >"$work/x/$1.c"
+    "$compiler" -c -o "$work/sprof_x.dir/x/$1.c.o" "$work/x/$1.c" || exit 1
 }
 
 # expect STATUS WORDS: runs it with the list, and compares its exit status and what it prints.
 expect() {
     local output status
-    output=$("$circles" "$work" "$work/list" 2>&1)
+    output=$("$circles" "$work" "$work" "$work/list" 2>&1)
     status=$?
     [ "$status" = "$1" ] && grep -qF -- "$2" <<<"$output" && return
     echo "with the list '$(cat "$work/list")': exit $status, not $1 with '$2': $output" >&2
@@ -33,7 +33,7 @@ echo 'x/a.c x/b.c' >"$work/list"
 expect 0 '1 circles, the largest of 2 files'
 echo 'x/a.c x/b.c x/c.c' >"$work/list"
 expect 1 'no longer a circle as listed: x/a.c x/b.c x/c.c'
-"$circles" "$work" "$work/list" --write >"$work/out" || failures=$((failures + 1))
+"$circles" "$work" "$work" "$work/list" --write >"$work/out" || failures=$((failures + 1))
 [ "$(grep -v '^#' "$work/list")" = 'x/a.c x/b.c' ] || { echo "not shrunk: $(cat "$work/list")" >&2; failures=$((failures + 1)); }
 # A call through a table is an arc as well.
 compile c 'int a(void); int (*table[])(void) = {a}; int c(void) { return table[0](); }'

@@ -33,7 +33,7 @@ OWNERS = {
     "xxhash.h": "base",
     "archive.h": "archive",
     "archive_entry.h": "archive",
-    "pcre2.h": "report trace",
+    "pcre2.h": "plan report",
     "capstone/capstone.h": "report",
     "yajl/yajl_gen.h": "report",
     "yajl/yajl_parse.h": "report",
@@ -48,7 +48,7 @@ COMMON = re.compile(
 )
 
 # Libraries whose public header shows further headers of theirs.
-WITH_PARTS = {"agent", "base", "model", "recording", "store", "trace"}
+WITH_PARTS = {"agent", "base", "model", "plan", "recording", "store", "trace"}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]*)[">]', re.M)
 PRINTS = re.compile(r"(^|\W)(?:printf|vprintf|puts|putchar|perror|psignal)\s*\(|(^|\W)(?:stdout|stderr)(\W|$)")

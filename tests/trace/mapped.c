@@ -1,5 +1,6 @@
-/* A static program that has the tracing agent in it, without thread-local storage, and does by itself what sprof does from
- * outside: it makes the shared memory, writes thunks and calls through them. Says what is wrong, and ends with 1. */
+/* A static program that has the tracing agent in it, without thread-local storage, and does by
+ * itself what sprof does from outside: it makes the shared memory, writes thunks and calls through
+ * them. Says what is wrong, and ends with 1. */
 #include "agent/probe.h"
 
 #include <fcntl.h>
@@ -15,10 +16,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FUNCTIONS = 4, SLABS = 256, WORK = 0, LEAF = 1, HANDLED = 2, DEEP = 3, STACK_BYTES = 1 << 20 };
+enum {
+    FUNCTIONS = 4,
+    SLABS = 256,
+    WORK = 0,
+    LEAF = 1,
+    HANDLED = 2,
+    DEEP = 3,
+    STACK_BYTES = 1 << 20
+};
 
-void trace_thunk_write(uint8_t thunk[PROBE_THUNK_BYTES], uint64_t at, uint32_t number, uint64_t enter, uint64_t leave,
-                       uint64_t site, uint64_t body);
+void plan_thunk_write(uint8_t thunk[PROBE_THUNK_BYTES], uint64_t at, uint32_t number,
+                      uint64_t enter, uint64_t leave, uint64_t site, uint64_t body);
 
 static struct probe_asked asked;
 static struct probe_shared *shared;
@@ -78,7 +87,7 @@ static void write_thunk(int memory, uint32_t number, uint64_t body)
 {
     uint8_t bytes[PROBE_THUNK_BYTES];
     const uint64_t at = asked.hello.thunks + number * PROBE_THUNK_BYTES;
-    trace_thunk_write(bytes, at, number, asked.hello.enter, asked.hello.leave, 0, body);
+    plan_thunk_write(bytes, at, number, asked.hello.enter, asked.hello.leave, 0, body);
     if (pwrite(memory, bytes, sizeof bytes, (off_t)at) != sizeof bytes)
         fail("no thunk", number);
 }
@@ -99,7 +108,8 @@ static void find_stack(void)
 
 static void set_up(void)
 {
-    const int file = (int)syscall(SYS_memfd_create, "sprof-test", 0), memory = open("/proc/self/mem", O_RDWR);
+    const int file = (int)syscall(SYS_memfd_create, "sprof-test", 0),
+              memory = open("/proc/self/mem", O_RDWR);
     if (ask((struct probe_request){.kind = PROBE_HELLO}))
         fail("no hello", (long)asked.answer.result);
     if (!asked.hello.table.address || asked.hello.fields[0].at || asked.hello.thread)
@@ -124,7 +134,8 @@ static void set_up(void)
     write_thunk(memory, DEEP, (uint64_t)(uintptr_t)deep);
     write_thunk(memory, FUNCTIONS, asked.hello.nothing);
     if (ask((struct probe_request){.kind = PROBE_MAP_SHARED, .fd = file, .size = bytes}) < 0 ||
-        ask((struct probe_request){.kind = PROBE_GO}) || ask((struct probe_request){.kind = PROBE_CALIBRATE}))
+        ask((struct probe_request){.kind = PROBE_GO}) ||
+        ask((struct probe_request){.kind = PROBE_CALIBRATE}))
         fail("not begun", (long)asked.answer.result);
     if (shared->tid_offset != asked.hello.table.tid)
         fail("ids", shared->tid_offset);
@@ -140,7 +151,9 @@ static uint64_t calls_of(uint32_t function, pid_t pid)
     uint64_t calls = 0;
     for (uint32_t i = 0; i < shared->slabs_used; i++) {
         const struct probe_stat *stat =
-            (const struct probe_stat *)((const uint8_t *)shared + PROBE_SHARED_BYTES + i * slab_bytes) + function;
+            (const struct probe_stat *)((const uint8_t *)shared + PROBE_SHARED_BYTES +
+                                        i * slab_bytes) +
+            function;
         if (shared->slabs[i].pid != (uint32_t)pid)
             continue;
         if (stat->calls != stat->ended || stat->abnormal || stat->uncertain || stat->tails)
@@ -174,7 +187,8 @@ static uint64_t run_threads(int count, int times, long calls)
         for (int i = 0; i < count; i++) {
             void *sum;
             pthread_join(threads[i], &sum);
-            expect("what a thread computes", (uint64_t)(uintptr_t)sum, (uint64_t)(calls * (calls + 1) / 2));
+            expect("what a thread computes", (uint64_t)(uintptr_t)sum,
+                   (uint64_t)(calls * (calls + 1) / 2));
         }
     }
     return (uint64_t)count * (uint64_t)times * (uint64_t)calls;
@@ -185,7 +199,8 @@ static void *in_deep_thread(void *argument)
     return (void *)thunk(DEEP)((long)argument);
 }
 
-/* A thread uses more than half of its stack, which is told once; its size is what libc has noted. */
+/* A thread uses more than half of its stack, which is told once; its size is what libc has noted.
+ */
 static void check_stack(void)
 {
     pthread_attr_t attributes;
@@ -195,13 +210,15 @@ static void check_stack(void)
     shared->warnings.stack_part = 128;
     shared->extras = PROBE_WARN;
     for (int part = 3; part < 7; part += 3) {
-        pthread_create(&thread, &attributes, in_deep_thread, (void *)(part * STACK_BYTES / 10 / 1100L));
+        pthread_create(&thread, &attributes, in_deep_thread,
+                       (void *)(part * STACK_BYTES / 10 / 1100L));
         pthread_join(thread, NULL);
         expect("warnings", shared->warnings.head, part > 5);
     }
     shared->extras = 0;
     const struct probe_warning *warning = &shared->warnings.items[0];
-    if (warning->kind != PROBE_STACK || warning->function != DEEP || warning->value < warning->limit ||
+    if (warning->kind != PROBE_STACK || warning->function != DEEP ||
+        warning->value < warning->limit ||
         labs((long)warning->limit - STACK_BYTES / 2) > STACK_BYTES / 32)
         fail("the warning's limit", (long)warning->limit);
 }
@@ -257,7 +274,7 @@ int main(void)
     expect("calls with handlers", calls_of(LEAF, pid), leaves);
     expect("calls of handlers", calls_of(HANDLED, pid), (uint64_t)signals);
     expect("threads without figures", shared->untracked, 0);
-    printf("ids at %#x, %u slabs, a probe takes %u ticks, a count %u\n", shared->tid_offset, shared->slabs_used,
-           shared->cost.whole, shared->cost.count);
+    printf("ids at %#x, %u slabs, a probe takes %u ticks, a count %u\n", shared->tid_offset,
+           shared->slabs_used, shared->cost.whole, shared->cost.count);
     return 0;
 }

@@ -20,7 +20,7 @@ static bool is_jump_into_ours(const struct trace_leaving *leaving, uint64_t addr
     int32_t distance;
     memcpy(&distance, there + 1, sizeof distance);
     return there[0] == 0xe9 &&
-           trace_leaving_is_ours(leaving, address + TRACE_JUMP_BYTES + (uint64_t)(int64_t)distance);
+           trace_leaving_is_ours(leaving, address + PLAN_JUMP_BYTES + (uint64_t)(int64_t)distance);
 }
 
 /* Lists those of the jumps that the tracer noted that are there: one may not have been written yet,

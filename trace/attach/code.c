@@ -1,9 +1,9 @@
 /* Walks the stack of a stopped thread, to say whether it can be borrowed to call the loader. */
 #include "trace/attach/code.h"
 #include "arch/arch.h"
+#include "plan/plan.h"
 #include "target/target.h"
 #include "trace/attach/stacks.h"
-#include "trace/plan/plan.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -238,7 +238,7 @@ static int look_into(void *context, struct trace_stacks_module *module,
 {
     struct trace_code *code = context;
     module->kind = (int)kind_of(module->path, code->executable, image);
-    const bool runs = module->kind == MODULE_LIBC && !trace_is_idle_copy(code->pid, mapping);
+    const bool runs = module->kind == MODULE_LIBC && !plan_is_idle_copy(code->pid, mapping);
     return runs ? look_into_libc(code, image, module) : 0;
 }
 

@@ -247,7 +247,7 @@ static bool is_page_of_file(const struct trace_leaving *leaving, int fd, uint64_
 
 /* Pages that were written to and are again as in the file: the process shares them again. Those
  * that differ, for whatever reason, stay its own. */
-static void add_pages(const struct trace_leaving *leaving, const struct trace_text *text,
+static void add_pages(const struct trace_leaving *leaving, const struct plan_text *text,
                       struct trace_errand *errand)
 {
     uint64_t entries[PAGES], from = 0, to = 0; /* from the first page to be shared to the last */
@@ -275,7 +275,7 @@ static void add_pages(const struct trace_leaving *leaving, const struct trace_te
     image_free(image);
 }
 
-static bool is_changed(const struct trace_leaving *leaving, const struct trace_text *text)
+static bool is_changed(const struct trace_leaving *leaving, const struct plan_text *text)
 {
     for (size_t i = 0; i < leaving->changed.count; i++)
         if (trace_span_holds(&text->span, leaving->changed.items[i].address))

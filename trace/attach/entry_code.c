@@ -1,7 +1,7 @@
 /* Writes the code by which a process makes system calls for sprof over its entry point. */
 #include "trace/attach/entry_code.h"
+#include "plan/plan.h"
 #include "target/target.h"
-#include "trace/plan/plan.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ static int look_into(void *context, const struct model_mmap *mapping)
         !mapping->file.path)
         return 0;
     struct image *image;
-    const struct image_request request = trace_request_of(search->pid, mapping);
+    const struct image_request request = plan_request_of(search->pid, mapping);
     if (image_open(&image, &request, NULL))
         return 0;
     search->found = pread(image_fd(image), search->entry->original, TRACE_ENTRY_CODE_BYTES,

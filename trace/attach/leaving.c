@@ -52,7 +52,7 @@ int trace_leaving_look(struct trace_leaving *leaving)
     sprof_proc_shared_path(path, sizeof path, session->pid, "maps");
     FILE *maps = fopen(path, "re");
     while (maps && !result && fgets(line, sizeof line, maps)) {
-        struct trace_text mapped = {0};
+        struct plan_text mapped = {0};
         struct trace_span span;
         struct sprof_file_id *file = &mapped.file;
         char rights[8];
@@ -90,7 +90,7 @@ int trace_leaving_look(struct trace_leaving *leaving)
     return result ? SPROF_ENOMEM : 0;
 }
 
-int trace_text_open(const struct trace_leaving *leaving, const struct trace_text *text,
+int trace_text_open(const struct trace_leaving *leaving, const struct plan_text *text,
                     struct image **image, struct sprof_error *error)
 {
     const struct image_request request = {.file = text->file,

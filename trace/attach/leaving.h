@@ -27,7 +27,7 @@ struct trace_coming {
 };
 
 /* Executable pages of a file. */
-struct trace_text {
+struct plan_text {
     struct trace_span span;
     uint64_t offset;
     struct sprof_file_id file;
@@ -57,7 +57,7 @@ struct trace_errand {
 /* A place that was changed. */
 struct trace_changed {
     uint64_t address;
-    uint8_t jump[TRACE_JUMP_BYTES], original[TRACE_JUMP_BYTES];
+    uint8_t jump[PLAN_JUMP_BYTES], original[PLAN_JUMP_BYTES];
 };
 
 struct trace_leaving {
@@ -69,7 +69,7 @@ struct trace_leaving {
     SPROF_VEC(struct trace_span) ours; /* thunks, the agent's code, islands */
     SPROF_VEC(struct trace_coming) coming;
     SPROF_VEC(struct trace_span) writable;
-    SPROF_VEC(struct trace_text) texts;
+    SPROF_VEC(struct plan_text) texts;
     SPROF_VEC(struct trace_held) held;
     pid_t asked_tid; /* a thread of which it is known, in this stop, whether it … */
     bool asked_unwinds;
@@ -112,7 +112,7 @@ int trace_leaving_look(struct trace_leaving *leaving);
 
 /* Opens the file itself that a text is mapped from, also one that was removed, or that lies in
  * another mount namespace. The caller frees. Errors as of image_open. */
-int trace_text_open(const struct trace_leaving *leaving, const struct trace_text *text,
+int trace_text_open(const struct trace_leaving *leaving, const struct plan_text *text,
                     struct image **image, struct sprof_error *error);
 
 /* == restore.c == */

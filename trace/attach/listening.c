@@ -6,8 +6,8 @@
 #include "trace/probes/probes.h"
 
 #include "base/proc.h"
+#include "plan/plan.h"
 #include "trace/attach/owner.h"
-#include "trace/embed/embedded.h"
 #include "trace/meet.h"
 
 #include <errno.h>
@@ -27,8 +27,8 @@
 enum {
     HELLO_MS = 10000,
     JUMP = 0xe9,
-    NO_CODE = 0xcc,                        /* as the agent's area begins */
-    FAR_OPCODE = TRACE_FAR_JUMP_BYTES - 8, /* bytes before its target */
+    NO_CODE = 0xcc,                       /* as the agent's area begins */
+    FAR_OPCODE = PLAN_FAR_JUMP_BYTES - 8, /* bytes before its target */
 };
 
 /* == Connecting == */
@@ -225,13 +225,13 @@ static bool write_there(const struct trace_session *session, uint64_t address, c
 
 /* The switch is off: what it leads to may be written by parts. */
 int trace_listening_aim(struct trace_session *session, uint64_t site,
-                        const struct trace_function *function, uint64_t thunk,
-                        uint8_t jump[TRACE_JUMP_BYTES], struct sprof_error *error)
+                        const struct plan_function *function, uint64_t thunk,
+                        uint8_t jump[PLAN_JUMP_BYTES], struct sprof_error *error)
 {
     int32_t distance;
     memcpy(&distance, function->original + 1, sizeof distance);
-    const uint64_t target = site + TRACE_JUMP_BYTES + (uint64_t)(int64_t)distance + FAR_OPCODE;
-    memcpy(jump, function->original, TRACE_JUMP_BYTES);
+    const uint64_t target = site + PLAN_JUMP_BYTES + (uint64_t)(int64_t)distance + FAR_OPCODE;
+    memcpy(jump, function->original, PLAN_JUMP_BYTES);
     jump[0] = JUMP;
     return write_there(session, target, &thunk, sizeof thunk)
                ? 0
@@ -265,7 +265,7 @@ int trace_listening_begin(struct trace_session *session, struct sprof_error *err
         session->shared->switches[i] =
             session->files.items[probe->file].bias + probe->function->site;
         if (probe->jump[0])
-            probe->is_placed = turn(session, probe, EMBEDDED_OFF, JUMP);
+            probe->is_placed = turn(session, probe, PLAN_EMBEDDED_OFF, JUMP);
         session->refused += probe->is_chosen && !probe->is_placed;
         probe->is_chosen &= probe->is_placed;
     }
@@ -282,7 +282,7 @@ void trace_listening_leave(struct trace_session *session)
     for (size_t i = 0; i < session->probes.count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
         if (probe->is_placed)
-            turn(session, probe, JUMP, EMBEDDED_OFF);
+            turn(session, probe, JUMP, PLAN_EMBEDDED_OFF);
         probe->is_placed = false;
     }
 }

@@ -18,8 +18,8 @@ int trace_listening_number(struct trace_session *session, struct sprof_error *er
 
 /* Notes where a probe's switch leads to, and how it is turned: `jump` is what it is when on. */
 int trace_listening_aim(struct trace_session *session, uint64_t site,
-                        const struct trace_function *function, uint64_t thunk,
-                        uint8_t jump[TRACE_JUMP_BYTES], struct sprof_error *error);
+                        const struct plan_function *function, uint64_t thunk,
+                        uint8_t jump[PLAN_JUMP_BYTES], struct sprof_error *error);
 
 /* Has the agent measure, and turns the switches. */
 int trace_listening_begin(struct trace_session *session, struct sprof_error *error);

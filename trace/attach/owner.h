@@ -31,12 +31,12 @@ bool trace_is_over(pid_t pid);
 int trace_clean_up(pid_t pid, const struct sprof_log *log, struct sprof_error *error);
 
 struct cache;
-struct trace_module;
+struct plan_module;
 
-/* As trace_plan_process, of all files, but for what whoever traces the process, or did until it was
+/* As plan_process, of all files, but for what whoever traces the process, or did until it was
  * killed, has put into that. */
 int trace_plan_untraced(pid_t pid, struct cache *cache,
-                        int (*module)(void *context, struct trace_module *module), void *context,
+                        int (*module)(void *context, struct plan_module *module), void *context,
                         bool *runs_generated_code, struct sprof_error *error);
 
 /* Whether a process is traced into that file as a child of the command that is traced, or together

@@ -145,7 +145,7 @@ static int look_into(void *context, const struct model_mmap *mapping)
     if (!is_file)
         return 0;
     int result = search_mapping(raw, mapping);
-    const struct image_request request = trace_request_of(raw->pid, mapping);
+    const struct image_request request = plan_request_of(raw->pid, mapping);
     if (result || image_open(&image, &request, NULL))
         return result;
     uint64_t vaddr = mapping->file_offset;
@@ -161,7 +161,7 @@ static int look_into(void *context, const struct model_mmap *mapping)
 bool trace_raw_is_for(const char *path)
 {
     const enum agent_file kind = agent_check_file(path);
-    return kind == AGENT_FILE_STATIC || (kind == AGENT_FILE_GOOD && trace_has_foreign_loader(path));
+    return kind == AGENT_FILE_STATIC || (kind == AGENT_FILE_GOOD && image_has_foreign_loader(path));
 }
 
 static const char *obstacle_of(const struct trace_raw *raw)

@@ -20,7 +20,7 @@ void trace_leaving_sort(struct trace_leaving *leaving)
 /* What is not as it was left, such as the code of a library that was unloaded, is left alone. */
 static bool restore_one(const struct trace_leaving *leaving, const struct trace_changed *changed)
 {
-    uint8_t there[TRACE_JUMP_BYTES];
+    uint8_t there[PLAN_JUMP_BYTES];
     return !trace_leaving_read(leaving, changed->address, there, sizeof there) ||
            memcmp(there, changed->jump, sizeof there) != 0 ||
            trace_leaving_write(leaving, changed->address, changed->original, sizeof there);
@@ -37,11 +37,11 @@ static bool restore_page(const struct trace_leaving *leaving, const struct trace
     size_t i = 0;
     if (!trace_leaving_read(leaving, at, page, sizeof page))
         return true;
-    for (; i < count && first[i].address + TRACE_JUMP_BYTES <= at + TRACE_PAGE; i++) {
+    for (; i < count && first[i].address + PLAN_JUMP_BYTES <= at + TRACE_PAGE; i++) {
         uint8_t *there = page + (first[i].address - at);
-        if (memcmp(there, first[i].jump, TRACE_JUMP_BYTES) != 0)
+        if (memcmp(there, first[i].jump, PLAN_JUMP_BYTES) != 0)
             continue;
-        memcpy(there, first[i].original, TRACE_JUMP_BYTES);
+        memcpy(there, first[i].original, PLAN_JUMP_BYTES);
         is_changed = true;
     }
     if (is_changed)

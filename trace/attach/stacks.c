@@ -1,7 +1,7 @@
 /* Walks the stacks of stopped threads, by the tables of the files that their process runs. */
 #include "trace/attach/stacks.h"
+#include "plan/plan.h"
 #include "target/target.h"
-#include "trace/plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static int open_module(struct trace_stacks *stacks, struct trace_stacks_module *
                        const struct model_mmap *mapping)
 {
     struct image *image;
-    const struct image_request request = trace_request_of(stacks->pid, mapping);
+    const struct image_request request = plan_request_of(stacks->pid, mapping);
     if (recording_open_image(&image, &request, NULL))
         return 0;
     uint64_t vaddr = mapping->file_offset;

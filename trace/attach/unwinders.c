@@ -53,7 +53,7 @@ static bool has_unwinder(struct image *image)
 }
 
 /* What cannot be looked into counts as one. */
-static bool look_into(const struct trace_leaving *leaving, const struct trace_text *text)
+static bool look_into(const struct trace_leaving *leaving, const struct plan_text *text)
 {
     const char *path = text->file.path;
     struct image *image;
@@ -76,7 +76,7 @@ static const struct trace_known_file *find(const struct trace_leaving *leaving, 
 void trace_leaving_know_files(struct trace_leaving *leaving)
 {
     for (size_t i = 0; i < leaving->texts.count; i++) {
-        const struct trace_text *text = &leaving->texts.items[i];
+        const struct plan_text *text = &leaving->texts.items[i];
         if (find(leaving, text->file.path))
             continue;
         const struct trace_known_file file = {text->file.path, look_into(leaving, text)};
@@ -89,7 +89,7 @@ bool trace_leaving_is_unwinder(const struct trace_leaving *leaving, const uint64
                                size_t count)
 {
     for (size_t k = 0; k < leaving->texts.count; k++) {
-        const struct trace_text *text = &leaving->texts.items[k];
+        const struct plan_text *text = &leaving->texts.items[k];
         const struct trace_known_file *file = find(leaving, text->file.path);
         if (file && !file->unwinds)
             continue;

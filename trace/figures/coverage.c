@@ -251,7 +251,7 @@ static void restore(struct trace_session *session, int memory_fd)
     for (size_t i = 0; i < session->probes.count; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
         const off_t site = (off_t)(session->files.items[probe->file].bias + probe->function->site);
-        uint8_t there[TRACE_JUMP_BYTES];
+        uint8_t there[PLAN_JUMP_BYTES];
         if (may_leave(session, probe) &&
             pread(memory_fd, there, sizeof there, site) == (ssize_t)sizeof there &&
             !memcmp(there, probe->jump, sizeof there) &&

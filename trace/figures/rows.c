@@ -209,7 +209,7 @@ static int put_beside(struct trace_session *session, const struct probe_stat *st
     const uint32_t run = session->run->id;
     const struct store_probe row = {
         run, probe->node,
-        session->uprobes ? "uprobe" : trace_mechanism_text(probe->function->mechanism),
+        session->uprobes ? "uprobe" : plan_mechanism_text(probe->function->mechanism),
         probe->function->site ? probe->function->site : probe->function->start};
     const struct store_call_untimed untimed = {run, thread, node, stat->child_counted};
     const bool is_first = !probe->is_described;

@@ -2,7 +2,7 @@
  * the agent notes them, and of calls that have not returned, which are found in the records of
  * threads. The program can write anything there, so each number is checked where it matters. */
 #include "trace/figures/warn.h"
-#include "trace/plan/expressions.h"
+#include "plan/plan.h"
 #include "trace/probes/heap.h"
 #include "trace/probes/probes.h"
 #include "trace/several.h"
@@ -57,10 +57,10 @@ static int check_limits(const struct trace_limit *limits, size_t count, struct s
 {
     int result = 0;
     for (size_t i = 0; i < count && !result; i++) {
-        struct trace_expressions *expressions = NULL;
+        struct plan_expressions *expressions = NULL;
         if (limits[i].function)
-            result = trace_expressions_make(&expressions, &limits[i].function, 1, error);
-        trace_expressions_free(expressions);
+            result = plan_expressions_make(&expressions, &limits[i].function, 1, error);
+        plan_expressions_free(expressions);
     }
     return result;
 }
@@ -74,13 +74,13 @@ int trace_warnings_check(const struct trace_options *options, struct sprof_error
 }
 
 /* The shortest time that one of the limits leaves to a function; 0: any. */
-static int find_limit(const struct trace_limit *limits, struct trace_expressions *const *each,
-                      size_t count, const struct trace_function *function, uint64_t *ns,
+static int find_limit(const struct trace_limit *limits, struct plan_expressions *const *each,
+                      size_t count, const struct plan_function *function, uint64_t *ns,
                       struct sprof_error *error)
 {
     *ns = 0;
     for (size_t i = 0; i < count; i++) {
-        const int found = each[i] ? trace_expressions_match(each[i], function, error) : 1;
+        const int found = each[i] ? plan_expressions_match(each[i], function, error) : 1;
         if (found < 0)
             return found;
         if (found && (!*ns || limits[i].ns < *ns))
@@ -89,26 +89,26 @@ static int find_limit(const struct trace_limit *limits, struct trace_expressions
     return 0;
 }
 
-static int make_all(struct trace_expressions ***each, const struct trace_limit *limits,
-                    size_t count, struct sprof_error *error)
+static int make_all(struct plan_expressions ***each, const struct trace_limit *limits, size_t count,
+                    struct sprof_error *error)
 {
     int result = 0;
     *each = calloc(count + 1, sizeof **each);
     for (size_t i = 0; i < count && *each && !result; i++)
         if (limits[i].function)
-            result = trace_expressions_make(&(*each)[i], &limits[i].function, 1, error);
+            result = plan_expressions_make(&(*each)[i], &limits[i].function, 1, error);
     return *each ? result : sprof_error_memory(error);
 }
 
-static void free_all(struct trace_expressions **each, size_t count)
+static void free_all(struct plan_expressions **each, size_t count)
 {
     for (size_t i = 0; i < count && each; i++)
-        trace_expressions_free(each[i]);
+        plan_expressions_free(each[i]);
     free(each);
 }
 
 static int set_limits(struct trace_session *session, size_t first,
-                      struct trace_expressions *const *slow, struct trace_expressions *const *stuck,
+                      struct plan_expressions *const *slow, struct plan_expressions *const *stuck,
                       struct sprof_error *error)
 {
     const struct trace_options *options = &session->options;
@@ -133,7 +133,7 @@ static int set_limits(struct trace_session *session, size_t first,
 
 /* Says which limits are of functions that have no probe. */
 static int tell_unfound(const struct trace_session *session, const char *option,
-                        const struct trace_limit *limits, struct trace_expressions *const *each,
+                        const struct trace_limit *limits, struct plan_expressions *const *each,
                         size_t count, struct sprof_error *error)
 {
     int result = 0;
@@ -146,7 +146,7 @@ static int tell_unfound(const struct trace_session *session, const char *option,
 int trace_warnings_begin(struct trace_session *session, size_t first, struct sprof_error *error)
 {
     const struct trace_options *options = &session->options;
-    struct trace_expressions **slow = NULL, **stuck = NULL;
+    struct plan_expressions **slow = NULL, **stuck = NULL;
     struct trace_session *common = session->common;
     if (!trace_warns(options))
         return 0;

@@ -24,7 +24,7 @@ static bool write_byte(const struct trace_session *session, uint64_t at, uint8_t
 static bool turn_jump(const struct trace_session *session, struct trace_probe *probe)
 {
     const uint64_t site = session->files.items[probe->file].bias + probe->function->site;
-    uint8_t there[TRACE_JUMP_BYTES];
+    uint8_t there[PLAN_JUMP_BYTES];
     if (session->code_fd <= 0 || probe->is_left || probe->rests ||
         pread(session->code_fd, there, sizeof there, (off_t)site) != (ssize_t)sizeof there ||
         memcmp(there, probe->jump, sizeof there) != 0 ||
@@ -65,7 +65,7 @@ void trace_bypass_look_at_file(const struct trace_session *session, struct trace
 void trace_bypass_note(struct trace_session *session, struct trace_probe *probe, uint64_t body)
 {
     const struct trace_file *file = &session->files.items[probe->file];
-    uint8_t jump[TRACE_JUMP_BYTES];
+    uint8_t jump[PLAN_JUMP_BYTES];
     size_t others = 0, at = 0;
     probe->pass_at = 0;
     if (arch_jump_write(jump, file->bias + probe->function->site, body) != sizeof jump)

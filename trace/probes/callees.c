@@ -2,7 +2,7 @@
  * and through slots of the GOT, with or without the PLT, in all files that may get probes. Where a
  * call leads through a register or through data it is left open, and counted. */
 #include "trace/probes/callees.h"
-#include "trace/plan/expressions.h"
+#include "plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +28,8 @@ struct trace_callees {
 
 /* == Looking up == */
 
-static const struct trace_function *function_at(const struct trace_callees *callees,
-                                                struct place place)
+static const struct plan_function *function_at(const struct trace_callees *callees,
+                                               struct place place)
 {
     return &callees->session->files.items[place.file].plan.functions[place.function];
 }
@@ -45,7 +45,7 @@ static int list_functions(struct trace_callees *callees)
             return SPROF_ENOMEM;
         }
         for (uint32_t i = 0; i < file->plan.function_count; i++) {
-            const struct trace_function *function = &file->plan.functions[i];
+            const struct plan_function *function = &file->plan.functions[i];
             const struct place place = {f, i};
             const uint64_t number = callees->by_address.count;
             if (sprof_vec_push(&callees->by_address, place) ||
@@ -90,7 +90,7 @@ static int want_name(struct trace_callees *callees, const char *name, uint8_t le
 
 /* The loader may not have filled the slot yet; then the symbol's name says what it will hold. */
 static int follow_slot(struct trace_callees *callees, const struct trace_file *file,
-                       const struct trace_callee *callee, uint8_t level)
+                       const struct plan_callee *callee, uint8_t level)
 {
     uint64_t target = 0;
     const bool is_read = target_read_memory(callees->session->pid, file->bias + callee->address,
@@ -104,14 +104,14 @@ static int follow_slot(struct trace_callees *callees, const struct trace_file *f
 static int follow(struct trace_callees *callees, struct place place)
 {
     const struct trace_file *file = &callees->session->files.items[place.file];
-    const struct trace_function *function = function_at(callees, place);
+    const struct plan_function *function = function_at(callees, place);
     const uint8_t level = callees->levels.items[place.file][place.function];
     int result = 0;
     for (uint32_t i = 0; i < function->callees && level > 1 && !result; i++) {
-        const struct trace_callee *callee = &file->plan.callees[function->first_callee + i];
-        const struct trace_function *part =
-            callee->is_slot ? NULL : trace_plan_find(&file->plan, callee->address);
-        const bool is_part = part && part->why == TRACE_PART;
+        const struct plan_callee *callee = &file->plan.callees[function->first_callee + i];
+        const struct plan_function *part =
+            callee->is_slot ? NULL : plan_find(&file->plan, callee->address);
+        const bool is_part = part && part->why == PLAN_PART;
         const uint8_t below = level == WITHOUT_END || is_part ? level : (uint8_t)(level - 1);
         if (callee->is_slot)
             result = follow_slot(callees, file, callee, below);
@@ -143,21 +143,21 @@ static int add_roots(struct trace_callees *callees, const char *text, bool must_
                      struct sprof_error *error)
 {
     const struct trace_session *session = callees->session;
-    struct trace_expressions *expressions = NULL;
+    struct plan_expressions *expressions = NULL;
     struct sprof_suggestions near = {0};
     size_t seen = 0, nameless = 0, found = 0;
     uint8_t level;
     const char *expression = cut_depth(callees->session, text, &level);
-    int result = expression ? trace_expressions_make(&expressions, &expression, 1, error)
+    int result = expression ? plan_expressions_make(&expressions, &expression, 1, error)
                             : sprof_error_memory(error);
     for (size_t n = 0; n < callees->by_address.count && !result; n++) {
         const struct place place = callees->by_address.items[n];
-        const struct trace_function *function = function_at(callees, place);
-        if (!session->files.items[place.file].is_chosen || !trace_is_true_start(function))
+        const struct plan_function *function = function_at(callees, place);
+        if (!session->files.items[place.file].is_chosen || !plan_is_true_start(function))
             continue;
-        const int matches = trace_expressions_match(expressions, function, error);
+        const int matches = plan_expressions_match(expressions, function, error);
         seen++;
-        nameless += !trace_has_name(function);
+        nameless += !plan_has_name(function);
         found += matches > 0;
         if (matches < 0)
             result = matches;
@@ -166,12 +166,12 @@ static int add_roots(struct trace_callees *callees, const char *text, bool must_
         else if (matches && want(callees, place, level))
             result = sprof_error_memory(error);
     }
-    trace_expressions_free(expressions);
+    plan_expressions_free(expressions);
     if (result || found || !must_find)
         return result;
     struct sprof_str names = {0};
     sprof_suggest_append(&names, &near);
-    trace_append_nameless(&names, nameless, seen);
+    plan_append_nameless(&names, nameless, seen);
     result = sprof_error_set(error, SPROF_ENOTFOUND, 0,
                              "--children-of '%.200s' finds none of %zu function%s%.300s", text,
                              seen, sprof_plural(seen), names.text ? names.text : "");
@@ -206,11 +206,11 @@ bool trace_callees_wants(const struct trace_callees *callees, uint32_t file, siz
 /* == What is left open == */
 
 /* Calls through registers and data. A slot without a symbol may be data of the program. */
-static uint32_t open_calls(const struct trace_file *file, const struct trace_function *function)
+static uint32_t open_calls(const struct trace_file *file, const struct plan_function *function)
 {
     uint32_t open = function->open_calls;
     for (uint32_t i = 0; i < function->callees; i++) {
-        const struct trace_callee *callee = &file->plan.callees[function->first_callee + i];
+        const struct plan_callee *callee = &file->plan.callees[function->first_callee + i];
         open += callee->is_slot && !callee->imported;
     }
     return open;
@@ -224,7 +224,7 @@ void trace_callees_tell(const struct trace_callees *callees)
     for (size_t n = 0; n < callees->by_address.count; n++) {
         const struct place place = callees->by_address.items[n];
         const struct trace_file *file = &session->files.items[place.file];
-        const struct trace_function *function = function_at(callees, place);
+        const struct plan_function *function = function_at(callees, place);
         /* What the last level calls is not asked for. */
         const uint32_t open =
             file->is_chosen && callees->levels.items[place.file][place.function] > 1

@@ -1,6 +1,6 @@
 /* Chooses the functions that get probes: by module, by name, and those that leave the frames of
  * others, without which figures would be wrong. */
-#include "trace/plan/expressions.h"
+#include "plan/plan.h"
 #include "trace/probes/callees.h"
 #include "trace/probes/heap.h"
 #include "trace/probes/points.h"
@@ -18,7 +18,7 @@
 
 struct chooser {
     struct trace_session *session;
-    struct trace_expressions *expressions;
+    struct plan_expressions *expressions;
     struct trace_callees *callees; /* NULL: nobody asked what functions call */
     struct sprof_suggestions near, near_modules;
     size_t seen;      /* functions of chosen modules … */
@@ -88,15 +88,15 @@ static bool wants_or_notes(void *context, const struct image_request *file)
 /* == Functions == */
 
 /* It ends the frames of others, or leads to what does. */
-static bool leaves(const struct trace_function *function)
+static bool leaves(const struct plan_function *function)
 {
-    return function->mechanism == TRACE_LEAVE || function->why == TRACE_IMPORTED;
+    return function->mechanism == PLAN_LEAVE || function->why == PLAN_IMPORTED;
 }
 
 /* libc's prctl, by which a thread gives up the processor's counter: where it is strict seccomp that
  * does that, too. Probes would be the end of such a thread. */
 static bool sees_clock_go(const struct trace_session *session, uint32_t file,
-                          const struct trace_function *function)
+                          const struct plan_function *function)
 {
     return !session->uprobes && function->linkage_name &&
            !strcmp(function->linkage_name, "prctl") &&
@@ -106,18 +106,18 @@ static bool sees_clock_go(const struct trace_session *session, uint32_t file,
 /* It begins threads and processes, some of which share what a probe takes for its thread's own. Its
  * parts have its name, too, and lie behind its beginning. */
 static bool clones(const struct trace_session *session, const struct trace_file *file,
-                   const struct trace_function *function)
+                   const struct plan_function *function)
 {
     const bool is_named = function->linkage_name && !strcmp(function->linkage_name, "clone");
     const char *before =
         is_named && function != file->plan.functions ? function[-1].linkage_name : NULL;
-    return is_named && !session->uprobes && function->mechanism == TRACE_PROLOGUE &&
+    return is_named && !session->uprobes && function->mechanism == PLAN_PROLOGUE &&
            trace_is_glibc(file->path) && !(before && !strcmp(before, "clone"));
 }
 
 /* … or does so by its number. */
 static bool makes_any_call(const struct trace_session *session, const struct trace_file *file,
-                           const struct trace_function *function)
+                           const struct plan_function *function)
 {
     return !session->uprobes && function->linkage_name &&
            !strcmp(function->linkage_name, "syscall") && trace_is_glibc(file->path);
@@ -136,7 +136,7 @@ static bool stops_at_thunks(const char *path)
  * return addresses stay. */
 static enum probe_tier tier_of(const struct trace_session *session, const struct trace_probe *probe)
 {
-    const struct trace_function *function = probe->function;
+    const struct plan_function *function = probe->function;
     if (probe->operation && !probe->is_chosen)
         return PROBE_BYTES;
     if (sees_clock_go(session, probe->file, function))
@@ -155,37 +155,37 @@ static enum probe_tier tier_of(const struct trace_session *session, const struct
 
 /* By name, or because a chosen one calls it. */
 static int is_wanted(const struct chooser *chooser, uint32_t file,
-                     const struct trace_function *function)
+                     const struct plan_function *function)
 {
     const size_t index = (size_t)(function - chooser->session->files.items[file].plan.functions);
     if (!chooser->callees)
-        return trace_expressions_match(chooser->expressions, function, chooser->error);
-    const int excluded = trace_expressions_exclude(chooser->expressions, function, chooser->error);
+        return plan_expressions_match(chooser->expressions, function, chooser->error);
+    const int excluded = plan_expressions_exclude(chooser->expressions, function, chooser->error);
     if (excluded)
         return excluded < 0 ? excluded : 0;
     if (trace_callees_wants(chooser->callees, file, index))
         return 1;
-    return trace_expressions_include(chooser->expressions)
-               ? trace_expressions_match(chooser->expressions, function, chooser->error)
+    return plan_expressions_include(chooser->expressions)
+               ? plan_expressions_match(chooser->expressions, function, chooser->error)
                : 0;
 }
 
 static int choose_function(struct chooser *chooser, uint32_t file,
-                           const struct trace_function *function)
+                           const struct plan_function *function)
 {
     struct trace_session *session = chooser->session;
-    const bool in_module = session->files.items[file].is_chosen && trace_is_true_start(function);
+    const bool in_module = session->files.items[file].is_chosen && plan_is_true_start(function);
     const int found = in_module ? is_wanted(chooser, file, function) : 0;
     if (found < 0)
         return found;
     chooser->seen += in_module;
-    chooser->nameless += in_module && !trace_has_name(function);
+    chooser->nameless += in_module && !plan_has_name(function);
     chooser->found += found > 0;
     if (in_module && !found && chooser->session->options.function_count && !chooser->found)
         sprof_suggest_offer(&chooser->near, *chooser->session->options.functions, function->name);
-    const bool has_place =
-        session->listens ? function->mechanism == TRACE_EMBEDDED
-                         : function->mechanism != TRACE_NOT && function->why != TRACE_IMPORTED;
+    const bool has_place = session->listens
+                               ? function->mechanism == PLAN_EMBEDDED
+                               : function->mechanism != PLAN_NOT && function->why != PLAN_IMPORTED;
     const bool can = has_place || (found && session->uprobes && uprobe_may_stand(function));
     if (found && !can)
         (*(session->listens ? &chooser->elsewhere : &session->refused))++;
@@ -203,7 +203,7 @@ static int choose_function(struct chooser *chooser, uint32_t file,
     return sprof_vec_push(&session->probes, probe) ? sprof_error_memory(chooser->error) : 0;
 }
 
-static int take_module(void *context, struct trace_module *module)
+static int take_module(void *context, struct plan_module *module)
 {
     struct chooser *chooser = context;
     struct trace_session *session = chooser->session;
@@ -229,7 +229,7 @@ static int take_module(void *context, struct trace_module *module)
         session->runtime = sprof_arena_text(&session->arena, module->plan.runtime);
     if (!path || sprof_vec_push(&session->files, file))
         return sprof_error_memory(chooser->error);
-    module->plan = (struct trace_plan){0}; /* ours now */
+    module->plan = (struct plan){0}; /* ours now */
     return 0;
 }
 
@@ -258,7 +258,7 @@ static int choose_functions(struct chooser *chooser, uint32_t first_file)
 }
 
 int trace_tell_unfound(const struct trace_session *session, const char *option,
-                       const char *expression, const struct trace_expressions *expressions,
+                       const char *expression, const struct plan_expressions *expressions,
                        bool timed, struct sprof_error *error)
 {
     struct sprof_suggestions near = {0};
@@ -268,7 +268,7 @@ int trace_tell_unfound(const struct trace_session *session, const char *option,
         const struct trace_probe *probe = &session->probes.items[i];
         if (!probe->is_chosen || (timed && probe->tier != PROBE_FULL))
             continue;
-        found = trace_expressions_match(expressions, probe->function, error);
+        found = plan_expressions_match(expressions, probe->function, error);
         if (!found)
             sprof_suggest_offer(&near, expression, probe->function->name);
     }
@@ -287,7 +287,7 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
     int code;
     sprof_suggest_append(&near, &chooser->near);
     sprof_suggest_append(&near_modules, &chooser->near_modules);
-    trace_append_nameless(&near, chooser->nameless, chooser->seen);
+    plan_append_nameless(&near, chooser->nameless, chooser->seen);
     if (!chooser->seen && options->module_count)
         code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
                                "--module '%s' matches nothing with functions that is mapped%s: see "
@@ -359,8 +359,8 @@ static int open_chooser(struct chooser *chooser, struct trace_session *session,
     sprof_proc_shared_path(link, sizeof link, session->pid, "exe");
     const ssize_t length = readlink(link, chooser->executable, sizeof chooser->executable - 1);
     chooser->executable[length > 0 ? length : 0] = '\0';
-    return trace_expressions_make(&chooser->expressions, options->functions,
-                                  options->function_count, error);
+    return plan_expressions_make(&chooser->expressions, options->functions, options->function_count,
+                                 error);
 }
 
 bool trace_wants(struct trace_session *session, const struct image_request *file)
@@ -369,7 +369,7 @@ bool trace_wants(struct trace_session *session, const struct image_request *file
     return wants((void *)&chooser, file);
 }
 
-int trace_choose_module(struct trace_session *session, struct trace_module *module,
+int trace_choose_module(struct trace_session *session, struct plan_module *module,
                         struct sprof_error *error)
 {
     const size_t probes = session->probes.count;
@@ -390,7 +390,7 @@ int trace_choose_module(struct trace_session *session, struct trace_module *modu
         session->probes.count = probes;
         session->files.items[session->files.count - 1].count = 0;
     }
-    trace_expressions_free(chooser.expressions);
+    plan_expressions_free(chooser.expressions);
     return result;
 }
 
@@ -402,8 +402,8 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
     bool generated;
     int result = open_chooser(&chooser, session, error);
     if (!result)
-        result = trace_plan_process(session->pid, session->listens ? session->code_fd : -1, cache,
-                                    NULL, wants_or_notes, take_module, &chooser, &generated, error);
+        result = plan_process(session->pid, session->listens ? session->code_fd : -1, cache, NULL,
+                              wants_or_notes, take_module, &chooser, &generated, error);
     if (!result && trace_copiers_find(session))
         result = sprof_error_memory(error);
     if (!result)
@@ -430,7 +430,7 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
                                  "%zu functions are too many to be probed at once, at most %d are "
                                  "possible: choose with --function or --module",
                                  session->probes.count, PROBE_THUNKS - 1);
-    trace_expressions_free(chooser.expressions);
+    plan_expressions_free(chooser.expressions);
     cache_free(cache, 0);
     return result;
 }

@@ -1,7 +1,7 @@
 /* The heap check: finds the functions of allocators, which get probes of their own, and says to the
  * agent what they do, and how many bytes calls of checked functions may leave. */
 #include "trace/probes/heap.h"
-#include "trace/plan/expressions.h"
+#include "plan/plan.h"
 #include "trace/probes/probes.h"
 #include "trace/several.h"
 
@@ -68,9 +68,9 @@ int trace_heap_check_options(const struct trace_options *options, struct sprof_e
 {
     int result = 0;
     for (size_t i = 0; i < options->heap_check_count && !result; i++) {
-        struct trace_expressions *expressions = NULL;
-        result = trace_expressions_make(&expressions, &options->heap_check[i].function, 1, error);
-        trace_expressions_free(expressions);
+        struct plan_expressions *expressions = NULL;
+        result = plan_expressions_make(&expressions, &options->heap_check[i].function, 1, error);
+        plan_expressions_free(expressions);
     }
     return result;
 }
@@ -113,7 +113,7 @@ int trace_heap_find(struct trace_session *session, struct sprof_error *error)
         struct trace_file *file = &session->files.items[i];
         struct trace_allocator allocator = {0};
         struct image_request request;
-        if (trace_request_find(&request, session->pid, file->identity, file->path))
+        if (plan_request_find(&request, session->pid, file->identity, file->path))
             return sprof_error_memory(error);
         if (!find_functions(&request, allocator.starts))
             continue;
@@ -132,7 +132,7 @@ int trace_heap_find(struct trace_session *session, struct sprof_error *error)
     return 0;
 }
 
-uint8_t trace_heap_operation(const struct trace_file *file, const struct trace_function *function)
+uint8_t trace_heap_operation(const struct trace_file *file, const struct plan_function *function)
 {
     for (size_t i = 0; i < FUNCTIONS && file->allocator; i++)
         if (file->allocator->starts[i] == function->start && functions[i].operation &&
@@ -177,13 +177,13 @@ int trace_heap_check_probes(struct trace_session *session, struct sprof_error *e
 }
 
 /* The smallest that one of the limits leaves to a function, + 1; 0: it is not checked. */
-static int find_limit(const struct trace_options *options, struct trace_expressions *const *each,
-                      const struct trace_function *function, uint64_t *limit,
+static int find_limit(const struct trace_options *options, struct plan_expressions *const *each,
+                      const struct plan_function *function, uint64_t *limit,
                       struct sprof_error *error)
 {
     *limit = 0;
     for (size_t i = 0; i < options->heap_check_count; i++) {
-        const int found = trace_expressions_match(each[i], function, error);
+        const int found = plan_expressions_match(each[i], function, error);
         if (found < 0)
             return found;
         if (found && (!*limit || options->heap_check[i].bytes + 1 < *limit))
@@ -193,7 +193,7 @@ static int find_limit(const struct trace_options *options, struct trace_expressi
 }
 
 static int set_probes(struct trace_session *session, size_t first,
-                      struct trace_expressions *const *each, struct sprof_error *error)
+                      struct plan_expressions *const *each, struct sprof_error *error)
 {
     struct probe_heap *heap = &session->shared->heap;
     int result = 0;
@@ -213,13 +213,13 @@ static int set_probes(struct trace_session *session, size_t first,
 int trace_heap_begin(struct trace_session *session, size_t first, struct sprof_error *error)
 {
     const struct trace_options *options = &session->options;
-    struct trace_expressions **each;
+    struct plan_expressions **each;
     int result = 0;
     if (!options->heap_check_count)
         return 0;
     each = calloc(options->heap_check_count, sizeof *each);
     for (size_t i = 0; i < options->heap_check_count && each && !result; i++)
-        result = trace_expressions_make(&each[i], &options->heap_check[i].function, 1, error);
+        result = plan_expressions_make(&each[i], &options->heap_check[i].function, 1, error);
     for (size_t i = 0; i < session->files.count; i++) {
         const struct trace_allocator *allocator = session->files.items[i].allocator;
         if (allocator && allocator->number)
@@ -237,7 +237,7 @@ int trace_heap_begin(struct trace_session *session, size_t first, struct sprof_e
         result = trace_tell_unfound(session, "heap-check", options->heap_check[i].function, each[i],
                                     true, error);
     for (size_t i = 0; i < options->heap_check_count && each; i++)
-        trace_expressions_free(each[i]);
+        plan_expressions_free(each[i]);
     free(each);
     return result;
 }

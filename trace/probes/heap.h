@@ -16,7 +16,7 @@ bool trace_heap_is_allocator(const struct trace_session *session, const struct i
 int trace_heap_find(struct trace_session *session, struct sprof_error *error);
 
 /* What a function of a file does, as a byte of struct probe_heap; 0: it is none of them. */
-uint8_t trace_heap_operation(const struct trace_file *file, const struct trace_function *function);
+uint8_t trace_heap_operation(const struct trace_file *file, const struct plan_function *function);
 
 /* SPROF_EUNSUPPORTED where bytes would be missed: there is no allocator, or its functions cannot be
  * probed. */

@@ -42,7 +42,7 @@ static bool is_lost(const struct trace_session *session, const struct trace_prob
                     struct pages *pages)
 {
     const uint64_t site = session->files.items[probe->file].bias + probe->function->site;
-    uint8_t there[TRACE_JUMP_BYTES];
+    uint8_t there[PLAN_JUMP_BYTES];
     return probe->is_placed && !probe->is_left && !probe->rests &&
            trace_can_place_live(session, probe) && is_files(pages, site) &&
            pread(session->code_fd, there, sizeof there, (off_t)site) == (ssize_t)sizeof there &&

@@ -23,7 +23,7 @@ enum {
     REACH = 0x7fff0000,       /* of a jump, with some to spare */
     LOWEST_ADDRESS = 0x10000, /* vm.mmap_min_addr */
     HEAP_ROOM = 1 << 30,      /* above the end of a program, where its heap grows */
-    ROOM_EACH = TRACE_COPY_BYTES_MAX + TRACE_FAR_JUMP_BYTES + 16, /* of an island, a function */
+    ROOM_EACH = PLAN_COPY_BYTES_MAX + PLAN_FAR_JUMP_BYTES + 16, /* of an island, a function */
 };
 
 /* == Islands: room near a file, for copies of its functions' beginnings == */
@@ -184,7 +184,7 @@ static int put_in_island(struct writing *writing, const struct trace_file *file,
 }
 
 /* A call that is moved would push an address that the processor's shadow stack does not know. */
-static bool moves_a_call(const struct trace_function *function)
+static bool moves_a_call(const struct plan_function *function)
 {
     struct arch_instruction instruction;
     for (size_t at = 0; at < function->displaced; at += instruction.length) {
@@ -211,25 +211,25 @@ static int skip_in_island(struct writing *writing, size_t size)
 static size_t gap_before(uint64_t entry, uint64_t at, size_t size)
 {
     enum { DISTANCES = 256 };
-    const size_t last = (at - entry - TRACE_JUMP_BYTES) % DISTANCES;
+    const size_t last = (at - entry - PLAN_JUMP_BYTES) % DISTANCES;
     return last + align_in_island(size) < DISTANCES ? 0 : align_in_island(DISTANCES - last);
 }
 
 /* Returns the address of the copy, or 0 as place_body does. */
 static uint64_t place_copy(struct writing *writing, const struct trace_file *file, uint32_t number)
 {
-    const struct trace_function *function = writing->session->probes.items[number].function;
+    const struct plan_function *function = writing->session->probes.items[number].function;
     const uint64_t site = file->bias + function->site;
     const size_t own = (size_t)(function->end - function->site);
     uint64_t at = file->island + writing->island.count;
-    struct trace_copy copy;
-    if (trace_copy_make(&copy, function->original, function->displaced, own, site, at))
+    struct plan_copy copy;
+    if (plan_copy_make(&copy, function->original, function->displaced, own, site, at))
         return 0;
     const size_t gap = gap_before(site, at, copy.size);
     if (gap && writing->island.count + gap <= (number - file->first) * ROOM_EACH) {
         at += gap;
         if (skip_in_island(writing, gap) ||
-            trace_copy_make(&copy, function->original, function->displaced, own, site, at))
+            plan_copy_make(&copy, function->original, function->displaced, own, site, at))
             return 0;
     }
     return put_in_island(writing, file, copy.code, copy.size) ? 0 : at;
@@ -239,12 +239,12 @@ static uint64_t place_copy(struct writing *writing, const struct trace_file *fil
 static uint64_t place_rest(struct writing *writing, const struct trace_file *file, uint32_t number,
                            size_t from)
 {
-    const struct trace_function *function = writing->session->probes.items[number].function;
+    const struct plan_function *function = writing->session->probes.items[number].function;
     const uint64_t site = file->bias + function->site;
     const uint64_t at = file->island + writing->island.count;
-    struct trace_copy copy;
-    if (trace_copy_make(&copy, function->original + from, function->displaced - from,
-                        (size_t)(function->end - function->site) - from, site + from, at))
+    struct plan_copy copy;
+    if (plan_copy_make(&copy, function->original + from, function->displaced - from,
+                       (size_t)(function->end - function->site) - from, site + from, at))
         return 0;
     return put_in_island(writing, file, copy.code, copy.size) ? 0 : at;
 }
@@ -255,12 +255,12 @@ static uint64_t place_far_copy(struct writing *writing, const struct trace_file 
 {
     const struct trace_session *session = writing->session;
     const struct trace_probe *probe = &session->probes.items[number];
-    const struct trace_function *function = probe->function;
+    const struct plan_function *function = probe->function;
     const uint64_t at = session->hello.copies + (uint64_t)probe->thunk * PROBE_COPY_BYTES;
     const size_t own = (size_t)(function->end - function->site);
-    struct trace_far_copy copy;
-    const int result = trace_far_copy_make(&copy, function->original, function->displaced, own,
-                                           file->bias + function->site, at);
+    struct plan_far_copy copy;
+    const int result = plan_far_copy_make(&copy, function->original, function->displaced, own,
+                                          file->bias + function->site, at);
     if (result)
         return result == SPROF_ELIMIT ? place_copy(writing, file, number) : 0;
     const uint64_t rest = copy.rest ? place_rest(writing, file, number, copy.rest) : 0;
@@ -277,13 +277,13 @@ static uint64_t place_far_copy(struct writing *writing, const struct trace_file 
  * place of. 0: there can be none, as *refused says; else as sprof_error. */
 static uint64_t place_body(struct writing *writing, const struct trace_file *file, uint32_t number)
 {
-    const struct trace_function *function = writing->session->probes.items[number].function;
-    if (function->mechanism == TRACE_SLED || function->mechanism == TRACE_FENTRY ||
-        function->mechanism == TRACE_XRAY || function->mechanism == TRACE_EMBEDDED)
+    const struct plan_function *function = writing->session->probes.items[number].function;
+    if (function->mechanism == PLAN_SLED || function->mechanism == PLAN_FENTRY ||
+        function->mechanism == PLAN_XRAY || function->mechanism == PLAN_EMBEDDED)
         return file->bias + function->site + function->displaced;
     if (writing->has_shadow_stack && moves_a_call(function))
         return 0;
-    return trace_may_fault(function->original, function->displaced)
+    return plan_may_fault(function->original, function->displaced)
                ? place_far_copy(writing, file, number)
                : place_copy(writing, file, number);
 }
@@ -292,22 +292,22 @@ static int place_probe(struct writing *writing, const struct trace_file *file, u
 {
     struct trace_session *session = writing->session;
     struct trace_probe *probe = &session->probes.items[number];
-    const struct trace_function *function = probe->function;
+    const struct plan_function *function = probe->function;
     const uint64_t site = file->bias + function->site;
     const uint64_t thunk = trace_thunk_address(session, probe);
     const uint64_t body = place_body(writing, file, number);
     if (!body)
         return 1;
-    trace_thunk_write(writing->thunks + (number - writing->first) * PROBE_THUNK_BYTES, thunk,
-                      number, session->hello.enter, session->hello.leave, site, body);
+    plan_thunk_write(writing->thunks + (number - writing->first) * PROBE_THUNK_BYTES, thunk, number,
+                     session->hello.enter, session->hello.leave, site, body);
     if (session->listens)
         return trace_listening_aim(session, site, function, thunk + PROBE_THUNK_ENTRY, probe->jump,
                                    writing->error);
     if (arch_jump_write(probe->jump, site, thunk + PROBE_THUNK_ENTRY))
         return 0;
-    uint8_t far_jump[TRACE_FAR_JUMP_BYTES];
+    uint8_t far_jump[PLAN_FAR_JUMP_BYTES];
     const uint64_t at = file->island + writing->island.count;
-    trace_far_jump_write(far_jump, thunk + PROBE_THUNK_ENTRY);
+    plan_far_jump_write(far_jump, thunk + PROBE_THUNK_ENTRY);
     if (put_in_island(writing, file, far_jump, sizeof far_jump) ||
         !arch_jump_write(probe->jump, site, at))
         return 1;
@@ -326,7 +326,7 @@ static int place_copies(struct writing *writing, struct trace_file *file)
     trace_bypass_look_at_file(session, file);
     for (size_t i = 0; i < file->count && !result; i++)
         if (place_probe(writing, file, (uint32_t)(file->first + i))) {
-            memset(probes[i].jump, 0, TRACE_JUMP_BYTES);
+            memset(probes[i].jump, 0, PLAN_JUMP_BYTES);
             session->refused += probes[i].is_chosen;
             probes[i].tier = PROBE_OFF;
             probes[i].is_chosen = false;
@@ -349,7 +349,7 @@ static int place_jumps(const struct writing *writing, const struct trace_file *f
             trace_note_site_of(session, i);
         if (probe->is_placed && !probe->rests)
             result = write_code(writing, file->bias + probe->function->site, probe->jump,
-                                TRACE_JUMP_BYTES);
+                                PLAN_JUMP_BYTES);
     }
     return result;
 }
@@ -373,7 +373,7 @@ static int place_calibration(struct writing *writing)
     const uint32_t number = writing->session->capacity;
     const uint64_t at = hello->thunks + (uint64_t)number * PROBE_THUNK_BYTES;
     uint8_t thunk[PROBE_THUNK_BYTES];
-    trace_thunk_write(thunk, at, number, hello->enter, hello->leave, 0, hello->nothing);
+    plan_thunk_write(thunk, at, number, hello->enter, hello->leave, 0, hello->nothing);
     return write_code(writing, at, thunk, sizeof thunk);
 }
 
@@ -528,12 +528,12 @@ int trace_place_hook(struct trace_session *session, const char *loader_path, uin
 {
     struct trace_hook *hook = &session->hook;
     struct trace_file loader = {.path = loader_path};
-    uint8_t far_jump[TRACE_FAR_JUMP_BYTES];
+    uint8_t far_jump[PLAN_FAR_JUMP_BYTES];
     struct writing writing;
     int result = begin_writing(&writing, session, 0, 0, error);
     if (!result)
         result = trace_make_island(session, &loader, PAGE, at, at + PAGE, error);
-    trace_far_jump_write(far_jump, session->hello.loaded);
+    plan_far_jump_write(far_jump, session->hello.loaded);
     if (!result)
         result = write_code(&writing, loader.island, far_jump, sizeof far_jump);
     if (!result && sprof_vec_push(&session->files, loader))

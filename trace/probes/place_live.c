@@ -38,7 +38,7 @@ struct site {
 /* Executable memory of a file, or of none. */
 struct code {
     struct trace_span span;
-    uint64_t identity; /* see trace_identity */
+    uint64_t identity; /* see plan_identity */
     bool is_copy;      /* it has no file; of `copied`, as far as was looked at in this stop … */
     const struct trace_file *copied;
     bool is_true; /* … and it is so */
@@ -66,16 +66,16 @@ static int compare_sites(const void *a, const void *b)
 }
 
 /* A call within the bytes that a jump takes the place of returns into them. */
-static bool returns_inside(const struct trace_function *function)
+static bool returns_inside(const struct plan_function *function)
 {
     struct arch_instruction instruction;
-    for (size_t at = 0; at < TRACE_JUMP_BYTES; at += instruction.length) {
+    for (size_t at = 0; at < PLAN_JUMP_BYTES; at += instruction.length) {
         if (!arch_instruction_decode(function->original + at, function->displaced - at,
                                      &instruction))
             return true;
         const bool is_call =
             instruction.flow == ARCH_FLOW_CALL || instruction.flow == ARCH_FLOW_CALL_INDIRECT;
-        if (is_call && at + instruction.length < TRACE_JUMP_BYTES)
+        if (is_call && at + instruction.length < PLAN_JUMP_BYTES)
             return true;
     }
     return false;
@@ -84,7 +84,7 @@ static bool returns_inside(const struct trace_function *function)
 /* A site in two pages could be left half written, were sprof killed between them. */
 static bool is_whole(uint64_t address)
 {
-    return address / PAGE == (address + TRACE_JUMP_BYTES - 1) / PAGE;
+    return address / PAGE == (address + PLAN_JUMP_BYTES - 1) / PAGE;
 }
 
 bool trace_can_place_live(const struct trace_session *session, const struct trace_probe *probe)
@@ -140,7 +140,7 @@ static void mark(struct placing *placing, uint64_t ip)
         else
             high = middle;
     }
-    if (low && ip - placing->sites.items[low - 1].address < TRACE_JUMP_BYTES)
+    if (low && ip - placing->sites.items[low - 1].address < PLAN_JUMP_BYTES)
         placing->sites.items[low - 1].is_busy = true;
 }
 
@@ -202,7 +202,7 @@ static int look_at_mappings(struct placing *placing)
         placing->is_ours |= code.span.start == session->shared_at && file.inode == shared.st_ino;
         if (rights[1] == 'w' && code.span.start != PROBE_RECORDS)
             result = sprof_vec_push(&placing->writable, code.span);
-        code.identity = trace_identity(&file);
+        code.identity = plan_identity(&file);
         code.is_copy = !file.inode;
         if (rights[2] == 'x' && !result)
             result = sprof_vec_push(&placing->code, code);
@@ -219,7 +219,7 @@ static bool is_other_code(struct placing *placing, const struct site *site, cons
 {
     const struct trace_probe *probe =
         site->probe == HOOK ? NULL : &placing->session->probes.items[site->probe];
-    placing->has_other_code |= probe && memcmp(there, probe->jump, TRACE_JUMP_BYTES) != 0;
+    placing->has_other_code |= probe && memcmp(there, probe->jump, PLAN_JUMP_BYTES) != 0;
     return false;
 }
 
@@ -229,9 +229,9 @@ static bool put_jump(struct placing *placing, const struct site *site, uint8_t *
     struct trace_session *session = placing->session;
     struct trace_hook *hook = &session->hook;
     struct trace_probe *probe = site->probe == HOOK ? NULL : &session->probes.items[site->probe];
-    if (memcmp(there, probe ? probe->function->original : hook->original, TRACE_JUMP_BYTES) != 0)
+    if (memcmp(there, probe ? probe->function->original : hook->original, PLAN_JUMP_BYTES) != 0)
         return is_other_code(placing, site, there);
-    memcpy(there, probe ? probe->jump : hook->jump, TRACE_JUMP_BYTES);
+    memcpy(there, probe ? probe->jump : hook->jump, PLAN_JUMP_BYTES);
     if (!probe)
         hook->at = site->address;
     else {
@@ -247,11 +247,11 @@ static bool put_jump(struct placing *placing, const struct site *site, uint8_t *
 static bool is_copy_of(const struct placing *placing, const struct trace_file *file)
 {
     const struct trace_session *session = placing->session;
-    uint8_t there[TRACE_DISPLACED_MAX];
+    uint8_t there[PLAN_DISPLACED_MAX];
     for (size_t i = file->first; i < file->first + file->count; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
-        const struct trace_function *function = probe->function;
-        const size_t size = probe->rests ? function->displaced : TRACE_JUMP_BYTES;
+        const struct plan_function *function = probe->function;
+        const size_t size = probe->rests ? function->displaced : PLAN_JUMP_BYTES;
         if (probe->is_placed && !probe->is_left &&
             (pread(placing->fd, there, size, (off_t)(file->bias + function->site)) !=
                  (ssize_t)size ||

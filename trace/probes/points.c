@@ -1,7 +1,7 @@
 /* Finds and writes call points: see points.h. */
 #include "trace/probes/points.h"
+#include "plan/plan.h"
 #include "trace/meet.h"
-#include "trace/plan/relocate.h"
 #include "trace/probes/probes.h"
 
 #include <elf.h>
@@ -35,14 +35,14 @@ struct trace_points {
 
 /* Whether a function may return to another place than its caller. One without a probe may, too,
  * where that is for lack of room at its entry alone. */
-static bool may_be_called(const struct trace_function *function)
+static bool may_be_called(const struct plan_function *function)
 {
-    switch ((enum trace_reason)function->why) {
-    case TRACE_REASON_NONE: return !function->entry_only && function->mechanism != TRACE_LEAVE;
-    case TRACE_TOO_SHORT:
-    case TRACE_TARGET_INSIDE:
-    case TRACE_LOOP_AT_ENTRY:
-    case TRACE_ENDS_INSIDE: return !function->entry_only;
+    switch ((enum plan_reason)function->why) {
+    case PLAN_REASON_NONE: return !function->entry_only && function->mechanism != PLAN_LEAVE;
+    case PLAN_TOO_SHORT:
+    case PLAN_TARGET_INSIDE:
+    case PLAN_LOOP_AT_ENTRY:
+    case PLAN_ENDS_INSIDE: return !function->entry_only;
     default: return false;
     }
 }
@@ -52,12 +52,12 @@ static bool is_measured(const struct trace_file *file)
     return file->is_chosen && !file->plan.sanitized && !file->plan.runtime && !file->plan.is_loader;
 }
 
-static const struct trace_function *function_at(const struct trace_session *session,
-                                                uint64_t address)
+static const struct plan_function *function_at(const struct trace_session *session,
+                                               uint64_t address)
 {
     for (size_t i = 0; i < session->files.count; i++) {
         const struct trace_file *file = &session->files.items[i];
-        const struct trace_function *function = trace_plan_find(&file->plan, address - file->bias);
+        const struct plan_function *function = plan_find(&file->plan, address - file->bias);
         if (function && function->start == address - file->bias)
             return function;
     }
@@ -75,7 +75,7 @@ static int add_point(struct trace_points *points, const struct point *point)
 /* The direct calls in the code of a function. Where some of it is no instruction none is believed.
  */
 static int find_calls(struct trace_session *session, uint32_t file_number,
-                      const struct trace_function *function, int32_t caller)
+                      const struct plan_function *function, int32_t caller)
 {
     struct trace_points *points = session->points;
     const struct trace_file *file = &session->files.items[file_number];
@@ -103,8 +103,7 @@ static int find_calls(struct trace_session *session, uint32_t file_number,
         at += instruction.length;
         if (!is_call || is_moved)
             continue;
-        const struct trace_function *callee =
-            trace_plan_find(&file->plan, point.target - file->bias);
+        const struct plan_function *callee = plan_find(&file->plan, point.target - file->bias);
         if (callee && callee->start == point.target - file->bias && may_be_called(callee))
             result = add_point(points, &point);
     }
@@ -119,7 +118,7 @@ static int find_call_slots(const struct trace_session *session, const struct tra
 {
     struct image *image;
     struct image_request request;
-    int result = trace_request_find(&request, session->pid, file->identity, file->path);
+    int result = plan_request_find(&request, session->pid, file->identity, file->path);
     if (result)
         return result;
     if (image_open(&image, &request, NULL))
@@ -138,13 +137,13 @@ static int find_call_slots(const struct trace_session *session, const struct tra
 
 /* The slots that a function calls through, which the loader has filled. */
 static int find_slots(struct trace_session *session, uint32_t file_number,
-                      const struct trace_function *function)
+                      const struct plan_function *function)
 {
     struct trace_points *points = session->points;
     const struct trace_file *file = &session->files.items[file_number];
     int result = 0;
     for (uint32_t i = 0; i < function->callees && !result; i++) {
-        const struct trace_callee *callee = &file->plan.callees[function->first_callee + i];
+        const struct plan_callee *callee = &file->plan.callees[function->first_callee + i];
         struct point point = {.at = file->bias + callee->address,
                               .file = file_number,
                               .caller = NOBODY,
@@ -156,7 +155,7 @@ static int find_slots(struct trace_session *session, uint32_t file_number,
         if (target_read_memory(session->pid, point.at, &point.target, sizeof point.target) !=
             sizeof point.target)
             continue;
-        const struct trace_function *target = function_at(session, point.target);
+        const struct plan_function *target = function_at(session, point.target);
         if (target && may_be_called(target))
             result = add_point(points, &point);
     }
@@ -169,11 +168,11 @@ static int find_in_file(struct trace_session *session, uint32_t number, bool hav
     struct trace_points *points = session->points;
     int result = have_caller ? 0 : find_call_slots(session, file, &points->slots);
     for (size_t i = 0; i < file->plan.function_count && !result; i++) {
-        const struct trace_function *function = &file->plan.functions[i];
+        const struct plan_function *function = &file->plan.functions[i];
         const uint64_t *caller = sprof_map_get(&points->functions, file->bias + function->start);
         if (have_caller && caller)
             result = find_calls(session, number, function, (int32_t)*caller);
-        else if (!have_caller && function->why == TRACE_PART)
+        else if (!have_caller && function->why == PLAN_PART)
             result = find_calls(session, number, function, NOBODY);
         else if (!have_caller && caller)
             result = find_slots(session, number, function);
@@ -266,13 +265,13 @@ static int make_room(struct trace_session *session, uint32_t file_number, struct
 static int aim_call(int fd, const struct point *point, uint64_t thunk,
                     const struct trace_file *room, uint64_t *used, struct sprof_error *error)
 {
-    uint8_t far_jump[TRACE_FAR_JUMP_BYTES];
+    uint8_t far_jump[PLAN_FAR_JUMP_BYTES];
     uint64_t to = thunk;
     int result = 0;
     if (!reaches(point->at + CALL_BYTES, to)) {
         to = room->island + *used;
         *used += 16;
-        trace_far_jump_write(far_jump, thunk);
+        plan_far_jump_write(far_jump, thunk);
         result = write_at(fd, to, far_jump, sizeof far_jump, error);
     }
     const uint32_t distance = (uint32_t)(to - (point->at + CALL_BYTES));
@@ -314,10 +313,10 @@ int trace_points_place(struct trace_session *session, struct sprof_error *error)
             sprof_error_set(error, SPROF_EPERMISSION, errno,
                             "the memory of the command may not be written: %s", strerror(errno));
     for (uint32_t i = 0; i < count && !result; i++)
-        trace_thunk_write(thunks + (size_t)i * PROBE_THUNK_BYTES,
-                          session->hello.points + (uint64_t)i * PROBE_THUNK_BYTES,
-                          session->points->first + i, session->hello.point_enter,
-                          session->hello.point_leave, 0, session->points->list.items[i].target);
+        plan_thunk_write(thunks + (size_t)i * PROBE_THUNK_BYTES,
+                         session->hello.points + (uint64_t)i * PROBE_THUNK_BYTES,
+                         session->points->first + i, session->hello.point_enter,
+                         session->hello.point_leave, 0, session->points->list.items[i].target);
     if (!result)
         result =
             write_at(fd, session->hello.points, thunks, (size_t)count * PROBE_THUNK_BYTES, error);

@@ -5,7 +5,7 @@
 
 #include "trace/tracing.h"
 
-struct trace_expressions;
+struct plan_expressions;
 
 /* == choose.c == */
 
@@ -16,7 +16,7 @@ int trace_choose(struct trace_session *session, struct sprof_error *error);
 /* Warns, with names near it, where the expression of an option finds none of the chosen functions
  * that have probes, or `timed` ones. Returns 0 or a negative code. */
 int trace_tell_unfound(const struct trace_session *session, const char *option,
-                       const char *expression, const struct trace_expressions *expressions,
+                       const char *expression, const struct plan_expressions *expressions,
                        bool timed, struct sprof_error *error);
 
 /* Whether code of a file that the process has mapped may get probes. */
@@ -24,7 +24,7 @@ bool trace_wants(struct trace_session *session, const struct image_request *file
 
 /* Lists the functions to be probed of one file, which comes to be the last of session->files; takes
  * the plan. */
-int trace_choose_module(struct trace_session *session, struct trace_module *module,
+int trace_choose_module(struct trace_session *session, struct plan_module *module,
                         struct sprof_error *error);
 
 /* == place.c == */
@@ -56,11 +56,14 @@ int trace_make_island(struct trace_session *session, struct trace_file *file, ui
 /* Note for who takes probes out should this tracer be killed that there is going to be a jump, in
  * session->shared: of the loader's function with index 0; that of a probe. */
 void trace_note_site(struct trace_session *session, size_t index, uint64_t address,
-                     const uint8_t original[TRACE_JUMP_BYTES]);
+                     const uint8_t original[PLAN_JUMP_BYTES]);
 void trace_note_site_of(struct trace_session *session, size_t number);
 
 /* … and that there are none any more: other code may be there from now on. */
 void trace_forget_sites(struct trace_session *session, size_t first, size_t count);
+
+/* Where a probe's thunk stands. */
+uint64_t trace_thunk_address(const struct trace_session *session, const struct trace_probe *probe);
 
 /* == place_live.c == */
 
@@ -82,20 +85,6 @@ int trace_place_woken(struct trace_session *session, struct sprof_error *error);
 /* Writes the probes of one more file, whose code may run already. */
 int trace_place_live_file(struct trace_session *session, struct trace_file *file,
                           struct sprof_error *error);
-
-/* == thunk.c == */
-
-/* The thunk of function `number`, to stand at `at`; `body` is called. The probe is at `site`; 0: it
- * is a place that calls. */
-void trace_thunk_write(uint8_t thunk[PROBE_THUNK_BYTES], uint64_t at, uint32_t number,
-                       uint64_t enter, uint64_t leave, uint64_t site, uint64_t body);
-
-/* Where a probe's thunk stands. */
-uint64_t trace_thunk_address(const struct trace_session *session, const struct trace_probe *probe);
-
-/* A jump to anywhere, TRACE_FAR_JUMP_BYTES long. */
-enum { TRACE_FAR_JUMP_BYTES = 14 };
-void trace_far_jump_write(uint8_t code[TRACE_FAR_JUMP_BYTES], uint64_t target);
 
 /* == ranges.c == */
 

@@ -1,8 +1,8 @@
 /* Which probes are on: numbered ranges, each of which adds functions or takes them out, and is
  * itself on or off. The one that was said last, of those that hold a function and are on, decides:
  * they are in that order. */
+#include "plan/plan.h"
 #include "trace/governor.h"
-#include "trace/plan/expressions.h"
 #include "trace/probes/points.h"
 #include "trace/probes/probes.h"
 #include "trace/several.h"
@@ -29,19 +29,19 @@ struct missed {
 };
 
 static int look_for_missed(struct missed *missed, const struct trace_session *session,
-                           struct trace_expressions *expressions, struct sprof_error *error)
+                           struct plan_expressions *expressions, struct sprof_error *error)
 {
     for (size_t i = 0; i < session->probes.count; i++)
         if (session->probes.items[i].is_chosen)
             sprof_suggest_offer(&missed->near, missed->expression,
                                 session->probes.items[i].function->name);
     for (size_t f = 0; f < session->files.count; f++) {
-        const struct trace_plan *plan = &session->files.items[f].plan;
+        const struct plan *plan = &session->files.items[f].plan;
         for (size_t i = 0; i < plan->function_count && session->files.items[f].is_chosen; i++) {
-            const struct trace_function *function = &plan->functions[i];
-            if (!trace_is_true_start(function))
+            const struct plan_function *function = &plan->functions[i];
+            if (!plan_is_true_start(function))
                 continue;
-            const int found = trace_expressions_match(expressions, function, error);
+            const int found = plan_expressions_match(expressions, function, error);
             if (found < 0)
                 return found;
             if (!found) {
@@ -49,7 +49,7 @@ static int look_for_missed(struct missed *missed, const struct trace_session *se
                 continue;
             }
             missed->without++;
-            missed->refused += function->mechanism == TRACE_NOT;
+            missed->refused += function->mechanism == PLAN_NOT;
             missed->name = missed->name ? missed->name : function->name;
         }
     }
@@ -138,22 +138,22 @@ static int hold(const struct trace_session *session, struct trace_range *range, 
     const char *text = range->text + 1;
     const bool is_chosen = range->number == 1, by_address = !is_chosen && are_addresses(text);
     struct addresses addresses;
-    struct trace_expressions *expressions = NULL;
+    struct plan_expressions *expressions = NULL;
     int result = by_address  ? read_addresses(text, &addresses, error)
                  : is_chosen ? 0
-                             : trace_expressions_make(&expressions, &text, 1, error);
+                             : plan_expressions_make(&expressions, &text, 1, error);
     for (size_t i = first; i < session->probes.count && !result; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
         int found = probe->is_chosen;
         if (found && by_address)
             found = is_within(session, &addresses, probe);
         else if (found && expressions)
-            found = trace_expressions_match(expressions, probe->function, error);
+            found = plan_expressions_match(expressions, probe->function, error);
         range->holds[i] = found > 0;
         range->sites += found > 0;
         result = error && found < 0 ? found : 0;
     }
-    trace_expressions_free(expressions);
+    plan_expressions_free(expressions);
     return result;
 }
 
@@ -177,13 +177,13 @@ static const char *guess_meaning(const char *expression)
 static int refuse_expression(const struct trace_session *session, const char *text,
                              struct sprof_error *error)
 {
-    struct trace_expressions *expressions = NULL;
+    struct plan_expressions *expressions = NULL;
     struct missed missed = {.expression = text};
     struct sprof_str names = {0};
-    int result = trace_expressions_make(&expressions, &text, 1, error);
+    int result = plan_expressions_make(&expressions, &text, 1, error);
     for (size_t i = 0; i < session->programs.count && !result; i++)
         result = look_for_missed(&missed, session->programs.items[i], expressions, error);
-    trace_expressions_free(expressions);
+    plan_expressions_free(expressions);
     if (result)
         return result;
     tell_missed(&missed, &names);
@@ -524,12 +524,12 @@ int trace_change_ranges(struct trace_session *session, char *text, struct sprof_
 static int tell_empty(const struct trace_session *session, const struct trace_range *range,
                       struct sprof_str *answer, struct sprof_error *error)
 {
-    struct trace_expressions *expressions = NULL;
+    struct plan_expressions *expressions = NULL;
     struct missed missed = {.expression = range->text + 1};
-    int result = trace_expressions_make(&expressions, &missed.expression, 1, error);
+    int result = plan_expressions_make(&expressions, &missed.expression, 1, error);
     for (size_t i = 0; i < session->programs.count && !result; i++)
         result = look_for_missed(&missed, session->programs.items[i], expressions, error);
-    trace_expressions_free(expressions);
+    plan_expressions_free(expressions);
     if (result)
         return result;
     sprof_str_appendf(answer, "\n`%.100s` finds no function that has a probe", range->text + 1);

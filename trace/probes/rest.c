@@ -69,7 +69,7 @@ static struct trace_changed changed_by(const struct trace_session *session,
 static bool is_back(const struct trace_leaving *leaving, const struct trace_probe *probe)
 {
     const struct trace_changed changed = changed_by(leaving->session, probe);
-    uint8_t there[TRACE_JUMP_BYTES];
+    uint8_t there[PLAN_JUMP_BYTES];
     return !trace_leaving_read(leaving, changed.address, there, sizeof there) ||
            memcmp(there, changed.jump, sizeof there) != 0;
 }

@@ -10,11 +10,11 @@
 #include <string.h>
 
 void trace_note_site(struct trace_session *session, size_t index, uint64_t address,
-                     const uint8_t original[TRACE_JUMP_BYTES])
+                     const uint8_t original[PLAN_JUMP_BYTES])
 {
     struct probe_shared *shared = session->shared;
     struct probe_site site = {.address = address};
-    memcpy(site.original, original, TRACE_JUMP_BYTES);
+    memcpy(site.original, original, PLAN_JUMP_BYTES);
     shared->sites[index] = site;
     if (shared->site_count <= index)
         shared->site_count = (uint32_t)index + 1;
@@ -89,7 +89,7 @@ static size_t find_site(const struct traced *traced, uint64_t address)
     size_t low = 0, high = traced->count;
     while (low < high) {
         const size_t middle = (low + high) / 2;
-        if (traced->sites[middle].address + TRACE_JUMP_BYTES <= address)
+        if (traced->sites[middle].address + PLAN_JUMP_BYTES <= address)
             low = middle + 1;
         else
             high = middle;
@@ -102,7 +102,7 @@ static void restore(const void *context, uint64_t address, uint8_t *bytes, size_
     const struct traced *traced = context;
     for (size_t i = find_site(traced, address);
          i < traced->count && traced->sites[i].address < address + size; i++)
-        for (size_t b = 0; b < TRACE_JUMP_BYTES; b++) {
+        for (size_t b = 0; b < PLAN_JUMP_BYTES; b++) {
             const uint64_t at = traced->sites[i].address + b - address;
             if (at < size)
                 bytes[at] = traced->sites[i].original[b];
@@ -127,13 +127,18 @@ static bool is_put_in(const void *context, const struct model_mmap *mapping)
 }
 
 int trace_plan_untraced(pid_t pid, struct cache *cache,
-                        int (*module)(void *context, struct trace_module *module), void *context,
+                        int (*module)(void *context, struct plan_module *module), void *context,
                         bool *runs_generated_code, struct sprof_error *error)
 {
     struct traced *traced = target_may_read(pid) ? NULL : read_traced(pid);
-    const struct trace_put_in put_in = {traced, restore, is_put_in};
-    const int result = trace_plan_process(pid, -1, cache, traced ? &put_in : NULL, NULL, module,
-                                          context, runs_generated_code, error);
+    const struct plan_put_in put_in = {traced, restore, is_put_in};
+    const int result = plan_process(pid, -1, cache, traced ? &put_in : NULL, NULL, module, context,
+                                    runs_generated_code, error);
     free_traced(traced);
     return result;
+}
+
+uint64_t trace_thunk_address(const struct trace_session *session, const struct trace_probe *probe)
+{
+    return session->hello.thunks + (uint64_t)probe->thunk * PROBE_THUNK_BYTES;
 }

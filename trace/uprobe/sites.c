@@ -17,15 +17,15 @@ enum {
     CHECKS_BYTES_MAX = 64, /* of code in which Go's functions look whether their stack must grow */
 };
 
-bool uprobe_may_stand(const struct trace_function *function)
+bool uprobe_may_stand(const struct plan_function *function)
 {
-    switch ((enum trace_reason)function->why) {
-    case TRACE_TOO_SHORT:
-    case TRACE_TARGET_INSIDE:
-    case TRACE_NOT_MOVABLE:
-    case TRACE_ENDS_INSIDE:
-    case TRACE_READS_FLAGS: return true;
-    default: return function->mechanism != TRACE_NOT;
+    switch ((enum plan_reason)function->why) {
+    case PLAN_TOO_SHORT:
+    case PLAN_TARGET_INSIDE:
+    case PLAN_NOT_MOVABLE:
+    case PLAN_ENDS_INSIDE:
+    case PLAN_READS_FLAGS: return true;
+    default: return function->mechanism != PLAN_NOT;
     }
 }
 
@@ -48,7 +48,7 @@ uint32_t uprobe_entry_of(const uint8_t *code, size_t size)
  * (C5 F8 77) as `ja`, and vpbroadcastb (62 … 7A) as `jp`; and it takes xchg %rax,%r8 (49 90) for a
  * nop, whose opcode it has, and leaves it out (branch_setup_xol_ops of arch/x86/kernel/uprobes.c in
  * Linux 6.18). It refuses these prefixes itself (is_prefix_bad there), but does not say where. */
-const char *trace_uprobe_objection(const uint8_t *code, size_t size)
+const char *plan_uprobe_objection(const uint8_t *code, size_t size)
 {
     static const uint8_t prefixes[] = {0x64, 0x65, 0x66, 0x67, 0xf2, 0xf3},
                          segments[] = {0x26, 0x2e, 0x36, 0x3e};
@@ -92,7 +92,7 @@ static void add(struct finding *finding, uint64_t vaddr, uint64_t cookie)
         finding->failed |= sprof_vec_push(&finding->sites->list, site) != 0;
 }
 
-static bool is_within(const struct trace_function *function, uint64_t vaddr)
+static bool is_within(const struct plan_function *function, uint64_t vaddr)
 {
     return vaddr >= function->start && vaddr < function->end;
 }
@@ -110,19 +110,19 @@ static uint32_t condition_of(const uint8_t *code, size_t length)
 }
 
 /* A jump elsewhere: to a part of the function, or out of it. */
-static void go_elsewhere(struct finding *finding, const struct trace_function *function,
+static void go_elsewhere(struct finding *finding, const struct plan_function *function,
                          uint64_t vaddr, uint64_t target, const uint8_t *code,
                          const struct arch_instruction *instruction)
 {
-    const struct trace_plan *plan = &finding->file->plan;
-    const struct trace_function *there = trace_plan_find(plan, target);
+    const struct plan *plan = &finding->file->plan;
+    const struct plan_function *there = plan_find(plan, target);
     if (target == finding->entry)
         finding->begins_anew = true;
-    if (there && (there->why == TRACE_PART || function->why == TRACE_PART)) {
+    if (there && (there->why == PLAN_PART || function->why == PLAN_PART)) {
         const size_t index = (size_t)(there - plan->functions);
-        if (there->why == TRACE_PART && !sprof_map_get(&finding->scanned, index))
+        if (there->why == PLAN_PART && !sprof_map_get(&finding->scanned, index))
             finding->failed |= sprof_vec_push(&finding->parts, index) != 0;
-        if (there->why == TRACE_PART || target != there->start)
+        if (there->why == PLAN_PART || target != there->start)
             return; /* into a part, or back out of it */
     }
     if (instruction->flow == ARCH_FLOW_BRANCH)
@@ -137,7 +137,7 @@ static bool loads_data_address(const struct finding *finding, uint64_t next,
                                const struct arch_instruction *instruction)
 {
     return instruction->bits & ARCH_LOADS_ADDRESS && instruction->base == ARCH_PC &&
-           !trace_plan_find(&finding->file->plan, next + (uint64_t)instruction->displacement);
+           !plan_find(&finding->file->plan, next + (uint64_t)instruction->displacement);
 }
 
 /* Through a slot or a member of an object: elsewhere. */
@@ -149,7 +149,7 @@ static bool is_tail(const struct arch_instruction *instruction, bool has_table)
 }
 
 /* The bytes of a function, malloc'd; NULL: they are not there. */
-static uint8_t *read_code(const struct finding *finding, const struct trace_function *function,
+static uint8_t *read_code(const struct finding *finding, const struct plan_function *function,
                           size_t *there)
 {
     const size_t size = (size_t)(function->end - function->start);
@@ -165,7 +165,7 @@ static uint8_t *read_code(const struct finding *finding, const struct trace_func
 
 static void scan(struct finding *finding, size_t index)
 {
-    const struct trace_function *function = &finding->file->plan.functions[index];
+    const struct plan_function *function = &finding->file->plan.functions[index];
     size_t there = 0;
     uint8_t *code = read_code(finding, function, &there);
     bool has_table = false;
@@ -206,7 +206,7 @@ static void scan(struct finding *finding, size_t index)
 
 enum { JUMPERS_DEPTH = 4 };
 
-static void add_jumps(struct finding *finding, const struct trace_function *function,
+static void add_jumps(struct finding *finding, const struct plan_function *function,
                       const uint8_t *code, size_t size)
 {
     for (size_t at = 0; at < size;) {
@@ -222,9 +222,9 @@ static void add_jumps(struct finding *finding, const struct trace_function *func
     }
 }
 
-static void find_jumps(struct finding *finding, const struct trace_function *function, int depth)
+static void find_jumps(struct finding *finding, const struct plan_function *function, int depth)
 {
-    const struct trace_plan *plan = &finding->file->plan;
+    const struct plan *plan = &finding->file->plan;
     const size_t index = (size_t)(function - plan->functions);
     size_t size = 0;
     if (sprof_map_get(&finding->jumpers, index))
@@ -235,9 +235,9 @@ static void find_jumps(struct finding *finding, const struct trace_function *fun
         add_jumps(finding, function, code, size);
     free(code);
     for (size_t i = 0; i < function->callees && depth < JUMPERS_DEPTH; i++) {
-        const struct trace_callee *callee = &plan->callees[function->first_callee + i];
-        const struct trace_function *next =
-            callee->is_slot ? NULL : trace_plan_find(plan, callee->address);
+        const struct plan_callee *callee = &plan->callees[function->first_callee + i];
+        const struct plan_function *next =
+            callee->is_slot ? NULL : plan_find(plan, callee->address);
         if (next && next->start == callee->address)
             find_jumps(finding, next, depth + 1);
     }
@@ -254,10 +254,10 @@ static const char *add_entry(struct finding *finding, const struct trace_probe *
         return "is not in the file";
     const size_t size = image_read(finding->image, offset, code, sizeof code);
     const uint32_t kind = uprobe_entry_of(code, size);
-    const char *objection = trace_uprobe_objection(code, size);
+    const char *objection = plan_uprobe_objection(code, size);
     if (objection || size < 2)
         return objection ? objection : "is not in the file";
-    const bool leaves = probe->function->mechanism == TRACE_LEAVE && tier == PROBE_LEAVE;
+    const bool leaves = probe->function->mechanism == PLAN_LEAVE && tier == PROBE_LEAVE;
     add(finding, finding->entry,
         UPROBE_COOKIE(finding->number, probe->is_chosen ? kind : UPROBE_ENTRY_NOT,
                       leaves ? UPROBE_EXIT_LEAVE : UPROBE_EXIT_NOT, 0));

@@ -18,7 +18,7 @@ struct uprobe_sites {
 
 /* Whether a function without a place for a jump has one for a uprobe, which takes one byte and
  * moves nothing. */
-bool uprobe_may_stand(const struct trace_function *function);
+bool uprobe_may_stand(const struct plan_function *function);
 
 /* Lists what gets probes for the functions of one file, whose image is given: entries, and the ends
  * of those that are timed (PROBE_FULL). A function that begins anew by a jump to its entry, or with

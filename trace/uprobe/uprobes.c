@@ -209,13 +209,13 @@ static int make_memory(struct trace_session *session, struct sprof_error *error)
  * what leaves its own in another way than by a return. */
 static uint8_t tier_of(const struct trace_probe *probe)
 {
-    const struct trace_function *function = probe->function;
-    if (function->mechanism == TRACE_LEAVE)
+    const struct plan_function *function = probe->function;
+    if (function->mechanism == PLAN_LEAVE)
         return probe->tier;
     if (!probe->is_chosen)
         return PROBE_OFF;
-    return function->from_go || function->why == TRACE_NEEDS_RETURN_ADDRESS ? PROBE_COUNT
-                                                                            : PROBE_FULL;
+    return function->from_go || function->why == PLAN_NEEDS_RETURN_ADDRESS ? PROBE_COUNT
+                                                                           : PROBE_FULL;
 }
 
 struct placing {
@@ -264,7 +264,7 @@ static int place_file(struct trace_session *session, const struct trace_file *fi
     struct image_request request;
     struct image *image;
     char path[64];
-    if (trace_request_find(&request, session->pid, file->identity, file->path))
+    if (plan_request_find(&request, session->pid, file->identity, file->path))
         return sprof_error_memory(error);
     int result = image_open(&image, &request, error);
     if (result)
@@ -364,7 +364,7 @@ void trace_uprobes_take_out(struct trace_session *session)
 struct probe_cost trace_uprobes_cost(const struct trace_session *session, uint32_t function)
 {
     const struct uprobe_control *control = session->uprobes->kernel.control;
-    const struct trace_function *of = session->probes.items[function].function;
+    const struct plan_function *of = session->probes.items[function].function;
     const uint32_t entry = uprobe_entry_of(of->original, of->site ? of->displaced : 0);
     const uint32_t inside = control->inside[entry];
     return (struct probe_cost){.inside = inside,

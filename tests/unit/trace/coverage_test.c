@@ -9,7 +9,7 @@
 /* A session in mode coverage of one function. */
 struct coverage {
     struct trace_session session;
-    struct trace_function function;
+    struct plan_function function;
     struct trace_probe *probe;
     uint8_t holds;
 };

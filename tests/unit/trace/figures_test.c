@@ -12,7 +12,7 @@ enum { NODE = 5 };
 /* A session with --paths of one function, which the main thread calls. */
 struct figures {
     struct trace_session session;
-    struct trace_function function;
+    struct plan_function function;
     struct probe_stat *stat;
     struct probe_node *node;      /* of the function, below nothing … */
     struct probe_node *recursion; /* … and below itself */

@@ -1,5 +1,2 @@
 # The tests build their fixtures with the system's compilers when they run.
-target_link_libraries(unit_trace PRIVATE sprof_recording sprof_image sprof_unwind sprof_target)
-# Executes what relocate_test makes.
-target_sources(unit_trace PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/unit/trace/execute.c
-               ${CMAKE_CURRENT_SOURCE_DIR}/unit/trace/beside.c)
+target_link_libraries(unit_trace PRIVATE sprof_plan sprof_recording sprof_image sprof_unwind sprof_target)

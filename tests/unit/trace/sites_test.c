@@ -1,5 +1,5 @@
 /* Which instructions of functions made for the rules get uprobes. */
-#include "tests/unit/trace/fixture.h"
+#include "tests/unit/plan/fixture.h"
 #include "trace/uprobe/sites.h"
 
 /* clang-format off */
@@ -93,7 +93,7 @@ static void check(const struct fixture *fixture, struct image *image,
     CU_ASSERT_EQUAL(sites->list.count, SITES);
     for (size_t i = 0; i < SITES; i++) {
         uint64_t offset;
-        const struct trace_function *function = fixture_function(fixture, expected[i].function);
+        const struct plan_function *function = fixture_function(fixture, expected[i].function);
         CU_ASSERT_TRUE_FATAL(image_offset_of_vaddr(image, function->start, &offset));
         const uint64_t wanted = offset + expected[i].offset;
         size_t at = 0;
