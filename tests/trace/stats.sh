@@ -197,7 +197,7 @@ E
 cat >inlined.c <<'E'
 #define NI __attribute__((noinline))
 static inline __attribute__((always_inline)) long first(long n) { return n > 40 ? n * 3 : n + 7; }
-static inline __attribute__((always_inline)) long last(long n) { for (volatile int i = 0; i < 100; i++); return n; }
+static inline __attribute__((always_inline)) long last(long n) { for (volatile int i = 0; i < 5000; i++); return n; }
 NI long outer(long n) { return last(first(n)); }
 NI long other(long n) { return last(first(n) + n); }
 int main(int count, char **arguments)
