@@ -32,6 +32,11 @@ static int load_run(void *context, const struct store_run *run)
     const bool imported = strcmp(run->source, MODEL_SOURCE_IMPORT) == 0;
     const bool wanted =
         run->state != STORE_COMPLETE || derive->source->again || derive->source->unnamed;
+    if (imported && !derive->import && derive->source->rules.count)
+        sprof_log_message(derive->source->log, SPROF_LOG_WARNING,
+                          "run %u was imported, and keeps which of its modules are application: "
+                          "give these options to `sprof import`, or to what reads the recording",
+                          run->id);
     if ((imported && !derive->import) || !wanted) {
         derive->all = false;
         return 0;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Exports and other views of threads.txt, compared with what is expected.
     exports.py SPROF FORMAT|annotate [update]
-    exports.py SPROF filters|page|sources
+    exports.py SPROF filters|diff|kinds|page|sources
 "update" writes the expected text anew: read the diff before committing it. Files and lines, the kind of the code made at run
 time, a host, and two phases are put into the imported recording, since `perf script` prints none of them.
 """
@@ -241,6 +241,69 @@ def filters(sprof):
     sys.exit("\n".join(wrong) or 0)
 
 
+# == Comparisons ==
+
+BY_FUNCTION = {"inner": 2, "leaf": 5, "walk": 1, "sys_read": 1, "work": 5, "compiled": 1}
+BY_LINE = {"inner.h:6 inner": 2, "walk.c:41 leaf": 5, "walk.c:23 walk": 1, "sys_read": 1, "work.c:61 work": 5, "compiled": 1}
+# Of a recursion a line counts once for each sample.
+BY_LINE_INCLUSIVE = {"main.c:11 main": 2, "main.c:12 main": 4, "main.c:13 main": 3, "outer.c:31 outer": 2, "inner.h:6 inner": 2,
+                     "walk.c:22 walk": 4, "walk.c:23 walk": 1, "walk.c:41 leaf": 5, "walk.c:51 turn": 1, "walk.c:52 turn": 1, "read": 1,
+                     "sys_read": 1, "work.c:61 work": 6, "compiled": 1}
+BY_PATH = {"main › outer › inner": 2, "main › walk › walk › leaf": 3, "main › walk › turn › walk": 1, "main › turn › read › sys_read": 1,
+           "work": 5, "work › compiled": 1, "main › leaf": 2}
+# Milliseconds of each row; the runs before took 2 s, and those after 8 s.
+COMPARED = {
+    ("function", "--per", "run"): (BY_FUNCTION, 1e6, 1e6),
+    ("function", "--per", "second"): (BY_FUNCTION, 1e6 / 2, 1e6 / 8),
+    ("function", "--per", "sample"): (BY_FUNCTION, 1 / 15, 1 / 15),
+    ("function", "--per", "run", "--thread", "worker"): ({"work": 5, "compiled": 1}, 1e6, 1e6),
+    ("line", "--per", "run"): (BY_LINE, 1e6, 1e6),
+    ("line", "--per", "run", "--inclusive"): (BY_LINE_INCLUSIVE, 1e6, 1e6),
+    ("path", "--per", "run"): (BY_PATH, 1e6, 1e6),
+    ("module", "--per", "run"): ({"app": 13, "[kernel]": 1, "perf-100.map": 1}, 1e6, 1e6),
+    ("module", "--per", "run", "--inclusive"): ({"app": 15, "[kernel]": 1, "libc.so.6": 1, "perf-100.map": 1}, 1e6, 1e6),
+}
+
+
+def diff(sprof):
+    with tempfile.TemporaryDirectory() as work:
+        os.chdir(work)
+        # By way of pprof: an importer adds up lines that it is given.
+        recording(sprof, "t.db")
+        run(sprof, "export", "-f", "pprof", "t.db", "-o", "t.pprof")
+        run(sprof, "import", "t.pprof", "-o", "before.db")
+        shutil.copy("before.db", "after.db")
+        for file, seconds in (("before.db", 2), ("after.db", 8)):
+            with sqlite3.connect(file) as db:
+                db.execute("UPDATE run SET duration_ns = ?", (seconds * 10**9,))
+
+        def rows(by, *words):
+            text = run(sprof, "diff", "before.db", "after.db", "--by", by, "--all", "--format", "csv", *words).decode()
+            return {row[by]: (float(row["before_value"]), float(row["after_value"])) for row in csv.DictReader(io.StringIO(text))}
+        for (by, *words), (milliseconds, before, after) in COMPARED.items():
+            found = rows(by, *words)
+            assert found.keys() == milliseconds.keys(), (by, words, found)
+            for name, weight in milliseconds.items():
+                near = [abs(value / (weight * unit) - 1) < 1e-6 for value, unit in zip(found[name], (before, after))]
+                assert all(near), (by, words, name, found[name])
+        assert len(rows("path", "-n", "3")) == 3 and len(rows("path", "-n", "0")) == len(BY_PATH)
+
+
+def kinds(sprof):
+    """--app-module and --system-module, of which the last match wins, as `sprof import` takes them; `sprof symbolize` says that it
+    cannot."""
+    with tempfile.TemporaryDirectory() as work:
+        os.chdir(work)
+        shutil.copy(os.path.join(HERE, "threads.txt"), "threads.txt")
+        for words, leaf in (((), "turn"), (("--app-module", "libc*"), "read"), (("--app-module", "libc*", "--system-module", "libc.so.6"), "turn")):
+            run(sprof, "import", "threads.txt", "-o", "t.db", *words)
+            stacks = folded(sprof, "-m", "app")
+            assert [";".join(functions) for functions, _ in stacks if functions[-1] in ("read", "turn")] == [
+                "main;turn" + (";read" if leaf == "read" else "")], (words, stacks)
+        done = subprocess.run([sprof, "symbolize", "t.db", "--app-module", "libc*"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert done.returncode == 0 and b"run 1 was imported" in done.stderr and b"`sprof import`" in done.stderr, done
+
+
 # == The page, by its own script ==
 
 # Seconds and milliseconds of weight of samples in main;walk;walk;leaf.
@@ -301,7 +364,7 @@ def sources(sprof):
 
 def main(sprof, what, update=""):
     sprof = os.path.abspath(sprof)
-    if what in ("filters", "page", "sources"):
+    if what in ("filters", "diff", "kinds", "page", "sources"):
         globals()[what](sprof)
     else:
         compare(sprof, what, update == "update")

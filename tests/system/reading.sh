@@ -70,6 +70,12 @@ if table != samples or (not table and "--ignore" not in sys.argv[1]):
     sys.exit(f"{table} in the table, {samples} samples")
 EOF
     done
+    # What is of the application is decided anew; the last match wins.
+    for rules in "--system-module *subject system" "--app-module *subject app" "--app-module *subject --system-module sub* system"; do
+        "$SPROF" symbolize a.db ${rules% *} 2>err || fail "symbolize $rules"
+        [ "$(sql a.db "SELECT DISTINCT kind FROM v_module WHERE module = 'subject'")" = "${rules##* }" ] || fail "symbolize $rules"
+    done
+    "$SPROF" symbolize a.db --app-module '*subject' 2>err || fail "symbolize"
     first=$("$SPROF" script a.db --time ,50% --format csv | wc -l)
     second=$("$SPROF" script a.db --time 50%, --format csv | wc -l)
     all=$("$SPROF" script a.db --format csv | wc -l)
