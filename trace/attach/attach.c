@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -263,6 +264,20 @@ static int have_begin(struct trace_session *session, void *unused, struct sprof_
 int trace_attach_begin(struct trace_session *session, struct sprof_error *error)
 {
     return trace_attach_with_hand(session, have_begin, NULL, error);
+}
+
+int trace_attach_memory(struct trace_session *session, struct sprof_error *error)
+{
+    const struct probe_request make = {.kind = PROBE_MAKE_MEMORY};
+    const int64_t there = trace_attached_ask(session, &make, error);
+    if (there == -EIO && error->code) /* it was not asked */
+        return error->code;
+    if (there < 0 || there > INT_MAX)
+        return sprof_error_set(error, SPROF_ELIMIT, (int)-there,
+                               "process %d cannot make shared memory: %s; see its `ulimit -n`",
+                               (int)session->pid, strerror((int)-there));
+    const int result = trace_memory_copy(session, (int)there, error);
+    return result == SPROF_ENOTFOUND ? trace_refuse_ended(session->pid, error) : result;
 }
 
 int trace_attach_memory_fd(const struct trace_attachment *attachment)

@@ -49,6 +49,10 @@ int64_t trace_attached_ask(struct trace_session *session, const struct probe_req
  * SPROF_EUNSUPPORTED; SPROF_EPERMISSION where the descriptor is anything but new, empty memory. */
 int trace_attach_memory(struct trace_session *session, struct sprof_error *error);
 
+/* Copies the descriptor `there` of the process's new memory. The same errors; SPROF_ENOTFOUND,
+ * without a message, where the process has ended. */
+int trace_memory_copy(struct trace_session *session, int there, struct sprof_error *error);
+
 /* Whether shared memory has `bytes` and seals that keep that size: no access to its mapping raises
  * SIGBUS then. */
 bool trace_memory_is_sealed(int fd, uint64_t bytes);

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -52,8 +51,6 @@ static int refuse_copy(pid_t pid, int errnum, struct sprof_error *error)
             "5.6 or later (pidfd_getfd)\ntrace it from its start: `sprof trace -- COMMAND`; or "
             "`--backend uprobe`, as root, has the kernel count its calls",
             (int)pid);
-    if (errnum == ESRCH)
-        return trace_refuse_ended(pid, error);
     if (errnum == EMFILE || errnum == ENFILE)
         return sprof_error_set(error, SPROF_ELIMIT, errnum,
                                "no descriptor is free for the shared memory of process %d: raise "
@@ -78,21 +75,14 @@ static bool is_new_memory(int fd)
            system.f_type == TMPFS_MAGIC;
 }
 
-int trace_attach_memory(struct trace_session *session, struct sprof_error *error)
+int trace_memory_copy(struct trace_session *session, int there, struct sprof_error *error)
 {
-    const struct probe_request make = {.kind = PROBE_MAKE_MEMORY};
-    const pid_t pid = session->pid;
-    const int64_t there = trace_attached_ask(session, &make, error);
-    if (there == -EIO && error->code) /* it was not asked */
-        return error->code;
-    if (there < 0 || there > INT_MAX)
-        return sprof_error_set(error, SPROF_ELIMIT, (int)-there,
-                               "process %d cannot make shared memory: %s; see its `ulimit -n`",
-                               (int)pid, strerror((int)-there));
-    session->memory_fd = copy_descriptor(pid, (int)there);
-    session->memory_there = (int)there;
+    session->memory_fd = copy_descriptor(session->pid, there);
+    session->memory_there = there;
+    if (session->memory_fd < 0 && errno == ESRCH)
+        return SPROF_ENOTFOUND;
     if (session->memory_fd < 0 && errno != EBADF)
-        return refuse_copy(pid, errno, error);
+        return refuse_copy(session->pid, errno, error);
     return session->memory_fd >= 0 && is_new_memory(session->memory_fd)
                ? 0
                : trace_refuse_memory(session, error);
