@@ -23,7 +23,7 @@
 
 enum {
     AGENT_MAGIC = 0x47415053, /* "SPAG" */
-    AGENT_VERSION = 5,
+    AGENT_VERSION = 6,
     AGENT_SLOTS = 4096,        /* threads of one process that can be sampled at the same time */
     AGENT_RING_MIN = 16 << 10, /* bytes of a thread's ring: a power of two */
     AGENT_RING_MAX = 256 << 10,
@@ -141,6 +141,7 @@ struct agent_control {
     _Atomic uint64_t end_cpu_ns;   /* CPU time of the process when it called exit; 0: not yet */
     _Atomic uint64_t refused[AGENT_REFUSALS];
     _Atomic uint64_t left_out[AGENT_LEFT_OUT_REASONS]; /* programs it started without an agent */
+    _Atomic uint64_t blocked_ns; /* CPU time of handlers on small alternate stacks: not sampled */
     _Atomic uint64_t lost; /* samples for which no ring had room; their weight is with the next */
     struct agent_tail tail[AGENT_TAILS];
 };

@@ -53,6 +53,13 @@ static void warn_of_agents(const struct record_session *session)
                           "their CPU time is [not sampled]",
                           (unsigned long long)counters.programs_without_descriptors,
                           counters.programs_without_descriptors == 1 ? " had" : "es had");
+    if (counters.blocked_ns)
+        sprof_log_message(
+            log, SPROF_LOG_WARNING,
+            "%.3f s in signal handlers on alternate stacks (sigaltstack) of less than "
+            "256 KiB were not sampled: these may have no room for a sample's frame; "
+            "that CPU time is [not sampled]",
+            (double)counters.blocked_ns / 1e9);
     if (counters.unsampled_threads)
         sprof_log_message(log, SPROF_LOG_WARNING,
                           "%llu thread%s could not be sampled: more than 4096 at once, too few "

@@ -208,7 +208,8 @@ struct sampler_counters {
     uint64_t programs_out_of_reach; /* … or in another root, or of another user */
     uint64_t programs_without_descriptors; /* with too few left for an agent */
     uint64_t unsampled_threads;            /* threads that got no timer */
-    uint64_t helpers_ns;    /* CPU time of agents' own threads, no part of the targets' */
+    uint64_t blocked_ns; /* CPU time of handlers whose alternate stack has no room for an agent */
+    uint64_t helpers_ns; /* CPU time of agents' own threads, no part of the targets' */
     uint64_t tails_dropped; /* … and not captured at the moment, for the ring was full */
 };
 struct sampler_counters sampler_counters(const struct sampler *sampler);

@@ -143,8 +143,37 @@ void agent_ring_publish(struct agent_thread *thread);
 void agent_record_fork(struct agent_thread *thread);
 void agent_record_end(struct agent_thread *thread);
 
-/* signals.c: installs the handler unless the program has one. */
+/* signals.c: installs the handler unless the program has one; whether it did; does so again, as
+ * alternate stacks are now. */
 bool agent_handler_install(void);
+bool agent_handler_is_installed(void);
+void agent_handler_renew(void);
+
+/* A handler of the program's that is called by one of the agent's. */
+struct agent_handler {
+    bool takes_info; /* with SA_SIGINFO */
+    union {
+        void (*with_info)(int, siginfo_t *, void *);
+        void (*plain)(int);
+    };
+};
+
+/* alternate.c: whether a thread has had an alternate stack on which there may be no room for a
+ * signal's frame beside a handler's; one that has none for the agent's handler alone; whether the
+ * caller runs on a small one; whether a thread has run a handler on an alternate stack since this
+ * was asked last. */
+bool agent_alternate_is_small(void);
+bool agent_alternate_is_tiny(void);
+bool agent_alternate_is_on_small(void);
+bool agent_alternate_was_used(pid_t tid);
+
+/* Has a disposition that the program sets keep SIGPROF blocked where it must. What the kernel has
+ * is shown to the program as it has set it: `handler` is that of agent_alternate_handler before any
+ * change. */
+void agent_alternate_enter(int number, struct sigaction *action);
+struct agent_handler agent_alternate_handler(int number);
+void agent_alternate_hide(const struct agent_handler *handler, struct sigaction *action);
+
 void agent_unblock(void);
 
 /* The program sets timers of its own for SIGPROF. Of two such signals at the same time one gets

@@ -185,6 +185,21 @@ static bool is_late(const struct agent_thread *thread)
            LATE_NS;
 }
 
+/* While a handler on a small alternate stack keeps the signal blocked, more than the time between
+ * two shots passes: that is no cost of the place where it returns to. Returns what the place costs.
+ */
+static uint64_t leave_out_blocked(const struct agent_thread *thread, uint64_t passed_ns,
+                                  uint64_t weight_ns)
+{
+    struct agent_control *control = &agent_process.shared->control;
+    const uint64_t tick_ns = agent_process.tick_ns,
+                   least_ns = thread->period_ns > tick_ns ? thread->period_ns : tick_ns;
+    if (passed_ns <= least_ns || !agent_alternate_was_used(thread->tid))
+        return weight_ns;
+    atomic_fetch_add_explicit(&control->blocked_ns, passed_ns - least_ns, memory_order_relaxed);
+    return weight_ns < least_ns ? weight_ns : least_ns;
+}
+
 static void take(struct agent_thread *thread, const ucontext_t *context, bool by_tick)
 {
     struct agent_shared *shared = agent_process.shared;
@@ -196,7 +211,11 @@ static void take(struct agent_thread *thread, const ucontext_t *context, bool by
     if (!by_tick && is_late(thread))
         return;
     const bool wall = agent_timer_is(AGENT_CLOCK_WALL);
-    thread->weight_ns += weigh(thread, wall ? agent_clock_ns(CLOCK_MONOTONIC) : cpu_ns, by_tick);
+    const uint64_t passed_ns = cpu_ns - thread->clock_ns;
+    const uint64_t weight_ns =
+        weigh(thread, wall ? agent_clock_ns(CLOCK_MONOTONIC) : cpu_ns, by_tick);
+    thread->weight_ns +=
+        wall || !runs ? weight_ns : leave_out_blocked(thread, passed_ns, weight_ns);
     atomic_store_explicit(&shared->slots[thread - agent_threads].cpu_ns, cpu_ns,
                           memory_order_relaxed);
     if (!runs) {

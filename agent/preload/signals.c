@@ -38,14 +38,16 @@ static bool interrupts(void)
     return agent_process.shared && !agent_timer_is(AGENT_CLOCK_CPU);
 }
 
+/* On the alternate stack, but where that has no room: then a thread's own stack has. */
 static int install(const struct sigaction *like)
 {
+    const int stack = agent_alternate_is_tiny() ? 0 : SA_ONSTACK;
     struct sigaction action = {.sa_sigaction = handle,
                                .sa_mask = like->sa_mask,
-                               .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+                               .sa_flags = SA_SIGINFO | stack | SA_RESTART};
     if (like->sa_handler != SIG_DFL && like->sa_handler != SIG_IGN && !interrupts())
         action.sa_flags =
-            SA_SIGINFO | SA_ONSTACK | (like->sa_flags & (SA_RESTART | SA_NODEFER | SA_NOCLDSTOP));
+            SA_SIGINFO | stack | (like->sa_flags & (SA_RESTART | SA_NODEFER | SA_NOCLDSTOP));
     return agent_next()->sigaction(SIGPROF, &action, NULL);
 }
 
@@ -63,6 +65,16 @@ bool agent_handler_install(void)
         return false;
     installed = install(&programs) == 0;
     return installed;
+}
+
+bool agent_handler_is_installed(void)
+{
+    return installed;
+}
+
+void agent_handler_renew(void)
+{
+    install(&programs);
 }
 
 void agent_unblock(void)
@@ -85,13 +97,19 @@ void agent_stand_back(void)
 AGENT_EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
     const struct agent_next *next = agent_next();
-    struct sigaction without;
     if (number != SIGPROF || !installed) {
-        if (!action || !sigismember(&action->sa_mask, SIGPROF) || !installed)
+        struct sigaction changed;
+        const struct agent_handler before = agent_alternate_handler(number);
+        if (!installed)
             return next->sigaction(number, action, old);
-        without = *action;
-        sigdelset(&without.sa_mask, SIGPROF);
-        return next->sigaction(number, &without, old);
+        if (action) {
+            changed = *action;
+            agent_alternate_enter(number, &changed);
+        }
+        const int result = next->sigaction(number, action ? &changed : NULL, old);
+        if (!result && old)
+            agent_alternate_hide(&before, old);
+        return result;
     }
     const struct sigaction before = programs;
     if (action) {
@@ -106,8 +124,13 @@ AGENT_EXPORT int sigaction(int number, const struct sigaction *action, struct si
 
 AGENT_EXPORT void (*signal(int number, void (*handler)(int)))(int)
 {
-    if (number != SIGPROF || !installed)
-        return agent_next()->signal(number, handler);
+    if (number != SIGPROF || !installed) {
+        const struct agent_handler before = agent_alternate_handler(number);
+        struct sigaction old = {.sa_handler = agent_next()->signal(number, handler)};
+        if (old.sa_handler != SIG_ERR)
+            agent_alternate_hide(&before, &old);
+        return old.sa_handler;
+    }
     const struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
     struct sigaction old;
     return sigaction(SIGPROF, &action, &old) ? SIG_ERR : old.sa_handler;
@@ -129,7 +152,7 @@ static const sigset_t *without(const sigset_t *set, sigset_t *copy)
 static int change_mask(int how, const sigset_t *set, sigset_t *old)
 {
     enum { WORD = 8 };
-    const uint64_t libcs = UINT64_C(7) << 31;
+    const uint64_t libcs = UINT64_C(7) << 31, ours = UINT64_C(1) << (SIGPROF - 1);
     sigset_t copy;
     uint64_t mask, before = 0;
     const sigset_t *wanted = how == SIG_UNBLOCK ? set : without(set, &copy);
@@ -137,6 +160,12 @@ static int change_mask(int how, const sigset_t *set, sigset_t *old)
         memcpy(&mask, wanted, sizeof mask);
         if (how != SIG_UNBLOCK)
             mask &= ~libcs;
+        /* A handler on a small stack keeps the signal blocked; what was left by a jump out of one
+         * takes it again. */
+        if (how != SIG_BLOCK && installed && agent_alternate_is_small() &&
+            !agent_process.has_handler)
+            mask =
+                agent_alternate_is_on_small() == (how == SIG_SETMASK) ? mask | ours : mask & ~ours;
     }
     const long failed =
         syscall(SYS_rt_sigprocmask, how, wanted ? &mask : NULL, old ? &before : NULL, WORD);

@@ -47,6 +47,8 @@ static void look_at_clock(struct sigprof_process *process)
         process->cpu_ns = now_ns - process->cpu_base_ns;
 }
 
+#define BLOCKED_MOST_NS UINT64_C(1000000000000) /* CPU time between two looks */
+
 /* A number that a target counted; what it cannot have counted meanwhile is a one. */
 static uint64_t believable(uint64_t number)
 {
@@ -72,6 +74,10 @@ int sigprof_tell_losses(struct sigprof_source *source, struct sigprof_process *p
     record.lost.since_ns = process->lost_until_ns;
     process->lost = lost;
     process->lost_until_ns = now_ns;
+    const uint64_t blocked_ns = atomic_load_explicit(&control->blocked_ns, memory_order_relaxed);
+    if (blocked_ns - process->blocked_ns < BLOCKED_MOST_NS)
+        source->counts.blocked_ns += blocked_ns - process->blocked_ns;
+    process->blocked_ns = blocked_ns;
     for (size_t why = 0; why < AGENT_REFUSALS; why++) {
         const uint64_t refused = atomic_load_explicit(&control->refused[why], memory_order_relaxed);
         source->counts.unsampled_threads += believable(refused - process->refused[why]);

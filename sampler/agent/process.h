@@ -51,8 +51,9 @@ struct sigprof_process {
     size_t thread_count; /* there were at the last scan */
     struct sigprof_ring *rings;
     size_t ring_count;
-    uint64_t lost, left_out[AGENT_LEFT_OUT_REASONS], refused[AGENT_REFUSALS]; /* told so far … */
-    uint64_t lost_until_ns; /* … up to this time */
+    uint64_t lost, blocked_ns, left_out[AGENT_LEFT_OUT_REASONS],
+        refused[AGENT_REFUSALS]; /* told so far … */
+    uint64_t lost_until_ns;      /* … up to this time */
     uint32_t standing;
 };
 

@@ -310,6 +310,7 @@ static void count(const struct source *base, struct sampler_counters *counters)
     counters->programs_out_of_reach += own->programs_out_of_reach;
     counters->programs_without_descriptors += own->programs_without_descriptors;
     counters->unsampled_threads += own->unsampled_threads;
+    counters->blocked_ns += own->blocked_ns;
     counters->helpers_ns += own->helpers_ns;
     for (size_t i = 0; i < source->processes.count; i++)
         if (source->processes.items[i]->has_cpu)

@@ -38,6 +38,89 @@ both_refused() {
     ! grep -q 'agent' err || fail "the agent is no way for a running process"
 }
 
+# Handlers on alternate stacks that have room for one frame and no more: the kernel would end the program at a sample.
+small_stacks() {
+    cat >small.c <<'END'
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <time.h>
+#ifndef AT_MINSIGSTKSZ
+#define AT_MINSIGSTKSZ 51
+#endif
+static jmp_buf back;
+static volatile int leaves, handled;
+static void spin(double seconds)
+{
+    const clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC);
+    while (clock() < end)
+        for (volatile int i = 0; i < 10000; i++)
+            ;
+}
+__attribute__((noinline)) void outside(void) { spin(0.4); handled += 10; }
+static void on_signal(int number)
+{
+    sigset_t all, before;
+    (void)number;
+    sigemptyset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before); /* and nothing comes for all that */
+    spin(0.3);
+    sigprocmask(SIG_SETMASK, &before, 0);
+    handled++;
+    if (leaves)
+        longjmp(back, 1); /* with the mask of the handler */
+}
+int main(int argc, char **argv)
+{
+    const size_t least = getauxval(AT_MINSIGSTKSZ), page = 4096;
+    const size_t size = (least ? least : 2048) + 1200 + (size_t)atoi(argv[1]), room = (size + 2 * page) / page * page;
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK}, set;
+    char *memory = mmap(0, room + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    (void)argc;
+    mprotect(memory + page, room, PROT_READ | PROT_WRITE);
+    mprotect(memory, page, PROT_NONE);
+    const stack_t stack = {.ss_sp = memory + page + (room - size), .ss_size = size};
+    if (room - size >= page)
+        mprotect(memory + page, page, PROT_NONE);
+    sigaction(SIGUSR1, &action, 0); /* one before there is the stack, one after it */
+    if (sigaltstack(&stack, 0))
+        return 3;
+    sigaction(SIGUSR2, &action, 0);
+    raise(SIGUSR1);
+    raise(SIGUSR2);
+    leaves = 1;
+    if (!setjmp(back))
+        raise(SIGUSR1);
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, SIGUSR1);
+    sigprocmask(SIG_UNBLOCK, &one, 0);
+    outside();
+    sigaction(SIGUSR2, 0, &set);
+    printf("handled %d, %s\n", handled, sigismember(&set.sa_mask, SIGPROF) ? "another mask" : "the mask as it was set");
+    return 0;
+}
+END
+    gcc -O1 -g -o small small.c || fail "cannot compile"
+    for more in 0 5000; do # the second has room for the agent's own frame, too, while no handler runs
+        expect 0 ./small $more
+        for clock in tick fine; do
+            expect 0 "${record[@]}" --agent-clock $clock -- ./small $more
+            [ "$(cat out)" = "handled 13, the mask as it was set" ] || fail "it printed $(cat out)"
+            said 'sprof: 0?[.0-9]* s in signal handlers on alternate stacks .* were not sampled'
+            holds "$(counter agent.blocked_ns) / 1e9 > 0.6 && $(counter agent.blocked_ns) / 1e9 < 1.3" "what is told"
+            outside=$(sql t.db "SELECT coalesce(sum(inclusive_weight), 0) / 1e9 FROM v_function WHERE function = 'outside'")
+            holds "$outside > 0.2 && $outside < 0.55" "what is sampled beside it"
+            holds "$(sql t.db "SELECT coalesce(max(inclusive_weight), 0) / 1e9 FROM v_function WHERE function = 'on_signal'") < 0.1" "in handlers"
+        done
+    done
+}
+
 # A program that has little address space, or locks all its memory, has as much of it as without.
 little_memory() {
     prepare_ordinary_user

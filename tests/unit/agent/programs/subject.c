@@ -366,8 +366,8 @@ static void spin_on_other_stack(int number)
 static int other_stack(int unused)
 {
     (void)unused;
-    const stack_t stack = {.ss_sp = (char *)allocate_stack(64 << 10) - (64 << 10),
-                           .ss_size = 64 << 10};
+    enum { BYTES = 512 << 10 };
+    const stack_t stack = {.ss_sp = (char *)allocate_stack(BYTES) - BYTES, .ss_size = BYTES};
     struct sigaction action = {.sa_handler = spin_on_other_stack, .sa_flags = SA_ONSTACK};
     sigaltstack(&stack, NULL);
     sigaction(SIGUSR1, &action, NULL);

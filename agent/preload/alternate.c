@@ -1,0 +1,122 @@
+/* Keeps the agent's signals away from handlers that run on a small alternate stack: the kernel ends
+ * a program whose stack has no room for a signal's frame.
+ *
+ * How much of its stack such a handler leaves is not known before the signal comes, so all handlers
+ * on alternate stacks block SIGPROF while any thread has a small one. What they use is not sampled;
+ * they are called by one of ours, which notes that, so that it is no cost of what they interrupt.
+ */
+#include "agent/preload/preload.h"
+
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+    SMALL_BYTES = 256 << 10, /* a handler that needs more than this is sampled at its own risk */
+    OWN_BYTES = 4 << 10,     /* what the agent's handler needs below its frame, and some more */
+    LEAST_FRAME = 2048,      /* where the kernel does not say what its frames need */
+    SIGNALS = 64,
+    NOTES = 256, /* threads by number; of two with the same place one may be forgotten */
+};
+
+#ifndef AT_MINSIGSTKSZ
+#define AT_MINSIGSTKSZ 51 /* Linux 5.14 */
+#endif
+
+static _Atomic bool has_small, has_tiny;
+static struct agent_handler handlers[SIGNALS + 1]; /* the program's, by signal */
+static _Atomic pid_t noted[NOTES];
+
+bool agent_alternate_is_small(void)
+{
+    return atomic_load_explicit(&has_small, memory_order_relaxed);
+}
+
+bool agent_alternate_is_tiny(void)
+{
+    return atomic_load_explicit(&has_tiny, memory_order_relaxed);
+}
+
+bool agent_alternate_is_on_small(void)
+{
+    stack_t now;
+    return agent_alternate_is_small() && !syscall(SYS_sigaltstack, NULL, &now) &&
+           (now.ss_flags & SS_ONSTACK) && now.ss_size < SMALL_BYTES;
+}
+
+bool agent_alternate_was_used(pid_t tid)
+{
+    pid_t known = tid;
+    return agent_alternate_is_small() &&
+           atomic_compare_exchange_strong(&noted[tid % NOTES], &known, 0);
+}
+
+static void call_handler(int number, siginfo_t *info, void *context)
+{
+    const struct agent_handler handler = handlers[number];
+    const pid_t tid = (pid_t)syscall(SYS_gettid);
+    atomic_store(&noted[tid % NOTES], tid);
+    if (handler.takes_info)
+        handler.with_info(number, info, context);
+    else
+        handler.plain(number);
+}
+
+struct agent_handler agent_alternate_handler(int number)
+{
+    return number > 0 && number <= SIGNALS ? handlers[number] : (struct agent_handler){0};
+}
+
+void agent_alternate_enter(int number, struct sigaction *action)
+{
+    sigdelset(&action->sa_mask, SIGPROF);
+    if (!(action->sa_flags & SA_ONSTACK) || !agent_alternate_is_small() || number <= 0 ||
+        number > SIGNALS || action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN)
+        return;
+    handlers[number] = (struct agent_handler){.takes_info = action->sa_flags & SA_SIGINFO,
+                                              .with_info = action->sa_sigaction};
+    action->sa_sigaction = call_handler;
+    action->sa_flags |= SA_SIGINFO;
+    sigaddset(&action->sa_mask, SIGPROF);
+}
+
+void agent_alternate_hide(const struct agent_handler *handler, struct sigaction *action)
+{
+    sigdelset(&action->sa_mask, SIGPROF);
+    if (action->sa_sigaction != call_handler)
+        return;
+    action->sa_sigaction = handler->with_info;
+    action->sa_flags &= handler->takes_info ? ~0 : ~SA_SIGINFO;
+}
+
+/* Handlers that were set before the first small stack was. */
+static void enter_all(void)
+{
+    for (int number = 1; number <= SIGNALS; number++) {
+        struct sigaction action;
+        if (number == SIGPROF || agent_next()->sigaction(number, NULL, &action))
+            continue;
+        agent_alternate_enter(number, &action);
+        if (action.sa_sigaction == call_handler)
+            agent_next()->sigaction(number, &action, NULL);
+    }
+}
+
+static size_t frame_bytes(void)
+{
+    const size_t bytes = getauxval(AT_MINSIGSTKSZ);
+    return bytes > LEAST_FRAME ? bytes : (size_t)LEAST_FRAME;
+}
+
+AGENT_EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
+{
+    const bool is_small = stack && !(stack->ss_flags & SS_DISABLE) && stack->ss_size < SMALL_BYTES;
+    /* Before it is there: the next shot may come at once. */
+    if (is_small && agent_handler_is_installed()) {
+        if (stack->ss_size < frame_bytes() + OWN_BYTES && !atomic_exchange(&has_tiny, true))
+            agent_handler_renew();
+        if (!atomic_exchange(&has_small, true))
+            enter_all();
+    }
+    return (int)syscall(SYS_sigaltstack, stack, old);
+}
