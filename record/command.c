@@ -240,8 +240,8 @@ static int status(void *context, char *argument, struct sprof_str *answer,
     if (facts->frequency_hz)
         sprof_str_appendf(answer, " at %llu Hz", (unsigned long long)facts->frequency_hz);
     if (session->governor.most > 0)
-        sprof_str_appendf(answer, ", overhead %.2f of %.2f %%", 100 * record_overhead(session),
-                          100 * session->governor.most);
+        sprof_str_appendf(answer, ", estimated overhead %.2f of %.2f %%",
+                          100 * record_overhead(session), 100 * session->governor.most);
     if (left > 0)
         sprof_str_appendf(answer, ", off in %.1f s", left);
     return 0;

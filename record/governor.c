@@ -11,8 +11,9 @@ static const double deeper_to_stay = 1. / 100;   /* … that is chosen, or that 
 static const double saving_least = 0.05; /* of what samples cost: for less it is left alone */
 static const size_t least_slice = 4 << 10;
 
-/* Measured by the gaps in a target's own clock, with and without profiler: 15 µs a sample of
- * addresses, 16 with 8 KiB of stack, 24 with 64 KiB; the agent's signals 8 µs and 11. */
+/* An estimate, from one machine: measured there by the gaps in a target's own clock, with and
+ * without profiler, 15 µs a sample of addresses, 16 with 8 KiB of stack, 24 with 64 KiB; the
+ * agent's signals 8 µs and 11. */
 double record_governor_samples_ns(bool is_agent, uint64_t samples, uint64_t stack_bytes)
 {
     const double kib = (double)stack_bytes / 1024, count = (double)samples;
