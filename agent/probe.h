@@ -42,7 +42,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 23,
+    PROBE_VERSION = 24,
     PROBE_THUNK_BYTES = 64,
     /* One for each function of a process that is probed, and one to calibrate. */
     PROBE_THUNKS = 262144,
@@ -506,6 +506,10 @@ struct probe_shared {
      * function, behind it they are by function. Each is noted before the jump is written. */
     uint32_t site_count;
     struct probe_site sites[1 + PROBE_THUNKS];
+
+    /* As the threads of slabs have named themselves by prctl, zero bytes behind it; the tracer
+     * clears a name where it frees the slab. The last word is written first. */
+    _Atomic uint64_t names[PROBE_SLABS][2];
 };
 
 /* In a lease that the agent has extended, once, by this part of what it is renewed for. */

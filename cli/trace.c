@@ -329,11 +329,18 @@ static void say_losses(struct cli_terminal *terminal, const struct trace_result 
     if (result->warnings || result->warnings_lost) {
         char lost[64] = "";
         if (result->warnings_lost)
-            snprintf(lost, sizeof lost, ", and %llu for which there was no room",
+            snprintf(lost, sizeof lost, ", and %llu that were lost for want of room",
                      (unsigned long long)result->warnings_lost);
         cli_say(terminal, "%llu warning%s%s: `sprof stats --warnings`",
                 (unsigned long long)result->warnings, sprof_plural(result->warnings), lost);
     }
+    if (result->unplaced)
+        cli_say(terminal,
+                "%zu function%s no rows, nor %s %llu call%s: which file they are of was not seen, "
+                "for it was unmapped or replaced meanwhile",
+                result->unplaced, result->unplaced == 1 ? " has" : "s have",
+                result->unplaced == 1 ? "its" : "their", (unsigned long long)result->unplaced_calls,
+                sprof_plural(result->unplaced_calls));
     if (result->untracked)
         cli_say(terminal,
                 "%llu thread%s found no room for their figures: their calls were counted, and not "

@@ -9,12 +9,25 @@
 #include <time.h>
 #include <unistd.h>
 
+/* The CPU time of a process since it began; stays as it is where the process is gone. */
+static void read_cpu_time(pid_t pid, uint64_t *cpu_ns)
+{
+    clockid_t clock;
+    struct timespec used;
+    if (!clock_getcpuclockid(pid, &clock) && !clock_gettime(clock, &used))
+        *cpu_ns = (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+}
+
 static int add(struct trace_session *session, pid_t pid, bool is_there)
 {
     struct trace_process process = {.pid = pid, .fd = -1, .is_over = !is_there};
     if (is_there) {
         process.fd = (int)syscall(SYS_pidfd_open, pid, 0);
         process.is_over = process.fd < 0 && errno == ESRCH;
+    }
+    if (session->options.pid && !process.is_over) { /* it is older than the trace */
+        read_cpu_time(pid, &process.before_ns);
+        process.cpu_ns = process.before_ns;
     }
     if (!sprof_map_put(&session->process_index, (uint32_t)pid, session->processes.count) &&
         !sprof_vec_push(&session->processes, process)) {
@@ -145,6 +158,7 @@ bool trace_processes_are_over(struct trace_session *session)
         struct trace_process *process = &session->processes.items[i];
         if (!process->is_over && has_ended(process)) {
             process->is_over = true;
+            read_cpu_time(process->pid, &process->cpu_ns); /* until its parent waits for it */
             trace_keeper_forget(&session->common->keeper, process->pid);
             if (process->fd >= 0)
                 close(process->fd);
@@ -163,12 +177,9 @@ uint64_t trace_command_cpu_ns(struct trace_session *session)
             sum_ns += trace_command_cpu_ns(session->programs.items[i]);
     for (size_t i = 0; i < session->processes.count; i++) {
         struct trace_process *process = &session->processes.items[i];
-        clockid_t clock;
-        struct timespec used;
-        if (!process->is_over && !clock_getcpuclockid(process->pid, &clock) &&
-            !clock_gettime(clock, &used))
-            process->cpu_ns = (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
-        sum_ns += process->cpu_ns;
+        if (!process->is_over)
+            read_cpu_time(process->pid, &process->cpu_ns);
+        sum_ns += process->cpu_ns - process->before_ns;
     }
     return sum_ns;
 }

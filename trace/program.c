@@ -59,6 +59,8 @@ static void add_ended(struct trace_sums *to, const struct trace_sums *sums)
     to->unlogged += sums->unlogged;
     to->untracked += sums->untracked;
     to->warnings_lost += sums->warnings_lost;
+    to->unplaced_calls += sums->unplaced_calls;
+    to->unplaced += sums->unplaced;
 }
 
 int trace_program_end(struct trace_session *common, size_t index, enum trace_collecting what)

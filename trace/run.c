@@ -194,8 +194,11 @@ void trace_program_add_up(const struct trace_session *program, struct trace_sums
     sums->logged += program->logged;
     sums->unlogged += program->unlogged;
     sums->untracked += atomic_load(&program->shared->untracked);
-    sums->warnings_lost += atomic_load(&program->shared->warnings.lost);
+    sums->warnings_lost +=
+        atomic_load(&program->shared->warnings.lost) + program->warnings_unplaced;
+    sums->unplaced_calls += program->unplaced_calls;
     for (size_t i = 0; i < program->probes.count; i++) {
+        sums->unplaced += program->probes.items[i].is_unplaced;
         sums->probes += program->probes.items[i].is_chosen;
         sums->probes_on += program->probes.items[i].is_chosen && program->probes.items[i].is_on;
         sums->probes_resting +=
@@ -276,6 +279,8 @@ static int look_at_program(struct trace_session *session)
     session->next_look_ns = session->now_ns + (look_ms - 1) * UINT64_C(1000000);
     if (!session->options.children)
         trace_executed_look(session);
+    if (session->options.pid) /* no parent of it: its end leaves what was read last */
+        trace_command_cpu_ns(session);
     if (trace_collect(session, TRACE_COLLECT_ENDED) || trace_coverage_collect(session))
         return SPROF_ENOMEM;
     if (session->mode == TRACE_COVERAGE && trace_coverage_begin(session)) /* libraries come */
@@ -435,6 +440,8 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->untracked = sums.untracked;
     result->warnings = session->warning_count;
     result->warnings_lost = sums.warnings_lost;
+    result->unplaced_calls = sums.unplaced_calls;
+    result->unplaced = sums.unplaced;
     const struct trace_session *any = session->programs.count ? *session->programs.items : NULL;
     const uint32_t cost = any ? any->shared->cost.whole : session->known_cost.whole;
     result->probe_ns = cost * session->ns_per_tick;
@@ -516,6 +523,31 @@ static void end_command(struct trace_session *session, struct trace_result *resu
         poll(NULL, 0, 1);
 }
 
+/* A process shows nothing of its trace: what was begun, and how it ends. */
+static void say_begun(const struct trace_session *session)
+{
+    struct trace_sums sums;
+    char until[64] = "", paused[64] = "", others[48] = "";
+    const double seconds = (double)(session->options.duration_ns - session->options.delay_ns) / 1e9;
+    const int pid = session->options.pid;
+    trace_add_up(session, &sums);
+    if (session->options.duration_ns)
+        snprintf(until, sizeof until, "ends after %.10g s, by", seconds);
+    if (session->options.delay_ns)
+        snprintf(paused, sizeof paused, ", and count after %.10g s",
+                 (double)session->options.delay_ns / 1e9);
+    else if (session->paused)
+        snprintf(paused, sizeof paused, ", off until `sprof ctl -p %d start`", pid);
+    if (session->options.other_count)
+        snprintf(others, sizeof others, " and %zu other%s", session->options.other_count,
+                 sprof_plural(session->options.other_count));
+    sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                      "%zu probe%s %s in process %d%s%s: the trace %s Ctrl-C or `sprof ctl -p %d "
+                      "end`",
+                      sums.probes, sprof_plural(sums.probes), sums.probes == 1 ? "is" : "are", pid,
+                      others, paused, *until ? until : "ends by", pid);
+}
+
 int trace_run(struct trace_session *session, struct trace_result *result, struct sprof_error *error)
 {
     *result = (struct trace_result){0};
@@ -542,6 +574,8 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
         trace_close(&session->agent_fd);
     if (!session->children && session->mode == TRACE_COVERAGE && trace_coverage_begin(session))
         failed = sprof_error_memory(error);
+    if (!failed && session->options.pid)
+        say_begun(session);
     if (!failed)
         failed = wait_for_end(session, result, error);
     if (session->options.pid || (session->attaches && !result->has_wait_status))

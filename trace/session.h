@@ -102,15 +102,17 @@ struct trace_result {
     size_t governed_count, governed_off; /* only counted at the end, off, to hold max_overhead */
     double overhead; /* of the CPU time, that probes took, as is known of calls; 0: not known */
     uint64_t calls;
-    uint64_t in_flight;          /* calls that had not ended */
-    uint64_t abnormal;           /* calls left without returning */
-    size_t covered;              /* functions that were called, in mode coverage … */
-    size_t left;                 /* … whose probes were taken back while the command ran */
-    uint64_t logged;             /* calls with a row of their own, in mode log */
-    uint64_t unlogged;           /* … for which there was no room */
-    uint64_t untracked;          /* threads that found no room */
-    uint64_t warnings;           /* of --warn-over and its kin … */
-    uint64_t warnings_lost;      /* … for which there was no room */
+    uint64_t in_flight;      /* calls that had not ended */
+    uint64_t abnormal;       /* calls left without returning */
+    size_t covered;          /* functions that were called, in mode coverage … */
+    size_t left;             /* … whose probes were taken back while the command ran */
+    uint64_t logged;         /* calls with a row of their own, in mode log */
+    uint64_t unlogged;       /* … for which there was no room */
+    uint64_t untracked;      /* threads that found no room */
+    uint64_t warnings;       /* of --warn-over and its kin … */
+    uint64_t warnings_lost;  /* … for which there was no room, function or thread */
+    uint64_t unplaced_calls; /* that have no row: no module was seen where their functions are … */
+    size_t unplaced;         /* … so many functions, called or not */
     size_t programs, processes;  /* with `children` or `others`: that were traced … */
     size_t left_out;             /* … and executed programs that could not be */
     uint64_t no_percentiles_ns;  /* when they were given up, to hold `memory`; 0: not */
@@ -122,7 +124,7 @@ struct trace_result {
                                     it was, or nobody wanted that */
     double probe_ns; /* what the probe of one timed call takes, which is taken off; 0: not known */
     uint64_t duration_ns; /* since it began to measure, or since figures were cleared */
-    uint64_t stopped_ns; /* how long threads stood still, at most at a time */
+    uint64_t stopped_ns;  /* how long threads stood still, at most at a time */
 };
 
 struct trace_session;

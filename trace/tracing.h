@@ -66,6 +66,7 @@ struct trace_probe {
     uint64_t unlogged_in_second;   /* … and says so */
     uint64_t first_ns;  /* of the run: when it was called first; 0: not yet, or nobody looked */
     bool is_looked_for; /* it has a row of coverage */
+    bool is_unplaced;   /* the recording knows no module where it is: it has no rows */
     bool is_left;       /* its place is as it was before, in one process at least */
     bool was_off;       /* when that was looked at last; … */
     bool is_passed;     /* … its thunk is passed, or its first instructions: see bypass.c */
@@ -116,6 +117,8 @@ struct trace_memory {
 /* What all programs have been seen to call. */
 struct trace_sums {
     uint64_t calls, in_flight, abnormal, logged, unlogged, untracked, warnings_lost;
+    uint64_t unplaced_calls;
+    size_t unplaced;                          /* functions */
     size_t probes, probes_on, probes_resting; /* of those that run */
 };
 
@@ -219,9 +222,10 @@ struct trace_session {
     bool rest_changed;
     struct trace_memory memory;
     struct sprof_map ended_tids;
-    uint32_t phase;                      /* of `common`: counted from 1 */
-    uint64_t last_sample;                /* the same: id */
-    uint64_t calls, in_flight, abnormal; /* of all rows */
+    uint32_t phase;                             /* of `common`: counted from 1 */
+    uint64_t last_sample;                       /* the same: id */
+    uint64_t calls, in_flight, abnormal;        /* of all rows */
+    uint64_t unplaced_calls, warnings_unplaced; /* that have none, for want of a module or thread */
     size_t refused;
     const char *executable; /* that the command ran at first, by the name that it has now … */
     dev_t executable_device;
@@ -380,7 +384,7 @@ bool trace_program_is_mapped(const struct trace_session *session, pid_t pid);
 /* Whether none of those that were seen lives. */
 bool trace_processes_are_over(struct trace_session *session);
 
-/* What the command, or the processes of one program, have used of the CPU so far. */
+/* What the command, or the processes of one program, have used of the CPU since the trace began. */
 uint64_t trace_command_cpu_ns(struct trace_session *session);
 
 void trace_processes_release(struct trace_session *session);

@@ -1,10 +1,13 @@
-/* A thread that gives up the processor's counter (PR_SET_TSC), or all system calls but a few with
+/* What a thread says by prctl.
+ *
+ * One that gives up the processor's counter (PR_SET_TSC), or all system calls but a few with
  * it (strict seccomp), would be ended where a probe reads it: from here on nothing of that thread's
- * is timed. */
+ * is timed. One that names itself may have ended before the tracer reads its name: it is noted. */
 #include "agent/probe/call.h"
 #include "agent/probe/thread.h"
 
 enum {
+    SET_NAME = 15,    /* PR_SET_NAME */
     SET_SECCOMP = 22, /* PR_SET_SECCOMP */
     STRICT = 1,       /* SECCOMP_MODE_STRICT */
     GET_TSC = 25,     /* PR_GET_TSC */
@@ -41,12 +44,42 @@ SAVES_ALL void probe_leave_chain(struct thread *thread)
     }
 }
 
+/* Whether the eight bytes around an address can be read: as edge.S asks for a page. */
+static bool can_be_read(uint64_t address)
+{
+    enum { NO_SUCH_WAY = -1, EINVAL = 22, BYTES = 8 };
+    return inside_call(SYS_rt_sigprocmask, NO_SUCH_WAY, (long)(address & ~UINT64_C(7)), 0, BYTES, 0,
+                       0) == -EINVAL;
+}
+
+/* The kernel takes as many bytes as it has room for, or none at all. */
+static void note_name(struct thread *thread, uint64_t address)
+{
+    enum { LONGEST = 15 };
+    uint64_t words[2] = {0, 0};
+    if (!has_begun(thread) && !probe_begin_thread(thread))
+        return;
+    for (uint32_t i = 0; i < LONGEST; i++) {
+        if ((!i || (address + i) % 8 == 0) && !can_be_read(address + i))
+            return;
+        const uint8_t byte = *(const uint8_t *)(uintptr_t)(address + i);
+        if (!byte)
+            break;
+        words[i / 8] |= (uint64_t)byte << i % 8 * 8;
+    }
+    _Atomic uint64_t *name = probe_inside.shared->names[thread->slab];
+    atomic_store(&name[1], words[1]);
+    atomic_store(&name[0], words[0]);
+}
+
 /* Threads that such a one makes have no counter either, nor do processes that it forks; strict
  * seccomp lets it make none. No system call is to be made at its stack's end. */
 SAVES_ALL void probe_clock_goes(struct thread *thread, uint64_t option, uint64_t value)
 {
     const bool is_strict = option == SET_SECCOMP && value == STRICT;
     const bool is_tsc = option == SET_TSC && value == TSC_SIGSEGV;
+    if (option == SET_NAME)
+        note_name(thread, value);
     if (!is_strict && !is_tsc)
         return;
     const bool had_begun = has_begun(thread);

@@ -95,7 +95,8 @@ void probe_end_below(struct thread *thread, uint64_t address, uint64_t now, enum
 void probe_warn_of_stack(struct thread *thread, uint32_t function, uint64_t slot)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 
-/* Where the first two arguments of prctl say that the thread gives up the processor's counter. */
+/* Where the first two arguments of prctl say that the thread gives up the processor's counter; or
+ * how it is named from now on. */
 void probe_clock_goes(struct thread *thread, uint64_t option, uint64_t value)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 

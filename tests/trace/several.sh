@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace -p PID,PID: several processes that run are traced in one run, by one set of commands.
-#   several.sh exact | together | ended | early | executed | modes | governed | delayed | chosen | loaded | kinds | kill | bad
+#   several.sh exact | together | ended | old | early | executed | modes | governed | delayed | chosen | loaded | kinds | kill | bad
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -182,6 +182,46 @@ ended)
     grep -q "out of process ${pids[2]}, and the trace ends" out || fail "not said that it ends"
     ended
     untouched "${pids[@]}"
+    ;;
+old)
+    # What they used of the CPU before the trace is not of it: one process, two, by uprobes, one that ends meanwhile.
+    cat >burn.c <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+__attribute__((noinline)) void work(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+int main(int argc, char **argv)
+{
+    (void)argc;
+    while (clock() < 2 * CLOCKS_PER_SEC)
+        ;
+    fclose(fopen(argv[1], "w"));
+    while (access(argv[2], F_OK)) {
+        work();
+        usleep(5000);
+    }
+}
+C
+    gcc -O1 -g burn.c -o burn || fail "no C compiler"
+    for name in a b; do begun ./burn "burnt.$name" "stop.$name"; done
+    for name in a b; do wait_until 300 test -e "burnt.$name"; done
+    cpu_ms() { sql "$1" 'SELECT target_cpu_ns / 1000000 FROM run'; }
+    is_young() { [ "$(cpu_ms "$1")" -lt 1000 ] || fail "$1: $(cpu_ms "$1") ms of CPU time: the processes' whole lives"; }
+    for which in "${pids[0]}" "$(all)"; do
+        "$SPROF" trace -o young.db -p "$which" --function '^work$' --duration 300ms >out 2>err || fail "no trace"
+        is_young young.db
+    done
+    if [ "$(id -u)" = 0 ] && "$SPROF" trace --backend uprobe -o young.db -p "${pids[0]}" --function '^work$' \
+        --duration 300ms >out 2>err; then
+        is_young young.db
+    fi
+    trace_all --function '^work$'
+    : >stop.a
+    wait_until 60 grep -q "process ${pids[0]} has ended; 1 of 2 are traced on" notes
+    ctl "${pids[1]}" end
+    ended
+    is_young t.db
     ;;
 early)
     # One that ends before its turn is left out.

@@ -82,6 +82,8 @@ static int note_hit(struct trace_session *session, uint32_t number, const struct
         const pid_t pid = trace_process_seen(session, atomic_load(&hit->pid));
         const pid_t known = trace_process_thread(session, pid, tid);
         trace_thread_name(pid, known, text);
+        if (!*text)
+            trace_thread_own_name(session, (pid_t)atomic_load(&hit->pid), (int32_t)tid, text);
         const char *name = sprof_arena_text(&session->arena, text);
         thread = name && pid ? recording_thread(session->recording, pid, known, *name ? name : NULL,
                                                 session->now_ns)

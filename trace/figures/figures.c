@@ -53,6 +53,44 @@ void trace_thread_name(pid_t pid, int32_t tid, char name[16])
         fclose(file);
 }
 
+/* As the thread in a slab has named itself, which outlives it; empty where it has not. */
+static void read_own_name(const struct trace_session *session, uint32_t slab, char name[16])
+{
+    const _Atomic uint64_t *from = session->shared->names[slab];
+    const uint64_t words[] = {atomic_load(&from[0]), atomic_load(&from[1])};
+    memcpy(name, words, sizeof words);
+    name[15] = '\0';
+}
+
+void trace_thread_own_name(const struct trace_session *session, pid_t pid, int32_t tid,
+                           char name[16])
+{
+    const uint32_t count = trace_slab_count(session);
+    *name = '\0';
+    for (uint32_t i = 0; i < count && !*name; i++)
+        if (atomic_load(&session->shared->slabs[i].tid) == (uint32_t)tid &&
+            atomic_load(&session->shared->slabs[i].pid) == (uint32_t)pid)
+            read_own_name(session, i, name);
+}
+
+/* A thread that has named itself since it was seen first. */
+static int rename_thread(struct trace_session *session, uint32_t slab)
+{
+    struct trace_thread *thread = session->slabs[slab];
+    char name[16];
+    read_own_name(session, slab, name);
+    if (!*name || !strcmp(name, thread->name) || thread->shares || thread->is_idle)
+        return 0;
+    memcpy(thread->name, name, sizeof name);
+    const struct model_record named = {.type = MODEL_RECORD_COMM,
+                                       .time_ns = sprof_clock_monotonic_ns(),
+                                       .pid = thread->pid,
+                                       .tid = thread->tid,
+                                       .cpu = -1,
+                                       .comm.name = sprof_arena_text(&session->arena, name)};
+    return !named.comm.name || recording_event(session->recording, &named) ? SPROF_ENOMEM : 0;
+}
+
 /* A number that has been used before is another thread's now. */
 static int add_row(struct trace_session *session, struct trace_thread *thread)
 {
@@ -111,6 +149,8 @@ static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t t
      * it keeps the name of who forked it. */
     if ((!process || !process->is_over) && thread->pid != session->leaves)
         trace_thread_name(thread->pid, thread->tid, thread->name);
+    if (!*thread->name)
+        read_own_name(session, slab, thread->name);
     return add_row(session, thread);
 }
 
@@ -156,6 +196,8 @@ static void settle(struct trace_session *session, uint32_t slab)
 
 static void give_back(struct trace_session *session, uint32_t slab)
 {
+    atomic_store(&session->shared->names[slab][0], 0);
+    atomic_store(&session->shared->names[slab][1], 0);
     atomic_store(&session->shared->slabs[slab].tid, 0);
     atomic_store(&session->shared->slabs[slab].state, PROBE_SLAB_FREE);
 }
@@ -459,13 +501,26 @@ static int see_thread(struct trace_session *session, uint32_t slab, uint32_t tid
                             : 0;
 }
 
+/* The thread that has taken a slab; 0: none has. */
+static uint32_t holder_of(const struct trace_session *session, uint32_t slab)
+{
+    const uint32_t tid = atomic_load(&session->shared->slabs[slab].tid);
+    return atomic_load(&session->shared->slabs[slab].state) == PROBE_SLAB_TAKEN ? tid : 0;
+}
+
+int trace_meet_thread(struct trace_session *session, uint32_t slab)
+{
+    const uint32_t tid = slab < trace_slab_count(session) ? holder_of(session, slab) : 0;
+    return tid ? see_thread(session, slab, tid) : 0;
+}
+
 int trace_collect_log(struct trace_session *session)
 {
     const uint32_t count = session->has_logged ? trace_slab_count(session) : 0;
     int result = 0;
     for (uint32_t i = 0; i < count && !result; i++) {
-        const uint32_t tid = atomic_load(&session->shared->slabs[i].tid);
-        if (atomic_load(&session->shared->slabs[i].state) != PROBE_SLAB_TAKEN || !tid)
+        const uint32_t tid = holder_of(session, i);
+        if (!tid)
             continue;
         result = see_thread(session, i, tid);
         if (!result)
@@ -480,8 +535,8 @@ static int begin_threads(struct trace_session *session, uint32_t count)
     int result = 0;
     uint32_t taken = 0;
     for (uint32_t i = 0; i < count && !result; i++) {
-        const uint32_t tid = atomic_load(&session->shared->slabs[i].tid);
-        if (atomic_load(&session->shared->slabs[i].state) != PROBE_SLAB_TAKEN || !tid)
+        const uint32_t tid = holder_of(session, i);
+        if (!tid)
             continue;
         taken += !session->slabs[i] || session->slabs[i]->is_idle;
         result = see_thread(session, i, tid);
@@ -532,6 +587,7 @@ int trace_collect(struct trace_session *session, enum trace_collecting what)
     for (uint32_t i = 0; i < count && !result; i++) {
         if (!session->slabs[i] || session->slabs[i]->is_idle)
             continue;
+        result = rename_thread(session, i);
         const bool ended =
             what == TRACE_COLLECT_LAST || (!result && has_ended(session, session->slabs[i]));
         if (!result && (ended || what != TRACE_COLLECT_ENDED))
@@ -542,6 +598,8 @@ int trace_collect(struct trace_session *session, enum trace_collecting what)
             result = trace_log_read(session, session->slabs[i], i);
         if (!result && (ended || (what == TRACE_COLLECT_END && session->has_logged)))
             result = trace_log_end(session, session->slabs[i], i, what >= TRACE_COLLECT_END);
+        if (!result && ended) /* its last warnings, before its slab is another's */
+            result = trace_warnings_read(session);
         if (!result && ended)
             result = end_thread(session, i);
     }
@@ -574,6 +632,6 @@ int trace_clear_figures(struct trace_session *session, uint64_t ticks)
     trace_log_clear(session, session->now_ns);
     for (size_t i = 0; i < session->probes.count; i++)
         session->probes.items[i].calls = session->probes.items[i].governed_calls = 0;
-    session->calls = session->in_flight = session->abnormal = 0;
+    session->calls = session->in_flight = session->abnormal = session->unplaced_calls = 0;
     return result;
 }

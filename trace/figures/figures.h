@@ -63,12 +63,13 @@ struct trace_open_call {
 /* A process that runs the program, or one that was forked from such and runs it on. */
 struct trace_process {
     pid_t pid;
-    int fd;          /* pidfd: readable when it has ended; -1: none */
-    bool is_over;    /* it has ended, or executed another program … */
-    bool is_left;    /* … which was seen before that program connected */
-    bool is_out;     /* it lives on without probes, and may need what was mapped for them */
-    bool is_back;    /* it has all jumps to probes again: see coverage.c */
-    uint64_t cpu_ns; /* that it has used, when that was read last */
+    int fd;             /* pidfd: readable when it has ended; -1: none */
+    bool is_over;       /* it has ended, or executed another program … */
+    bool is_left;       /* … which was seen before that program connected */
+    bool is_out;        /* it lives on without probes, and may need what was mapped for them */
+    bool is_back;       /* it has all jumps to probes again: see coverage.c */
+    uint64_t cpu_ns;    /* that it has used, when that was read last … */
+    uint64_t before_ns; /* … of which so much before the trace began */
 };
 
 /* A thread that has figures. */
@@ -101,6 +102,9 @@ enum trace_collecting {
 
 /* == figures.c == */
 
+/* Gives the thread that has taken a slab its row, if it has none yet. Returns 0 or SPROF_ENOMEM. */
+int trace_meet_thread(struct trace_session *session, uint32_t slab);
+
 /* Takes what threads have logged. Returns 0 or SPROF_ENOMEM. */
 int trace_collect_log(struct trace_session *session);
 
@@ -119,6 +123,11 @@ struct trace_cell *trace_cell_of(struct trace_thread *thread, uint32_t function)
 
 /* As the kernel tells; empty where it does not know any more. */
 void trace_thread_name(pid_t pid, int32_t tid, char name[16]);
+
+/* As the thread has named itself under a probe, which is known after its end, too; empty where it
+ * has not. `pid` and `tid` as the agent has them. */
+void trace_thread_own_name(const struct trace_session *session, pid_t pid, int32_t tid,
+                           char name[16]);
 
 void trace_figures_release(struct trace_session *session);
 
@@ -182,8 +191,9 @@ int trace_clear_paths(struct trace_session *session, struct trace_thread *thread
 
 /* == rows.c == */
 
-/* The stack of a function's entry below that of its caller (0: none). Returns 0, SPROF_ENOTFOUND or
- * SPROF_ENOMEM. */
+/* The stack of a function's entry below that of its caller (0: none). Returns 0, SPROF_ENOMEM, or
+ * SPROF_ENOTFOUND where the recording knows no module at its place: then it is counted among the
+ * functions that have no rows. */
 int trace_node_of(struct trace_session *session, uint32_t function, uint32_t caller,
                   uint32_t *node);
 

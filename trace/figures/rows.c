@@ -89,6 +89,7 @@ int trace_node_of(struct trace_session *session, uint32_t function, uint32_t cal
                                  file->bias + probe->function->start, session->start_ns, node);
     if (!result && !caller)
         probe->node = *node;
+    probe->is_unplaced |= result == SPROF_ENOTFOUND;
     return result;
 }
 
@@ -230,12 +231,17 @@ int trace_put_row(struct trace_session *session, uint32_t thread, struct trace_c
                   const struct trace_figures *figures)
 {
     const struct probe_stat *stat = &figures->stat;
+    const uint64_t calls = stat->calls + stat->counted;
     uint32_t node;
     const int result = trace_node_of(session, cell->function, 0, &node);
+    if (result == SPROF_ENOTFOUND) {
+        session->unplaced_calls += calls - cell->written_calls;
+        cell->written_calls = calls;
+        return 0;
+    }
     if (result)
-        return result == SPROF_ENOTFOUND ? 0 : result;
+        return result;
     const bool timed = session->probes.items[cell->function].tier == PROBE_FULL;
-    const uint64_t calls = stat->calls + stat->counted;
     const uint64_t rest = calls > cell->path_calls ? calls - cell->path_calls : 0;
     /* Its first row may have been written before any of its paths was read. */
     if (!cell->row_node)

@@ -240,6 +240,7 @@ static int put(struct trace_session *session, uint32_t slab, uint32_t function, 
     const struct trace_probe *probe = &session->probes.items[function];
     uint32_t node;
     const int result = trace_node_of(session, function, 0, &node);
+    session->warnings_unplaced += result == SPROF_ENOTFOUND;
     if (result)
         return result == SPROF_ENOTFOUND ? 0 : result;
     const uint64_t begin_ns = session->start_ns - session->run->start_monotonic_ns;
@@ -284,21 +285,27 @@ static int take_noted(struct trace_session *session, const struct probe_warning 
                                         [PROBE_HEAP] = "heap",
                                         [PROBE_CHUNK] = "chunk"};
     const struct probe_warning noted = *warning; /* the program may change it */
+    if (trace_meet_thread(session, noted.slab))
+        return SPROF_ENOMEM;
     if (!is_known(session, noted.function, noted.slab) ||
-        noted.kind >= sizeof kinds / sizeof *kinds || !kinds[noted.kind])
+        noted.kind >= sizeof kinds / sizeof *kinds || !kinds[noted.kind]) {
+        session->warnings_unplaced++;
         return 0;
+    }
     const double scale = noted.kind == PROBE_SLOW ? session->common->tick_ns : 1;
     return put(session, noted.slab, noted.function, kinds[noted.kind], noted.time,
                in_ns((double)noted.value, scale), in_ns((double)noted.limit, scale), &noted);
 }
 
-static int read_noted(struct trace_session *session)
+int trace_warnings_read(struct trace_session *session)
 {
+    if (!session->warnings)
+        return 0;
     struct probe_warnings *warnings = &session->shared->warnings;
     const uint64_t head = atomic_load(&warnings->head);
     uint64_t place = atomic_load(&warnings->tail);
     int result = 0;
-    if (head - place > PROBE_WARNINGS) /* nobody but the program can have written that */
+    if (head - place > PROBE_WARNINGS) /* only the program can have written that */
         place = head;
     for (; place != head && !result; place++) {
         const struct probe_warning *warning = &warnings->items[place % PROBE_WARNINGS];
@@ -401,10 +408,8 @@ static int look_for_stuck(struct trace_session *session)
 
 int trace_warnings_collect(struct trace_session *session)
 {
-    if (!session->warnings)
-        return 0;
-    const int result = read_noted(session);
-    return result ? result : look_for_stuck(session);
+    const int result = trace_warnings_read(session);
+    return result || !session->warnings ? result : look_for_stuck(session);
 }
 
 void trace_warnings_free(struct trace_session *session)

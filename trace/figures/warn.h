@@ -17,6 +17,10 @@ int trace_warnings_begin(struct trace_session *session, size_t first, struct spr
  * where it is time for that. Returns 0 or SPROF_ENOMEM. */
 int trace_warnings_collect(struct trace_session *session);
 
+/* Of those, what agents have noted, alone: before a slab that they name is another thread's.
+ * Returns as the former. */
+int trace_warnings_read(struct trace_session *session);
+
 void trace_warnings_free(struct trace_session *session);
 
 #endif

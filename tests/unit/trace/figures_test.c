@@ -1,4 +1,5 @@
 /* What is read of a thread's memory while it runs comes to add up. */
+#include "trace/figures/warn.h"
 #include "trace/tracing.h"
 
 #include <CUnit/CUnit.h>
@@ -225,6 +226,85 @@ static void test_impossible(void)
     release(&figures);
 }
 
+/* As the agent writes it. */
+static void note_slow(struct figures *figures)
+{
+    struct probe_warnings *warnings = &figures->session.shared->warnings;
+    const uint64_t place = warnings->head++;
+    warnings->items[place] = (struct probe_warning){.value = 5, .limit = 2, .kind = PROBE_SLOW};
+    warnings->items[place].place = place + 1;
+}
+
+static void begin_warnings(struct figures *figures, const struct trace_limit *limit)
+{
+    struct trace_session *session = &figures->session;
+    struct sprof_error error = {0};
+    session->tick_ns = 1;
+    session->pid = getpid();
+    session->options.warn_over = limit;
+    session->options.warn_over_count = 1;
+    session->programs.count = 0;
+    CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session->programs, session), 0);
+    CU_ASSERT_EQUAL_FATAL(trace_warnings_begin(session, 0, &error), 0);
+}
+
+static void end_warnings(struct figures *figures)
+{
+    trace_warnings_free(&figures->session);
+    sprof_vec_release(&figures->session.programs);
+    sprof_arena_release(&figures->session.arena);
+    release(figures);
+}
+
+/* A thread's first call may come after all slabs were looked at, and before warnings are read. */
+static void test_warning_of_new_thread(void)
+{
+    const struct trace_limit limit = {.ns = 2};
+    struct figures figures;
+    make(&figures);
+    struct trace_session *session = &figures.session;
+    free(session->slabs[0]);
+    session->slabs[0] = NULL;
+    begin_warnings(&figures, &limit);
+    session->shared->slabs[0].state = PROBE_SLAB_TAKEN;
+    session->shared->slabs[0].tid = (uint32_t)getpid();
+    note_slow(&figures);
+    CU_ASSERT_EQUAL(trace_warnings_read(session), 0);
+    CU_ASSERT_EQUAL(session->warning_count, 1);
+    const struct store_batch *batch = recording_batch(session->recording);
+    CU_ASSERT_EQUAL_FATAL(batch->warnings.count, 1);
+    CU_ASSERT_EQUAL(batch->warnings.items[0].value, 5);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(session->slabs[0]);
+    CU_ASSERT_EQUAL(batch->warnings.items[0].thread_id, session->slabs[0]->row);
+    end_warnings(&figures);
+}
+
+/* Functions that are in no module that was seen have no rows: they are counted, with their calls
+ * and warnings. */
+static void test_no_module(void)
+{
+    const struct trace_limit limit = {.ns = 2};
+    struct trace_sums sums;
+    struct figures figures;
+    make(&figures);
+    struct trace_session *session = &figures.session;
+    session->options.paths = false;
+    session->files.items[0].module = 0;
+    begin_warnings(&figures, &limit);
+    trace_add_up(session, &sums);
+    CU_ASSERT_EQUAL(sums.unplaced, 0);
+    call(&figures, 0, 4);
+    note_slow(&figures);
+    call(&figures, 0, 10);
+    trace_add_up(session, &sums);
+    CU_ASSERT_EQUAL(sums.calls, 0);
+    CU_ASSERT_EQUAL(sums.unplaced, 1);
+    CU_ASSERT_EQUAL(sums.unplaced_calls, 10);
+    CU_ASSERT_EQUAL(sums.warnings_lost, 1);
+    CU_ASSERT_EQUAL(session->warning_count, 0);
+    end_warnings(&figures);
+}
+
 void sprof_suite_trace_figures(void);
 
 void sprof_suite_trace_figures(void)
@@ -237,4 +317,6 @@ void sprof_suite_trace_figures(void)
     CU_add_test(suite, "a clear with a call in flight", test_clear_in_flight);
     CU_add_test(suite, "a row before paths", test_row_before_paths);
     CU_add_test(suite, "what cannot be", test_impossible);
+    CU_add_test(suite, "a warning of a thread not seen yet", test_warning_of_new_thread);
+    CU_add_test(suite, "functions in no module", test_no_module);
 }
