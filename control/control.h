@@ -43,6 +43,10 @@ typedef int control_handler(void *context, char *request, struct sprof_str *answ
 int control_server_open(struct control_server *control, const char *output,
                         struct sprof_error *error);
 
+/* The assignment SPROF_CONTROL=PATH of a command that is to control its own recording, as sprof.h
+ * and `sprof ctl` in it do. NULL: the socket is closed, or out of memory; the caller frees. */
+char *control_server_variable(const struct control_server *control);
+
 /* Readable when there is something to serve. */
 int control_server_fd(const struct control_server *control);
 

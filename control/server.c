@@ -154,6 +154,15 @@ void control_server_close(struct control_server *control)
     *control = CONTROL_SERVER_NONE;
 }
 
+char *control_server_variable(const struct control_server *control)
+{
+    char *path = control->path ? realpath(control->path, NULL) : NULL, *assignment = NULL;
+    if (path && asprintf(&assignment, "SPROF_CONTROL=%s", path) < 0)
+        assignment = NULL;
+    free(path);
+    return assignment;
+}
+
 int control_server_fd(const struct control_server *control)
 {
     return control->poll_fd;

@@ -1,13 +1,21 @@
-/* sprof.h: lets a program control how it is recorded by `sprof record -- PROGRAM`.
+/* sprof.h: lets a program control how it is recorded by `sprof record -- PROGRAM`, or traced by
+ * `sprof trace -- PROGRAM`.
  *
- *     sprof_start();              take samples (after `sprof record --paused`, or sprof_stop)
- *     sprof_stop();               take none; the pause counts for nothing
+ *     sprof_start();              measure (after `--paused`, or sprof_stop)
+ *     sprof_stop();               measure nothing; the pause counts for nothing
  *     sprof_mark("second pass");  give what follows a name
+ *     sprof_mode("pc");           recordings: "full", "app", "pc" or "pc --frame app";
+ *                                 traces: "stats", "coverage" or "log"
+ *     sprof_rate(199);            recordings: so many samples a second
+ *     sprof_probe("+^parse_");    traces: probes on or off, as `sprof ctl probe` takes it
+ *     sprof_clear();              forget what was measured so far
  *
- * Each returns 0 when the recorder has done it, and -1 where the program is not being recorded, or
- * was attached to. Then a call costs a look at a variable: nothing need be linked or taken out of a
- * release. Needs what POSIX and Linux declare: any -std=gnu…, which is the default, or _GNU_SOURCE.
- * Safe in threads and after fork; not in signal handlers. errno stays as it was. */
+ * Each returns 0 when that is done, and -1 where it was refused, or the program is neither recorded
+ * nor traced, or was attached to. Without a recorder a call is a look at a variable: nothing need
+ * be linked or taken out of a release. Else it waits for the recorder's answer, some tenths of a
+ * millisecond. Where a trace runs inside a recording, or the other way round, the inner one is
+ * controlled. Needs what POSIX and Linux declare: any -std=gnu…, which is the default, or
+ * _GNU_SOURCE. Safe in threads and after fork; not in signal handlers. errno stays as it was. */
 #ifndef SPROF_H
 #define SPROF_H
 
@@ -82,6 +90,28 @@ static inline int sprof_stop(void)
 static inline int sprof_mark(const char *name)
 {
     return sprof_request_("mark", name);
+}
+
+static inline int sprof_mode(const char *mode)
+{
+    return sprof_request_("mode", mode);
+}
+
+static inline int sprof_rate(unsigned long samples_per_second)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lu", samples_per_second);
+    return sprof_request_("rate", text);
+}
+
+static inline int sprof_probe(const char *which)
+{
+    return sprof_request_("probe", which);
+}
+
+static inline int sprof_clear(void)
+{
+    return sprof_request_("clear", NULL);
 }
 
 #ifdef __cplusplus

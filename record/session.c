@@ -103,16 +103,12 @@ static int open_recording(struct record_session *session, struct sprof_error *er
     return result;
 }
 
-/* Tells the command where it can control its own recording (include/sprof.h). */
+/* The command finds the socket of its own recording (include/sprof.h). */
 static int tell_command(struct record_session *session)
 {
-    char *path = realpath(session->control.path, NULL);
-    struct sprof_str assignment = {0};
-    int result = path ? sprof_str_appendf(&assignment, "SPROF_CONTROL=%s", path) : 0;
-    if (path && !result)
-        result = sampler_set_environment(session->sampler, assignment.text);
-    free(path);
-    sprof_str_release(&assignment);
+    char *assignment = control_server_variable(&session->control);
+    const int result = assignment ? sampler_set_environment(session->sampler, assignment) : 0;
+    free(assignment);
     return result;
 }
 
@@ -417,7 +413,7 @@ static int conclude_governor(struct record_session *session)
     sprof_str_appendf(&source, "%s, %s%s for at most %.4g %% overhead", session->run->source, rates,
                       slices, 100 * governor->most);
     sprof_log_message(session->options.log, SPROF_LOG_NOTE,
-                      "the rate was %s%s: overhead about %.2f %%, to be at most %.4g %%", rates,
+                      "the rate was %s%s: estimated overhead %.2f %%, to be at most %.4g %%", rates,
                       slices, 100 * record_overhead(session), 100 * governor->most);
     session->run->source = source.failed ? NULL : sprof_arena_text(&session->arena, source.text);
     sprof_str_release(&source);

@@ -481,6 +481,15 @@ static int carry_out(void *context, char *request, struct sprof_str *answer)
 
 /* == The socket == */
 
+/* The command finds the socket of its own trace (include/sprof.h). */
+static int tell_command(struct trace_session *session)
+{
+    char *assignment = control_server_variable(&session->control);
+    const int result = assignment ? target_set_environment(session->target, assignment) : 0;
+    free(assignment);
+    return result;
+}
+
 /* A trace that cannot be controlled is none the worse, unless it waits for that. */
 int trace_commands_begin(struct trace_session *session, struct sprof_error *error)
 {
@@ -494,7 +503,7 @@ int trace_commands_begin(struct trace_session *session, struct sprof_error *erro
     if (result)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", refused.message);
     session->paused = session->options.paused || session->options.delay_ns;
-    return 0;
+    return session->options.pid || !tell_command(session) ? 0 : sprof_error_memory(error);
 }
 
 int trace_begin_paused(struct trace_session *session, struct sprof_error *error)

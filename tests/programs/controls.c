@@ -1,4 +1,5 @@
-/* Controls its own recording: burns CPU in a function that is to be seen and in one that is not. */
+/* Controls its own recording: burns CPU in a function that is to be seen and in one that is not;
+ * with an argument it changes mode and rate between two functions, and clears what came before. */
 #include "include/sprof.h"
 
 #include <time.h>
@@ -32,9 +33,24 @@ __attribute__((noinline)) static void unseen(void)
     sink++;
 }
 
-/* Exits with 0 where the recorder has done all of it, with 3 where there is none. */
-int main(void)
+/* Exits with 0 where all is done and what makes no sense is refused. */
+static int change(void)
 {
+    unseen();
+    const int cleared = sprof_clear();
+    seen();
+    const int fast = sprof_rate(499), short_mode = sprof_mode("pc");
+    seen();
+    return cleared || fast || short_mode || !sprof_mode("log") || !sprof_rate(0) ||
+           !sprof_probe("+seen");
+}
+
+/* Exits with 0 where the recorder has done all of it, with 3 where there is none. */
+int main(int argc, char **argv)
+{
+    (void)argv;
+    if (argc > 1)
+        return change();
     errno = 77;
     const int stopped = sprof_stop();
     unseen();

@@ -2,7 +2,7 @@
 # Traces that are controlled while they run. The traced program does what it is told, so that the test knows
 # which calls are in flight when.
 #   control.sh in_flight_on | in_flight_off | in_flight_left | in_flight_clear | in_flight_end |
-#              in_flight_detach | in_flight_average | executed | ranges | deadline | stopped | together | phases | base | base_flight | summed | formats | shown | delayed | bad
+#              in_flight_detach | in_flight_average | executed | ranges | deadline | stopped | together | phases | base | base_flight | summed | formats | shown | delayed | header | bad
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -601,6 +601,54 @@ delayed)
     finish_program
     is work calls ""
     [ "$(sql t.db "SELECT duration_ns BETWEEN 800000000 AND 60000000000 FROM run")" = 1 ] || fail "$(sql t.db 'SELECT duration_ns FROM run')"
+    ;;
+header)
+    # A program controls its own trace by sprof.h: preloaded, held at its main, with its children, by uprobes.
+    cat >own.c <<'END'
+#include <sprof.h>
+#define NI __attribute__((noinline))
+NI void work(void) { __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory"); }
+NI void other(void) { __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory"); }
+static void calls(int n) { while (n--) work(); }
+int main(int argc, char **argv)
+{
+    (void)argv;
+    int failed = 0;
+    errno = 77;
+    calls(100);
+    failed |= sprof_clear();
+    calls(5);
+    failed |= sprof_stop();
+    calls(30);
+    failed |= sprof_start();
+    calls(2);
+    failed |= sprof_mark("second");
+    failed |= sprof_probe("-^work$");
+    calls(40);
+    other();
+    failed |= !sprof_rate(99) || !sprof_mode("pc") || !sprof_probe("+(");
+    if (argc > 1)
+        failed |= sprof_probe("+^work$") || sprof_mode("log");
+    calls(argc - 1);
+    return errno != 77 ? 1 : failed ? 3 : 0;
+}
+END
+    header=$(cd "$(dirname "$0")/../../include" && pwd)
+    gcc -O1 -g -I"$header" own.c -o own || fail "no compiler"
+    gcc -O1 -g -static -I"$header" own.c -o own_static || fail "no compiler"
+    expect 3 ./own
+    own() { # COUNTS OPTION… -- COMMAND…
+        local counts=$1
+        shift
+        expect 0 "$SPROF" trace -o t.db --function '^(work|other)$' "$@"
+        [ "$(calls t.db)" = "$(printf 'other 1\nwork %s' "$counts")" ] || fail "other calls than there were: $(calls t.db)"
+        [ "$(sql t.db "SELECT count(*) >= 1 FROM phase WHERE mark = 'second'")" = 1 ] || fail "no mark"
+    }
+    own 8 -- ./own log
+    [ "$(sql t.db "SELECT group_concat(function) FROM v_call")" = work ] || fail "the last call is not logged"
+    own 8 -- ./own_static log
+    own 8 --children -- ./own log
+    [ "$(id -u)" != 0 ] || own 7 --backend uprobe -- ./own
     ;;
 bad)
     ctl 1 list
