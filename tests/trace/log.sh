@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --mode log: every call has a row, or is counted as not logged, and programs do what they do untraced.
-#   log.sh random LANGUAGE COMPILER | flow | nested | wraps | full | governed | threads | control | cleared | left | kill | callers | uncalled | names
+#   log.sh random LANGUAGE COMPILER | flow | nested | wraps | full | governed | threads | control | cleared | left | kill | callers | uncalled | names | short
 set -u
 . "$(dirname "$0")/lib.sh"
 tracing=(--mode log)
@@ -629,7 +629,7 @@ END
     name=$'w\xff\e[31mork'
     gcc -O1 -g -pthread -c names.c && objcopy --redefine-sym "work=$name" names.o && gcc -pthread names.o -o names ||
         fail "no program"
-    expect 0 "$SPROF" trace --mode log --warn-over 1ms -o names.db -- ./names && mv err said_by_trace
+    expect 0 "$SPROF" trace --mode log --warn-over 1us -o names.db -- ./names && mv err said_by_trace
     expect 0 "$SPROF" trace --mode coverage -o covered.db -- ./names
     mkdir text csv json
     mv said_by_trace text/trace
@@ -658,6 +658,59 @@ for format in "text", "csv", "json":
             obeyed = [letter for letter in text if unicodedata.category(letter) == "Cc" and letter != "\n"]
             assert not obeyed, (file, obeyed, text)
 END
+    ;;
+short)
+    # Threads that name themselves and end at once have their names, however late sprof comes to look: also where a thread has
+    # called something before, or is named anew, where the program is static, and where only first calls are seen.
+    cat >short.c <<'END'
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#define NI __attribute__((noinline))
+NI void work(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+#define ONE(n) NI void work##n(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+ONE(1) ONE(2) ONE(3)
+static void *runs(void *number)
+{
+    char name[16];
+    const int i = (int)(long)number;
+    snprintf(name, sizeof name, "short %d", i);
+    if (i % 3 == 1)
+        work();
+    if (i % 3 == 2)
+        prctl(PR_SET_NAME, "at first");
+    if (i % 2)
+        pthread_setname_np(pthread_self(), name);
+    else
+        prctl(PR_SET_NAME, name);
+    if (i < 3)
+        (i ? i < 2 ? work2 : work3 : work1)();
+    work();
+    return 0;
+}
+int main(void)
+{
+    for (long i = 0; i < 30; i++) {
+        pthread_t thread;
+        pthread_create(&thread, 0, runs, (void *)i);
+        pthread_join(thread, 0);
+    }
+    return 0;
+}
+END
+    gcc -O1 -g -pthread short.c -o short && gcc -O1 -g -pthread -static short.c -o short_static || fail "no compiler"
+    for i in $(seq 0 29); do echo "short $i"; done | sort >wanted
+    for program in short short_static; do
+        for mode in log stats; do
+            expect 0 "$SPROF" trace --mode $mode --function '^work[123]?$' -o short.db -- ./$program
+            sql short.db "SELECT DISTINCT t.name FROM call_cost c JOIN thread t ON t.id = c.thread_id" | sort >found
+            diff wanted found >out || fail "$program, $mode: other threads"
+        done
+    done
+    expect 0 "$SPROF" trace --mode coverage --function '^work[123]$' -o short.db -- ./short
+    expect 0 "$SPROF" stats short.db --coverage --format csv
+    for i in 0 1 2; do grep -q "^work$((i + 1)),.*,short $i," out || fail "the first call of work$((i + 1)) has no thread's name"; done
     ;;
 *)
     fail "no such case: $1"

@@ -1,6 +1,7 @@
 /* Chooses the functions that get probes: by module, by name, and those that leave the frames of
  * others, without which figures would be wrong. */
 #include "plan/plan.h"
+#include "trace/attach/raw.h"
 #include "trace/probes/callees.h"
 #include "trace/probes/heap.h"
 #include "trace/probes/points.h"
@@ -93,14 +94,14 @@ static bool leaves(const struct plan_function *function)
     return function->mechanism == PLAN_LEAVE || function->why == PLAN_IMPORTED;
 }
 
-/* libc's prctl, by which a thread gives up the processor's counter: where it is strict seccomp that
- * does that, too. Probes would be the end of such a thread. */
+/* libc's prctl, by which a thread names itself, or gives up the processor's counter: where it is
+ * strict seccomp that does that, too. Probes would be the end of such a thread. */
 static bool sees_clock_go(const struct trace_session *session, uint32_t file,
                           const struct plan_function *function)
 {
-    return !session->uprobes && function->linkage_name &&
-           !strcmp(function->linkage_name, "prctl") &&
-           may_leave_frames(session->files.items[file].path);
+    const char *name = function->linkage_name, *path = session->files.items[file].path;
+    return !session->uprobes && name && (!strcmp(name, "prctl") || !strcmp(name, "__prctl")) &&
+           (may_leave_frames(path) || trace_raw_is_for(path));
 }
 
 /* It begins threads and processes, some of which share what a probe takes for its thread's own. Its
