@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/message.h"
+#include "base/place.h"
 #include "base/proc.h"
 #include "base/str.h"
 #include "base/suggest.h"

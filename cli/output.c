@@ -2,6 +2,7 @@
 #include "cli/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,82 +18,140 @@ static int failed(const char *path, struct sprof_error *error)
                            path, strerror(cause));
 }
 
-int cli_output_check(const char *path, const char *input, struct sprof_error *error)
+static int refuse_directory(const char *path, struct sprof_error *error)
 {
-    struct stat place, other;
-    if (lstat(path, &place))
+    return sprof_error_set(error, SPROF_EUSAGE, 0, "%s is a directory: name a file with -o", path);
+}
+
+static int find_place(struct sprof_place *place, const char *path, struct sprof_error *error)
+{
+    const int result = sprof_place_find(place, path);
+    if (!result)
         return 0;
-    if (S_ISLNK(place.st_mode))
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "%s is a symbolic link: name the file it should lead to with -o",
-                               path);
-    if (S_ISDIR(place.st_mode))
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "%s is a directory: name a file with -o",
-                               path);
-    if (input && !stat(input, &other) && other.st_dev == place.st_dev &&
-        other.st_ino == place.st_ino)
+    if (result == -EISDIR)
+        return refuse_directory(path, error);
+    errno = -result;
+    return result == -ELOOP
+               ? sprof_error_set(error, SPROF_EUSAGE, 0,
+                                 "%s leads through the symbolic link %s, which another user could "
+                                 "have made: name the file it should lead to with -o",
+                                 path, place->link)
+               : failed(path, error);
+}
+
+/* What is there now: 0 with its facts, 1: nothing, or a code. */
+static int look_at(const struct sprof_place *place, const char *path, struct stat *facts,
+                   struct sprof_error *error)
+{
+    if (place->opened_fd >= 0
+            ? !fstat(place->opened_fd, facts)
+            : !fstatat(place->directory_fd, place->name, facts, AT_SYMLINK_NOFOLLOW))
+        return 0;
+    return errno == ENOENT ? 1 : failed(path, error);
+}
+
+/* 0: nothing, or a file that may be replaced; 1: what is no regular file, to be written as it is.
+ */
+static int check_place(const struct sprof_place *place, const char *path, const char *input,
+                       struct sprof_error *error)
+{
+    struct stat facts, other;
+    const int result = look_at(place, path, &facts, error);
+    if (result)
+        return result > 0 ? 0 : result;
+    if (S_ISDIR(facts.st_mode))
+        return refuse_directory(path, error);
+    if (input && !stat(input, &other) && other.st_dev == facts.st_dev &&
+        other.st_ino == facts.st_ino)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "%s is the recording itself: name another file with -o", path);
-    return 0;
+    return !S_ISREG(facts.st_mode);
+}
+
+int cli_output_check(const char *path, const char *input, struct sprof_error *error)
+{
+    struct sprof_place place;
+    const int found = find_place(&place, path, error);
+    if (found)
+        return found == SPROF_ENOTFOUND ? 0 : found; /* the opening says so */
+    const int result = check_place(&place, path, input, error);
+    sprof_place_close(&place);
+    return result > 0 ? 0 : result;
+}
+
+/* A pipe, /dev/null: nothing to keep. A file that has come there meanwhile is left as it is. */
+static int open_special(const struct sprof_place *place, const char *path,
+                        struct sprof_error *error)
+{
+    struct stat facts;
+    const int fd =
+        openat(place->directory_fd, place->name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return failed(path, error);
+    if (!fstat(fd, &facts) && !S_ISREG(facts.st_mode))
+        return fd;
+    close(fd);
+    return sprof_error_set(error, SPROF_EPERMISSION, 0,
+                           "%s has just become another file: name one in a directory of your own "
+                           "with -o",
+                           path);
+}
+
+static int open_temporary(struct cli_output *output, const char *path, struct sprof_error *error)
+{
+    const int fd = sprof_place_make_temporary(&output->place, output->temporary);
+    if (fd >= 0)
+        return fd;
+    *output->temporary = '\0';
+    errno = -fd;
+    return failed(path, error);
 }
 
 int cli_output_open(struct cli_output *output, const char *path, const char *input,
                     struct sprof_error *error)
 {
-    *output = (struct cli_output){0};
+    *output = (struct cli_output){.place = SPROF_PLACE_NONE};
     if (!strcmp(path, "-")) {
         output->file = stdout;
         return 0;
     }
-    const int result = cli_output_check(path, input, error);
+    int result = find_place(&output->place, path, error);
     if (result)
         return result;
-    struct stat place;
-    output->path = path;
-    if (!stat(path, &place) && !S_ISREG(place.st_mode)) { /* a pipe or /dev/null: nothing to keep */
-        output->file = fopen(path, "we");
-        return output->file ? 0 : failed(path, error);
-    }
-    struct sprof_str name = {0};
-    if (sprof_str_appendf(&name, "%s.XXXXXX", path))
-        return sprof_error_memory(error);
-    output->temporary = sprof_str_take(&name);
-    const int fd = mkstemp(output->temporary);
-    output->file = fd < 0 ? NULL : fdopen(fd, "w");
-    if (output->file)
+    if (output->place.opened_fd == STDOUT_FILENO) {
+        output->file = stdout;
         return 0;
-    const int result_of_open = failed(path, error);
-    if (fd >= 0) {
-        close(fd);
-        unlink(output->temporary);
     }
-    free(output->temporary);
-    *output = (struct cli_output){0};
-    return result_of_open;
-}
-
-/* As files made by fopen are: what the user's mask leaves of rw-rw-rw-. */
-static void give_usual_mode(FILE *file)
-{
-    const mode_t mask = umask(0);
-    umask(mask);
-    fchmod(fileno(file), 0666 & ~mask);
+    output->path = path;
+    int fd = check_place(&output->place, path, input, error);
+    if (fd >= 0 && output->place.opened_fd >= 0) {
+        fd = fcntl(output->place.opened_fd, F_DUPFD_CLOEXEC, 3);
+        fd = fd < 0 ? failed(path, error) : fd;
+    } else if (fd >= 0)
+        fd = fd ? open_special(&output->place, path, error) : open_temporary(output, path, error);
+    result = fd < 0 ? fd : 0;
+    if (!result && !(output->file = fdopen(fd, "w"))) {
+        result = failed(path, error);
+        close(fd);
+    }
+    return result ? cli_output_close(output, result, NULL) : 0;
 }
 
 int cli_output_close(struct cli_output *output, int result, struct sprof_error *error)
 {
+    const int directory_fd = output->place.directory_fd;
     if (output->path && output->file) {
-        if (output->temporary)
-            give_usual_mode(output->file);
         const bool bad = ferror(output->file);
         if ((fclose(output->file) || bad) && !result)
             result = failed(output->path, error);
-        if (output->temporary && !result && rename(output->temporary, output->path))
-            result = failed(output->path, error);
-        if (output->temporary && result)
-            unlink(output->temporary);
     }
-    free(output->temporary);
-    *output = (struct cli_output){0};
+    if (*output->temporary && !result &&
+        renameat(directory_fd, output->temporary, directory_fd, output->place.name))
+        result = failed(output->path, error);
+    if (*output->temporary && result)
+        unlinkat(directory_fd, output->temporary, 0);
+    if (output->file || output->path)
+        sprof_place_close(&output->place);
+    *output = (struct cli_output){.place = SPROF_PLACE_NONE};
     return result;
 }

@@ -11,16 +11,19 @@
 struct cli_output {
     FILE *file;       /* to write to */
     const char *path; /* borrowed; NULL: standard output */
-    char *temporary;  /* beside it */
+    struct sprof_place place;
+    char temporary[NAME_MAX + 1]; /* beside it; "": none */
 };
 
 /* Whether `path` may be written where `input` (NULL: none) is read; errors as cli_output_open. For
  * commands that read several files. */
 int cli_output_check(const char *path, const char *input, struct sprof_error *error);
 
-/* Opens `path`; "-" is standard output. `input` (NULL: none) must be another file. SPROF_EUSAGE
- * where it is the same, a directory, or a symbolic link (what it leads to would be replaced
- * unseen); SPROF_EPERMISSION, SPROF_ENOTFOUND, SPROF_EFULL, SPROF_EIO as the system says. */
+/* Opens `path`; "-" is standard output, /dev/stdout and /dev/fd/N are the caller's descriptors.
+ * Links are followed as sprof_place_find says, and never by the opening itself. A new file has the
+ * mode 0600. `input` (NULL: none) must be another file. SPROF_EUSAGE where it is the same, a
+ * directory, or behind a symbolic link that another user could have made; SPROF_EPERMISSION,
+ * SPROF_ENOTFOUND, SPROF_EFULL, SPROF_EIO as the system says. */
 int cli_output_open(struct cli_output *output, const char *path, const char *input,
                     struct sprof_error *error);
 

@@ -38,20 +38,22 @@ static int fold(const char *path, const struct store_file *file, struct sprof_er
     return status ? status : store_close(store, error);
 }
 
-void store_remove_logs(const char *path)
+void store_remove_logs(const struct sprof_place *place, const char *name)
 {
     static const char *const suffixes[] = {"-wal", "-shm", "-journal"};
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
         struct sprof_str beside = {0};
-        if (!sprof_str_appendf(&beside, "%s%s", path, suffixes[i]))
-            unlink(beside.text);
+        if (!sprof_str_appendf(&beside, "%s%s", name, suffixes[i]))
+            unlinkat(place->directory_fd, beside.text, 0);
         sprof_str_release(&beside);
     }
 }
 
-static int rename_to_old(const char *path, const char *old, struct sprof_error *error)
+static int rename_to_old(const struct sprof_place *place, const char *path, const char *old,
+                         struct sprof_error *error)
 {
     struct store_file file;
+    char name[NAME_MAX + 1];
     const int status = store_file_look(old, &file, error);
     if (status == SPROF_EFORMAT)
         return sprof_error_set(error, status, 0,
@@ -60,9 +62,14 @@ static int rename_to_old(const char *path, const char *old, struct sprof_error *
                                path, old);
     if (status)
         return status;
-    store_remove_logs(old);
-    unlink(old); /* ext4 writes a file to its disk that is renamed over another */
-    if (rename(path, old))
+    const int fd = place->directory_fd;
+    const bool fits = snprintf(name, sizeof name, "%s.old", place->name) < (int)sizeof name;
+    errno = ENAMETOOLONG;
+    if (fits) {
+        store_remove_logs(place, name);
+        unlinkat(fd, name, 0); /* ext4 writes a file to its disk that is renamed over another */
+    }
+    if (!fits || renameat(fd, place->name, fd, name))
         return sprof_error_set(
             error, errno == EACCES || errno == EPERM ? SPROF_EPERMISSION : SPROF_EIO, errno,
             "cannot rename %s to %s: %s; name another file with -o", path, old, strerror(errno));
@@ -71,9 +78,10 @@ static int rename_to_old(const char *path, const char *old, struct sprof_error *
 
 /* An empty file is what a recorder leaves that was killed in its first millisecond, or mktemp(1).
  */
-static int remove_empty(const char *path, struct sprof_error *error)
+static int remove_empty(const struct sprof_place *place, const char *path,
+                        struct sprof_error *error)
 {
-    if (!unlink(path))
+    if (!unlinkat(place->directory_fd, place->name, 0))
         return 0;
     return sprof_error_set(error, SPROF_EPERMISSION, errno,
                            "cannot replace the empty file %s: %s; name another file with -o", path,
@@ -86,38 +94,36 @@ static bool is_empty(const char *path)
     return !store_file_look(path, &file, NULL) && file.kind == STORE_FILE_EMPTY;
 }
 
-static int set_aside(const char *path, const struct store_file *file, struct sprof_error *error)
+static int set_aside(const struct sprof_place *place, const char *path,
+                     const struct store_file *file, struct sprof_error *error)
 {
     struct sprof_str old = {0};
     int status = fold(path, file, error);
     if (status && is_empty(path)) /* folding undid a creation that was cut off */
-        return remove_empty(path, error);
+        return remove_empty(place, path, error);
     if (!status && sprof_str_appendf(&old, "%s.old", path))
         status = sprof_error_memory(error);
     if (!status)
-        status = rename_to_old(path, old.text, error);
+        status = rename_to_old(place, path, old.text, error);
     sprof_str_release(&old);
     return status;
 }
 
-int store_clear_the_way(const char *path, struct sprof_error *error)
+static int clear(const struct sprof_place *place, const char *path, struct sprof_error *error)
 {
     struct store_file file;
-    int status = store_refuse_link(path, error);
-    if (status)
-        return status;
-    status = store_file_look(path, &file, error);
+    int status = store_file_look(path, &file, error);
     if (status == SPROF_EPERMISSION) /* nobody wanted to read it */
         status = sprof_error_set(error, status, EACCES,
                                  "cannot replace %s: %s; name another file, or one in a directory "
                                  "of your own, with -o",
                                  path, strerror(EACCES));
     if (!status && file.kind == STORE_FILE_EMPTY)
-        status = remove_empty(path, error);
+        status = remove_empty(place, path, error);
     else if (!status && file.kind != STORE_FILE_ABSENT)
-        status = set_aside(path, &file, error);
+        status = set_aside(place, path, &file, error);
     if (!status) /* of a recording that was removed by name */
-        store_remove_logs(path);
+        store_remove_logs(place, place->name);
     return status;
 }
 
@@ -151,22 +157,36 @@ static int refused(const char *path, int errnum, struct sprof_error *error)
                            strerror(errnum), refusal.cure);
 }
 
+static int find_place(struct sprof_place *place, const char *path, struct sprof_error *error)
+{
+    const int status = store_refuse_link(path, error);
+    const int found = status ? 0 : sprof_place_find(place, path);
+    if (status || found == -ELOOP)
+        return status ? status : store_refuse_way(path, place, error);
+    if (found == -EISDIR || place->opened_fd >= 0)
+        return sprof_error_set(error, SPROF_EFORMAT, 0,
+                               "%s is not a file that can hold a recording; name another one",
+                               path);
+    return found ? refused(path, -found, error) : 0;
+}
+
+int store_clear_the_way(const char *path, struct sprof_place *place, struct sprof_error *error)
+{
+    *place = SPROF_PLACE_NONE;
+    const int status = find_place(place, path, error);
+    return status ? status : clear(place, path, error);
+}
+
 /* A file that does not exist yet has no name that a half-written one could be found by. Returns 0,
  * or an errno, with EOPNOTSUPP for a file system that has no such files. */
-static int copy_empty(const char *path)
+static int copy_empty(const struct sprof_place *place, struct stat *made)
 {
-    struct sprof_str directory = {0};
-    const char *slash = strrchr(path, '/');
-    if (slash ? sprof_str_appendf(&directory, "%.*s/", (int)(slash - path), path)
-              : sprof_str_append(&directory, "."))
-        return ENOMEM;
-    const int descriptor = open(directory.text, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    sprof_str_release(&directory);
+    const int descriptor = openat(place->directory_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (descriptor < 0)
         return EOPNOTSUPP; /* the plain way finds out what is wrong */
     char unnamed[64];
     snprintf(unnamed, sizeof unnamed, "/proc/self/fd/%d", descriptor);
-    int errnum = 0;
+    int errnum = fstat(descriptor, made) ? errno : 0;
     for (size_t written = 0; written < store_empty_size && !errnum;) {
         const ssize_t size = write(descriptor, store_empty + written, store_empty_size - written);
         if (size > 0)
@@ -174,36 +194,37 @@ static int copy_empty(const char *path)
         else if (errno != EINTR)
             errnum = errno;
     }
-    if (!errnum && linkat(AT_FDCWD, unnamed, AT_FDCWD, path, AT_SYMLINK_FOLLOW))
+    if (!errnum && linkat(AT_FDCWD, unnamed, place->directory_fd, place->name, AT_SYMLINK_FOLLOW))
         errnum = errno == ENOENT ? EOPNOTSUPP : errno; /* /proc is not there */
     close(descriptor);
     return errnum;
 }
 
-/* What the tables are made in afterwards. */
-static int create_plain(const char *path, struct sprof_error *error)
+/* What the tables are made in afterwards. Returns 0 or an errno. */
+static int create_plain(const struct sprof_place *place, struct stat *made)
 {
-    const int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    const int descriptor = openat(place->directory_fd, place->name,
+                                  O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (descriptor < 0)
-        return refused(path, errno, error);
+        return errno;
+    const int errnum = fstat(descriptor, made) ? errno : 0;
     close(descriptor);
-    return 0;
+    return errnum;
 }
 
-static int create_file(const char *path, struct sprof_error *error)
+static int create_file(const struct sprof_place *place, const char *path, struct stat *made,
+                       struct sprof_error *error)
 {
-    const int errnum = copy_empty(path);
-    switch (errnum) {
-    case 0: return 0;
-    case EOPNOTSUPP: return create_plain(path, error);
-    case ENOMEM: return sprof_error_memory(error);
-    default: return refused(path, errnum, error);
-    }
+    int errnum = copy_empty(place, made);
+    if (errnum == EOPNOTSUPP)
+        errnum = create_plain(place, made);
+    return errnum == ENOMEM ? sprof_error_memory(error) : errnum ? refused(path, errnum, error) : 0;
 }
 
-static int fill(struct store **store, const char *path, struct sprof_error *error)
+static int fill(struct store **store, const char *path, const struct stat *made,
+                struct sprof_error *error)
 {
-    int status = store_open_file(store, path, true, error);
+    int status = store_open_file(store, path, true, made, error);
     if (!status)
         status = store_migrate(*store, error);
     if (!status)
@@ -213,17 +234,20 @@ static int fill(struct store **store, const char *path, struct sprof_error *erro
 
 int store_create(struct store **store, const char *path, struct sprof_error *error)
 {
+    struct sprof_place place;
+    struct stat made = {0};
     *store = NULL;
-    int status = store_clear_the_way(path, error);
+    int status = store_clear_the_way(path, &place, error);
     if (!status)
-        status = create_file(path, error);
-    if (status)
-        return status;
-    status = fill(store, path, error);
-    if (status) {
+        status = create_file(&place, path, &made, error);
+    const bool is_made = !status;
+    if (is_made)
+        status = fill(store, path, &made, error);
+    if (status && is_made) {
         store_close(*store, NULL);
         *store = NULL;
-        unlink(path);
+        unlinkat(place.directory_fd, place.name, 0);
     }
+    sprof_place_close(&place);
     return status;
 }

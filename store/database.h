@@ -4,6 +4,7 @@
 #define SPROF_STORE_DATABASE_H
 
 #include "base/base.h"
+#include "store/guard.h"
 #include "store/tables.h"
 
 #include <sqlite3.h>
@@ -12,6 +13,7 @@
 struct store {
     sqlite3 *database;
     char *path;
+    struct store_guard guard;
     bool writable, durable;        /* durable: SQLite waits for the disk where it must */
     bool only_new;                 /* no row that is written exists already */
     bool rewritten;                /* many rows have grown or gone: pages have gaps */

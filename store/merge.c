@@ -7,6 +7,7 @@
 #include "store/open.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,8 +67,12 @@ static int close_output(struct merge *merge, int status, struct sprof_error *err
     const int closed = store_close(merge->output.store, status ? NULL : error);
     merge_output_release(&merge->output);
     if (status || closed) {
-        unlink(merge->path);
-        store_remove_logs(merge->path);
+        struct sprof_place place;
+        if (!sprof_place_find(&place, merge->path)) {
+            unlinkat(place.directory_fd, place.name, 0);
+            store_remove_logs(&place, place.name);
+            sprof_place_close(&place);
+        }
     }
     return status ? status : closed;
 }
@@ -75,12 +80,16 @@ static int close_output(struct merge *merge, int status, struct sprof_error *err
 static int exchange(const struct merge *merge, struct sprof_error *error)
 {
     const char *output = merge->options->output;
-    int status = store_clear_the_way(output, error);
-    if (!status && rename(merge->path, output))
+    const char *slash = strrchr(merge->path, '/');
+    const char *name = slash ? slash + 1 : merge->path;
+    struct sprof_place place;
+    int status = store_clear_the_way(output, &place, error);
+    if (!status && renameat(place.directory_fd, name, place.directory_fd, place.name))
         status = sprof_error_set(error, SPROF_EIO, errno, "cannot rename %s to %s: %s", merge->path,
                                  output, strerror(errno));
-    if (status)
-        unlink(merge->path);
+    if (status && place.directory_fd >= 0)
+        unlinkat(place.directory_fd, name, 0);
+    sprof_place_close(&place);
     return status;
 }
 

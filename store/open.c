@@ -20,14 +20,6 @@ enum {
     ALONE_TIMEOUT_MS = 1000, /* until nobody else has a recording open that is finished */
 };
 
-/* "./" keeps SQLite from seeing a URI ("file:…") or a name of its own (":memory:"). */
-static char *plain_path(const char *path)
-{
-    struct sprof_str plain = {0};
-    sprof_str_appendf(&plain, "%s%s", path[0] == '/' ? "" : "./", path);
-    return sprof_str_take(&plain);
-}
-
 /* The database may come from anybody: its schema may run no functions with effects, its cells are
  * checked, and its statements may not open other files. Nor is a log folded back but by
  * store_close. */
@@ -51,22 +43,38 @@ static int harden(struct store *store, struct sprof_error *error)
 static void configure(void)
 {
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    store_guard_install();
+}
+
+static int refuse_other(const struct store *store, struct sprof_error *error)
+{
+    return sprof_error_set(error, SPROF_EPERMISSION, 0,
+                           "%s, or a log beside it, is another file than it was, or one that has "
+                           "other names: another user may write its directory; name a file in a "
+                           "directory of your own",
+                           store->path);
 }
 
 static int open_database(struct store *store, struct sprof_error *error)
 {
     static pthread_once_t configured = PTHREAD_ONCE_INIT;
-    char *path = plain_path(store->path);
-    if (!path)
-        return sprof_error_memory(error);
+    struct sprof_str path = {0};
     pthread_once(&configured, configure);
-    const int opened = sqlite3_open_v2(
-        path, &store->database,
-        (store->writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX,
-        NULL);
-    free(path);
+    const bool is_root = !strcmp(store->guard.directory, "/");
+    sprof_str_appendf(&path, "%s/%s", is_root ? "" : store->guard.directory,
+                      store->guard.place.name);
+    if (path.failed)
+        return sprof_error_memory(error);
+    const int opened =
+        sqlite3_open_v2(path.text, &store->database,
+                        (store->writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) |
+                            SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
+                        NULL);
+    sprof_str_release(&path);
     if (!store->database)
         return sprof_error_memory(error);
+    if (store->guard.has_refused)
+        return refuse_other(store, error);
     if (opened != SQLITE_OK || store_offer_calls(store->database) != SQLITE_OK)
         return store_fail(store, error);
     return harden(store, error);
@@ -77,11 +85,12 @@ static void free_store(struct store *store)
     for (size_t i = 0; i < STORE_TABLES; i++)
         sqlite3_finalize(store->insert[i]);
     sqlite3_close(store->database);
+    store_guard_end(&store->guard);
     free(store->path);
     free(store);
 }
 
-int store_open_file(struct store **store, const char *path, bool writable,
+int store_open_file(struct store **store, const char *path, bool writable, const struct stat *made,
                     struct sprof_error *error)
 {
     struct store *opened = calloc(1, sizeof *opened);
@@ -92,7 +101,11 @@ int store_open_file(struct store **store, const char *path, bool writable,
     }
     opened->writable = writable;
     opened->opened_ns = sprof_clock_monotonic_ns();
-    const int status = open_database(opened, error);
+    int status = store_guard_begin(&opened->guard, path, writable, error);
+    if (!status && made)
+        opened->guard.made = *made;
+    if (!status)
+        status = open_database(opened, error);
     if (status)
         free_store(opened);
     else
@@ -224,7 +237,7 @@ static int open_existing(struct store **store, const char *path, bool writable,
             path);
     if (file.kind == STORE_FILE_EMPTY)
         return sprof_error_set(error, SPROF_EFORMAT, 0, "%s is empty; record again", path);
-    status = store_open_file(store, path, writable, error);
+    status = store_open_file(store, path, writable, NULL, error);
     if (!status)
         status = check_it(*store, error);
     if (status && *store) {

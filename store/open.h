@@ -5,11 +5,12 @@
 #include "base/base.h"
 
 #include <stdbool.h>
+#include <sys/stat.h>
 
 struct store;
 
-/* Opens the file without looking at what it holds. */
-int store_open_file(struct store **store, const char *path, bool writable,
+/* Opens the file without looking at what it holds. `made` (NULL: any): it must be this one. */
+int store_open_file(struct store **store, const char *path, bool writable, const struct stat *made,
                     struct sprof_error *error);
 
 /* A write-ahead log for recording, or a rollback journal where that cannot work. */
@@ -18,11 +19,13 @@ void store_start_log(struct store *store);
 /* SPROF_EPERMISSION where the path is a symbolic link. */
 int store_refuse_link(const char *path, struct sprof_error *error);
 
-/* Removes what may lie beside a database: a log replayed into another one destroys it. */
-void store_remove_logs(const char *path);
+/* Removes what may lie beside a database of that name: a log replayed into another one destroys it.
+ */
+void store_remove_logs(const struct sprof_place *place, const char *name);
 
 /* Makes the path free: an existing recording becomes `path`.old, an empty file and logs of what is
- * gone go. Errors as store_create. */
-int store_clear_the_way(const char *path, struct sprof_error *error);
+ * gone go. *place: where that is, to be closed by the caller, also after an error. Errors as
+ * store_create. */
+int store_clear_the_way(const char *path, struct sprof_place *place, struct sprof_error *error);
 
 #endif

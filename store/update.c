@@ -151,7 +151,7 @@ int store_update_copy(struct store *copy, bool *cleared, struct sprof_error *err
     const uint32_t running = copy->running;
     struct store *source = NULL;
     copy->held = NULL;
-    if (!running || store_open_file(&source, copy->path, false, NULL))
+    if (!running || store_open_file(&source, copy->path, false, NULL, NULL))
         return 1; /* what is wrong is said when it is copied anew */
     int status = update(copy, source, cleared, error);
     store_close(source, NULL);

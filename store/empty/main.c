@@ -15,7 +15,7 @@ static int make_database(const char *path, struct sprof_error *error)
     FILE *file = fopen(path, "w");
     if (!file || fclose(file))
         return sprof_error_set(error, SPROF_EIO, 0, "cannot make %s", path);
-    int status = store_open_file(&store, path, true, error);
+    int status = store_open_file(&store, path, true, NULL, error);
     if (!status)
         status = store_migrate(store, error);
     const int closed = store_close(store, status ? NULL : error);

@@ -379,8 +379,8 @@ page_output() {
     expect 2 "$SPROF" html sprof.db other.db -o other.db
     said_only 'other\.db is the recording itself'
     kept
-    ln -s old.html link.html
-    expect 2 "$SPROF" html -o link.html
+    mkdir shared && chmod 777 shared && ln -s ../old.html shared/link.html
+    expect 2 "$SPROF" html -o shared/link.html
     said_only 'symbolic link'
     expect 2 "$SPROF" html -o .
     said_only 'directory'

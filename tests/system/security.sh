@@ -75,7 +75,87 @@ old_kernel() {
     said 'Linux 5.6'
 }
 
+# A recording to export, in `keep.db`.
+make_recording() {
+    "$SPROF" import --folded "$GOLDEN/worked.folded" -o keep.db 2>import.err || fail "import: $(cat import.err)"
+}
+
+# swap KIND NAME FILE: the other user exchanges NAME in a directory of theirs.
+swap() {
+    (cd theirs && exec "${as_other[@]}" ../user/swapper "$@") &
+    child=$!
+    children+=("$child")
+}
+
+# Pages and exports go into a directory of the other user, who puts links there: none is followed.
+outputs() {
+    prepare "$PROGRAMS/swapper"
+    make_recording
+    swap fifo out.txt "$victim"
+    start "${as_other[@]}" sh -c "cd theirs && while :; do cat out.txt; done >/dev/null 2>&1"
+    local end=$((SECONDS + 6))
+    while [ $SECONDS -lt $end ]; do
+        timeout 5 "$SPROF" export -f folded -i keep.db -o theirs/out.txt 2>/dev/null
+        unharmed "a FIFO or a link"
+    done
+    for kind in way file; do
+        mkdir "root/$kind" && cp "$victim" "root/$kind/out.txt"
+        swap $kind $kind.d "$work/root/$kind"
+        end=$((SECONDS + 3))
+        while [ $SECONDS -lt $end ]; do
+            timeout 5 "$SPROF" export -f folded -i keep.db -o "theirs/$kind.d$([ $kind = file ] || echo /out.txt)" 2>/dev/null
+            [ "$(ls "root/$kind")" = out.txt ] && cmp -s "root/$kind/out.txt" before || fail "$kind: root's directory was written"
+        done
+        end_child
+    done
+    umask 022
+    for format in folded pprof; do
+        "$SPROF" export -f $format -i keep.db -o own.out 2>err || fail "export"
+        [ "$(stat -c %a own.out)" = 600 ] || fail "others can read an export"
+    done
+    "$SPROF" html -i keep.db -o own.html >out 2>err || fail "html"
+    [ "$(stat -c %a own.html)" = 600 ] || fail "others can read a page"
+    # What a user has use of: links of their own, descriptors, pipes.
+    "$SPROF" export -f folded -i keep.db -o - 2>err >want
+    ln -s own.out own.link
+    "$SPROF" export -f folded -i keep.db -o own.link 2>err && [ -L own.link ] && cmp -s own.out want || fail "through a link of one's own"
+    "$SPROF" export -f folded -i keep.db -o /dev/stdout 2>err | cmp -s - want || fail "/dev/stdout"
+    "$SPROF" export -f folded -i keep.db -o /dev/fd/7 2>err 7>seventh && cmp -s seventh want || fail "/dev/fd/7"
+    mkfifo own.fifo
+    cat own.fifo >through &
+    "$SPROF" export -f folded -i keep.db -o own.fifo 2>err && wait $! && cmp -s through want || fail "a FIFO"
+}
+
+# Recordings are made there, too: nothing but a new file of root's own is written.
+recordings() {
+    prepare "$PROGRAMS/swapper"
+    local end empty=$work/root/empty other=$work/root/other.db
+    : >"$empty"
+    chmod 600 "$empty"
+    make_recording
+    cp keep.db "$other"
+    sha256sum "$other" >sums
+    for kind in file log; do
+        for target in "$victim" "$empty" "$other"; do
+            swap $kind sprof.db "$target"
+            end=$((SECONDS + 3))
+            while [ $SECONDS -lt $end ]; do
+                timeout 20 "$SPROF" import --folded "$GOLDEN/worked.folded" -o theirs/sprof.db >out 2>err
+                timeout 20 "$SPROF" report -i theirs/sprof.db >/dev/null 2>&1
+                unharmed "$kind"
+                [ ! -s "$empty" ] || fail "$kind: an empty file of root's was written"
+                sha256sum -c sums >/dev/null 2>&1 || fail "$kind: a database of root's was written"
+            done
+            end_child
+            rm -rf theirs/*
+        done
+    done
+    # Without an attack it works there, and what is beside it goes away.
+    "$SPROF" import --folded "$GOLDEN/worked.folded" -o theirs/quiet.db 2>err || fail "into another user's directory: $(cat err)"
+    [ "$(ls theirs)" = quiet.db ] && [ "$(stat -c '%a %u' theirs/quiet.db)" = "600 0" ] || fail "the recording is not root's own: $(ls -l theirs)"
+}
+
 case $1 in
-lying_agent | shrinking | old_kernel) "$1" ;;
+lying_agent | shrinking | old_kernel | outputs | recordings) "$1" ;;
 *) fail "no such case: $1" ;;
 esac

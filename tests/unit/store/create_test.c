@@ -108,7 +108,7 @@ static void test_new_is_as_the_schema_makes_it(void)
     ASSERT_QUERY(copied, "SELECT integrity_check FROM pragma_integrity_check", "ok");
     ASSERT_QUERY(copied, "SELECT count(*) FROM run", "0");
     write_file(place_with(&place, ".made"), "");
-    CU_ASSERT_EQUAL_FATAL(store_open_file(&made, place_with(&place, ".made"), true, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(store_open_file(&made, place_with(&place, ".made"), true, NULL, NULL), 0);
     CU_ASSERT_EQUAL_FATAL(store_migrate(made, NULL), 0);
     char *copy = contents(copied), *original = contents(made);
     CU_ASSERT_STRING_EQUAL(copy, original);
