@@ -442,12 +442,22 @@ cut_database() {
     expect 0 "$SPROF" record -o whole.db -- "$PROGRAMS/split" once 3000
     local size
     size=$(stat -c %s whole.db)
+    # What each command prints of the whole file: of a part it is the same, or the file is called damaged.
+    cp whole.db t.db
+    for command in report 'report --tree' script sql symbolize; do
+        run "$SPROF" $command -i t.db <<<'SELECT count(*), sum(weight) FROM v_sample;'
+        [ $status = 0 ] || fail "$command of the whole file"
+        mv out "whole.$command"
+    done
     for part in 2 10 30 50 70 90 99; do
         head -c $((size * part / 100)) whole.db >t.db
         for command in report 'report --tree' script 'sql' symbolize; do
-            run "$SPROF" $command -i t.db <<<'SELECT count(*) FROM v_sample;'
+            run "$SPROF" $command -i t.db <<<'SELECT count(*), sum(weight) FROM v_sample;'
             case $status in
-            0) [ ! -s err ] || fail "exit status 0 with a message" ;;
+            0)
+                [ "$command" = symbolize ] || [ ! -s err ] || fail "exit status 0 with a message"
+                cmp -s out "whole.$command" || fail "other numbers of $part % with $command, and no message"
+                ;;
             1) said 't\.db|damaged|malformed' ;;
             *) fail "exit status $status at $part % with $command" ;;
             esac
@@ -466,7 +476,7 @@ unreadable_recording() {
     said_only '[Pp]ermission|may not'
 }
 
-# The target maps an ELF file whose tables are garbage: its samples count, the file is named as a problem.
+# The target maps an ELF file whose tables are garbage: its samples count. One that is garbage altogether is named as a problem.
 corrupted_elf() {
     cat >corrupt.py <<'END'
 import random, struct, sys
@@ -509,6 +519,17 @@ END
                 "$PROGRAMS/split" once 5000
             holds "$(sql t.db "SELECT coalesce(sum(exclusive_samples), 0) FROM v_module
                 WHERE module LIKE 'libknown%'") > 20" "samples in the damaged library"
+            # Without section headers what the loader reads has the names; of tables that are garbage none is made up.
+            case $what in
+            headers)
+                holds "$(sql t.db "SELECT coalesce(sum(exclusive_samples), 0) FROM v_function
+                    WHERE function = 'library_spin'") > 20" "the name in a library without section headers"
+                ;;
+            tables)
+                [ "$(sql t.db "SELECT count(*) FROM function f JOIN module m ON m.id = f.module_id
+                    WHERE m.name LIKE 'libknown%' AND f.named")" = 0 ] || fail "names of garbage"
+                ;;
+            esac
         done
     done
     # Damaged after it was mapped, its very first bytes too.
