@@ -97,8 +97,9 @@ static const struct cli_option options[] = {
     {"inclusive", 0, NULL, "by inclusive instead of exclusive cost", FIELD(inclusive),
      cli_set_flag},
     {"per", 0, "run|second|sample",
-     "the cost of a run (for commands), of a second (attached), or its share of all samples", 0,
-     set_per},
+     "compare costs as they are: of a run, a second, or of all samples (a run, of processes "
+     "attached to a second; at equal speed)",
+     0, set_per},
     {"fail-if", 0, "LIMIT",
      "'grown > 5 %', '> 1 % of all' or 'total grown > 2 %': exit 3 where beyond chance", 0,
      add_limit},
@@ -249,6 +250,7 @@ static int compare_sides(struct arguments *arguments, const struct sides *sides,
         .per = arguments->per_given ? (enum report_diff_per)arguments->per
                : sides->attached    ? REPORT_PER_SECOND
                                     : REPORT_PER_RUN,
+        .at_equal_speed = !arguments->per_given,
         .inclusive = arguments->inclusive,
         .all_rows = arguments->all,
         .limit = (size_t)arguments->limit,
@@ -315,7 +317,7 @@ const struct cli_command cli_diff_command = {
         "commas.\nOne file alone: its newest run against the one before. Verdicts need three "
         "runs a side.\n\nExit status with --fail-if: 0 passed; 3 failed, the rows are named; 4 "
         "it cannot be\njudged (too few runs, another event or mode, under half of the cost "
-        "matched).\n",
+        "matched, or everything\nchanged: program or machine, cannot be told apart).\n",
     .arguments_size = sizeof(struct arguments),
     .release = release,
     .run = run,

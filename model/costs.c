@@ -53,10 +53,10 @@ static void cost_add(struct model_cost *sum, struct model_cost cost)
     sum->weight += cost.weight;
 }
 
-/* Adds the cost of every path to the thing it stands for: things[path id - 1] from 1 to `count`, or
- * 0 for none. Inclusive only where no path around it stands for the same thing. */
-static int add_up(const struct model_paths *paths, const uint32_t *things, size_t count,
-                  struct model_costs *costs)
+/* Adds the cost of every path to the thing it stands for, inclusive only where no path around it
+ * stands for the same thing. */
+int model_group_costs(const struct model_paths *paths, const uint32_t *things, size_t count,
+                      struct model_costs *costs)
 {
     struct walk walk;
     if (walk_init(&walk, paths))
@@ -97,7 +97,7 @@ int model_line_costs(const struct model_paths *lines, size_t count, struct model
         return SPROF_ENOMEM;
     for (size_t i = 0; i < lines->items.count; i++)
         things[i] = lines->items.items[i].function;
-    const int result = add_up(lines, things, count, costs);
+    const int result = model_group_costs(lines, things, count, costs);
     free(things);
     return result;
 }
@@ -119,7 +119,7 @@ int model_module_costs(const struct model_paths *paths, const struct model_funct
         assert(paths->items.items[i].function <= functions->count);
         things[i] = functions->items[paths->items.items[i].function - 1].module;
     }
-    const int result = add_up(paths, things, module_count, costs);
+    const int result = model_group_costs(paths, things, module_count, costs);
     free(things);
     return result;
 }
@@ -167,7 +167,7 @@ int model_edge_costs(const struct model_paths *paths, struct model_edges *edges)
     if (result)
         goto done;
     costs = calloc(edges->items.count + 1, sizeof *costs);
-    result = costs ? add_up(paths, things, edges->items.count, costs) : SPROF_ENOMEM;
+    result = costs ? model_group_costs(paths, things, edges->items.count, costs) : SPROF_ENOMEM;
     if (result)
         goto done;
     for (size_t i = 0; i < edges->items.count; i++) {

@@ -1,7 +1,10 @@
 /* Tells which rows differ between two groups of runs beyond chance. */
 #include "model/difference.h"
+#include "base/base.h"
+#include "model/speed.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* Rows with fewer samples on both sides together say nothing about variation, and get no verdict.
  */
@@ -141,16 +144,26 @@ static double expected_variance(const struct model_estimate *item, double value,
     return item->variance + relative * value * value;
 }
 
-/* The row's own variation: the squares of deviations from the side's mean, in units of what is
- * expected of them. */
-static double row_variation(const struct model_estimate *row, size_t before, size_t after,
-                            double relative)
+/* The variance that an estimate shows variation with. Where nearly every sample is the row's, what
+ * sampling adds is next to nothing; were it taken as it is, that one row would be the only measure
+ * of how all rows vary. It is taken as at least half of what so many samples vary by chance. */
+static double shown_variance(const struct model_estimate *item)
+{
+    return item->counted
+               ? item->variance
+               : fmax(item->variance, item->value * item->value / (2 * fmax(item->samples, 0.5)));
+}
+
+/* The squares of deviations from the side's mean, in units of what is expected of them. */
+static double variation_of(const struct model_estimate *row, size_t before, size_t after,
+                           double relative, bool shown)
 {
     const double means[] = {mean_of(row, before), mean_of(row + before, after)};
     double sum = 0;
     for (size_t i = 0; i < before + after; i++) {
         const double mean = means[i >= before], deviation = row[i].value - mean;
-        sum += deviation * deviation / expected_variance(&row[i], mean, relative);
+        const double variance = shown ? shown_variance(&row[i]) : row[i].variance;
+        sum += deviation * deviation / (variance + relative * mean * mean);
     }
     return sum / (double)(before + after - 2);
 }
@@ -160,46 +173,58 @@ static double unit_of(const struct model_estimate *row, size_t runs)
 {
     double unit = 0;
     for (size_t k = 0; k < runs; k++)
-        unit += row[k].value * row[k].value / row[k].variance / (double)runs;
+        unit += row[k].value * row[k].value / shown_variance(&row[k]) / (double)runs;
     return unit;
 }
 
-/* By which part of itself (squared) a cost varies between runs, over all rows: the slope of a line
- * through the origin, of the variation beyond sampling against its unit. Few rows are large enough
- * to show it, so that it is uncertain: each row's variation has `row_freedom` degrees of freedom.
- * What no such line explains, as the kernel's work in a run that was often interrupted, is a matter
- * of that row alone: it counts as `most_of_line` times what the line says, which is then fitted
- * again. */
+static bool shows_variation(const struct model_estimate *row, size_t runs)
+{
+    return samples_of(row, runs) >= least_samples * (double)runs;
+}
+
+/* The slope of the likelihood of a relative variance, each row's variation being that of
+ * chi-squared: rows count by how much they show of it, and where it explains most of what they
+ * vary by, all the same. What it does not explain of a row, as the kernel's work in a run that was
+ * often interrupted, is a matter of that row alone: it counts as `most_of_line` times what is
+ * expected. `information` gets that of the relative variance. */
+static double score_of(const struct model_estimate *estimates, size_t rows, size_t before,
+                       size_t after, double relative, double *information)
+{
+    const size_t runs = before + after;
+    double score = 0;
+    *information = 0;
+    for (size_t i = 0; i < rows; i++) {
+        const struct model_estimate *row = &estimates[i * runs];
+        if (!shows_variation(row, runs))
+            continue;
+        const double unit = unit_of(row, runs), part = unit / (1 + relative * unit);
+        const double own = variation_of(row, before, after, relative, true);
+        score += (fmin(own, most_of_line) - 1) * part;
+        *information += part * part;
+    }
+    return score;
+}
+
+/* By which part of itself (squared) a cost varies between runs, over all rows. Few rows are large
+ * enough to show it, so that it is uncertain: each row's variation has `row_freedom` degrees of
+ * freedom. */
 static void fit_relative(struct variation *variation, const struct model_estimate *estimates,
                          size_t rows, size_t before, size_t after)
 {
-    enum { MOST_FITS = 30 };
-    const size_t runs = before + after;
-    double slope = 0, squares = 0, cubes = 0, fourths = 0;
-    for (int fit = 0; fit < MOST_FITS; fit++) {
-        double products = 0;
-        squares = cubes = fourths = 0;
-        for (size_t i = 0; i < rows; i++) {
-            const struct model_estimate *row = &estimates[i * runs];
-            if (samples_of(row, runs) < least_samples * (double)runs)
-                continue;
-            const double unit = unit_of(row, runs);
-            const double most = most_of_line * (1 + slope * unit);
-            products += (fmin(row_variation(row, before, after, 0), most) - 1) * unit;
-            squares += unit * unit;
-            cubes += unit * unit * unit;
-            fourths += unit * unit * unit * unit;
+    enum { STEPS = 40 };
+    double information, low = 1e-9, high = 1;
+    if (score_of(estimates, rows, before, after, 0, &information) > 0) {
+        for (int i = 0; i < STEPS; i++) {
+            const double middle = sqrt(low * high);
+            if (score_of(estimates, rows, before, after, middle, &information) > 0)
+                low = middle;
+            else
+                high = middle;
         }
-        if (squares <= 0)
-            return;
-        const double last = slope;
-        slope = fmax(0, products / squares);
-        if (slope <= last * 1.001)
-            break;
+        variation->relative = high;
     }
-    const double spread = squares + 2 * slope * cubes + slope * slope * fourths;
-    variation->relative = slope;
-    variation->relative_error = sqrt(2 / variation->row_freedom * spread) / squares;
+    variation->relative_error =
+        information > 0 ? sqrt(2 / variation->row_freedom / information) : 0;
 }
 
 /* Fits a scaled F distribution to the rows' variations by the moments of their logarithms. */
@@ -214,9 +239,9 @@ static struct variation fit(const struct model_estimate *estimates, size_t rows,
     double count = 0, sum = 0, squares = 0;
     for (size_t i = 0; i < rows; i++) {
         const struct model_estimate *row = &estimates[i * runs];
-        if (samples_of(row, runs) < least_samples * (double)runs)
+        if (!shows_variation(row, runs))
             continue;
-        const double own = row_variation(row, before, after, variation.relative);
+        const double own = variation_of(row, before, after, variation.relative, true);
         const double logarithm = log(own > 1e-6 ? own : 1e-6) - digamma(half) + log(half);
         count++;
         sum += logarithm;
@@ -320,26 +345,76 @@ static double interval_of(const struct interval_table *table, double freedom)
     return table->items[first] + (at - first) * (table->items[first + 1] - table->items[first]);
 }
 
-void model_differences(const struct model_estimate *estimates, size_t rows, size_t before,
-                       size_t after, struct model_difference *out)
+/* == What rows share == */
+
+/* The variance that a difference of means has because of the speeds: their spread where costs are
+ * compared as they are, else how exactly the rows that share a speed show it. A row of the part p
+ * of the cost lies at least with p + shared − 1 among these. */
+static double variance_of_speed(const struct model_speeds *speeds, double was, double is,
+                                size_t before, size_t after)
+{
+    if (!speeds)
+        return 0;
+    if (!speeds->by_share)
+        return speeds->spread * speeds->spread *
+               (was * was / (double)before + is * is / (double)after);
+    const double mean = (was + is) / 2, shared = fmax(speeds->shared, 0.01);
+    const double part = speeds->total > 0 ? fmin(1, mean / speeds->total) : 1;
+    const double both = fmax(0, part + shared - 1);
+    const double extra = part > 0 ? 1 / shared + 1 - 2 * both / (part * shared) : 0;
+    return fmax(0, extra) / speeds->samples * mean * mean *
+           (1 / (double)before + 1 / (double)after);
+}
+
+/* The degrees of freedom of a sum of two variances (Welch and Satterthwaite). */
+static double freedom_of_sum(double one, double one_freedom, double two, double two_freedom)
+{
+    const double sum = one + two;
+    return two > 0 ? sum * sum / (one * one / one_freedom + two * two / two_freedom) : one_freedom;
+}
+
+/* The estimates at equal speed; NULL when out of memory. */
+static struct model_estimate *at_equal_speed(const struct model_estimate *estimates, size_t rows,
+                                             size_t runs, const struct model_speeds *speeds)
+{
+    struct model_estimate *copy = calloc(rows * runs + 1, sizeof *copy);
+    for (size_t i = 0; copy && i < rows * runs; i++) {
+        const double factor = speeds ? speeds->factors[i % runs] : 1;
+        copy[i] = estimates[i];
+        copy[i].value /= factor;
+        copy[i].variance /= factor * factor;
+    }
+    return copy;
+}
+
+int model_differences(const struct model_estimate *estimates, size_t rows, size_t before,
+                      size_t after, const struct model_speeds *speeds, struct model_difference *out)
 {
     const size_t runs = before + after;
     const bool decides = before >= MODEL_RUNS_FOR_VERDICT && after >= MODEL_RUNS_FOR_VERDICT;
+    struct model_estimate *equal = at_equal_speed(estimates, rows, runs, speeds);
+    if (!equal)
+        return SPROF_ENOMEM;
     struct variation variation = {.prior = 1, .prior_freedom = INFINITY};
     if (decides)
-        variation = fit(estimates, rows, before, after);
+        variation = fit(equal, rows, before, after);
     struct interval_table intervals;
     fill_intervals(&intervals, decides ? variation.row_freedom : 1);
-    const double worth = allowance_of_claim(estimates, rows, before, after);
+    const double worth = allowance_of_claim(equal, rows, before, after);
     for (size_t i = 0; i < rows; i++) {
-        const struct model_estimate *row = &estimates[i * runs];
+        const struct model_estimate *row = &equal[i * runs];
         const double was = mean_of(row, before), is = mean_of(row + before, after);
-        const double own = decides ? row_variation(row, before, after, variation.relative) : 1;
+        const double own =
+            decides ? variation_of(row, before, after, variation.relative, false) : 1;
         const double prior_freedom = prior_freedom_of(&variation, unit_of(row, runs));
-        const double freedom = prior_freedom + variation.row_freedom;
-        const double deviation = sqrt((variance_of_mean(row, before, variation.relative) +
-                                       variance_of_mean(row + before, after, variation.relative)) *
-                                      moderated(&variation, prior_freedom, own));
+        const double of_row = (variance_of_mean(row, before, variation.relative) +
+                               variance_of_mean(row + before, after, variation.relative)) *
+                              moderated(&variation, prior_freedom, own);
+        const double of_speed = variance_of_speed(speeds, was, is, before, after);
+        const double freedom =
+            freedom_of_sum(of_row, prior_freedom + variation.row_freedom, of_speed,
+                           speeds && !speeds->by_share ? (double)(runs - 2) : INFINITY);
+        const double deviation = sqrt(of_row + of_speed);
         const bool known = samples_of(row, runs) >= least_samples;
         out[i] = (struct model_difference){was, is, interval_of(&intervals, freedom) * deviation,
                                            MODEL_UNDECIDED};
@@ -350,4 +425,6 @@ void model_differences(const struct model_estimate *estimates, size_t rows, size
                     ? change_of(row, before, after, is - was)
                     : MODEL_WITHIN_CHANCE;
     }
+    free(equal);
+    return 0;
 }

@@ -20,6 +20,7 @@ struct model_estimate {
     double value;    /* in any unit, the same for all */
     double variance; /* of sampling, in its square; > 0 */
     double samples;  /* behind the value */
+    bool counted;    /* exactly: nothing of it is sampled */
 };
 
 enum model_change {
@@ -39,12 +40,16 @@ struct model_difference {
 
 enum { MODEL_RUNS_FOR_VERDICT = 3 };
 
+struct model_speeds; /* model/speed.h */
+
 /* Compares `before` first with `after` later estimates of each row: `estimates` has rows × (before
  * + after) of them, row after row; `out` gets one difference a row. Verdicts are given from three
  * runs a side on, for rows with at least ten samples: of a thousand rows that did not change, one
- * is expected to be called changed. */
-void model_differences(const struct model_estimate *estimates, size_t rows, size_t before,
-                       size_t after, struct model_difference *out);
+ * is expected to be called changed. With `speeds`, costs are compared at equal speed: means are of
+ * costs divided by the runs' factors. NULL: as they are. Returns 0 or SPROF_ENOMEM. */
+int model_differences(const struct model_estimate *estimates, size_t rows, size_t before,
+                      size_t after, const struct model_speeds *speeds,
+                      struct model_difference *out);
 
 /* The two-sided probability of |t| or more in Student's distribution; freedom > 0, also infinite.
  */

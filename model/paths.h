@@ -73,6 +73,11 @@ int model_function_costs(const struct model_paths *paths, const struct model_fun
 int model_module_costs(const struct model_paths *paths, const struct model_functions *functions,
                        struct model_costs *costs, size_t module_count);
 
+/* The same per thing that paths stand for: things[path id - 1] from 1 to `count`, or 0 for none
+ * (array of `count`, thing - 1). Several functions may be one thing: a sample counts once for it. */
+int model_group_costs(const struct model_paths *paths, const uint32_t *things, size_t count,
+                      struct model_costs *costs);
+
 /* The same per source line, of a tree whose `function` is a number from 1 to `count` for each file,
  * line and function: paths are stacks with their inlined levels. */
 int model_line_costs(const struct model_paths *lines, size_t count, struct model_costs *costs);

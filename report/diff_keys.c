@@ -73,6 +73,14 @@ static int tell_apart_by_file(struct diff_comparison *comparison, uint64_t name,
     return 0;
 }
 
+bool report_diff_is_unnamed(const struct diff_comparison *comparison, uint32_t number)
+{
+    const struct report_dataset *dataset = &comparison->dataset;
+    const uint32_t module = dataset->facts.items[number - 1].module;
+    return !dataset->functions.items[number - 1].named &&
+           dataset->modules.items[module - 1].kind != MODEL_KIND_NONE;
+}
+
 /* The identity of a function in all builds. One without a name is known by its address, which says
  * something within one build only. */
 int report_diff_function_key(struct diff_comparison *comparison, size_t side, uint32_t number,
@@ -83,7 +91,7 @@ int report_diff_function_key(struct diff_comparison *comparison, size_t side, ui
     const struct report_module *module =
         &dataset->modules.items[dataset->facts.items[number - 1].module - 1];
     const uint64_t place = report_diff_module_key(comparison, side, module->name);
-    *unnamed = !function->named && module->kind != MODEL_KIND_NONE;
+    *unnamed = report_diff_is_unnamed(comparison, number);
     const uint64_t build = *unnamed ? module->key : 0;
     const char *name = function->linkage_name ? function->linkage_name : function->name;
     return tell_apart_by_file(comparison,

@@ -1,6 +1,7 @@
 /* Judges the changes between two groups of runs by the limits of the user. */
 #include "report/diff_parts.h"
 
+#include <math.h>
 #include <stdio.h>
 
 /* Below this share of matched cost nothing is judged. */
@@ -11,33 +12,84 @@ static bool has_grown(enum model_change change)
     return change == MODEL_GROWN || change == MODEL_NEW;
 }
 
-/* Whether a row, or the total, passes a limit beyond chance. */
-static bool passes(const struct model_difference *row, const struct model_difference *total,
+/* What a row grew by, in % of what the limit is about. */
+static double growth_of(const struct model_difference *row, const struct model_difference *total,
+                        enum report_diff_limit_kind kind)
+{
+    const double base = kind == REPORT_GROWN_OF_ALL ? total->before : row->before;
+    return base > 0 ? 100 * (row->after - row->before) / base : INFINITY;
+}
+
+/* Whether a row, or the total, passes a limit beyond chance. Where everything became faster, a row
+ * that only lags behind fails nothing: it may have become faster with the program. */
+static bool passes(const struct diff_result *result, const struct model_difference *row,
                    const struct report_diff_limit *limit)
 {
-    const double base = limit->kind == REPORT_GROWN_OF_ALL ? total->before : row->before;
-    return has_grown(row->change) && row->after - row->before > limit->percent / 100 * base;
+    struct model_difference raw = *row;
+    if (result->has_speeds && result->speeds.everything)
+        raw.after *= result->speeds.between;
+    return has_grown(row->change) && growth_of(row, &result->total, limit->kind) > limit->percent &&
+           growth_of(&raw, &result->total, limit->kind) > limit->percent;
+}
+
+/* Whether a change of everything is larger than a limit allows, in either direction: a faster
+ * machine may hide a slower program. */
+static bool hides_a_failure(const struct diff_comparison *comparison,
+                            const struct diff_result *result)
+{
+    if (!result->has_speeds || !result->speeds.everything)
+        return false;
+    const double factor = fmax(result->speeds.between, 1 / result->speeds.between);
+    for (size_t k = 0; k < comparison->diff->limit_count; k++)
+        if (100 * (factor - 1) > comparison->diff->limits[k].percent)
+            return true;
+    return false;
+}
+
+/* Names a row that failed, as far as there is room. */
+static void name_failure(char why[static 512], size_t *length, const char *name, double growth,
+                         const struct report_diff_limit *limit)
+{
+    static const char *const of[] = {
+        [REPORT_GROWN_BY] = "", [REPORT_GROWN_OF_ALL] = " of all", [REPORT_TOTAL_GROWN_BY] = ""};
+    char number[48] = "new";
+    if (!isinf(growth))
+        snprintf(number, sizeof number, "%+.1f %%%s", growth, of[limit->kind]);
+    const int more = snprintf(why + *length, 512 - *length, "%s%.120s (%s; limit %.4g %%)",
+                              *length ? ", " : "failed: ", name, number, limit->percent);
+    if (more > 0 && *length + (size_t)more < 500)
+        *length += (size_t)more;
+    else
+        why[*length] = '\0';
+}
+
+/* Why nothing can be judged, whatever the rows say; false: nothing speaks against it. */
+static bool cannot_judge(const struct diff_comparison *comparison, const struct diff_result *result,
+                         char why[static 512])
+{
+    const struct report_diff *diff = comparison->diff;
+    if (diff->counts[0] < MODEL_RUNS_FOR_VERDICT || diff->counts[1] < MODEL_RUNS_FOR_VERDICT)
+        snprintf(why, 512, "cannot be judged: it needs 3 runs a side, and has %zu and %zu",
+                 diff->counts[0], diff->counts[1]);
+    else if (result->matched < least_matched)
+        snprintf(why, 512,
+                 "cannot be judged: only %.1f %% of the cost is in both sides; a module with "
+                 "another name: `--map OLD=NEW`",
+                 100 * result->matched);
+    return why[0];
 }
 
 void report_diff_judge(const struct diff_comparison *comparison, const struct diff_result *result,
                        enum report_diff_outcome *outcome, char why[static 512])
 {
     const struct report_diff *diff = comparison->diff;
-    size_t failed = 0, length = 0;
+    size_t length = 0;
     *outcome = REPORT_DIFF_PASSED;
     why[0] = '\0';
     if (!diff->limit_count)
         return;
-    if (diff->counts[0] < MODEL_RUNS_FOR_VERDICT || diff->counts[1] < MODEL_RUNS_FOR_VERDICT) {
+    if (cannot_judge(comparison, result, why)) {
         *outcome = REPORT_DIFF_CANNOT_JUDGE;
-        snprintf(why, 512, "cannot be judged: it needs 3 runs a side, and has %zu and %zu",
-                 diff->counts[0], diff->counts[1]);
-        return;
-    }
-    if (result->matched < least_matched) {
-        *outcome = REPORT_DIFF_CANNOT_JUDGE;
-        snprintf(why, 512, "cannot be judged: only %.1f %% of the cost is in both sides",
-                 100 * result->matched);
         return;
     }
     for (size_t i = 0; i <= result->count; i++) {
@@ -45,20 +97,21 @@ void report_diff_judge(const struct diff_comparison *comparison, const struct di
         const struct model_difference *row =
             is_total ? &result->total : &result->differences[result->order[i]];
         const char *name = is_total ? "the total" : comparison->rows.items[result->order[i]].name;
-        bool over = false;
-        for (size_t k = 0; k < diff->limit_count; k++)
-            if ((diff->limits[k].kind == REPORT_TOTAL_GROWN_BY) == is_total)
-                over = over || passes(row, &result->total, &diff->limits[k]);
-        if (!over)
-            continue;
-        failed++;
-        const int more =
-            snprintf(why + length, 512 - length, "%s%.120s", length ? ", " : "failed: ", name);
-        if (more > 0 && length + (size_t)more < 500)
-            length += (size_t)more;
-        else
-            why[length] = '\0';
+        for (size_t k = 0; k < diff->limit_count; k++) {
+            if ((diff->limits[k].kind == REPORT_TOTAL_GROWN_BY) != is_total ||
+                !passes(result, row, &diff->limits[k]))
+                continue;
+            name_failure(why, &length, name, growth_of(row, &result->total, diff->limits[k].kind),
+                         &diff->limits[k]);
+            *outcome = REPORT_DIFF_FAILED;
+            break;
+        }
     }
-    if (failed)
-        *outcome = REPORT_DIFF_FAILED;
+    if (*outcome == REPORT_DIFF_PASSED && hides_a_failure(comparison, result)) {
+        *outcome = REPORT_DIFF_CANNOT_JUDGE;
+        snprintf(why, 512,
+                 "cannot be judged: everything %.3g ×: program or machine, cannot be told apart "
+                 "(the same machine again, or `--per run` to hold the program for the cause)",
+                 result->speeds.between);
+    }
 }

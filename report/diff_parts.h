@@ -2,11 +2,13 @@
 #ifndef SPROF_REPORT_DIFF_PARTS_H
 #define SPROF_REPORT_DIFF_PARTS_H
 
+#include "model/speed.h"
 #include "report/dataset.h"
 
 struct diff_row {
     const char *name, *module;
-    bool unnamed; /* functions without a name, which two builds cannot tell apart */
+    bool unnamed;  /* functions without a name, which two builds cannot tell apart */
+    bool gathered; /* all of these of a module as one row */
 };
 
 /* What a run adds up to, and what turns its weights into the unit compared. */
@@ -21,6 +23,8 @@ struct diff_comparison {
     SPROF_VEC(struct diff_row) rows;
     struct sprof_map indexes;           /* key → index + 1 */
     SPROF_VEC(struct model_cost) costs; /* row by row, a cost for each run */
+    struct sprof_map speed_indexes;     /* key of a function → index + 1 */
+    SPROF_VEC(struct model_cost) own;   /* exclusive costs by function: how fast runs were */
     struct diff_run *runs;
     size_t run_count;
     const char *event; /* of the first run, as all that follows */
@@ -45,8 +49,10 @@ struct diff_result {
     struct model_difference *differences;
     uint32_t *order; /* of rows that have any cost */
     size_t count;
-    struct model_difference total;
-    double matched; /* share of all cost that stands in rows of both sides */
+    struct model_difference total, raw_total; /* at equal speed; as it is */
+    bool has_speeds;
+    struct model_speeds speeds; /* of the runs, if there are any */
+    double matched;             /* share of all cost that stands in rows of both sides */
 };
 
 /* == Keys: what is the same == */
@@ -64,9 +70,22 @@ uint64_t report_diff_file_key(const char *file);
 int report_diff_function_key(struct diff_comparison *comparison, size_t side, uint32_t number,
                              uint64_t *key, bool *unnamed);
 
+/* Whether a function of the dataset at hand has no name. */
+bool report_diff_is_unnamed(const struct diff_comparison *comparison, uint32_t number);
+
 /* Notes which build of each module a side ran, and whether both ran the same one. */
 int report_diff_note_builds(struct diff_comparison *comparison, size_t side);
 bool report_diff_same_build(const struct diff_comparison *comparison, const char *module);
+
+/* == Rows == */
+
+/* Adds what each function of the dataset at hand costs by itself, from which speeds are estimated.
+ * 0 or SPROF_ENOMEM. */
+int report_diff_add_own(struct diff_comparison *comparison, size_t side, size_t run);
+
+/* Clears, of the rows of functions without a name, those that the builds of both sides cannot tell
+ * apart: where a module was built anew its one row stays, else each function's own. */
+void report_diff_choose_unnamed(struct diff_comparison *comparison);
 
 /* == What is told == */
 

@@ -18,7 +18,7 @@ static const char *const change_words[] = {
     [MODEL_GONE] = "gone",
 };
 
-/* "3.31 s", "31.2 %": a value in the unit compared. */
+/* "3.31 s", "31.2 %": a total in the unit compared. */
 static void value_text(const struct diff_comparison *comparison, double value, char text[static 64])
 {
     char number[NUMBER_BYTES];
@@ -32,6 +32,17 @@ static void value_text(const struct diff_comparison *comparison, double value, c
         snprintf(
             text, 64, "%s",
             report_number_time(number, (uint64_t)value, report_number_time_unit((uint64_t)value)));
+}
+
+/* A row's value: in % of the total before where runs differ in speed. */
+static void row_text(const struct diff_comparison *comparison, const struct diff_result *result,
+                     double value, char text[static 64])
+{
+    const double all = result->total.before;
+    if (result->has_speeds && result->speeds.by_share && all > 0)
+        snprintf(text, 64, "%.2f %%", 100 * value / all);
+    else
+        value_text(comparison, value, text);
 }
 
 /* "+10.2 %" of what it was; "new", "gone"; "none" before and after. */
@@ -136,7 +147,7 @@ static void put_row(struct table *table, struct diff_comparison *comparison,
     ratio_text(row, text);
     put_text(table, comparison, text);
     for (size_t i = 0; i < 2; i++) {
-        value_text(comparison, values[i], text);
+        row_text(comparison, result, values[i], text);
         put_text(table, comparison, text);
     }
     for (size_t i = 0; i < 2; i++)
@@ -156,25 +167,53 @@ static const char *title_of(struct diff_comparison *comparison)
     return report_utf8_copy(&comparison->arena, text);
 }
 
+/* What is said of speeds: how far they differ, and what that does to verdicts. */
+static void speed_text(const struct diff_result *result, char text[static 200])
+{
+    const struct model_speeds *speeds = &result->speeds;
+    char everything[100] = "", runs[100] = "";
+    text[0] = '\0';
+    if (!result->has_speeds || !speeds->by_share)
+        return;
+    if (speeds->everything)
+        snprintf(everything, sizeof everything,
+                 " · everything %.3g ×: program or machine, cannot be told apart", speeds->between);
+    if (speeds->widest >= 1.1)
+        snprintf(runs, sizeof runs, " · runs differ by %.1f × in speed", speeds->widest);
+    else
+        snprintf(runs, sizeof runs, " · runs differ by %.1f %% in speed",
+                 100 * (speeds->widest - 1));
+    snprintf(text, 200, "%s%s: judged by share", everything, runs);
+}
+
 static const char *note_of(struct diff_comparison *comparison, const struct diff_result *result)
 {
     static const char *const units[] = {[REPORT_PER_RUN] = "a run",
                                         [REPORT_PER_SECOND] = "a second",
                                         [REPORT_PER_SAMPLE] = "of all samples"};
-    char before[64], after[64], ratio[64], text[400];
-    value_text(comparison, result->total.before, before);
-    value_text(comparison, result->total.after, after);
-    ratio_text(&result->total, ratio);
-    snprintf(text, sizeof text, "%zu run%s before, %zu after · total %s → %s %s (%s, %s)",
+    const bool by_share = result->has_speeds && result->speeds.by_share;
+    char before[64], after[64], ratio[64], equal[64], verdict[120], speed[200], text[700];
+    value_text(comparison, result->raw_total.before, before);
+    value_text(comparison, result->raw_total.after, after);
+    ratio_text(&result->raw_total, ratio);
+    ratio_text(&result->total, equal);
+    if (by_share)
+        snprintf(verdict, sizeof verdict, "at equal speed %s, %s", equal,
+                 change_words[result->total.change]);
+    else
+        snprintf(verdict, sizeof verdict, "%s", change_words[result->total.change]);
+    speed_text(result, speed);
+    snprintf(text, sizeof text, "%zu run%s before, %zu after · total %s → %s %s (%s%s%s)%s",
              comparison->diff->counts[0], comparison->diff->counts[0] == 1 ? "" : "s",
              comparison->diff->counts[1], before, after, units[comparison->diff->per], ratio,
-             change_words[result->total.change]);
+             by_share ? "; " : ", ", verdict, speed);
     return report_utf8_copy(&comparison->arena, text);
 }
 
 static const char *footer_of(struct diff_comparison *comparison, const struct diff_result *result,
                              size_t shown)
 {
+    const bool by_share = result->has_speeds && result->speeds.by_share;
     char text[400], more[80] = "", rates[120] = "";
     if (result->count > shown)
         snprintf(more, sizeof more, "… %zu more %s%s · ", result->count - shown,
@@ -188,10 +227,10 @@ static const char *footer_of(struct diff_comparison *comparison, const struct di
     else if (comparison->least_hz != comparison->most_hz)
         snprintf(rates, sizeof rates,
                  " · sampled at different rates: costs compare, numbers of samples do not");
-    snprintf(
-        text, sizeof text,
-        "%s%.1f %% of the cost stands in %s of both sides · change in %% of the total before%s",
-        more, 100 * result->matched, report_diff_kinds[comparison->diff->by].plural, rates);
+    snprintf(text, sizeof text,
+             "%s%.1f %% of the cost stands in %s of both sides · %s in %% of the total before%s%s",
+             more, 100 * result->matched, report_diff_kinds[comparison->diff->by].plural,
+             by_share ? "costs and changes" : "change", by_share ? ", at equal speed" : "", rates);
     return report_utf8_copy(&comparison->arena, text);
 }
 

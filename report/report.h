@@ -233,6 +233,7 @@ struct report_diff {
     struct report_selection selection; /* which samples; run_id is set for each run */
     enum report_diff_by by;
     enum report_diff_per per;
+    bool at_equal_speed; /* from three runs a side on: what all rows of a run share is taken out */
     bool inclusive;
     bool all_rows;              /* those within chance, too */
     size_t limit;               /* rows; 0: 40 in formats for people, all in others */
@@ -245,7 +246,7 @@ struct report_diff {
 enum report_diff_outcome {
     REPORT_DIFF_PASSED = 0,
     REPORT_DIFF_FAILED = 3,      /* a limit is passed beyond chance */
-    REPORT_DIFF_CANNOT_JUDGE = 4 /* too few runs, or under half of the cost is matched */
+    REPORT_DIFF_CANNOT_JUDGE = 4 /* too few runs, under half of the cost matched, or all the same */
 };
 
 /* Writes a table of what changed, the largest change first. Functions are the same in two builds

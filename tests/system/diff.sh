@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof diff on recordings whose counts are known: imported stacks, three runs a side.
-#   diff.sh verdicts|same|fail_if|too_few|runs_of_one_file|renamed|changed_mode|rates_and_kinds|usage|hostile
+#   diff.sh speed|uniform|same_names|verdicts|same|fail_if|too_few|runs_of_one_file|renamed|changed_mode|rates_and_kinds|usage|hostile
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -13,6 +13,19 @@ side() {
         for function in "$@"; do
             count=${function#*=}
             [ "$count" = 0 ] || echo "$module!main;$module!${function%=*} $((count + (run - 2) * 7))"
+        done >"$name$run.folded"
+        "$SPROF" import --folded "$name$run.folded" -o "$name$run.db" 2>>"$work/err" || fail "no import"
+    done
+}
+
+# speed_side NAME "SPEED…" FUNCTION=COUNT…: three recordings, all counts times the run's speed in percent.
+speed_side() {
+    local name=$1 speeds=$2 run=0 speed function
+    shift 2
+    for speed in $speeds; do
+        run=$((run + 1))
+        for function in "$@"; do
+            echo "prog!main;prog!${function%=*} $((${function#*=} * speed / 100))"
         done >"$name$run.folded"
         "$SPROF" import --folded "$name$run.folded" -o "$name$run.db" 2>>"$work/err" || fail "no import"
     done
@@ -42,6 +55,77 @@ status() {
 
 more=()
 case $1 in
+speed)
+    # The machine's speed varies by 2.1 × within a side; hot grows from 26.8 to 33.7 % of all.
+    speed_side a "101 105 103" hot=2680 one=2000 two=2000 three=1500 four=1000 five=820
+    speed_side b "120 250 160" hot=3721 one=2000 two=2000 three=1500 four=1000 five=820
+    expect hot grown
+    for function in one two three four five; do
+        expect $function "within chance"
+    done
+    "$SPROF" diff a1.db,a2.db,a3.db b1.db,b2.db,b3.db >"$work/out"
+    grep -q 'runs differ by 2.1 × in speed: judged by share' "$work/out" || fail "the spread of speeds is not said"
+    ! grep -q 'cannot be told apart' "$work/out" || fail "the factor between the sides is within the spread"
+    status 3 --fail-if '> 5 % of all'
+    grep -q 'failed: hot (+10.4 % of all; limit 5 %)' "$work/err" || fail "the row is not named with its growth: $(cat "$work/err")"
+    status 3 --fail-if 'total grown > 5 %'
+    status 0 --fail-if '> 15 % of all'
+    # Only the speed differs: nothing is called changed, not even the other way round.
+    speed_side b "120 250 160" hot=2680 one=2000 two=2000 three=1500 four=1000 five=820
+    status 0 --fail-if 'grown > 5 %' --fail-if '> 1 % of all' --fail-if 'total grown > 5 %'
+    ! grep -Eq ' (grown|shrunk) ' <("$SPROF" diff --all a1.db,a2.db,a3.db b1.db,b2.db,b3.db) || fail "speed is called a change"
+    # As they are, where that is asked for: nothing can be seen.
+    more=(--per run)
+    expect hot "within chance"
+    ! grep -q 'judged by share' <("$SPROF" diff --per run a1.db,a2.db,a3.db b1.db,b2.db,b3.db) || fail "--per run judges by share"
+    ;;
+uniform)
+    # All of it 1.2 ×, beyond what runs differ by: program or machine.
+    speed_side a "99 100 101" hot=2680 one=2000 two=2000 three=1500 four=1000 five=820
+    speed_side b "119 120 121" hot=2680 one=2000 two=2000 three=1500 four=1000 five=820
+    for limit in 'grown > 5 %' '> 5 % of all' 'total grown > 2 %'; do
+        status 4 --fail-if "$limit"
+        grep -q 'everything 1.2 ×: program or machine, cannot be told apart' "$work/err" || fail "not said: $(cat "$work/err")"
+        grep -q 'everything 1.2 ×: program or machine' "$work/out" || fail "not in the table"
+    done
+    expect hot "within chance"
+    # A faster machine may hide a slower program; what grows beside is named, unless it only lags behind.
+    speed_side b "79 80 81" hot=2680 one=2000 two=2000 three=1500 four=1000 five=820
+    status 4 --fail-if 'total grown > 2 %'
+    speed_side b "79 80 81" hot=3200 one=2000 two=2000 three=1500 four=1000 five=820
+    status 4 --fail-if 'grown > 5 %'
+    speed_side b "119 120 121" hot=3800 one=2000 two=2000 three=1500 four=1000 five=820
+    status 3 --fail-if 'grown > 5 %'
+    grep -q 'failed: hot' "$work/err" || fail "hot is not named: $(cat "$work/err")"
+    # Smaller than the limit: passed.
+    speed_side b "102 103 104" hot=2680 one=2000 two=2000 three=1500 four=1000 five=820
+    status 0 --fail-if 'grown > 10 %'
+    ;;
+same_names)
+    # outer calls itself, and two functions share a name: a sample counts once, and the slower build fails.
+    for side in a b; do
+        new=0
+        [ $side = a ] || new=2500
+        for run in 1 2 3; do
+            {
+                echo "prog!main;prog!outer;prog!outer;prog!outer $((5000 + run * 9))"
+                echo "prog!main;prog!outer;other!outer;prog!outer;prog!cold $((3000 - run * 8))"
+                echo "prog!main;prog!run;prog!rest $((1000 + run * 5))"
+                [ $new = 0 ] || echo "prog!main;prog!run;prog!slow $((new + run * 6))"
+            } >$side$run.folded
+            "$SPROF" import --folded $side$run.folded -o $side$run.db 2>>"$work/err" || fail "no import"
+        done
+    done
+    status 3 --inclusive --fail-if '> 5 % of all'
+    grep -q 'slow' "$work/err" || fail "the new function is not named"
+    expect slow new
+    more=(--inclusive)
+    expect slow new
+    expect run grown
+    "$SPROF" diff --all --inclusive --format csv a1.db,a2.db,a3.db b1.db,b2.db,b3.db >"$work/out"
+    awk -F , 'NR > 1 && $7 > most { most = $7 } NR > 1 && $9 == "main" { all = $7 } END { exit !(all && most <= all) }' "$work/out" ||
+        fail "a row has more than all: $(cat "$work/out")"
+    ;;
 verdicts)
     side a prog hot=3000 cold=5000 left=2000 before=500
     side b prog hot=3600 cold=4000 left=2010 after=400

@@ -73,10 +73,12 @@ static void compare(const double *before, const double *after, size_t rows, doub
         for (size_t i = 0; i < rows; i++) {
             const double count = counts[i];
             estimates[i * SIDES + run] =
-                (struct model_estimate){count, (count + 0.5) * (1 - count / SAMPLES), count};
+                (struct model_estimate){.value = count,
+                                        .variance = (count + 0.5) * (1 - count / SAMPLES),
+                                        .samples = count};
         }
     }
-    model_differences(estimates, rows, RUNS, RUNS, out);
+    model_differences(estimates, rows, RUNS, RUNS, NULL, out);
     free(estimates);
     free(counts);
     free(shares);
@@ -200,12 +202,27 @@ static void test_intervals_hold_the_truth(void)
 static void test_new_and_gone(void)
 {
     const struct model_estimate rows[][SIDES] = {
-        {{0, .5, 0}, {0, .5, 0}, {0, .5, 0}, {90, 90, 90}, {95, 95, 95}, {85, 85, 85}},
-        {{90, 90, 90}, {95, 95, 95}, {85, 85, 85}, {0, .5, 0}, {0, .5, 0}, {0, .5, 0}},
-        {{1, 1.5, 1}, {0, .5, 0}, {2, 2.5, 2}, {0, .5, 0}, {0, .5, 0}, {0, .5, 0}},
+        {{0, .5, 0, false},
+         {0, .5, 0, false},
+         {0, .5, 0, false},
+         {90, 90, 90, false},
+         {95, 95, 95, false},
+         {85, 85, 85, false}},
+        {{90, 90, 90, false},
+         {95, 95, 95, false},
+         {85, 85, 85, false},
+         {0, .5, 0, false},
+         {0, .5, 0, false},
+         {0, .5, 0, false}},
+        {{1, 1.5, 1, false},
+         {0, .5, 0, false},
+         {2, 2.5, 2, false},
+         {0, .5, 0, false},
+         {0, .5, 0, false},
+         {0, .5, 0, false}},
     };
     struct model_difference out[3];
-    model_differences(&rows[0][0], 3, RUNS, RUNS, out);
+    model_differences(&rows[0][0], 3, RUNS, RUNS, NULL, out);
     CU_ASSERT_EQUAL(out[0].change, MODEL_NEW);
     CU_ASSERT_EQUAL(out[1].change, MODEL_GONE);
     CU_ASSERT_EQUAL(out[2].change, MODEL_WITHIN_CHANCE);
@@ -213,9 +230,10 @@ static void test_new_and_gone(void)
 
 static void test_two_runs_are_too_few(void)
 {
-    const struct model_estimate row[] = {{10, 10, 10}, {11, 11, 11}, {900, 900, 900}};
+    const struct model_estimate row[] = {
+        {10, 10, 10, false}, {11, 11, 11, false}, {900, 900, 900, false}};
     struct model_difference out;
-    model_differences(row, 1, 2, 1, &out);
+    model_differences(row, 1, 2, 1, NULL, &out);
     CU_ASSERT_EQUAL(out.change, MODEL_UNDECIDED);
     CU_ASSERT_DOUBLE_EQUAL(out.before, 10.5, 1e-9);
     CU_ASSERT_DOUBLE_EQUAL(out.half_width, 1.959964 * sqrt(21 / 4. + 900), 1e-3);
