@@ -91,19 +91,28 @@ void import_complain(struct import *import, const char *what)
                           import->line, what);
 }
 
+/* Whether the input is hardly of the format that its content was taken for. */
+static bool is_something_else(const struct import *import)
+{
+    return !import->options->format && import->any_text && import->bad_lines > import->good_lines;
+}
+
 int import_check(struct import *import, const char *what, const char *form,
                  struct sprof_error *error)
 {
-    const bool one = import->bad_lines == 1;
-    if (import->bad_lines)
-        return sprof_error_set(
-            error, SPROF_EFORMAT, 0,
-            "%s: %zu malformed line%s; nothing was imported: mend or remove %s%s", import->name,
-            import->bad_lines, one ? "" : "s", one ? "it" : "them",
-            import->options->format ? "" : ", or say with -f what the file is");
+    const char *plural = import->bad_lines == 1 ? "" : "s";
+    if (import->bad_lines && (!import->samples.count || is_something_else(import)))
+        return sprof_error_set(error, SPROF_EFORMAT, 0,
+                               "%s: %zu malformed line%s; nothing was imported: %s%s", import->name,
+                               import->bad_lines, plural, form,
+                               import->options->format ? "" : ", or say with -f what the file is");
     if (!import->samples.count)
         return sprof_error_set(error, SPROF_EFORMAT, 0, "%s holds no %s: %s", import->name, what,
                                form);
+    if (import->bad_lines)
+        sprof_log_message(import->options->log, SPROF_LOG_WARNING,
+                          "%s: %zu line%s could not be read and %s left out", import->name,
+                          import->bad_lines, plural, *plural ? "are" : "is");
     return 0;
 }
 

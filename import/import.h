@@ -26,12 +26,12 @@ struct import_result {
     uint64_t samples;
 };
 
-/* Makes a recording of what the input holds. What is wrong with it is told through the log with
- * numbers of lines; then nothing is written, an older recording stays, and SPROF_EFORMAT comes
- * back. Other errors: SPROF_ENOTFOUND, SPROF_EIO, SPROF_ELIMIT for profiles of more
- * than 256 MiB and texts that unpack to more than 4 GiB, SPROF_EUNSUPPORTED where another program
- * is needed that is missing or of another version, SPROF_EUSAGE for a perf.data from standard
- * input, and those of store_create. */
+/* Makes a recording of what the input holds. Lines of text that cannot be read are left out, and
+ * said through the log with their numbers. Where nothing can be read, nothing is written, an older
+ * recording stays, and SPROF_EFORMAT comes back. Other errors: SPROF_ENOTFOUND, SPROF_EIO,
+ * SPROF_ELIMIT for profiles of more than 256 MiB and texts that unpack to more than 4 GiB,
+ * SPROF_EUNSUPPORTED where another program is needed that is missing or of another version,
+ * SPROF_EUSAGE for a perf.data from standard input, and those of store_create. */
 int import_file(const struct import_options *options, struct import_result *result,
                 struct sprof_error *error);
 

@@ -1,8 +1,8 @@
 /* What the importers share: the input, and the recording that they feed.
  *
  * A format reads its input and adds chains (the functions at an address), nodes (a chain below
- * those of its callers) and samples. Complaints are counted: one is enough for nothing to be
- * written. Functions return 0, SPROF_ENOMEM, or a negative code with *error filled. */
+ * those of its callers) and samples. Lines that cannot be read are left out, counted, and the first
+ * of them named. Functions return 0, SPROF_ENOMEM, or a negative code with *error filled. */
 #ifndef SPROF_IMPORT_PARTS_H
 #define SPROF_IMPORT_PARTS_H
 
@@ -79,7 +79,8 @@ struct import {
     bool whole_stacks;                       /* the format promises them */
     bool has_times;                          /* samples know when they were taken */
     uint64_t start_realtime_ns, duration_ns; /* 0 unknown */
-    size_t line, bad_lines;
+    size_t line, bad_lines, good_lines;
+    bool any_text;  /* the format takes every text: most lines must be good */
     uint64_t taken; /* samples so far, of all events */
 };
 
@@ -110,10 +111,11 @@ int import_thread(struct import *import, pid_t pid, pid_t tid, const char *proce
 /* Adds samples. Returns what is wrong with their cost, or NULL; *result is 0 or SPROF_ENOMEM. */
 const char *import_sample(struct import *import, const struct import_sample *sample, int *result);
 
-/* Says what is wrong in the line at hand. */
+/* Says what is wrong in the line at hand, which is left out. */
 void import_complain(struct import *import, const char *what);
 
-/* The error that complaints and an empty input lead to; `form` says what a good input is. */
+/* The error where no sample could be read, or hardly a line of an input whose format is a guess;
+ * `form` says what a good input is. Else says how many lines are left out, and returns 0. */
 int import_check(struct import *import, const char *what, const char *form,
                  struct sprof_error *error);
 

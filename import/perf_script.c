@@ -4,7 +4,8 @@
  * missing, and a lone number is the thread. A frame is
  *     ADDRESS FUNCTION+0xOFFSET (MODULE)
  * with "(inlined)" for a function that is part of the one below it. A frame may stand in the
- * sample's own line, where there was no call chain. The fields are those of perf-script(1). */
+ * sample's own line, where there was no call chain. Lines of other records, PERF_RECORD_…, are
+ * passed over. The fields are those of perf-script(1). */
 #include "import/parts.h"
 
 #include <ctype.h>
@@ -17,6 +18,9 @@ static const char form[] =
 
 enum { LEVELS_MAX = 4096 };
 
+/* Records that are no samples begin with this where an event would stand. */
+static const char other_record[] = "PERF_RECORD_";
+
 /* == A line of a sample == */
 
 struct head {
@@ -25,6 +29,7 @@ struct head {
     uint64_t pid, tid, time_ns, period;
     int32_t cpu;
     bool has_time, has_period;
+    bool is_record; /* no sample: nothing behind the time is read */
     const char *event;
     size_t event_length;
     char *rest; /* behind the event */
@@ -42,6 +47,9 @@ static size_t word_length(const char *at)
     return strcspn(at, " \t");
 }
 
+/* The longest command name that the kernel keeps. */
+enum { COMMAND_MOST = 15 };
+
 /* A whole number that ends at one of `ends` or at the line's end. */
 static bool take_number(char **at, const char *ends, uint64_t *number)
 {
@@ -56,15 +64,26 @@ static bool take_number(char **at, const char *ends, uint64_t *number)
     return true;
 }
 
+/* A process or thread; -1 is one that perf does not have. */
+static bool take_id(char **at, const char *ends, uint64_t *id)
+{
+    if (!strncmp(*at, "-1", 2) && (!(*at)[2] || strchr(ends, (*at)[2]))) {
+        *at += 2;
+        *id = 0;
+        return true;
+    }
+    return take_number(at, ends, id) && *id <= INT32_MAX;
+}
+
 static bool take_ids(char **at, struct head *head)
 {
-    if (!take_number(at, "/ \t", &head->pid))
+    if (!take_id(at, "/ \t", &head->pid))
         return false;
     head->tid = head->pid;
-    if (**at == '/' && (++*at, !take_number(at, " \t", &head->tid)))
+    if (**at == '/' && (++*at, !take_id(at, " \t", &head->tid)))
         return false;
     *at = skip_blanks(*at);
-    return head->pid <= INT32_MAX && head->tid <= INT32_MAX;
+    return true;
 }
 
 static void take_cpu(char **at, struct head *head)
@@ -76,6 +95,14 @@ static void take_cpu(char **at, struct head *head)
         return;
     head->cpu = (int32_t)cpu;
     *at = skip_blanks(begin + 1);
+}
+
+/* The field `misc`: letters for what the processor ran. */
+static void skip_misc(char **at)
+{
+    const size_t length = strspn(*at, "KUHGgMESP");
+    if (length && length <= 4 && ((*at)[length] == ' ' || (*at)[length] == '\t'))
+        *at = skip_blanks(*at + length);
 }
 
 /* Seconds with six or nine digits behind the point, and a colon. */
@@ -102,7 +129,11 @@ static bool take_fields(char *at, struct head *head)
     if (!take_ids(&at, head))
         return false;
     take_cpu(&at, head);
+    skip_misc(&at);
     take_time(&at, head);
+    head->is_record = !strncmp(at, other_record, sizeof other_record - 1);
+    if (head->is_record)
+        return true;
     char *period = at;
     if (take_number(&period, " \t", &head->period) && *period) {
         head->has_period = true;
@@ -118,18 +149,32 @@ static bool take_fields(char *at, struct head *head)
     return head->event_length > 0;
 }
 
-/* A command may hold blanks and numbers: it ends before the first word from which on the line is as
- * it should be. */
+/* How much of a line reads as a sample's. */
+static int fields_of(const struct head *head)
+{
+    const bool complete = head->is_record || !*head->rest || isxdigit((unsigned char)*head->rest);
+    return head->has_time + (head->cpu >= 0) + head->has_period + 2 * complete + head->is_record;
+}
+
+/* A command may hold blanks, colons and numbers, and be up to 15 letters long: it ends where most
+ * of what follows is as it should be. */
 static bool take_head(char *line, struct head *head)
 {
-    head->command = line;
+    struct head best = {0};
+    int most = -1;
     for (char *at = line + word_length(line); *at; at += word_length(at)) {
-        head->command_length = (size_t)(at - line);
+        struct head found = {.command = line, .command_length = (size_t)(at - line)};
+        if (most >= 0 && found.command_length > COMMAND_MOST)
+            break;
         at = skip_blanks(at);
-        if (take_fields(at, head))
-            return head->command_length > 0;
+        if (found.command_length && take_fields(at, &found) && fields_of(&found) > most) {
+            most = fields_of(&found);
+            best = found;
+        }
     }
-    return false;
+    if (most >= 0)
+        *head = best;
+    return most >= 0;
 }
 
 /* == A line of a frame == */
@@ -141,26 +186,55 @@ struct frame_line {
     char *module;   /* NULL: unknown */
 };
 
-/* The last words in parentheses; "(/tmp/x (deleted))" is one. NULL where there are none. */
+/* The length of "+0x1a", or "+0x1a/0x30", at the beginning of a text; 0: it begins otherwise. */
+static size_t offset_length(const char *text)
+{
+    static const char digits[] = "0123456789abcdef";
+    const size_t first = !strncmp(text, "+0x", 3) ? strspn(text + 3, digits) : 0;
+    if (!first)
+        return 0;
+    const char *size = text + 3 + first;
+    const size_t second = !strncmp(size, "/0x", 3) ? strspn(size + 3, digits) : 0;
+    return 3 + first + (second ? 3 + second : 0);
+}
+
+static bool opens_words(const char *text, const char *at)
+{
+    return *at == '(' && at > text && (at[-1] == ' ' || at[-1] == '\t');
+}
+
+/* The module in parentheses at the end of a frame, which may hold blanks and parentheses itself:
+ * "(/opt/Program Files (x86)/game)", "(/tmp/x (deleted))". It stands behind the function's offset;
+ * where there is none, it begins at the parenthesis that the last one closes. NULL: no module. */
 static char *parenthesized(char *text)
 {
     const size_t length = strlen(text);
-    static const char deleted[] = " (deleted))";
+    int depth = 0;
+    char *last = NULL;
     if (!length || text[length - 1] != ')')
         return NULL;
-    char *end = text + length - 1;
-    if (length > sizeof deleted - 1 && !strcmp(text + length - (sizeof deleted - 1), deleted))
-        end = text + length - (sizeof deleted - 1);
-    while (end > text && !(*end == '(' && (end[-1] == ' ' || end[-1] == '\t')))
-        end--;
-    return *end == '(' ? end : NULL;
+    for (char *plus = strstr(text, "+0x"); plus; plus = strstr(plus + 1, "+0x")) {
+        char *end = plus + offset_length(plus);
+        if (end > plus && *end == ' ' && end[1] == '(')
+            return end + 1;
+    }
+    if (*text == '(')
+        return text;
+    for (char *at = text + length - 1; at > text; at--) {
+        depth += (*at == ')') - (*at == '(');
+        if (!opens_words(text, at))
+            continue;
+        if (depth <= 0)
+            return at;
+        last = last ? last : at;
+    }
+    return last;
 }
 
 static void cut_offset(char *function)
 {
     char *plus = strrchr(function, '+');
-    if (plus && plus != function && !strncmp(plus, "+0x", 3) && plus[3] &&
-        strspn(plus + 3, "0123456789abcdef") == strlen(plus + 3))
+    if (plus && plus != function && offset_length(plus) && !plus[offset_length(plus)])
         *plus = '\0';
 }
 
@@ -180,6 +254,7 @@ static bool take_frame(char *text, struct frame_line *frame)
         while (end > function && (end[-1] == ' ' || end[-1] == '\t'))
             end--;
         *end = '\0';
+        cut_offset(module); /* the field dsoff */
         frame->inlined = strcmp(module, "inlined") == 0;
         frame->module = *module && strcmp(module, "[unknown]") != 0 ? module : NULL;
     }
@@ -203,6 +278,7 @@ struct reader {
     bool passed_over;                         /* what is at hand is no sample */
     SPROF_VEC(struct frame) frames;           /* innermost first */
     SPROF_VEC(struct recording_level) levels; /* inlined so far into the next frame */
+    uint64_t inlined_at;                      /* their address */
     struct sprof_str key;                     /* the lines that these come from */
 };
 
@@ -212,22 +288,21 @@ static bool is_kernel(const struct frame_line *line)
            (line->module && !strncmp(line->module, "[kernel.", 8));
 }
 
-/* Gives the frame the number of an address with the same functions in the same place. */
-static int add_frame(struct reader *reader, const struct frame_line *line)
+/* What perf has where a user's stack had no return address. */
+static bool is_no_frame(const struct frame_line *line)
+{
+    return line->address == UINT64_MAX && !line->function;
+}
+
+/* Ends the frame whose functions were read: gives it the number of an address with the same
+ * functions in the same place. `module` NULL: unknown. */
+static int close_frame(struct reader *reader, const struct frame_line *line, const char *module)
 {
     struct import *import = reader->import;
-    const struct recording_level level = {
-        .name = line->function ? import_text(import, line->function) : NULL};
-    if ((line->function && !level.name) || sprof_vec_push(&reader->levels, level) ||
-        sprof_str_appendf(&reader->key, "%s\n", line->function ? line->function : ""))
-        return SPROF_ENOMEM;
-    if (line->inlined)
-        return 0;
-    const bool in_kernel = is_kernel(line);
-    const bool is_core = line->module && !strncmp(line->module, "[kernel.", 8);
-    struct frame frame = {.in_kernel = in_kernel};
-    if (line->module || in_kernel)
-        frame.module = import_text(import, is_core || !line->module ? "[kernel]" : line->module);
+    struct frame frame = {.in_kernel = is_kernel(line)};
+    const bool is_core = module && !strncmp(module, "[kernel.", 8);
+    if (module || frame.in_kernel)
+        frame.module = import_text(import, is_core || !module ? "[kernel]" : module);
     else
         frame.module = MODEL_MODULE_UNKNOWN;
     if (!frame.module ||
@@ -244,6 +319,30 @@ static int add_frame(struct reader *reader, const struct frame_line *line)
     return result || sprof_vec_push(&reader->frames, frame) ? SPROF_ENOMEM : 0;
 }
 
+/* Functions that are inlined into one that perf has not written: a frame without a module. */
+static int close_inlined(struct reader *reader)
+{
+    const struct frame_line line = {.address = reader->inlined_at};
+    return reader->levels.count ? close_frame(reader, &line, NULL) : 0;
+}
+
+/* Adds a function. What is inlined has the address of the frame that it is part of. */
+static int add_frame(struct reader *reader, const struct frame_line *line)
+{
+    struct import *import = reader->import;
+    const struct recording_level level = {
+        .name = line->function ? import_text(import, line->function) : NULL};
+    if (is_no_frame(line))
+        return 0;
+    if (line->address != reader->inlined_at && close_inlined(reader))
+        return SPROF_ENOMEM;
+    if ((line->function && !level.name) || sprof_vec_push(&reader->levels, level) ||
+        sprof_str_appendf(&reader->key, "%s\n", line->function ? line->function : ""))
+        return SPROF_ENOMEM;
+    reader->inlined_at = line->address;
+    return line->inlined ? 0 : close_frame(reader, line, line->module);
+}
+
 /* A sample ends where the next begins, or with an empty line. */
 static int end_sample(struct reader *reader)
 {
@@ -251,11 +350,8 @@ static int end_sample(struct reader *reader)
     if (!reader->open)
         return 0;
     reader->open = false;
-    if (reader->levels.count) { /* inlined into nothing: the innermost line stands for the frame */
-        reader->levels.count = 0;
-        sprof_str_clear(&reader->key);
-        import_complain(import, "the frame into which these functions are inlined is missing");
-    }
+    if (close_inlined(reader))
+        return SPROF_ENOMEM;
     if (!reader->frames.count) {
         const struct frame_line nowhere = {0};
         if (add_frame(reader, &nowhere))
@@ -287,6 +383,9 @@ static int begin_sample(struct reader *reader, struct head *head)
     struct import *import = reader->import;
     char command[64], event[256];
     struct frame_line line;
+    reader->passed_over = head->is_record;
+    if (head->is_record)
+        return 0;
     const size_t command_length =
         head->command_length < sizeof command ? head->command_length : sizeof command - 1;
     memcpy(command, head->command, command_length);
@@ -297,9 +396,6 @@ static int begin_sample(struct reader *reader, struct head *head)
     }
     memcpy(event, head->event, head->event_length);
     event[head->event_length] = '\0';
-    reader->passed_over = !strncmp(event, "PERF_RECORD_", 12);
-    if (reader->passed_over)
-        return 0;
     const uint64_t weight = head->has_period ? head->period : 1;
     reader->sample = (struct import_sample){
         .cost = {1, weight}, .cpu = head->cpu, .time_ns = head->has_time ? head->time_ns : 0};
@@ -313,11 +409,22 @@ static int begin_sample(struct reader *reader, struct head *head)
                                                                        : 0;
 }
 
-/* With `-F +srcline` a frame has a line more: "  file.c:12". */
+/* With `-F +srcline` a frame has a line more: "  file.c:12", perhaps with a discriminator, or the
+ * module and address of code without lines: "  libc.so.6[29d90]". */
 static bool is_source_line(const char *text)
 {
-    const char *colon = strrchr(text, ':');
-    return colon && colon != text && isdigit((unsigned char)colon[1]);
+    const char *colon = strrchr(text, ':'), *bracket = strrchr(text, '[');
+    const size_t digits = colon ? strspn(colon + 1, "0123456789?") : 0;
+    if (colon && colon != text && digits)
+        return !colon[1 + digits] || !strncmp(colon + 1 + digits, " (discriminator ", 16);
+    const size_t hex = bracket ? strspn(bracket + 1, "0123456789abcdef+x") : 0;
+    return bracket && bracket != text && hex && !strcmp(bracket + 1 + hex, "]");
+}
+
+/* Records that are no samples, and what perf says about its input, stand between samples. */
+static bool is_other_record(const char *line)
+{
+    return strstr(line, other_record) || !strncmp(line, "Warning:", 8);
 }
 
 static int add_line(struct reader *reader, char *line)
@@ -343,7 +450,8 @@ static int add_line(struct reader *reader, char *line)
     if (is_head)
         return begin_sample(reader, &head);
     if (begins) {
-        import_complain(import, "this begins no sample: it has no `PID TIME: EVENT:`");
+        if (!is_other_record(line))
+            import_complain(import, "this begins no sample: it has no `PID TIME: EVENT:`");
         reader->passed_over = true;
     }
     if (reader->passed_over)
@@ -352,8 +460,7 @@ static int add_line(struct reader *reader, char *line)
         import_complain(import, "a frame without a sample above it");
         return 0;
     }
-    if (is_source_line(text) && (reader->frames.count || reader->levels.count) &&
-        !strpbrk(text, "()"))
+    if (is_source_line(text) && (reader->frames.count || reader->levels.count))
         return 0;
     if (!take_frame(text, &frame)) {
         import_complain(import, "not a frame: `ADDRESS FUNCTION (MODULE)`");
@@ -378,7 +485,7 @@ bool import_perf_script_recognizes(struct sprof_bytes bytes)
     for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
         struct head head = {0};
         line = skip_blanks(line);
-        if (*line && *line != '#')
+        if (*line && *line != '#' && !is_other_record(line))
             return take_head(line, &head);
     }
     return false;

@@ -65,6 +65,41 @@ static void test_exclamation_marks_that_are_names(void)
     expect_query("f<(char)33, '!'> 1\n", NAMES, "f<(char)33, '!'>|[application]");
     expect_query("!main 1\n", NAMES, "!main|[application]");
     expect_query("main! 1\n", NAMES, "main!|[application]");
+    /* Names of Ruby, Elixir, Julia and Rust. */
+    expect_query("update! - app.rb:3 1\n", NAMES, "update! - app.rb:3|[application]");
+    expect_query("fold! [c function] 1\n", NAMES, "fold! [c function]|[application]");
+    expect_query("App.Store:get!/2 1\n", NAMES, "App.Store:get!/2|[application]");
+    expect_query("sort!(Array, Int) 1\n", NAMES, "sort!(Array, Int)|[application]");
+    expect_query("std::io::panic!helper 1\n", NAMES, "std::io::panic!helper|[application]");
+    /* Modules' are still these. */
+    expect_query("libsys.so.6!(anonymous namespace)::f 1\n", NAMES,
+                 "(anonymous namespace)::f|libsys.so.6");
+    expect_query("prog!save! 1\n", NAMES, "save!|prog");
+    expect_query("/opt/a b (x)/prog!f 1\n", NAMES, "f|prog");
+    expect_query("[kernel]!<T as U>::f 1\n", NAMES, "<T as U>::f|[kernel]");
+}
+
+/* Of a comparison the second count is taken; a line without a count of its own is no sample. */
+static void test_two_counts(void)
+{
+    expect_skipped("a;b 7 2\na 1 0\na 0 3\nc 4\n",
+                   "in: 3 lines end with two counts, as of a comparison: the second is taken\n",
+                   PATHS, "a|3|5 a;b|2|2 c|4|4");
+}
+
+/* A text that is no profile is refused, unless the user says what it is. */
+static void test_a_guess_that_does_not_hold(void)
+{
+    static const char text[] = "Dear reader,\nsee page 5\nand the appendix.\n";
+    importing_refused(NULL, text, sizeof text - 1,
+                      "in:1: the count after the last space is not a whole number\n"
+                      "in:3: the count after the last space is not a whole number\n",
+                      "-f what the file is");
+    expect_skipped(text,
+                   "in:1: the count after the last space is not a whole number\n"
+                   "in:3: the count after the last space is not a whole number\n"
+                   "in: 2 lines could not be read and are left out\n",
+                   PATHS, "see page|5|5");
 }
 
 static void test_deep_stacks(void)
@@ -88,6 +123,12 @@ static void test_huge_counts(void)
 
 /* == What is wrong == */
 
+static void expect_skipped(const char *text, const char *messages, const char *sql,
+                           const char *expected)
+{
+    importing_skips("folded", text, strlen(text), messages, sql, expected);
+}
+
 static void expect_refused(const char *text, const char *messages)
 {
     importing_refused("folded", text, strlen(text), messages, "");
@@ -95,7 +136,7 @@ static void expect_refused(const char *text, const char *messages)
 
 static void test_every_malformed_line_has_its_number(void)
 {
-    expect_refused("a;b 1\n"
+    expect_skipped("a;b 1\n"
                    "nocount\n"
                    "a;b x\n"
                    "a;b 1.5\n"
@@ -124,20 +165,28 @@ static void test_every_malformed_line_has_its_number(void)
                    "in:13: the count is too large\n"
                    "in:14: the count is too large\n"
                    "in:15: the count after the last space is not a whole number\n"
-                   "in:16: the count after the last space is not a whole number\n");
+                   "in:16: the count after the last space is not a whole number\n"
+                   "in: 14 lines could not be read and are left out\n",
+                   PATHS, "a|0|1 a;b|1|1");
+    expect_refused("a;b x\n", "in:1: the count after the last space is not a whole number\n");
 }
 
 static void test_nul_bytes(void)
 {
     static const char text[] = "a 1\nb\0c 2\nd 3\n";
-    importing_refused("folded", text, sizeof text - 1, "in:2: the line holds a NUL byte\n", "");
+    importing_skips("folded", text, sizeof text - 1,
+                    "in:2: the line holds a NUL byte\n"
+                    "in: 1 line could not be read and is left out\n",
+                    PATHS, "a|1|1 d|3|3");
 }
 
 static void test_a_sum_that_does_not_fit(void)
 {
-    expect_refused("a 9223372036854775807\nb 1\nc 1\n",
+    expect_skipped("a 9223372036854775807\nb 1\nc 1\n",
                    "in:2: the counts add up to more than fits\n"
-                   "in:3: the counts add up to more than fits\n");
+                   "in:3: the counts add up to more than fits\n"
+                   "in: 2 lines could not be read and are left out\n",
+                   "SELECT sum(count) FROM sample", "9223372036854775807");
 }
 
 static void test_nothing_to_import(void)
@@ -197,6 +246,8 @@ void sprof_suite_import_folded(void)
     CU_add_test(suite, "names may hold anything else", test_names_may_hold_anything_else);
     CU_add_test(suite, "modules", test_modules);
     CU_add_test(suite, "exclamation marks that are names", test_exclamation_marks_that_are_names);
+    CU_add_test(suite, "two counts", test_two_counts);
+    CU_add_test(suite, "a guess that does not hold", test_a_guess_that_does_not_hold);
     CU_add_test(suite, "deep stacks", test_deep_stacks);
     CU_add_test(suite, "huge counts", test_huge_counts);
     CU_add_test(suite, "every malformed line has its number",

@@ -48,6 +48,18 @@ void importing_expect(const char *format, const void *bytes, size_t size, const 
     importing_close(&importing);
 }
 
+void importing_skips(const char *format, const void *bytes, size_t size, const char *messages,
+                     const char *sql, const char *expected)
+{
+    struct importing importing;
+    importing_bytes(&importing, format, bytes, size);
+    CU_ASSERT_EQUAL(importing.result, 0);
+    assert_text(importing.heard.text ? importing.heard.text : "", messages);
+    if (!importing.result)
+        ASSERT_HANDMADE(&importing.made, sql, expected);
+    importing_close(&importing);
+}
+
 void importing_refused(const char *format, const void *bytes, size_t size, const char *messages,
                        const char *error)
 {

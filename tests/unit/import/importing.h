@@ -24,6 +24,10 @@ void importing_close(struct importing *importing);
 void importing_expect(const char *format, const void *bytes, size_t size, const char *sql,
                       const char *expected);
 
+/* The same where something was said: `messages`, a line each. */
+void importing_skips(const char *format, const void *bytes, size_t size, const char *messages,
+                     const char *sql, const char *expected);
+
 /* That nothing was written; `messages` is what was said, and `error` part of the error. */
 void importing_refused(const char *format, const void *bytes, size_t size, const char *messages,
                        const char *error);
