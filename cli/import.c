@@ -54,8 +54,8 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     struct import_result result;
     const int status = import_file(&import, &result, error);
     if (!status)
-        cli_say(terminal, "%llu samples imported to %s (%s)", (unsigned long long)result.samples,
-                output, result.format);
+        cli_say(terminal, "%llu sample%s imported to %s (%s)", (unsigned long long)result.samples,
+                result.samples == 1 ? "" : "s", output, result.format);
     return status;
 }
 

@@ -141,6 +141,12 @@ static bool take_fields(char *at, struct head *head)
     }
     head->event = at;
     head->event_length = word_length(at);
+    if (!*at && head->has_time) { /* the fields were chosen without the event */
+        head->event = "samples";
+        head->event_length = strlen(head->event);
+        head->rest = at;
+        return true;
+    }
     if (head->event_length < 2 || at[head->event_length - 1] != ':')
         return false;
     head->rest = skip_blanks(at + head->event_length);
@@ -415,7 +421,7 @@ static bool is_source_line(const char *text)
 {
     const char *colon = strrchr(text, ':'), *bracket = strrchr(text, '[');
     const size_t digits = colon ? strspn(colon + 1, "0123456789?") : 0;
-    if (colon && colon != text && digits)
+    if (colon && digits)
         return !colon[1 + digits] || !strncmp(colon + 1 + digits, " (discriminator ", 16);
     const size_t hex = bracket ? strspn(bracket + 1, "0123456789abcdef+x") : 0;
     return bracket && bracket != text && hex && !strcmp(bracket + 1 + hex, "]");
@@ -485,8 +491,8 @@ bool import_perf_script_recognizes(struct sprof_bytes bytes)
     for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
         struct head head = {0};
         line = skip_blanks(line);
-        if (*line && *line != '#' && !is_other_record(line))
-            return take_head(line, &head);
+        if (*line && *line != '#')
+            return take_head(line, &head) || strstr(line, other_record);
     }
     return false;
 }

@@ -547,16 +547,20 @@ END
 malformed_folded() {
     keep
     printf 'main;work 3\nno count here\nmain;work 2\nmain;x -1\n;; 4\nmain 99999999999999999999999\n' >bad.folded
-    expect 1 "$SPROF" import --folded bad.folded
+    expect 0 "$SPROF" import --folded bad.folded -o bad.db
     for line in 2 4 5 6; do
         said "(line |bad.folded:)$line([^0-9]|$)"
     done
+    said '4 lines could not be read and are left out'
     ! grep -qE "(line |bad.folded:)[13]([^0-9]|$)" err || fail "a good line is called bad"
+    [ "$(sql bad.db 'SELECT sum(count) FROM sample')" = 5 ] || fail "the good lines are not all there"
+    sed -n '2p; 4,6p' bad.folded >worse.folded
+    expect 1 "$SPROF" import --folded worse.folded
     kept
     expect 1 "$SPROF" import --folded missing.folded
     said_only 'missing.folded'
     kept
-    head -c 100000 /dev/urandom >noise
+    head -c 100000 /dev/urandom | tr -d 0-9 >noise # without counts
     expect 1 "$SPROF" import --folded noise
     kept
     for format in pprof perf-script perf.data; do

@@ -5,6 +5,12 @@ static void expect_query(const char *text, const char *sql, const char *expected
     importing_expect("folded", text, strlen(text), sql, expected);
 }
 
+static void expect_skipped(const char *text, const char *messages, const char *sql,
+                           const char *expected)
+{
+    importing_skips("folded", text, strlen(text), messages, sql, expected);
+}
+
 #define PATHS "SELECT path, exclusive_samples, inclusive_samples FROM v_call_tree ORDER BY path"
 #define NAMES "SELECT function, module FROM v_function ORDER BY function, module"
 
@@ -122,12 +128,6 @@ static void test_huge_counts(void)
 }
 
 /* == What is wrong == */
-
-static void expect_skipped(const char *text, const char *messages, const char *sql,
-                           const char *expected)
-{
-    importing_skips("folded", text, strlen(text), messages, sql, expected);
-}
 
 static void expect_refused(const char *text, const char *messages)
 {

@@ -67,6 +67,7 @@ static void test_line_forms(void)
         {"9 8.0: 1 x: 7/8 [002] 1.5: 1 cycles: \n\t 10 f (/p)\n\n", "7|8|cycles|1|2"},
         {"9 8.0: 1 x: 7/8 1.5: 1 cycles: \n\t 10 f (/p)\n\n", "7|8|cycles|1|-1"},
         {"worker 12: 7/8 [002] 1.5: 1 cycles:u: \n\t 10 f (/p)\n\n", "7|8|cycles:u|1|2"},
+        {"p 7/8 1.5: \n\t 10 f\n\n", "7|8|samples|1|-1"},
         {"p -1/-1 [002] 1.5: 1 cycles: \n\t 10 f (/p)\n\n", "0|0|cycles|1|2"},
         {"p 7/8 [002] U 1.5: 1 cycles: \n\t 10 f (/p)\n\n", "7|8|cycles|1|2"},
     };
@@ -92,6 +93,7 @@ static void test_frame_forms(void)
         {"10 f+0x2 (/p)\n  dir (1)/b.c:12 (discriminator 3)", "f|p|1"},
         {"10 f+0x2 (/p)\n  libq.so[29d90]", "f|p|1"},
         {"10 f+0x2 (/p)\n  ??:0", "f|p|1"},
+        {"10 f+0x2 (/p)\n  :0", "f|p|1"},
         {"10 f+0x2/0x20 (/p)", "f|p|1"},
         {"10 f+0x2 (/p+0x1136)", "f|p|1"},
         {"10 f (/p)\n\t ffffffffffffffff [unknown] ([unknown])", "f|p|1"},
