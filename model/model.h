@@ -9,6 +9,7 @@
 #include "model/paths.h"
 #include "model/process_table.h"
 #include "model/records.h"
+#include "model/speed.h"
 #include "model/stacks.h"
 #include "model/vocabulary.h"
 

@@ -2,7 +2,6 @@
 #ifndef SPROF_REPORT_DIFF_PARTS_H
 #define SPROF_REPORT_DIFF_PARTS_H
 
-#include "model/speed.h"
 #include "report/dataset.h"
 
 struct diff_row {
