@@ -46,7 +46,7 @@ is() { # QUERY EXPECTED
 }
 
 # Which of the programs' functions ran in which thread or process.
-rows="substr(path, instr(path, 'work_'), 6) AS work FROM v_sample WHERE instr(path, 'work_') ORDER BY 1, 2"
+rows="substr(path, instr(path, 'mine_'), 6) AS work FROM v_sample WHERE instr(path, 'mine_') ORDER BY 1, 2"
 of_threads="SELECT DISTINCT thread, $rows"
 of_processes="SELECT DISTINCT process, $rows"
 
@@ -55,15 +55,15 @@ thread_names)
     build named <<'END'
 #include "spin.h"
 static pthread_barrier_t begun;
-__attribute__((noipa)) static void work_a(void) { spin(60); }
-__attribute__((noipa)) static void work_b(void) { spin(60); }
+__attribute__((noipa)) static void mine_a(void) { spin(60); }
+__attribute__((noipa)) static void mine_b(void) { spin(60); }
 static void *run(void *work) { pthread_barrier_wait(&begun); ((void (*)(void))work)(); return NULL; }
 int main(void)
 {
     pthread_t a, b;
     pthread_barrier_init(&begun, NULL, 3);
-    pthread_create(&a, NULL, run, (void *)work_a);
-    pthread_create(&b, NULL, run, (void *)work_b);
+    pthread_create(&a, NULL, run, (void *)mine_a);
+    pthread_create(&b, NULL, run, (void *)mine_b);
     pthread_setname_np(a, "first-worker");
     pthread_setname_np(b, "second-worker");
     pthread_barrier_wait(&begun);
@@ -73,26 +73,26 @@ int main(void)
 }
 END
     record ./named
-    is "$of_threads" "first-worker|work_a second-worker|work_b"
+    is "$of_threads" "first-worker|mine_a second-worker|mine_b"
     is "SELECT name FROM process" "named"
     ;;
 exec)
     build one <<'END'
 #include "spin.h"
-__attribute__((noipa)) static void work_1(void) { spin(80); }
-int main(void) { work_1(); execl("./two", "two", (char *)NULL); return 1; }
+__attribute__((noipa)) static void mine_1(void) { spin(80); }
+int main(void) { mine_1(); execl("./two", "two", (char *)NULL); return 1; }
 END
     build two <<'END'
 #include "spin.h"
-__attribute__((noipa)) static void work_2(void) { spin(80); }
-int main(void) { work_2(); return 0; }
+__attribute__((noipa)) static void mine_2(void) { spin(80); }
+int main(void) { mine_2(); return 0; }
 END
     record ./one
-    is "$of_processes" "one|work_1 two|work_2"
+    is "$of_processes" "one|mine_1 two|mine_2"
     is "SELECT name, count(DISTINCT pid) FROM process GROUP BY 1" "one|1 two|1"
-    for other in one:work_2 two:work_1; do
+    for other in one:mine_2 two:mine_1; do
         expect 0 "$SPROF" export -i r.db --process ${other%:*} -f folded -o r.folded
-        grep -q work_ r.folded && ! grep -q ${other#*:} r.folded || fail "--process ${other%:*}: $(cat r.folded)"
+        grep -q mine_ r.folded && ! grep -q ${other#*:} r.folded || fail "--process ${other%:*}: $(cat r.folded)"
     done
     expect 0 "$SPROF" export -i r.db -f firefox -o r.json
     python3 - <<'END' || fail "firefox"
@@ -104,17 +104,17 @@ END
 exec_by_thread)
     build one <<'END'
 #include "spin.h"
-__attribute__((noipa)) static void work_1(void) { spin(60); }
-static void *run(void *unused) { work_1(); execl("./two", "two", (char *)NULL); return unused; }
+__attribute__((noipa)) static void mine_1(void) { spin(60); }
+static void *run(void *unused) { mine_1(); execl("./two", "two", (char *)NULL); return unused; }
 int main(void) { pthread_t t; pthread_create(&t, NULL, run, NULL); pthread_join(t, NULL); return 3; }
 END
     build two <<'END'
 #include "spin.h"
-__attribute__((noipa)) static void work_2(void) { spin(250); }
-int main(void) { work_2(); return 0; }
+__attribute__((noipa)) static void mine_2(void) { spin(250); }
+int main(void) { mine_2(); return 0; }
 END
     record ./one
-    is "$of_processes" "one|work_1 two|work_2"
+    is "$of_processes" "one|mine_1 two|mine_2"
     is "SELECT count(*) FROM process WHERE name IS NULL" "0"
     is "SELECT count(*) FROM thread WHERE name IS NULL" "0"
     is "SELECT count(DISTINCT process_id) FROM thread JOIN process p ON p.id = process_id WHERE p.name = 'two'" "1"
