@@ -8,11 +8,12 @@
 /* == Functions == */
 
 /* A function is the same one wherever it is inlined; static functions of one name differ by where
- * they are declared, or without debug information by where they start. */
-static uint64_t function_identity(uint32_t module, const char *linkage_name, const char *file,
+ * they are declared, or without debug information by where they start. Its name is what it is
+ * called: of an inlined one the linkage name is not always known, and constructors have several. */
+static uint64_t function_identity(uint32_t module, const char *name, const char *file,
                                   uint32_t line, uint64_t start)
 {
-    const uint64_t identity = sprof_hash_pair(module, sprof_hash_text(linkage_name));
+    const uint64_t identity = sprof_hash_pair(module, sprof_hash_text(name));
     if (file)
         return sprof_hash_pair(sprof_hash_pair(identity, sprof_hash_text(file)), line);
     return sprof_hash_pair(identity, start);
@@ -22,8 +23,7 @@ static uint64_t function_key(const struct derive_module *module,
                              const struct symbolize_function *function)
 {
     const char *soname = module->row.name ? module->row.name : "";
-    const uint64_t key =
-        sprof_hash_pair(sprof_hash_text(soname), sprof_hash_text(function->linkage_name));
+    const uint64_t key = sprof_hash_pair(sprof_hash_text(soname), sprof_hash_text(function->name));
     return sprof_hash_pair(key, function->file ? sprof_hash_text(function->file) : 0);
 }
 
@@ -36,14 +36,18 @@ static bool holds_entry(const struct derive_module *module,
 }
 
 /* Debug information may be there for one run and not for another: a function that was declared
- * somewhere is found by where it starts, too, as it is known without. */
+ * somewhere is found by where it starts, too, as it is known without. Where it is inlined it has no
+ * start. */
 static int index_by_start(struct derive *derive, const struct store_function *row)
 {
-    const char *linkage_name = row->linkage_name ? row->linkage_name : row->name;
-    const uint64_t identity = function_identity(row->module_id, linkage_name, NULL, 0, row->start);
-    if (!row->file || !row->size || sprof_map_get(&derive->function_index, identity))
-        return 0;
-    return sprof_map_put(&derive->function_index, identity, row->id);
+    const uint64_t starts[] = {row->start, 0};
+    for (size_t i = 0; i < 2 && row->size && row->named; i++) {
+        const uint64_t identity = function_identity(row->module_id, row->name, NULL, 0, starts[i]);
+        if (!sprof_map_get(&derive->function_index, identity) &&
+            sprof_map_put(&derive->function_index, identity, row->id))
+            return SPROF_ENOMEM;
+    }
+    return 0;
 }
 
 int recording_derive_extend_functions(struct derive *derive, uint32_t last)
@@ -60,7 +64,6 @@ static int add_row(struct derive *derive, const struct derive_module *module,
                    const struct store_function *row, bool changed)
 {
     const uint64_t *position = sprof_map_get(&derive->module_index, row->module_id);
-    const char *linkage_name = row->linkage_name ? row->linkage_name : row->name;
     if (!row->name || recording_derive_extend_functions(derive, row->id))
         return SPROF_ENOMEM;
     derive->function_rows.items[row->id - 1] = *row;
@@ -69,7 +72,7 @@ static int add_row(struct derive *derive, const struct derive_module *module,
         (struct model_function){(uint32_t)*position + 1, module->row.kind, row->startup};
     if (sprof_map_put(
             &derive->function_index,
-            function_identity(row->module_id, linkage_name, row->file, row->line, row->start),
+            function_identity(row->module_id, row->name, row->file, row->line, row->start),
             row->id))
         return SPROF_ENOMEM;
     return index_by_start(derive, row);
@@ -91,10 +94,24 @@ static bool is_without_place(const struct derive *derive, const struct derive_mo
 {
     if (!function->file || !function->size)
         return false;
-    *known = sprof_map_get(
-        &derive->function_index,
-        function_identity(module->canonical, function->linkage_name, NULL, 0, function->start));
+    *known =
+        sprof_map_get(&derive->function_index, function_identity(module->canonical, function->name,
+                                                                 NULL, 0, function->start));
     return *known && !derive->function_rows.items[**known - 1].file;
+}
+
+/* Whether a function that is declared nowhere is known only where it is inlined. */
+static bool is_without_start(const struct derive *derive, const struct derive_module *module,
+                             const struct symbolize_function *function, const uint64_t **known)
+{
+    if (function->file || !function->size || !function->named)
+        return false;
+    *known = sprof_map_get(&derive->function_index,
+                           function_identity(module->canonical, function->name, NULL, 0, 0));
+    if (!*known)
+        return false;
+    const struct store_function *row = &derive->function_rows.items[**known - 1];
+    return row->named && !row->size && !row->file;
 }
 
 /* Adds to a row what was not known of its function. */
@@ -109,6 +126,8 @@ static int complete_row(struct derive *derive, const struct derive_module *modul
     if (sized) {
         row->start = function->start;
         row->size = function->size;
+        if (!row->file && sprof_map_put(&derive->function_index, identity, id))
+            return SPROF_ENOMEM;
     }
     if (placed) {
         row->file = sprof_arena_text(&derive->arena, function->file);
@@ -120,14 +139,52 @@ static int complete_row(struct derive *derive, const struct derive_module *modul
     return index_by_start(derive, row);
 }
 
+/* A function that has another name where it is inlined is one row, called as its symbol says. */
+static int join_inlined(struct derive *derive, const struct derive_module *module,
+                        const struct symbolize_function *function, uint32_t id)
+{
+    struct store_function *row = &derive->function_rows.items[id - 1];
+    const uint64_t identity = function_identity(module->canonical, function->inlined_name,
+                                                function->file, function->line, function->start);
+    if (strcmp(row->name, function->inlined_name) == 0) {
+        row->name = sprof_arena_text(&derive->arena, function->name);
+        row->linkage_name = sprof_arena_text(&derive->arena, function->linkage_name);
+        row->key = function_key(module, function);
+        derive->function_changed.items[id - 1] = true;
+        if (!row->name)
+            return SPROF_ENOMEM;
+    }
+    if (sprof_map_get(&derive->function_index, identity))
+        return 0;
+    return sprof_map_put(&derive->function_index, identity, id);
+}
+
+/* The row of a function that is there already; NULL: there is none. */
+static const uint64_t *find_row(const struct derive *derive, const struct derive_module *module,
+                                const struct symbolize_function *function, uint64_t identity)
+{
+    const uint64_t *known = sprof_map_get(&derive->function_index, identity);
+    if (!known && function->inlined_name)
+        known = sprof_map_get(&derive->function_index,
+                              function_identity(module->canonical, function->inlined_name,
+                                                function->file, function->line, function->start));
+    if (known || is_without_place(derive, module, function, &known) ||
+        is_without_start(derive, module, function, &known))
+        return known;
+    return NULL;
+}
+
 int recording_derive_add_function(struct derive *derive, const struct derive_module *module,
                                   const struct symbolize_function *function, uint32_t *id)
 {
-    const uint64_t identity = function_identity(module->canonical, function->linkage_name,
-                                                function->file, function->line, function->start);
-    const uint64_t *known = sprof_map_get(&derive->function_index, identity);
-    if (known || is_without_place(derive, module, function, &known)) {
+    const uint64_t identity = function_identity(module->canonical, function->name, function->file,
+                                                function->line, function->start);
+    const uint64_t *known = find_row(derive, module, function, identity);
+    if (known) {
         *id = (uint32_t)*known;
+        if (function->inlined_name && (join_inlined(derive, module, function, *id) ||
+                                       sprof_map_put(&derive->function_index, identity, *id)))
+            return SPROF_ENOMEM;
         return complete_row(derive, module, function, identity, *id);
     }
     const struct store_function row = {
@@ -146,7 +203,9 @@ int recording_derive_add_function(struct derive *derive, const struct derive_mod
         .startup = model_is_startup_name(function->linkage_name) || holds_entry(module, function),
     };
     *id = row.id;
-    return add_row(derive, module, &row, true);
+    if (add_row(derive, module, &row, true))
+        return SPROF_ENOMEM;
+    return function->inlined_name ? join_inlined(derive, module, function, row.id) : 0;
 }
 
 /* == Frames == */

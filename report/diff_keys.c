@@ -81,7 +81,8 @@ bool report_diff_is_unnamed(const struct diff_comparison *comparison, uint32_t n
            dataset->modules.items[module - 1].kind != MODEL_KIND_NONE;
 }
 
-/* The identity of a function in all builds. One without a name is known by its address, which says
+/* The identity of a function in all builds: what it is called, for where it is inlined its linkage
+ * name is not always known. One without a name is known by its address, which says
  * something within one build only. */
 int report_diff_function_key(struct diff_comparison *comparison, size_t side, uint32_t number,
                              uint64_t *key, bool *unnamed)
@@ -93,9 +94,8 @@ int report_diff_function_key(struct diff_comparison *comparison, size_t side, ui
     const uint64_t place = report_diff_module_key(comparison, side, module->name);
     *unnamed = report_diff_is_unnamed(comparison, number);
     const uint64_t build = *unnamed ? module->key : 0;
-    const char *name = function->linkage_name ? function->linkage_name : function->name;
-    return tell_apart_by_file(comparison,
-                              sprof_hash_pair(sprof_hash_pair(place, build), sprof_hash_text(name)),
+    const uint64_t name = sprof_hash_text(function->name);
+    return tell_apart_by_file(comparison, sprof_hash_pair(sprof_hash_pair(place, build), name),
                               function->file, key);
 }
 

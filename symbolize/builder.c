@@ -31,6 +31,7 @@ uint32_t builder_add(struct builder *builder, uint64_t key,
     struct symbolize_function copy = *function;
     copy.linkage_name = builder_text(builder, function->linkage_name);
     copy.name = function->name ? builder_text(builder, function->name) : copy.linkage_name;
+    copy.inlined_name = builder_text(builder, function->inlined_name);
     copy.file = builder_text(builder, function->file);
     if (sprof_vec_push(&builder->functions, copy) || sprof_map_put(&builder->by_key, key, index))
         builder->failed = true;

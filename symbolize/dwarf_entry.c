@@ -151,33 +151,77 @@ bool dwarf_entry_next(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64
     return false;
 }
 
-bool dwarf_naming_read(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
-                       struct dwarf_naming *naming)
+void dwarf_each_child(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
+                      dwarf_child *child, void *context)
+{
+    const struct dwarf_abbreviation *kinds = dwarf->abbreviations.items + unit->first_abbreviation;
+    struct sprof_reader reader = reader_at(dwarf, unit, offset);
+    uint64_t inside = 0; /* lists of children of the children that have been entered */
+    bool end, begun = false;
+    while (dwarf->steps_left && !reader.failed) {
+        const uint64_t at = sprof_reader_offset(&reader);
+        const struct dwarf_abbreviation *kind =
+            read_kind(kinds, unit->abbreviation_count, &reader, &end);
+        dwarf->steps_left--;
+        if ((!kind && !end) || (end && !inside) || (!begun && !kind->children))
+            return;
+        if (!kind) {
+            inside--;
+            continue;
+        }
+        if (begun && !inside)
+            child(context, at, kind->tag);
+        /* The siblings of the entry itself are of no interest. */
+        const uint64_t from = begun ? at : UINT64_MAX;
+        const bool enters = kind->step_count || sprof_reader_left(&reader) < kind->tail
+                                ? pass(dwarf, unit, &reader, kind, from)
+                                : (reader.next += kind->tail, kind->children);
+        inside += begun && enters;
+        begun = true;
+    }
+}
+
+bool dwarf_each_attribute(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
+                          uint16_t *tag, dwarf_attribute_value *attribute_value, void *context)
 {
     struct sprof_reader reader = reader_at(dwarf, unit, offset);
     bool end;
     const struct dwarf_abbreviation *kind =
         read_kind(dwarf->abbreviations.items + unit->first_abbreviation, unit->abbreviation_count,
                   &reader, &end);
-    *naming = (struct dwarf_naming){0};
+    *tag = kind ? kind->tag : 0;
     for (uint32_t i = 0; kind && i < kind->count; i++) {
         const struct dwarf_attribute *attribute = &dwarf->attributes.items[kind->first + i];
         struct dwarf_value value;
         if (!dwarf_value_read(dwarf, unit, &reader, attribute->form, attribute->implicit, &value))
             return false;
-        const bool refers = value.class == DWARF_REFERENCE;
-        switch (attribute->name) {
-        case DW_AT_name: naming->name = value; break;
-        case DW_AT_linkage_name:
-        case DW_AT_MIPS_linkage_name: naming->linkage_name = value; break;
-        case DW_AT_abstract_origin: naming->origin = refers ? value.number : 0; break;
-        case DW_AT_specification: naming->specification = refers ? value.number : 0; break;
-        case DW_AT_decl_file: naming->file = value.number + 1; break;
-        case DW_AT_decl_line: naming->line = value.number; break;
-        default: break;
-        }
+        attribute_value(context, attribute->name, &value);
     }
     return kind != NULL;
+}
+
+static void take_naming(void *context, uint16_t name, const struct dwarf_value *value)
+{
+    struct dwarf_naming *naming = context;
+    const bool refers = value->class == DWARF_REFERENCE;
+    switch (name) {
+    case DW_AT_name: naming->name = *value; break;
+    case DW_AT_linkage_name:
+    case DW_AT_MIPS_linkage_name: naming->linkage_name = *value; break;
+    case DW_AT_abstract_origin: naming->origin = refers ? value->number : 0; break;
+    case DW_AT_specification: naming->specification = refers ? value->number : 0; break;
+    case DW_AT_decl_file: naming->file = value->number + 1; break;
+    case DW_AT_decl_line: naming->line = value->number; break;
+    default: break;
+    }
+}
+
+bool dwarf_naming_read(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
+                       struct dwarf_naming *naming)
+{
+    uint16_t tag;
+    *naming = (struct dwarf_naming){0};
+    return dwarf_each_attribute(dwarf, unit, offset, &tag, take_naming, naming);
 }
 
 /* == Ranges == */

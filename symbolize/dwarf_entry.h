@@ -23,6 +23,16 @@ struct dwarf_entry {
 bool dwarf_entry_next(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
                       struct dwarf_entry *entry);
 
+/* Calls back for each child of an entry, with its tag. */
+typedef void dwarf_child(void *context, uint64_t offset, uint16_t tag);
+void dwarf_each_child(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
+                      dwarf_child *child, void *context);
+
+/* Reads the attributes of one entry in order; false where it cannot be read. */
+typedef void dwarf_attribute_value(void *context, uint16_t name, const struct dwarf_value *value);
+bool dwarf_each_attribute(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
+                          uint16_t *tag, dwarf_attribute_value *take, void *context);
+
 /* What an entry says about what a function is called and where it is declared. */
 struct dwarf_naming {
     struct dwarf_value name, linkage_name;

@@ -2,6 +2,7 @@
 #include "symbolize/dwarf_names.h"
 
 #include "symbolize/dwarf_entry.h"
+#include "symbolize/dwarf_nodes.h"
 
 #include <stdlib.h>
 
@@ -19,6 +20,7 @@ void dwarf_names_release(struct dwarf_names *names)
         free(names->files.items[i].texts);
     }
     sprof_vec_release(&names->files);
+    cxx_names_release(&names->cxx);
     dwarf_release(&names->dwarf);
 }
 
@@ -61,10 +63,41 @@ static const char *text_of(const struct dwarf *dwarf, const struct dwarf_unit *u
     return text && text[0] ? text : NULL;
 }
 
-void dwarf_names_read(struct dwarf *dwarf, uint64_t entry, struct dwarf_said *said)
+static void note_place(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+                       const struct dwarf_naming *naming, struct dwarf_said *said)
+{
+    if (!said->line && naming->line <= UINT32_MAX)
+        said->line = (uint32_t)naming->line;
+    if (naming->file && said->file_count < DWARF_ORIGINS_MAX) {
+        said->files[said->file_count].number = naming->file - 1;
+        said->files[said->file_count++].unit = (size_t)(unit - dwarf->units.items);
+    }
+}
+
+/* The name that DWARF leaves out, and the place of the lambda or class of a function that is
+ * declared nowhere: it tells those apart that are called the same. */
+static void read_cxx(struct dwarf *dwarf, struct cxx_names *cxx, uint64_t root,
+                     struct dwarf_said *said)
+{
+    const struct dwarf_unit *unit = dwarf_unit_of(dwarf, root);
+    struct dwarf_naming naming;
+    if (!unit || !unit->cxx || (said->linkage_name && said->line))
+        return;
+    cxx->tree.calls = &dwarf_nodes;
+    cxx->tree.source = dwarf;
+    const struct cxx_name name = cxx_names_of(cxx, root);
+    if (!said->linkage_name && name.text)
+        said->linkage_name = name.text;
+    if (!said->line && name.declared && dwarf_naming_read(dwarf, unit, name.declared, &naming))
+        note_place(dwarf, unit, &naming, said);
+}
+
+void dwarf_names_read(struct dwarf *dwarf, struct cxx_names *cxx, uint64_t entry,
+                      struct dwarf_said *said)
 {
     struct dwarf_value name = {0};
     const struct dwarf_unit *name_unit = NULL;
+    uint64_t root = 0;
     struct dwarf_unit *unit;
     struct dwarf_naming naming;
     said->linkage_name = NULL;
@@ -80,14 +113,12 @@ void dwarf_names_read(struct dwarf *dwarf, uint64_t entry, struct dwarf_said *sa
             name = naming.name;
             name_unit = unit;
         }
-        if (!said->line && naming.line <= UINT32_MAX)
-            said->line = (uint32_t)naming.line;
-        if (naming.file) {
-            said->files[said->file_count].number = naming.file - 1;
-            said->files[said->file_count++].unit = (size_t)(unit - dwarf->units.items);
-        }
+        note_place(dwarf, unit, &naming, said);
+        root = entry;
         entry = naming.origin ? naming.origin : naming.specification;
     }
+    if (root)
+        read_cxx(dwarf, cxx, root, said);
     if (!said->linkage_name) {
         said->linkage_name = text_of(dwarf, name_unit, &name);
         said->files_before_name = said->file_count;
@@ -114,6 +145,6 @@ void dwarf_names_take(struct dwarf_names *names, struct index_description *descr
 void dwarf_names_describe(struct dwarf_names *names, struct index_description *description)
 {
     struct dwarf_said said;
-    dwarf_names_read(&names->dwarf, description->entry, &said);
+    dwarf_names_read(&names->dwarf, &names->cxx, description->entry, &said);
     dwarf_names_take(names, description, &said);
 }

@@ -2,6 +2,7 @@
 #ifndef SPROF_SYMBOLIZE_DWARF_NAMES_H
 #define SPROF_SYMBOLIZE_DWARF_NAMES_H
 
+#include "symbolize/cxx_names.h"
 #include "symbolize/dwarf_lines.h"
 #include "symbolize/dwarf_unit.h"
 #include "symbolize/function_index.h"
@@ -14,6 +15,7 @@ struct dwarf_source_files {
 
 struct dwarf_names {
     struct dwarf dwarf;
+    struct cxx_names cxx;
     struct function_index *index;               /* borrowed */
     SPROF_VEC(struct dwarf_source_files) files; /* of units, by line_table - 1 */
 };
@@ -22,7 +24,8 @@ enum { DWARF_ORIGINS_MAX = 16 }; /* links from a call to what it calls; real one
 
 /* What a function is called and where it is declared, as the sections have it. */
 struct dwarf_said {
-    const char *linkage_name; /* the section's text; the name where there is none; NULL unknown */
+    const char *linkage_name; /* the section's text, or made; the name where there is neither; NULL
+                                 unknown */
     uint32_t line;            /* 0 unknown */
     uint32_t file_count, files_before_name; /* the order in which all this was met */
     struct {
@@ -43,8 +46,10 @@ struct dwarf_source_files *dwarf_names_files(struct dwarf_names *names, struct d
 /* The text of a file of the unit, 0 unknown. */
 uint32_t dwarf_names_file(struct dwarf_names *names, struct dwarf_unit *unit, uint64_t number);
 
-/* Reads what an entry says about a function, also through abstract origins and specifications. */
-void dwarf_names_read(struct dwarf *dwarf, uint64_t entry, struct dwarf_said *said);
+/* Reads what an entry says about a function, also through abstract origins and specifications.
+ * Names of C++ functions that DWARF does not have are made in `cxx`, which is this reader's own. */
+void dwarf_names_read(struct dwarf *dwarf, struct cxx_names *cxx, uint64_t entry,
+                      struct dwarf_said *said);
 
 /* Puts what has been read of what an index's description refers to into it. */
 void dwarf_names_take(struct dwarf_names *names, struct index_description *description,

@@ -418,6 +418,14 @@ static bool is_ada(uint64_t language)
     return language == DW_LANG_Ada83 || language == DW_LANG_Ada95;
 }
 
+bool dwarf_language_is_cxx(uint64_t language)
+{
+    enum { CXX_17 = 0x2b, CXX_20 = 0x2c }; /* since DWARF 5 */
+    return language == DW_LANG_C_plus_plus || language == DW_LANG_C_plus_plus_03 ||
+           language == DW_LANG_C_plus_plus_11 || language == DW_LANG_C_plus_plus_14 ||
+           language == DW_LANG_ObjC_plus_plus || language == CXX_17 || language == CXX_20;
+}
+
 /* The bases come first, because forms of other attributes of the root count from them. */
 static void read_bases(const struct dwarf *dwarf, struct dwarf_unit *unit,
                        const struct dwarf_abbreviation *root, struct sprof_reader reader)
@@ -457,7 +465,10 @@ static void read_root(const struct dwarf *dwarf, struct dwarf_unit *unit,
             unit->has_lines = true;
             break;
         case DW_AT_comp_dir: unit->directory = dwarf_text(dwarf, unit, &value); break;
-        case DW_AT_language: unit->ada = is_ada(value.number); break;
+        case DW_AT_language:
+            unit->ada = is_ada(value.number);
+            unit->cxx = dwarf_language_is_cxx(value.number);
+            break;
         default: break;
         }
     }

@@ -66,7 +66,7 @@ struct dwarf_unit {
     uint16_t version;
     bool readable; /* false: left to libdw */
     bool opened;   /* the root entry has been read */
-    bool ada, has_lines;
+    bool ada, cxx, has_lines;
     uint32_t first_abbreviation, abbreviation_count; /* by code - 1 */
     uint64_t str_offsets_base, addr_base, rnglists_base, line_offset;
     const char *directory; /* DW_AT_comp_dir, NULL unknown */
@@ -118,6 +118,9 @@ uint64_t dwarf_number_at(struct sprof_bytes section, uint64_t offset, size_t siz
 
 /* The address of an index into .debug_addr. */
 uint64_t dwarf_address(const struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t index);
+
+/* Whether a unit's DW_AT_language is C++. */
+bool dwarf_language_is_cxx(uint64_t language);
 
 /* Notes DW_AT_low_pc, DW_AT_high_pc or DW_AT_ranges. */
 void dwarf_extent_take(struct dwarf_extent *extent, uint16_t name, const struct dwarf_value *value);

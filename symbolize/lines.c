@@ -1,6 +1,8 @@
 /* Reads line tables into sorted arrays. */
 #include "symbolize/lines.h"
 
+#include "symbolize/dwarf_unit.h"
+
 #include <dwarf.h>
 
 /* Real chains have at most three links; a loop ends here. */
@@ -86,19 +88,34 @@ static const char *text(Dwarf_Die *die, unsigned name)
     return value && value[0] ? value : NULL;
 }
 
-static bool is_ada(Dwarf_Die *die)
+static int language_of(Dwarf_Die *die)
 {
     Dwarf_Die unit;
-    if (!dwarf_diecu(die, &unit, NULL, NULL))
-        return false;
-    const int language = dwarf_srclang(&unit);
-    return language == DW_LANG_Ada83 || language == DW_LANG_Ada95;
+    return dwarf_diecu(die, &unit, NULL, NULL) ? dwarf_srclang(&unit) : -1;
 }
 
-struct description lines_describe(const Dwarf_Die *entry)
+/* As read_cxx of dwarf_names.c. */
+static void describe_cxx(Dwarf_Die *root, struct cxx_names *cxx, struct libdw_nodes *nodes,
+                         struct description *description)
+{
+    cxx->tree.calls = &libdw_nodes;
+    cxx->tree.source = nodes;
+    const struct cxx_name name = cxx_names_of(cxx, libdw_nodes_number(nodes, root));
+    if (!description->linkage_name)
+        description->linkage_name = name.text;
+    if (description->declared.line || !name.declared)
+        return;
+    Dwarf_Die declared = nodes->entries.items[name.declared - 1];
+    description->declared = place_of(&declared, DW_AT_decl_file, DW_AT_decl_line);
+}
+
+struct description lines_describe(const Dwarf_Die *entry, struct cxx_names *cxx,
+                                  struct libdw_nodes *nodes)
 {
     Dwarf_Die die = *entry;
-    struct description description = {.ada = is_ada(&die)};
+    const int language = language_of(&die);
+    struct description description = {.ada =
+                                          language == DW_LANG_Ada83 || language == DW_LANG_Ada95};
     const char *name = NULL;
     for (int i = 0; i < MAX_ORIGINS; i++) {
         if (!description.linkage_name)
@@ -116,6 +133,9 @@ struct description lines_describe(const Dwarf_Die *entry)
         if (!follow(&die))
             break;
     }
+    if (language >= 0 && dwarf_language_is_cxx((uint64_t)language) &&
+        (!description.linkage_name || !description.declared.line))
+        describe_cxx(&die, cxx, nodes, &description);
     if (!description.linkage_name)
         description.linkage_name = name;
     return description;

@@ -3,7 +3,9 @@
 #ifndef SPROF_SYMBOLIZE_LINES_H
 #define SPROF_SYMBOLIZE_LINES_H
 
+#include "symbolize/cxx_names.h"
 #include "symbolize/flatten.h"
+#include "symbolize/libdw_nodes.h"
 
 struct place {
     const char *file; /* NULL unknown */
@@ -24,7 +26,9 @@ struct description {
     struct place declared;
     bool ada;
 };
-struct description lines_describe(const Dwarf_Die *die);
+/* Names that DWARF does not have are made in `cxx`, of entries in `nodes`. */
+struct description lines_describe(const Dwarf_Die *die, struct cxx_names *cxx,
+                                  struct libdw_nodes *nodes);
 
 /* The entry at the end of the chain of abstract origins: equal for all inlined calls of a function.
  */

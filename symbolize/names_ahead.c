@@ -26,6 +26,7 @@ struct demangled {
 /* One of the threads, and what it has made. */
 struct reader {
     struct dwarf dwarf;
+    struct cxx_names cxx;
     struct sprof_arena names;
     struct sprof_map by_hash; /* of linkage names → place in `demangled` + 1 */
     SPROF_VEC(struct demangled) demangled;
@@ -72,7 +73,7 @@ static void name_description(struct names_ahead_work *work, struct reader *reade
     struct names_ahead_name name = {0};
     if (!description || atomic_load_explicit(&description->name, memory_order_relaxed))
         return;
-    dwarf_names_read(&reader->dwarf, description->entry, &name.said);
+    dwarf_names_read(&reader->dwarf, &reader->cxx, description->entry, &name.said);
     if (name.said.linkage_name)
         name.demangled = demangle(reader, name.said.linkage_name);
     const size_t size = offsetof(struct names_ahead_name, said.files) +
@@ -139,6 +140,7 @@ static void release(struct names_ahead_work *work)
         sprof_vec_release(&reader->demangled);
         sprof_map_release(&reader->by_hash);
         sprof_arena_release(&reader->names);
+        cxx_names_release(&reader->cxx);
         dwarf_release(&reader->dwarf);
     }
     free(work->descriptions);

@@ -43,6 +43,8 @@ void symbolize_session_close(struct symbolize_session *session)
         function_index_store(&session->index, session->options.cache,
                              *session_index_key(session, 1));
     dwarf_names_release(&session->names);
+    cxx_names_release(&session->libdw_names);
+    libdw_nodes_release(&session->libdw_nodes);
     function_index_release(&session->index);
     symbol_table_release(&session->table);
     module_release(&session->module);

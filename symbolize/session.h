@@ -6,6 +6,7 @@
 #include "symbolize/builder.h"
 #include "symbolize/dwarf_functions.h"
 #include "symbolize/function_index.h"
+#include "symbolize/libdw_nodes.h"
 #include "symbolize/names_ahead.h"
 #include "symbolize/plt.h"
 #include "symbolize/symbols.h"
@@ -43,9 +44,11 @@ struct symbolize_session {
     bool has_index_key;
     struct sprof_digest index_key;
     struct function_index index;
-    struct dwarf_names names; /* what the index is filled from */
-    Dwarf *dwarf;             /* NULL: not opened, or there is none */
-    uint64_t delta;           /* DWARF's address = vaddr + delta */
+    struct dwarf_names names;       /* what the index is filled from */
+    struct cxx_names libdw_names;   /* made of what only libdw can read, */
+    struct libdw_nodes libdw_nodes; /* its entries */
+    Dwarf *dwarf;                   /* NULL: not opened, or there is none */
+    uint64_t delta;                 /* DWARF's address = vaddr + delta */
     bool dwarf_opened;
     struct plt plt;
     size_t asked, added, described; /* addresses, those that the index had not, and names read */

@@ -39,7 +39,7 @@ static struct description describe(struct symbolize_session *session,
                                    const struct covering *covering)
 {
     if (covering->entry)
-        return lines_describe(&covering->entry->die);
+        return lines_describe(&covering->entry->die, &session->libdw_names, &session->libdw_nodes);
     if (covering->piece && covering->piece->description)
         return describe_number(session, covering->piece->description);
     return (struct description){0};
@@ -48,6 +48,16 @@ static struct description describe(struct symbolize_session *session,
 static const struct flat_entry *entry_of(const struct symbolize_session *session, uint32_t entry)
 {
     return entry ? &session->question.flat.entries.items[entry - 1] : NULL;
+}
+
+/* Of a function by its symbol, the name that was made of its entry. */
+static const char *inlined_name(const char *symbol, const char *name,
+                                const struct description *description)
+{
+    const char *made = description->linkage_name;
+    const bool is_made = made && name && symbol[0] == '_' && !strchr(symbol, '.') &&
+                         made[0] != '_' && strchr(made, '(');
+    return is_made && strcmp(made, name) ? made : NULL;
 }
 
 static uint32_t add_function(struct symbolize_session *session, uint64_t key,
@@ -62,6 +72,8 @@ static uint32_t add_function(struct symbolize_session *session, uint64_t key,
     const struct symbolize_function function = {
         .name = known ? description->demangled : name,
         .linkage_name = linkage_name,
+        .inlined_name =
+            inlined_name(linkage_name, known ? description->demangled : name, description),
         .start = start,
         .size = size,
         .file = description->declared.file,
@@ -187,7 +199,9 @@ static uint32_t inlined_entry(struct symbolize_session *session, const struct fl
     const uint64_t identity = (uint64_t)(uintptr_t)lines_identity(&entry->die);
     const uint64_t *known = sprof_map_get(&session->question.inlined, identity);
     return known ? (uint32_t)*known
-                 : inlined_function(session, identity, lines_describe(&entry->die));
+                 : inlined_function(
+                       session, identity,
+                       lines_describe(&entry->die, &session->libdw_names, &session->libdw_nodes));
 }
 
 /* Demangling is half of the work the second time. */

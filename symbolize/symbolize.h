@@ -24,6 +24,8 @@
 struct symbolize_function {
     const char *name;         /* demangled; for an unnamed one "libx.so.1+0x1240" */
     const char *linkage_name; /* as in the object file; equals name where nothing was mangled */
+    const char *inlined_name; /* what it is called where it is inlined, if that differs: a made name
+                                 lacks what only a mangled one says; NULL: the same */
     uint64_t start, size; /* vaddr and bytes of the physical function; 0, 0 for an inlined one */
     const char *file;     /* where it is declared; NULL unknown */
     uint32_t line;        /* 0 unknown */

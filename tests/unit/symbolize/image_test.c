@@ -81,6 +81,19 @@ struct expected {
     const char *functions, *places; /* NULL: that tool cannot read the fixture */
 };
 
+/* Of a function without linkage name elfutils prints the entry's name alone: "leaf" is
+ * "(anonymous namespace)::leaf(int)", and "both<long int>" is "both<long>(long)". */
+static bool is_made_of(const char *name, const char *entry)
+{
+    const size_t length = strcspn(entry, "<");
+    for (const char *at = strstr(name, entry); at; at = strstr(at + 1, entry))
+        if ((at == name || at[-1] == ':') && (at[length] == '(' || at[length] == '<'))
+            return true;
+    char base[256];
+    snprintf(base, sizeof base, "%.*s", (int)length, entry);
+    return entry[length] && length < sizeof base && is_made_of(name, base);
+}
+
 /* Compared as people read them: constructors have several symbols, split-off parts a suffix. */
 static bool same_function(const char *name, struct expected *expected)
 {
@@ -95,8 +108,9 @@ static bool same_function(const char *name, struct expected *expected)
     char *demangled = symbolize_demangle(line);
     const char *wanted = demangled ? demangled : line;
     const size_t length = strlen(wanted);
-    const bool same = !strncmp(name, wanted, length) &&
-                      (!name[length] || name[length] == '.' || !strncmp(name + length, " [", 2));
+    const bool same = (!strncmp(name, wanted, length) && (!name[length] || name[length] == '.' ||
+                                                          !strncmp(name + length, " [", 2))) ||
+                      (!demangled && is_made_of(name, wanted));
     free(demangled);
     return same;
 }
@@ -279,7 +293,7 @@ static void test_names_are_what_people_write(void)
     bool saw_leaf = false;
     for (size_t i = 0; i < naming.result.function_count; i++) {
         const struct symbolize_function *function = &naming.result.functions[i];
-        if (strcmp(function->name, "leaf") != 0)
+        if (strcmp(function->name, "leaf(int)") != 0)
             continue;
         CU_ASSERT_FALSE(saw_leaf); /* one row, however often it was inlined */
         saw_leaf = true;

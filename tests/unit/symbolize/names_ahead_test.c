@@ -79,7 +79,8 @@ static const struct names_ahead_name *wait_for(const struct names_ahead *ahead, 
 static size_t check(struct dwarf *dwarf, const struct names_ahead_name *name, uint32_t entry)
 {
     struct dwarf_said said;
-    dwarf_names_read(dwarf, entry, &said);
+    struct cxx_names cxx = {0};
+    dwarf_names_read(dwarf, &cxx, entry, &said);
     CU_ASSERT_PTR_EQUAL(name->said.linkage_name, said.linkage_name);
     CU_ASSERT_EQUAL(name->said.line, said.line);
     CU_ASSERT_EQUAL(name->said.files_before_name, said.files_before_name);

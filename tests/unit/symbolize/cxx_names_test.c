@@ -1,0 +1,111 @@
+#include "symbolize/cxx_names.h"
+
+#include "tests/unit/symbolize/naming.h"
+
+/* Kinds of functions that only their unit can call. None is inlined, so that the symbol of each
+ * says how it is called. */
+static const char program[] =
+    "volatile int sink;\n"
+    "#define HERE __attribute__((noinline, used))\n"
+    "template <class T> HERE void outer(T v) {\n"
+    "    auto a = [&](int k) HERE { sink += k; };\n"
+    "    { auto b = [&]() HERE { sink += v; }; b(); }\n"
+    "    struct Local { HERE void m(const char *const *p, int (&r)[3], void (*f)(int, ...),\n"
+    "                               const T &t) const { sink += **p + r[0] + t; } };\n"
+    "    int array[3] = {1, 2, 3}; const char *s = \"x\";\n"
+    "    a(3); Local().m(&s, array, nullptr, v);\n"
+    "}\n"
+    "struct A {\n"
+    "    int q;\n"
+    "    HERE int method(int x) const {\n"
+    "        auto c = [this](int y) HERE { auto d = [y]() mutable HERE { return sink += y++; };\n"
+    "            return d() + q; };\n"
+    "        auto e = [](auto u, long w) HERE { sink += u; return w; };\n"
+    "        return c(x) + e(1, 2L) + e(1.5, 2L);\n"
+    "    }\n"
+    "    HERE static void simple(unsigned long) { [](char) HERE { sink++; }('c'); }\n"
+    "};\n"
+    "namespace named { namespace {\n"
+    "enum E { X, Y };\n"
+    "enum class F : short { Z = -2 };\n"
+    "typedef struct { int i; } unnamed;\n"
+    "template <int N, unsigned long M, bool B, E e, char c, F f> struct Values {\n"
+    "    HERE static void go(E, unsigned char, long long, const unsigned short, "
+    "decltype(nullptr))\n"
+    "    { sink += N; }\n"
+    "    HERE operator int() const volatile { return N; }\n"
+    "    HERE Values &operator<<(const unnamed &) & { return *this; }\n"
+    "    HERE bool operator<(unnamed *) && { return sink; }\n"
+    "    HERE Values(int **, wchar_t) {}\n"
+    "    HERE ~Values() { sink++; }\n"
+    "};\n"
+    "template <class... Ts> HERE void pack(Ts... ts) { sink += sizeof...(ts); }\n"
+    "template <template <class> class C, class T> HERE void of(C<T> *, T) { sink++; }\n"
+    "template <class T> struct Box { T t; HERE bool operator>(const Box<Box<T>> &) { return sink; "
+    "} };\n"
+    "struct Base { HERE virtual long f(signed char) { return sink; } virtual ~Base() {} };\n"
+    "} }\n"
+    "using namespace named;\n"
+    "HERE static void pointers(int A::*, int (A::*)(int) const, int (*)(char), void *const "
+    "volatile *,\n"
+    "                          int (*const *)[4], A &&, volatile A *) { sink++; }\n"
+    "extern \"C\" HERE void plain(int) { [](int) HERE { sink++; }(1); }\n"
+    "static inline HERE int variadic(const char *, ...) { return sink; }\n"
+    "int main() {\n"
+    "    auto z = []() HERE { sink++; }; auto y = [](int) HERE { sink++; }; z(); y(1);\n"
+    "    outer(3); outer(4L); A a{1}; a.method(2); A::simple(1); plain(1);\n"
+    "    typedef Values<-3, 4, true, Y, 'a', F::Z> V; V v(nullptr, L'x');\n"
+    "    V::go(X, 1, 2, 3, nullptr); v << unnamed{1}; (V(nullptr, L'y')) < (unnamed *)nullptr;\n"
+    "    pack(); pack(1, 2L, 3.0, \"x\"); of((Box<int> *)nullptr, 1); Box<int> b; b > "
+    "Box<Box<int>>();\n"
+    "    pointers(nullptr, nullptr, nullptr, nullptr, nullptr, A{2}, nullptr); Base().f(1);\n"
+    "    return variadic(\"x\", 1) + (int)v;\n"
+    "}\n";
+
+/* Every function is called the same by its symbol and, once there are no symbols, by its entry. */
+static void compare(const char *options)
+{
+    struct fixture fixture;
+    char command[512];
+    fixture_open(&fixture);
+    fixture_text(&fixture, "program.cc", program);
+    snprintf(command, sizeof command,
+             "g++ %s program.cc -o program && objcopy --strip-all --keep-section='.debug_*' "
+             "program bare",
+             options);
+    fixture_run(&fixture, command);
+    char *starts = fixture_output(&fixture, "nm program | grep -E ' [tW] _Z' | sort -u");
+    struct naming with = {.image = naming_image(fixture_path(&fixture, "program"))};
+    struct naming without = {.image = naming_image(fixture_path(&fixture, "bare"))};
+    naming_add_lines(&with, starts);
+    naming_add_lines(&without, starts);
+    naming_run(&with, NULL, NULL);
+    naming_run(&without, NULL, NULL);
+    CU_ASSERT(with.addresses.count > 30);
+    for (size_t i = 0; i < with.addresses.count; i++) {
+        const uint64_t address = with.addresses.items[i];
+        const char *expected = naming_function(&with, address)->name;
+        const char *made = naming_function(&without, address)->name;
+        if (strcmp(expected, made))
+            fprintf(stderr, "%s:\n  symbol %s\n  entry  %s\n", options, expected, made);
+        CU_ASSERT_STRING_EQUAL(made, expected);
+    }
+    free(starts);
+    naming_close(&with);
+    naming_close(&without);
+    fixture_close(&fixture);
+}
+
+static void test_names_are_those_of_symbols(void)
+{
+    compare("-O0 -gdwarf-5");
+    compare("-O0 -gdwarf-4");
+    compare("-O0 -g -gsplit-dwarf");
+}
+
+void sprof_suite_symbolize_cxx_names(void);
+void sprof_suite_symbolize_cxx_names(void)
+{
+    CU_pSuite suite = CU_add_suite("symbolize/cxx_names", NULL, NULL);
+    CU_add_test(suite, "names are those of symbols", test_names_are_those_of_symbols);
+}
