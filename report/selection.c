@@ -370,6 +370,27 @@ uint64_t report_dataset_begin_ns(const struct report_dataset *dataset, const str
     return has_end ? last->end_ns - run->duration_ns : first->start_ns;
 }
 
+/* The stretch of each run. Times of day may lie in some of the runs alone, but not in none. */
+static int choose_ranges(struct report_loading *loading, const char *time,
+                         struct sprof_error *error)
+{
+    static const struct report_time_range none = {UINT64_MAX, UINT64_MAX};
+    struct report_dataset *dataset = loading->dataset;
+    size_t outside = 0;
+    int result = 0;
+    for (size_t i = 0; i < dataset->runs.count && !result; i++) {
+        const struct store_run *run = &dataset->runs.items[i];
+        struct report_time_range range = none;
+        result = report_time_range_parse(&range, time, run, report_dataset_begin_ns(dataset, run),
+                                         error);
+        if (result == SPROF_ENOTFOUND && ++outside < dataset->runs.count)
+            result = 0;
+        if (!result)
+            result = sprof_vec_push(&dataset->ranges, range);
+    }
+    return result;
+}
+
 /* Reads the CPUs and the stretch of each run, and finds out whether only samples tell them. */
 static int choose_samples(struct report_loading *loading, const struct report_selection *selection,
                           struct sprof_error *error)
@@ -387,15 +408,7 @@ static int choose_samples(struct report_loading *loading, const struct report_se
         result = cpus ? report_cpu_set_parse(cpus, selection->cpus, error) : SPROF_ENOMEM;
         dataset->cpus = cpus;
     }
-    for (size_t i = 0; i < dataset->runs.count && selection->time && !result; i++) {
-        const struct store_run *run = &dataset->runs.items[i];
-        struct report_time_range range;
-        result = report_time_range_parse(&range, selection->time, run,
-                                         report_dataset_begin_ns(dataset, run), error);
-        if (!result)
-            result = sprof_vec_push(&dataset->ranges, range);
-    }
-    return result;
+    return result || !selection->time ? result : choose_ranges(loading, selection->time, error);
 }
 
 /* == Phases == */

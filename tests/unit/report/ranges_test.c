@@ -70,6 +70,70 @@ static void test_clock(void)
     check_time("23:59:52,30", &run, 1.5, 30);
 }
 
+/* A run of so many hours that began at a local time. */
+static struct store_run run_from(int month, int day, int hour, int minute, double hours)
+{
+    struct tm begin = {.tm_year = 126,
+                       .tm_mon = month - 1,
+                       .tm_mday = day,
+                       .tm_hour = hour,
+                       .tm_min = minute,
+                       .tm_isdst = -1};
+    return (struct store_run){.duration_ns = (uint64_t)(hours * 3600) * second_ns,
+                              .start_realtime_ns = (uint64_t)mktime(&begin) * second_ns};
+}
+
+static void refuse_time(const char *text, const struct store_run *run, const char *message)
+{
+    struct report_time_range range;
+    struct sprof_error error = {0};
+    CU_ASSERT_EQUAL(report_time_range_parse(&range, text, run, 0, &error), SPROF_ENOTFOUND);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, message));
+}
+
+/* Local time is Berlin's, whose clocks change on March 29 and October 25. */
+static void test_clock_of_other_days(void)
+{
+    const char *before = getenv("TZ");
+    char *kept = before ? strdup(before) : NULL;
+    setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+    tzset();
+    const struct store_run night = run_from(6, 10, 18, 0, 15), days = run_from(6, 10, 18, 0, 50);
+    check_time("06:10,06:20", &night, 43800, 44400);
+    check_time("23:50,00:10", &night, 21000, 22200);
+    check_time("17:00,19:00", &night, 0, 3600);
+    check_time("08:00,10:00", &night, 50400, 57600);
+    check_time(",06:20", &night, 0, 44400);
+    check_time(",10:00", &night, 0, 57600);
+    refuse_time("13:00,", &night, "from Jun 10 18:00:00 to Jun 11 09:00:00");
+    refuse_time("13:00,17:59", &night, "from Jun 10 18:00:00 to Jun 11 09:00:00");
+    refuse_time(",17:00", &night, "Jun 10 18:00:00");
+    check_time("06:10,06:20", &days, 43800, 44400); /* the first of two */
+    check_time("17:00,17:30", &days, 82800, 84600);
+    struct report_time_range range;
+    CU_ASSERT_EQUAL(report_time_range_parse(&range, "13:00,", &days, 0, NULL), 0);
+    CU_ASSERT_EQUAL(range.from_ns, 68400 * second_ns);
+    CU_ASSERT_EQUAL(range.to_ns, UINT64_MAX);
+    /* A time without seconds is that minute. */
+    struct store_run later = run_from(6, 10, 13, 0, 1);
+    later.start_realtime_ns += 30 * second_ns;
+    CU_ASSERT_EQUAL(report_time_range_parse(&range, "13:00,", &later, 0, NULL), 0);
+    CU_ASSERT_EQUAL(range.from_ns, 0);
+    refuse_time("13:00:10,", &later, "from Jun 10 13:00:30 to Jun 10 14:00:30");
+    /* Nights of 23 and 25 hours; 02:30 is there once more, and the first of both is taken. */
+    const struct store_run spring = run_from(3, 28, 20, 0, 12),
+                           autumn = run_from(10, 24, 20, 0, 14);
+    check_time("06:00,06:10", &spring, 32400, 33000);
+    check_time("06:00,06:10", &autumn, 39600, 40200);
+    check_time("02:30,02:40", &autumn, 23400, 24000);
+    if (kept)
+        setenv("TZ", kept, 1);
+    else
+        unsetenv("TZ");
+    tzset();
+    free(kept);
+}
+
 static void test_samples_of_a_stretch(void)
 {
     struct captured *captured = capture();
@@ -93,5 +157,6 @@ void sprof_suite_report_ranges(void)
     CU_add_test(suite, "CPUs", test_cpus);
     CU_add_test(suite, "seconds and parts", test_seconds_and_parts);
     CU_add_test(suite, "clock", test_clock);
+    CU_add_test(suite, "clock of other days", test_clock_of_other_days);
     CU_add_test(suite, "samples of a stretch", test_samples_of_a_stretch);
 }
