@@ -323,9 +323,18 @@ def svg(recording, work):
 def dot(recording, work):
     path = export("dot", recording, work)
     plain = run(tool("dot"), "-Tplain", path)
-    nodes = re.findall(r"^node ", plain, re.M)
-    if not nodes:
+    names = {number: label.split("\\n")[0] for number, label in re.findall(r'^node (\S+) \S+ \S+ \S+ \S+ "((?:[^"\\]|\\.)*)"', plain, re.M)}
+    if not names:
         raise SystemExit("dot: no function is drawn")
+    drawn = {(names[tail], names[head]) for tail, head in re.findall(r"^edge (\S+) (\S+) ", plain, re.M)}
+    rows = list(csv.DictReader(run(SPROF, "sql", recording, "--format", "csv",
+                                   "SELECT caller, callee, sum(weight) AS weight FROM v_edge GROUP BY 1, 2").splitlines()))
+    total = int(run(SPROF, "sql", recording, "--format", "csv", "SELECT sum(exclusive_weight) FROM v_function").split()[1])
+    known = {(row["caller"], row["callee"]) for row in rows}
+    large = {(row["caller"], row["callee"]) for row in rows if int(row["weight"]) > 0.01 * total}
+    plain_names = {pair for pair in large if not re.search(r'[\\"]', "".join(pair))}
+    if not drawn <= known or not plain_names <= drawn:
+        raise SystemExit(f"dot: calls that are not: {drawn - known}, calls that are missing: {plain_names - drawn}")
 
 
 FORMATS = {function.__name__: function for function in
