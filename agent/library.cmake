@@ -3,8 +3,8 @@
 # (the handler must never enter the loader).
 file(GLOB preload_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/agent/preload/*.c)
 add_library(sprof-agent SHARED ${preload_sources} ${CMAKE_SOURCE_DIR}/agent/file_check.c)
-set_target_properties(sprof-agent PROPERTIES C_STANDARD 17 C_EXTENSIONS ON C_VISIBILITY_PRESET hidden
-                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/libexec/sprof)
+sprof_language(sprof-agent)
+set_target_properties(sprof-agent PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/libexec/sprof)
 set(SPROF_PRELOAD_DEFINITIONS _GNU_SOURCE SPROF_ARCH_HEADER="${SPROF_ARCH_HEADER}"
     SPROF_ARCH_CONTEXT_HEADER="arch/${SPROF_ARCH}/context.h" CACHE INTERNAL "of what runs inside other programs")
 target_compile_definitions(sprof-agent PRIVATE ${SPROF_PRELOAD_DEFINITIONS})
@@ -22,7 +22,7 @@ file(GLOB probe_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/agent/probe/*.c
 
 # sprof_probe_options(target definitions…)
 function(sprof_probe_options target)
-    set_target_properties(${target} PROPERTIES C_STANDARD 17 C_EXTENSIONS ON C_VISIBILITY_PRESET hidden)
+    sprof_language(${target})
     target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
     target_compile_definitions(${target} PRIVATE ${ARGN})
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:

@@ -14,9 +14,18 @@ endif()
 set(SPROF_ARCH_HEADER arch/${SPROF_ARCH}/machine.h)
 include(SprofBpf)
 
+# sprof_language(target): C17 with GNU extensions, hidden names. (CMake before 3.21 has no name for C17.)
+function(sprof_language target)
+    set_target_properties(${target} PROPERTIES C_VISIBILITY_PRESET hidden)
+    if(CMAKE_VERSION VERSION_LESS 3.21)
+        target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:-std=gnu17>)
+    else()
+        set_target_properties(${target} PROPERTIES C_STANDARD 17 C_EXTENSIONS ON)
+    endif()
+endfunction()
+
 function(sprof_options target)
-    set_target_properties(${target} PROPERTIES C_STANDARD 17 C_EXTENSIONS ON
-                          C_VISIBILITY_PRESET hidden)
+    sprof_language(${target})
     target_compile_definitions(${target} PRIVATE _GNU_SOURCE
                                SPROF_ARCH_HEADER="${SPROF_ARCH_HEADER}")
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow

@@ -1,10 +1,9 @@
 # What of the system decides what is built. Each answer can be given beforehand: -DSPROF_HAS_CUNIT=OFF.
-include(CheckCSourceCompiles)
+include(SprofLookFor)
 
 # nongnu libunwind follows rules that need all registers. LLVM's library of the same name has the same
 # headers and none of these functions, so it is linking that tells.
-set(CMAKE_REQUIRED_LIBRARIES unwind-${SPROF_ARCH})
-check_c_source_compiles("
+sprof_look_for(SPROF_HAS_LIBUNWIND "
     #include <libunwind.h>
     int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t, unw_word_t, unw_dyn_info_t *,
                                            unw_proc_info_t *, int, void *);
@@ -13,12 +12,10 @@ check_c_source_compiles("
         unw_accessors_t accessors = {0};
         unw_addr_space_t space = unw_create_addr_space(&accessors, 0);
         return UNW_OBJ(dwarf_search_unwind_table)(space, 0, 0, 0, 0, 0);
-    }" SPROF_HAS_LIBUNWIND)
-set(CMAKE_REQUIRED_LIBRARIES cunit)
-check_c_source_compiles("
+    }" unwind-${SPROF_ARCH})
+sprof_look_for(SPROF_HAS_CUNIT "
     #include <CUnit/CUnit.h>
-    int main(void) { return (int)CU_initialize_registry(); }" SPROF_HAS_CUNIT)
-unset(CMAKE_REQUIRED_LIBRARIES)
+    int main(void) { return (int)CU_initialize_registry(); }" cunit)
 
 # The system libraries of the table cmake/layers. A program with the property SPROF_ARCHIVES has them inside,
 # where all are there as archives that fit: the loader takes a millisecond to find and join a dozen files,
@@ -38,11 +35,15 @@ foreach(library ${SPROF_SYSTEM_LIBRARIES} lzma bz2)
 endforeach()
 set(SPROF_NEEDED_BY_dw ${SPROF_ARCHIVE_elf} ${SPROF_ARCHIVE_z} ${SPROF_ARCHIVE_lzma} ${SPROF_ARCHIVE_bz2})
 set(SPROF_NEEDED_BY_elf ${SPROF_ARCHIVE_z})
-set(SPROF_NEEDED_BY_sqlite3 m)
+set(SPROF_NEEDED_BY_sqlite3 m ${CMAKE_DL_LIBS})
 
-if(SPROF_STATIC AND NOT SPROF_SANITIZE AND NOT SPROF_ARCHIVES MATCHES NOTFOUND)
-    set(CMAKE_REQUIRED_LIBRARIES ${SPROF_ARCHIVE_dw} ${SPROF_NEEDED_BY_dw} ${SPROF_ARCHIVES} m)
-    check_c_source_compiles("
+if(NOT SPROF_STATIC OR SPROF_SANITIZE)
+    set(SPROF_HAS_ARCHIVES OFF)
+elseif(SPROF_ARCHIVES MATCHES NOTFOUND)
+    set(SPROF_HAS_ARCHIVES OFF)
+    message(STATUS "sprof: linked with shared libraries: there are not archives of all")
+else()
+    sprof_look_for(SPROF_HAS_ARCHIVES "
         #include <elfutils/libdw.h>
         #include <libelf.h>
         #include <sqlite3.h>
@@ -50,10 +51,10 @@ if(SPROF_STATIC AND NOT SPROF_SANITIZE AND NOT SPROF_ARCHIVES MATCHES NOTFOUND)
         {
             return sqlite3_libversion_number() + (int)elf_version(EV_CURRENT) +
                    (dwarf_begin(0, DWARF_C_READ) != 0);
-        }" SPROF_HAS_ARCHIVES)
-    unset(CMAKE_REQUIRED_LIBRARIES)
-else()
-    set(SPROF_HAS_ARCHIVES OFF)
+        }" ${SPROF_ARCHIVE_dw} ${SPROF_NEEDED_BY_dw} ${SPROF_ARCHIVES} ${SPROF_NEEDED_BY_sqlite3})
+    if(NOT SPROF_HAS_ARCHIVES)
+        message(STATUS "sprof: linked with shared libraries: the archives of this system do not link")
+    endif()
 endif()
 
 # system_NAME for each: the archive and what it needs, or the shared library.

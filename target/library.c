@@ -6,6 +6,22 @@
 #include <string.h>
 #include <unistd.h>
 
+/* In a build directory nothing is installed: the target `sprof` builds all that it needs. */
+static int explain_missing(const char *directory, const char *name, struct sprof_error *error)
+{
+    char cache[TARGET_PATH_MAX];
+    snprintf(cache, sizeof cache, "%s/CMakeCache.txt", directory);
+    if (!access(cache, F_OK))
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, ENOENT,
+                               "a part of sprof is not built: there is no %s/libexec/sprof/%s\n"
+                               "build it with `cmake --build %s --target sprof`",
+                               directory, name, directory);
+    return sprof_error_set(error, SPROF_EUNSUPPORTED, ENOENT,
+                           "a part of sprof is not installed: there is no %s/../libexec/sprof/%s\n"
+                           "install sprof with `cmake --install`, which puts it there",
+                           directory, name);
+}
+
 int target_find_library(const char *name, char path[TARGET_PATH_MAX], struct sprof_error *error)
 {
     static const char *const places[] = {"/libexec/sprof/", "/../libexec/sprof/"};
@@ -32,8 +48,5 @@ int target_find_library(const char *name, char path[TARGET_PATH_MAX], struct spr
                                "have its owner `chmod -R a+rX` what was installed, or install "
                                "sprof where all may read it",
                                closed);
-    return sprof_error_set(error, SPROF_EUNSUPPORTED, ENOENT,
-                           "a part of sprof is not installed: there is no %s\n"
-                           "install sprof with `cmake --install`, which puts it there",
-                           path);
+    return explain_missing(self, name, error);
 }

@@ -29,6 +29,15 @@ done
 DESTDIR=$work/root cmake --install "$build" --component Unspecified >"$work/log" 2>&1 ||
     fail "over itself: $(cat "$work/log")"
 
+# Where parts are missing, the cure named is one of the place: building, or installing.
+mkdir "$work/alone"
+cp "$sprof" "$work/alone/"
+(cd "$work/alone" && ./sprof trace -o a.db -- true) >"$work/log" 2>&1 && fail "sprof traces without its agent"
+grep -q 'install sprof with `cmake --install`' "$work/log" || fail "no cure outside of a build: $(cat "$work/log")"
+touch "$work/alone/CMakeCache.txt"
+(cd "$work/alone" && ./sprof trace -o a.db -- true) >"$work/log" 2>&1 && fail "sprof traces without its agent"
+grep -qF "cmake --build $work/alone --target sprof" "$work/log" || fail "no cure in a build: $(cat "$work/log")"
+
 # Over another program, as glibc's.
 mkdir -p "$work/usr/bin"
 printf '#!/bin/sh\necho "sprof (Debian GLIBC 2.36) 2.36"\n' >"$work/usr/bin/sprof"
