@@ -12,6 +12,7 @@ target_include_directories(sprof-agent PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_options(sprof-agent PRIVATE -O2 -g -Wall -Wextra -Wconversion -Wshadow
                        -Wmissing-prototypes -Wvla $<$<BOOL:${SPROF_WERROR}>:-Werror>
                        -U_FORTIFY_SOURCE -fno-stack-protector -fno-builtin-malloc)
+target_link_libraries(sprof-agent PRIVATE ${CMAKE_DL_LIBS})   # dlsym, before glibc 2.34
 target_link_options(sprof-agent PRIVATE -Wl,-z,now -Wl,-z,defs -Wl,-z,nodelete)
 install(TARGETS sprof-agent LIBRARY DESTINATION libexec/sprof)
 

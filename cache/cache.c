@@ -25,7 +25,7 @@ struct header {
     uint64_t size, checksum; /* of the payload */
 };
 
-static const char magic[8] = "sprofc\r\n";
+static const char magic[8] = {'s', 'p', 'r', 'o', 'f', 'c', '\r', '\n'};
 
 enum { FORMAT = 1, NAME_BYTES = 64 };
 

@@ -123,7 +123,7 @@ static int show_table(char *text, enum cli_format format, struct sprof_error *er
     char *header = cut_line(&text), *line;
     const size_t count = header ? cut(header, names) : 0;
     for (size_t i = 0; i < count; i++) {
-        char *mark = strchr(names[i], '#');
+        char *mark = strchr(header + (names[i] - header), '#');
         columns[i] = (struct cli_column){names[i], mark != NULL, mark ? 8 : 5};
         if (mark)
             *mark = '\0';

@@ -2,6 +2,7 @@
 #include "cli/root.h"
 
 #include "archive/archive.h"
+#include "base/compat.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -17,6 +17,28 @@ sprof_look_for(SPROF_HAS_CUNIT "
     #include <CUnit/CUnit.h>
     int main(void) { return (int)CU_initialize_registry(); }" cunit)
 
+# SQLite 3.37 has STRICT tables. Where the system's is older, its sources (sqlite3.c and sqlite3.h, the amalgamation) can
+# be compiled in.
+set(SPROF_SQLITE "" CACHE PATH "A directory with SQLite's sources in one file, instead of the system's library")
+if(SPROF_SQLITE)
+    add_library(sprof_sqlite3 STATIC ${SPROF_SQLITE}/sqlite3.c)
+    target_compile_options(sprof_sqlite3 PRIVATE -O2 -w)
+    target_include_directories(sprof_sqlite3 SYSTEM PUBLIC ${SPROF_SQLITE})
+    target_link_libraries(sprof_sqlite3 PUBLIC Threads::Threads ${CMAKE_DL_LIBS} m)
+else()
+    sprof_look_for(SPROF_HAS_SQLITE "
+        #include <sqlite3.h>
+        #if SQLITE_VERSION_NUMBER < 3037000
+        #error too old
+        #endif
+        int main(void) { return sqlite3_libversion_number() < 3037000; }" sqlite3)
+    if(NOT SPROF_HAS_SQLITE)
+        message(FATAL_ERROR "sprof needs SQLite 3.37 or later (Debian: libsqlite3-dev, of Debian 12 or later). "
+                            "-DSPROF_SQLITE=DIRECTORY takes sqlite3.c and sqlite3.h, SQLite's "
+                            "amalgamation, from there.")
+    endif()
+endif()
+
 # The system libraries of the table cmake/layers. A program with the property SPROF_ARCHIVES has them inside,
 # where all are there as archives that fit: the loader takes a millisecond to find and join a dozen files,
 # which everybody waits for who records a short command. The tests have not, since they put something
@@ -60,7 +82,9 @@ endif()
 # system_NAME for each: the archive and what it needs, or the shared library.
 foreach(library ${SPROF_SYSTEM_LIBRARIES})
     add_library(system_${library} INTERFACE)
-    if(SPROF_HAS_ARCHIVES)
+    if(SPROF_SQLITE AND library STREQUAL "sqlite3")
+        target_link_libraries(system_sqlite3 INTERFACE sprof_sqlite3)
+    elseif(SPROF_HAS_ARCHIVES)
         set(inside $<BOOL:$<TARGET_PROPERTY:SPROF_ARCHIVES>>)
         target_link_libraries(system_${library} INTERFACE
             "$<${inside}:${SPROF_ARCHIVE_${library}}>" "$<$<NOT:${inside}>:${library}>")

@@ -2,6 +2,7 @@
 #include "embed/elf_file.h"
 
 #include "arch/arch.h"
+#include "base/compat.h"
 #include "base/file.h"
 
 #include <elf.h>

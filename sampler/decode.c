@@ -2,6 +2,7 @@
 #include "sampler/decode.h"
 
 #include "arch/arch.h"
+#include "sampler/compat.h"
 
 #include <string.h>
 

@@ -15,7 +15,7 @@ target_sources(sprof_store PRIVATE ${CMAKE_BINARY_DIR}/generated/store_sql.c)
 # The empty recording, made by a program that is the library without it.
 add_executable(store_empty ${CMAKE_SOURCE_DIR}/store/empty/main.c)
 sprof_options(store_empty)
-target_link_libraries(store_empty PRIVATE $<TARGET_FILE:sprof_store> sprof_model sprof_base sqlite3)
+target_link_libraries(store_empty PRIVATE $<TARGET_FILE:sprof_store> sprof_model sprof_base system_sqlite3)
 add_dependencies(store_empty sprof_store)
 add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/generated/store_empty.c
     COMMAND store_empty ${CMAKE_BINARY_DIR}/generated/store_empty.c

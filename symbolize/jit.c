@@ -1,6 +1,8 @@
 /* Opens perf maps and jitdump files: which file may speak for a process, and in which format. */
 #include "symbolize/jit.h"
 
+#include "base/compat.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>

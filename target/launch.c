@@ -1,6 +1,8 @@
 /* Starts a command: a child is forked early, and calls execve when it is told to. */
 #include "target/launch.h"
 
+#include "base/compat.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,6 +1,7 @@
 /* A target: the command that was launched, or the processes or the thread attached to. */
 #include "target/target.h"
 
+#include "base/compat.h"
 #include "target/launch.h"
 
 #include <fcntl.h>

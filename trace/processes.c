@@ -1,6 +1,8 @@
 /* The processes that run a program: which live, and what they have used of the CPU. */
 #include "trace/tracing.h"
 
+#include "base/compat.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>

@@ -5,6 +5,8 @@
  * as single-threaded as it was. So it calls nothing of libc's that could set errno. It has a table
  * of descriptors for itself: what it opens does not change the numbers that the program gets. */
 #include "agent/preload/preload.h"
+
+#include "base/compat.h"
 #include SPROF_ARCH_CONTEXT_HEADER
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* Gives each thread a slot and a timer, from its first instruction to its last. */
 #include "agent/preload/preload.h"
+#include SPROF_ARCH_CONTEXT_HEADER
 
 #include <errno.h>
 #include <sched.h>
@@ -347,7 +348,7 @@ void agent_threads_request(void)
 static void find_stack(struct agent_thread *thread, uintptr_t frame)
 {
     enum { BLOCKS_MAX = 256 << 10, GUARD_MAX = 64 << 10 };
-    const uintptr_t block = (uintptr_t)__builtin_thread_pointer();
+    const uintptr_t block = arch_context_thread_pointer();
     if (block <= frame || block - frame > BLOCKS_MAX || thread->stack_bytes <= GUARD_MAX)
         return;
     thread->stack_end = block;

@@ -3,6 +3,8 @@
  * PROBE_VARIABLE=listen. */
 #include "agent/probe/inside.h"
 
+#include "base/compat.h"
+
 #include <errno.h>
 #include <stddef.h>
 

@@ -1,6 +1,8 @@
 /* Reads the rings of one process with an agent. */
 #include "sampler/agent/process.h"
 
+#include "base/compat.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,6 +1,8 @@
 /* Opens sampling events and those that report mappings and forks. */
 #include "sampler/perf/events.h"
 
+#include "sampler/compat.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <sys/ioctl.h>
@@ -26,8 +28,8 @@ static bool drop_lost(struct perf_event_attr *attr) /* 6.0 */
 
 static bool drop_build_id(struct perf_event_attr *attr) /* 5.12 */
 {
-    const bool was = attr->build_id;
-    attr->build_id = 0;
+    const bool was = SPROF_PERF_BUILD_ID(attr);
+    SPROF_PERF_BUILD_ID(attr) = 0;
     return was;
 }
 

@@ -42,3 +42,9 @@ printf '!<arch>\n' >"$work/libelf.a"
 cmake -S "$source" -B "$work/sprof" -DCMAKE_BUILD_TYPE=Debug -DBUILD_TESTING=OFF \
     -DSPROF_ARCHIVE_elf="$work/libelf.a" >"$work/log" 2>&1 || fail "archives that do not link end the configuration"
 grep -q 'linked with shared libraries' "$work/log" || fail "CMake does not say that libraries are shared"
+
+mkdir "$work/old"
+printf '#define SQLITE_VERSION_NUMBER 3034001\nint sqlite3_libversion_number(void);\n' >"$work/old/sqlite3.h"
+cmake -S "$source" -B "$work/sprof-old" -DCMAKE_BUILD_TYPE=Debug -DBUILD_TESTING=OFF -DCMAKE_C_FLAGS="-I$work/old" \
+    >"$work/log" 2>&1 && fail "an old SQLite is taken"
+grep -q 'sprof needs SQLite 3.37 or later' "$work/log" || fail "CMake does not say which SQLite is needed"

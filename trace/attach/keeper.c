@@ -2,6 +2,7 @@
  * their socket, whatever that was killed by, and then does what the tracer would have done at its
  * end. */
 #include "trace/attach/keeper.h"
+#include "base/compat.h"
 #include "trace/attach/leaving.h"
 
 #include <errno.h>

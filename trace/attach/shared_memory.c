@@ -1,4 +1,5 @@
 /* Copies the descriptor of the shared memory that a traced process made, and checks what it is. */
+#include "base/compat.h"
 #include "trace/attach/attach.h"
 #include "trace/attach/attachment.h"
 #include "trace/attach/lock.h"

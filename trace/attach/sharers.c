@@ -1,6 +1,7 @@
 /* Finds processes that share a process's memory and are not its threads, as clone(2) makes them
  * with CLONE_VM alone: they go on while its threads stand still. */
 #include "trace/attach/sharers.h"
+#include "base/compat.h"
 #include "base/proc.h"
 
 #include <dirent.h>

@@ -1,5 +1,6 @@
 /* Stops all threads of a process by ptrace(2), and lets them go on as if nothing had been. */
 #include "trace/attach/stop.h"
+#include "base/compat.h"
 #include "trace/attach/sharers.h"
 
 #include <dirent.h>

@@ -1,6 +1,7 @@
 #include "tests/unit/agent/consumer.h"
 
 #include "base/base.h"
+#include "base/compat.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,7 @@
 #include "sampler/decode.h"
 
+#include "sampler/compat.h"
+
 #include <CUnit/CUnit.h>
 #include <string.h>
 
