@@ -13,6 +13,7 @@
 #include "base/file_id.h"
 #include "base/hash.h"
 #include "base/intern.h"
+#include "base/kernel.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/message.h"

@@ -1,10 +1,11 @@
 /* What signals do to a recording and its command. */
 #include "cli/signals.h"
 
+#include "base/compat.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -19,17 +20,29 @@ enum { HURRY_S = 3 };
 /* A handler is given no context, so what it needs stands here: the only variable of its kind. */
 static struct {
     _Atomic(struct record_session *) session;
-    atomic_int command_fd;     /* pidfd of the command, -1: none */
+    atomic_int command_pid;    /* 0: none */
+    atomic_int command_fd;     /* its pidfd; -1: none, or a kernel before Linux 5.3 */
     atomic_int end_fd;         /* an eventfd: what goes on after the command is to end; -1: none */
     _Atomic uint64_t first_ns; /* of the first signal; 0: none yet */
     atomic_bool hurried;       /* a second one came */
 } caught = {.command_fd = -1, .end_fd = -1};
 
+/* Whether the command is a child that was not reaped yet: until then its number is no other
+ * process's. */
+static bool is_unreaped(pid_t pid)
+{
+    siginfo_t end;
+    return pid > 0 && !waitid(P_PID, (id_t)pid, &end, WEXITED | WNOHANG | WNOWAIT);
+}
+
 /* Sends the signal to the command, or only asks whether it lives (signal 0). */
 static bool send_to_command(int number)
 {
     const int fd = atomic_load(&caught.command_fd);
-    return fd >= 0 && !pidfd_send_signal(fd, number, NULL, 0);
+    const pid_t pid = atomic_load(&caught.command_pid);
+    if (fd >= 0)
+        return !syscall(SYS_pidfd_send_signal, fd, number, NULL, 0);
+    return is_unreaped(pid) && !kill(pid, number);
 }
 
 /* What is left to do is left to `sprof report`. */
@@ -101,7 +114,8 @@ void cli_signals_catch(struct record_session *session, pid_t command)
 {
     static const int numbers[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
     atomic_store(&caught.session, session);
-    atomic_store(&caught.command_fd, command > 0 ? pidfd_open(command, 0) : -1);
+    atomic_store(&caught.command_pid, command > 0 ? command : 0);
+    atomic_store(&caught.command_fd, command > 0 ? (int)syscall(SYS_pidfd_open, command, 0) : -1);
     struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)

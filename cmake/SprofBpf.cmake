@@ -7,7 +7,7 @@ if(SPROF_BPF)
     find_program(SPROF_BPF_CLANG NAMES clang clang-19 clang-18 clang-17 clang-16 clang-15 clang-14)
     find_program(SPROF_BPFTOOL bpftool PATHS /usr/sbin /sbin)
     find_path(SPROF_BPF_HEADERS bpf/skel_internal.h)
-    foreach(part "SPROF_BPF_CLANG:clang" "SPROF_BPFTOOL:bpftool" "SPROF_BPF_HEADERS:libbpf-dev")
+    foreach(part "SPROF_BPF_CLANG:clang" "SPROF_BPFTOOL:bpftool" "SPROF_BPF_HEADERS:libbpf-dev 0.5 or later")
         string(REPLACE ":" ";" part ${part})
         list(GET part 0 variable)
         list(GET part 1 package)
@@ -25,9 +25,16 @@ if(NOT SPROF_BPF)
     message(STATUS "sprof: without BPF, as asked")
 elseif(SPROF_BPF_MISSING)
     list(JOIN SPROF_BPF_MISSING ", " missing)
-    message(STATUS "sprof: without BPF: missing are ${missing} (dev/setup installs them). Recording costs "
+    message(STATUS "sprof: without BPF: missing are ${missing} (dev/setup installs what the system has of them). Recording costs "
                    "more without it, and some deep stacks are not captured at the moment of their samples.")
     set(SPROF_BPF OFF)
+endif()
+
+# Checks that the stacks of an object's programs fit the kernel's limit.
+if(SPROF_BPF)
+    add_executable(sprof_bpf_stack ${CMAKE_SOURCE_DIR}/cmake/bpf_stack.c)
+    sprof_options(sprof_bpf_stack)
+    target_link_libraries(sprof_bpf_stack PRIVATE elf)
 endif()
 
 # sprof_bpf(library): the skeletons of its programs, and SPROF_BPF for its sources.
@@ -51,6 +58,7 @@ function(sprof_bpf library)
                     -fdebug-prefix-map=${CMAKE_SOURCE_DIR}/= -I${CMAKE_SOURCE_DIR}
                     -idirafter ${SPROF_BPF_HEADERS} -idirafter /usr/include/${CMAKE_C_LIBRARY_ARCHITECTURE}
                     -c ${program} -o ${object}
+            COMMAND sprof_bpf_stack ${object}
             COMMAND ${SPROF_BPFTOOL} gen skeleton -L ${object} name ${name}_bpf > ${skeleton}
             DEPENDS ${program} ${headers} ${CMAKE_SOURCE_DIR}/arch/${SPROF_ARCH}/bpf.h
                     ${CMAKE_SOURCE_DIR}/agent/probe_window.h

@@ -12,8 +12,6 @@ if(NOT EXISTS ${CMAKE_SOURCE_DIR}/arch/${SPROF_ARCH}/machine.h)
 endif()
 
 set(SPROF_ARCH_HEADER arch/${SPROF_ARCH}/machine.h)
-include(SprofBpf)
-
 # sprof_language(target): C17 with GNU extensions, hidden names. (CMake before 3.21 has no name for C17.)
 function(sprof_language target)
     set_target_properties(${target} PROPERTIES C_VISIBILITY_PRESET hidden)
@@ -42,6 +40,8 @@ function(sprof_options target)
         target_link_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
     endif()
 endfunction()
+
+include(SprofBpf)
 
 # sprof_library(name "uses…" "system libraries…"): every *.c below name/ becomes sprof_name, except a
 # main.c, which belongs to the executable of the same name, BPF programs, which SprofBpf

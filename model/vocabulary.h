@@ -89,6 +89,21 @@ enum model_pseudo {
 /* How `run.source` begins where perf events of whole CPUs took the samples. */
 #define MODEL_SOURCE_PERF_CPUS "perf per CPU"
 
+/* … and of threads. */
+#define MODEL_SOURCE_PERF_THREADS "perf per thread"
+
+/* What `run.source` holds where BPF programs chose the samples in the kernel, and where the kernel
+ * took away part of that: all of it (the reason follows, and a bracket), exact weights, stacks
+ * beyond their slices. */
+#define MODEL_SOURCE_FILTERED ", filtered in the kernel"
+#define MODEL_SOURCE_NO_BPF ", without BPF ("
+#define MODEL_SOURCE_NO_WEIGHTS ", without exact weights"
+#define MODEL_SOURCE_NO_CAPTURES ", without deep stacks"
+
+/* … and where the kernel permits no more samples a second than that, of those asked for by default.
+ */
+#define MODEL_SOURCE_AT_MOST ", at most the kernel's "
+
 /* How `run.source` begins where agents inside the targets took the samples. */
 #define MODEL_SOURCE_AGENT "SIGPROF agent"
 

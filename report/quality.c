@@ -2,54 +2,19 @@
 #include "report/quality.h"
 
 #include "report/number_format.h"
+#include "report/quality_kernel.h"
 #include "report/utf8_text.h"
 
-#include <stdarg.h>
 #include <string.h>
 
 /* Shares from which on something is worth a sentence. */
 enum { MUCH_OUTSIDE_PERCENT = 20, LITTLE_CPU_PERCENT = 30, MUCH_LOST_PERCENT = 1 };
-
-/* Fewer samples than this say nothing about the rate at which they came. */
-enum { SAMPLES_FOR_A_RATE = 20 };
 
 /* Shorter runs than this say nothing about waiting. */
 static const uint64_t shortest_wait_ns = 100 * 1000 * 1000;
 
 /* Beside a target that used less, sprof's own start alone would look enormous. */
 static const uint64_t least_target_ns = 100 * 1000 * 1000;
-
-int report_quality_part(struct report_dataset *dataset, struct quality_parts *parts,
-                        const char *format, ...)
-{
-    char text[600];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    const char *copy = parts->count < QUALITY_MOST ? report_utf8_copy(&dataset->arena, text) : NULL;
-    if (!copy)
-        return SPROF_ENOMEM;
-    parts->items[parts->count++] = copy;
-    return 0;
-}
-
-void report_quality_write_parts(FILE *out, const struct quality_parts *parts, const char *prefix,
-                                unsigned columns)
-{
-    size_t width = 0;
-    for (size_t i = 0; i < parts->count; i++) {
-        const size_t own = report_utf8_width(parts->items[i]);
-        if (width && width + 3 + own > columns) {
-            fputc('\n', out);
-            width = 0;
-        }
-        fprintf(out, "%s%s", width ? " · " : prefix, parts->items[i]);
-        width += own + (width ? 3 : report_utf8_width(prefix));
-    }
-    if (parts->count)
-        fputc('\n', out);
-}
 
 static bool is_share(uint64_t part, uint64_t whole, uint64_t percent)
 {
@@ -77,17 +42,6 @@ int report_quality_of_samples(struct report_dataset *dataset, struct quality_par
             dataset, parts, "%s named",
             report_number_quality(number, quality->named_frames, quality->frames));
     return result;
-}
-
-char *report_quality_rate(char buffer[static NUMBER_BYTES], const struct store_quality *quality)
-{
-    buffer[0] = '\0';
-    if (quality->requested_hz > 0 && quality->samples < SAMPLES_FOR_A_RATE)
-        snprintf(buffer, NUMBER_BYTES, "%.0f Hz asked", quality->requested_hz);
-    else if (quality->requested_hz > 0)
-        snprintf(buffer, NUMBER_BYTES, "%.0f of %.0f Hz", quality->reached_hz,
-                 quality->requested_hz);
-    return buffer;
 }
 
 char *report_quality_own_cost(char buffer[static NUMBER_BYTES], const struct store_quality *quality)
@@ -221,11 +175,6 @@ static bool source_begins(const struct report_dataset *dataset, const char *with
     return dataset->run.source && !strncmp(dataset->run.source, with, strlen(with));
 }
 
-bool report_quality_is_by_agents(const struct report_dataset *dataset)
-{
-    return source_begins(dataset, MODEL_SOURCE_AGENT);
-}
-
 /* Whether most of what has no sample is what samples were lost of. */
 static bool was_lost(const struct report_dataset *dataset)
 {
@@ -247,6 +196,8 @@ static int note_not_sampled(struct report_dataset *dataset, struct quality_parts
         was_lost(dataset) ? "of samples that were lost"
         : report_quality_is_by_agents(dataset)
             ? "before threads' first sample or after their last, and of programs no agent is in"
+        : report_quality_timer_was_late(dataset)
+            ? "where the timer fired late, or of threads that wake for some microseconds"
         : source_begins(dataset, MODEL_SOURCE_PERF_CPUS)
             ? "of threads that wake for some microseconds at a time"
             : "after threads' last sample, and of threads too short for one");
@@ -281,18 +232,6 @@ static int note_kernel(struct report_dataset *dataset, struct quality_parts *not
                ? report_quality_part(dataset, notes, "kernel code is not sampled: %s",
                                      dataset->run.kernel_excluded)
                : 0;
-}
-
-static int note_slices(struct report_dataset *dataset, struct quality_parts *notes)
-{
-    const struct store_run *run = &dataset->run;
-    if (run->stack_bytes >= run->stack_bytes_wanted - run->stack_bytes_wanted / 16)
-        return 0; /* what an ordinary user's rings hold of the largest slice; nobody misses it */
-    return report_quality_part(
-        dataset, notes,
-        "%llu bytes of each stack were copied, not %llu: there was no more memory "
-        "for rings",
-        (unsigned long long)run->stack_bytes, (unsigned long long)run->stack_bytes_wanted);
 }
 
 static int note_runs(struct report_dataset *dataset, struct quality_parts *notes)
@@ -394,9 +333,21 @@ static int note_callers(struct report_dataset *dataset, struct quality_parts *no
 int report_quality_notes(struct report_dataset *dataset, struct quality_parts *notes)
 {
     static int (*const makers[])(struct report_dataset *, struct quality_parts *) = {
-        note_empty,       note_killed, note_kernel, note_waiting, note_outside,
-        note_not_sampled, note_lost,   note_tails,  note_slices,  note_limits,
-        note_callers,     note_filter, note_runs,
+        note_empty,
+        note_killed,
+        note_kernel,
+        note_waiting,
+        note_outside,
+        note_not_sampled,
+        note_lost,
+        note_tails,
+        report_quality_note_slices,
+        report_quality_note_lacks,
+        report_quality_note_rate,
+        note_limits,
+        note_callers,
+        note_filter,
+        note_runs,
     };
     int result = 0;
     for (size_t i = 0; i < sizeof makers / sizeof *makers && !result; i++)

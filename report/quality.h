@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 /* Lines of parts that are joined by " · " and broken where they get too long. */
-enum { QUALITY_MOST = 12 };
+enum { QUALITY_MOST = 16 };
 struct quality_parts {
     const char *items[QUALITY_MOST];
     size_t count;

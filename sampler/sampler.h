@@ -71,7 +71,7 @@ enum sampler_weights {
  * sampler_set_slice, and by sampler_stop, where samples of a command were not filtered in the
  * kernel as they were to be. */
 struct sampler_facts {
-    char source[160];     /* which source, and how it works here: "perf per CPU, …" */
+    char source[256];     /* which source, and how it works here: "perf per CPU, …" */
     char source_why[256]; /* why not the one before it; empty where it was the first or asked for */
     char source_cure[256]; /* … and what would let it be, without a closing dot; or empty */
     bool may_miss_threads; /* threads that live less than a period may have no sample */

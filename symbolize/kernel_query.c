@@ -27,13 +27,22 @@ static bool run(const struct kernel_query *query, uint64_t address)
            (int32_t)attr.test.retval > 0;
 }
 
+static int load(struct kernel_query *query)
+{
+    query->programs = kernel_names_bpf__open();
+    if (!query->programs)
+        return -ENOMEM;
+    const struct rlimit limit = sprof_kernel_lift_bpf_limit();
+    const int result = kernel_names_bpf__load(query->programs);
+    sprof_kernel_restore_bpf_limit(&limit);
+    return result;
+}
+
 struct kernel_query *kernel_query_open(void)
 {
     struct kernel_query *query = calloc(1, sizeof *query);
-    if (query)
-        query->programs = kernel_names_bpf__open();
     /* Whether such a program may be tested shows when it is. */
-    if (query && query->programs && !kernel_names_bpf__load(query->programs) && run(query, 0))
+    if (query && !load(query) && run(query, 0))
         return query;
     kernel_query_free(query);
     return NULL;

@@ -17,6 +17,7 @@ if(SPROF_BPF)
                 "-DSPROF_ARCH_BPF_HEADER=\"arch/${SPROF_ARCH}/bpf.h\"" -I${CMAKE_SOURCE_DIR}
                 -idirafter ${SPROF_BPF_HEADERS} -idirafter /usr/include/${CMAKE_C_LIBRARY_ARCHITECTURE}
                 -c ${CMAKE_SOURCE_DIR}/trace/uprobe/calls.bpf.c -o ${object}
+        COMMAND sprof_bpf_stack ${object}
         ${extract}
         COMMAND ${CMAKE_COMMAND} -D "programs=${uprobe_programs}" -D object=${object} -D header=${header}
                 -P ${CMAKE_SOURCE_DIR}/cmake/SprofBytes.cmake

@@ -278,16 +278,21 @@ struct frame_search {
 
 __u64 frame_was_below; /* the end of its stack, the one that was found last */
 
+/* (Two small reads instead of one of the whole frame: the stacks of a chain of calls add up to at
+ * most 512 bytes.) */
 static __always_inline bool take_frame(struct frame_search *search, __u64 at)
 {
-    __u64 frame[ARCH_BPF_UCONTEXT_WORDS];
-    if (bpf_probe_read_user(frame, sizeof frame, (void *)at) ||
-        frame[ARCH_BPF_UCONTEXT_STACK] != search->stack ||
-        frame[ARCH_BPF_UCONTEXT_STACK_SIZE] != search->size ||
-        frame[ARCH_BPF_UCONTEXT_SP] - search->stack < search->size)
+    enum { TO_SIZE = ARCH_BPF_UCONTEXT_STACK_SIZE - ARCH_BPF_UCONTEXT_STACK };
+    enum { TO_PC = ARCH_BPF_UCONTEXT_PC - ARCH_BPF_UCONTEXT_SP };
+    __u64 stack[TO_SIZE + 1], interrupted[TO_PC + 1];
+    if (bpf_probe_read_user(stack, sizeof stack, (void *)(at + 8 * ARCH_BPF_UCONTEXT_STACK)) ||
+        stack[0] != search->stack || stack[TO_SIZE] != search->size ||
+        bpf_probe_read_user(interrupted, sizeof interrupted,
+                            (void *)(at + 8 * ARCH_BPF_UCONTEXT_SP)) ||
+        interrupted[0] - search->stack < search->size)
         return false;
-    search->found.sp = frame[ARCH_BPF_UCONTEXT_SP];
-    search->found.pc = frame[ARCH_BPF_UCONTEXT_PC];
+    search->found.sp = interrupted[0];
+    search->found.pc = interrupted[TO_PC];
     frame_was_below = search->stack + search->size - at;
     return true;
 }

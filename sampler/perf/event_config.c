@@ -2,6 +2,7 @@
 #include "sampler/perf/event_config.h"
 
 #include "arch/arch.h"
+#include "sampler/compat.h"
 
 #include <errno.h>
 #include <string.h>
@@ -66,20 +67,36 @@ static int choose_event(struct perf_config *config, const char *name, struct spr
     return 0;
 }
 
+/* The kernel lowers its limit by itself where its interrupts take too long. */
+static uint64_t most_hz(void)
+{
+    const long most = sprof_proc_number(max_rate_path, 100000);
+    return most > 0 ? (uint64_t)most : 1;
+}
+
 int perf_config_set_rate(struct perf_config *config, uint64_t frequency_hz,
                          struct sprof_error *error)
 {
-    const long max_hz = sprof_proc_number(max_rate_path, 100000);
-    if (frequency_hz > (uint64_t)(max_hz > 0 ? max_hz : 1))
+    const unsigned long long most = most_hz();
+    if (frequency_hz > most)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "%llu Hz is above kernel.perf_event_max_sample_rate, which is %ld\n"
+                               "%llu Hz is above kernel.perf_event_max_sample_rate, which is %llu\n"
                                "choose a lower rate, or run `sudo sysctl "
                                "kernel.perf_event_max_sample_rate=%llu`",
-                               (unsigned long long)frequency_hz, max_hz,
+                               (unsigned long long)frequency_hz, most,
                                (unsigned long long)frequency_hz);
     config->period = 0;
     config->frequency_hz = frequency_hz;
+    config->lowered = false;
     return 0;
+}
+
+/* A rate that was not asked for gives way to the limit. */
+static void set_default_rate(struct perf_config *config, uint64_t frequency_hz)
+{
+    const uint64_t most = most_hz();
+    config->lowered = frequency_hz > most;
+    config->frequency_hz = config->lowered ? most : frequency_hz;
 }
 
 void perf_config_set_capture(struct perf_config *config, enum sampler_capture capture)
@@ -104,12 +121,11 @@ static int choose_rate(struct perf_config *config, const struct sampler_options 
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "a frequency and a period exclude each other; give one");
     config->period = options->period;
+    if (options->frequency_hz)
+        return perf_config_set_rate(config, options->frequency_hz, error);
     if (!config->period)
-        return perf_config_set_rate(config,
-                                    options->frequency_hz                  ? options->frequency_hz
-                                    : options->clock == SAMPLER_CLOCK_WALL ? SAMPLER_WALL_HZ
-                                                                           : DEFAULT_HZ,
-                                    error);
+        set_default_rate(config,
+                         options->clock == SAMPLER_CLOCK_WALL ? SAMPLER_WALL_HZ : DEFAULT_HZ);
     if (config->period >> 62)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "the period %llu is too large",
                                (unsigned long long)config->period);
@@ -208,7 +224,7 @@ static void common_event(struct perf_event_attr *attr, uint64_t config)
 static void track(struct perf_event_attr *attr)
 {
     attr->mmap = attr->mmap2 = 1;
-    attr->build_id = 1;
+    SPROF_PERF_BUILD_ID(attr) = 1;
     attr->comm = attr->comm_exec = 1;
     attr->task = 1;
 }

@@ -12,6 +12,7 @@ struct perf_config {
     enum sampler_capture capture;
     enum sampler_clock clock;
     uint64_t frequency_hz, period; /* one of them is 0 */
+    bool lowered; /* the rate that is used by default is above the kernel's limit */
     bool exclude_kernel;
     size_t stack_bytes_asked; /* where samples carry stacks */
     size_t stack_bytes_wanted, stack_bytes;

@@ -86,18 +86,39 @@ static bool may_take_less(int result)
     return result && result != -EPERM && result != -EAGAIN;
 }
 
+/* Loads as much of the programs as the kernel takes: its verifier may refuse weights, captures, or
+ * both together. */
+static int load_most(struct perf_filter_bpf *filter, const struct perf_filter_bpf_tails *tails,
+                     size_t *clock_count)
+{
+    static const struct perf_filter_bpf_tails none = {0};
+    const bool both = tails->wanted && *clock_count;
+    int result = load(filter, tails, *clock_count);
+    if (may_take_less(result) && both)
+        result = load(filter, &none, *clock_count);
+    if (may_take_less(result) && both) {
+        *clock_count = 0;
+        result = load(filter, tails, 0);
+    }
+    if (may_take_less(result)) {
+        *clock_count = 0;
+        result = load(filter, &none, 0);
+    }
+    return result;
+}
+
 int perf_filter_bpf_open(struct perf_filter_bpf *filter, bool follow_forks,
                          const struct perf_filter_bpf_tails *tails, size_t clock_count)
 {
-    static const struct perf_filter_bpf_tails none = {0};
     *filter = PERF_FILTER_BPF_NONE;
     if (!sprof_proc_in_first_pid_namespace())
         return -ENOENT;
-    int result = load(filter, tails, clock_count);
-    if (may_take_less(result) && tails->wanted)
-        result = load(filter, &none, clock_count);
-    if (may_take_less(result) && clock_count)
-        result = load(filter, &none, clock_count = 0);
+    const size_t clocks_wanted = clock_count;
+    const struct rlimit limit = sprof_kernel_lift_bpf_limit();
+    int result = load_most(filter, tails, &clock_count);
+    sprof_kernel_restore_bpf_limit(&limit);
+    filter->refuses_captures = !result && tails->wanted && !filter->captures;
+    filter->refuses_weights = !result && clocks_wanted && !clock_count;
     if (!result)
         result = map_members(filter);
     if (!result)

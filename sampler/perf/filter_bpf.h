@@ -18,8 +18,9 @@ struct perf_filter_bpf {
     uint64_t *members;             /* the kernel's own memory: a bit for each thread id */
     struct sampling_clock *clocks; /* the kernel's own memory: [CPU]; NULL: no weights are kept */
     size_t clock_count;
-    bool captures;     /* stacks beyond their slices, too */
-    size_t ring_bytes; /* of the ring they go to */
+    bool captures;                          /* stacks beyond their slices, too */
+    size_t ring_bytes;                      /* of the ring they go to */
+    bool refuses_captures, refuses_weights; /* the kernel does, of what was asked for */
 };
 
 #define PERF_FILTER_BPF_NONE ((struct perf_filter_bpf){0})

@@ -19,13 +19,20 @@ static void describe(const struct perf_source *source, char *text, size_t size)
 {
     const bool in_step = source->config.frequency_hz && source->config.event->is_clock &&
                          !source->jitters; /* asked for a rate, but not for a fixed interval */
-    snprintf(text, size, "%s%s%s%s%s%s%s",
-             source->scope == SAMPLER_SCOPE_TASK ? "perf per thread" : MODEL_SOURCE_PERF_CPUS,
-             source->scope == SAMPLER_SCOPE_CPU_FILTERED ? ", filtered in the kernel" : "",
-             source->no_bpf_why ? ", without BPF (" : "",
-             source->no_bpf_why ? source->no_bpf_why : "", source->no_bpf_why ? ")" : "",
-             in_step ? ", at a fixed interval" : "",
-             source->config.clock == SAMPLER_CLOCK_WALL ? "; what waits by BPF" : "");
+    const struct perf_filter_bpf *filter = &source->filter;
+    char most[64] = "";
+    if (source->config.lowered)
+        snprintf(most, sizeof most, MODEL_SOURCE_AT_MOST "%llu Hz",
+                 (unsigned long long)source->config.frequency_hz);
+    snprintf(
+        text, size, "%s%s%s%s%s%s%s%s%s%s",
+        source->scope == SAMPLER_SCOPE_TASK ? MODEL_SOURCE_PERF_THREADS : MODEL_SOURCE_PERF_CPUS,
+        source->scope == SAMPLER_SCOPE_CPU_FILTERED ? MODEL_SOURCE_FILTERED : "",
+        filter->refuses_weights ? MODEL_SOURCE_NO_WEIGHTS : "",
+        filter->refuses_captures ? MODEL_SOURCE_NO_CAPTURES : "",
+        source->no_bpf_why ? MODEL_SOURCE_NO_BPF : "", source->no_bpf_why ? source->no_bpf_why : "",
+        source->no_bpf_why ? ")" : "", most, in_step ? ", at a fixed interval" : "",
+        source->config.clock == SAMPLER_CLOCK_WALL ? "; what waits by BPF" : "");
 }
 
 void perf_source_state_facts(struct perf_source *source)

@@ -35,7 +35,9 @@ int waiting_looks_open(struct waiting_looks *looks, pid_t only_tid)
     *looks = (struct waiting_looks){0};
     if (!sprof_proc_in_first_pid_namespace())
         return -ENOENT;
+    const struct rlimit limit = sprof_kernel_lift_bpf_limit();
     int result = load(looks, only_tid);
+    sprof_kernel_restore_bpf_limit(&limit);
     if (result)
         return result;
     void *mapped = mmap(NULL, PROCESSES_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,

@@ -48,6 +48,11 @@ static uint64_t pointer(const void *at)
 
 static int explain(int errnum, const char *what, struct sprof_error *error)
 {
+    if (sprof_kernel_is_before(6, 10))
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, errnum,
+                               "cannot %s: %s\nthe uprobe back end needs Linux 6.10 or later, and "
+                               "this kernel is older; `--backend inject` works on it",
+                               what, strerror(errnum));
     if (errnum == EPERM || errnum == EACCES)
         return sprof_error_set(error, SPROF_EPERMISSION, errnum,
                                "uprobes are not permitted to you: run sprof as root, or give it "
@@ -56,7 +61,7 @@ static int explain(int errnum, const char *what, struct sprof_error *error)
         return sprof_error_set(error, SPROF_ELIMIT, errnum, "cannot %s: %s\nsee `ulimit -l -n`",
                                what, strerror(errnum));
     return sprof_error_set(error, SPROF_EUNSUPPORTED, errnum,
-                           "cannot %s: %s\nthe uprobe back end needs Linux 6.10 or later, with "
+                           "cannot %s: %s\nthe uprobe back end needs a kernel with "
                            "CONFIG_UPROBE_EVENTS and CONFIG_BPF_EVENTS",
                            what, strerror(errnum));
 }
@@ -126,9 +131,8 @@ static int load(const struct uprobe_kernel *kernel, uint32_t type, uint32_t atta
     return fd;
 }
 
-int uprobe_kernel_open(struct uprobe_kernel *kernel, struct sprof_error *error)
+static int make_maps_and_load(struct uprobe_kernel *kernel, struct sprof_error *error)
 {
-    *kernel = NONE;
     const int result = make_maps(kernel);
     if (result)
         return explain(-result, "make the maps of uprobes", error);
@@ -137,8 +141,17 @@ int uprobe_kernel_open(struct uprobe_kernel *kernel, struct sprof_error *error)
     kernel->exec_program =
         load(kernel, BPF_PROG_TYPE_RAW_TRACEPOINT, 0, at_exec_bytes, sizeof at_exec_bytes);
     const int failed = kernel->program < 0 ? kernel->program : kernel->exec_program;
-    if (failed < 0)
-        return explain(-failed, "load the program for uprobes", error);
+    return failed < 0 ? explain(-failed, "load the program for uprobes", error) : 0;
+}
+
+int uprobe_kernel_open(struct uprobe_kernel *kernel, struct sprof_error *error)
+{
+    *kernel = NONE;
+    const struct rlimit limit = sprof_kernel_lift_bpf_limit();
+    const int result = make_maps_and_load(kernel, error);
+    sprof_kernel_restore_bpf_limit(&limit);
+    if (result)
+        return result;
     void *mapped = mmap(NULL, sizeof *kernel->control, PROT_READ | PROT_WRITE, MAP_SHARED,
                         kernel->maps[UPROBE_MAP_CONTROL], 0);
     if (mapped == MAP_FAILED)

@@ -25,7 +25,6 @@ enum {
     ARCH_BPF_UCONTEXT_STACK_SIZE = 4,
     ARCH_BPF_UCONTEXT_SP = 5,
     ARCH_BPF_UCONTEXT_PC = 6,
-    ARCH_BPF_UCONTEXT_WORDS = 7,
     ARCH_BPF_UCONTEXT_BELOW = 512,
 };
 #define ARCH_BPF_COPY_REGISTERS(to, from)                                                          \

@@ -65,6 +65,60 @@ static void test_outside(void)
     CU_ASSERT_FALSE(noted(dataset, "never enters"));
 }
 
+/* A recording per CPU, or per thread, at so many samples a second of the 997 that were asked for.
+ */
+static struct report_dataset from(const char *source, double reached_hz)
+{
+    struct report_dataset dataset = plain();
+    dataset.run.source = source;
+    dataset.run.stack_bytes = dataset.run.stack_bytes_wanted = 65528;
+    dataset.quality.requested_hz = 997;
+    dataset.quality.reached_hz = reached_hz;
+    return dataset;
+}
+
+static void test_what_the_kernel_takes_away(void)
+{
+    static const char why[] = "perf per CPU, without BPF (this kernel does not take the programs)";
+    struct report_dataset dataset = from(why, 997);
+    CU_ASSERT_TRUE(noted(dataset, "without BPF (this kernel does not take the programs): samples "
+                                  "have no exact weights, and stacks beyond 65528 bytes were read "
+                                  "after their samples"));
+    dataset = from(why, 997);
+    dataset.run.kernel = "5.10.0-31-cloud-amd64";
+    CU_ASSERT_TRUE(noted(dataset, "(this kernel does not take the programs; Linux 5.17 and later "
+                                  "take them)"));
+    dataset = from("perf per CPU, filtered in the kernel, without exact weights", 997);
+    CU_ASSERT_TRUE(noted(dataset, "samples have no exact weights"));
+    dataset = from("perf per CPU, filtered in the kernel, without deep stacks", 997);
+    CU_ASSERT_TRUE(noted(dataset, "stacks beyond 65528 bytes were read after their samples"));
+    CU_ASSERT_FALSE(noted(from("perf per thread, without BPF (not permitted)", 997), "BPF"));
+    CU_ASSERT_FALSE(noted(from("perf per CPU, filtered in the kernel", 997), "kernel"));
+}
+
+static void test_late_timers(void)
+{
+    static const char late[] = "mostly where the timer fired late",
+                      naps[] = "mostly of threads that wake for some microseconds";
+    struct report_dataset dataset = from("perf per CPU, filtered in the kernel", 500);
+    dataset.not_sampled = (struct model_cost){0, 50};
+    CU_ASSERT_TRUE(noted(dataset, naps));
+    dataset = from("perf per CPU, filtered in the kernel, without exact weights", 500);
+    dataset.not_sampled = (struct model_cost){0, 50};
+    CU_ASSERT_TRUE(noted(dataset, late));
+    dataset = from("perf per CPU, without BPF (not permitted)", 900);
+    dataset.not_sampled = (struct model_cost){0, 50};
+    CU_ASSERT_TRUE(noted(dataset, naps));
+    CU_ASSERT_TRUE(noted(from("perf per thread", 497), "497 of 997 Hz: the timer fired late"));
+    CU_ASSERT_FALSE(noted(from("perf per thread", 990), "the timer fired late"));
+}
+
+static void test_lowered_rate(void)
+{
+    CU_ASSERT_TRUE(noted(from("perf per CPU, at most the kernel's 750 Hz", 750),
+                         "above the kernel's limit, 750 Hz, which was used"));
+}
+
 static void test_the_rest(void)
 {
     struct report_dataset dataset = plain();
@@ -95,7 +149,10 @@ static void test_the_rest(void)
     dataset = plain();
     dataset.run.stack_bytes_wanted = 65528;
     dataset.run.stack_bytes = 8192;
-    CU_ASSERT_TRUE(noted(dataset, "8192 bytes of each stack were copied, not 65528"));
+    CU_ASSERT_TRUE(noted(dataset,
+                         "8192 bytes of each stack were copied, not 65528: there was no more "
+                         "memory for rings; raise `ulimit -l`, or run `sudo sysctl "
+                         "kernel.perf_event_mlock_kb=8196`"));
     dataset = plain();
     dataset.run.stack_bytes_wanted = 65528;
     dataset.run.stack_bytes = 64232; /* what fits into the rings of an ordinary user */
@@ -168,6 +225,9 @@ void sprof_suite_report_quality(void)
     CU_add_test(suite, "nothing to note", test_nothing_to_note);
     CU_add_test(suite, "waiting", test_waiting);
     CU_add_test(suite, "outside", test_outside);
+    CU_add_test(suite, "what the kernel takes away", test_what_the_kernel_takes_away);
+    CU_add_test(suite, "late timers", test_late_timers);
+    CU_add_test(suite, "lowered rate", test_lowered_rate);
     CU_add_test(suite, "the rest", test_the_rest);
     CU_add_test(suite, "lost", test_lost);
     CU_add_test(suite, "rate and own cost", test_rate_and_own_cost);

@@ -23,7 +23,8 @@ static bool open_filter(struct perf_filter_bpf *filter, bool follow)
     const int result = perf_filter_bpf_open(filter, follow, &none, 0);
     if (!result)
         return true;
-    CU_ASSERT_TRUE(geteuid() || result == -ENOENT || result == -EPERM || result == -ENOSYS);
+    CU_ASSERT_TRUE(geteuid() || result == -ENOENT || result == -EPERM || result == -ENOSYS ||
+                   sprof_kernel_is_before(5, 17));
     sprof_test_skip("no BPF here: %s", perf_filter_bpf_reason(result));
     return false;
 }
@@ -174,10 +175,56 @@ static void test_program_goes_on_events(void)
     perf_filter_bpf_close(&filter);
 }
 
+/* What the kernel must take, and what it must refuse: a clock for each of too many CPUs, a ring of
+ * odd size. */
+struct variant {
+    bool captures, ticks;
+    bool too_many_clocks, odd_ring;
+};
+
+static void try_variant(const struct variant *variant)
+{
+    const struct perf_filter_bpf_tails tails = {
+        .wanted = variant->captures,
+        .most_bytes = 1 << 20,
+        .ring_bytes = variant->odd_ring ? (1 << 20) + 4096 : 1 << 20,
+    };
+    const size_t clocks = variant->too_many_clocks ? UINT32_MAX : variant->ticks ? 2 : 0;
+    struct perf_filter_bpf filter;
+    const int result = perf_filter_bpf_open(&filter, false, &tails, clocks);
+    CU_ASSERT_EQUAL_FATAL(result, 0);
+    CU_ASSERT_EQUAL(filter.captures, variant->captures && !variant->odd_ring);
+    CU_ASSERT_EQUAL(filter.clock_count, variant->ticks && !variant->too_many_clocks ? 2 : 0);
+    CU_ASSERT_EQUAL(filter.refuses_captures, variant->odd_ring);
+    CU_ASSERT_EQUAL(filter.refuses_weights, variant->too_many_clocks);
+    perf_filter_bpf_close(&filter);
+}
+
+/* Each part that the kernel takes is there, also where it refuses the other one. */
+static void test_variants(void)
+{
+    static const struct variant variants[] = {
+        {.captures = false, .ticks = false},
+        {.captures = true, .ticks = false},
+        {.captures = false, .ticks = true},
+        {.captures = true, .ticks = true},
+        {.captures = true, .ticks = true, .too_many_clocks = true},
+        {.captures = true, .ticks = true, .odd_ring = true},
+        {.captures = true, .ticks = true, .too_many_clocks = true, .odd_ring = true},
+    };
+    struct perf_filter_bpf filter;
+    if (!open_filter(&filter, false))
+        return;
+    perf_filter_bpf_close(&filter);
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
+        try_variant(&variants[i]);
+}
+
 void sprof_suite_sampler_filter_bpf(void);
 void sprof_suite_sampler_filter_bpf(void)
 {
     CU_pSuite suite = CU_add_suite("sampler/filter_bpf", NULL, NULL);
+    CU_add_test(suite, "variants of the programs", test_variants);
     CU_add_test(suite, "members follow forks", test_members_follow_forks);
     CU_add_test(suite, "a member has the number of a dead one", test_number_of_dead_member);
     CU_add_test(suite, "a stranger gets a member's number", test_number_goes_to_stranger);

@@ -1,0 +1,58 @@
+/* Writes parts of lines about quality, and words that several of them need. */
+#include "report/quality.h"
+#include "report/utf8_text.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+/* Fewer samples than this say nothing about the rate at which they came. */
+enum { SAMPLES_FOR_A_RATE = 20 };
+
+int report_quality_part(struct report_dataset *dataset, struct quality_parts *parts,
+                        const char *format, ...)
+{
+    char text[600];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const char *copy = parts->count < QUALITY_MOST ? report_utf8_copy(&dataset->arena, text) : NULL;
+    if (!copy)
+        return SPROF_ENOMEM;
+    parts->items[parts->count++] = copy;
+    return 0;
+}
+
+void report_quality_write_parts(FILE *out, const struct quality_parts *parts, const char *prefix,
+                                unsigned columns)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < parts->count; i++) {
+        const size_t own = report_utf8_width(parts->items[i]);
+        if (width && width + 3 + own > columns) {
+            fputc('\n', out);
+            width = 0;
+        }
+        fprintf(out, "%s%s", width ? " · " : prefix, parts->items[i]);
+        width += own + (width ? 3 : report_utf8_width(prefix));
+    }
+    if (parts->count)
+        fputc('\n', out);
+}
+
+char *report_quality_rate(char buffer[static NUMBER_BYTES], const struct store_quality *quality)
+{
+    buffer[0] = '\0';
+    if (quality->requested_hz > 0 && quality->samples < SAMPLES_FOR_A_RATE)
+        snprintf(buffer, NUMBER_BYTES, "%.0f Hz asked", quality->requested_hz);
+    else if (quality->requested_hz > 0)
+        snprintf(buffer, NUMBER_BYTES, "%.0f of %.0f Hz", quality->reached_hz,
+                 quality->requested_hz);
+    return buffer;
+}
+
+bool report_quality_is_by_agents(const struct report_dataset *dataset)
+{
+    const char *source = dataset->run.source;
+    return source && !strncmp(source, MODEL_SOURCE_AGENT, strlen(MODEL_SOURCE_AGENT));
+}
