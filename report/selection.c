@@ -151,6 +151,7 @@ struct filtering {
     const char *thread, *process; /* NULL: any */
     SPROF_VEC(bool) processes;    /* [number - 1]: it matches */
     bool process_found, thread_found;
+    struct sprof_map bearers; /* of numbers of processes, how many there were */
     struct sprof_suggestions near_threads, near_processes;
 };
 
@@ -175,8 +176,11 @@ static int take_process(void *context, const struct store_process *row)
         .name = row->name,
         .command = row->command,
     };
-    if (copy_text(dataset, &process.name) || copy_text(dataset, &process.command))
+    uint64_t *bearers =
+        sprof_map_at(&filtering->bearers, sprof_hash_pair(row->run_id, (uint64_t)row->pid));
+    if (!bearers || copy_text(dataset, &process.name) || copy_text(dataset, &process.command))
         return SPROF_ENOMEM;
+    process.bearer = (uint32_t)(*bearers)++;
     const bool found = matches(filtering->process, process.name, row->pid);
     filtering->process_found = filtering->process_found || found;
     if (!found)
@@ -246,6 +250,7 @@ static int choose_threads(struct report_loading *loading, const struct report_se
         result = not_found("process", filtering.process, &filtering.near_processes, error);
     else if (!result && filtering.thread && !filtering.thread_found)
         result = not_found("thread", filtering.thread, &filtering.near_threads, error);
+    sprof_map_release(&filtering.bearers);
     sprof_vec_release(&filtering.processes);
     return result;
 }

@@ -21,6 +21,7 @@ struct drawing {
     const struct report_dataset *dataset;
     uint64_t period_ns;
     int32_t pid, tid;
+    uint32_t thread;          /* of calls: id of the row of the one that is drawn */
     struct export_chain open; /* what the slices that are open show, root first */
 };
 
@@ -113,6 +114,14 @@ static int choose_stride(struct drawing *drawing, const struct export_threads *t
     return result;
 }
 
+/* The format has numbers alone: of the next process that bears one, behind all that the kernel
+ * gives. */
+static int32_t number_of(const struct report_process *process)
+{
+    enum { PID_MAX_LIMIT = 1 << 22, BEARERS = 256 };
+    return process->pid + (int32_t)(process->bearer % BEARERS) * PID_MAX_LIMIT;
+}
+
 static void put_name(struct drawing *drawing, const char *kind, const char *name)
 {
     report_json_open_object(&drawing->json, NULL);
@@ -124,6 +133,17 @@ static void put_name(struct drawing *drawing, const char *kind, const char *name
     report_json_text(&drawing->json, "name", name ? name : "?");
     report_json_close_object(&drawing->json);
     report_json_close_object(&drawing->json);
+}
+
+/* Its true number stands in the name where it is not the one of the format. */
+static void put_process_name(struct drawing *drawing, const struct report_process *process)
+{
+    const char *name = process->name ? process->name : "?";
+    struct sprof_str text = {0};
+    if (process->bearer)
+        sprof_str_appendf(&text, "%s (%s)", name, report_export_number(process->pid, process).text);
+    put_name(drawing, "process_name", text.text ? text.text : name);
+    sprof_str_release(&text);
 }
 
 /* Of clocks the period, of other events what lies between two samples at the rate reached. */
@@ -141,8 +161,14 @@ static int put_call(void *context, const struct export_call *call)
 {
     static const char *const keys[] = {"word1", "word2", "word3", "word4", "word5", "word6"};
     struct drawing *drawing = context;
-    if (drawing->tid != call->tid || drawing->pid != call->pid) {
-        drawing->pid = call->pid;
+    if (drawing->thread != call->thread_row) {
+        const struct report_dataset *dataset = drawing->dataset;
+        const uint32_t thread = report_dataset_number(&dataset->thread_numbers, call->thread_row);
+        drawing->thread = call->thread_row;
+        drawing->pid =
+            thread ? number_of(
+                         &dataset->processes.items[dataset->threads.items[thread - 1].process - 1])
+                   : call->pid;
         drawing->tid = call->tid;
         put_name(drawing, "thread_name", call->thread);
     }
@@ -153,7 +179,7 @@ static int put_call(void *context, const struct export_call *call)
     report_json_decimal(&drawing->json, "ts", call->start_ns, 3);
     if (call->duration_ns)
         report_json_decimal(&drawing->json, "dur", call->duration_ns, 3);
-    report_json_count(&drawing->json, "pid", (uint64_t)call->pid);
+    report_json_count(&drawing->json, "pid", (uint64_t)drawing->pid);
     report_json_count(&drawing->json, "tid", (uint64_t)call->tid);
     report_json_open_object(&drawing->json, "args");
     report_json_text(&drawing->json, "exit", call->exit);
@@ -218,9 +244,9 @@ int report_chrome_write(FILE *out, const struct report_content *content, struct 
             const struct report_process *process = &dataset->processes.items[thread->process - 1];
             if (!threads.items[i].count)
                 continue;
-            drawing.pid = process->pid;
+            drawing.pid = number_of(process);
             drawing.tid = thread->tid;
-            put_name(&drawing, "process_name", process->name);
+            put_process_name(&drawing, process);
             put_name(&drawing, "thread_name", thread->name ? thread->name : process->name);
             result = draw_thread(&drawing, &threads.items[i]);
         }

@@ -243,13 +243,23 @@ int report_export_thread_name(const struct report_dataset *dataset, uint32_t thr
                               struct sprof_str *name)
 {
     const struct report_thread *item = &dataset->threads.items[thread - 1];
-    const char *process = dataset->processes.items[item->process - 1].name;
+    const struct report_process *process = &dataset->processes.items[item->process - 1];
     sprof_str_clear(name);
-    return sprof_str_appendf(name, "%s %d",
-                             item->name ? item->name
-                             : process  ? process
-                                        : "thread",
-                             item->tid);
+    return sprof_str_appendf(name, "%s %s",
+                             item->name      ? item->name
+                             : process->name ? process->name
+                                             : "thread",
+                             report_export_number(item->tid, process).text);
+}
+
+struct export_number report_export_number(int32_t number, const struct report_process *process)
+{
+    struct export_number made;
+    if (process->bearer)
+        snprintf(made.text, sizeof made.text, "%d.%u", number, process->bearer);
+    else
+        snprintf(made.text, sizeof made.text, "%d", number);
+    return made;
 }
 
 const char *report_export_title(const struct report_dataset *dataset)

@@ -71,6 +71,13 @@ int report_export_calls(const struct report_content *content, uint64_t limit, ui
 int report_export_thread_name(const struct report_dataset *dataset, uint32_t thread,
                               struct sprof_str *name);
 
+/* The number of a process, or of a thread in it, as text: "4242", and "4242.1" of the next process
+ * that bears it, for another program or after the end of the first. */
+struct export_number {
+    char text[32];
+};
+struct export_number report_export_number(int32_t number, const struct report_process *process);
+
 /* The command of the run, or what it was attached to. */
 const char *report_export_title(const struct report_dataset *dataset);
 

@@ -359,13 +359,11 @@ static void put_thread(struct json *json, const struct report_dataset *dataset, 
 {
     const struct report_thread *thread = &dataset->threads.items[number - 1];
     const struct report_process *process = &dataset->processes.items[thread->process - 1];
-    char pid[16];
-    snprintf(pid, sizeof pid, "%d", process->pid);
     report_json_open_object(json, NULL);
     report_json_text(json, "name", thread->name ? thread->name : "?");
     report_json_text(json, "processName", process->name ? process->name : "?");
     report_json_text(json, "processType", "default");
-    report_json_text(json, "pid", pid);
+    report_json_text(json, "pid", report_export_number(process->pid, process).text);
     report_json_count(json, "tid", (uint64_t)thread->tid);
     report_json_bool(json, "isMainThread", thread->tid == process->pid);
     report_json_bool(json, "showMarkersInTimeline", false);
@@ -381,7 +379,7 @@ static void put_thread(struct json *json, const struct report_dataset *dataset, 
         report_json_null(json, "unregisterTime");
     put_empty_lists(json, (const char *const[]){"pausedRanges", NULL});
     put_samples(json, dataset, samples, markers->calls > 0);
-    firefox_markers_put(json, markers, dataset, process->pid, thread->tid);
+    firefox_markers_put(json, markers, dataset, thread->id);
     report_json_close_object(json);
 }
 

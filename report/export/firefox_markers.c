@@ -19,8 +19,6 @@ static int take_call(void *context, const struct export_call *call)
         .duration_ns = call->duration_ns,
         .function = function ? (uint32_t)*function : 0,
         .thread = call->thread_row,
-        .pid = call->pid,
-        .tid = call->tid,
     };
     for (int i = 0; i < 6; i++)
         marker.words[i] = strtoull(call->words[i], NULL, 16);
@@ -135,7 +133,7 @@ static void put_start(struct json *json, const struct report_dataset *dataset,
 }
 
 void firefox_markers_put(struct json *json, struct firefox_markers *markers,
-                         const struct report_dataset *dataset, int32_t pid, int32_t tid)
+                         const struct report_dataset *dataset, uint32_t thread)
 {
     static const struct {
         const char *name;
@@ -144,7 +142,7 @@ void firefox_markers_put(struct json *json, struct firefox_markers *markers,
                    {"name", put_name},         {"phase", put_phase}, {"startTime", put_start}};
     const struct firefox_marker *items = markers->items.items;
     size_t at = markers->next, count = 0;
-    while (at < markers->items.count && (items[at].pid != pid || items[at].tid != tid))
+    while (at < markers->items.count && items[at].thread != thread)
         at++;
     while (at + count < markers->items.count && items[at + count].thread == items[at].thread)
         count++;

@@ -10,7 +10,6 @@ struct firefox_marker {
     uint64_t start_ns, duration_ns; /* since the start of the run; 0: it did not end */
     uint64_t words[6];
     uint32_t function, thread; /* function: of the dataset; thread: id of its row */
-    int32_t pid, tid;
     char exit[12];
 };
 
@@ -34,7 +33,7 @@ void firefox_markers_put_schema(struct json *json);
 /* Writes the table "markers" of a thread: of the next that has this number and calls, for threads
  * are asked for in the order of their rows; times are in milliseconds. */
 void firefox_markers_put(struct json *json, struct firefox_markers *markers,
-                         const struct report_dataset *dataset, int32_t pid, int32_t tid);
+                         const struct report_dataset *dataset, uint32_t thread);
 
 /* The index of a kind in meta.categories. */
 size_t report_firefox_category(enum model_kind kind);

@@ -164,7 +164,7 @@ static int stack_of(struct profile *profile, const struct report_stack *stack)
     return 0;
 }
 
-enum { VALUES = 2, LABELS = 4 };
+enum { VALUES = 2, LABELS = 5 };
 
 static void put_labels(struct profile *profile, Perftools__Profiles__Sample *sample,
                        Perftools__Profiles__Label *labels, uint32_t number)
@@ -181,6 +181,11 @@ static void put_labels(struct profile *profile, Perftools__Profiles__Sample *sam
     labels[1].key = string_of(profile, "tid");
     labels[1].num = thread->tid;
     sample->n_label = 2;
+    if (process->bearer) { /* of several processes with this number, one after the other */
+        labels[2].key = string_of(profile, "pid_bearer");
+        labels[2].num = process->bearer;
+        sample->n_label = 3;
+    }
     const char *const names[] = {"thread", "process"};
     const char *const values[] = {thread->name, process->name};
     for (size_t i = 0; i < 2; i++)

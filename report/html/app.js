@@ -343,12 +343,14 @@ class App {
             return data.runs[each.run].label + (eventsOf(each.run).length > 1 ? ' · ' + each.name : '');
         };
         const ofRun = list => [...list.keys()].filter(index => list[index].run === event.run);
+        // Of several processes with one number, one after the other, the second is 4242.1.
+        const bearer = process => data.processes[process].bearer ? '.' + data.processes[process].bearer : '';
         const processes = ofRun(data.processes).map(index =>
-            [index, `${data.processes[index].name || '?'} (${data.processes[index].pid})`]);
+            [index, `${data.processes[index].name || '?'} (${data.processes[index].pid}${bearer(index)})`]);
         const threads = data.threads.flatMap((thread, index) =>
             data.processes[thread.process].run === event.run && thread.samples &&
             (state.process < 0 || thread.process === state.process)
-                ? [[index, `${thread.name || data.processes[thread.process].name || '?'} (${thread.tid})`]] : []);
+                ? [[index, `${thread.name || data.processes[thread.process].name || '?'} (${thread.tid}${bearer(thread.process)})`]] : []);
         const modes = new Set(this.modes());
         const others = [...data.events.keys()].filter(index => index !== state.event);
         this.choices.replaceChildren(...[

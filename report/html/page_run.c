@@ -117,6 +117,8 @@ static void put_processes(struct json *json, const struct report_dataset *datase
         const struct report_process *process = &dataset->processes.items[i];
         report_json_open_object(json, NULL);
         report_json_count(json, "pid", (uint64_t)process->pid);
+        if (process->bearer)
+            report_json_count(json, "bearer", process->bearer);
         report_json_text(json, "name", process->name);
         report_json_close_object(json);
     }
@@ -210,8 +212,7 @@ static void put_phases(struct json *json, const struct report_dataset *dataset)
         report_json_count(json, "number", phase->number);
         report_json_text(json, "mark", phase->mark);
         report_json_count(json, "from", phase->start_ns);
-        report_json_count(json, "to",
-                          phase->end_ns < run_end_ns ? phase->end_ns : run_end_ns);
+        report_json_count(json, "to", phase->end_ns < run_end_ns ? phase->end_ns : run_end_ns);
         report_json_close_object(json);
     }
     report_json_close_array(json);

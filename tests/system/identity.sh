@@ -119,5 +119,54 @@ END
     is "SELECT count(*) FROM thread WHERE name IS NULL" "0"
     is "SELECT count(DISTINCT process_id) FROM thread JOIN process p ON p.id = process_id WHERE p.name = 'two'" "1"
     ;;
+pid_reuse)
+    needs_root "to give numbers of processes"
+    build three <<'END'
+#include "spin.h"
+#include <errno.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+/* Two children with one number, one after the other. */
+int main(int argc, char **argv)
+{
+    const pid_t wanted = argc > 1 ? atoi(argv[1]) : 0;
+    for (int i = 0; i < 2; i++) {
+        struct clone_args how = {.exit_signal = SIGCHLD, .set_tid = (uintptr_t)&wanted, .set_tid_size = 1};
+        const pid_t child = (pid_t)syscall(SYS_clone3, &how, sizeof how);
+        if (child < 0)
+            return errno == EEXIST ? 3 : 2;
+        if (!child) {
+            spin(60);
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+    }
+    return 0;
+}
+END
+    [ "$(cat /proc/sys/kernel/pid_max)" -gt 30000 ] || skip "numbers of processes are few"
+    number=$((20000 + RANDOM % 9000))
+    run "$SPROF" record -o r.db -- ./three $number
+    [ "$status" = 0 ] || skip "the number $number is taken, or clone3 is refused"
+    is "SELECT count(*) FROM process WHERE pid = $number" 2
+    for format in firefox chrome speedscope; do
+        expect 0 "$SPROF" export -i r.db -f $format -o r.$format
+    done
+    python3 - $number <<'END' || fail "exports"
+import json, sys
+number = sys.argv[1]
+threads = json.load(open("r.firefox"))["threads"]
+assert {number, number + ".1"} <= {t["pid"] for t in threads}, [t["pid"] for t in threads]
+events = json.load(open("r.chrome"))["traceEvents"]
+names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+assert names[int(number)] == "three", names
+assert names[int(number) + (1 << 22)] == f"three ({number}.1)", names
+profiles = [p["name"] for p in json.load(open("r.speedscope"))["profiles"]]
+assert {f"three {number}", f"three {number}.1"} <= set(profiles), profiles
+END
+    ;;
 *) fail "no case $1" ;;
 esac
