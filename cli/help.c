@@ -46,8 +46,7 @@ void cli_help(FILE *out, const struct cli_command *const *commands)
           out);
     for (; *commands; commands++)
         fprintf(out, "  %-14s %s\n", (*commands)->name, (*commands)->summary);
-    fputs(
-        "\n`sprof COMMAND --help` tells the options of a command; `sprof --version` the version.\n"
-        "A first profile: `sprof record -- PROGRAM ARGUMENTS`, then `sprof report`.\n",
-        out);
+    fputs("\n`sprof help COMMAND` lists the options of a command; `sprof --version` the version.\n"
+          "A first profile: `sprof record -- PROGRAM ARGUMENTS`, then `sprof report`.\n",
+          out);
 }

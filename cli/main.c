@@ -21,7 +21,8 @@ static const struct cli_command *find_command(const char *name)
     return NULL;
 }
 
-static int unknown_command(const char *name, struct sprof_error *error)
+/* `before`: "help ", where help on the command was asked for. */
+static int unknown_command(const char *name, const char *before, struct sprof_error *error)
 {
     const char **names = calloc(cli_command_count + 1, sizeof *names);
     if (!names)
@@ -30,13 +31,16 @@ static int unknown_command(const char *name, struct sprof_error *error)
         names[i] = cli_commands[i]->name;
     const int nearest = sprof_suggest_nearest(name, names);
     free(names);
+    if (nearest < 0 && *before)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "`%s` is not a command: `sprof help` lists them", name);
     if (nearest < 0)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "`%s` is not a command: see `sprof --help`; "
                                "to profile a program: `sprof record -- %s`",
                                name, name);
     return sprof_error_set(error, SPROF_EUSAGE, 0,
-                           "`%s` is not a command: did you mean `sprof %s`?", name,
+                           "`%s` is not a command: did you mean `sprof %s%s`?", name, before,
                            cli_commands[nearest]->name);
 }
 
@@ -71,6 +75,22 @@ static void print_version(void)
            SPROF_HAS_BPF ? "with BPF" : "without BPF");
 }
 
+/* `sprof help`, `sprof help COMMAND`. */
+static int help(int argc, char **argv, struct sprof_error *error)
+{
+    const struct cli_command *command = argc > 2 ? find_command(argv[2]) : NULL;
+    if (argc > 3)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "help is on one command: `sprof help %s`",
+                               argv[2]);
+    if (argc > 2 && !command)
+        return unknown_command(argv[2], "help ", error);
+    if (command)
+        cli_help_command(stdout, command);
+    else
+        cli_help(stdout, cli_commands);
+    return 0;
+}
+
 static int run(int argc, char **argv, struct cli_terminal *terminal, struct sprof_error *error)
 {
     if (argc < 2)
@@ -82,10 +102,12 @@ static int run(int argc, char **argv, struct cli_terminal *terminal, struct spro
         return run_command(command, argc - 2, argv + 2, terminal, error);
     if (!strcmp(argv[1], "--version"))
         print_version();
-    else if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+    else if (!strcmp(argv[1], "help"))
+        return help(argc, argv, error);
+    else if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
         cli_help(stdout, cli_commands);
     else
-        return unknown_command(argv[1], error);
+        return unknown_command(argv[1], "", error);
     return 0;
 }
 

@@ -53,9 +53,8 @@ static const struct cli_option options[] = {
     {"pid", 'p', "PID[,PID…]", "attach to running processes, all their threads", FIELD(pids),
      cli_set_pids},
     {"tid", 't', "TID", "attach to one running thread", FIELD(tid), cli_set_tid},
-    {"all-cpus", 'a', NULL,
-     "all that runs on the machine (not in this version: it says what works)", FIELD(all_cpus),
-     cli_set_flag},
+    /* Not shown: this version says what works instead. */
+    {"all-cpus", 'a', NULL, NULL, FIELD(all_cpus), cli_set_flag},
     {"duration", 0, "T", "end the recording after 10, 10s, 500ms, 2m", FIELD(duration_ns),
      cli_set_duration},
     {"delay", 0, "T", "begin it so long after the start", FIELD(delay_ns), cli_set_duration},

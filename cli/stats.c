@@ -419,6 +419,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
 {
     struct arguments *arguments = all;
     struct store *store;
+    arguments->coverage |= arguments->unexecuted; /* only coverage has them */
     if (operands->count > 1 || (operands->count && arguments->input))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "give one recording: `sprof stats sprof.db`");
@@ -429,8 +430,6 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     if (arguments->by && (arguments->coverage || arguments->warnings))
         return sprof_error_set(error, SPROF_EUSAGE, 0, "--by goes with figures, not with --%s",
                                arguments->coverage ? "coverage" : "warnings");
-    if (arguments->unexecuted && !arguments->coverage)
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "--unexecuted goes with --coverage");
     if (arguments->coverage && (arguments->sort || arguments->ascending))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--coverage is sorted by the first call: --sort and --asc go with "

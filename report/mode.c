@@ -97,6 +97,44 @@ static const char *text_of(const struct model_view *view)
     return model_mode_options_text(view->mode, view->frame_app, false);
 }
 
+/* "phase 1 (mode full), phase 2 (mode pc)": what there is to choose from. */
+static int list_phases(const struct report_dataset *dataset, struct sprof_str *list)
+{
+    enum { MOST = 12 };
+    int result = 0;
+    for (size_t i = 0; i < dataset->phases.count && i < MOST && !result; i++) {
+        const struct report_phase *phase = &dataset->phases.items[i];
+        if (phase->paused)
+            continue;
+        result = sprof_str_append(list, list->length ? ", " : "");
+        if (!result && dataset->runs.count > 1)
+            result = sprof_str_appendf(list, "run %u ", phase->run);
+        if (!result)
+            result = sprof_str_appendf(list, "phase %u (mode %s, from %.2f s)", phase->number,
+                                       text_of(&phase->view), (double)phase->start_ns / 1e9);
+    }
+    if (!result && dataset->phases.count > MOST)
+        result = sprof_str_append(list, ", …");
+    return result;
+}
+
+static int cannot_read_together(const struct report_dataset *dataset, const struct reading *reading,
+                                struct sprof_error *error)
+{
+    struct sprof_str list = {0};
+    if (list_phases(dataset, &list)) {
+        sprof_str_release(&list);
+        return sprof_error_memory(error);
+    }
+    sprof_error_set(error, SPROF_EUSAGE, 0,
+                    "what was recorded in mode %s and in mode %s cannot be read together: choose "
+                    "one with --run or --phase%s%s",
+                    text_of(&reading->unreadable), text_of(&reading->as), list.text ? ": " : "",
+                    list.text ? list.text : "");
+    sprof_str_release(&list);
+    return SPROF_EUSAGE;
+}
+
 /* Several runs or phases are read as the least detailed of them. */
 int report_dataset_read_mode(struct report_dataset *dataset,
                              const struct report_selection *selection, struct sprof_error *error)
@@ -109,11 +147,7 @@ int report_dataset_read_mode(struct report_dataset *dataset,
     struct reading reading = {.as = selection->other_mode ? asked : dataset->recorded};
     each_view(dataset, try_reading, &reading);
     if (reading.fails && !selection->other_mode)
-        return sprof_error_set(
-            error, SPROF_EUSAGE, 0,
-            "what was recorded in mode %s and in mode %s cannot be read together: choose "
-            "one with --run or --phase",
-            text_of(&reading.unreadable), text_of(&reading.as));
+        return cannot_read_together(dataset, &reading, error);
     if (reading.fails)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "recorded as mode %s, which cannot be read as %s: record with "

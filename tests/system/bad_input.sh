@@ -23,6 +23,9 @@ usage() {
     done <<'END'
 |no command given
 recrod|did you mean .sprof record
+help recrod|did you mean .sprof help record
+help frobnicate|sprof help. lists
+help record report|one command
 frobnicate|sprof --help
 record|nothing to record
 record -p 1 -- true|give one of them

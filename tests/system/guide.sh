@@ -29,6 +29,7 @@ END
 case $1 in
 options)
     for command in $("$SPROF" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do
+        cmp -s <("$SPROF" help "$command") <("$SPROF" "$command" --help) || fail "sprof help $command"
         "$SPROF" "$command" --help | sed -n 's/^  \(-.\|  \)[, ] --\([a-z-]*\).*/\1 \2/p' | while read -r letter option; do
             [ "$option" ] || { option=$letter && letter=; }
             echo "$option" >>"$work/known"
