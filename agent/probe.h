@@ -42,7 +42,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 24,
+    PROBE_VERSION = 25,
     PROBE_THUNK_BYTES = 64,
     /* One for each function of a process that is probed, and one to calibrate. */
     PROBE_THUNKS = 262144,
@@ -183,6 +183,7 @@ enum probe_tier {
     PROBE_UNWIND, /* counts, and gives calls in flight their return addresses back, for an unwinder
                      that would end at thunks */
     PROBE_SYSCALL, /* of libc's syscall: counts, and looks at what CLOCK and CLONE look at */
+    PROBE_THROW, /* as LEAVE, and notes how far down a stack frames are that an exception leaves */
 
     /* A flag: the first call is noted in `hits`, and the agent takes the flag off; where nothing
      * else is wanted of the probe, it is off then. Nothing is counted. */
@@ -211,9 +212,12 @@ struct probe_stat {
     uint64_t recursive;       /* calls begun while another was open */
     uint64_t tails, abnormal; /* … of `ended`: by a tail call; without returning */
     uint64_t uncertain;       /* ended calls whose self time may hold that of others: coroutines */
-    /* In the last of a slab: where in the slab the bucket is that has still to be raised by one,
-     * for the call that ended last. */
-    uint64_t pending;
+    union {
+        uint64_t tail_cuts; /* of `tails`: whose time ends at the jump */
+        /* In the last of a slab: where in the slab the bucket is that has still to be raised by
+         * one, for the call that ended last. */
+        uint64_t pending;
+    };
     uint64_t unlogged; /* calls that are not in the log, because the ring was full */
 };
 
@@ -332,11 +336,12 @@ enum {
 /* How a call ended. */
 enum probe_exit {
     PROBE_EXIT_RETURN,
-    PROBE_EXIT_TAIL,      /* by a jump to another function */
+    PROBE_EXIT_TAIL,      /* with the function that it has jumped to at its end */
     PROBE_EXIT_EXCEPTION, /* left: one was caught above it */
     PROBE_EXIT_LONGJMP,
     PROBE_EXIT_LEFT,       /* otherwise: its stack was used again */
     PROBE_EXIT_THREAD_END, /* left by pthread_exit or cancellation, which end in a longjmp, too */
+    PROBE_EXIT_TAIL_CUT,   /* at such a jump: see agent/probe/end.c */
 };
 
 /* Header: 18 bits of function, 21 of depth, 3 of exit, 2 of kind, 20 of place. */
@@ -429,6 +434,10 @@ enum {
     PROBE_NODE_PAGES = 512,  /* … and of its nodes */
 };
 
+/* No call has begun before, but records of jumpers (PROBE_JUMPERS) hold less where others hold
+ * their beginning: so the end of a call that was jumped to is not taken for a usual one. */
+#define PROBE_CLEARED_NOTHING UINT64_C(2)
+
 /* Where a jump to a probe stands, and what it took the place of. */
 struct probe_site {
     uint64_t address;    /* 0: nowhere */
@@ -452,7 +461,8 @@ struct probe_shared {
     uint32_t main_tid;
     uint32_t follows_forks; /* a process that was forked is measured, too; else it passes through */
 
-    /* Ticks: of a call that began before, only what came after counts. 0: nothing was cleared. */
+    /* Ticks: of a call that began before, only what came after counts. Not less than
+     * PROBE_CLEARED_NOTHING. */
     _Atomic uint64_t cleared;
     _Atomic uint32_t log_depth;  /* calls that are deeper are not logged */
     _Atomic uint32_t log_reach;  /* that, or PROBE_LOG_DEPTH_MAX; 0: it is full, none is logged */

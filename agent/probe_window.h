@@ -26,6 +26,19 @@ enum {
     PROBE_RECORD_SERIAL = 56, /* 32 bits: 0 when the call is over */
 };
 
+/* A call whose function has jumped to another at its end (a tail call) goes on until that returns,
+ * but the record of their one slot is the other's, whose PROBE_RECORD_PARENT is this one's then:
+ * one of so many of its thread, by the number of the thread's slab (PROBE_SLABS). They stand where
+ * Linux has no stack whose slots lead there. Such a record holds PROBE_JUMPER_… instead of when it
+ * began, and that in the place of its return address. */
+#define PROBE_JUMPERS_AT (PROBE_RECORDS + (1ULL << 42))
+#define PROBE_JUMPERS_BYTES (4096ULL * PROBE_JUMPERS * PROBE_RECORD_BYTES)
+enum {
+    PROBE_JUMPERS = 4096,
+    PROBE_JUMPER_IN_CHAIN = 0,
+    PROBE_JUMPER_APART = 1, /* it was suspended with its coroutine before it jumped */
+};
+
 /* Where an agent without thread-local storage keeps what its threads have: see agent/probe/table.h.
  * A thread's pointer leads to a place, from which on its slot is the first with that pointer; it is
  * the thread's where its id is the one that the thread's control block has. None is behind a free

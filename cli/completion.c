@@ -41,7 +41,8 @@ static const struct {
     {"report", "show", REPORT_COLUMNS},
     {"stats", "sort",
      "self|self-percent|total|total-percent|calls|average|self-average|min|p50|p90|p99|p999|max|"
-     "open|abnormal|tails|recursive|counted|uncertain|untimed|address|probe|mechanism|pid|process|"
+     "open|abnormal|tails|tail-cuts|recursive|counted|uncertain|untimed|address|probe|mechanism|"
+     "pid|process|"
      "module|caller|function"},
 };
 

@@ -47,6 +47,7 @@ static const struct field {
     {"open", "in_flight", NUMBER, false, 5, OF_TIMED},
     {"abnormal", "abnormal", NUMBER, false, 8, OF_TIMED},
     {"tails", "tails", NUMBER, false, 8, OF_TIMED},
+    {"tail-cuts", "tail_cuts", NUMBER, false, 9, OF_FUNCTION},
     {"recursive", "recursive", NUMBER, false, 9, OF_TIMED},
     {"counted", "counted", NUMBER, false, 9, OF_TIMED},
     {"uncertain", "uncertain", NUMBER, false, 9, OF_TIMED},
@@ -478,6 +479,9 @@ const struct cli_command cli_stats_command = {
         "cannot be seen has calls only. self-percent is of the self time of all probed functions,\n"
         "total-percent of the wall time of the threads that called one, without pauses. untimed:\n"
         "calls that it made of functions which are only counted: its self time holds theirs.\n"
+        "tails: calls that ended with the function they called last, by a jump. tail-cuts: those "
+        "of\n"
+        "them whose total ends at the jump, as there were 64 others, or one of the same function.\n"
         "uncertain: calls whose self time may hold that in which a coroutine was suspended.\n"
         "Figures of a command that runs are at most a second old.\n",
     .arguments_size = sizeof(struct arguments),

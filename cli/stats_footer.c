@@ -75,6 +75,19 @@ static int show_untimed(void *context, int columns, char *const *values, char *c
     return 0;
 }
 
+static int show_cut(void *context, int columns, char *const *values, char *const *names)
+{
+    (void)names;
+    if (columns != 2 || !values[0] || !values[1])
+        return 0;
+    fputs("calls that jumped from one to the other in long chains or circles, where the total ends "
+          "at the jump (tail-cuts): ",
+          context);
+    sprof_utf8_put(context, values[0]);
+    fputs(strtoul(values[1], NULL, 10) > 5 ? ", …\n" : "\n", context);
+    return 0;
+}
+
 static int show_changed(void *context, int columns, char *const *values, char *const *names)
 {
     (void)names;
@@ -160,6 +173,13 @@ int cli_show_stats_footer(FILE *out, struct store *store, uint64_t run,
                        "DESC) AS place "
                        "FROM v_call_stats WHERE run_id = %1$llu AND untimed_calls > 0 AND timed "
                        "AND EXISTS (SELECT 1 FROM call_untimed WHERE run_id = %1$llu))"},
+        {show_cut,
+         "SELECT group_concat(text, ', ') FILTER (WHERE place <= 5), count(*) FROM (SELECT "
+         "function "
+         "|| ' ' || tail_cuts AS text, row_number() OVER (ORDER BY tail_cuts DESC, function) AS "
+         "place FROM v_call_stats WHERE run_id = %1$llu AND tail_cuts > 0 AND EXISTS (SELECT 1 "
+         "FROM "
+         "call_tail_cut WHERE run_id = %1$llu))"},
         {show_changed,
          "SELECT group_concat(function || printf(' %%.3f s', time_ns / 1e9), ', ') FILTER (WHERE "
          "place <= 5), tier, count(*) FROM (SELECT *, row_number() OVER (PARTITION BY tier ORDER "

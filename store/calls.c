@@ -5,10 +5,13 @@
  *     depth and start, less those of the call before (0 for the first)
  *     duration plus 1, or 0 where it is not known; then duration less self time
  *     a byte that says which of its words differ from those of the last call whose function's
- *     number has the same lowest 6 bits (0 for the first); then what they differ by */
+ *     number has the same lowest 6 bits (0 for the first), with bit 6 where the exit is `tail-cut`,
+ *     which stands as `tail` (versions that do not have that word read it so); then what they
+ * differ by */
 #include "store/calls.h"
 
 #include "store/leb128.h"
+#include "store/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +19,7 @@
 enum {
     CALL_BYTES = (5 + STORE_CALL_WORDS) * STORE_NUMBER_BYTES + 1,
     EXITS = 8,
+    CUT = 1 << STORE_CALL_WORDS,
 };
 
 int store_call_pack(struct store_call_packer *packer, const struct store_call *call)
@@ -25,14 +29,16 @@ int store_call_pack(struct store_call_packer *packer, const struct store_call *c
     if (!packer->bytes && !(packer->bytes = malloc((size_t)STORE_BLOCK_CALLS * CALL_BYTES)))
         return SPROF_ENOMEM;
     uint8_t *at = packer->bytes + packer->size;
-    at = store_put_number(at, (uint64_t)call->function * EXITS + call->exit % EXITS);
+    const bool is_cut = call->exit == STORE_EXIT_TAIL_CUT;
+    at = store_put_number(at, (uint64_t)call->function * EXITS +
+                                  (is_cut ? STORE_EXIT_TAIL : call->exit % EXITS));
     at = store_put_difference(at, call->depth, before->depth);
     at = store_put_difference(at, call->start_ns, before->start_ns);
     at = store_put_number(at, call->duration_ns ? call->duration_ns + 1 : 0);
     if (call->duration_ns)
         at = store_put_difference(at, call->duration_ns, call->self_ns);
     uint8_t *differing = at++;
-    *differing = 0;
+    *differing = is_cut ? CUT : 0;
     for (int i = 0; i < STORE_CALL_WORDS; i++) {
         if (words[i] == call->words[i])
             continue;
@@ -85,6 +91,8 @@ int store_call_unpack(struct store_call_unpacker *unpacker, struct store_call *c
     call->duration_ns = duration ? duration - 1 : 0;
     call->self_ns = duration ? call->duration_ns - (store_take_difference(reader, 0)) : 0;
     const uint8_t differing = sprof_reader_u8(reader);
+    if (differing & CUT && call->exit == STORE_EXIT_TAIL)
+        call->exit = STORE_EXIT_TAIL_CUT;
     uint64_t *words = before->words[call->function % STORE_CALL_SLOTS];
     for (int i = 0; i < STORE_CALL_WORDS; i++)
         if (differing >> i & 1)

@@ -240,6 +240,8 @@ COPY_OF_RUN(probe_event, store_probe_event, STORE_PROBE_EVENT, TRANSLATE(nodes, 
 COPY_OF_RUN(probe, store_probe, STORE_PROBE, TRANSLATE(nodes, node_id))
 COPY_OF_RUN(call_untimed, store_call_untimed, STORE_CALL_UNTIMED,
             SHIFT_THREAD TRANSLATE(nodes, node_id))
+COPY_OF_RUN(call_tail_cut, store_call_tail_cut, STORE_CALL_TAIL_CUT,
+            SHIFT_THREAD TRANSLATE(nodes, node_id))
 COPY_OF_RUN(call_block, store_call_block, STORE_CALL_BLOCK, row.id = 0; SHIFT_THREAD)
 COPY_OF_RUN(call_function, store_call_function, STORE_CALL_FUNCTION, TRANSLATE(nodes, node_id))
 COPY_OF_RUN(probe_ledger, store_probe_ledger, STORE_PROBE_LEDGER, TRANSLATE(nodes, node_id))
@@ -519,6 +521,7 @@ static int copy_runs(struct copying *copying)
     STORE_X(, probe_event, , )
     STORE_X(, probe, , )
     STORE_X(, call_untimed, , )
+    STORE_X(, call_tail_cut, , )
     STORE_X(, call_block, , )
     STORE_X(, call_function, , )
     STORE_X(, probe_ledger, , )

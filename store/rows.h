@@ -176,6 +176,13 @@ struct store_call_untimed {
     uint64_t calls;
 };
 
+/* Calls of a function in a thread that ended by a jump to another whose time is not in theirs, of
+ * `tails` in its struct store_call_cost. Where there are none there is no row. */
+struct store_call_tail_cut {
+    uint32_t run_id, thread_id, node_id;
+    uint64_t calls;
+};
+
 /* The first call of a function that was looked for, whose entry is the frame of the node. */
 struct store_entry_coverage {
     uint32_t run_id, node_id;
@@ -186,13 +193,14 @@ struct store_entry_coverage {
 /* How a call ended, or did not. */
 enum store_exit {
     STORE_EXIT_RETURN,
-    STORE_EXIT_TAIL, /* by calling another function last */
+    STORE_EXIT_TAIL, /* with another function, which it called last */
     STORE_EXIT_EXCEPTION,
     STORE_EXIT_LONGJMP,
     STORE_EXIT_LEFT,       /* without returning, nobody saw how */
     STORE_EXIT_THREAD_END, /* its thread ended before it, by pthread_exit, cancellation or exit */
     STORE_EXIT_OPEN,       /* the run ended before it */
     STORE_EXIT_UNSEEN,     /* the ends of such calls cannot be seen */
+    STORE_EXIT_TAIL_CUT,   /* where it called another function last, without the time of that */
 };
 
 /* Calls of one thread, packed (store/calls.h): a row for each would be slower than calls are. */

@@ -377,6 +377,13 @@ static const struct store_column call_untimed_columns[] = {
     COLUMN(store_call_untimed, calls, NUMBER),
 };
 
+static const struct store_column call_tail_cut_columns[] = {
+    OF(store_call_tail_cut, run_id, "run"),
+    OF(store_call_tail_cut, thread_id, "thread"),
+    OF(store_call_tail_cut, node_id, "stack_node"),
+    COLUMN(store_call_tail_cut, calls, NUMBER),
+};
+
 static const struct store_column call_block_columns[] = {
     NULLED(store_call_block, id, NUMBER),       OF(store_call_block, run_id, "run"),
     OF(store_call_block, thread_id, "thread"),  COLUMN(store_call_block, calls, NUMBER),
@@ -542,6 +549,8 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
     [STORE_PROBE] = ROWS_OF_RUN("probe", probe_columns, store_probe, "run_id, node_id"),
     [STORE_CALL_UNTIMED] = ROWS_OF_RUN("call_untimed", call_untimed_columns, store_call_untimed,
                                        "run_id, thread_id, node_id"),
+    [STORE_CALL_TAIL_CUT] = ROWS_OF_RUN("call_tail_cut", call_tail_cut_columns, store_call_tail_cut,
+                                        "run_id, thread_id, node_id"),
     [STORE_CALL_BLOCK] = ROWS_OF_RUN("call_block", call_block_columns, store_call_block, "id"),
     [STORE_CALL_FUNCTION] =
         ROWS_OF_RUN("call_function", call_function_columns, store_call_function, "run_id, number"),

@@ -231,7 +231,13 @@ untimed AS MATERIALIZED (
     FROM call_untimed u
     JOIN node_path n ON n.node_id = u.node_id
     JOIN call_path p ON p.id = n.path_id
-    GROUP BY u.run_id, p.function_id)
+    GROUP BY u.run_id, p.function_id),
+cut AS MATERIALIZED (
+    SELECT x.run_id, p.function_id, sum(x.calls) AS calls
+    FROM call_tail_cut x
+    JOIN node_path n ON n.node_id = x.node_id
+    JOIN call_path p ON p.id = n.path_id
+    GROUP BY x.run_id, p.function_id)
 SELECT c.run_id, f.name AS function, m.name AS module,
        (SELECT word FROM word WHERE list = 'kind' AND number = m.kind) AS kind,
        sum(c.calls) AS calls,
@@ -252,7 +258,7 @@ SELECT c.run_id, f.name AS function, m.name AS module,
             THEN 100.0 * sum(c.self_ns) / nullif(sum(sum(c.self_ns)) OVER (PARTITION BY c.run_id), 0)
        END AS self_percent,
        CASE WHEN max(c.timed) THEN 100.0 * sum(c.total_ns) / nullif(w.ns, 0) END AS total_percent,
-       coalesce(u.calls, 0) AS untimed_calls,
+       coalesce(u.calls, 0) AS untimed_calls, coalesce(x.calls, 0) AS tail_cuts,
        (SELECT word FROM word WHERE list = 'mechanism' AND number = b.mechanism) AS mechanism,
        b.address AS probe_address, w.ns AS wall_ns
 FROM cost c
@@ -264,6 +270,7 @@ LEFT JOIN call_latency l ON l.run_id = c.run_id AND l.event_id = c.event_id AND 
 LEFT JOIN wall w ON w.run_id = c.run_id
 LEFT JOIN placed b ON b.run_id = c.run_id AND b.function_id = f.id
 LEFT JOIN untimed u ON u.run_id = c.run_id AND u.function_id = f.id
+LEFT JOIN cut x ON x.run_id = c.run_id AND x.function_id = f.id
 GROUP BY c.run_id, f.id;
 
 -- The same by process. One that has executed another program is two.

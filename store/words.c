@@ -11,8 +11,8 @@ const char *const store_mechanism_words[] = {"sled", "fentry", "xray",     "prol
 const char *const store_warning_words[] = {"slow", "stuck", "stack", "heap", "chunk", NULL};
 const char *const store_interior_words[] = {"keep", "drop", NULL};
 const char *const store_unit_words[] = {"sample", "call", NULL};
-const char *const store_exit_words[] = {"return",     "tail", "exception", "longjmp", "left",
-                                        "thread-end", "open", "unseen",    NULL};
+const char *const store_exit_words[] = {"return",     "tail", "exception", "longjmp",  "left",
+                                        "thread-end", "open", "unseen",    "tail-cut", NULL};
 static const struct {
     const char *list;
     const char *const *words;

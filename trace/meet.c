@@ -227,6 +227,7 @@ int trace_share_memory(struct trace_session *session, struct sprof_error *error)
     trace_set_extras(session);
     session->shared->function_count = functions;
     session->shared->histograms = mask_of(slab_bytes);
+    session->shared->cleared = PROBE_CLEARED_NOTHING;
     session->shared->main_tid = (uint32_t)session->pid;
     session->shared->follows_forks = session->options.children;
     session->shared->cost = session->common->known_cost;

@@ -28,11 +28,12 @@ static inline bool is_in_thunks(uint64_t address, const uint8_t *thunks, uint64_
     return address - (uint64_t)(uintptr_t)thunks < count * PROBE_THUNK_BYTES;
 }
 
-/* A call has ended by a jump at its function's end. */
-static inline void end_tail(struct thread *thread, struct record *record)
+/* How a call ended that has not returned by itself. */
+static inline void count_exit(struct probe_stat *stat, enum probe_exit exit)
 {
-    add(&record->stat->tails, 1);
-    probe_end_call(thread, record, probe_ticks(), PROBE_EXIT_TAIL);
+    const bool is_cut = exit == PROBE_EXIT_TAIL_CUT;
+    add(&stat->tail_cuts, is_cut);
+    add(is_cut || exit == PROBE_EXIT_TAIL ? &stat->tails : &stat->abnormal, 1);
 }
 
 /* Ends the calls that were left where another one begins at a slot, whose record this is. Returns
@@ -41,7 +42,7 @@ static inline struct record *end_left(struct thread *thread, struct record *reco
 {
     const struct record *caller = thread->innermost;
     if (record->serial == thread->serial && !is_own(thread, slot)) {
-        add(&record->stat->abnormal, 1);
+        count_exit(record->stat, PROBE_EXIT_LEFT);
         probe_end_call(thread, record, probe_ticks(), PROBE_EXIT_LEFT);
         caller = thread->innermost;
     }

@@ -541,9 +541,9 @@ probe_leave:
         je      .Lleave_figures
 #endif
 .Lleave_unusual:
+        mov     %rax, %rdi
         mov     RECORD_RETURN_ADDRESS(%rsi), %rax
         mov     %rax, 64(%rsp)
-        xor     %edi, %edi
         lea     64+POINT(%rsp), %rsi
         call    probe_left
         mov     %rax, 64(%rsp)
@@ -557,6 +557,7 @@ probe_leave:
         save    %rdi
         lea     64(%rsp), %rdx
         record_of %rdx, %rsi, %rcx
+        xor     %eax, %eax
         jmp     .Lleave_unusual
 .Lleave_min:
         mov     %r11, STAT_MIN_MASK(%rdi)

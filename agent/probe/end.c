@@ -38,8 +38,9 @@ static inline void renew(struct record *record)
 {
     const uint64_t cleared =
         atomic_load_explicit(&probe_inside.shared->cleared, memory_order_relaxed);
-    if (record->begin < cleared) {
-        record->begin = cleared;
+    uint64_t *begin = begin_of(record);
+    if (*begin < cleared) {
+        *begin = cleared;
         record->child_ticks = 0;
         record->probe_ticks = 0;
     }
@@ -67,6 +68,24 @@ static inline bool is_of(const struct thread *thread, const struct probe_stat *s
     return (uint64_t)((const uint8_t *)stat - (const uint8_t *)thread->stats) < thread->histograms;
 }
 
+/* What a call took is no part of its caller's self time; but the time between a place that calls
+ * and what it calls is the caller's own. */
+static inline void add_to_caller(struct record *caller, const struct record *record, uint64_t total,
+                                 uint64_t whole)
+{
+    renew(caller);
+    add(&caller->child_ticks, record->slot & POINT ? record->child_ticks : total);
+    add(&caller->probe_ticks, record->probe_ticks + whole);
+    add(&caller->stat->child_calls, 1);
+}
+
+/* Whether it was suspended with its coroutine before it jumped to another function: it is in the
+ * chain for that one's sake, and no part of who has resumed it. */
+static inline bool is_apart(const struct record *record)
+{
+    return is_jumper(record) && record->begin == PROBE_JUMPER_APART;
+}
+
 /* The call is over; the caller takes it out of the chain. Sums are not cut off at zero, or those of
  * short calls, which come out now above and now below their mean, would be too large. */
 static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
@@ -75,12 +94,14 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
     struct thread *thread = probe_own_thread();
     struct probe_stat *stat = record->stat;
     /* Of a call that was left, what its exit would have taken has not passed: about half. */
-    const bool has_returned = exit == PROBE_EXIT_RETURN || exit == PROBE_EXIT_TAIL;
+    const bool has_returned =
+        exit == PROBE_EXIT_RETURN || exit == PROBE_EXIT_TAIL || exit == PROBE_EXIT_TAIL_CUT;
     const uint64_t whole = probe_inside.shared->cost.whole >> !has_returned;
-    const uint64_t begin = record->begin;
-    const bool is_point = record->slot & POINT;
+    const uint64_t begin = *begin_of(record);
+    const bool is_counted_above = is_in_chain && !is_apart(record);
+    struct record *parent = record->parent;
     renew(record);
-    const uint64_t total = now - record->begin - record->probe_ticks;
+    const uint64_t total = now - *begin_of(record) - record->probe_ticks;
     const uint64_t self = total - record->child_ticks;
     const uint64_t length = (int64_t)total > 0 ? total : 0;
     record->serial = 0;
@@ -113,18 +134,15 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
     if (length > stat->max)
         stat->max = length;
     add_one(&histogram_of(thread, stat)->buckets[bucket_of(length)]);
-    if (!is_in_chain) {
-        add(&stat->uncertain, 1);
+    add(&stat->uncertain, !is_counted_above);
+    if (parent && (is_counted_above || is_jumper_to(parent, record->slot)))
+        add_to_caller(parent, record, total, whole);
+    if (!is_counted_above || !parent || !is_apart(parent))
         return;
-    }
-    struct record *parent = record->parent;
-    if (parent) {
-        renew(parent);
-        /* The time between a place that calls and what it calls is the caller's own. */
-        add(&parent->child_ticks, is_point ? record->child_ticks : total);
-        add(&parent->probe_ticks, record->probe_ticks + whole);
-        add(&parent->stat->child_calls, 1);
-    }
+    for (uint32_t steps = 0; parent && is_apart(parent) && steps < PROBE_JUMPERS; steps++)
+        parent = parent->parent;
+    if (parent)
+        add_to_caller(parent, record, total, whole);
 }
 
 uint64_t probe_now(void)
@@ -149,6 +167,42 @@ static inline struct record *above(struct thread *thread, const struct record *r
 }
 
 enum { CHAIN_MOST = 1 << 22 }; /* records: a longer chain leads round, or nowhere */
+
+/* == Places of calls that have jumped == */
+
+static inline struct record *places_of(const struct thread *thread)
+{
+    return (struct record *)(uintptr_t)PROBE_JUMPERS_AT + (uint64_t)thread->slab * PROBE_JUMPERS;
+}
+
+/* Whether a place holds an open call of this thread; or, should there be a stack whose slots lead
+ * there, of one of these. What the slab's thread before has left there is over. */
+static inline bool is_taken(const struct thread *thread, const struct record *place)
+{
+    return place->serial && (place->serial == thread->serial || record_of(place->slot) == place);
+}
+
+/* NULL: none is free, or not to be found by few looks. Nearly always the last that was taken is
+ * given back first; with coroutines others are. A signal's handler begins behind it. */
+static inline struct record *take_place(struct thread *thread)
+{
+    enum { LOOKS = 64 };
+    struct record *places = places_of(thread);
+    for (uint32_t look = 0; look < LOOKS; look++) {
+        const uint32_t at = thread->next_jumper++ % PROBE_JUMPERS;
+        if (!is_taken(thread, &places[at]))
+            return &places[at];
+    }
+    return NULL;
+}
+
+/* Of a call that is over, when it is out of the chain. */
+static inline void give_place_back(struct thread *thread, const struct record *record)
+{
+    if (is_jumper(record) && !record->serial &&
+        (uint32_t)(record - places_of(thread)) == (thread->next_jumper - 1) % PROBE_JUMPERS)
+        thread->next_jumper--;
+}
 
 /* A frame that a signal's handler has left while its probe was at work. A call is made the
  * innermost before it is counted or logged, has its serial right behind that, and loses it before
@@ -183,25 +237,28 @@ static SAVES_ALL __attribute__((noinline)) void settle(struct thread *thread, st
     if (stat->calls - stat->ended != open + 1)
         return;
     if (is_logged && record->node & LOGGED)
-        log_end(thread, record, record->begin, 0, 0, exit);
+        log_end(thread, record, *begin_of(record), 0, 0, exit);
     add(&stat->abnormal, 1);
     add(&stat->ended, 1);
 }
 
 /* Takes the innermost frame out: an own one was left without a return; a foreign one is suspended
- * or left, and its own end or the next use of its slot will show. */
+ * or left, and its own end or the next use of its slot will show. What has jumped to that stays
+ * with it. */
 static inline void drop_innermost(struct thread *thread, uint64_t now, enum probe_exit exit)
 {
     struct record *record = thread->innermost;
     struct record *parent = above(thread, record);
     if (is_own(thread, record->slot) && record->serial) {
-        add(&record->stat->abnormal, 1);
+        count_exit(record->stat, exit);
         finish(record, now, true, exit);
     } else if (is_own(thread, record->slot)) {
         settle(thread, record, exit);
     }
     thread->innermost = parent;
-    record->parent = &thread->root;
+    if (is_own(thread, record->slot) || !is_jumper_to(parent, record->slot))
+        record->parent = &thread->root;
+    give_place_back(thread, record);
 }
 
 /* Makes a frame that is open the innermost. False: it is not in the chain. */
@@ -221,20 +278,105 @@ static SAVES_ALL __attribute__((noinline)) bool uncover(struct thread *thread,
     return true;
 }
 
+/* To end several calls at once takes longer than the usual end of one, about half of what a probe
+ * takes: the rest is no part of their caller. */
+static inline void take_off_end(struct record *caller, uint64_t now)
+{
+    const uint64_t took = probe_ticks() - now, usual = probe_inside.shared->cost.whole / 2;
+    add(&caller->probe_ticks, took > usual ? took - usual : 0);
+}
+
 static inline void end_call(struct thread *thread, struct record *record, uint64_t now,
                             enum probe_exit exit)
 {
     const bool is_in_chain = thread->innermost == record || uncover(thread, record, now);
-    struct record *parent = above(thread, record);
+    const uint64_t slot = record->slot;
+    struct record *const first = above(thread, record), *parent = first;
+    uint32_t jumpers = 0;
     finish(record, now, is_in_chain, exit);
+    for (; is_jumper_to(parent, slot) && jumpers < PROBE_JUMPERS; jumpers++) {
+        struct record *jumper = parent;
+        const enum probe_exit how = exit == PROBE_EXIT_RETURN ? PROBE_EXIT_TAIL : exit;
+        parent = above(thread, jumper);
+        count_exit(jumper->stat, how);
+        finish(jumper, now, is_in_chain, how);
+    }
     if (is_in_chain)
         thread->innermost = parent;
+    atomic_signal_fence(memory_order_seq_cst);
+    /* Not before: they are links of the chain, and a signal's handler would take them. */
+    for (const struct record *jumper = first; jumpers; jumper = jumper->parent, jumpers--)
+        give_place_back(thread, jumper);
+    if (is_in_chain && parent != first && exit == PROBE_EXIT_RETURN)
+        take_off_end(parent, now);
 }
 
 SAVES_ALL void probe_end_call(struct thread *thread, struct record *record, uint64_t now,
                               enum probe_exit exit)
 {
     end_call(thread, record, now, exit);
+}
+
+/* == Calls that jump to others == */
+
+/* Whether a call that has jumped does not go on with what it has jumped to: so many do already at
+ * its slot, or one of either's function, as in interpreters whose operations jump from one to the
+ * next. */
+static inline bool is_cut(const struct record *record, const struct probe_stat *next)
+{
+    enum { JUMPERS = 64 };
+    uint32_t count = 0;
+    if (record->stat == next)
+        return true;
+    for (const struct record *at = record->parent; is_jumper_to(at, record->slot); at = at->parent)
+        if (at->stat == record->stat || at->stat == next || ++count == JUMPERS)
+            return true;
+    return false;
+}
+
+/* Makes a call the innermost that was suspended with its coroutine, and is in no chain, with what
+ * has jumped to it. */
+static void take_in(struct thread *thread, struct record *record)
+{
+    struct record *outermost = record;
+    for (uint32_t steps = 0; is_jumper_to(outermost->parent, record->slot) && steps < PROBE_JUMPERS;
+         steps++) {
+        outermost = outermost->parent;
+        outermost->begin = PROBE_JUMPER_APART;
+    }
+    outermost->parent = thread->innermost;
+    make_innermost(thread, record);
+}
+
+/* Its record moves to another place, at which it is open when it is in the chain: see settle(). */
+static void move(struct thread *thread, struct record *record, struct record *place, bool is_apart)
+{
+    *place = *record;
+    place->serial = 0;
+    place->return_address = record->begin;
+    place->begin = is_apart ? PROBE_JUMPER_APART : PROBE_JUMPER_IN_CHAIN;
+    make_innermost(thread, place);
+    place->serial = thread->serial;
+    atomic_signal_fence(memory_order_seq_cst);
+    record->serial = 0;
+}
+
+SAVES_ALL struct record *probe_jump(struct thread *thread, struct record *record,
+                                    const struct probe_stat *next, uint64_t now)
+{
+    const bool is_in_chain = thread->innermost == record || uncover(thread, record, now);
+    if (!is_in_chain)
+        take_in(thread, record);
+    struct record *place = is_cut(record, next) ? NULL : take_place(thread);
+    if (place) {
+        move(thread, record, place, !is_in_chain);
+        return place;
+    }
+    struct record *parent = above(thread, record);
+    count_exit(record->stat, PROBE_EXIT_TAIL_CUT);
+    finish(record, now, is_in_chain, PROBE_EXIT_TAIL_CUT);
+    thread->innermost = parent;
+    return parent;
 }
 
 /* Ends the frames on the thread's own stack that are below an address or at it. */
@@ -248,18 +390,18 @@ SAVES_ALL __attribute__((noinline)) void probe_end_below(struct thread *thread, 
 
 enum { RESULT = -3 }; /* words from the slot: where probe_leave has saved rax */
 
-SAVES_ALL uint64_t probe_left(uint32_t function, uint64_t slot)
+SAVES_ALL uint64_t probe_left(uint64_t now, uint64_t slot)
 {
     struct thread *thread = probe_own_thread();
     struct record *record = record_of(slot);
     const bool has_clock =
         !thread->has_no_clock && (!probe_inside.has_no_clock || has_begun(thread));
-    const uint64_t now = has_clock ? probe_ticks() : 0;
     if (!has_clock) {
         record->serial = 0;
         return record->return_address;
     }
-    (void)function;
+    if (!now)
+        now = probe_ticks();
     if (*probe_inside.alive && has_begun(thread))
         probe_end_lease(now);
     if (*probe_inside.alive && has_begun(thread) && !(slot & POINT) &&

@@ -263,13 +263,14 @@ SAVES_ALL void probe_heap_leaves(struct thread *thread, uint64_t slot, uint64_t 
 
 /* Those on the thread's own stack lie one below the other: what is at a call's place or below it
  * has been left. Room is taken before it is filled in: a signal's handler may come between. */
-SAVES_ALL void probe_heap_begin(struct thread *thread, uint32_t function, uint64_t slot)
+SAVES_ALL void probe_heap_begin(struct thread *thread, uint32_t function, uint64_t slot,
+                                bool has_jumped)
 {
     if (!is_own(thread, slot))
         return;
     struct probe_heap_thread *heap = heap_of(thread);
     uint32_t open = heap->open % (PROBE_HEAP_CALLS + 1);
-    while (open && heap->calls[open - 1].slot <= slot)
+    while (open && heap->calls[open - 1].slot < slot + !has_jumped)
         open--;
     if (!open)
         heap->slot = 0; /* nobody has waited for an end that comes now */

@@ -14,8 +14,9 @@ bool probe_heap_enters(struct thread *thread, uint32_t function, uint64_t slot,
 void probe_heap_leaves(struct thread *thread, uint64_t slot, uint64_t result)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 
-/* A call of a checked function begins, and ends; `is_outermost`: of that function. */
-void probe_heap_begin(struct thread *thread, uint32_t function, uint64_t slot)
+/* A call of a checked function begins, `has_jumped`: at a slot where another one goes on, and ends;
+ * `is_outermost`: of that function. */
+void probe_heap_begin(struct thread *thread, uint32_t function, uint64_t slot, bool has_jumped)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 void probe_heap_end(struct thread *thread, uint32_t function, uint64_t slot, bool is_outermost)
     __attribute__((visibility("hidden"))) SAVES_ALL;

@@ -115,8 +115,8 @@ int probe_entered(uint32_t function, uint64_t slot, const struct probe_saved *sa
 int probe_point_entered(uint32_t point, uint64_t slot, const struct probe_saved *saved)
     __attribute__((visibility("hidden"), no_caller_saved_registers));
 
-/* It has returned: to where? */
-uint64_t probe_left(uint32_t function, uint64_t slot)
+/* It has returned, at so many ticks (0: not read yet): to where? */
+uint64_t probe_left(uint64_t now, uint64_t slot)
     __attribute__((visibility("hidden"), no_caller_saved_registers));
 
 /* Has all probes do nothing where their lease ended before `now`. */

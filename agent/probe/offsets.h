@@ -55,8 +55,8 @@
 #define THREAD_EDGE_R11 264
 
 /* struct probe_slot, and how many there are */
-#define SLOT_POINTER 288
-#define SLOT_TID 296
+#define SLOT_POINTER 304
+#define SLOT_TID 312
 #define TABLE_SLOT_BITS 9
 #define TABLE_BITS 14
 #define TABLE_FACTOR 0x61c88647 /* PROBE_TABLE_FACTOR */

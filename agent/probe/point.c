@@ -2,14 +2,15 @@
  * trace/probes/points.h. */
 #include "agent/probe/call.h"
 
-/* Ends a call whose function has made another by a jump at its end. Its return address is back
- * where it was before that: who walks the stack of this moment finds no record of the call any
- * more. */
+/* Ends a call whose function has made another by a jump at its end, at the jump: its record, and
+ * that of the place which called it, are needed. Its return address is back where it was before
+ * that: who walks the stack of this moment finds no record of the call any more. */
 static void end_before(struct thread *thread, struct record *ended, uint64_t slot)
 {
     *(volatile uint64_t *)(uintptr_t)slot = ended->return_address;
     atomic_signal_fence(memory_order_seq_cst);
-    end_tail(thread, ended);
+    count_exit(ended->stat, PROBE_EXIT_TAIL_CUT);
+    probe_end_call(thread, ended, probe_ticks(), PROBE_EXIT_TAIL_CUT);
 }
 
 /* Where a call returns to that is made by a jump at the end of a function, which ends here, and

@@ -24,8 +24,35 @@ static SAVES_ALL __attribute__((noinline)) void cover(uint32_t function, uint8_t
 
 /* == Frames that are left by a jump == */
 
+/* Whether eight bytes can be read: as edge.S asks for a page. */
+static bool is_there(uint64_t address)
+{
+    enum { NO_SUCH_WAY = -1, EINVAL = 22, BYTES = 8 };
+    return inside_call(SYS_rt_sigprocmask, NO_SUCH_WAY, (long)address, 0, BYTES, 0, 0) == -EINVAL;
+}
+
+/* Whether one stack, which is not the thread's own, seems to hold both: they are near each other,
+ * and no page between them is missing, as one does where stacks end. */
+static bool is_one_stack(const struct thread *thread, uint64_t low, uint64_t high)
+{
+    enum { NEAR = 256 << 10 };
+    if (low >= high || high - low > NEAR || is_own(thread, low) || is_own(thread, high))
+        return false;
+    for (uint64_t at = (low | (PROBE_PAGE - 1)) + 1; at < high; at += PROBE_PAGE)
+        if (!is_there(at))
+            return false;
+    return true;
+}
+
+static bool can_lead_to(const struct thread *thread, uint64_t slot, uint64_t target)
+{
+    return is_own(thread, slot) ? is_own(thread, target) && target > slot
+                                : is_one_stack(thread, slot, target);
+}
+
 /* Where a longjmp sets the stack pointer to. glibc stores it rotated and mixed with a secret, musl
- * as it is; only an address on the thread's own stack is believed. */
+ * as it is; only an address further up on the same stack is believed. 0: it is none, as where
+ * coroutines are switched by longjmp. */
 static uint64_t jump_target(const struct thread *thread, uint64_t buffer, uint64_t slot)
 {
     enum { STACK_POINTER = 6 };
@@ -33,9 +60,9 @@ static uint64_t jump_target(const struct thread *thread, uint64_t buffer, uint64
     uint64_t secret;
     __asm__("movq %%fs:0x30, %0" : "=r"(secret));
     const uint64_t plain = (stored >> 17 | stored << 47) ^ secret;
-    if (is_own(thread, plain) && plain > slot)
+    if (can_lead_to(thread, slot, plain))
         return plain;
-    return is_own(thread, stored) && stored > slot ? stored : 0;
+    return can_lead_to(thread, slot, stored) ? stored : 0;
 }
 
 /* Whether a buffer is the one by which pthread_exit and cancellation come back to the thread's
@@ -53,18 +80,60 @@ static bool ends_thread(uint64_t buffer)
     return found;
 }
 
+/* The call of a slot, if it is open, was left. */
+static void end_at(struct thread *thread, uint64_t slot, uint64_t now, enum probe_exit exit)
+{
+    struct record *record = record_of(slot);
+    if (record->slot != slot || record->serial != thread->serial)
+        return;
+    count_exit(record->stat, exit);
+    probe_end_call(thread, record, now, exit);
+}
+
+/* Frames on other stacks than the thread's own are in no order, and where they were resumed in no
+ * chain, but their records are where their slots lead. */
+static void end_between(struct thread *thread, uint64_t low, uint64_t high, uint64_t now,
+                        enum probe_exit exit)
+{
+    const bool has_points = probe_inside.shared->owner.has_points;
+    for (uint64_t slot = (low + 7) & ~UINT64_C(7); slot < high; slot += 8) {
+        end_at(thread, slot, now, exit);
+        if (has_points)
+            end_at(thread, slot | POINT, now, exit);
+    }
+}
+
+/* An exception has been caught, or goes on behind what it has cleaned up, in the frame above a
+ * slot, at which that frame may have called what was left: on another stack than the thread's own.
+ */
+static void leave_thrown(struct thread *thread, uint64_t slot, uint64_t now)
+{
+    if (is_one_stack(thread, thread->thrown_at, slot))
+        end_between(thread, thread->thrown_at, slot + 1, now, PROBE_EXIT_EXCEPTION);
+}
+
 static SAVES_ALL __attribute__((noinline)) void leave_frames(struct thread *thread, uint32_t tier,
                                                              uint64_t slot, uint64_t argument)
 {
     const uint64_t now = probe_ticks();
-    if (!is_own(thread, slot))
-        return;
     const uint64_t target = tier == PROBE_JUMP ? jump_target(thread, argument, slot) : 0;
-    probe_end_below(thread, target ? target - 1 : slot | POINT, now,
-                    tier != PROBE_JUMP      ? PROBE_EXIT_EXCEPTION
-                    : ends_thread(argument) ? PROBE_EXIT_THREAD_END
-                                            : PROBE_EXIT_LONGJMP);
+    if (is_own(thread, slot))
+        probe_end_below(thread, target ? target - 1 : slot | POINT, now,
+                        tier != PROBE_JUMP      ? PROBE_EXIT_EXCEPTION
+                        : ends_thread(argument) ? PROBE_EXIT_THREAD_END
+                                                : PROBE_EXIT_LONGJMP);
+    else if (tier == PROBE_THROW)
+        thread->thrown_at = slot;
+    else if (tier == PROBE_LEAVE)
+        leave_thrown(thread, slot, now);
+    else if (target)
+        end_between(thread, slot, target, now, PROBE_EXIT_LONGJMP);
     probe_take_off(probe_ticks() - now);
+}
+
+static inline bool leaves_frames(uint8_t tier)
+{
+    return tier == PROBE_LEAVE || tier == PROBE_JUMP || tier == PROBE_THROW;
 }
 
 /* == Threads and processes that begin == */
@@ -80,13 +149,6 @@ static SAVES_ALL __attribute__((noinline)) void see_clone(struct thread *thread,
         atomic_store(&probe_inside.shared->has_sharers, 1);
     if (!(flags & SET_TLS))
         probe_share_thread(thread);
-}
-
-/* Whether eight bytes can be read: as edge.S asks for a page. */
-static bool is_there(uint64_t address)
-{
-    enum { NO_SUCH_WAY = -1, EINVAL = 22, BYTES = 8 };
-    return inside_call(SYS_rt_sigprocmask, NO_SUCH_WAY, (long)address, 0, BYTES, 0, 0) == -EINVAL;
 }
 
 /* The same by libc's syscall, whose first argument is the number. */
@@ -126,7 +188,7 @@ static SAVES_ALL __attribute__((noinline)) void count_beyond(struct thread *thre
         atomic_fetch_add_explicit(&probe_inside.shared->beyond[function], 1, memory_order_relaxed);
         count_in(thread->innermost);
     }
-    if (tier == PROBE_LEAVE || tier == PROBE_JUMP)
+    if (leaves_frames(tier))
         leave_frames(thread, tier, slot, argument);
 }
 
@@ -164,7 +226,7 @@ static inline void pass(struct thread *thread, uint32_t function, uint8_t tiers,
     const uint8_t tier = tiers & (uint8_t)~PROBE_QUIET;
     if (tiers == tier)
         count_in(thread->innermost);
-    if (tier == PROBE_LEAVE || tier == PROBE_JUMP)
+    if (leaves_frames(tier))
         leave_frames(thread, tier, slot, saved->rdi);
     if (tiers != tier)
         return;
@@ -247,17 +309,21 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
         return 1;
     }
     const uint64_t return_address = *(const uint64_t *)(uintptr_t)slot;
-    /* A jump at the end of a function that has a record: its caller is ours, too. */
-    const bool is_tail = is_thunk(return_address);
-    if (is_tail && record->serial == thread->serial)
-        end_tail(thread, record);
-    struct record *caller = end_left(thread, record, slot);
+    /* A jump at the end of a function that has a record: both return to the same address. */
+    const bool is_tail = is_thunk(return_address),
+               has_jumped = is_tail && record->serial == thread->serial;
+    struct probe_stat *stat = &thread->stats[function];
+    const uint64_t now = has_jumped ? probe_ticks() : 0;
+    struct record *caller =
+        has_jumped ? probe_jump(thread, record, stat, now) : end_left(thread, record, slot);
     if (!is_tail)
         record->return_address = return_address;
-    fill_record(record, caller, slot, &thread->stats[function]);
+    fill_record(record, caller, slot, stat);
     begin_call(thread, record, caller, function, saved);
+    if (has_jumped) /* what is done for that is no part of its caller */
+        add(&caller->probe_ticks, record->begin - probe_inside.shared->cost.inside - now);
     if (extras & PROBE_WARN && probe_heap_is_checked(function))
-        probe_heap_begin(thread, function, slot);
+        probe_heap_begin(thread, function, slot, has_jumped);
     if (extras & PROBE_WARN && probe_inside.shared->heap.operations[function])
         probe_heap_enters(thread, function, slot, saved);
     return 0;

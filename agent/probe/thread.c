@@ -95,6 +95,7 @@ bool probe_begin_thread(struct thread *thread)
     thread->ring_mask = probe_ring_units(i) - 1;
     thread->open_logged = 0;
     thread->stack_mark = 0;
+    thread->next_jumper = 0;
     thread->ring = (struct probe_ring *)(slabs + (uint64_t)shared->slab_count * shared->slab_bytes +
                                          probe_ring_offset(i));
     thread->stats = (struct probe_stat *)slab;

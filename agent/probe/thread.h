@@ -56,6 +56,8 @@ struct thread {
     uint32_t untracked_calls; /* how many calls found no slab free */
     bool has_no_clock;        /* it may not read the processor's counter, and is never begun */
     uint32_t is_shared;       /* somebody else runs with all this: nothing of it may be used */
+    uint32_t next_jumper;     /* where among its PROBE_JUMPERS a free one is looked for first */
+    uint64_t thrown_at;       /* the slot where its last exception began, on a stack not its own */
 };
 
 /* A place that calls, and the function that it calls, are two calls of one slot: the record of the
@@ -84,11 +86,38 @@ static inline bool is_own(const struct thread *thread, uint64_t slot)
     return slot - thread->low < thread->high - thread->low;
 }
 
-/* Ends a call, and what is below it; and all on the thread's own stack that are at or below an
- * address. */
+_Static_assert(PROBE_JUMPERS_BYTES == (uint64_t)PROBE_SLABS * PROBE_JUMPERS * sizeof(struct record),
+               "so many for each slab");
+
+/* Whether it is that of a call that has jumped to another. */
+static inline bool is_jumper(const struct record *record)
+{
+    return (uint64_t)(uintptr_t)record - PROBE_JUMPERS_AT < PROBE_JUMPERS_BYTES;
+}
+
+/* … to one whose return address is at that slot, so that both end together. */
+static inline bool is_jumper_to(const struct record *record, uint64_t slot)
+{
+    return is_jumper(record) && record->slot == slot;
+}
+
+/* When a call began. */
+static inline uint64_t *begin_of(struct record *record)
+{
+    return is_jumper(record) ? &record->return_address : &record->begin;
+}
+
+/* Ends a call, what is below it, and what has jumped to it; and all on the thread's own stack that
+ * are at or below an address. */
 void probe_end_call(struct thread *thread, struct record *record, uint64_t now,
                     enum probe_exit exit) __attribute__((visibility("hidden"))) SAVES_ALL;
 void probe_end_below(struct thread *thread, uint64_t address, uint64_t now, enum probe_exit exit)
+    __attribute__((visibility("hidden"))) SAVES_ALL;
+
+/* A call has jumped at `now` to a function at its end, whose figures are `next`, and whose call
+ * takes its record. Returns the caller of that. */
+struct record *probe_jump(struct thread *thread, struct record *record,
+                          const struct probe_stat *next, uint64_t now)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 
 /* Warns where so much of the thread's stack is in use at a slot. */

@@ -49,7 +49,10 @@ static __always_inline __u64 take_call(struct sampling_call *call, __u64 at)
     __u64 record[PROBE_RECORD_SLOT / sizeof(__u64) + 1];
     const bool inside = at - PROBE_RECORDS < PROBE_RECORDS_BYTES;
     bpf_probe_read_user(record, sizeof record, (void *)(inside ? at : 0));
-    call->slot = record[PROBE_RECORD_SLOT / sizeof(__u64)];
+    /* That of a call which has jumped has no return address: the call's that it has jumped to has.
+     */
+    const bool has_jumped = at - PROBE_JUMPERS_AT < PROBE_JUMPERS_BYTES;
+    call->slot = has_jumped ? 0 : record[PROBE_RECORD_SLOT / sizeof(__u64)];
     call->return_address = record[PROBE_RECORD_RETURN / sizeof(__u64)];
     call->began = record[PROBE_RECORD_BEGAN / sizeof(__u64)];
     return record[PROBE_RECORD_PARENT / sizeof(__u64)];

@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace: programs compute what they compute untraced, and calls are counted exactly.
-#   calls.sh random LANGUAGE COMPILER | left | jumped | known | paths | coroutines | copied | compiled | tails | threads | begun | storm | real PROGRAM | environment | children | refused | kinds | packed | gotos | profiled | unwound | suspended | gone | follow
+#   calls.sh random LANGUAGE COMPILER | left | jumped | known | paths | coroutines | copied | compiled | tails | tails_left | tail_times | threads | begun | storm | real PROGRAM | environment | children | refused | kinds | packed | gotos | profiled | unwound | suspended | gone | follow
 set -u
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -411,6 +411,120 @@ END
     calls program.db >found
     has even calls 1000001 && has odd calls 1000001 && has even tails 1000001 && has odd tails 1000000
     grep -q '^depth 20001$' found && has depth recursive 20000
+    # Only the first goes on until all have returned: the others' time ends where they jump.
+    has even tail_cuts 1000000 && has odd tail_cuts 1000000
+    expect 0 "$SPROF" stats -i program.db
+    grep -q 'where the total ends at the jump (tail-cuts): even 1000000, odd 1000000$' out || fail "not said that calls are cut"
+    ;;
+tails_left)
+    # A signal's handler, which calls the same functions, leaves calls that jump and are jumped to by siglongjmp, at any instruction.
+    cat >program.c <<'END'
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/time.h>
+static sigjmp_buf back;
+static volatile sig_atomic_t may_leave, jumps;
+static volatile unsigned long sum;
+#define NI __attribute__((noinline))
+NI void leaf(void) { sum++; __asm__ volatile("nop; nop; nop; nop; nop"); }
+NI void second(void) { sum += 2; leaf(); }
+NI void first(void) { sum += 3; second(); }
+static void leave(int number) { (void)number; first(); if (may_leave) { jumps++; siglongjmp(back, 1); } }
+int main(void)
+{
+    const struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+    signal(SIGALRM, leave);
+    setitimer(ITIMER_REAL, &often, 0);
+    while (jumps < 2000) {
+        if (!sigsetjmp(back, 1))
+            for (may_leave = 1;;)
+                first();
+        may_leave = 0;
+    }
+    setitimer(ITIMER_REAL, &never, 0);
+    first();
+    puts("done");
+    return 3;
+}
+END
+    gcc -O2 -g program.c -o program || fail "no compiler"
+    for options in "" --paths; do
+        # shellcheck disable=SC2086
+        traced program $options --function '^(first|second|leaf)$' -- ./program
+        calls program.db >found
+        for function in first second leaf; do has $function in_flight 0; done
+    done
+    ;;
+tail_times)
+    # Each function notes by a clock of its own how long it works before it jumps to the next; main, how long all of it takes.
+    cat >program.c <<'END'
+#include <stdio.h>
+#include <time.h>
+#define NI __attribute__((noinline))
+static long now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000L + time.tv_nsec;
+}
+static long took[4], whole;
+NI static void wait_since(long begin, int which)
+{
+    while (now() < begin + 500000)
+        ;
+    took[which] += now() - begin;
+}
+NI void plain(void) { wait_since(now(), 3); __asm__ volatile(""); }
+NI void last(void) { wait_since(now(), 2); plain(); __asm__ volatile(""); }
+NI void second(void) { wait_since(now(), 1); last(); }
+NI void first(void) { wait_since(now(), 0); second(); }
+int main(void)
+{
+    for (int i = 0; i < 50; i++) {
+        const long begin = now();
+        first();
+        whole += now() - begin;
+    }
+    FILE *out = fopen("took", "w");
+    fprintf(out, "%ld %ld %ld %ld %ld\n", whole, took[0], took[1], took[2], took[3]);
+    return 0;
+}
+END
+    gcc -O2 -g program.c -o program || fail "no compiler"
+    objdump -d --no-show-raw-insn program | grep -q 'jmp .*<second>$' || skip "the compiler makes no jump of a call at the end"
+    chosen='^(first|second|last|plain)$'
+    traced program --callers --warn-over '1500us:^(first|second|last)$' --function "$chosen" -- ./program
+    cp took took_stats
+    calls program.db >found
+    has first tails 50 && has second tails 50 && has last tails 0 && has first tail_cuts 0 && has first in_flight 0
+    python3 - <<'END' || fail "other times than the program's own"
+import csv
+whole, *took = map(int, open("took_stats").read().split())
+rows = {row["function"]: row for row in csv.DictReader(open("stats.csv"))}
+wanted = {name: (took[i], sum(took[i:])) for i, name in enumerate(("first", "second", "last", "plain"))}
+wanted["first"] = took[0], whole
+for name, (self_ns, total_ns) in wanted.items():
+    for column, truth in (("self_ns", self_ns), ("total_ns", total_ns)):
+        found = float(rows[name][column])
+        assert abs(found - truth) < 0.02 * truth + 50000, f"{name}: {column} is {found}, not {truth}"
+assert float(rows["first"]["min_ns"]) > 1.99e6, rows["first"]
+assert float(rows["first"]["p50_ns"]) > 1.99e6, rows["first"]
+END
+    # What it is called by, and warned of, is what jumped to it, and how long both took.
+    expect 0 "$SPROF" sql program.db "SELECT caller || ' ' || callee || ' ' || samples FROM v_edge"
+    grep -q 'first second 50' out && grep -q 'second last 50' out && grep -q 'last plain 50' out || fail "other callers: $(cat out)"
+    expect 0 "$SPROF" sql program.db "SELECT function || ' ' || count(*) FROM v_warning WHERE function <> 'last' GROUP BY function"
+    grep -q 'first 50' out && grep -q 'second 50' out || fail "other warnings: $(cat out)"
+    traced log --mode log --function "$chosen" -- ./program
+    "$SPROF" sql log.db --format csv "SELECT function || ' ' || depth || ' ' || exit || ' ' || count(*) FROM v_call
+        WHERE duration_ns > 500000 * (5 - depth) GROUP BY function, depth, exit ORDER BY depth" | tr -d '"\r' | tail -n +2 >found
+    diff - found >out <<'END' || fail "another log: $(cat found)"
+first 1 tail 50
+second 2 tail 50
+last 3 return 50
+plain 4 return 50
+END
     ;;
 real)
     case $2 in

@@ -32,7 +32,7 @@ struct trace_cell {
     uint64_t phase_calls, before_calls; /* now, and before the phase */
     int64_t phase_self, before_self;
     uint64_t written_calls, written_in_flight, written_abnormal, written_timed, written_self;
-    uint64_t written_unlogged, written_untimed;
+    uint64_t written_unlogged, written_untimed, written_cuts;
     uint64_t path_calls; /* in paths: what is in them is not in the row of its sample */
     int64_t path_self;
     /* With --paths and --callers: timed calls as they were before paths were read, those in all of

@@ -124,7 +124,7 @@ static int put_call(struct trace_session *session, struct trace_thread *thread,
                     const struct trace_open_call *call, uint64_t ticks, uint64_t self,
                     enum store_exit exit)
 {
-    const bool is_over = ticks || exit < STORE_EXIT_THREAD_END;
+    const bool is_over = ticks || exit < STORE_EXIT_THREAD_END || exit == STORE_EXIT_TAIL_CUT;
     struct trace_probe *probe = &session->probes.items[call->function];
     uint32_t node;
     int result = trace_node_of(session, call->function, 0, &node);
@@ -159,6 +159,7 @@ static enum store_exit exit_of(uint64_t header)
     case PROBE_EXIT_EXCEPTION: return STORE_EXIT_EXCEPTION;
     case PROBE_EXIT_LONGJMP: return STORE_EXIT_LONGJMP;
     case PROBE_EXIT_THREAD_END: return STORE_EXIT_THREAD_END;
+    case PROBE_EXIT_TAIL_CUT: return STORE_EXIT_TAIL_CUT;
     default: return STORE_EXIT_LEFT;
     }
 }

@@ -201,7 +201,8 @@ int trace_put_probe_event(struct trace_session *session, uint32_t number, const 
                                                                                    : 0;
 }
 
-/* How the function is probed, and how often it called others that are not timed. */
+/* How the function is probed, how often it called others that are not timed, and how many of its
+ * calls ended at a jump. */
 static int put_beside(struct trace_session *session, const struct probe_stat *stat, uint32_t thread,
                       uint32_t node, struct trace_cell *cell)
 {
@@ -213,6 +214,7 @@ static int put_beside(struct trace_session *session, const struct probe_stat *st
         session->uprobes ? "uprobe" : plan_mechanism_text(probe->function->mechanism),
         probe->function->site ? probe->function->site : probe->function->start};
     const struct store_call_untimed untimed = {run, thread, node, stat->child_counted};
+    const struct store_call_tail_cut cut = {run, thread, node, stat->tail_cuts};
     const bool is_first = !probe->is_described;
     if (is_first && sprof_vec_push(&batch->probes, row))
         return SPROF_ENOMEM;
@@ -224,6 +226,9 @@ static int put_beside(struct trace_session *session, const struct probe_stat *st
         sprof_vec_push(&batch->call_untimeds, untimed))
         return SPROF_ENOMEM;
     cell->written_untimed = stat->child_counted;
+    if (stat->tail_cuts != cell->written_cuts && sprof_vec_push(&batch->call_tail_cuts, cut))
+        return SPROF_ENOMEM;
+    cell->written_cuts = stat->tail_cuts;
     return 0;
 }
 

@@ -14,6 +14,7 @@ void trace_figures_subtract(struct trace_figures *figures, const struct trace_fi
     stat->counted -= base->counted;
     stat->child_counted -= base->child_counted;
     stat->tails -= base->tails;
+    stat->tail_cuts -= base->tail_cuts;
     stat->abnormal -= base->abnormal;
     stat->recursive -= base->recursive;
     stat->uncertain -= base->uncertain;
@@ -45,6 +46,7 @@ void trace_figures_limit(struct trace_figures *figures, uint64_t most)
     stat->child_counted = trace_limited(stat->child_counted, most);
     stat->recursive = trace_limited(stat->recursive, most);
     stat->tails = trace_limited(stat->tails, most);
+    stat->tail_cuts = trace_limited(stat->tail_cuts, most);
     stat->abnormal = trace_limited(stat->abnormal, most);
     stat->uncertain = trace_limited(stat->uncertain, most);
     stat->unlogged = trace_limited(stat->unlogged, most);
@@ -66,6 +68,7 @@ void trace_figures_add(struct trace_figures *sum, const struct trace_figures *fi
     to->child_counted += stat->child_counted;
     to->recursive += stat->recursive;
     to->tails += stat->tails;
+    to->tail_cuts += stat->tail_cuts;
     to->abnormal += stat->abnormal;
     to->uncertain += stat->uncertain;
     to->unlogged += stat->unlogged;

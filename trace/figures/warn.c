@@ -323,8 +323,11 @@ static bool read_record(const struct trace_session *session, pid_t pid, uint64_t
                         const struct thread *thread, struct record *record)
 {
     (void)session;
-    return target_read_memory(pid, at, record, sizeof *record) == sizeof *record &&
-           record->serial == thread->serial;
+    if (target_read_memory(pid, at, record, sizeof *record) != sizeof *record)
+        return false;
+    if (at - PROBE_JUMPERS_AT < PROBE_JUMPERS_BYTES)
+        record->begin = record->return_address;
+    return record->serial == thread->serial;
 }
 
 static bool was_told(const struct trace_warnings *warnings, const struct stuck *stuck)

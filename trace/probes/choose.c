@@ -133,6 +133,13 @@ static bool stops_at_thunks(const char *path)
     return slash && !strncmp(slash, name, sizeof name - 1);
 }
 
+/* Whether an exception begins there, whose first frames are those of the probe's caller. */
+static bool throws(const char *name)
+{
+    return name && (!strcmp(name, "__cxa_throw") || !strcmp(name, "__cxa_rethrow") ||
+                    !strcmp(name, "rust_begin_unwind"));
+}
+
 /* How much its probe does. Where a runtime walks stacks by itself, or something copies them, their
  * return addresses stay. */
 static enum probe_tier tier_of(const struct trace_session *session, const struct trace_probe *probe)
@@ -148,6 +155,8 @@ static enum probe_tier tier_of(const struct trace_session *session, const struct
         return PROBE_SYSCALL;
     if (leaves(function) && stops_at_thunks(session->files.items[probe->file].path))
         return PROBE_UNWIND;
+    if (leaves(function) && !session->uprobes && throws(function->linkage_name))
+        return PROBE_THROW;
     if (leaves(function))
         return function->linkage_name && strstr(function->linkage_name, "longjmp") ? PROBE_JUMP
                                                                                    : PROBE_LEAVE;

@@ -14,7 +14,7 @@ bool trace_stays_on(const struct trace_probe *probe)
 {
     return probe->tier == PROBE_LEAVE || probe->tier == PROBE_JUMP || probe->tier == PROBE_CLOCK ||
            probe->tier == PROBE_CLONE || probe->tier == PROBE_UNWIND ||
-           probe->tier == PROBE_SYSCALL;
+           probe->tier == PROBE_SYSCALL || probe->tier == PROBE_THROW;
 }
 
 /* Those that see how frames are left are needed whenever there may be frames; who began while they

@@ -38,7 +38,7 @@ static void make_calls(struct store_call *made)
         struct store_call *call = &open[--depth];
         call->duration_ns = now_ns - call->start_ns + 1;
         call->self_ns = random_below(call->duration_ns + 1);
-        call->exit = (uint8_t)random_below(5);
+        call->exit = (uint8_t)random_below(STORE_EXIT_TAIL_CUT + 1);
         made[count++] = *call;
     }
 }

@@ -345,6 +345,9 @@ static struct store_probe probes[] = {
 static struct store_call_untimed call_untimeds[] = {
     {.run_id = 1, .thread_id = 1, .node_id = 1, .calls = 3},
 };
+static struct store_call_tail_cut call_tail_cuts[] = {
+    {.run_id = 1, .thread_id = 1, .node_id = 1, .calls = 2},
+};
 static struct store_coverage coverages[] = {
     {.run_id = 1, .function_id = 1, .first_ns = 500, .thread_id = 1},
     {.run_id = 1, .function_id = 2},
@@ -476,6 +479,7 @@ int example_write_raw(struct store *store, const struct store_run *run)
         .probe_events = BORROW(probe_events),
         .probes = BORROW(probes),
         .call_untimeds = BORROW(call_untimeds),
+        .call_tail_cuts = BORROW(call_tail_cuts),
         .call_blocks = BORROW(call_blocks),
         .call_functions = BORROW(call_functions),
         .probe_ledger = BORROW(probe_ledger),

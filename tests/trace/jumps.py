@@ -1,0 +1,438 @@
+#!/usr/bin/env python3
+"""Random programs whose functions jump to others at their ends, and leave frames, are traced as they say.
+
+jumps.py c|c++ COMPILER [coroutines] SPROF [SEED [PROGRAMS]]
+
+Each program notes what it does: which function is entered, by a call or by a jump, what returns, what is caught and where, which
+stack it runs on. From that `follow` knows, without any address, how each call has to end, in which order, and below which other:
+rows of the log, figures and paths must be that. LINK of the environment says how programs are linked: -static, say."""
+import collections
+import csv
+import io
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+COROUTINES, THREADS, JUMPERS = 4, 3, 64
+ENTER, RETURN, CATCH, SWITCH = 1, 2, 3, 4
+
+HEAD = """
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+enum { COUNT = %(count)d, COROUTINES = %(coroutines)d, THREADS = %(threads)d, EVENTS = 1 << 20, STACK = 256 << 10 };
+enum { ENTER = 1, RETURN, CATCH, SWITCH };
+struct stack {
+    ucontext_t context;
+    jmp_buf *jump;
+    char *memory;
+    unsigned level, resumer, is_begun, is_over, is_waiting;
+};
+struct state {
+    unsigned *events, count;
+    long budget, is_finishing;
+    unsigned stack;
+    struct stack stacks[1 + COROUTINES];
+    unsigned long sum;
+};
+static struct state states[THREADS];
+#define NI __attribute__((noinline))
+#define KEEP __asm__ volatile("" ::: "memory")
+#define HERE (&s->stacks[s->stack])
+static inline void note(struct state *s, unsigned what, unsigned value)
+{
+    if (s->count == EVENTS)
+        abort();
+    s->events[s->count++] = what << 24 | value;
+}
+static inline void enter(struct state *s, unsigned function, long is_jump)
+{
+    note(s, ENTER, function << 1 | (unsigned)is_jump);
+    HERE->level += !is_jump;
+}
+static inline void returned(struct state *s)
+{
+    note(s, RETURN, 0);
+    HERE->level--;
+}
+static inline void caught(struct state *s, unsigned level, unsigned kind)
+{
+    note(s, CATCH, level << 1 | kind);
+    HERE->level = level;
+}
+"""
+
+# A coroutine's own frames are no functions that are traced.
+COROUTINE = """
+NI static void switch_to(struct state *s, unsigned to)
+{
+    struct stack *from = HERE;
+    note(s, SWITCH, to);
+    s->stack = to;
+    swapcontext(&from->context, &HERE->context);
+}
+static void begin(unsigned high, unsigned low)
+{
+    struct state *s = (struct state *)((unsigned long)high << 32 | low);
+    jmp_buf here;
+    HERE->jump = &here;
+    TRY
+    if (!setjmp(here)) {
+        s->sum += functions[s->sum % COUNT](s, s->sum % 1000, 9, 0);
+        returned(s);
+    } else
+        caught(s, 0, 1);
+    CATCH(caught(s, 0, 0))
+    HERE->is_over = 1;
+    switch_to(s, HERE->resumer);
+}
+NI static void resume(struct state *s, unsigned long which)
+{
+    struct stack *stack = &s->stacks[1 + which % COROUTINES];
+    if (stack->is_over || (stack->is_begun && !stack->is_waiting))
+        return;
+    stack->resumer = s->stack;
+    stack->is_waiting = 0;
+    if (!stack->is_begun) {
+        stack->is_begun = 1;
+        stack->memory = (char *)malloc(STACK);
+        getcontext(&stack->context);
+        stack->context.uc_stack.ss_sp = stack->memory;
+        stack->context.uc_stack.ss_size = STACK;
+        makecontext(&stack->context, (void (*)(void))begin, 2, (unsigned)((unsigned long)s >> 32), (unsigned)(unsigned long)s);
+    }
+    switch_to(s, (unsigned)(stack - s->stacks));
+}
+NI static void yield(struct state *s)
+{
+    if (!s->stack || s->is_finishing)
+        return;
+    HERE->is_waiting = 1;
+    switch_to(s, HERE->resumer);
+}
+"""
+
+MAIN = """
+static void *run(void *number)
+{
+    struct state *s = &states[(long)number];
+    for (unsigned long round = 0; round < 40; round++) {
+        jmp_buf here;
+        s->budget = 200;
+        HERE->jump = &here;
+        TRY
+        if (!setjmp(here)) {
+            s->sum += functions[round % COUNT](s, round + (unsigned long)number, 12, 0);
+            returned(s);
+        } else
+            caught(s, 0, 1);
+        CATCH(caught(s, 0, 0))
+        memset(&s->stacks[0].level, 0, sizeof s->stacks[0].level);
+        if (round % 8 == 7)
+            FINISH
+    }
+    return 0;
+}
+int main(int count, char **arguments)
+{
+    pthread_t threads[THREADS];
+    unsigned long sum = 0;
+    for (long i = 0; i < THREADS; i++)
+        states[i].events = (unsigned *)malloc(EVENTS * sizeof(unsigned));
+    for (long i = 1; i < THREADS; i++)
+        pthread_create(&threads[i], 0, run, (void *)i);
+    run(0);
+    for (long i = 1; i < THREADS; i++)
+        pthread_join(threads[i], 0);
+    FILE *out = count > 1 ? fopen(arguments[1], "wb") : 0;
+    for (int i = 0; i < THREADS && out; i++) {
+        fwrite(&states[i].count, sizeof(unsigned), 1, out);
+        fwrite(states[i].events, sizeof(unsigned), states[i].count, out);
+        sum ^= states[i].sum * (unsigned long)(i + 1);
+    }
+    printf("%lu\\n", sum);
+    return 0;
+}
+"""
+
+FINISH = """{
+            s->is_finishing = 1;
+            for (unsigned k = 0; k < COROUTINES; k++) {
+                s->budget = 60;
+                resume(s, k);
+                free(s->stacks[1 + k].memory);
+                memset(&s->stacks[1 + k], 0, sizeof s->stacks[1 + k]);
+            }
+            s->is_finishing = 0;
+        }"""
+
+
+class Program:
+    def __init__(self, language, seed, with_coroutines):
+        self.rng = random.Random(seed)
+        self.is_cxx = language == "c++"
+        self.with_coroutines = with_coroutines
+        self.count = self.rng.choice((5, 12, 30, 90))
+
+    def callee(self, caller, is_jump):
+        """A direct jump to its own entry is a loop."""
+        rng = self.rng
+        if rng.random() < 0.3:
+            return f"functions[(a + {rng.randrange(99)}) % COUNT]"
+        return f"f{(caller + rng.randrange(1, self.count)) % self.count}"
+
+    def call(self, caller):
+        return f"{self.callee(caller, False)}(s, a * {self.rng.randrange(3, 99) | 1}, depth - 1, 0)"
+
+    def switching(self):
+        if not self.with_coroutines or self.rng.random() < 0.5:
+            return ""
+        return self.rng.choice(("    yield(s);\n", f"    resume(s, a + {self.rng.randrange(9)});\n"))
+
+    def function(self, i):
+        rng = self.rng
+        text = f"NI unsigned long f{i}(struct state *s, unsigned long a, long depth, long is_jump)\n{{\n    enter(s, {i}, is_jump);\n"
+        kind = rng.random()
+        if kind < 0.45:  # a call before the jump, perhaps
+            text += f"    if (s->budget-- <= 0)\n        return a + {i};\n"
+            if rng.random() < 0.4:
+                text += f"    if (depth > 0) {{\n        a += {self.call(i)};\n        returned(s);\n    }}\n"
+            text += self.switching()
+            return text + f"    return {self.callee(i, True)}(s, a * 3 + {rng.randrange(1000)}, depth, 1);\n}}\n"
+        text += f"    if (depth <= 0 || s->budget-- <= 0)\n        return a + {i};\n"
+        if kind < 0.6:
+            text += f"    if (a % {rng.randrange(2, 6)} == 0)\n"
+            text += "        throw (int)(a % 100);\n" if self.is_cxx and rng.random() < 0.6 else "        longjmp(*HERE->jump, 1);\n"
+        if kind > 0.8:
+            text += "    jmp_buf here, *outer = HERE->jump;\n    const unsigned level = HERE->level;\n    volatile unsigned long kept = a;\n    HERE->jump = &here;\n"
+            text += "    try {\n" if self.is_cxx else ""
+            text += f"    if (!setjmp(here)) {{\n        kept += {self.call(i)};\n        returned(s);\n    }} else\n        caught(s, level, 1);\n"
+            text += "    } catch (int thrown) {\n        caught(s, level, 0);\n        kept += thrown;\n    }\n" if self.is_cxx else ""
+            text += "    HERE->jump = outer;\n    a = kept;\n"
+        for _ in range(rng.randrange(1, 3)):
+            text += self.switching()
+            text += f"    a += {self.call(i)};\n    returned(s);\n"
+        return text + "    s->sum += a;\n    KEEP;\n    return a;\n}\n"
+
+    def text(self):
+        main = COROUTINE + MAIN if self.with_coroutines else MAIN
+        parameters = "struct state *s, unsigned long a, long depth, long is_jump"
+        parts = [HEAD % {"count": self.count, "coroutines": COROUTINES, "threads": THREADS}]
+        parts += [f"NI unsigned long f{i}({parameters});\n" for i in range(self.count)]
+        parts.append("typedef unsigned long (*function)(struct state *, unsigned long, long, long);\nstatic const function functions[COUNT] = {"
+                     + ", ".join(f"f{i}" for i in range(self.count)) + "};\n")
+        if self.with_coroutines:
+            parts.append("NI static void resume(struct state *s, unsigned long which);\nNI static void yield(struct state *s);\n")
+        parts += [self.function(i) for i in range(self.count)]
+        parts.append("#define TRY try {\n#define CATCH(what) } catch (int) { what; }\n" if self.is_cxx else "#define TRY\n#define CATCH(what)\n")
+        parts.append(main.replace("FINISH", FINISH if self.with_coroutines else ";"))
+        return "".join(parts)
+
+
+class Call:
+    """`below` is the call below which it began; None: no call that is traced."""
+
+    def __init__(self, function, below):
+        self.function, self.below = function, below
+        self.depth = below.depth + 1 if below else 1
+        self.path = below.path + (function,) if below else (function,)
+
+
+class Thread:
+    """What calls there are: on each stack activations, each with the calls that have jumped and the one that they have jumped
+    to; and `chain`, those that are open below each other. Calls on other stacks than the thread's own leave it when a call
+    begins, or goes on, below them."""
+
+    def __init__(self):
+        self.stacks = collections.defaultdict(list)
+        self.stack = 0
+        self.chain = []  # (call, stack)
+        self.ended = []  # (function, depth, exit)
+        self.paths = collections.Counter()
+
+    def end(self, call, how):
+        self.ended.append((call.function, call.depth, how))
+
+    def begin(self, function):
+        while self.stack == 0 and self.chain and self.chain[-1][1] != 0:
+            self.chain.pop()
+        call = Call(function, self.chain[-1][0] if self.chain else None)
+        self.chain.append((call, self.stack))
+        self.paths[call.path] += 1
+        return call
+
+    def uncover(self, call):
+        if not any(entry[0] is call for entry in self.chain):
+            return False
+        while self.chain[-1][0] is not call:
+            self.chain.pop()
+        return True
+
+    def end_activation(self, activation, how):
+        is_in = self.uncover(activation[-1])
+        for call in reversed(activation):
+            self.end(call, how if how != "tail" else "return" if call is activation[-1] else "tail")
+            if is_in:
+                self.chain.pop()
+
+    def jump(self, function):
+        activation = self.stacks[self.stack][-1]
+        jumper = activation[-1]
+        if not self.uncover(jumper):
+            self.chain += [(call, self.stack) for call in activation]
+        before = [call.function for call in activation[:-1]]
+        if function == jumper.function or jumper.function in before or function in before or len(before) == JUMPERS:
+            self.end(jumper, "tail-cut")
+            self.chain.pop()
+            activation.pop()
+        call = Call(function, self.chain[-1][0] if self.chain else None)
+        self.chain.append((call, self.stack))
+        self.paths[call.path] += 1
+        activation.append(call)
+
+    def take(self, event):
+        what, value = event >> 24, event & 0xffffff
+        activations = self.stacks[self.stack]
+        if what == ENTER and value & 1:
+            self.jump(value >> 1)
+        elif what == ENTER:
+            activations.append([self.begin(value >> 1)])
+        elif what == RETURN:
+            self.end_activation(activations.pop(), "tail")
+        elif what == CATCH:
+            while self.stack == 0 and self.chain and self.chain[-1][1] != 0:
+                self.chain.pop()
+            while len(activations) > value >> 1:
+                self.end_activation(activations.pop(), "longjmp" if value & 1 else "exception")
+        elif what == SWITCH:
+            self.stack = value
+
+
+def follow(path):
+    """The threads of a program, as it has noted them."""
+    data = memoryview(open(path, "rb").read()).cast("I")
+    threads, at = [], 0
+    while at < len(data):
+        count = data[at]
+        thread = Thread()
+        for event in data[at + 1:at + 1 + count]:
+            thread.take(event)
+        assert not any(thread.stacks.values()), "calls are open at the end"
+        threads.append(thread)
+        at += 1 + count
+    return threads
+
+
+def fail(message):
+    print(f"FAIL: {message} (in {os.getcwd()})", file=sys.stderr)
+    sys.exit(1)
+
+
+def trace(sprof, name, *options):
+    wanted = subprocess.run(["./program", "untraced"], capture_output=True, text=True, check=True).stdout
+    done = subprocess.run([sprof, "trace", "-o", f"{name}.db", "--function", "^f[0-9]", *options, "--", "./program", name],
+                          capture_output=True, text=True)
+    if done.returncode or done.stdout != wanted:
+        fail(f"{name}: status {done.returncode}: {done.stderr[-2000:]}")
+    return follow(name)
+
+
+def rows(sprof, name, query):
+    text = subprocess.run([sprof, "sql", f"{name}.db", "--format", "csv", query], capture_output=True, text=True, check=True).stdout
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def number(function):
+    return int(function.split("(")[0][1:])
+
+
+def check_log(sprof, what):
+    wanted = sorted(thread.ended for thread in trace(sprof, "log", "--mode", "log"))
+    found = collections.defaultdict(list)
+    for row in rows(sprof, "log", "SELECT tid, function, depth, exit FROM v_call ORDER BY call_id"):
+        found[row["tid"]].append((number(row["function"]), int(row["depth"]), row["exit"]))
+    found = sorted(found.values())
+    missing = rows(sprof, "log", "SELECT coalesce(sum(not_logged), 0) AS n FROM v_not_logged")[0]["n"]
+    if missing != "0":
+        return 0  # for want of room in the ring
+    for one, other in zip(wanted, found):
+        for i, (call, seen) in enumerate(zip(one, other)):
+            if call != seen:
+                fail(f"{what}: log: call {i} of {len(one)} ends as {call}, not as {seen}; before it {one[max(0, i - 5):i]}")
+    if [len(calls) for calls in wanted] != [len(calls) for calls in found]:
+        fail(f"{what}: log: {[len(calls) for calls in wanted]} calls, not {[len(calls) for calls in found]}")
+    return sum(map(len, wanted))
+
+
+def check_figures(sprof, what):
+    """Counts of all kinds; and self times add up to the total of what is called by nobody."""
+    wanted = collections.defaultdict(lambda: [0, 0, 0, 0])
+    for thread in trace(sprof, "stats"):
+        for function, _, how in thread.ended:
+            figures = wanted[function]
+            figures[0] += 1
+            figures[1] += how in ("tail", "tail-cut")
+            figures[2] += how == "tail-cut"
+            figures[3] += how in ("exception", "longjmp")
+    found = {}
+    for row in rows(sprof, "stats", "SELECT function, calls, tails, tail_cuts, abnormal, in_flight FROM v_call_stats"):
+        found[number(row["function"])] = [int(row[name]) for name in ("calls", "tails", "tail_cuts", "abnormal")]
+        if row["in_flight"] != "0":
+            fail(f"{what}: {row['in_flight']} calls of {row['function']} are open at the end")
+    for function in wanted.keys() | found.keys():
+        if wanted.get(function) != found.get(function):
+            fail(f"{what}: f{function}: calls, tails, cuts, abnormal are {found.get(function)}, not {wanted.get(function)}")
+
+
+def check_paths(sprof, what):
+    wanted = collections.Counter()
+    for thread in trace(sprof, "paths", "--paths"):
+        wanted += thread.paths
+    tree = {row["path_id"]: row for row in rows(sprof, "paths", "SELECT path_id, parent_id, function, exclusive_samples FROM v_call_tree")}
+    found = collections.Counter()
+    for row in tree.values():
+        path, at = [], row
+        while at:
+            path.insert(0, number(at["function"]))
+            at = tree.get(at["parent_id"])
+        if int(row["exclusive_samples"]):
+            found[tuple(path)] = int(row["exclusive_samples"])
+    if wanted != found:
+        differing = sorted(path for path in wanted.keys() | found.keys() if wanted[path] != found[path])
+        fail(f"{what}: {len(differing)} paths differ: {[(path, wanted[path], found[path]) for path in differing[:3]]}")
+
+
+def main():
+    arguments = sys.argv[1:]
+    language, compiler = arguments[:2]
+    with_coroutines = arguments[2] == "coroutines"
+    sprof, *rest = arguments[2 + with_coroutines:]
+    first, programs = int(rest[0]) if rest else 1, int(rest[1]) if len(rest) > 1 else 4
+    if subprocess.run(["sh", "-c", f"command -v {compiler}"], capture_output=True).returncode:
+        print(f"SKIP: no {compiler}", file=sys.stderr)
+        sys.exit(77)
+    sprof = os.path.abspath(sprof)
+    kept = os.getcwd()
+    with tempfile.TemporaryDirectory() as directory:
+        os.chdir(directory)
+        for seed in range(first, first + programs):
+            source = f"program.{'cc' if language == 'c++' else 'c'}"
+            with open(source, "w") as file:
+                file.write(Program(language, seed, with_coroutines).text())
+            flags = ["-O2", "-g", "-w", "-pthread", *os.environ.get("LINK", "").split()]
+            if subprocess.run([compiler, *flags, source, "-o", "program"]).returncode:
+                fail("it does not compile")
+            what = f"seed {seed}"
+            check_log(sprof, what)
+            check_figures(sprof, what)
+            check_paths(sprof, what)
+        os.chdir(kept)
+
+
+if __name__ == "__main__":
+    main()
