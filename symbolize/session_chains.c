@@ -85,11 +85,45 @@ static uint32_t add_function(struct symbolize_session *session, uint64_t key,
     return index;
 }
 
-/* The tables of old libraries write the version into the name: memcpy@@GLIBC_2.14. */
-static char *without_version(const char *name)
+/* The length of a name without a suffix that tells functions of one name apart, once they stand in
+ * one symbol table: LTO's, ThinLTO's, and of -funique-internal-linkage-names. They are numbered
+ * anew in every build. Parts and clones (.cold, .part.0, .constprop.0) are other code of their
+ * function, and keep theirs. */
+static size_t without_number(const char *name, size_t length)
+{
+    static const char *const marks[] = {".lto_priv.", ".llvm.", ".__uniq."};
+    size_t end = length;
+    while (end && name[end - 1] >= '0' && name[end - 1] <= '9')
+        end--;
+    for (size_t i = 0; i < sizeof marks / sizeof *marks && end < length; i++) {
+        const size_t size = strlen(marks[i]);
+        if (end > size && !memcmp(name + end - size, marks[i], size))
+            return end - size;
+    }
+    return length;
+}
+
+/* A function that is called as its entry says, but for a number: GCC's nested ones. */
+static bool is_numbered(const char *name, size_t length, const char *entry)
+{
+    const size_t base = entry ? strlen(entry) : 0;
+    return base && base < length && !memcmp(name, entry, base) && name[base] == '.' &&
+           strspn(name + base + 1, "0123456789") == length - base - 1;
+}
+
+/* What a function is called by its symbol. The tables of old libraries write the version into the
+ * name, too: memcpy@@GLIBC_2.14. */
+static char *plain_name(const char *name, const struct description *description)
 {
     const char *at = strchr(name, '@');
-    return at && at != name ? strndup(name, (size_t)(at - name)) : strdup(name);
+    size_t length = at && at != name ? (size_t)(at - name) : strlen(name), before;
+    do {
+        before = length;
+        length = without_number(name, length);
+    } while (length < before);
+    if (is_numbered(name, length, description->linkage_name))
+        length = strlen(description->linkage_name);
+    return strndup(name, length);
 }
 
 static uint32_t function_of_symbol(struct symbolize_session *session, const struct symbol *symbol,
@@ -99,8 +133,8 @@ static uint32_t function_of_symbol(struct symbolize_session *session, const stru
     const uint64_t key = builder_physical_key(symbol->start);
     if (builder_find(&session->question.builder, key, &index))
         return index;
-    char *name = without_version(symbol->name);
     const struct description description = describe(session, covering);
+    char *name = plain_name(symbol->name, &description);
     index = add_function(session, key, name ? name : symbol->name, symbol->start, symbol->size,
                          &description);
     free(name);

@@ -168,5 +168,43 @@ profiles = [p["name"] for p in json.load(open("r.speedscope"))["profiles"]]
 assert {f"three {number}", f"three {number}.1"} <= set(profiles), profiles
 END
     ;;
+names)
+    command -v g++ >/dev/null || skip "no g++"
+    cat >names.cc <<'END'
+#include "spin.h"
+namespace { struct Class { int v; inline void step(long ms) { spin(ms); v++; } }; }
+namespace { template <class T> struct Same { typedef T type; };
+template <class T> inline void dependent(typename Same<T>::type ms) { spin(ms); } }
+template <class F> inline void each(F f) { f(20L); f(20L); }
+static inline void both(long ms) { spin(ms); }
+static void (*volatile p1)(long) = both, (*volatile p2)(long) = dependent<long>;
+static void (Class::*volatile p3)(long) = &Class::step;
+__attribute__((noipa)) void inlining(Class &c)
+{
+    both(30);
+    dependent<long>(30);
+    c.step(30);
+    each([](long ms) { spin(ms); });
+}
+__attribute__((noipa)) void calling(Class &c)
+{
+    p1(30);
+    p2(30);
+    (c.*p3)(30);
+    each([](long ms) { spin(ms + 10); });
+}
+int main() { Class c{0}; inlining(c); calling(c); return c.v == 3; }
+END
+    for options in -gdwarf-5 -gdwarf-4 "-g -gsplit-dwarf" "-g -flto"; do
+        expect 0 g++ -O2 $options names.cc -o names
+        record ./names
+        is "SELECT function FROM v_function WHERE inclusive_samples >= 5 AND kind = 'app' AND function NOT LIKE '%each<%' \
+            AND function NOT IN ('main', '_start', 'spin(long)') ORDER BY 1" \
+            "(anonymous namespace)::Class::step(long) (anonymous namespace)::dependent<long>((anonymous namespace)::Same<long>::type) \
+both(long) calling((anonymous namespace)::Class&) calling((anonymous namespace)::Class&)::{lambda(long)#1}::operator()(long) const \
+inlining((anonymous namespace)::Class&) inlining((anonymous namespace)::Class&)::{lambda(long)#1}::operator()(long) const"
+        is "SELECT count(*) FROM v_function WHERE inclusive_samples > (SELECT count(*) FROM v_sample WHERE count > 0)" 0
+    done
+    ;;
 *) fail "no case $1" ;;
 esac

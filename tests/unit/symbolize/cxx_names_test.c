@@ -103,9 +103,51 @@ static void test_names_are_those_of_symbols(void)
     compare("-O0 -g -gsplit-dwarf");
 }
 
+/* What tells symbols of one name apart is no part of a function's name: where it is inlined it has
+ * none. */
+static void test_numbers_of_symbols_are_no_names(void)
+{
+    struct fixture fixture;
+    fixture_open(&fixture);
+    fixture_text(&fixture, "one.cc",
+                 "volatile int sink; void two();\n"
+                 "static __attribute__((noinline)) int same(int a) { return sink += a; }\n"
+                 "extern \"C\" int nest(int);\n"
+                 "int main() { same(1); two(); return nest(2); }\n");
+    fixture_text(&fixture, "two.cc",
+                 "extern volatile int sink;\n\n"
+                 "static __attribute__((noinline)) int same(int a) { return sink -= a; }\n"
+                 "void two() { same(3); }\n");
+    fixture_text(
+        &fixture, "nest.c",
+        "int nest(int a) { __attribute__((noinline)) int inner(int b) { a += b; return b; }\n"
+        "    int (*volatile p)(int) = inner; return p(3) + inner(a); }\n");
+    fixture_run(&fixture,
+                "gcc -O1 -g -w -c nest.c && "
+                "g++ -O1 -g -flto -flto-partition=one one.cc two.cc nest.o -o program 2>/dev/null");
+    char *starts = fixture_output(&fixture, "nm program | grep -E 'same|inner'");
+    struct naming naming = {.image = naming_image(fixture_path(&fixture, "program"))};
+    CU_ASSERT_PTR_NOT_NULL(strstr(starts, ".lto_priv."));
+    naming_add_lines(&naming, starts);
+    naming_run(&naming, NULL, NULL);
+    CU_ASSERT_EQUAL_FATAL(naming.addresses.count, 3);
+    unsigned same = 0, inner = 0;
+    for (size_t i = 0; i < 3; i++) {
+        const char *name = naming_function(&naming, naming.addresses.items[i])->name;
+        same += !strcmp(name, "same(int)");
+        inner += !strcmp(name, "inner");
+    }
+    CU_ASSERT_EQUAL(same, 2);
+    CU_ASSERT_EQUAL(inner, 1);
+    free(starts);
+    naming_close(&naming);
+    fixture_close(&fixture);
+}
+
 void sprof_suite_symbolize_cxx_names(void);
 void sprof_suite_symbolize_cxx_names(void)
 {
     CU_pSuite suite = CU_add_suite("symbolize/cxx_names", NULL, NULL);
+    CU_add_test(suite, "numbers of symbols are no names", test_numbers_of_symbols_are_no_names);
     CU_add_test(suite, "names are those of symbols", test_names_are_those_of_symbols);
 }
