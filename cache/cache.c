@@ -2,6 +2,7 @@
 #include "cache/cache.h"
 
 #include "cache/directory.h"
+#include "cache/maker.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -13,6 +14,7 @@
 
 struct cache {
     int directory;
+    uint64_t maker;
     _Atomic uint64_t added_bytes;
     atomic_uint next_name; /* of temporary files */
 };
@@ -22,12 +24,13 @@ struct header {
     char magic[8];
     uint32_t format, kind;
     struct sprof_digest key;
+    uint64_t maker;          /* the build that made it */
     uint64_t size, checksum; /* of the payload */
 };
 
 static const char magic[8] = {'s', 'p', 'r', 'o', 'f', 'c', '\r', '\n'};
 
-enum { FORMAT = 1, NAME_BYTES = 64 };
+enum { FORMAT = 2, NAME_BYTES = 64 };
 
 static const char *const kind_names[] = {
     [CACHE_IDENTITY] = "identity", [CACHE_TABLE] = "table", [CACHE_STARTUP] = "startup",
@@ -41,6 +44,7 @@ struct cache *cache_open(const char *directory)
     if (!cache)
         return NULL;
     cache->directory = cache_directory_open(directory);
+    cache->maker = cache_maker();
     if (cache->directory >= 0)
         return cache;
     free(cache);
@@ -64,12 +68,12 @@ static void entry_name(enum cache_kind kind, struct sprof_digest key, char name[
              (unsigned long long)key.low);
 }
 
-static bool is_ours(const struct header *header, enum cache_kind kind, struct sprof_digest key,
-                    uint64_t file_size)
+static bool is_ours(const struct cache *cache, const struct header *header, enum cache_kind kind,
+                    struct sprof_digest key, uint64_t file_size)
 {
     return !memcmp(header->magic, magic, sizeof magic) && header->format == FORMAT &&
-           header->kind == kind && sprof_digest_equal(header->key, key) &&
-           header->size == file_size - sizeof *header;
+           header->maker == cache->maker && header->kind == kind &&
+           sprof_digest_equal(header->key, key) && header->size == file_size - sizeof *header;
 }
 
 /* Opens an entry's file where it is one that the user alone can have written. */
@@ -89,7 +93,7 @@ static int open_entry(struct cache *cache, enum cache_kind kind, struct sprof_di
         !(status.st_mode & (S_IWGRP | S_IWOTH)) && (uint64_t)status.st_size >= sizeof *header &&
         (uint64_t)status.st_size <= CACHE_ENTRY_BYTES_MAX &&
         sprof_file_read(file, 0, header, sizeof *header) == sizeof *header &&
-        is_ours(header, kind, key, (uint64_t)status.st_size))
+        is_ours(cache, header, kind, key, (uint64_t)status.st_size))
         return file;
     close(file);
     return -1;
@@ -160,6 +164,7 @@ void cache_put(struct cache *cache, enum cache_kind kind, struct sprof_digest ke
     struct header header = {.format = FORMAT,
                             .kind = kind,
                             .key = key,
+                            .maker = cache->maker,
                             .size = size,
                             .checksum = sprof_hash_pieces(pieces, count)};
     memcpy(header.magic, magic, sizeof magic);

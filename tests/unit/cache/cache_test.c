@@ -85,6 +85,30 @@ static void test_damaged_entries_are_not_there(void)
     fixture_close(&fixture);
 }
 
+/* Another build of this program, with other code, starts with an empty cache. */
+static void test_other_builds_make_their_own(void)
+{
+    struct fixture fixture;
+    fixture_open(&fixture);
+    struct cache *cache = cache_open(fixture_path(&fixture, "c"));
+    char command[1024], self[256] = "";
+    CU_ASSERT_TRUE_FATAL(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+    put_text(cache, key, "hello");
+    static const char *const changes[] = {
+        "printf '\\4\\0\\0\\0\\10\\0\\0\\0\\3\\0\\0\\0GNU\\0newbuild' > id; objcopy "
+        "--update-section .note.gnu.build-id=id %s other",
+        "objcopy --remove-section .note.gnu.build-id %s other"};
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        snprintf(command, sizeof command, changes[i], self);
+        fixture_run(&fixture, command);
+        fixture_run(&fixture, "CACHE_TEST_HOLDS=$PWD/c ./other; test $? = 3");
+    }
+    snprintf(command, sizeof command, "CACHE_TEST_HOLDS=$PWD/c %s; test $? = 4", self);
+    fixture_run(&fixture, command);
+    cache_free(cache, 0);
+    fixture_close(&fixture);
+}
+
 /* Files that somebody else could have put or changed. */
 static void test_only_own_files_are_read(void)
 {
@@ -191,13 +215,25 @@ static void test_parallel_users(void)
     fixture_close(&fixture);
 }
 
+/* What the program does when the test runs it, or another build, once more. */
+static void exit_by_entry(const char *directory)
+{
+    struct cache *cache = cache_open(directory);
+    const struct sprof_bytes held = cache_get(cache, CACHE_TABLE, key);
+    _exit(held.size ? 4 : 3);
+}
+
 void sprof_suite_cache_cache(void);
 void sprof_suite_cache_cache(void)
 {
+    const char *directory = getenv("CACHE_TEST_HOLDS");
+    if (directory)
+        exit_by_entry(directory);
     CU_pSuite suite = CU_add_suite("cache/cache", NULL, NULL);
     CU_add_test(suite, "what was put is got", test_what_was_put_is_got);
     CU_add_test(suite, "no cache is empty", test_no_cache_is_empty);
     CU_add_test(suite, "damaged entries are not there", test_damaged_entries_are_not_there);
+    CU_add_test(suite, "other builds make their own", test_other_builds_make_their_own);
     CU_add_test(suite, "only own files are read", test_only_own_files_are_read);
     CU_add_test(suite, "looks rarely", test_looks_rarely);
     CU_add_test(suite, "least recently used go first", test_least_recently_used_go_first);
