@@ -1,7 +1,11 @@
 /* Reads clocks as nanoseconds. */
 #include "base/clock.h"
 
+#include "base/time_namespace.h"
+
+#include <pthread.h>
 #include <time.h>
+#include <unistd.h>
 
 static uint64_t read_ns(clockid_t clock)
 {
@@ -10,9 +14,19 @@ static uint64_t read_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
+static int64_t offset_ns; /* of this process's time namespace */
+
+static void find_offset(void)
+{
+    offset_ns = sprof_time_namespace_offset_ns(getpid());
+}
+
+/* The kernel gives the times of samples by the clock of the first time namespace. */
 uint64_t sprof_clock_monotonic_ns(void)
 {
-    return read_ns(CLOCK_MONOTONIC);
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_offset);
+    return read_ns(CLOCK_MONOTONIC) - (uint64_t)offset_ns;
 }
 
 uint64_t sprof_clock_realtime_ns(void)

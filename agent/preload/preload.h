@@ -53,6 +53,7 @@ struct agent_process {
     size_t mapped_bytes;
     pid_t pid;
     uint64_t tick_ns;
+    int64_t clock_offset_ns; /* CLOCK_MONOTONIC here, less that of the first time namespace */
     char socket_path[108];
     char library[AGENT_PATH_MAX]; /* "LD_PRELOAD=" and the agent's path */
     char socket_variable[128];    /* "SPROF_AGENT=" and socket_path */
@@ -123,6 +124,9 @@ void agent_timer_arm_wall(struct agent_thread *thread);
 /* shot.c: takes a sample; false where the signal is not one of the agent's timers'. */
 bool agent_shot(const siginfo_t *info, const ucontext_t *context);
 uint64_t agent_clock_ns(clockid_t clock);
+
+/* The time of what is written for sprof: CLOCK_MONOTONIC of the first time namespace. */
+uint64_t agent_time_ns(void);
 
 /* helper.c: starts the thread that makes the threads' second timers expire; ends it, and returns
  * when it is gone. The time between its last two looks; 0: it does not help, and the kernel's tick

@@ -43,7 +43,7 @@ static void put_record(struct agent_thread *thread, uint32_t type, const void *b
     const struct trailer trailer = {
         .pid = (uint32_t)thread->pid,
         .tid = (uint32_t)thread->tid,
-        .time_ns = agent_clock_ns(CLOCK_MONOTONIC),
+        .time_ns = agent_time_ns(),
         .cpu = (uint32_t)sched_getcpu(),
         .event_id = AGENT_EVENT_BARE,
     };
@@ -67,7 +67,7 @@ static struct task task_of(const struct agent_thread *thread)
                          .parent_pid = (uint32_t)thread->pid,
                          .tid = (uint32_t)thread->tid,
                          .parent_tid = (uint32_t)thread->pid,
-                         .time_ns = agent_clock_ns(CLOCK_MONOTONIC)};
+                         .time_ns = agent_time_ns()};
 }
 
 void agent_record_fork(struct agent_thread *thread)

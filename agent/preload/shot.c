@@ -40,6 +40,11 @@ uint64_t agent_clock_ns(clockid_t clock)
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
+uint64_t agent_time_ns(void)
+{
+    return agent_clock_ns(CLOCK_MONOTONIC) - (uint64_t)agent_process.clock_offset_ns;
+}
+
 /* Copies a stack that is not known to be mapped so far: the kernel stops where it ends. */
 static size_t copy_unknown(struct agent_thread *thread, uintptr_t from, size_t size)
 {
@@ -131,7 +136,7 @@ static void put_sample(struct agent_thread *thread, const ucontext_t *context, u
         .ip = arch_context_pc(context),
         .pid = (uint32_t)thread->pid,
         .tid = (uint32_t)thread->tid,
-        .time_ns = agent_clock_ns(CLOCK_MONOTONIC),
+        .time_ns = agent_time_ns(),
         .cpu = (uint32_t)sched_getcpu(),
         .weight_ns = weight_ns,
         .abi = PERF_SAMPLE_REGS_ABI_64,

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -145,8 +146,28 @@ static bool take_variables(void)
 
 /* == The conversation with sprof == */
 
+/* A forked child may be in another time namespace than its parent (time_namespaces(7)). */
+static void find_clock_offset(void)
+{
+    char text[256], *end;
+    const int fd =
+        (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/timens_offsets", O_RDONLY | O_CLOEXEC, 0);
+    const ssize_t size = fd < 0 ? 0 : syscall(SYS_read, fd, text, sizeof text - 1);
+    text[size > 0 ? size : 0] = '\0';
+    if (fd >= 0)
+        syscall(SYS_close, fd);
+    static const char name[] = "monotonic";
+    const char *at = strstr(text, name);
+    agent_process.clock_offset_ns = 0;
+    if (!at)
+        return;
+    const long long seconds = strtoll(at + sizeof name - 1, &end, 10);
+    agent_process.clock_offset_ns = seconds * 1000000000 + strtoll(end, NULL, 10);
+}
+
 static bool send_hello(int fd, uint32_t flags, uint32_t standing)
 {
+    find_clock_offset();
     const struct agent_hello hello = {
         .magic = AGENT_MAGIC,
         .version = AGENT_VERSION,
@@ -155,7 +176,7 @@ static bool send_hello(int fd, uint32_t flags, uint32_t standing)
         .flags = flags,
         .standing = standing,
         .tick_ns = (uint32_t)agent_process.tick_ns,
-        .time_ns = agent_clock_ns(CLOCK_MONOTONIC),
+        .time_ns = agent_time_ns(),
         .cpu_ns = agent_clock_ns(CLOCK_PROCESS_CPUTIME_ID),
     };
     ssize_t sent;
@@ -442,7 +463,7 @@ AGENT_EXPORT int dlclose(void *library)
     const int result = agent_next()->dlclose(library);
     if (agent_active()) {
         struct agent_control *control = &agent_process.shared->control;
-        atomic_store(&control->maps_ns, agent_clock_ns(CLOCK_MONOTONIC));
+        atomic_store(&control->maps_ns, agent_time_ns());
         atomic_fetch_add(&control->maps_changes, 1);
     }
     return result;
