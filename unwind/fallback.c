@@ -3,14 +3,48 @@
 
 enum {
     SCAN_WORDS = 16,
+    LINKS_MAX = 64,            /* of a chain of frame pointers that are looked at ahead */
     FRAME_BYTES_MAX = 8 << 20, /* between a stack pointer and the frame pointer it belongs to */
 };
+
+static bool follows(uint64_t fp, uint64_t sp)
+{
+    return fp >= sp && fp - sp <= FRAME_BYTES_MAX && !(fp & 7);
+}
+
+static bool is_made_at_run_time(struct walk *walk, uint64_t pc)
+{
+    return unwind_rule_kind(unwind_walk_rule(walk, pc)) == UNWIND_RULE_FRAME_POINTER;
+}
+
+/* Code made at run time may push a return address and jump, as Java's interpreter does. Such an
+ * address is believed where the chain of frame pointers goes on from it, through no other kind of
+ * code, to one that follows a call. */
+static bool leads_to_call(struct walk *walk, const struct walk_caller *pushed)
+{
+    const enum walk_source from = walk->from;
+    uint64_t address = pushed->address, fp = pushed->fp, sp = pushed->sp;
+    enum walk_belief belief = WALK_NO;
+    for (int i = 0; i < LINKS_MAX && belief == WALK_NO; i++) {
+        uint64_t next_fp;
+        if (!is_made_at_run_time(walk, address - 1) || !follows(fp, sp) ||
+            unwind_walk_read_word(walk, fp, &next_fp) != WALK_READ_OK ||
+            unwind_walk_read_word(walk, fp + 8, &address) != WALK_READ_OK)
+            break;
+        address = arch_return_address(address);
+        belief = unwind_walk_is_return_address(walk, address);
+        sp = fp + 16;
+        fp = next_fp;
+    }
+    walk->from = from;
+    return belief == WALK_YES;
+}
 
 /* The frame pointer, believed while it grows and what it leads to is code after a call. */
 static bool frame_pointer_caller(struct walk *walk, struct walk_caller *caller)
 {
     const uint64_t fp = walk->fp;
-    if (fp < walk->sp || fp - walk->sp > FRAME_BYTES_MAX || fp & 7)
+    if (!follows(fp, walk->sp))
         return false;
     *caller = (struct walk_caller){.sp = fp + 16, .found_by = MODEL_BY_FP};
     if (unwind_walk_read_word(walk, fp, &caller->fp) != WALK_READ_OK ||
@@ -21,7 +55,8 @@ static bool frame_pointer_caller(struct walk *walk, struct walk_caller *caller)
         return walk->from == WALK_FROM_SLICE; /* the chain ends as the ABI asks */
     if (unwind_walk_rule(walk, caller->address - 1) == UNWIND_RULE_NOT_CODE)
         walk->outside = caller->address;
-    return unwind_walk_is_return_address(walk, caller->address) != WALK_NO;
+    return unwind_walk_is_return_address(walk, caller->address) != WALK_NO ||
+           (is_made_at_run_time(walk, walk->pc) && leads_to_call(walk, caller));
 }
 
 /* The first believable return address at or above the stack pointer. Code that cannot be read is

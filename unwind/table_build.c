@@ -289,6 +289,12 @@ static bool is_wrong(struct builder *builder, const struct cfi_section *section,
            !unwind_cfi_agrees_with_code(section, fde, text_between(builder, fde->start, fde->end));
 }
 
+/* What a linker drops keeps its entry in .debug_frame, at 0. */
+static bool is_dropped(const struct builder *builder, enum function_source source, uint64_t start)
+{
+    return source == FUNCTION_FROM_DEBUG_FRAME && !start && builder->source->text_vaddr;
+}
+
 static int gather_frames(struct builder *builder, struct cfi_section *section,
                          enum function_source source)
 {
@@ -300,7 +306,7 @@ static int gather_frames(struct builder *builder, struct cfi_section *section,
         if (code == 1 || code == SPROF_ENOMEM)
             return code == 1 ? 0 : code;
         facts->bad_functions += code == SPROF_EFORMAT;
-        if (code || fde.program.size > UINT32_MAX)
+        if (code || fde.program.size > UINT32_MAX || is_dropped(builder, source, fde.start))
             continue;
         code = function_add(builder,
                             (struct function_range){.start = fde.start,
