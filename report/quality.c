@@ -1,6 +1,7 @@
 /* Says in words how far the numbers can be trusted. */
 #include "report/quality.h"
 
+#include "report/cures.h"
 #include "report/number_format.h"
 #include "report/quality_kernel.h"
 #include "report/utf8_text.h"
@@ -9,6 +10,9 @@
 
 /* Shares from which on something is worth a sentence. */
 enum { MUCH_OUTSIDE_PERCENT = 20, LITTLE_CPU_PERCENT = 30, MUCH_LOST_PERCENT = 1 };
+
+/* A module with less of the unnamed time is not worth a cure of its own, and there are few. */
+enum { MUCH_UNNAMED_PERCENT = 20, MOST_CURES = 2 };
 
 /* Shorter runs than this say nothing about waiting. */
 static const uint64_t shortest_wait_ns = 100 * 1000 * 1000;
@@ -330,6 +334,67 @@ static int note_callers(struct report_dataset *dataset, struct quality_parts *no
     return 0;
 }
 
+/* Exclusive cost in functions without a name, by module; the sum of all. */
+static uint64_t unnamed_by_module(const struct report_dataset *dataset, uint64_t *costs)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < dataset->paths.items.count; i++) {
+        const struct model_path *path = &dataset->paths.items.items[i];
+        const uint32_t module = dataset->facts.items[path->function - 1].module;
+        const uint64_t cost = report_dataset_value(dataset, path->costs.exclusive);
+        if (dataset->functions.items[path->function - 1].named ||
+            dataset->modules.items[module - 1].kind == MODEL_KIND_NONE ||
+            dataset->modules.items[module - 1].kind == MODEL_KIND_KERNEL)
+            continue;
+        costs[module - 1] += cost;
+        all += cost;
+    }
+    return all;
+}
+
+/* The interpreter among the modules that the functions at hand are in. */
+static const char *interpreter_in(const struct report_dataset *dataset)
+{
+    for (size_t i = 0; i < dataset->modules.count; i++)
+        if (report_cure_is_interpreter(dataset->modules.items[i].name))
+            return dataset->modules.items[i].name;
+    return NULL;
+}
+
+/* What gives names to the modules with most of the unnamed time. */
+static int note_unnamed(struct report_dataset *dataset, struct quality_parts *notes)
+{
+    const struct store_quality *quality = &dataset->quality;
+    if (is_imported(dataset) || report_counts_calls(dataset) ||
+        !is_share(quality->frames - quality->named_frames, quality->frames,
+                  100 - REPORT_NAMED_PERCENT))
+        return 0;
+    uint64_t *costs = calloc(dataset->modules.count + 1, sizeof *costs);
+    int result = costs ? 0 : SPROF_ENOMEM;
+    const uint64_t all = costs ? unnamed_by_module(dataset, costs) : 0;
+    for (int cure = 0; cure < MOST_CURES && !result; cure++) {
+        size_t most = 0;
+        for (size_t i = 1; i < dataset->modules.count; i++)
+            most = costs[i] > costs[most] ? i : most;
+        if (!is_share(costs[most], all, MUCH_UNNAMED_PERCENT))
+            break;
+        costs[most] = 0;
+        const struct report_module *module = &dataset->modules.items[most];
+        const struct report_unnamed unnamed = {.name = module->name,
+                                               .path = module->path,
+                                               .build_id = module->build_id,
+                                               .kind = module->kind,
+                                               .interpreter = interpreter_in(dataset)};
+        struct sprof_str text = {0};
+        result = report_cure_append(&text, "", &unnamed);
+        if (!result)
+            result = report_quality_part(dataset, notes, "%s", text.text);
+        sprof_str_release(&text);
+    }
+    free(costs);
+    return result;
+}
+
 int report_quality_notes(struct report_dataset *dataset, struct quality_parts *notes)
 {
     static int (*const makers[])(struct report_dataset *, struct quality_parts *) = {
@@ -338,6 +403,7 @@ int report_quality_notes(struct report_dataset *dataset, struct quality_parts *n
         note_kernel,
         note_waiting,
         note_outside,
+        note_unnamed,
         note_not_sampled,
         note_lost,
         note_tails,

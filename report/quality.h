@@ -7,6 +7,9 @@
 
 #include <stdio.h>
 
+/* Where fewer frames have names, the cure is said. */
+enum { REPORT_NAMED_PERCENT = 90 };
+
 /* Lines of parts that are joined by " · " and broken where they get too long. */
 enum { QUALITY_MOST = 16 };
 struct quality_parts {

@@ -53,7 +53,7 @@ static void put_cards(struct json *json, const struct report_dataset *dataset)
         put_share_card(json, quality->whole_stacks, quality->user_stacks, "whole stacks", note, 99);
     }
     put_share_card(json, quality->named_frames, quality->frames, "named frames",
-                   "by symbols or debug information", 50);
+                   "by symbols or debug information", REPORT_NAMED_PERCENT);
     if (quality->own_cpu_ns)
         put_card(json, report_quality_own_cost(number, quality), "sprof's own cost",
                  "CPU time while recording", false);

@@ -244,7 +244,7 @@ modes_together)
     sleep $span
     end_all
     grep -q 'samples in t.db; .*choose one with --run or --phase' record.err || fail "no summary of modes app and pc"
-    expect 2 "$SPROF" report -i t.db --by phase && said 'phase 1 (mode .*), phase 2 (mode '
+    expect 2 "$SPROF" report -i t.db --by phase && said 'phase 1 .mode .*, phase 2 .mode '
     expect 2 "$SPROF" report -i t.db
     expect 0 "$SPROF" report -i t.db --phase 1
     ;;

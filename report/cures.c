@@ -1,0 +1,225 @@
+/* Finds what gives names to code that has none: packages of symbols, options of interpreters. */
+#include "report/cures.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* == Interpreters == */
+
+/* How each names the functions that it runs or compiles, by the beginning of its module's name. */
+static const struct interpreter {
+    const char *begin, *name, *cure;
+} interpreters[] = {
+    {"python", "Python", "run `python3 -X perf …`, or set PYTHONPERFSUPPORT=1 (from 3.12 on)"},
+    {"libpython", "Python", "run `python3 -X perf …`, or set PYTHONPERFSUPPORT=1 (from 3.12 on)"},
+    {"node", "JavaScript", "run `node --perf-basic-prof --interpreted-frames-native-stack …`"},
+    {"libnode", "JavaScript", "run `node --perf-basic-prof --interpreted-frames-native-stack …`"},
+    {"libjvm", "Java",
+     "run `jcmd PID Compiler.perfmap` before the end, or java with -XX:+DumpPerfMapAtExit"},
+    {"java", "Java",
+     "run `jcmd PID Compiler.perfmap` before the end, or java with -XX:+DumpPerfMapAtExit"},
+    {"ruby", "Ruby", "run `ruby --yjit --yjit-perf …` (from 3.3 on)"},
+    {"libruby", "Ruby", "run `ruby --yjit --yjit-perf …` (from 3.3 on)"},
+    {"php", "PHP", "run `php -d opcache.jit_debug=0x10 …`"},
+    {"libphp", "PHP", "run `php -d opcache.jit_debug=0x10 …`"},
+    {"beam.smp", "Erlang", "set ERL_FLAGS='+JPperf map'"},
+    {"mono", "C#", "run `mono --jitmap …`"},
+    {"libcoreclr", "C#", "set DOTNET_PerfMapEnabled=1"},
+    {"luajit", "Lua", "run `luajit -joff …` for its interpreter; compiled traces have no names"},
+    {"libluajit", "Lua", "run `luajit -joff …` for its interpreter; compiled traces have no names"},
+};
+
+static const struct interpreter *interpreter_of(const char *module)
+{
+    for (size_t i = 0; module && i < sizeof interpreters / sizeof *interpreters; i++)
+        if (!strncmp(module, interpreters[i].begin, strlen(interpreters[i].begin)))
+            return &interpreters[i];
+    return NULL;
+}
+
+bool report_cure_is_interpreter(const char *module)
+{
+    return interpreter_of(module) != NULL;
+}
+
+/* == Packages == */
+
+/* A file as text; NULL where it is no regular file that can be read. The caller frees. */
+static char *read_text(const char *root, const char *directory, const char *name, size_t most)
+{
+    char path[1024];
+    struct stat status;
+    const int length = snprintf(path, sizeof path, "%s%s/%s", root, directory, name);
+    if (length < 0 || (size_t)length >= sizeof path)
+        return NULL;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    char *text = NULL;
+    if (fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_size >= 0 &&
+        (size_t)status.st_size <= most && (text = malloc((size_t)status.st_size + 1)))
+        text[sprof_file_read(fd, 0, text, (size_t)status.st_size)] = '\0';
+    if (fd >= 0)
+        close(fd);
+    return text;
+}
+
+/* Whether a list of dpkg has the path, which may lie below /usr in one place and not in the other:
+ * the directories are one. */
+static bool lists(const char *text, const char *path)
+{
+    const size_t length = strlen(path);
+    for (const char *at = strstr(text, path); at; at = strstr(at + 1, path)) {
+        const size_t before = (size_t)(at - text);
+        const bool begins =
+            !before || at[-1] == '\n' ||
+            (before >= 4 && !strncmp(at - 4, "/usr", 4) && (before == 4 || at[-5] == '\n'));
+        if (begins && (at[length] == '\n' || !at[length]))
+            return true;
+    }
+    return false;
+}
+
+/* The package that a file came with, by dpkg's lists. */
+static bool find_package(const char *root, const char *path, char package[static 128])
+{
+    static const char info[] = "/var/lib/dpkg/info";
+    enum { MOST_IN_LIST = 8 << 20 };
+    char directory[1024];
+    bool found = false;
+    if (snprintf(directory, sizeof directory, "%s%s", root, info) >= (int)sizeof directory)
+        return false;
+    DIR *entries = opendir(directory);
+    const char *below_usr = !strncmp(path, "/usr/", 5) ? path + 4 : path;
+    for (const struct dirent *entry; entries && !found && (entry = readdir(entries));) {
+        const char *end = strstr(entry->d_name, ".list");
+        const size_t length = strcspn(entry->d_name, ":");
+        const size_t own =
+            end && length > (size_t)(end - entry->d_name) ? (size_t)(end - entry->d_name) : length;
+        if (!end || end[5] || own >= 128)
+            continue;
+        char *text = read_text(root, info, entry->d_name, MOST_IN_LIST);
+        found = text && lists(text, below_usr);
+        free(text);
+        if (found)
+            snprintf(package, 128, "%.*s", (int)own, entry->d_name);
+    }
+    if (entries)
+        closedir(entries);
+    return found;
+}
+
+/* Whether apt reads an archive of symbols. */
+static bool has_symbol_archive(const char *root)
+{
+    char directory[1024];
+    bool found = false;
+    snprintf(directory, sizeof directory, "%s/var/lib/apt/lists", root);
+    DIR *entries = opendir(directory);
+    for (const struct dirent *entry; entries && !found && (entry = readdir(entries));)
+        found = strstr(entry->d_name, "debian-debug") || strstr(entry->d_name, "ddebs");
+    if (entries)
+        closedir(entries);
+    return found;
+}
+
+/* "bookworm" of VERSION_CODENAME=bookworm. */
+static bool os_value(const char *release, const char *key, char value[static 64])
+{
+    const size_t length = strlen(key);
+    for (const char *line = release; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, length) || line[length] != '=')
+            continue;
+        const char *begin = line + length + 1 + (line[length + 1] == '"');
+        const size_t size = strspn(begin, "abcdefghijklmnopqrstuvwxyz0123456789.-");
+        snprintf(value, 64, "%.*s", size < 63 ? (int)size : 63, begin);
+        return size > 0;
+    }
+    return false;
+}
+
+/* The line that apt needs first, where it has no archive of symbols; "" where it has, or where the
+ * system's is not known. */
+static int append_archive(struct sprof_str *text, const char *root)
+{
+    char *release = read_text(root, "/etc", "os-release", 1 << 16);
+    char id[64] = "", codename[64] = "";
+    const bool known =
+        release && os_value(release, "ID", id) && os_value(release, "VERSION_CODENAME", codename);
+    free(release);
+    if (!known || has_symbol_archive(root))
+        return 0;
+    if (!strcmp(id, "debian"))
+        return sprof_str_appendf(text,
+                                 ", with `deb http://deb.debian.org/debian-debug %s-debug main` in "
+                                 "/etc/apt/sources.list.d/debug.list, after `apt update`",
+                                 codename);
+    if (!strcmp(id, "ubuntu"))
+        return sprof_str_appendf(text,
+                                 ", with `deb http://ddebs.ubuntu.com %s main restricted universe "
+                                 "multiverse` in /etc/apt/sources.list.d/ddebs.list, after `apt "
+                                 "update`",
+                                 codename);
+    return 0;
+}
+
+/* == One sentence == */
+
+static int append_package(struct sprof_str *text, const char *root, const char *module,
+                          const char *package)
+{
+    const int result =
+        sprof_str_appendf(text, "%.100s has no symbols: apt install %s-dbgsym", module, package);
+    return result ? result : append_archive(text, root);
+}
+
+/* Debug files by build id: debuginfod has them where the distribution made the file. */
+static int append_build_id(struct sprof_str *text, const struct report_unnamed *module)
+{
+    const char *urls = getenv("DEBUGINFOD_URLS");
+    if (urls && *urls)
+        return sprof_str_appendf(text,
+                                 "%.100s has no symbols, and DEBUGINFOD_URLS none for its build id "
+                                 "%.40s: `sprof symbolize` asks again",
+                                 module->name, module->build_id);
+    return sprof_str_appendf(text,
+                             "%.100s has no symbols: `DEBUGINFOD_URLS=https://debuginfod.elfutils"
+                             ".org sprof symbolize` may find them by build id %.40s",
+                             module->name, module->build_id);
+}
+
+static int append_of_file(struct sprof_str *text, const char *root,
+                          const struct report_unnamed *module)
+{
+    char package[128];
+    if (find_package(root, module->path, package))
+        return append_package(text, root, module->name, package);
+    if (module->kind != MODEL_KIND_APP && module->build_id)
+        return append_build_id(text, module);
+    return sprof_str_appendf(text, "%.100s has no symbols: build it with -g, and do not strip it",
+                             module->name);
+}
+
+int report_cure_append(struct sprof_str *text, const char *root,
+                       const struct report_unnamed *module)
+{
+    const struct interpreter *interpreter = interpreter_of(module->interpreter);
+    const struct interpreter *own = interpreter_of(module->name);
+    const bool is_file = module->path[0] == '/' && module->path[1] != '/' && module->name[0] != '[';
+    if (!is_file && interpreter)
+        return sprof_str_appendf(text, "code that %s compiles has no names: %s", interpreter->name,
+                                 interpreter->cure);
+    if (!is_file)
+        return sprof_str_appendf(text,
+                                 "code made at run time (%.60s) has no names: it has where the "
+                                 "runtime writes a perf map, /tmp/perf-PID.map",
+                                 module->name);
+    const int result = append_of_file(text, root, module);
+    return result || !own ? result
+                          : sprof_str_appendf(text, "; for the names of %s functions %s", own->name,
+                                              own->cure);
+}

@@ -1,0 +1,114 @@
+/* What is said of modules without names, on machines of which only the package manager's files are
+ * there. */
+#include "report/cures.h"
+#include "tests/unit/image/fixture.h"
+
+#include <CUnit/CUnit.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static struct fixture fixture;
+
+static void make(const char *name, const char *text)
+{
+    char path[512];
+    const char *full = fixture_path(&fixture, name);
+    snprintf(path, sizeof path, "%s", full);
+    for (char *slash = path + strlen(fixture.directory) + 1; (slash = strchr(slash, '/'));
+         slash++) {
+        *slash = '\0';
+        mkdir(path, 0700);
+        *slash = '/';
+    }
+    fixture_write(&fixture, name, text, strlen(text));
+}
+
+static void check(const struct report_unnamed *module, const char *expected)
+{
+    struct sprof_str text = {0};
+    CU_ASSERT_EQUAL(report_cure_append(&text, fixture.directory, module), 0);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(text.text);
+    if (strcmp(text.text, expected) != 0)
+        printf("\n%s\n", text.text);
+    CU_ASSERT_STRING_EQUAL(text.text, expected);
+    sprof_str_release(&text);
+}
+
+static void test_packages(void)
+{
+    fixture_open(&fixture);
+    make("etc/os-release", "NAME=x\nID=debian\nVERSION_CODENAME=bookworm\n");
+    make("var/lib/dpkg/info/libtidy5:amd64.list",
+         "/.\n/usr/lib\n/usr/lib/libtidy.so.5.6\n/usr/lib/libtidy.so\n");
+    make("var/lib/dpkg/info/other.list",
+         "/usr/lib/libtidy.so.5.6.1\n/opt/usr/lib/libtidy.so.5.6\n");
+    make("var/lib/apt/lists/mirror_debian_main_Packages", "");
+    const struct report_unnamed library = {
+        .name = "libtidy.so.5.6", .path = "/usr/lib/libtidy.so.5.6", .kind = MODEL_KIND_SYSTEM};
+    struct report_unnamed merged = library;
+    merged.path = "/lib/libtidy.so.5.6";
+    check(&library, "libtidy.so.5.6 has no symbols: apt install libtidy5-dbgsym, with `deb "
+                    "http://deb.debian.org/debian-debug bookworm-debug main` in "
+                    "/etc/apt/sources.list.d/debug.list, after `apt update`");
+    make("var/lib/apt/lists/mirror_debian-debug_main_Packages", "");
+    check(&library, "libtidy.so.5.6 has no symbols: apt install libtidy5-dbgsym");
+    check(&merged, "libtidy.so.5.6 has no symbols: apt install libtidy5-dbgsym");
+    fixture_close(&fixture);
+}
+
+static void test_files_of_no_package(void)
+{
+    fixture_open(&fixture);
+    const struct report_unnamed own = {
+        .name = "shop", .path = "/home/u/shop", .kind = MODEL_KIND_APP, .build_id = "ab12"};
+    check(&own, "shop has no symbols: build it with -g, and do not strip it");
+    const struct report_unnamed library = {.name = "libx.so",
+                                           .path = "/usr/lib/libx.so",
+                                           .kind = MODEL_KIND_SYSTEM,
+                                           .build_id = "ab12"};
+    unsetenv("DEBUGINFOD_URLS");
+    check(&library,
+          "libx.so has no symbols: `DEBUGINFOD_URLS=https://debuginfod.elfutils.org sprof "
+          "symbolize` may find them by build id ab12");
+    setenv("DEBUGINFOD_URLS", "http://localhost:1", 1);
+    check(&library,
+          "libx.so has no symbols, and DEBUGINFOD_URLS none for its build id ab12: `sprof "
+          "symbolize` asks again");
+    unsetenv("DEBUGINFOD_URLS");
+    fixture_close(&fixture);
+}
+
+static void test_interpreters(void)
+{
+    fixture_open(&fixture);
+    struct report_unnamed code = {
+        .name = "[jit]", .path = "//anon", .kind = MODEL_KIND_APP, .interpreter = "python3.11"};
+    check(&code, "code that Python compiles has no names: run `python3 -X perf …`, or set "
+                 "PYTHONPERFSUPPORT=1 (from 3.12 on)");
+    code.interpreter = "beam.smp";
+    check(&code, "code that Erlang compiles has no names: set ERL_FLAGS='+JPperf map'");
+    code.interpreter = NULL;
+    check(&code,
+          "code made at run time ([jit]) has no names: it has where the runtime writes a perf "
+          "map, /tmp/perf-PID.map");
+    const struct report_unnamed own = {.name = "ruby3.3",
+                                       .path = "/opt/ruby3.3",
+                                       .kind = MODEL_KIND_APP,
+                                       .interpreter = "ruby3.3"};
+    check(&own,
+          "ruby3.3 has no symbols: build it with -g, and do not strip it; for the names of Ruby "
+          "functions run `ruby --yjit --yjit-perf …` (from 3.3 on)");
+    CU_ASSERT_TRUE(report_cure_is_interpreter("libjvm.so"));
+    CU_ASSERT_FALSE(report_cure_is_interpreter("libc.so.6"));
+    fixture_close(&fixture);
+}
+
+void sprof_suite_report_cures(void);
+void sprof_suite_report_cures(void)
+{
+    CU_pSuite suite = CU_add_suite("report/cures", NULL, NULL);
+    CU_add_test(suite, "packages", test_packages);
+    CU_add_test(suite, "files of no package", test_files_of_no_package);
+    CU_add_test(suite, "interpreters", test_interpreters);
+}
