@@ -22,6 +22,7 @@
 #include "base/str.h"
 #include "base/suggest.h"
 #include "base/threads.h"
+#include "base/time_namespace.h"
 #include "base/urgency.h"
 #include "base/utf8.h"
 #include "base/vec.h"

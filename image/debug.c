@@ -37,6 +37,7 @@ struct wanted {
     struct image *image;
     const char *link; /* file name of .gnu_debuglink, NULL where there is none */
     uint32_t crc;
+    struct sprof_str other; /* a file that is there, but of another build; no text: none is */
 };
 
 static bool is_wanted(const struct image *debug, const struct wanted *wanted)
@@ -48,22 +49,25 @@ static bool is_wanted(const struct image *debug, const struct wanted *wanted)
     return wanted->link && file_crc(debug) == wanted->crc;
 }
 
-static bool try_debug(struct image **debug, const struct wanted *wanted, struct sprof_str *file)
+static bool try_debug(struct image **debug, struct wanted *wanted, struct sprof_str *file)
 {
     int fd;
     struct image *found = NULL;
     if (!file->failed && file->text && !image_open_file(file->text, &fd, NULL))
         image_open_fd(&found, fd, file->text, NULL);
-    sprof_str_clear(file);
     if (found && is_wanted(found, wanted)) {
+        sprof_str_clear(file);
         *debug = found;
         return true;
     }
+    if (found && !wanted->other.text)
+        sprof_str_append(&wanted->other, file->text);
+    sprof_str_clear(file);
     image_free(found);
     return false;
 }
 
-static bool try_build_id(struct image **debug, const struct wanted *wanted, const char *root,
+static bool try_build_id(struct image **debug, struct wanted *wanted, const char *root,
                          const char *directory, struct sprof_str *file)
 {
     const struct image *image = wanted->image;
@@ -76,7 +80,7 @@ static bool try_build_id(struct image **debug, const struct wanted *wanted, cons
     return try_debug(debug, wanted, file);
 }
 
-static bool try_link(struct image **debug, const struct wanted *wanted, const char *root,
+static bool try_link(struct image **debug, struct wanted *wanted, const char *root,
                      const char *directory, struct sprof_str *file)
 {
     const char *path = wanted->image->path;
@@ -128,10 +132,17 @@ int image_open_debug_below(struct image **debug, struct image *image, const char
         found = try_build_id(debug, &wanted, roots[i], directory, &file) ||
                 try_link(debug, &wanted, roots[i], directory, &file);
     sprof_str_release(&file);
-    if (found)
-        return 0;
-    return sprof_error_set(error, SPROF_ENOTFOUND, 0, "%s has no debug file below %s", image->path,
-                           directory);
+    int code = 0;
+    if (!found && wanted.other.text)
+        code = sprof_error_set(error, SPROF_EFORMAT, 0,
+                               "the debug file %s is of another build than %s and was not read; "
+                               "install the one of this build",
+                               wanted.other.text, image->path);
+    else if (!found)
+        code = sprof_error_set(error, SPROF_ENOTFOUND, 0, "%s has no debug file below %s",
+                               image->path, directory);
+    sprof_str_release(&wanted.other);
+    return code;
 }
 
 int image_open_debug(struct image **debug, struct image *image, struct sprof_error *error)

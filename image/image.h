@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "cache/cache.h"
+#include "image/code.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -149,7 +150,7 @@ struct image_symbol {
 void image_find_symbols(struct image *image, const char *const *names, struct image_symbol *out);
 
 /* Where separate debug information may be: the file of a build id below /usr/lib/debug or of
- * .gnu_debuglink, opened; SPROF_ENOTFOUND where there is none. For unwinding from its .debug_frame;
+ * .gnu_debuglink, opened; SPROF_ENOTFOUND: none is, SPROF_EFORMAT: one of another build. To unwind;
  * the symbolizer searches for itself. */
 int image_open_debug(struct image **debug, struct image *image, struct sprof_error *error);
 

@@ -34,6 +34,16 @@ static struct sprof_bytes decompress(const struct image *image, size_t index)
     return copy;
 }
 
+uint32_t image_compression(const struct image *image, const char *name)
+{
+    const struct image_section_header *section = image_section_header(image, name);
+    Elf64_Chdr header;
+    if (!section || !(section->flags & SHF_COMPRESSED) ||
+        image_read(image, section->offset, &header, sizeof header) != sizeof header)
+        return 0;
+    return header.ch_type;
+}
+
 static struct sprof_bytes read_section(const struct image *image,
                                        const struct image_section_header *section)
 {

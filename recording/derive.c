@@ -26,6 +26,7 @@ void recording_derive_release(struct derive *derive)
     sprof_map_release(&derive->module_index);
     sprof_map_release(&derive->frame_index);
     sprof_map_release(&derive->function_index);
+    sprof_map_release(&derive->older);
     symbolize_kernel_free(derive->kernel);
     model_paths_release(&derive->paths);
     sprof_vec_release(&derive->path_rows);
@@ -58,14 +59,39 @@ static bool found_nothing(const struct derive *derive)
            !derive->derived.frames.count;
 }
 
-/* `names` are those of imported stacks; NULL: the symbolizer is asked. */
-static int run_step(struct derive *derive, const struct recording_names *names,
-                    struct sprof_error *error)
+static int load(struct derive *derive, struct sprof_error *error)
 {
     int result = store_begin_reading(derive->store, error);
     if (!result)
         result = recording_derive_load(derive, error);
     store_end_reading(derive->store);
+    return result;
+}
+
+/* Where samples got other nodes, everything is read again. */
+static int load_split(struct derive *derive, struct sprof_error *error)
+{
+    bool changed = false;
+    int result = load(derive, error);
+    if (!result)
+        result = recording_derive_split_jit(derive, &changed, error);
+    if (result || !changed)
+        return result;
+    const struct derive again = {.store = derive->store,
+                                 .source = derive->source,
+                                 .import = derive->import,
+                                 .older = derive->older};
+    derive->older = (struct sprof_map){0};
+    recording_derive_release(derive);
+    *derive = again;
+    return load(derive, error);
+}
+
+/* `names` are those of imported stacks; NULL: the symbolizer is asked. */
+static int run_step(struct derive *derive, const struct recording_names *names,
+                    struct sprof_error *error)
+{
+    int result = load_split(derive, error);
     if (!result && derive->runs.count) {
         result = names ? recording_derive_given_names(derive, names, error)
                        : recording_derive_names(derive, error);

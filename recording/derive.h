@@ -18,7 +18,8 @@
 struct recording_derive_source {
     const struct recording_images *images; /* of the session that just ended; NULL: none */
     const struct recording_jit_owners *jit_owners;
-    struct recording_early *early;           /* what was prepared meanwhile, or NULL */
+    uint64_t start_ns;             /* of the run that just ended, CLOCK_MONOTONIC; 0: none did */
+    struct recording_early *early; /* what was prepared meanwhile, or NULL */
     struct recording_kernel_opening *kernel; /* the kernel's symbols, being opened; NULL: not yet */
     const struct sprof_log *log;
     struct model_kind_rules rules; /* count > 0: replaces the kinds stored */
@@ -194,8 +195,9 @@ struct derive {
     SPROF_VEC(struct store_function) function_rows; /* of the same */
     SPROF_VEC(bool) function_changed;               /* … and which are to be written */
     struct sprof_map function_index;                /* identity → id */
-    struct model_paths paths;                       /* of the runs at hand */
-    SPROF_VEC(uint32_t) path_rows;                  /* [path id - 1]: the id of its row */
+    struct sprof_map older; /* frame id → how many pieces of code were loaded there since its own */
+    struct model_paths paths;      /* of the runs at hand */
+    SPROF_VEC(uint32_t) path_rows; /* [path id - 1]: the id of its row */
     struct store_derived derived;
     struct store_ids last;  /* the largest ids before anything is derived … */
     uint32_t last_frame_id; /* … and now */
@@ -212,6 +214,15 @@ int recording_derive_load_more(struct derive *derive, struct sprof_error *error)
  * position in derive->modules; what is there already stays. */
 int recording_derive_load_functions_of(struct derive *derive, const bool *is_wanted,
                                        struct sprof_error *error);
+
+/* Opens the jitdump or the perf map of a process. Errors as symbolize_jit_open. */
+int recording_derive_open_jit(const struct derive *derive, int pid, struct symbolize_jit **jit,
+                              struct sprof_error *why);
+
+/* Of runs that have just ended: gives samples of code made at run time that was replaced at its
+ * address since a frame of that code (derive->older), and nodes. Where *changed, what was loaded
+ * is not valid any more. */
+int recording_derive_split_jit(struct derive *derive, bool *changed, struct sprof_error *error);
 
 /* The position of a node + 1; 0: there is none. */
 size_t recording_derive_find_node(const struct derive *derive, uint32_t id);

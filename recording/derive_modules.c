@@ -142,8 +142,10 @@ static int symbolize_file(struct derive *derive, struct derive_job *job,
         if (failed)
             return failed;
     }
-    return symbolize_session_ask(job->open.session, result, job->addresses, job->address_count,
-                                 &bounds, NULL);
+    const int failed = symbolize_session_ask(job->open.session, result, job->addresses,
+                                             job->address_count, &bounds, NULL);
+    job->problem = symbolize_session_problem(job->open.session);
+    return failed;
 }
 
 /* Once for all modules of the kernel: to open it may take tens of milliseconds. */
@@ -176,28 +178,11 @@ static int symbolize_kernel_frames(struct derive *derive, struct derive_job *job
     return 0;
 }
 
-/* "jit-PID.dump" is mapped by the process that writes it, so that profilers find it. */
-static const char *jitdump_path(const struct derive *derive, int pid)
+/* See symbolize_jit. */
+static uint64_t jit_address(const struct derive *derive, const struct derive_frame *frame)
 {
-    char name[64];
-    snprintf(name, sizeof name, "jit-%d.dump", pid);
-    for (size_t i = 0; i < derive->modules.count; i++) {
-        const struct store_module *row = &derive->modules.items[i].row;
-        if (row->name && strcmp(row->name, name) == 0)
-            return row->path;
-    }
-    return NULL;
-}
-
-static int open_jit(const struct derive *derive, int pid, struct symbolize_jit **jit,
-                    struct sprof_error *why)
-{
-    const char *dump = jitdump_path(derive, pid);
-    if (dump && symbolize_jit_open_file(jit, dump, why) == 0)
-        return 0;
-    const struct recording_jit_owner owner =
-        recording_jit_owners_get(derive->source->jit_owners, pid);
-    return symbolize_jit_open(jit, pid, owner.ns_pid, owner.uid, why);
+    const uint64_t *older = sprof_map_get(&derive->older, frame->id);
+    return frame->offset | (older ? *older << SYMBOLIZE_JIT_ADDRESS_BITS : 0);
 }
 
 static int symbolize_jit_frames(struct derive *derive, struct derive_job *job,
@@ -206,10 +191,14 @@ static int symbolize_jit_frames(struct derive *derive, struct derive_job *job,
     struct symbolize_jit *jit = NULL;
     struct sprof_error why = {0};
     for (size_t i = 0; i < job->count; i++)
-        job->frames[i]->lookup = job->frames[i]->offset;
+        job->frames[i]->lookup = jit_address(derive, job->frames[i]);
     if (sort_job(job))
         return SPROF_ENOMEM;
-    if (open_jit(derive, job->module->pid, &jit, &why))
+    const int failed_open = recording_derive_open_jit(derive, job->module->pid, &jit, &why);
+    if (!failed_open && symbolize_jit_is_cut(jit))
+        job->module->row.problem = "its perf map or jitdump is so long that only the beginning was "
+                                   "read: restart the program to begin a new one";
+    if (failed_open)
         job->module->row.problem = sprof_arena_text(&derive->arena, why.message);
     const int failed =
         jit ? symbolize_jit(result, jit, job->addresses, job->address_count, NULL) : 0;

@@ -131,6 +131,11 @@ static void tell_problem(const struct derive *derive, const struct derive_job *j
     enum { TOLD_MAX = 3 };
     const struct derive_module *module = job->module;
     bool nameless = false;
+    if (job->problem && ++*told <= TOLD_MAX)
+        sprof_log_message(derive->source->log, SPROF_LOG_NOTE,
+                          "%s: lines and inlined calls are "
+                          "missing: %s",
+                          module->row.name, job->problem);
     for (size_t i = 0; i < job->count && !nameless; i++)
         nameless = !recording_derive_frame_is_named(derive, job->frames[i]);
     if (!nameless || !module->row.problem || module->image || ++*told > TOLD_MAX)
@@ -244,6 +249,8 @@ static int name_modules(struct derive *derive, const struct grouped *grouped)
             result = recording_derive_name_module(derive, job);
         if (job->count)
             tell_problem(derive, job, &told);
+        if (job->problem && !job->module->row.problem)
+            job->module->row.problem = sprof_arena_text(&derive->arena, job->problem);
         job->module->changed |= job->count > 0;
     }
     for (size_t i = 0; i < count; i++) {

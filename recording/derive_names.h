@@ -19,7 +19,8 @@ struct derive_job {
     size_t count;
     uint64_t *addresses; /* distinct, sorted */
     size_t address_count;
-    bool asked; /* `failed` and `result` are the symbolizer's answer */
+    const char *problem; /* of its debug information: the session's; NULL: none */
+    bool asked;          /* `failed` and `result` are the symbolizer's answer */
     int failed;
     struct symbolize_result result;
     struct recording_session open;

@@ -1,14 +1,63 @@
-/* Notes the owners of perf maps while their processes live. */
+/* Notes the owners of perf maps and jitdumps while their processes live, and holds these files. */
 #include "recording/jit_owner.h"
 
+#include "symbolize/symbolize.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { HELD_MAX = 512 }; /* owners whose files are held */
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now = {0};
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* When a process began: the kernel counts it from the machine's start. */
+static uint64_t start_of(pid_t pid)
+{
+    struct sprof_proc_stat stat;
+    const long ticks = sysconf(_SC_CLK_TCK);
+    if (ticks <= 0 || !sprof_proc_stat_read(pid, &stat))
+        return 0;
+    const uint64_t boot_ns = clock_ns(CLOCK_BOOTTIME);
+    const uint64_t since_ns = stat.start_ticks * (1000000000 / (uint64_t)ticks);
+    return since_ns < boot_ns ? clock_ns(CLOCK_REALTIME) - (boot_ns - since_ns) : 0;
+}
 
 struct recording_jit_owner recording_jit_owner_read(pid_t pid)
 {
+    struct recording_jit_owner owner = {.uid = geteuid(), .ns_pid = pid, .map = -1, .dump = -1};
     struct sprof_proc_status status;
     if (!sprof_proc_status_read(pid, &status))
-        return (struct recording_jit_owner){.uid = geteuid(), .ns_pid = pid};
-    return (struct recording_jit_owner){.uid = status.user, .ns_pid = status.inner};
+        return owner;
+    owner.uid = status.user;
+    owner.ns_pid = status.inner;
+    owner.start_ns = start_of(pid);
+    owner.clock_ns = sprof_time_namespace_offset_ns(pid);
+    return owner;
+}
+
+/* "jit-PID.dump", with the number that the process itself knows. */
+static bool is_its_dump(const struct recording_jit_owner *owner, const char *path)
+{
+    char name[64];
+    const char *slash = strrchr(path, '/');
+    snprintf(name, sizeof name, "jit-%d.dump", (int)owner->ns_pid);
+    return !strcmp(slash ? slash + 1 : path, name);
+}
+
+void recording_jit_owner_find(struct recording_jit_owner *owner, pid_t pid, const char *dump)
+{
+    if (!dump && owner->map < 0)
+        owner->map = symbolize_jit_find(pid, owner->ns_pid, NULL);
+    else if (dump && owner->dump < 0 && is_its_dump(owner, dump))
+        owner->dump = symbolize_jit_find(pid, owner->ns_pid, dump);
 }
 
 bool recording_jit_owners_has(const struct recording_jit_owners *owners, pid_t pid)
@@ -16,23 +65,60 @@ bool recording_jit_owners_has(const struct recording_jit_owners *owners, pid_t p
     return sprof_map_get(&owners->by_pid, (uint64_t)pid) != NULL;
 }
 
-int recording_jit_owners_note(struct recording_jit_owners *owners, pid_t pid,
-                              struct recording_jit_owner owner)
+void recording_jit_owner_close(const struct recording_jit_owner *owner)
 {
-    return sprof_map_put(&owners->by_pid, (uint64_t)pid,
-                         (uint64_t)owner.uid << 32 | (uint32_t)owner.ns_pid);
+    if (owner->map >= 0)
+        close(owner->map);
+    if (owner->dump >= 0)
+        close(owner->dump);
+}
+
+/* Keeps the descriptor that is there. */
+static void take_file(int *held, int found)
+{
+    if (*held >= 0 && found >= 0)
+        close(found);
+    else if (found >= 0)
+        *held = found;
+}
+
+int recording_jit_owners_note(struct recording_jit_owners *owners, pid_t pid,
+                              const struct recording_jit_owner *owner)
+{
+    const uint64_t *known = sprof_map_get(&owners->by_pid, (uint64_t)pid);
+    struct recording_jit_owner made = *owner;
+    if (owners->items.count > HELD_MAX) {
+        recording_jit_owner_close(&made);
+        made.map = made.dump = -1;
+    }
+    if (!known) {
+        if (!sprof_map_put(&owners->by_pid, (uint64_t)pid, owners->items.count) &&
+            !sprof_vec_push(&owners->items, made))
+            return 0;
+        recording_jit_owner_close(&made);
+        return SPROF_ENOMEM;
+    }
+    struct recording_jit_owner *held = &owners->items.items[*known];
+    const struct recording_jit_owner before = *held;
+    *held = made;
+    held->map = before.map;
+    held->dump = before.dump;
+    take_file(&held->map, made.map);
+    take_file(&held->dump, made.dump);
+    return 0;
 }
 
 struct recording_jit_owner recording_jit_owners_get(const struct recording_jit_owners *owners,
                                                     pid_t pid)
 {
     const uint64_t *noted = owners ? sprof_map_get(&owners->by_pid, (uint64_t)pid) : NULL;
-    if (!noted)
-        return recording_jit_owner_read(pid);
-    return (struct recording_jit_owner){(uid_t)(*noted >> 32), (pid_t)(uint32_t)*noted};
+    return noted ? owners->items.items[*noted] : recording_jit_owner_read(pid);
 }
 
 void recording_jit_owners_release(struct recording_jit_owners *owners)
 {
+    for (size_t i = 0; i < owners->items.count; i++)
+        recording_jit_owner_close(&owners->items.items[i]);
+    sprof_vec_release(&owners->items);
     sprof_map_release(&owners->by_pid);
 }

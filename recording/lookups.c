@@ -24,9 +24,91 @@ static void answer(struct recording_lookup *lookup)
     case RECORDING_COMMAND:
         lookup->command = sprof_command_of_process(&lookup->arena, lookup->pid);
         break;
-    case RECORDING_OWNER: lookup->owner = recording_jit_owner_read(lookup->pid); break;
+    case RECORDING_OWNER:
+    case RECORDING_DUMP:
+        lookup->owner = recording_jit_owner_read(lookup->pid);
+        recording_jit_owner_find(&lookup->owner, lookup->pid, NULL);
+        if (lookup->path)
+            recording_jit_owner_find(&lookup->owner, lookup->pid, lookup->path);
+        break;
+    case RECORDING_MAP: break;
     case RECORDING_MAPPINGS: target_each_mapping(lookup->pid, keep_mapping, lookup); break;
     }
+}
+
+/* == Files that are not there yet == */
+
+static const uint64_t first_pause_ns = 5000000, longest_pause_ns = 200000000;
+
+/* Looks for a perf map that its process may write at any moment, and that may vanish with it; less
+ * and less often. Returns whether that was the last time. */
+static bool look_again(struct recording_lookup *lookup, uint64_t now_ns)
+{
+    struct sprof_proc_stat stat;
+    if (!lookup->pause_ns) {
+        lookup->owner = recording_jit_owner_read(lookup->pid);
+        lookup->pause_ns = first_pause_ns;
+        lookup->start_ticks =
+            sprof_proc_stat_read(lookup->pid, &stat) ? stat.start_ticks : UINT64_MAX;
+    }
+    if (!sprof_proc_stat_read(lookup->pid, &stat) || stat.start_ticks != lookup->start_ticks)
+        return true;
+    recording_jit_owner_find(&lookup->owner, lookup->pid, NULL);
+    lookup->due_ns = now_ns + lookup->pause_ns;
+    if (lookup->pause_ns < longest_pause_ns)
+        lookup->pause_ns *= 2;
+    return lookup->owner.map >= 0;
+}
+
+static void give_answer(struct recording_lookups *lookups, struct recording_lookup *lookup)
+{
+    lookup->next = NULL;
+    *lookups->answers_end = lookup;
+    lookups->answers_end = &lookup->next;
+    eventfd_write(lookups->answered_fd, 1);
+}
+
+/* Looks for what is due, and returns when something will be; 0: never. The mutex is held but while
+ * the kernel answers. */
+static uint64_t look_at_watched(struct recording_lookups *lookups)
+{
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    uint64_t next_ns = 0;
+    for (struct recording_lookup **at = &lookups->watched; *at;) {
+        struct recording_lookup *lookup = *at;
+        bool is_last = false;
+        if (lookup->due_ns <= now_ns) {
+            pthread_mutex_unlock(&lookups->mutex);
+            is_last = look_again(lookup, now_ns);
+            pthread_mutex_lock(&lookups->mutex);
+        }
+        if (is_last) {
+            *at = lookup->next;
+            give_answer(lookups, lookup);
+            continue;
+        }
+        if (!next_ns || lookup->due_ns < next_ns)
+            next_ns = lookup->due_ns;
+        at = &lookup->next;
+    }
+    return next_ns;
+}
+
+static void wait_for_work(struct recording_lookups *lookups)
+{
+    const uint64_t next_ns = look_at_watched(lookups);
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    const uint64_t wait_ns = next_ns > now_ns ? next_ns - now_ns : 0;
+    struct timespec until;
+    if (lookups->questions || lookups->stopping)
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)((wait_ns + (uint64_t)until.tv_nsec) / 1000000000);
+    until.tv_nsec = (long)((wait_ns + (uint64_t)until.tv_nsec) % 1000000000);
+    if (next_ns)
+        pthread_cond_clockwait(&lookups->wanted, &lookups->mutex, CLOCK_MONOTONIC, &until);
+    else
+        pthread_cond_wait(&lookups->wanted, &lookups->mutex);
 }
 
 static void *lookups_main(void *argument)
@@ -36,19 +118,21 @@ static void *lookups_main(void *argument)
     while (!lookups->stopping) {
         struct recording_lookup *lookup = lookups->questions;
         if (!lookup) {
-            pthread_cond_wait(&lookups->wanted, &lookups->mutex);
+            wait_for_work(lookups);
             continue;
         }
         lookups->questions = lookup->next;
         if (!lookups->questions)
             lookups->questions_end = &lookups->questions;
+        if (lookup->question == RECORDING_MAP) {
+            lookup->next = lookups->watched;
+            lookups->watched = lookup;
+            continue;
+        }
         pthread_mutex_unlock(&lookups->mutex);
         answer(lookup);
         pthread_mutex_lock(&lookups->mutex);
-        lookup->next = NULL;
-        *lookups->answers_end = lookup;
-        lookups->answers_end = &lookup->next;
-        eventfd_write(lookups->answered_fd, 1);
+        give_answer(lookups, lookup);
     }
     pthread_mutex_unlock(&lookups->mutex);
     return NULL;
@@ -87,6 +171,7 @@ void recording_lookups_release(struct recording_lookups *lookups)
         return;
     free_all(lookups->questions);
     free_all(lookups->answers);
+    free_all(lookups->watched);
     pthread_mutex_destroy(&lookups->mutex);
     pthread_cond_destroy(&lookups->wanted);
     sprof_map_release(&lookups->mappings_asked);
@@ -101,7 +186,7 @@ static uint64_t asked(const struct recording_lookups *lookups, uint32_t process)
 }
 
 int recording_lookups_ask(struct recording_lookups *lookups, enum recording_question question,
-                          const struct model_process *process, uint64_t time_ns)
+                          const struct model_process *process, const char *path, uint64_t time_ns)
 {
     if (!lookups->running && pthread_create(&lookups->thread, NULL, lookups_main, lookups))
         return SPROF_EIO;
@@ -113,9 +198,12 @@ int recording_lookups_ask(struct recording_lookups *lookups, enum recording_ques
     lookup->process = process->id;
     lookup->pid = process->pid;
     lookup->time_ns = time_ns;
-    if (question == RECORDING_MAPPINGS &&
-        sprof_map_put(&lookups->mappings_asked, process->id, asked(lookups, process->id) + 1)) {
-        free(lookup);
+    lookup->path = sprof_arena_text(&lookup->arena, path);
+    lookup->owner.map = lookup->owner.dump = -1;
+    if ((path && !lookup->path) ||
+        (question == RECORDING_MAPPINGS &&
+         sprof_map_put(&lookups->mappings_asked, process->id, asked(lookups, process->id) + 1))) {
+        recording_lookup_free(lookup);
         return SPROF_ENOMEM;
     }
     lookups->waiting++;
@@ -161,7 +249,8 @@ int recording_lookups_ask_mappings(struct recording_lookups *lookups,
     if (*waits || (due && time_ns < *due) || process->end_ns)
         return 0;
     *waits = true;
-    return recording_lookups_ask(lookups, RECORDING_MAPPINGS, process, time_ns) ? SPROF_ENOMEM : 0;
+    return recording_lookups_ask(lookups, RECORDING_MAPPINGS, process, NULL, time_ns) ? SPROF_ENOMEM
+                                                                                      : 0;
 }
 
 /* == Answers == */
@@ -187,6 +276,7 @@ struct recording_lookup *recording_lookups_next(struct recording_lookups *lookup
 
 void recording_lookup_free(struct recording_lookup *lookup)
 {
+    recording_jit_owner_close(&lookup->owner);
     sprof_vec_release(&lookup->mappings);
     sprof_arena_release(&lookup->arena);
     free(lookup);

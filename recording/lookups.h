@@ -12,6 +12,8 @@
 enum recording_question {
     RECORDING_COMMAND,  /* with which arguments the process was executed */
     RECORDING_OWNER,    /* whose its perf map is */
+    RECORDING_DUMP,     /* the same, and its jitdump, of which the path is given */
+    RECORDING_MAP,      /* its perf map, once it is there; answered when the process is gone, too */
     RECORDING_MAPPINGS, /* what executable mappings it has */
 };
 
@@ -23,6 +25,10 @@ struct recording_lookup {
     uint64_t time_ns; /* of the record that led to it */
     struct recording_lookup *next;
     struct sprof_arena arena; /* of the answer */
+    const char *path;         /* of the question, or NULL */
+    uint64_t start_ticks;     /* RECORDING_MAP: of the process */
+    uint64_t due_ns;          /* … when to look again */
+    uint64_t pause_ns;        /* … and how long after that */
     const char *command;      /* NULL: the process is gone or has none */
     struct recording_jit_owner owner;
     SPROF_VEC(struct model_mmap) mappings;
@@ -34,6 +40,7 @@ struct recording_lookups {
     pthread_mutex_t mutex;
     pthread_cond_t wanted;
     struct recording_lookup *questions, **questions_end;
+    struct recording_lookup *watched; /* the thread's: RECORDING_MAP without an answer */
     struct recording_lookup *answers, **answers_end;
     struct sprof_map mappings_asked; /* owner's: process → questions about its mappings */
     struct sprof_map next_mappings;  /* … → when to ask again, and how often it was in vain */
@@ -47,9 +54,11 @@ void recording_lookups_init(struct recording_lookups *lookups, int answered_fd);
 /* Ends the thread, after the question it has at hand, and frees everything. Zero is fine. */
 void recording_lookups_release(struct recording_lookups *lookups);
 
-/* Asks. Returns 0, SPROF_ENOMEM, or SPROF_EIO where no thread can be had. */
+/* Asks; `path` is NULL, or copied. Returns 0, SPROF_ENOMEM, or SPROF_EIO where no thread can be
+ * had.
+ */
 int recording_lookups_ask(struct recording_lookups *lookups, enum recording_question question,
-                          const struct model_process *process, uint64_t time_ns);
+                          const struct model_process *process, const char *path, uint64_t time_ns);
 
 /* For a sample with code in no known mapping: what /proc says now may be newer than what the
  * records told. Asks unless that was tried a moment ago, or the process has ended. *waits becomes

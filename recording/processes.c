@@ -2,19 +2,49 @@
 #include "recording/parts.h"
 
 #include <assert.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
-/* Whose the perf map of a process with code made at run time is: once a process. */
-static int ask_owner(struct recording *recording, const struct model_record *record)
+/* Whose the perf map of a process with code made at run time is: once a process, and for a jitdump
+ * that it maps. */
+static int ask_owner(struct recording *recording, const struct model_record *record,
+                     const char *dump)
 {
-    if (recording_jit_owners_has(&recording->jit_owners, record->pid))
+    const bool known = recording_jit_owners_has(&recording->jit_owners, record->pid);
+    if (known && !dump)
         return 0;
     const struct model_process *process =
         model_process_table_process(&recording->process_table, record->pid, record->time_ns);
-    const struct recording_jit_owner not_yet = {geteuid(), record->pid};
-    if (!process || recording_jit_owners_note(&recording->jit_owners, record->pid, not_yet))
+    const struct recording_jit_owner not_yet = {
+        .uid = geteuid(), .ns_pid = record->pid, .map = -1, .dump = -1};
+    if (!process ||
+        (!known && recording_jit_owners_note(&recording->jit_owners, record->pid, &not_yet)))
         return SPROF_ENOMEM;
-    return recording_lookups_ask(&recording->lookups, RECORDING_OWNER, process, record->time_ns);
+    return recording_lookups_ask(&recording->lookups, dump ? RECORDING_DUMP : RECORDING_OWNER,
+                                 process, dump, record->time_ns);
+}
+
+/* "…/jit-NUMBER.dump" */
+static bool is_jitdump(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    int end = 0;
+    return sscanf(name, "jit-%*[0-9].dump%n", &end) == 0 && end && !name[end];
+}
+
+/* A perf map may be written later than the code: it is waited for. */
+static int take_owner(struct recording *recording, struct recording_lookup *lookup)
+{
+    const bool has_map = lookup->owner.map >= 0;
+    const int result =
+        recording_jit_owners_note(&recording->jit_owners, lookup->pid, &lookup->owner);
+    lookup->owner.map = lookup->owner.dump = -1;
+    if (result || has_map || lookup->question != RECORDING_OWNER)
+        return result;
+    return recording_lookups_ask(&recording->lookups, RECORDING_MAP,
+                                 recording_process(recording, lookup->process), NULL,
+                                 lookup->time_ns);
 }
 
 static int apply_mapping(struct recording *recording, const struct model_record *record)
@@ -22,8 +52,9 @@ static int apply_mapping(struct recording *recording, const struct model_record 
     const struct model_mmap *mapping = &record->mapping;
     if (record->pid == -1 && strcmp(mapping->file.path, MODEL_MODULE_KERNEL) == 0)
         recording->walk.kernel_start = mapping->address - mapping->file_offset;
-    if (record->pid > 0 && strncmp(mapping->file.path, "//anon", 6) == 0 &&
-        ask_owner(recording, record))
+    const bool is_dump = is_jitdump(mapping->file.path);
+    if (record->pid > 0 && (is_dump || strncmp(mapping->file.path, "//anon", 6) == 0) &&
+        ask_owner(recording, record, is_dump ? mapping->file.path : NULL))
         return SPROF_ENOMEM;
     return model_process_table_map(&recording->process_table, record->pid, mapping->address,
                                    mapping->size, mapping->file_offset, &mapping->file,
@@ -45,7 +76,8 @@ static int apply_comm(struct recording *recording, const struct model_record *re
     if (!process)
         return SPROF_ENOMEM;
     process->command = NULL;
-    return recording_lookups_ask(&recording->lookups, RECORDING_COMMAND, process, record->time_ns);
+    return recording_lookups_ask(&recording->lookups, RECORDING_COMMAND, process, NULL,
+                                 record->time_ns);
 }
 
 static int apply_fork(struct recording *recording, const struct model_record *record)
@@ -140,8 +172,8 @@ int recording_apply_lookups(struct recording *recording)
         switch (lookup->question) {
         case RECORDING_COMMAND: result = set_command(recording, lookup); break;
         case RECORDING_OWNER:
-            result = recording_jit_owners_note(&recording->jit_owners, lookup->pid, lookup->owner);
-            break;
+        case RECORDING_DUMP:
+        case RECORDING_MAP: result = take_owner(recording, lookup); break;
         case RECORDING_MAPPINGS: result = add_mappings(recording, lookup); break;
         }
         recording_lookup_free(lookup);

@@ -328,6 +328,7 @@ static int derive(struct recording *recording, const struct recording_end *end,
     const uint64_t begin_ns = sprof_clock_own_cpu_ns();
     const struct recording_derive_source source = {.images = &recording->images,
                                                    .jit_owners = &recording->jit_owners,
+                                                   .start_ns = recording->start_ns,
                                                    .early = &recording->early,
                                                    .kernel = kernel,
                                                    .cache = recording->cache,

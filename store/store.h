@@ -11,6 +11,7 @@
 
 #include "store/calls.h"
 #include "store/merge.h"
+#include "store/moved.h"
 #include "store/places.h"
 #include "store/reader.h"
 #include "store/rows.h"

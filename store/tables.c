@@ -1,5 +1,6 @@
 /* Describes the columns of every table, and the statements that read a range of one. */
 #include "store/columns.h"
+#include "store/moved.h"
 #include "store/words.h"
 
 static const struct store_column run_columns[] = {
@@ -205,6 +206,11 @@ static const struct store_column sample_columns[] = {
     OF(store_sample, event_id, "event"),     OF(store_sample, thread_id, "thread"),
     OF(store_sample, node_id, "stack_node"), COLUMN(store_sample, time_ns, NUMBER),
     COLUMN(store_sample, weight, NUMBER),    PACKED(store_sample, sample_packing),
+};
+
+static const struct store_column sample_node_columns[] = {
+    COLUMN(store_sample_node, id, NUMBER),
+    COLUMN(store_sample_node, node_id, NUMBER),
 };
 
 static const struct store_column path_columns[] = {
@@ -566,6 +572,8 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
     [STORE_FAILED] = ROWS_OF_RUN("failed_sample", failed_columns, store_failed, "id"),
     [STORE_RUN_STATE] = {"run", COLUMNS(run_state_columns, store_run),
                          .write = "UPDATE run SET state = ?2 WHERE id = ?1"},
+    [STORE_SAMPLE_NODE] = {"sample", COLUMNS(sample_node_columns, store_sample_node),
+                           .write = "UPDATE sample SET node_id = ?2 WHERE id = ?1"},
     [STORE_SAMPLE_RANGE] =
         {"sample", COLUMNS(sample_columns, store_sample),
          .read = "SELECT id, run_id, event_id, thread_id, node_id, time_ns, weight, packed"

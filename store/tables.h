@@ -68,6 +68,7 @@ enum store_table_id {
         STORE_DERIVED_OF_ALL(STORE_X)
 #undef STORE_X
             STORE_RUN_STATE,             /* the state of a run that exists */
+            STORE_SAMPLE_NODE,           /* the node of a sample that exists */
     STORE_SAMPLE_RANGE,                  /* samples ?1 to ?2 */
     STORE_NODE_RANGE,                    /* nodes ?1 to ?2 */
     STORE_FRAME_RANGE,                   /* frames ?1 to ?2 */

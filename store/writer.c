@@ -1,6 +1,7 @@
 /* Writes batches of rows and derived rows. */
 #include "store/writer.h"
 
+#include "store/moved.h"
 #include "store/reader.h"
 #include "store/statement.h"
 
@@ -63,7 +64,9 @@ static int clear(struct store *store, const struct store_cleared *cleared,
     return status;
 }
 
-int store_write(struct store *store, const struct store_batch *batch, struct sprof_error *error)
+int store_move_samples(struct store *store, const struct store_batch *batch,
+                       const struct store_sample_node *moved, size_t count,
+                       struct sprof_error *error)
 {
     const struct part parts[] = {
         {STORE_RUN, batch->run, batch->run != NULL},
@@ -75,7 +78,14 @@ int store_write(struct store *store, const struct store_batch *batch, struct spr
         status = clear(store, &batch->cleared.items[i], error);
     if (!status)
         status = put_parts(store, parts, sizeof parts / sizeof *parts, error);
+    if (!status && count)
+        status = store_put(store, STORE_SAMPLE_NODE, moved, count, error);
     return store_end(store, status, error);
+}
+
+int store_write(struct store *store, const struct store_batch *batch, struct sprof_error *error)
+{
+    return store_move_samples(store, batch, NULL, 0, error);
 }
 
 void store_batch_clear(struct store_batch *batch)

@@ -226,22 +226,33 @@ bool dwarf_naming_read(struct dwarf *dwarf, const struct dwarf_unit *unit, uint6
 
 /* == Ranges == */
 
-/* .debug_ranges (DWARF 4, section 2.17.3). */
+/* Calls back for a range of the image; false ends. */
+static bool give(const struct dwarf *dwarf, uint64_t low, uint64_t high, dwarf_range *range,
+                 void *context)
+{
+    return low >= high || !dwarf_code_begins(&dwarf->code, low) || range(context, low, high);
+}
+
+/* .debug_ranges (DWARF 4, section 2.17.3). Ranges that count from a dropped section are dropped,
+ * too. */
 static void each_old_range(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
                            dwarf_range *range, void *context)
 {
     struct sprof_reader reader = sprof_reader_of(dwarf->sections.ranges);
     uint64_t base = unit->extent.low_pc;
+    bool dropped = false;
     sprof_reader_seek(&reader, offset <= SIZE_MAX ? (size_t)offset : SIZE_MAX);
     while (dwarf->steps_left) {
         const uint64_t low = sprof_reader_u64(&reader), high = sprof_reader_u64(&reader);
         dwarf->steps_left--;
         if (reader.failed || (!low && !high))
             return;
-        if (low == UINT64_MAX)
+        if (low == UINT64_MAX) {
             base = high;
-        else if (low < high && !range(context, base + low, base + high))
+            dropped = base && !dwarf_code_begins(&dwarf->code, base);
+        } else if (!dropped && !give(dwarf, base + low, base + high, range, context)) {
             return;
+        }
     }
 }
 
@@ -251,15 +262,20 @@ static void each_new_range(struct dwarf *dwarf, const struct dwarf_unit *unit, u
 {
     struct sprof_reader reader = sprof_reader_of(dwarf->sections.rnglists);
     uint64_t base = unit->extent.low_pc;
+    bool dropped = false; /* what counts from the base */
     sprof_reader_seek(&reader, offset <= SIZE_MAX ? (size_t)offset : SIZE_MAX);
     while (dwarf->steps_left && !reader.failed) {
         uint64_t low = 0, high = 0;
         dwarf->steps_left--;
-        switch (sprof_reader_u8(&reader)) {
+        const uint8_t kind = sprof_reader_u8(&reader);
+        switch (kind) {
         case DW_RLE_base_addressx:
-            base = dwarf_address(dwarf, unit, sprof_reader_uleb(&reader));
+        case DW_RLE_base_address:
+            base = kind == DW_RLE_base_address
+                       ? sprof_reader_u64(&reader)
+                       : dwarf_address(dwarf, unit, sprof_reader_uleb(&reader));
+            dropped = !dwarf_code_begins(&dwarf->code, base);
             continue;
-        case DW_RLE_base_address: base = sprof_reader_u64(&reader); continue;
         case DW_RLE_startx_endx:
             low = dwarf_address(dwarf, unit, sprof_reader_uleb(&reader));
             high = dwarf_address(dwarf, unit, sprof_reader_uleb(&reader));
@@ -271,6 +287,8 @@ static void each_new_range(struct dwarf *dwarf, const struct dwarf_unit *unit, u
         case DW_RLE_offset_pair:
             low = base + sprof_reader_uleb(&reader);
             high = base + sprof_reader_uleb(&reader);
+            if (dropped)
+                continue;
             break;
         case DW_RLE_start_end:
             low = sprof_reader_u64(&reader);
@@ -282,7 +300,7 @@ static void each_new_range(struct dwarf *dwarf, const struct dwarf_unit *unit, u
             break;
         default: return;
         }
-        if (!reader.failed && low < high && !range(context, low, high))
+        if (!reader.failed && !give(dwarf, low, high, range, context))
             return;
     }
 }
@@ -291,10 +309,12 @@ void dwarf_each_range(struct dwarf *dwarf, const struct dwarf_unit *unit,
                       const struct dwarf_extent *extent, dwarf_range *range, void *context)
 {
     if (extent->ranges_class == DWARF_INDEX) {
-        const uint64_t at = unit->rnglists_base + extent->ranges * 4;
+        const uint8_t size = unit->offset_size;
+        const uint64_t at = unit->rnglists_base + extent->ranges * size;
         if (extent->ranges <= UINT32_MAX)
             each_new_range(dwarf, unit,
-                           unit->rnglists_base + dwarf_number_at(dwarf->sections.rnglists, at, 4),
+                           unit->rnglists_base +
+                               dwarf_number_at(dwarf->sections.rnglists, at, size),
                            range, context);
     } else if (extent->ranges_class != DWARF_NONE) {
         if (unit->version >= 5)
@@ -304,7 +324,6 @@ void dwarf_each_range(struct dwarf *dwarf, const struct dwarf_unit *unit,
     } else if (extent->low_is_known) {
         const uint64_t high =
             extent->high_is_offset ? extent->low_pc + extent->high_pc : extent->high_pc;
-        if (extent->low_pc < high)
-            range(context, extent->low_pc, high);
+        give(dwarf, extent->low_pc, high, range, context);
     }
 }

@@ -43,7 +43,7 @@ struct dwarf_naming {
 bool dwarf_naming_read(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
                        struct dwarf_naming *naming);
 
-/* Calls back for each range of an extent, until it returns false. */
+/* Calls back for each range of an extent that the image has, until it returns false. */
 typedef bool dwarf_range(void *context, uint64_t low, uint64_t high);
 void dwarf_each_range(struct dwarf *dwarf, const struct dwarf_unit *unit,
                       const struct dwarf_extent *extent, dwarf_range *range, void *context);

@@ -5,6 +5,7 @@
 #include "symbolize/dwarf_rows.h"
 
 #include <dwarf.h>
+#include <stdlib.h>
 
 enum {
     MAX_DEPTH = 200,
@@ -34,7 +35,9 @@ struct walk {
     SPROF_VEC(struct index_piece) pieces;
     SPROF_VEC(struct index_call) calls;
     SPROF_VEC(struct range) ranges;
+    SPROF_VEC(struct range) extent; /* of the unit, in order; without ranges it may be anywhere */
     struct own own;
+    struct dwarf_zero zero;
     size_t unit_ranges;
     bool broken; /* an entry could not be read */
 };
@@ -67,10 +70,39 @@ static uint32_t describe_call(struct walk *walk, const struct dwarf_entry *entry
     return number;
 }
 
+/* Whether the unit's own ranges leave room for a function: of functions that the linker dropped
+ * with others in one section, all but the first may seem to begin among code. */
+static bool is_in_unit(const struct walk *walk, uint64_t low)
+{
+    size_t first = 0, end = walk->extent.count;
+    while (first < end) {
+        const size_t middle = first + (end - first) / 2;
+        if (walk->extent.items[middle].high <= low)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return !walk->extent.count ||
+           (first < walk->extent.count && walk->extent.items[first].low <= low);
+}
+
+static bool is_in_image(struct walk *walk, uint64_t low, uint64_t high)
+{
+    const struct dwarf_code *code = &walk->names->dwarf.code;
+    const bool is_there = dwarf_code_has_function(code, low, high);
+    if (code->has_zero && low == code->zero) {
+        walk->zero.has_dropped |= !is_there;
+        walk->zero.end = is_there ? high : walk->zero.end;
+    }
+    return is_there && is_in_unit(walk, low - walk->delta);
+}
+
 static bool note_piece(void *context, uint64_t low, uint64_t high)
 {
     struct walk *walk = context;
     const struct index_piece piece = {.low = low - walk->delta, .high = high - walk->delta};
+    if (!is_in_image(walk, low, high))
+        return true;
     if (high - low > UINT32_MAX || sprof_vec_push(&walk->pieces, piece))
         return false;
     return walk->pieces.count - walk->own.piece < MAX_PIECES;
@@ -227,18 +259,44 @@ static uint64_t walk_children(struct walk *walk, uint64_t at, uint32_t parent, b
 
 /* == Units == */
 
-struct wanting {
-    const struct walk *walk;
-    bool found;
-};
-
-static bool stop_at_wanted(void *context, uint64_t low, uint64_t high)
+static bool note_extent(void *context, uint64_t low, uint64_t high)
 {
-    struct wanting *wanting = context;
-    const struct walk *walk = wanting->walk;
-    const size_t at = addresses_lower_bound(walk->addresses, low - walk->delta);
-    wanting->found = at < walk->addresses->count && walk->addresses->items[at] < high - walk->delta;
-    return !wanting->found;
+    struct walk *walk = context;
+    const struct range range = {low - walk->delta, high - walk->delta, 0};
+    walk->index->failed |= sprof_vec_push(&walk->extent, range) != 0;
+    return !walk->index->failed && walk->extent.count < MAX_RANGES;
+}
+
+static int by_low(const void *left, const void *right)
+{
+    const struct range *a = left, *b = right;
+    return (a->low > b->low) - (a->low < b->low);
+}
+
+/* Brings the unit's ranges into order; of those that overlap, the later one ends further. */
+static void sort_extent(struct walk *walk)
+{
+    struct range *items = walk->extent.items;
+    bool sorted = true;
+    for (size_t i = 1; i < walk->extent.count; i++)
+        sorted &= items[i - 1].low <= items[i].low;
+    if (!sorted)
+        qsort(items, walk->extent.count, sizeof *items, by_low);
+    for (size_t i = 1; i < walk->extent.count; i++)
+        if (items[i].high < items[i - 1].high)
+            items[i].high = items[i - 1].high;
+}
+
+static bool extent_is_wanted(const struct walk *walk)
+{
+    const struct addresses *addresses = walk->addresses;
+    for (size_t i = 0; i < walk->extent.count; i++) {
+        const struct range *range = &walk->extent.items[i];
+        const size_t at = addresses_lower_bound(addresses, range->low);
+        if (at < addresses->count && addresses->items[at] < range->high)
+            return true;
+    }
+    return false;
 }
 
 /* A unit without them may have its code anywhere. */
@@ -248,14 +306,20 @@ static bool has_ranges(const struct dwarf_unit *unit)
     return extent->ranges_class != DWARF_NONE || (extent->low_is_known && extent->high_pc);
 }
 
-/* Whether a unit holds an address; of one that gives no ranges, nobody knows. */
+/* Whether a unit holds an address, or any code where all is wanted; of one that gives no ranges,
+ * that is not known. */
 static bool unit_is_wanted(struct walk *walk, struct dwarf_unit *unit)
 {
-    if (!walk->addresses || !has_ranges(unit))
+    walk->extent.count = 0;
+    if (!has_ranges(unit))
         return true;
-    struct wanting wanting = {.walk = walk};
-    dwarf_each_range(&walk->names->dwarf, unit, &unit->extent, stop_at_wanted, &wanting);
-    return wanting.found;
+    dwarf_each_range(&walk->names->dwarf, unit, &unit->extent, note_extent, walk);
+    if (walk->addresses ? !extent_is_wanted(walk) : !walk->extent.count)
+        return false;
+    if (walk->extent.count == MAX_RANGES)
+        walk->extent.count = 0;
+    sort_extent(walk);
+    return true;
 }
 
 static bool note_unit_range(void *context, uint64_t low, uint64_t high)
@@ -308,17 +372,20 @@ void dwarf_functions_add_units(struct dwarf_names *names, uint64_t delta,
             continue;
         const size_t first_piece = walk.index->pieces.count;
         walk.broken = false;
+        walk.zero = (struct dwarf_zero){0};
         sprof_map_clear(&walk.descriptions);
         if (dwarf_entry_next(&names->dwarf, unit, unit->entries, &root) && root.has_children)
             walk_children(&walk, root.children, 0, false, 0);
         if (!addresses && !walk.broken && walk.index->pieces.count == first_piece)
             add_unit_without_functions(&walk);
+        rows.zero = walk.zero;
         dwarf_rows_add(&rows, unit, first_piece);
     }
     walk.index->failed |= names->dwarf.failed;
     sprof_vec_release(&walk.pieces);
     sprof_vec_release(&walk.calls);
     sprof_vec_release(&walk.ranges);
+    sprof_vec_release(&walk.extent);
     sprof_map_release(&walk.descriptions);
     dwarf_rows_release(&rows);
 }

@@ -63,16 +63,17 @@ bool dwarf_line_table_open(struct dwarf_line_table *table, const struct dwarf *d
     if (!unit->has_lines || unit->line_offset >= dwarf->sections.line.size)
         return false;
     sprof_reader_seek(&whole, (size_t)unit->line_offset);
-    const uint32_t length = sprof_reader_u32(&whole);
-    if (whole.failed || length >= 0xfffffff0 || length > sprof_reader_left(&whole))
+    struct dwarf_unit forms = *unit; /* assemblers may write a table of the other width */
+    uint64_t length;
+    if (!dwarf_length_read(&whole, &length, &forms.offset_size))
         return false;
-    struct sprof_reader reader = sprof_reader_of((struct sprof_bytes){whole.next, length});
+    struct sprof_reader reader = sprof_reader_of((struct sprof_bytes){whole.next, (size_t)length});
     table->version = sprof_reader_u16(&reader);
     if (table->version < 2 || table->version > 5)
         return false;
     if (table->version == 5)
         reader.failed |= sprof_reader_u16(&reader) != 8; /* address size; no segments */
-    const uint32_t header_length = sprof_reader_u32(&reader);
+    const uint64_t header_length = dwarf_offset_read(&reader, forms.offset_size);
     const size_t header = sprof_reader_offset(&reader);
     table->instruction_bytes = sprof_reader_u8(&reader);
     if (table->version >= 4)
@@ -86,15 +87,15 @@ bool dwarf_line_table_open(struct dwarf_line_table *table, const struct dwarf *d
         return false;
     table->lengths = sprof_reader_take(&reader, table->opcode_base - 1u);
     if (table->version == 5) {
-        read_list(table, dwarf, unit, &reader, false);
-        read_list(table, dwarf, unit, &reader, true);
+        read_list(table, dwarf, &forms, &reader, false);
+        read_list(table, dwarf, &forms, &reader, true);
     } else {
         read_old_names(table, unit, &reader);
     }
     if (reader.failed || header_length > length - header)
         return false;
-    const size_t program = header + header_length;
-    table->program = (struct sprof_bytes){reader.start + program, length - program};
+    const size_t program = header + (size_t)header_length;
+    table->program = (struct sprof_bytes){reader.start + program, (size_t)length - program};
     return true;
 }
 
@@ -127,6 +128,8 @@ bool dwarf_line_table_file(const struct dwarf_line_table *table, uint64_t number
 struct state {
     uint64_t address, file, line;
     bool has_row; /* a row before this one, in the same sequence */
+    bool dropped; /* what the sequence begins with is not in the image */
+    const struct dwarf_code *code;
     uint64_t row_address, row_file, row_line;
     uint64_t low, high;            /* of all rows of the sequence */
     uint64_t quiet_low, quiet_end; /* rows between these are wanted by nobody */
@@ -134,10 +137,23 @@ struct state {
     void *context;
 };
 
+/* All rows of a dropped function are unwanted. */
+static void begin_rows(struct state *state)
+{
+    state->dropped = !dwarf_code_begins(state->code, state->address);
+    if (state->dropped) {
+        state->quiet_low = 0;
+        state->quiet_end = UINT64_MAX;
+    }
+    state->has_row = true;
+}
+
 /* The row before ends where this one begins. Of rows at one address the last counts. */
 static inline void emit(struct state *state)
 {
-    if (state->has_row && state->address > state->row_address) {
+    if (!state->has_row) {
+        begin_rows(state);
+    } else if (state->address > state->row_address) {
         state->low = state->row_address < state->low ? state->row_address : state->low;
         state->high = state->address > state->high ? state->address : state->high;
         if (state->address > state->quiet_end || state->row_address < state->quiet_low) {
@@ -146,7 +162,6 @@ static inline void emit(struct state *state)
                                           state->row_file, state->row_line);
         }
     }
-    state->has_row = true;
     state->row_address = state->address;
     state->row_file = state->file;
     state->row_line = state->line;
@@ -156,7 +171,7 @@ static inline void start(struct state *state)
 {
     state->address = state->quiet_end = 0;
     state->file = state->line = 1;
-    state->has_row = false;
+    state->has_row = state->dropped = false;
 }
 
 /* Returns true where the sequence ends. */
@@ -292,7 +307,7 @@ static void run_all(const struct run *run, struct dwarf_line_table *table, struc
         run_sequence(run, &reader, state);
         sequence.low = state->low;
         sequence.high = state->high;
-        if (sequence.low < sequence.high)
+        if (sequence.low < sequence.high && !state->dropped)
             noted &= !sprof_vec_push(&table->sequences, sequence);
     }
     table->has_sequences = noted && run->dwarf->steps_left;
@@ -300,11 +315,17 @@ static void run_all(const struct run *run, struct dwarf_line_table *table, struc
         sprof_vec_release(&table->sequences);
 }
 
+static uint64_t no_row(void *context, uint64_t low, uint64_t high, uint64_t file, uint64_t line)
+{
+    (void)context, (void)low, (void)high, (void)file, (void)line;
+    return UINT64_MAX;
+}
+
 void dwarf_line_table_run(struct dwarf_line_table *table, struct dwarf *dwarf, dwarf_line_row *row,
                           dwarf_line_wants *wants, void *context)
 {
     struct run run = {.table = table, .dwarf = dwarf};
-    struct state state = {.row = row, .context = context};
+    struct state state = {.code = &dwarf->code, .row = row, .context = context};
     for (unsigned opcode = table->opcode_base; opcode < 256; opcode++) {
         const unsigned adjusted = opcode - table->opcode_base;
         run.specials[opcode] =
@@ -315,8 +336,11 @@ void dwarf_line_table_run(struct dwarf_line_table *table, struct dwarf *dwarf, d
                         table->lengths[DW_LNS_set_column - 1] == 1 &&
                         table->lengths[DW_LNS_negate_stmt - 1] == 0;
     if (!table->has_sequences) {
+        state.row = dwarf->code.has_zero ? no_row : row;
         run_all(&run, table, &state);
-        return;
+        state.row = row;
+        if (!dwarf->code.has_zero)
+            return;
     }
     for (size_t i = 0; i < table->sequences.count && dwarf->steps_left; i++) {
         const struct dwarf_sequence *sequence = &table->sequences.items[i];

@@ -73,10 +73,27 @@ static uint64_t note_row(void *context, uint64_t low, uint64_t high, uint64_t fi
     return 0;
 }
 
+/* Where code begins at 0, so do the rows of every function that the linker dropped. Those of the
+ * function that is there end with it, if any do. */
+static bool is_dropped_at_zero(const struct dwarf_rows *rows, uint64_t low, uint64_t high)
+{
+    const struct dwarf_code *code = &rows->names->dwarf.code;
+    const struct dwarf_zero *zero = &rows->zero;
+    if (!code->has_zero || low != code->zero || !zero->has_dropped)
+        return false;
+    for (size_t i = 0; zero->end && high != zero->end && i < rows->table->sequences.count; i++)
+        if (rows->table->sequences.items[i].low == low &&
+            rows->table->sequences.items[i].high == zero->end)
+            return true;
+    return !zero->end;
+}
+
 /* Whether a sequence may have rows of a piece. */
 static bool wants_rows(void *context, uint64_t low, uint64_t high)
 {
     const struct dwarf_rows *rows = context;
+    if (is_dropped_at_zero(rows, low, high))
+        return false;
     const size_t at = first_behind(rows, low - rows->delta);
     return at < rows->pieces.count && rows->pieces.items[at].low < high - rows->delta;
 }
@@ -153,7 +170,9 @@ void dwarf_rows_add(struct dwarf_rows *rows, struct dwarf_unit *unit, size_t fir
         return;
     qsort(rows->pieces.items, rows->pieces.count, sizeof *rows->pieces.items, by_low);
     struct dwarf_line_table table = files->lines; /* the list of tables may move */
+    rows->table = &table;
     dwarf_line_table_run(&table, &rows->names->dwarf, note_row, wants_rows, rows);
+    rows->table = NULL;
     dwarf_names_files(rows->names, unit)->lines = table;
     if (!sort_by_pieces(rows)) {
         index->failed = true;

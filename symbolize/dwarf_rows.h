@@ -17,11 +17,19 @@ struct dwarf_row {
     struct index_line line;
 };
 
+/* What a unit has at the beginning of code that begins at 0. */
+struct dwarf_zero {
+    uint64_t end;     /* of the function that is there, 0: none of this unit's */
+    bool has_dropped; /* functions that are not in the image seem to begin there */
+};
+
 /* Memory that is used for one unit after the other. The caller sets the first two. */
 struct dwarf_rows {
     struct dwarf_names *names;
     uint64_t delta;
     struct dwarf_unit *unit;
+    struct dwarf_zero zero;                    /* the unit's, set by the caller */
+    const struct dwarf_line_table *table;      /* while it is run */
     SPROF_VEC(struct dwarf_rows_piece) pieces; /* by address */
     SPROF_VEC(struct dwarf_row) rows;          /* in the order of the table */
     SPROF_VEC(struct index_line) lines;        /* by pieces */

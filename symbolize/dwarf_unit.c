@@ -36,7 +36,7 @@ static uint64_t read_size(struct sprof_reader *reader, size_t size)
 }
 
 /* The bytes of a form whose size does not depend on the data; -1 otherwise. */
-static int fixed_size(uint16_t form, uint16_t version)
+static int fixed_size(uint16_t form, const struct dwarf_unit *unit)
 {
     switch (form) {
     case DW_FORM_flag_present:
@@ -52,11 +52,11 @@ static int fixed_size(uint16_t form, uint16_t version)
     case DW_FORM_addrx2: return 2;
     case DW_FORM_strx3:
     case DW_FORM_addrx3: return 3;
-    case DW_FORM_data4:
-    case DW_FORM_ref4:
     case DW_FORM_strp:
     case DW_FORM_line_strp:
-    case DW_FORM_sec_offset:
+    case DW_FORM_sec_offset: return unit->offset_size;
+    case DW_FORM_data4:
+    case DW_FORM_ref4:
     case DW_FORM_strx4:
     case DW_FORM_addrx4: return 4;
     case DW_FORM_data8:
@@ -64,7 +64,7 @@ static int fixed_size(uint16_t form, uint16_t version)
     case DW_FORM_ref_sig8:
     case DW_FORM_addr: return 8;
     case DW_FORM_data16: return 16;
-    case DW_FORM_ref_addr: return version == 2 ? 8 : 4;
+    case DW_FORM_ref_addr: return unit->version == 2 ? 8 : unit->offset_size;
     default: return -1;
     }
 }
@@ -80,8 +80,9 @@ const char *dwarf_text(const struct dwarf *dwarf, const struct dwarf_unit *unit,
         return text_at(dwarf->sections.str, value->number);
     if (value->form == DW_FORM_line_strp)
         return text_at(dwarf->sections.line_str, value->number);
-    const uint64_t at = unit->str_offsets_base + value->number * 4;
-    return text_at(dwarf->sections.str, dwarf_number_at(dwarf->sections.str_offsets, at, 4));
+    const uint64_t at = unit->str_offsets_base + value->number * unit->offset_size;
+    return text_at(dwarf->sections.str,
+                   dwarf_number_at(dwarf->sections.str_offsets, at, unit->offset_size));
 }
 
 uint64_t dwarf_address(const struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t index)
@@ -95,7 +96,7 @@ bool dwarf_value_read(const struct dwarf *dwarf, const struct dwarf_unit *unit,
                       struct sprof_reader *reader, uint16_t form, int64_t implicit,
                       struct dwarf_value *value)
 {
-    const int size = fixed_size(form, unit->version);
+    const int size = fixed_size(form, unit);
     const uint64_t fixed = size > 0 && size <= 8 ? read_size(reader, (size_t)size) : 0;
     *value = (struct dwarf_value){.class = DWARF_NUMBER, .form = form, .number = fixed};
     switch (form) {
@@ -239,7 +240,7 @@ static void make_steps(struct dwarf *dwarf, const struct dwarf_unit *unit,
     made->first_step = (uint32_t)dwarf->steps.count;
     for (uint32_t i = 0; i < made->count; i++) {
         const struct dwarf_attribute *attribute = &dwarf->attributes.items[made->first + i];
-        const int size = fixed_size(attribute->form, unit->version);
+        const int size = fixed_size(attribute->form, unit);
         const bool needed = is_needed(made, attribute->name);
         if (!needed && size >= 0) {
             skip += (uint32_t)size;
@@ -296,11 +297,12 @@ static bool read_abbreviation(struct dwarf *dwarf, struct dwarf_unit *unit,
     return !dwarf->failed;
 }
 
-/* Units may share a table. It is read for the version of the first of them: the sizes of forms
- * differ only between version 2 and the later ones. */
+/* Units may share a table. It is read for the first of them whose forms have the same sizes: these
+ * differ between version 2 and the later ones, and between 32-bit and 64-bit DWARF. */
 static bool read_abbreviations(struct dwarf *dwarf, struct dwarf_unit *unit)
 {
-    const uint64_t key = unit->abbrev_offset * 2 + (unit->version == 2);
+    const uint64_t key =
+        unit->abbrev_offset * 4 + (unit->version == 2) * 2u + (unit->offset_size == 8);
     const uint64_t *known = sprof_map_get(&dwarf->abbreviation_tables, key);
     if (known) {
         const struct dwarf_unit *first = &dwarf->units.items[*known - 1];
@@ -332,12 +334,29 @@ static bool is_whole_unit(uint8_t type)
     return type == DW_UT_compile || type == DW_UT_partial;
 }
 
+bool dwarf_length_read(struct sprof_reader *reader, uint64_t *length, uint8_t *offset_size)
+{
+    enum { RESERVED = 0xfffffff0, WIDE = 0xffffffff };
+    *length = sprof_reader_u32(reader);
+    *offset_size = *length == WIDE ? 8 : 4;
+    if (*length == WIDE)
+        *length = sprof_reader_u64(reader);
+    else if (*length >= RESERVED)
+        return false;
+    return !reader->failed && *length <= sprof_reader_left(reader);
+}
+
+uint64_t dwarf_offset_read(struct sprof_reader *reader, uint8_t offset_size)
+{
+    return offset_size == 8 ? sprof_reader_u64(reader) : sprof_reader_u32(reader);
+}
+
 /* Reads one header; false at the end. */
 static bool read_header(struct dwarf *dwarf, struct sprof_reader *reader)
 {
     struct dwarf_unit unit = {.offset = sprof_reader_offset(reader)};
-    const uint32_t length = sprof_reader_u32(reader);
-    if (reader->failed || length >= 0xfffffff0 || length > sprof_reader_left(reader))
+    uint64_t length;
+    if (!dwarf_length_read(reader, &length, &unit.offset_size))
         return false;
     unit.end = sprof_reader_offset(reader) + length;
     unit.version = sprof_reader_u16(reader);
@@ -345,18 +364,18 @@ static bool read_header(struct dwarf *dwarf, struct sprof_reader *reader)
     if (unit.version >= 5) {
         type = sprof_reader_u8(reader);
         address_size = sprof_reader_u8(reader);
-        unit.abbrev_offset = sprof_reader_u32(reader);
+        unit.abbrev_offset = dwarf_offset_read(reader, unit.offset_size);
     } else {
-        unit.abbrev_offset = sprof_reader_u32(reader);
+        unit.abbrev_offset = dwarf_offset_read(reader, unit.offset_size);
         address_size = sprof_reader_u8(reader);
     }
     unit.entries = sprof_reader_offset(reader);
     unit.readable = !reader->failed && unit.version >= 2 && unit.version <= 5 &&
                     address_size == 8 && is_whole_unit(type) && unit.entries <= unit.end &&
-                    unit.end <= UINT32_MAX;
+                    unit.end <= UINT32_MAX && unit.abbrev_offset <= UINT32_MAX;
     /* Where the first entry of their kind is, the headers of version 5 tell only to those who read
      * them whole: bases count from behind the header of their section. */
-    unit.str_offsets_base = unit.addr_base = 8;
+    unit.str_offsets_base = unit.addr_base = unit.offset_size == 8 ? 16 : 8;
     reader->failed = 0;
     sprof_reader_seek(reader, (size_t)unit.end);
     dwarf->failed |= sprof_vec_push(&dwarf->units, unit) != 0;
@@ -374,7 +393,7 @@ void dwarf_open(struct dwarf *dwarf, const struct dwarf_sections *sections)
 void dwarf_share(struct dwarf *share, const struct dwarf *whole, size_t first, size_t end,
                  uint64_t steps)
 {
-    *share = (struct dwarf){.sections = whole->sections, .steps_left = steps};
+    *share = (struct dwarf){.sections = whole->sections, .code = whole->code, .steps_left = steps};
     share->failed = sprof_vec_reserve(&share->units, end - first) != 0;
     for (size_t i = first; i < end && !share->failed; i++) {
         struct dwarf_unit *unit = &share->units.items[share->units.count++];

@@ -1,10 +1,12 @@
 /* symbolize, inside: DWARF's units, abbreviations and forms as they stand in the sections (DWARF 5,
- * section 7.5), read without building anything of them. Versions 2 to 5 of 32-bit DWARF with 8-byte
- * addresses; units that need another file are left to libdw. Everything read is untrusted. */
+ * section 7.5), read without building anything of them. Versions 2 to 5, 32-bit and 64-bit DWARF
+ * with 8-byte addresses; units that need another file are left to libdw. Everything read is
+ * untrusted. */
 #ifndef SPROF_SYMBOLIZE_DWARF_UNIT_H
 #define SPROF_SYMBOLIZE_DWARF_UNIT_H
 
 #include "base/base.h"
+#include "image/image.h"
 
 #include <stdbool.h>
 
@@ -12,6 +14,24 @@
 struct dwarf_sections {
     struct sprof_bytes info, abbrev, line, str, line_str, ranges, rnglists, addr, str_offsets;
 };
+
+/* Where the image has code, in DWARF's addresses. A linker that drops a function leaves its debug
+ * information, and writes 0, 1, -1 or -2 for its address, some of them with the distance from its
+ * section's beginning added: what begins there is not in the image. Files whose code begins at 0
+ * have a function there, too; its size says which it is. */
+struct dwarf_code {
+    const struct image_stretch *stretches; /* in order, borrowed */
+    size_t count;                          /* 0: not known, it may be everywhere */
+    bool has_zero;                         /* code begins at vaddr 0 … */
+    uint64_t zero;                         /* … which is this address */
+    uint64_t zero_size;                    /* of the function there, 0 unknown */
+};
+
+/* Whether code begins at an address. */
+bool dwarf_code_begins(const struct dwarf_code *code, uint64_t low);
+
+/* Whether a function of this extent can be in the image. */
+bool dwarf_code_has_function(const struct dwarf_code *code, uint64_t low, uint64_t high);
 
 struct dwarf_attribute {
     uint16_t name, form;
@@ -64,8 +84,9 @@ struct dwarf_unit {
     uint64_t offset, end, entries; /* in .debug_info: header, what follows, first entry */
     uint64_t abbrev_offset;
     uint16_t version;
-    bool readable; /* false: left to libdw */
-    bool opened;   /* the root entry has been read */
+    uint8_t offset_size; /* 4, in 64-bit DWARF 8 */
+    bool readable;       /* false: left to libdw */
+    bool opened;         /* the root entry has been read */
     bool ada, cxx, has_lines;
     uint32_t first_abbreviation, abbreviation_count; /* by code - 1 */
     uint64_t str_offsets_base, addr_base, rnglists_base, line_offset;
@@ -76,6 +97,7 @@ struct dwarf_unit {
 
 struct dwarf {
     struct dwarf_sections sections;
+    struct dwarf_code code;             /* the caller's, set after dwarf_open */
     SPROF_VEC(struct dwarf_unit) units; /* in order of offset */
     SPROF_VEC(struct dwarf_abbreviation) abbreviations;
     SPROF_VEC(struct dwarf_attribute) attributes;
@@ -112,6 +134,11 @@ const char *dwarf_text(const struct dwarf *dwarf, const struct dwarf_unit *unit,
 bool dwarf_value_read(const struct dwarf *dwarf, const struct dwarf_unit *unit,
                       struct sprof_reader *reader, uint16_t form, int64_t implicit,
                       struct dwarf_value *value);
+
+/* Reads the length that a unit or a table begins with, which says how wide offsets in it are; false
+ * where it goes beyond the section. And reads such an offset. */
+bool dwarf_length_read(struct sprof_reader *reader, uint64_t *length, uint8_t *offset_size);
+uint64_t dwarf_offset_read(struct sprof_reader *reader, uint8_t offset_size);
 
 /* The number of 1 to 8 bytes at an offset of a section; 0 outside of it. */
 uint64_t dwarf_number_at(struct sprof_bytes section, uint64_t offset, size_t size);

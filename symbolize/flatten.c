@@ -19,7 +19,7 @@ void flatten_each_range(struct flat *flat, Dwarf_Die *die, flatten_range *range,
     ptrdiff_t offset = 0;
     while (flat->steps_left && (offset = dwarf_ranges(die, offset, &base, &low, &high)) > 0) {
         flat->steps_left--;
-        if (low < high)
+        if (low < high && dwarf_code_begins(flat->code, low))
             range(flat, low - flat->delta, high - flat->delta, context);
     }
 }
@@ -103,6 +103,14 @@ static enum action action_of(int tag)
     return SKIP;
 }
 
+/* Where code begins at 0, other functions that begin there were dropped. */
+static bool is_dropped(const struct flat *flat, Dwarf_Die *die)
+{
+    Dwarf_Addr low, high;
+    return flat->code->has_zero && dwarf_lowpc(die, &low) == 0 && dwarf_highpc(die, &high) == 0 &&
+           !dwarf_code_has_function(flat->code, low, high);
+}
+
 static void walk_children(struct walk *walk, Dwarf_Die *die, uint32_t parent, unsigned depth);
 
 static void visit(struct walk *walk, Dwarf_Die *die, uint32_t parent, unsigned depth)
@@ -112,7 +120,7 @@ static void visit(struct walk *walk, Dwarf_Die *die, uint32_t parent, unsigned d
     if (action == SKIP || (action == ENTER_EVERYWHERE && !walk->everywhere))
         return;
     if (action == FUNCTION) {
-        inner = claim_entry(walk, die, FLATTEN_NONE);
+        inner = is_dropped(walk->flat, die) ? FLATTEN_NONE : claim_entry(walk, die, FLATTEN_NONE);
         if (!inner && !walk->everywhere)
             return;
     }

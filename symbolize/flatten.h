@@ -30,13 +30,21 @@ struct flat_unit {
     bool walked, walked_everywhere;
 };
 
+/* Units of which the file that has their functions is not there. */
+struct flat_missing {
+    size_t count;
+    struct sprof_str first; /* the name of the first one's */
+};
+
 struct flat {
     const struct addresses *addresses;
+    const struct dwarf_code *code;
     uint64_t delta;          /* DWARF's address = vaddr + delta */
     struct flat_address *of; /* per address */
     SPROF_VEC(struct flat_entry) entries;
     SPROF_VEC(struct flat_unit) units;
     struct sprof_map by_offset; /* of a unit's first entry → its number */
+    struct flat_missing missing;
     uint64_t steps_left; /* entries and ranges still to be looked at: damaged files end there */
     bool failed;         /* memory ran out */
 };

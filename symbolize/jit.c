@@ -42,8 +42,19 @@ static int read_any(struct symbolize_jit *jit, int fd, const char *path, struct 
     return jit_read_perf_map(jit, fd, path, error);
 }
 
-/* Anybody may write into /tmp: only the process's own user, or root, speaks for it. */
-static int check_owner(int fd, const char *path, const uid_t *uid, struct sprof_error *error)
+/* Where a process began by the clock of files, which goes by up to a hundredth of a second. */
+static bool is_older(const struct stat *status, uint64_t start_ns)
+{
+    static const uint64_t granularity_ns = 10000000;
+    const uint64_t written_ns =
+        (uint64_t)status->st_mtim.tv_sec * 1000000000 + (uint64_t)status->st_mtim.tv_nsec;
+    return start_ns > granularity_ns && written_ns < start_ns - granularity_ns;
+}
+
+/* Anybody may write into /tmp: only the process's own user, or root, speaks for it, and nothing
+ * that was written before it began: its number was another's then. */
+static int check_owner(int fd, const char *path, const uid_t *uid, uint64_t start_ns,
+                       struct sprof_error *error)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
@@ -55,15 +66,19 @@ static int check_owner(int fd, const char *path, const uid_t *uid, struct sprof_
                                "%s belongs to user %u, not to the process's user %u, and was not "
                                "read",
                                path, (unsigned)status.st_uid, (unsigned)*uid);
+    if (is_older(&status, start_ns))
+        return sprof_error_set(
+            error, SPROF_ENOTFOUND, 0,
+            "%s is older than the process, of another one then, and was not read", path);
     return 0;
 }
 
 /* Owns fd. */
 static int open_fd(struct symbolize_jit **out, int fd, const char *path, const uid_t *uid,
-                   struct sprof_error *error)
+                   uint64_t start_ns, struct sprof_error *error)
 {
     struct symbolize_jit *jit = NULL;
-    int code = check_owner(fd, path, uid, error);
+    int code = check_owner(fd, path, uid, start_ns, error);
     if (!code) {
         jit = calloc(1, sizeof *jit);
         code = jit ? read_any(jit, fd, path, error) : sprof_error_memory(error);
@@ -80,7 +95,7 @@ int symbolize_jit_open_file(struct symbolize_jit **jit, const char *path, struct
 {
     *jit = NULL;
     const int fd = open(path, OPEN_FLAGS);
-    return fd < 0 ? open_failed(path, error) : open_fd(jit, fd, path, NULL, error);
+    return fd < 0 ? open_failed(path, error) : open_fd(jit, fd, path, NULL, 0, error);
 }
 
 /* Inside the process's root, whose symbolic links must not lead out of it. */
@@ -102,14 +117,34 @@ static int open_in_root(pid_t pid, const char *path)
     return fd;
 }
 
+static void map_path(char *path, size_t size, pid_t ns_pid)
+{
+    snprintf(path, size, "/tmp/perf-%d.map", (int)ns_pid);
+}
+
+int symbolize_jit_find(pid_t pid, pid_t ns_pid, const char *dump)
+{
+    char path[64];
+    map_path(path, sizeof path, ns_pid);
+    return pid > 0 ? open_in_root(pid, dump ? dump : path) : -1;
+}
+
+int symbolize_jit_open_found(struct symbolize_jit **jit, int fd, const char *path, uid_t uid,
+                             uint64_t start_ns, struct sprof_error *error)
+{
+    *jit = NULL;
+    const int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    return own < 0 ? open_failed(path, error) : open_fd(jit, own, path, &uid, start_ns, error);
+}
+
 int symbolize_jit_open(struct symbolize_jit **jit, pid_t pid, pid_t ns_pid, uid_t uid,
-                       struct sprof_error *error)
+                       uint64_t start_ns, struct sprof_error *error)
 {
     char path[64];
     *jit = NULL;
-    snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)(ns_pid > 0 ? ns_pid : pid));
+    map_path(path, sizeof path, ns_pid > 0 ? ns_pid : pid);
     int fd = pid > 0 ? open_in_root(pid, path) : -1;
-    if (fd < 0)
+    if (fd < 0 && ns_pid == pid)
         fd = open(path, OPEN_FLAGS);
-    return fd < 0 ? open_failed(path, error) : open_fd(jit, fd, path, &uid, error);
+    return fd < 0 ? open_failed(path, error) : open_fd(jit, fd, path, &uid, start_ns, error);
 }

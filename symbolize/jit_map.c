@@ -6,11 +6,13 @@
 #include "symbolize/builder.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 int jit_add(struct symbolize_jit *jit, struct jit_entry entry, const char *name, size_t length)
 {
     if (jit->entries.count >= JIT_MAX_ENTRIES) {
         jit->bad_lines++;
+        jit->is_cut = true;
         return 0;
     }
     entry.name = sprof_arena_copy(&jit->texts, name, length < JIT_MAX_NAME ? length : JIT_MAX_NAME);
@@ -30,6 +32,11 @@ void symbolize_jit_free(struct symbolize_jit *jit)
 uint64_t symbolize_jit_bad_lines(const struct symbolize_jit *jit)
 {
     return jit->bad_lines;
+}
+
+bool symbolize_jit_is_cut(const struct symbolize_jit *jit)
+{
+    return jit->is_cut;
 }
 
 /* Newest entries first, each takes the addresses that are still free; `next` leads over those that
@@ -56,6 +63,100 @@ static void assign(const struct symbolize_jit *jit, const struct addresses *addr
         }
     }
 }
+
+/* == Older code == */
+
+enum { NUMBER_MAX = UINT16_MAX };
+
+static uint64_t plain(uint64_t address)
+{
+    return address & ((UINT64_C(1) << SYMBOLIZE_JIT_ADDRESS_BITS) - 1);
+}
+
+/* An address with a number, and how many of the entries seen so far, newest first, cover it. */
+struct numbered {
+    uint64_t address;
+    uint32_t number, seen;
+    size_t at; /* among the addresses */
+};
+
+static int by_address(const void *left, const void *right)
+{
+    const struct numbered *a = left, *b = right;
+    return (a->address > b->address) - (a->address < b->address);
+}
+
+static size_t first_from(const struct numbered *items, size_t count, uint64_t address)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (items[middle].address < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Those with a number are the last of the sorted addresses. */
+static int assign_numbered(const struct symbolize_jit *jit, const struct addresses *addresses,
+                           uint32_t *entry_of)
+{
+    const size_t first =
+        addresses_lower_bound(addresses, UINT64_C(1) << SYMBOLIZE_JIT_ADDRESS_BITS);
+    const size_t count = addresses->count - first;
+    struct numbered *items = calloc(count + 1, sizeof *items);
+    if (!items)
+        return SPROF_ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        items[i] = (struct numbered){
+            plain(addresses->items[first + i]),
+            (uint32_t)(addresses->items[first + i] >> SYMBOLIZE_JIT_ADDRESS_BITS), 0, first + i};
+    qsort(items, count, sizeof *items, by_address);
+    for (size_t e = jit->entries.count; count && e-- > 0;) {
+        const struct jit_entry *entry = &jit->entries.items[e];
+        for (size_t i = first_from(items, count, entry->start);
+             i < count && items[i].address - entry->start < entry->size; i++)
+            if (items[i].seen++ == items[i].number)
+                entry_of[items[i].at] = (uint32_t)(e + 1);
+    }
+    free(items);
+    return 0;
+}
+
+/* What covers an address. */
+struct cover {
+    const struct jit_entry *newest, *last; /* NULL: none seen yet */
+    uint32_t seen;
+};
+
+int symbolize_jit_each_older(const struct symbolize_jit *jit, const uint64_t *addresses,
+                             size_t count, symbolize_jit_older *older, void *context)
+{
+    const struct addresses asked = {addresses, count};
+    struct cover *covers = calloc(count + 1, sizeof *covers);
+    int result = covers ? 0 : SPROF_ENOMEM;
+    for (size_t e = jit->entries.count; !result && e-- > 0;) {
+        const struct jit_entry *entry = &jit->entries.items[e];
+        for (size_t i = addresses_lower_bound(&asked, entry->start);
+             !result && i < count && addresses[i] - entry->start < entry->size; i++) {
+            struct cover *cover = &covers[i];
+            if (!cover->newest)
+                cover->newest = entry;
+            else if (entry->time_ns && cover->seen <= NUMBER_MAX)
+                result =
+                    older(context, i, strcmp(entry->name, cover->newest->name) ? cover->seen : 0,
+                          cover->last->time_ns);
+            cover->last = entry;
+            cover->seen++;
+        }
+    }
+    free(covers);
+    return result;
+}
+
+/* == Chains == */
 
 /* The last line at or before the address. */
 static struct jit_line line_of(const struct symbolize_jit *jit, const struct jit_entry *entry,
@@ -102,8 +203,9 @@ int symbolize_jit(struct symbolize_result *result, const struct symbolize_jit *j
         next[i] = i;
     if (!builder.failed)
         assign(jit, &asked, next, entry_of);
+    builder.failed = builder.failed || assign_numbered(jit, &asked, entry_of);
     for (size_t i = 0; i < count && !builder.failed; i++)
-        add_chain(&builder, jit, entry_of[i], addresses[i]);
+        add_chain(&builder, jit, entry_of[i], plain(addresses[i]));
     free(next);
     free(entry_of);
     return builder_finish(&builder, result, error);

@@ -20,6 +20,7 @@ struct jit_line {
 struct jit_entry {
     uint64_t start, size;
     const char *name;
+    uint64_t time_ns;          /* when it was loaded, 0 unknown */
     uint64_t moved;            /* start now minus start when the lines were written */
     uint32_t line, line_count; /* its part of `lines` */
 };
@@ -29,6 +30,7 @@ struct symbolize_jit {
     const char *last_file; /* neighbouring lines share it */
     SPROF_VEC(struct jit_entry) entries;
     SPROF_VEC(struct jit_line) lines;
+    bool is_cut;        /* not all of the file was read */
     uint64_t bad_lines; /* malformed lines or records that were skipped */
 };
 

@@ -10,6 +10,7 @@ enum {
     RECORD_HEADER = 16,
     MAX_PAYLOAD = 64 << 20,
     VERSION = 1,
+    PROCESSOR_CLOCK = 1, /* JITDUMP_FLAGS_ARCH_TIMESTAMP */
     MAX_LINES_OF_ENTRY = 1 << 16
 };
 
@@ -24,8 +25,10 @@ struct dump {
     struct symbolize_jit *jit;
     int fd;
     uint64_t offset;  /* of the next record */
+    uint64_t time_ns; /* of the present one */
     uint8_t *payload; /* of the present one */
     size_t capacity;
+    bool has_clock;            /* times are of CLOCK_MONOTONIC */
     struct sprof_map by_start; /* start of a piece of code → its newest entry */
     uint64_t lines_address;    /* of the DEBUG_INFO record that waits for its CODE_LOAD */
     uint32_t lines_first, lines_count;
@@ -58,7 +61,7 @@ static int read_load(struct dump *dump, size_t size)
 {
     enum { FIXED = 40 };
     struct sprof_reader reader;
-    struct jit_entry entry = {0};
+    struct jit_entry entry = {.time_ns = dump->time_ns};
     if (read_payload(dump, size < FIXED + JIT_MAX_NAME ? size : FIXED + JIT_MAX_NAME, &reader))
         return SPROF_ENOMEM;
     sprof_reader_u64(&reader); /* pid, tid */
@@ -102,6 +105,7 @@ static int read_move(struct dump *dump, size_t size)
     }
     struct jit_entry entry = jit->entries.items[*known];
     entry.moved += new_start - old_start;
+    entry.time_ns = dump->time_ns;
     entry.start = new_start;
     entry.size = code_size;
     if (sprof_vec_push(&jit->entries, entry))
@@ -167,6 +171,7 @@ static int read_records(struct dump *dump)
         struct sprof_reader reader = sprof_reader_of((struct sprof_bytes){head, sizeof head});
         const uint32_t id = sprof_reader_u32(&reader);
         const uint32_t size = sprof_reader_u32(&reader);
+        dump->time_ns = dump->has_clock ? sprof_reader_u64(&reader) : 0;
         if (id == CLOSE)
             break;
         if (size < RECORD_HEADER) { /* nothing tells where the next one begins */
@@ -190,6 +195,8 @@ int jit_read_dump(struct symbolize_jit *jit, int fd, const char *path, struct sp
     const uint32_t magic = sprof_reader_u32(&reader);
     const uint32_t version = sprof_reader_u32(&reader);
     const uint32_t header_size = sprof_reader_u32(&reader);
+    sprof_reader_take(&reader, 3 * sizeof(uint32_t) + sizeof(uint64_t)); /* machine, pid, time */
+    const bool has_clock = !(sprof_reader_u64(&reader) & PROCESSOR_CLOCK);
     if (magic == JIT_DUMP_OTHER_MAGIC)
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "%s was written by a big endian machine", path);
@@ -198,7 +205,7 @@ int jit_read_dump(struct symbolize_jit *jit, int fd, const char *path, struct sp
     if (version != VERSION)
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "%s is jitdump version %u; sprof reads version 1", path, version);
-    struct dump dump = {.jit = jit, .fd = fd, .offset = header_size};
+    struct dump dump = {.jit = jit, .fd = fd, .offset = header_size, .has_clock = has_clock};
     const int code = read_records(&dump);
     free(dump.payload);
     sprof_map_release(&dump.by_start);

@@ -130,7 +130,7 @@ int kernel_list_open(struct kernel_list **out, const char *path, struct sprof_er
     if (fd < 0)
         return open_failed(path, error);
     struct kernel_list *list = calloc(1, sizeof *list);
-    struct text_lines lines = {fd, path, UINT64_MAX, parse_line, list, 0};
+    struct text_lines lines = {fd, path, UINT64_MAX, parse_line, list, 0, false};
     int code = list ? text_lines_read(&lines, error) : sprof_error_memory(error);
     close(fd);
     if (!code && list->saw_text && !list->saw_address)

@@ -60,11 +60,12 @@ bool module_may_use_debuginfod(const struct symbolize_options *options)
     return !options->no_debuginfod && urls && urls[0];
 }
 
-struct image *module_open_debug(struct image *image, const struct symbolize_options *options)
+struct image *module_open_debug(struct image *image, const struct symbolize_options *options,
+                                struct sprof_error *why)
 {
     const char *directory = options->debug_directory;
     struct image *debug = NULL;
-    image_open_debug_below(&debug, image, directory ? directory : "/usr/lib/debug", NULL);
+    image_open_debug_below(&debug, image, directory ? directory : "/usr/lib/debug", why);
     return debug;
 }
 
@@ -101,7 +102,7 @@ static int find_debuginfo(Dwfl_Module *dwfl_module, void **userdata, const char 
                           char **debug_name)
 {
     struct module *module = module_of(userdata);
-    struct image *debug = module_open_debug(module->image, module->options);
+    struct image *debug = module_open_debug(module->image, module->options, NULL);
     const bool of_debug = debug && file_name && !strcmp(file_name, image_path(debug));
     struct image *file = of_debug ? debug : module->image;
     const char *alternate = link ? image_alternate_name(file) : NULL;

@@ -25,8 +25,9 @@ bool module_open(struct module *module, struct image *image,
 void module_release(struct module *module);
 
 /* The image's separate debug file where one lies below the directory of the options; NULL
- * otherwise. The caller frees. */
-struct image *module_open_debug(struct image *image, const struct symbolize_options *options);
+ * otherwise, and *why, unless that is NULL, as image_open_debug_below has it. The caller frees. */
+struct image *module_open_debug(struct image *image, const struct symbolize_options *options,
+                                struct sprof_error *why);
 
 /* Whether a debug file that is not there may still come from debuginfod. */
 bool module_may_use_debuginfod(const struct symbolize_options *options);

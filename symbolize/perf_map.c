@@ -3,7 +3,7 @@
 #include "symbolize/jit.h"
 #include "symbolize/text.h"
 
-static const uint64_t max_file_bytes = UINT64_C(256) << 20;
+static const uint64_t max_file_bytes = UINT64_C(4) << 30;
 
 /* A hexadecimal number and the blank behind it; "0x" before it is written by some runtimes. */
 static const char *parse_number(const char *text, const char *end, uint64_t *number)
@@ -38,8 +38,9 @@ static int parse_line(void *context, const char *line, const char *end)
 int jit_read_perf_map(struct symbolize_jit *jit, int fd, const char *path,
                       struct sprof_error *error)
 {
-    struct text_lines lines = {fd, path, max_file_bytes, parse_line, jit, 0};
+    struct text_lines lines = {fd, path, max_file_bytes, parse_line, jit, 0, false};
     const int code = text_lines_read(&lines, error);
     jit->bad_lines += lines.too_long;
+    jit->is_cut |= lines.is_cut;
     return code;
 }

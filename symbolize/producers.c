@@ -11,7 +11,7 @@ void symbolize_each_producer(struct image *image, const struct symbolize_options
     uint64_t delta;
     Dwarf_CU *unit = NULL;
     Dwarf_Die die;
-    struct image *debug = module_open_debug(image, options ? options : &defaults);
+    struct image *debug = module_open_debug(image, options ? options : &defaults, NULL);
     if (module_open(&module, image, options ? options : &defaults)) {
         Dwarf *dwarf = module_dwarf(&module, debug, &delta);
         while (dwarf && dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0) {

@@ -20,7 +20,8 @@ int symbolize_session_open(struct symbolize_session **out, struct image *image,
     session->image = session->plt.image = image;
     if (options)
         session->options = *options;
-    struct image *debug = session->debug = module_open_debug(image, &session->options);
+    struct image *debug = session->debug =
+        module_open_debug(image, &session->options, &session->other_debug);
     /* What debuginfod may send has no identity before it is there. */
     session->certain = debug || !module_may_use_debuginfod(&session->options);
     session->keyed = session->certain && session->options.cache;
@@ -39,12 +40,15 @@ void symbolize_session_close(struct symbolize_session *session)
 {
     if (!session)
         return;
-    if (symbolize_session_has_news(session))
+    /* What was missing may be there the next time. */
+    if (symbolize_session_has_news(session) && !session->problem.text)
         function_index_store(&session->index, session->options.cache,
                              *session_index_key(session, 1));
     dwarf_names_release(&session->names);
     cxx_names_release(&session->libdw_names);
     libdw_nodes_release(&session->libdw_nodes);
+    free(session->code);
+    sprof_str_release(&session->problem);
     function_index_release(&session->index);
     symbol_table_release(&session->table);
     module_release(&session->module);
@@ -99,6 +103,7 @@ int symbolize_session_ask(struct symbolize_session *session, struct symbolize_re
             add_unnamed(builder, image_path(session->image), addresses[i], bounds);
     }
     names_ahead_stop(&session->question.ahead);
+    session_find_problem(session, &session->question.flat.missing);
     const int code = builder_finish(builder, result, error);
     end_question(session);
     return code;

@@ -36,11 +36,13 @@ struct symbolize_session {
     struct symbol_table table;
     bool table_read, readable; /* `readable`: the image, as far as its symbols show */
     bool index_loaded;
-    const atomic_bool *stop; /* of what is prepared; NULL: a question, which is answered */
-    struct image *debug;     /* the separate debug file, NULL where there is none */
-    bool certain;            /* nothing more may come from debuginfod */
-    bool keyed;              /* what is found can be kept in the cache */
-    bool has_dwarf;          /* perhaps */
+    const atomic_bool *stop;        /* of what is prepared; NULL: a question, which is answered */
+    struct image *debug;            /* the separate debug file, NULL where there is none */
+    struct sprof_error other_debug; /* why there is none */
+    struct sprof_str problem;       /* what could not be read; no text: nothing is known */
+    bool certain;                   /* nothing more may come from debuginfod */
+    bool keyed;                     /* what is found can be kept in the cache */
+    bool has_dwarf;                 /* perhaps */
     bool has_index_key;
     struct sprof_digest index_key;
     struct function_index index;
@@ -49,6 +51,7 @@ struct symbolize_session {
     struct libdw_nodes libdw_nodes; /* its entries */
     Dwarf *dwarf;                   /* NULL: not opened, or there is none */
     uint64_t delta;                 /* DWARF's address = vaddr + delta */
+    struct image_stretch *code;     /* the image's, in DWARF's addresses */
     bool dwarf_opened;
     struct plt plt;
     size_t asked, added, described; /* addresses, those that the index had not, and names read */
@@ -76,6 +79,9 @@ bool session_open_dwarf(struct symbolize_session *session);
 
 /* Whether what was read is more than the cache has by enough to be written. */
 bool session_is_worth_storing(const struct symbolize_session *session);
+
+/* Notes what could not be read, the first thing only; `missing` are the question's split units. */
+void session_find_problem(struct symbolize_session *session, const struct flat_missing *missing);
 
 /* Adds the chain of one of the question's addresses to its answer. */
 void session_add_chain(struct symbolize_session *session, size_t address);

@@ -157,6 +157,33 @@ static void keep_single_addresses(struct symbolize_session *session)
     }
 }
 
+/* The size of the function at vaddr 0, 0 unknown. */
+static uint64_t size_at_zero(const struct symbol_table *table)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (!table->entries[i].start && table->entries[i].size)
+            return table->entries[i].size;
+    return 0;
+}
+
+/* Where the image's code lies, in DWARF's addresses; the symbols have been read. */
+static void find_code(struct symbolize_session *session)
+{
+    const size_t count = image_code(session->image, &session->code);
+    const bool has_zero = count && !session->code[0].start;
+    for (size_t i = 0; i < count; i++) {
+        session->code[i].start += session->delta;
+        session->code[i].end += session->delta;
+    }
+    session->names.dwarf.code = (struct dwarf_code){
+        .stretches = session->code,
+        .count = count,
+        .has_zero = has_zero,
+        .zero = session->delta,
+        .zero_size = has_zero ? size_at_zero(&session->table) : 0,
+    };
+}
+
 bool session_open_dwarf(struct symbolize_session *session)
 {
     struct dwarf_sections sections;
@@ -165,6 +192,7 @@ bool session_open_dwarf(struct symbolize_session *session)
         if (session->dwarf) {
             module_dwarf_sections(session->dwarf, &sections);
             dwarf_names_open(&session->names, &sections, &session->index);
+            find_code(session);
         }
     }
     session->dwarf_opened = true;
@@ -222,7 +250,8 @@ static int ask_libdw(struct symbolize_session *session)
         }
     free(claimed);
     if (!code && question->left.count)
-        code = units_flatten(&question->flat, session->dwarf, session->delta, &question->left);
+        code = units_flatten(&question->flat, session->dwarf, session->delta,
+                             &session->names.dwarf.code, &question->left);
     question->settled = !code;
     return code;
 }

@@ -104,6 +104,11 @@ uint64_t symbolize_session_preparable(struct symbolize_session *session);
 void symbolize_session_prepare(struct symbolize_session *session, const uint64_t *addresses,
                                size_t count, const atomic_bool *stop);
 
+/* Which debug information of the image could not be read for the questions so far, and what helps,
+ * as a sentence without its beginning and end; NULL: nothing is known to be missing. Valid until the
+ * session is closed. */
+const char *symbolize_session_problem(const struct symbolize_session *session);
+
 /* Whether closing it takes time: there is something to be put into the cache. */
 bool symbolize_session_has_news(const struct symbolize_session *session);
 
@@ -150,24 +155,49 @@ int symbolize_kernel(struct symbolize_result *result, const struct symbolize_ker
 /* == Code compiled at run time == */
 
 /* A perf map: `START SIZE name` lines, hexadecimal; later lines win. Reads the map of `pid` in its
- * own mount and pid namespace (/proc/PID/root/tmp/perf-NSPID.map), or below /tmp when it has ended.
- * The file must be a regular file that belongs to the process's user (or to root). At most 256 MiB.
- * SPROF_ENOTFOUND where there is none. */
+ * own mount and pid namespace (/proc/PID/root/tmp/perf-NSPID.map), or below /tmp when it has ended
+ * and had the same number there. The file must be a regular file that belongs to the process's user
+ * (or to root), and not be older than the process, which began at `start_ns` (CLOCK_REALTIME; 0:
+ * unknown). At most 4 GiB. SPROF_ENOTFOUND where there is none. */
 struct symbolize_jit;
 int symbolize_jit_open(struct symbolize_jit **jit, pid_t pid, pid_t ns_pid, uid_t uid,
-                       struct sprof_error *error);
+                       uint64_t start_ns, struct sprof_error *error);
+
+/* A descriptor of a live process's perf map, or, where `dump` is not NULL, of the file of that path
+ * as the process sees it: for symbolize_jit_open_found, when the process and its files may be gone.
+ * -1 where there is none. The caller closes it. */
+int symbolize_jit_find(pid_t pid, pid_t ns_pid, const char *dump);
+
+/* Reads through such a descriptor, which stays the caller's, under the same conditions. Messages
+ * call it `path`. */
+int symbolize_jit_open_found(struct symbolize_jit **jit, int fd, const char *path, uid_t uid,
+                             uint64_t start_ns, struct sprof_error *error);
 
 /* A perf map or a jitdump file (told apart by its first bytes) by path. */
 int symbolize_jit_open_file(struct symbolize_jit **jit, const char *path,
                             struct sprof_error *error);
 void symbolize_jit_free(struct symbolize_jit *jit);
 
+/* Whether the file is longer than what is read of it. */
+bool symbolize_jit_is_cut(const struct symbolize_jit *jit);
+
 /* Malformed lines or records that were skipped. */
 uint64_t symbolize_jit_bad_lines(const struct symbolize_jit *jit);
 
-/* `addresses` are process addresses, sorted. Where nothing covers one, its chain is empty. */
+/* `addresses` are process addresses, sorted. Where nothing covers one, its chain is empty. The bits
+ * from SYMBOLIZE_JIT_ADDRESS_BITS on count the pieces of code that were loaded there later: 0 asks
+ * for the newest. */
+enum { SYMBOLIZE_JIT_ADDRESS_BITS = 48 };
 int symbolize_jit(struct symbolize_result *result, const struct symbolize_jit *jit,
                   const uint64_t *addresses, size_t count, struct sprof_error *error);
+
+/* Of jitdumps, which have times: calls back for each piece of code that was at one of the sorted
+ * addresses before the newest, the younger ones of an address first. `number` counts those that
+ * came later; 0: the newest has the same name. `until_ns`, of the process's CLOCK_MONOTONIC, is
+ * when the next one took its place. Returns 0, SPROF_ENOMEM, or what `older` returned. */
+typedef int symbolize_jit_older(void *context, size_t address, uint32_t number, uint64_t until_ns);
+int symbolize_jit_each_older(const struct symbolize_jit *jit, const uint64_t *addresses,
+                             size_t count, symbolize_jit_older *older, void *context);
 
 /* == Names == */
 

@@ -49,6 +49,7 @@ int text_lines_read(struct text_lines *lines, struct sprof_error *error)
         if (got <= 0)
             break;
         total += (uint64_t)got;
+        lines->is_cut = total >= lines->most_bytes;
         piece.held += (size_t)got;
         if (take_lines(lines, &piece))
             code = sprof_error_memory(error);

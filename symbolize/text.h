@@ -15,6 +15,7 @@ struct text_lines {
     int (*line)(void *context, const char *line, const char *end);
     void *context;
     uint64_t too_long; /* out: how many were skipped */
+    bool is_cut;       /* out: the file is longer than most_bytes */
 };
 
 /* Reads the file from its start, piece by piece. Returns 0, SPROF_EIO or SPROF_ENOMEM. */

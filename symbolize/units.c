@@ -35,6 +35,18 @@ Dwarf_Die units_functions_of(Dwarf_Die *die)
     return split;
 }
 
+/* Whether a unit's functions should be in another file, and are not. */
+static void note_missing(struct flat *flat, Dwarf_Die *die)
+{
+    static const unsigned names[] = {DW_AT_dwo_name, DW_AT_GNU_dwo_name};
+    Dwarf_Attribute attribute;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *name = dwarf_formstring(dwarf_attr(die, names[i], &attribute));
+        if (name && !flat->missing.count++)
+            sprof_str_append(&flat->missing.first, name);
+    }
+}
+
 /* The number of a unit, which is new or known already. */
 static uint32_t add_unit(struct flat *flat, Dwarf_Die *die)
 {
@@ -42,6 +54,8 @@ static uint32_t add_unit(struct flat *flat, Dwarf_Die *die)
     if (known)
         return (uint32_t)*known;
     const struct flat_unit unit = {.die = *die, .functions = units_functions_of(die)};
+    if (unit.functions.addr == die->addr)
+        note_missing(flat, die);
     if (sprof_vec_push(&flat->units, unit) ||
         sprof_map_put(&flat->by_offset, dwarf_dieoffset(die), flat->units.count)) {
         flat->failed = true;
@@ -84,11 +98,12 @@ static void assign_by_aranges(struct flat *flat, Dwarf *dwarf)
         return;
     for (size_t i = 0; i < flat->addresses->count && !flat->failed; i++) {
         Dwarf_Off offset;
+        Dwarf_Addr start;
         Dwarf_Die die;
         Dwarf_Arange *range =
             dwarf_getarange_addr(aranges, flat->addresses->items[i] + flat->delta);
-        if (range && dwarf_getarangeinfo(range, NULL, NULL, &offset) == 0 &&
-            dwarf_offdie(dwarf, offset, &die))
+        if (range && dwarf_getarangeinfo(range, &start, NULL, &offset) == 0 &&
+            dwarf_code_begins(flat->code, start) && dwarf_offdie(dwarf, offset, &die))
             flat->of[i].unit = add_unit(flat, &die);
     }
 }
@@ -170,10 +185,11 @@ static void assign_by_units(struct flat *flat, Dwarf *dwarf)
     sprof_vec_release(&silent);
 }
 
-int units_flatten(struct flat *flat, Dwarf *dwarf, uint64_t delta,
+int units_flatten(struct flat *flat, Dwarf *dwarf, uint64_t delta, const struct dwarf_code *code,
                   const struct addresses *addresses)
 {
-    *flat = (struct flat){.addresses = addresses, .delta = delta, .steps_left = max_steps};
+    *flat = (struct flat){
+        .addresses = addresses, .code = code, .delta = delta, .steps_left = max_steps};
     flat->of = calloc(addresses->count + 1, sizeof *flat->of);
     if (!flat->of)
         return SPROF_ENOMEM;
@@ -191,5 +207,6 @@ void units_release(struct flat *flat)
     sprof_vec_release(&flat->entries);
     sprof_vec_release(&flat->units);
     sprof_map_release(&flat->by_offset);
+    sprof_str_release(&flat->missing.first);
     *flat = (struct flat){0};
 }

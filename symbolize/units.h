@@ -8,10 +8,11 @@
  * file it has none. */
 Dwarf_Die units_functions_of(Dwarf_Die *unit);
 
-/* Finds the units of the addresses (first .debug_aranges, which is quick but may be incomplete,
- * then every unit's own ranges, then the units that give none) and flattens them. Returns 0 or
- * SPROF_ENOMEM. Release in either case; entries live as long as the module. */
-int units_flatten(struct flat *flat, Dwarf *dwarf, uint64_t delta,
+/* The image's code is `code`, borrowed. Finds the units of the addresses (first .debug_aranges,
+ * which is quick but may be incomplete, then every unit's own ranges, then the units that give
+ * none) and flattens them. Returns 0 or SPROF_ENOMEM. Release in either case; entries live as long
+ * as the module. */
+int units_flatten(struct flat *flat, Dwarf *dwarf, uint64_t delta, const struct dwarf_code *code,
                   const struct addresses *addresses);
 void units_release(struct flat *flat);
 

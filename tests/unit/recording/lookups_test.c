@@ -44,8 +44,10 @@ static void test_answers_come_in_order(void)
     struct scene scene;
     scene_open(&scene, getpid());
     CU_ASSERT_PTR_NULL(recording_lookups_next(&scene.lookups));
-    CU_ASSERT_EQUAL(recording_lookups_ask(&scene.lookups, RECORDING_COMMAND, &scene.process, 5), 0);
-    CU_ASSERT_EQUAL(recording_lookups_ask(&scene.lookups, RECORDING_OWNER, &scene.process, 6), 0);
+    CU_ASSERT_EQUAL(
+        recording_lookups_ask(&scene.lookups, RECORDING_COMMAND, &scene.process, NULL, 5), 0);
+    CU_ASSERT_EQUAL(recording_lookups_ask(&scene.lookups, RECORDING_OWNER, &scene.process, NULL, 6),
+                    0);
     struct recording_lookup *lookup = wait_for(&scene);
     CU_ASSERT_EQUAL(lookup->question, RECORDING_COMMAND);
     CU_ASSERT_EQUAL(lookup->process, 7);
@@ -69,8 +71,8 @@ static void test_mappings(void)
     bool found = false;
     scene_open(&scene, getpid());
     CU_ASSERT_FALSE(recording_lookups_wait_for(&scene.lookups, 7));
-    CU_ASSERT_EQUAL(recording_lookups_ask(&scene.lookups, RECORDING_MAPPINGS, &scene.process, 5),
-                    0);
+    CU_ASSERT_EQUAL(
+        recording_lookups_ask(&scene.lookups, RECORDING_MAPPINGS, &scene.process, NULL, 5), 0);
     CU_ASSERT_TRUE(recording_lookups_wait_for(&scene.lookups, 7));
     CU_ASSERT_FALSE(recording_lookups_wait_for(&scene.lookups, 8));
     struct recording_lookup *lookup = wait_for(&scene);
@@ -89,9 +91,10 @@ static void test_a_process_that_is_gone(void)
 {
     struct scene scene;
     scene_open(&scene, 0x3fffffff);
-    CU_ASSERT_EQUAL(recording_lookups_ask(&scene.lookups, RECORDING_COMMAND, &scene.process, 5), 0);
-    CU_ASSERT_EQUAL(recording_lookups_ask(&scene.lookups, RECORDING_MAPPINGS, &scene.process, 5),
-                    0);
+    CU_ASSERT_EQUAL(
+        recording_lookups_ask(&scene.lookups, RECORDING_COMMAND, &scene.process, NULL, 5), 0);
+    CU_ASSERT_EQUAL(
+        recording_lookups_ask(&scene.lookups, RECORDING_MAPPINGS, &scene.process, NULL, 5), 0);
     struct recording_lookup *lookup = wait_for(&scene);
     CU_ASSERT_PTR_NULL(lookup->command);
     recording_lookup_free(lookup);
@@ -107,7 +110,7 @@ static void test_released_with_questions_open(void)
     scene_open(&scene, getpid());
     for (int i = 0; i < 100; i++)
         CU_ASSERT_EQUAL(
-            recording_lookups_ask(&scene.lookups, RECORDING_MAPPINGS, &scene.process, 5), 0);
+            recording_lookups_ask(&scene.lookups, RECORDING_MAPPINGS, &scene.process, NULL, 5), 0);
     scene_close(&scene);
     recording_lookups_release(&scene.lookups);
 }

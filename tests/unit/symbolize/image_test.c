@@ -216,10 +216,15 @@ static void test_chains_match_addr2line(void)
         {"-gdwarf-4 -gno-column-info", true, true},
         {"-gdwarf-5 -no-pie -Wl,-z,noseparate-code", true, true},
         {"-gdwarf-5 -gz=zlib -ffunction-sections", true, true},
+        {"-gdwarf-5 -gdwarf64", true, true},
+        {"-gdwarf-4 -gdwarf64", true, true},
+        {"wide.o", true, true},           /* linked first */
         {"-gdwarf-4 -flto", false, true}, /* elfutils misses origins in other units */
     };
     struct fixture fixture;
     fixture_open(&fixture);
+    fixture_run(&fixture, "echo 'int wide(int a) { return a + 1; }' > wide.c; "
+                          "cc -g -gdwarf64 -O2 -c wide.c");
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
         fixture_program(&fixture, variants[i].options, "a");
         compare_with_addr2line(&fixture, "a", variants[i].elfutils, variants[i].binutils);

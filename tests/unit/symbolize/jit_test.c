@@ -5,7 +5,7 @@
 
 static int open_for(struct symbolize_jit **jit, uid_t uid, struct sprof_error *error)
 {
-    return symbolize_jit_open(jit, getpid(), getpid(), uid, error);
+    return symbolize_jit_open(jit, getpid(), getpid(), uid, 0, error);
 }
 
 static void test_map_of_a_process(void)
@@ -43,6 +43,38 @@ static void test_map_of_a_process(void)
     unlink(path);
 }
 
+/* Its number was another process's before. */
+static void test_map_older_than_the_process(void)
+{
+    char path[64];
+    struct symbolize_jit *jit = NULL;
+    struct sprof_error error = {0};
+    struct stat status;
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+    FILE *map = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(map);
+    fputs("1000 10 compiled\n", map);
+    fclose(map);
+    CU_ASSERT_EQUAL(stat(path, &status), 0);
+    const uint64_t written_ns =
+        (uint64_t)status.st_mtim.tv_sec * 1000000000 + (uint64_t)status.st_mtim.tv_nsec;
+    CU_ASSERT_EQUAL(
+        symbolize_jit_open(&jit, getpid(), getpid(), getuid(), written_ns + 50000000, &error),
+        SPROF_ENOTFOUND);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "is older than the process"));
+    CU_ASSERT_EQUAL(
+        symbolize_jit_open(&jit, getpid(), getpid(), getuid(), written_ns + 1000000, &error), 0);
+    symbolize_jit_free(jit);
+    /* Found while it is there, it is read when it is gone. */
+    const int found = symbolize_jit_find(getpid(), getpid(), NULL);
+    CU_ASSERT_TRUE_FATAL(found >= 0);
+    unlink(path);
+    CU_ASSERT_EQUAL(symbolize_jit_open_found(&jit, found, path, getuid(), written_ns, &error), 0);
+    jit_check(jit, 0x1008, "compiled", NULL, 0);
+    symbolize_jit_free(jit);
+    close(found);
+}
+
 /* Many entries over many addresses: the newest wins everywhere, and it does not take long. */
 static void test_overlapping_entries(void)
 {
@@ -77,5 +109,6 @@ void sprof_suite_symbolize_jit(void)
 {
     CU_pSuite suite = CU_add_suite("symbolize/jit", NULL, NULL);
     CU_add_test(suite, "the map of a process", test_map_of_a_process);
+    CU_add_test(suite, "map older than the process", test_map_older_than_the_process);
     CU_add_test(suite, "overlapping entries", test_overlapping_entries);
 }

@@ -45,9 +45,11 @@ static void end_record(struct dump *dump, size_t start)
     memcpy(dump->bytes + start + 4, &size, sizeof size);
 }
 
-static void put_load(struct dump *dump, uint64_t address, uint64_t size, const char *name)
+static void put_load_at(struct dump *dump, uint64_t time_ns, uint64_t address, uint64_t size,
+                        const char *name)
 {
     const size_t start = begin_record(dump, 0);
+    memcpy(dump->bytes + start + 8, &time_ns, sizeof time_ns);
     put_u64(dump, 7);
     put_u64(dump, address);
     put_u64(dump, address);
@@ -56,6 +58,11 @@ static void put_load(struct dump *dump, uint64_t address, uint64_t size, const c
     put(dump, name, strlen(name) + 1);
     put(dump, "\x90\x90\x90", 3);
     end_record(dump, start);
+}
+
+static void put_load(struct dump *dump, uint64_t address, uint64_t size, const char *name)
+{
+    put_load_at(dump, 0, address, size, name);
 }
 
 static void put_move(struct dump *dump, uint64_t from, uint64_t to, uint64_t size)
@@ -186,6 +193,52 @@ static void test_moving_unknown_code_is_counted(void)
     fixture_close(&fixture);
 }
 
+struct seen {
+    size_t count;
+    struct {
+        size_t address;
+        uint32_t number;
+        uint64_t until_ns;
+    } items[8];
+};
+
+static int note_older(void *context, size_t address, uint32_t number, uint64_t until_ns)
+{
+    struct seen *seen = context;
+    CU_ASSERT_TRUE_FATAL(seen->count < 8);
+    seen->items[seen->count].address = address;
+    seen->items[seen->count].number = number;
+    seen->items[seen->count++].until_ns = until_ns;
+    return 0;
+}
+
+/* What was at an address before stays there to be asked for, and until when it was. */
+static void test_older_code(void)
+{
+    static const uint64_t addresses[] = {0x1010, 0x1050, 0x2000};
+    static const char *const names[] = {"third", "second", "third"};
+    struct dump dump;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    put_header(&dump, 1);
+    put_load_at(&dump, 100, 0x1000, 0x100, "third");
+    put_load_at(&dump, 200, 0x1000, 0x20, "second");
+    put_load_at(&dump, 300, 0x1000, 0x40, "third");
+    struct symbolize_jit *jit = jit_check_open(&fixture, dump.bytes, dump.size);
+    struct seen seen = {0};
+    CU_ASSERT_EQUAL(symbolize_jit_each_older(jit, addresses, 3, note_older, &seen), 0);
+    CU_ASSERT_EQUAL_FATAL(seen.count, 2);
+    CU_ASSERT_TRUE(seen.items[0].address == 0 && seen.items[0].number == 1);
+    CU_ASSERT_EQUAL(seen.items[0].until_ns, 300);
+    CU_ASSERT_TRUE(seen.items[1].address == 0 && seen.items[1].number == 0); /* the same name */
+    CU_ASSERT_EQUAL(seen.items[1].until_ns, 200);
+    for (uint64_t number = 0; number < 3; number++)
+        jit_check(jit, 0x1010 | number << SYMBOLIZE_JIT_ADDRESS_BITS, names[number], NULL, 0);
+    jit_check(jit, 0x1010 | UINT64_C(3) << SYMBOLIZE_JIT_ADDRESS_BITS, NULL, NULL, 0);
+    symbolize_jit_free(jit);
+    fixture_close(&fixture);
+}
+
 void sprof_suite_symbolize_jitdump(void);
 void sprof_suite_symbolize_jitdump(void)
 {
@@ -193,5 +246,6 @@ void sprof_suite_symbolize_jitdump(void)
     CU_add_test(suite, "every record", test_every_record);
     CU_add_test(suite, "other versions", test_other_versions_are_refused);
     CU_add_test(suite, "cut and damaged files", test_cut_and_damaged_files);
+    CU_add_test(suite, "older code", test_older_code);
     CU_add_test(suite, "moving unknown code", test_moving_unknown_code_is_counted);
 }

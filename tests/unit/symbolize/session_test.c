@@ -207,6 +207,54 @@ static void test_damaged_files_are_harmless(void)
     fixture_close(&fixture);
 }
 
+/* What a session could not read of "a" when it was asked for all of its instructions. */
+static void check_problem(struct fixture *fixture, const char *build, const char *debug_directory,
+                          const char *wanted)
+{
+    const struct symbolize_options options = {.debug_directory = debug_directory,
+                                              .no_debuginfod = true};
+    struct symbolize_session *session;
+    struct symbolize_result result;
+    fixture_run(fixture, build);
+    struct naming naming = {.image = naming_image(fixture_path(fixture, "a"))};
+    naming_add_instructions(&naming, fixture, "a");
+    CU_ASSERT_EQUAL_FATAL(symbolize_session_open(&session, naming.image, &options, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(symbolize_session_ask(session, &result, naming.addresses.items,
+                                                naming.addresses.count, NULL, NULL),
+                          0);
+    const char *problem = symbolize_session_problem(session);
+    CU_ASSERT_EQUAL(problem != NULL, wanted != NULL);
+    if (problem && wanted)
+        CU_ASSERT_PTR_NOT_NULL(strstr(problem, wanted));
+    symbolize_result_release(&result);
+    symbolize_session_close(session);
+    naming_close(&naming);
+}
+
+static void test_problems_are_told(void)
+{
+    struct fixture fixture;
+    char directory[512];
+    fixture_open(&fixture);
+    fixture_text(&fixture, "a.c", "int main(int c, char **v) { (void)v; return c * 3; }\n");
+    snprintf(directory, sizeof directory, "%s", fixture_path(&fixture, "debug"));
+    check_problem(&fixture, "cc -g a.c -o a", directory, NULL);
+    check_problem(&fixture, "cc -g -gz=zlib a.c -o a", directory, NULL);
+    check_problem(&fixture, "cc a.c -o a", directory, NULL);
+    check_problem(&fixture, "cc -g -gsplit-dwarf a.c -o a", directory, NULL);
+    check_problem(&fixture, "rm *.dwo", directory, ".dwo files that are not there");
+    check_problem(&fixture,
+                  "cc -g a.c -o a && strip -g -o b a && objcopy --only-keep-debug a a.debug && "
+                  "objcopy --add-gnu-debuglink=a.debug b a && "
+                  "echo 'int other(void) { return 7; }' >> a.c && cc -g a.c -o c && "
+                  "objcopy --only-keep-debug c a.debug",
+                  directory, "a.debug is of another build");
+    if (system("objcopy --help | grep -q zstd") == 0)
+        check_problem(&fixture, "objcopy --compress-debug-sections=zstd c a", directory,
+                      "compressed with zstd");
+    fixture_close(&fixture);
+}
+
 void sprof_suite_symbolize_session(void);
 void sprof_suite_symbolize_session(void)
 {
@@ -215,5 +263,6 @@ void sprof_suite_symbolize_session(void)
     CU_add_test(suite, "separate debug files are prepared", test_separate_debug_files_are_prepared);
     CU_add_test(suite, "what has nothing to read is not prepared",
                 test_what_has_nothing_to_read_is_not_prepared);
+    CU_add_test(suite, "problems are told", test_problems_are_told);
     CU_add_test(suite, "damaged files are harmless", test_damaged_files_are_harmless);
 }
