@@ -51,15 +51,15 @@ as_user() {
 
 # holds_split FILE: the recording has samples of the program's functions.
 holds_split() {
-    expect 0 sprof report -i "$1" --limit 60 && says gamma out
+    expect 0 sprof report -i "$1" --limit 60 && says delta out
 }
 
 case_record() {
-    expect 0 sprof record -o a.db -- "$vm/split" once 300 && holds_split a.db || return
+    expect 0 sprof record -o a.db -- "$vm/split" once 80 && cp err summary && holds_split a.db || return
     if since 5 17; then
         says 'perf per CPU, filtered in the kernel' out && says_not 'without' out
     else
-        says 'without BPF (this kernel does not take the programs; Linux 5.17 and later take them)' &&
+        says 'without BPF (this kernel does not take the programs; Linux 5.17 and later take them)' summary &&
             says 'without BPF (this kernel does not take the programs)' out
     fi
 }
@@ -71,31 +71,31 @@ case_programs() { # every variant of the sampling programs
 case_record_pid() {
     "$vm/split" forever >/dev/null &
     local target=$!
-    expect 0 sprof record -d 1 -o b.db -p $target && holds_split b.db
+    expect 0 sprof record --duration 1 -o b.db -p $target && holds_split b.db
     local result=$?
     kill $target && wait $target 2>/dev/null
     return $result
 }
 
 case_record_pc() {
-    expect 0 sprof record -m pc -o c.db -- "$vm/split" once 300 && holds_split c.db
+    expect 0 sprof record -m pc -o c.db -- "$vm/split" once 80 && holds_split c.db
 }
 
 case_sigprof() {
-    expect 0 sprof record --source sigprof -o d.db -- "$vm/split" once 300 && holds_split d.db
+    expect 0 sprof record --source sigprof -o d.db -- "$vm/split" once 80 && holds_split d.db
 }
 
 case_wall() {
-    expect 0 sprof record --clock wall -o e.db -- sh -c "'$vm/split' once 300; sleep 0.3" && holds_split e.db
+    expect 0 sprof record --clock wall -o e.db -- sh -c "'$vm/split' once 80; sleep 0.3" && holds_split e.db
 }
 
 case_wall_pid() {
     "$vm/split" forever >/dev/null &
     local target=$! result
     if since 5 18; then
-        expect 0 sprof record --clock wall -d 1 -o f.db -p $target && holds_split f.db
+        expect 0 sprof record --clock wall --duration 1 -o f.db -p $target && holds_split f.db
     else
-        timeout 100 sprof record --clock wall -d 1 -o f.db -p $target >out 2>err && fail "it works before Linux 5.18"
+        timeout 100 sprof record --clock wall --duration 1 -o f.db -p $target >out 2>err && fail "it works before Linux 5.18"
         says 'Linux 5.18 or later' && says_not 'not permitted'
     fi
     result=$?
@@ -105,7 +105,7 @@ case_wall_pid() {
 
 case_user() {
     setting perf_event_paranoid 2
-    as_user sprof record -o /tmp/g.db -- "$vm/split" once 300 >out 2>err || fail "$(cat err)" || return
+    as_user sprof record -o /tmp/g.db -- "$vm/split" once 80 >out 2>err || fail "$(cat err)" || return
     says 'kernel.perf_event_paranoid is 2' || return
     since 5 16 || says 'raise `ulimit -l`, or run `sudo sysctl kernel.perf_event_mlock_kb=8196`' || return
     holds_split /tmp/g.db
@@ -113,13 +113,13 @@ case_user() {
 
 case_user_limit() { # locked memory of 8 MiB, as newer kernels have, is enough for whole slices
     setting perf_event_paranoid 2
-    (ulimit -l 16384 && as_user sprof record -o /tmp/h.db -- "$vm/split" once 300) >out 2>err || fail "$(cat err)" || return
+    (ulimit -l 16384 && as_user sprof record -o /tmp/h.db -- "$vm/split" once 80) >out 2>err || fail "$(cat err)" || return
     says_not 'of each stack were copied'
 }
 
 case_user_refused() { # Debian's own value
     setting perf_event_paranoid 3
-    as_user sprof record -o /tmp/i.db -- "$vm/split" once 300 >out 2>err || fail "$(cat err)" || return
+    as_user sprof record -o /tmp/i.db -- "$vm/split" once 80 >out 2>err || fail "$(cat err)" || return
     says 'SIGPROF agent' && holds_split /tmp/i.db
 }
 
@@ -127,7 +127,7 @@ case_lowered_rate() {
     local before result
     before=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
     setting perf_event_max_sample_rate 500 || fail "the limit cannot be set" || return
-    expect 0 sprof record -o j.db -- "$vm/split" once 300 && says "above the kernel's limit, 500 Hz" &&
+    expect 0 sprof record -o j.db -- "$vm/split" once 80 && says "above the kernel's limit, 500 Hz" &&
         expect 2 sprof record -F 997 -o k.db -- true && says 'perf_event_max_sample_rate'
     result=$?
     setting perf_event_max_sample_rate "$before"
@@ -135,14 +135,14 @@ case_lowered_rate() {
 }
 
 case_trace() {
-    expect 0 sprof trace -o l.db -- "$vm/split" once 300 && expect 0 sprof stats -i l.db -n 0 && says gamma out
+    expect 0 sprof trace -o l.db -- "$vm/split" once 80 && expect 0 sprof stats -i l.db -n 0 && says delta out
 }
 
 case_trace_pid() {
     local target result
     "$vm/split" forever >/dev/null &
     target=$!
-    expect 0 sprof trace -d 1 -o m.db -p $target && kill -0 $target && expect 0 sprof stats -i m.db && says gamma out
+    expect 0 sprof trace --duration 1 -o m.db -p $target && kill -0 $target && expect 0 sprof stats -i m.db && says delta out
     result=$?
     kill $target && wait $target 2>/dev/null
     return $result
@@ -150,16 +150,16 @@ case_trace_pid() {
 
 case_trace_uprobe() {
     if since 6 10; then
-        expect 0 sprof trace --backend uprobe --module split -o n.db -- "$vm/split" once 300
+        expect 0 sprof trace --backend uprobe --module split -o n.db -- "$vm/split" once 80
     else
-        timeout 100 sprof trace --backend uprobe --module split -o n.db -- "$vm/split" once 300 >out 2>err &&
+        timeout 100 sprof trace --backend uprobe --module split -o n.db -- "$vm/split" once 80 >out 2>err &&
             fail "it works before Linux 6.10"
         says 'needs Linux 6.10 or later' && says_not 'not permitted'
     fi
 }
 
 case_page() {
-    expect 0 sprof record -o o.db -- "$vm/split" once 300 && expect 0 sprof html -i o.db -o o.html && [ -s o.html ] || fail "no page"
+    expect 0 sprof record -o o.db -- "$vm/split" once 80 && expect 0 sprof html -i o.db -o o.html && [ -s o.html ] || fail "no page"
 }
 
 case_terminate() {
