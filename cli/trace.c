@@ -29,7 +29,7 @@ struct arguments {
     const char *output;
     enum trace_mode mode;
     enum trace_backend backend;
-    double max_overhead; /* percent; 0: none */
+    double max_overhead; /* percent; 0: not given, negative: none */
     uint64_t depth;
     uint64_t rest_ns;
     size_t max_size, memory;
@@ -72,7 +72,7 @@ static int set_backend(void *field, const char *value, struct sprof_error *error
 /* "5%", or "none". */
 static int set_overhead(void *field, const char *text, struct sprof_error *error)
 {
-    *(double *)field = 0;
+    *(double *)field = -1;
     if (strcmp(text, "none") != 0 && cli_set_overhead(field, text, error))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "not a percentage from 0.01 to 100: write 5%%, or none");

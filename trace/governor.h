@@ -25,4 +25,8 @@ int trace_govern_tell_again(struct trace_session *session);
 /* What is left of a tier. */
 uint8_t trace_governed_tier(const struct trace_probe *probe, uint8_t tier);
 
+/* Takes uprobes out of functions whose calls take more of the CPU time than max_overhead leaves
+ * them, when it is time to look at that. Returns 0 or SPROF_ENOMEM. */
+int trace_govern_uprobes(struct trace_session *session);
+
 #endif

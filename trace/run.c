@@ -291,7 +291,8 @@ static int look_at_program(struct trace_session *session)
     trace_rest_look(session);
     trace_slabs_empty(session);
     trace_compiled_look(session);
-    return trace_memory_look(session);
+    const int result = trace_govern_uprobes(session);
+    return result ? result : trace_memory_look(session);
 }
 
 static int look(struct trace_session *session, struct sprof_error *error)

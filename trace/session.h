@@ -64,15 +64,17 @@ struct trace_options {
     const char *output; /* NULL: "sprof.db" */
     enum trace_mode mode;
     enum trace_backend backend;
-    double max_overhead; /* of the command's CPU time that probes may take, in percent; 0: any */
-    uint64_t memory;     /* bytes that figures may take; 0: 256 MiB */
-    bool append;         /* add a run, where there is a recording already */
-    bool children;       /* trace what the command forks and executes, too */
-    bool paths;          /* calls by call path, too; in mode stats */
-    bool callers;        /* … by caller and function */
-    bool all_points;     /* of a command: places that call have probes, too (points.h) */
-    uint32_t depth;      /* mode log: of the calls that are logged, at most; 0: any */
-    uint64_t max_size;   /* … bytes of the recording, from which on no more are; 0: no bound */
+    /* Of the command's CPU time that probes may take, in percent. 0: any, but for uprobes of all
+     * functions; negative: any. */
+    double max_overhead;
+    uint64_t memory;   /* bytes that figures may take; 0: 256 MiB */
+    bool append;       /* add a run, where there is a recording already */
+    bool children;     /* trace what the command forks and executes, too */
+    bool paths;        /* calls by call path, too; in mode stats */
+    bool callers;      /* … by caller and function */
+    bool all_points;   /* of a command: places that call have probes, too (points.h) */
+    uint32_t depth;    /* mode log: of the calls that are logged, at most; 0: any */
+    uint64_t max_size; /* … bytes of the recording, from which on no more are; 0: no bound */
     const struct trace_limit *warn_over; /* of a call that took longer, there is a warning … */
     size_t warn_over_count;
     const struct trace_limit *watchdog; /* … or has not returned until then … */

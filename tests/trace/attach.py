@@ -53,6 +53,7 @@ def check_same(process, want):
 def text():
     command = own_program(40, "end")
     want = subprocess.run(own_program(40), capture_output=True, text=True)
+    compared = 0
     for i in range(ROUNDS):
         process = begin_own(command)
         time.sleep(rng.random() * 0.3)
@@ -68,9 +69,12 @@ def text():
             if files_of(process.pid) != before:
                 fail(f"mappings differ: {sorted(set(files_of(process.pid)) ^ set(before))}")
             print(f"{check_text(process.pid)} bytes of code compared;{re.search('threads stood .*', notes).group(0)}")
+            compared += 1
         open("end", "w").close()
         check_same(process, want)
         os.unlink("end")
+    if compared < ROUNDS:
+        fail(f"only {compared} of {2 * ROUNDS} times nothing stayed")
 
 
 TIERS = 98464  # SHARED_TIERS of agent/probe/offsets.h

@@ -7,6 +7,7 @@ The command must not notice that its tracer is gone: it prints and ends as it do
 recorded stays readable, whoever was killed. The command that is held is linked statically, and the recorder killed."""
 import ctypes
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -79,10 +80,14 @@ def wait_for(pid):
     fail(f"process {pid} does not end")
 
 
+# What the reports say of a recording that was begun and has no run yet.
+NOTHING_YET = re.compile("there is no recording|holds no recording|holds no run|no run of the recording")
+
+
 def stats():
     """The number of calls that the recording has; -1: none yet."""
     result = subprocess.run([sprof, "stats", "-i", "t.db", "--format", "csv"], capture_output=True, text=True)
-    if result.returncode == 1 and result.stderr.count("\n") <= 3 and "Sanitizer" not in result.stderr:
+    if result.returncode == 1 and NOTHING_YET.search(result.stderr):
         return -1
     if result.returncode:
         fail(f"stats ended with {result.returncode}: {result.stderr}")
@@ -218,6 +223,8 @@ with tempfile.TemporaryDirectory() as directory:
     was_tracing = was_killed and target in targets.children_of(os.getpid())
     if was_tracing:
         wait_for(target)
+    if seen <= 0 and whole > 3:  # rows are written each second
+        fail(f"nothing was recorded of a command of {whole:.1f} s before it ended")
     if stats() < seen:
         fail(f"{stats()} calls of {seen} that were there")
     for command in ("stats", "report"):

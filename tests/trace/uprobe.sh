@@ -1,10 +1,10 @@
 #!/bin/bash
 # sprof trace --backend uprobe: programs compute what they compute untraced, every call is counted, and nothing is in the
 # process, whoever is killed.
-#   uprobe.sh exact | chosen | container | left | kinds | process | replaced | held | threads | refused
+#   uprobe.sh exact | chosen | container | left | kinds | process | replaced | held | threads | bounded | refused
 set -u
 . "$(dirname "$0")/lib.sh"
-tracing=(--backend uprobe)
+tracing=(--backend uprobe --max-overhead none)
 needs_root "uprobes"
 "$SPROF" trace --backend uprobe -o none.db -- /bin/true >out 2>err || {
     ! grep -qE 'not permitted|needs Linux|built without' err || skip "$(head -1 err)"
@@ -116,7 +116,7 @@ chosen)
         has_served $served "$compiler"
     done
     # Nothing can be put into one that does not say what unwinds its exceptions: nobody has to ask for uprobes.
-    tracing=()
+    tracing=(--max-overhead none)
     gcc -O2 -static -s -pthread program.c -o program || fail "no compiler"
     traced t -- ./program
     grep -qE 'has no symbols, .*, so nothing .* uprobes, which takes [0-9.]+ to [0-9.]+ µs' got_err || fail "nothing is said of uprobes"
@@ -233,7 +233,7 @@ process)
     ./loops >loops.out &
     loops=$!
     children+=("$loops")
-    "$SPROF" trace --backend uprobe -p $loops -o t.db >out 2>err &
+    "$SPROF" trace --backend uprobe --max-overhead none -p $loops -o t.db >out 2>err &
     tracer=$!
     children+=("$tracer")
     wait_until 60 eval '[ "$(calls_now)" -gt 10 ]'
@@ -273,7 +273,7 @@ END
     wait_until 60 grep -q '^Seccomp:.*1' /proc/$loops/status
     wait_until 60 eval '[ "$(state_of $loops)" = S ]' # it reads, behind its first step
     expect 1 "$SPROF" trace --backend inject -p $loops -o none.db && said "under seccomp"
-    "$SPROF" trace -p $loops -o s.db >out 2>tracer_err &
+    "$SPROF" trace --max-overhead none -p $loops -o s.db >out 2>tracer_err &
     tracer=$!
     children+=("$tracer")
     wait_for_trace tracer_err -i s.db
@@ -309,7 +309,7 @@ held)
     printf 'int main(void) { return 0; }\n' >program.c
     gcc program.c -o held_program || fail "no compiler"
     for try in $(seq 6); do
-        "$SPROF" trace --backend uprobe -o "k$try.db" -- ./held_program >out 2>err &
+        "$SPROF" trace --backend uprobe --max-overhead none -o "k$try.db" -- ./held_program >out 2>err &
         tracer=$!
         children+=("$tracer")
         sleep "0.$((try * 6 % 10))$try"
@@ -351,6 +351,48 @@ END
     [ "$((${lost:-0} + $(sed -n 's/^work //p' found)))" = 1100 ] || fail "calls are missing: $(cat found) and ${lost:-0} lost"
     [ "${lost:-0}" -gt 0 ] || fail "1100 threads have room, which the message denies"
     ;;
+bounded)
+    # A function that is called all the time loses its probe where nobody has chosen any, or by --max-overhead; the others keep
+    # theirs, and none is lost where that is what somebody wants.
+    cat >bounded.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#define NI __attribute__((noinline))
+#define KEEP __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+NI void hot(void) { KEEP; }
+NI void rare(void) { KEEP; }
+int main(int argc, char **argv)
+{
+    const double seconds = argc > 1 ? atof(argv[1]) : 0;
+    long calls = 0;
+    for (int i = 0; i < 50; i++)
+        rare();
+    do
+        for (int i = 0; i < 500; i++, calls++)
+            hot();
+    while ((double)clock() / CLOCKS_PER_SEC < seconds);
+    for (int i = 0; i < 50; i++)
+        rare();
+    printf("%ld\n", calls);
+    return 0;
+}
+END
+    gcc -O1 -g bounded.c -o bounded || fail "no compiler"
+    for options in "" "--function ^(hot|rare|main)\$ --max-overhead 30%"; do
+        # shellcheck disable=SC2086
+        expect 0 "$SPROF" trace --backend uprobe $options -o t.db -- ./bounded 2
+        said 'more than [35]0 % \(--max-overhead\): 1 function lost theirs: hot'
+        said 'to hold --max-overhead 0 functions were only counted in the end, and 1 lost its probe'
+        called=$(cat out)
+        [ "$(calls t.db | grep '^rare ')" = 'rare 100' ] || fail "other calls of what is rare: $(calls t.db)"
+        seen=$(calls t.db | sed -n 's/^hot //p')
+        holds "$seen > 100 && $seen < 0.9 * $called" "calls of what lost its probe"
+        holds "$(sql t.db "SELECT count(*) FROM v_probe_event WHERE tier = 'off' AND function = 'hot'") == 1" "a row that says so"
+    done
+    expect 0 "$SPROF" trace --backend uprobe --max-overhead none -o t.db -- ./bounded
+    [ "$(calls t.db)" = "$(printf 'hot 500\nmain 1\nrare 100')" ] || fail "other calls: $(calls t.db)"
+    ;;
 refused)
     exact_program
     # Without a choice the C library in it has probes, too: how many, and what that takes.
@@ -391,7 +433,7 @@ END
     rm t.db*
     gcc -O1 -static -s -pthread program.c -o program || fail "no compiler"
     expect 1 "$SPROF" trace --backend inject --all-points -o none.db -- ./program && said 'with --all-points: it is linked statically'
-    for options in '--mode log' '--mode coverage' --paths --callers '--max-overhead 5%'; do
+    for options in '--mode log' '--mode coverage' --paths --callers; do
         # shellcheck disable=SC2086
         expect 2 "$SPROF" trace --backend uprobe -o none.db $options -- ./program && said 'needs the agent'
         # shellcheck disable=SC2086

@@ -4,6 +4,7 @@
 #include "trace/probes/probes.h"
 #include "trace/uprobe/own_cost.h"
 #include "trace/uprobe/sites.h"
+#include "trace/uprobe/uprobes_inside.h"
 
 #include "agent/agent.h"
 
@@ -21,15 +22,7 @@
 enum {
     READ_SHARE = 10, /* figures are read for at most one part in so many of the time */
     OVER = 1 << 16,  /* of a thread's slab: it has ended, and all was copied */
-};
-
-struct trace_uprobes {
-    struct uprobe_kernel kernel;
-    struct uprobe_figures figures; /* as last read */
-    struct sprof_map slabs;        /* thread id → its slab, with OVER */
-    SPROF_VEC(uint32_t) tids;      /* of those that have not ended */
-    uint64_t next_read_ns;
-    uint64_t left_over; /* calls read last, of threads for which there was no slab */
+    BOUND_MOST = 50, /* percent of the CPU time that probes may take where nobody has chosen any */
 };
 
 /* == What cannot be done == */
@@ -39,7 +32,6 @@ const char *trace_uprobes_excluded(const struct trace_options *options)
     return options->mode != TRACE_STATS ? "mode"
            : options->paths             ? "paths"
            : options->callers           ? "callers"
-           : options->max_overhead > 0  ? "max-overhead"
            : options->memory            ? "memory"
            : options->children          ? "children"
            : options->all_points        ? "all-points"
@@ -95,6 +87,13 @@ void trace_uprobes_free(struct trace_uprobes *uprobes)
     uprobe_figures_release(&uprobes->figures);
     sprof_map_release(&uprobes->slabs);
     sprof_vec_release(&uprobes->tids);
+    for (size_t i = 0; i < uprobes->placed.count; i++) {
+        close(uprobes->placed.items[i].fd);
+        sprof_vec_release(&uprobes->placed.items[i].sites);
+    }
+    sprof_vec_release(&uprobes->placed);
+    sprof_vec_release(&uprobes->loads);
+    sprof_vec_release(&uprobes->spent_ns);
     free(uprobes);
 }
 
@@ -256,6 +255,25 @@ static void tell_refused(struct trace_session *session, const struct trace_file 
     sprof_str_release(&names);
 }
 
+/* Takes the list of sites over. */
+static int keep_placed(struct trace_session *session, const struct image *image,
+                       struct uprobe_sites *sites)
+{
+    struct placed placed = {.fd = fcntl(image_fd(image), F_DUPFD_CLOEXEC, 0)};
+    if (placed.fd < 0)
+        return 0; /* its probes stay, whatever they cost */
+    placed.sites.items = sites->list.items;
+    placed.sites.count = sites->list.count;
+    placed.sites.capacity = sites->list.capacity;
+    if (sprof_vec_push(&session->uprobes->placed, placed)) {
+        close(placed.fd);
+        return SPROF_ENOMEM;
+    }
+    sites->list.items = NULL;
+    sites->list.count = sites->list.capacity = 0;
+    return 0;
+}
+
 static int place_file(struct trace_session *session, const struct trace_file *file,
                       struct sprof_error *error)
 {
@@ -279,6 +297,8 @@ static int place_file(struct trace_session *session, const struct trace_file *fi
         result = sprof_error_memory(error);
     if (!result)
         tell_refused(session, file, &sites);
+    if (!result && keep_placed(session, image, &sites))
+        result = sprof_error_memory(error);
     sprof_vec_release(&sites.list);
     sprof_vec_release(&sites.refused);
     image_free(image);
@@ -316,16 +336,24 @@ static void warn_of_all(const struct trace_session *session)
     for (size_t i = 0; i < session->probes.count; i++)
         count += session->probes.items[i].is_chosen;
     trace_uprobes_call_ns(session->uprobes, &least_ns, &most_ns);
-    sprof_log_message(options->log, SPROF_LOG_WARNING,
-                      "all %zu functions of %s get probes%s: a million calls take %.0f to %.0f s "
-                      "more; choose with --function",
-                      count, options->module_count ? "the chosen modules" : "the program",
-                      holds_libraries ? ", those of libraries that are linked into it, too" : "",
-                      (double)least_ns / 1e3, (double)most_ns / 1e3);
+    sprof_log_message(
+        options->log, SPROF_LOG_WARNING,
+        "all %zu functions of %s get probes%s: a million calls take %.0f to %.0f s "
+        "more; choose with --function%s",
+        count, options->module_count ? "the chosen modules" : "the program",
+        holds_libraries ? ", those of libraries that are linked into it, too" : "",
+        (double)least_ns / 1e3, (double)most_ns / 1e3,
+        options->max_overhead > 0
+            ? "; those that are called most lose theirs where probes take too much of "
+              "the CPU time (--max-overhead none: they keep them)"
+            : "");
 }
 
 int trace_uprobes_place(struct trace_session *session, struct sprof_error *error)
 {
+    struct trace_options *options = &session->options;
+    if (!options->function_count && !options->children_of_count && !options->max_overhead)
+        options->max_overhead = BOUND_MOST;
     warn_of_all(session);
     int result = make_memory(session, error);
     if (!result)

@@ -1,0 +1,27 @@
+/* trace, inside: what a trace by uprobes has. */
+#ifndef SPROF_TRACE_UPROBE_UPROBES_INSIDE_H
+#define SPROF_TRACE_UPROBE_UPROBES_INSIDE_H
+
+#include "trace/uprobe/bound.h"
+#include "trace/uprobe/kernel.h"
+
+/* A file with probes, to place them again without some. */
+struct placed {
+    int fd; /* owned */
+    SPROF_VEC(struct uprobe_site) sites;
+};
+
+struct trace_uprobes {
+    struct uprobe_kernel kernel;
+    struct uprobe_figures figures; /* as last read */
+    struct sprof_map slabs;        /* thread id → its slab, with OVER */
+    SPROF_VEC(uint32_t) tids;      /* of those that have not ended */
+    uint64_t next_read_ns;
+    uint64_t left_over; /* calls read last, of threads for which there was no slab */
+    SPROF_VEC(struct placed) placed;
+    SPROF_VEC(struct uprobe_load) loads;
+    SPROF_VEC(double) spent_ns; /* by probe, when that was looked at last */
+    uint64_t next_bound_ns, bound_cpu_ns;
+};
+
+#endif
