@@ -142,6 +142,9 @@ int archive_write(int descriptor, struct archive_files *files, struct sprof_erro
     if (!writing.archive || !writing.entry)
         result = sprof_error_memory(error);
     else if (libarchive->archive_write_set_format_pax_restricted(writing.archive) != ARCHIVE_OK ||
+             /* Names are bytes, whatever the locale: some are no UTF-8. */
+             libarchive->archive_write_set_format_option(writing.archive, NULL, "hdrcharset",
+                                                         "BINARY") != ARCHIVE_OK ||
              libarchive->archive_write_add_filter_zstd(writing.archive) != ARCHIVE_OK ||
              libarchive->archive_write_open_fd(writing.archive, descriptor) != ARCHIVE_OK)
         result = failed(&writing, error);

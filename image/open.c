@@ -226,6 +226,21 @@ static bool try_process(struct search *search)
     return false;
 }
 
+/* The name of a file may really end like that of one that was deleted. */
+static void try_whole_path(struct search *search)
+{
+    const char *path = search->request->file.path, *root = search->request->root;
+    struct sprof_str file = {0};
+    if (!path[sprof_file_path_length(path)])
+        return;
+    struct search whole = {.request = search->request, .path = path};
+    sprof_str_appendf(&file, "%s%s", root ? root : "", path);
+    if (!file.failed && !(root && try_file(&whole, file.text, root)))
+        try_file(&whole, path, "");
+    search->found = whole.found;
+    sprof_str_release(&file);
+}
+
 int image_open(struct image **image, const struct image_request *request, struct sprof_error *error)
 {
     *image = NULL;
@@ -242,6 +257,8 @@ int image_open(struct image **image, const struct image_request *request, struct
     }
     if (!search.found && !(request->pid > 0 && path[0] == '/' && try_process(&search)))
         try_file(&search, path, "");
+    if (!search.found)
+        try_whole_path(&search);
     free(path);
     *image = search.found;
     if (search.found)

@@ -206,6 +206,19 @@ EOF
     TMPDIR=$PWD/place "$SPROF" annotate work a.db --archive a.tar.zst >out 2>err || fail "annotate"
     [ -z "$(ls place)" ] || fail "the directory stays after an orderly end"
     ;;
+names) # of files are bytes: no UTF-8, and " (deleted)" at the end of one that is there
+    directory=$(printf 'bytes\377')
+    mkdir "$directory"
+    for program in "$directory/prog" "prog (deleted)"; do
+        rm -f s.db packed
+        cp "$PROGRAMS/run_time_code" "$program"
+        expect 0 "$SPROF" record -o s.db -- "./$program" none
+        expect 0 "$SPROF" archive -i s.db -o packed
+        ! grep -q "left out: .*prog" err || fail "the program is left out"
+    done
+    expect 0 "$SPROF" annotate -i s.db --archive packed main
+    grep -q "prog (deleted): 0x" out || fail "no instructions of the archived program"
+    ;;
 *) fail "no case $1" ;;
 esac
 exit 0
