@@ -13,8 +13,10 @@
 struct archive_file {
     const char *path, *from; /* borrowed */
     uint64_t size;           /* set by archive_write */
+    bool is_source;          /* else it is an ELF file */
 };
 struct archive_files {
+    const char *source_directory; /* borrowed; as archive_collect got it */
     SPROF_VEC(struct archive_file) items;
 };
 
@@ -27,12 +29,14 @@ struct archive_counts {
 };
 
 /* The files that a recording needs, as far as they are here and are those that ran: binaries with
- * samples, their debug files, and with `sources` the source files. What is missing is told through
- * the log, the first few by name. Paths live in the arena. 0, SPROF_ENOMEM or what the store says.
+ * samples, their debug files, and with `sources` the source files that all users
+ * may read, and those below `source_directory` (NULL: none). What is missing is told through the
+ * log, the first few by name. Paths live in the arena. 0, SPROF_ENOMEM or what the store says.
  */
 int archive_collect(struct archive_files *files, struct archive_counts *counts,
                     struct sprof_arena *arena, struct store *store, bool sources,
-                    const struct sprof_log *log, struct sprof_error *error);
+                    const char *source_directory, const struct sprof_log *log,
+                    struct sprof_error *error);
 
 /* Writes an archive to a descriptor. SPROF_EUNSUPPORTED where libarchive is missing; SPROF_EIO,
  * SPROF_EFULL, SPROF_ENOTFOUND as the system says. */

@@ -3,6 +3,7 @@
 
 #include "image/image.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -42,7 +43,8 @@ static int see(struct collecting *collecting, const char *path, bool *first)
 static int add(struct collecting *collecting, const char *path, size_t *count)
 {
     const char *kept = sprof_arena_text(collecting->arena, path);
-    const struct archive_file file = {.path = kept, .from = kept};
+    const struct archive_file file = {
+        .path = kept, .from = kept, .is_source = count == &collecting->counts->sources};
     ++*count;
     return kept ? sprof_vec_push(&collecting->files->items, file) : SPROF_ENOMEM;
 }
@@ -127,9 +129,17 @@ static int take_source(struct collecting *collecting, const char *path)
         return SPROF_ENOMEM;
     if (!first)
         return 0;
-    if (stat(path, &facts) || access(path, R_OK))
+    const struct image_source_access access = {.named = collecting->files->source_directory};
+    const int fd = image_source_open(path, &access);
+    if (fd == -EPERM)
+        return tell_missing(collecting, path,
+                            "not all users may read this source: name its directory with --source");
+    if (fd < 0 && fd != -EINVAL)
         return 0; /* libraries rarely come with theirs */
-    if (!S_ISREG(facts.st_mode) || facts.st_size > largest_source)
+    const bool is_text = fd >= 0 && !fstat(fd, &facts) && facts.st_size <= largest_source;
+    if (fd >= 0)
+        close(fd);
+    if (!is_text)
         return tell_missing(collecting, path, "it is no text file");
     return add(collecting, path, &collecting->counts->sources);
 }
@@ -149,9 +159,11 @@ static int take_frame(void *context, const struct store_frame *frame)
 
 int archive_collect(struct archive_files *files, struct archive_counts *counts,
                     struct sprof_arena *arena, struct store *store, bool sources,
-                    const struct sprof_log *log, struct sprof_error *error)
+                    const char *source_directory, const struct sprof_log *log,
+                    struct sprof_error *error)
 {
     *counts = (struct archive_counts){0};
+    files->source_directory = source_directory;
     struct collecting collecting = {
         .files = files, .counts = counts, .arena = arena, .log = log, .sources = sources};
     int result = store_each_frame(store, take_frame, &collecting, error);

@@ -1,5 +1,8 @@
 /* Writes archives. */
 #include "archive/archive.h"
+
+#include "image/image.h"
+
 #include "archive/libarchive.h"
 
 #include <errno.h>
@@ -83,16 +86,31 @@ static int put_list(struct writing *writing, const struct archive_files *files,
     return result;
 }
 
+/* The name may lead elsewhere by now: it is checked once more what is opened. */
+static int open_file(const struct archive_file *file, const char *source_directory)
+{
+    static const uint8_t elf[] = {0x7f, 'E', 'L', 'F'};
+    const struct image_source_access access = {!file->is_source, source_directory};
+    uint8_t begin[sizeof elf];
+    const int fd = image_source_open(file->from, &access);
+    if (fd < 0 || file->is_source ||
+        (sprof_file_read(fd, 0, begin, sizeof begin) == sizeof begin &&
+         !memcmp(begin, elf, sizeof elf)))
+        return fd;
+    close(fd);
+    return -ENOEXEC;
+}
+
 static int put_file(struct writing *writing, const struct archive_file *file,
-                    struct sprof_error *error)
+                    const char *source_directory, struct sprof_error *error)
 {
     static const size_t piece = 1 << 16;
     struct sprof_str name = {0};
     struct stat facts;
     uint8_t buffer[1 << 16];
-    const int descriptor = open(file->from, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    const int descriptor = open_file(file, source_directory);
     if (descriptor < 0 || fstat(descriptor, &facts)) {
-        const int errnum = errno;
+        const int errnum = descriptor < 0 ? -descriptor : errno;
         if (descriptor >= 0)
             close(descriptor);
         return sprof_error_set(error, SPROF_ENOTFOUND, errnum, "cannot read %s: %s", file->from,
@@ -151,7 +169,7 @@ int archive_write(int descriptor, struct archive_files *files, struct sprof_erro
     if (!result)
         result = put_list(&writing, files, error);
     for (size_t i = 0; i < files->items.count && !result; i++)
-        result = put_file(&writing, &files->items.items[i], error);
+        result = put_file(&writing, &files->items.items[i], files->source_directory, error);
     if (!result && libarchive->archive_write_close(writing.archive) != ARCHIVE_OK)
         result = failed(&writing, error);
     if (writing.entry)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 struct arguments {
-    const char *input, *output;
+    const char *input, *output, *source;
     bool no_source;
 };
 
@@ -19,6 +19,9 @@ struct arguments {
 static const struct cli_option options[] = {
     {"input", 'i', "FILE", "the recording (sprof.db)", FIELD(input), cli_set_text},
     {"output", 'o', "FILE", "the archive (sprof.tar.zst); -: standard output", FIELD(output),
+     cli_set_text},
+    {"source", 0, "DIR",
+     "take sources below this directory, also where not all users may read them", FIELD(source),
      cli_set_text},
     {"no-source", 0, NULL, "leave the source files out", FIELD(no_source), cli_set_flag},
     {0},
@@ -33,8 +36,8 @@ static int pack(struct cli_terminal *terminal, const struct arguments *arguments
     int status = cli_open_recording(&store, arguments->input, terminal, error);
     if (status)
         return status;
-    status = archive_collect(&files, counts, &arena, store, !arguments->no_source, &terminal->log,
-                             error);
+    status = archive_collect(&files, counts, &arena, store, !arguments->no_source,
+                             arguments->source, &terminal->log, error);
     store_close(store, NULL);
     if (!status && !counts->binaries)
         status =

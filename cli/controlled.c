@@ -29,11 +29,11 @@ static void add(struct choice *choice, const char *output, bool is_trace)
 }
 
 /* What answers as traces do is one. */
-static void add_file(struct choice *choice, const char *output)
+static void add_file(struct choice *choice, const char *output, pid_t recorder)
 {
     struct sprof_str answer = {0};
     struct sprof_error unanswered = {0};
-    if (!control_send(output, "status fields", &answer, &unanswered) && answer.text)
+    if (!control_send(output, recorder, "status fields", &answer, &unanswered) && answer.text)
         add(choice, output, strstr(answer.text, "probes#") != NULL);
     sprof_str_release(&answer);
 }
@@ -90,7 +90,7 @@ int cli_find_controlled(pid_t pid, enum cli_controlled wanted, char output[TRACE
     char *resolved = realpath(traced, NULL); /* as the kernel names it */
     for (size_t i = 0; i < files.list.count; i++)
         if (!resolved || strcmp(files.list.items[i], resolved) != 0)
-            add_file(&choice, files.list.items[i]);
+            add_file(&choice, files.list.items[i], files.recorders.items[i]);
     const bool is_left = !owned && !*is_alive && wanted != CLI_CONTROL_RECORD;
     int result = 0;
     if (is_left && choice.records + choice.traces == 0)

@@ -223,7 +223,8 @@ static int send_command(const struct arguments *arguments, const char *word, con
                         struct sprof_str *answer, bool *done, struct cli_terminal *terminal,
                         struct sprof_error *error)
 {
-    const int status = control_send(arguments->input, request, answer, error);
+    const pid_t from = arguments->pids.list.count ? CONTROL_OF_CALLER : CONTROL_NAMED;
+    const int status = control_send(arguments->input, from, request, answer, error);
     const pid_t pid = arguments->pids.list.count ? *arguments->pids.list.items : 0;
     *done = status == SPROF_ESTATE && pid && !strcmp(word, "detach") && trace_is_over(pid);
     return *done ? trace_clean_up(pid, &terminal->log, error) : status;

@@ -410,7 +410,7 @@ static int choose_process(struct arguments *arguments, struct sprof_error *error
                                "traces it, `sprof stats FILE` shows a trace that is over",
                                (int)*arguments->pids.list.items, (int)*arguments->pids.list.items);
     if (!status && is_alive)
-        status = control_send(arguments->input, "stats", &answer, error);
+        status = control_send(arguments->input, CONTROL_OF_CALLER, "stats", &answer, error);
     sprof_str_release(&answer);
     return status;
 }

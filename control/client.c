@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { ANSWER_TIMEOUT_MS = 10000 };
@@ -40,7 +41,26 @@ static int ask(int fd, const char *output, const char *command, char *answer, si
     return 0;
 }
 
-int control_send(const char *output, const char *command, struct sprof_str *answer,
+/* A process of another user may be called sprof, and may put a socket beside a file of its own. */
+static int check_peer(int fd, const char *output, pid_t from, struct sprof_error *error)
+{
+    struct ucred peer = {0};
+    struct stat facts;
+    socklen_t size = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+        return not_recording(output, errno, error);
+    const bool is_owner =
+        from == CONTROL_NAMED && !lstat(output, &facts) && facts.st_uid == peer.uid;
+    if ((peer.uid == 0 || peer.uid == geteuid() || is_owner) && (from <= 0 || from == peer.pid))
+        return 0;
+    return sprof_error_set(error, SPROF_EPERMISSION, 0,
+                           "process %d of user %u answers for %s, which is not a recorder of yours "
+                           "or of root\n"
+                           "name the file of a recording with -i",
+                           (int)peer.pid, (unsigned)peer.uid, output);
+}
+
+int control_send(const char *output, pid_t from, const char *command, struct sprof_str *answer,
                  struct sprof_error *error)
 {
     struct sockaddr_un address;
@@ -57,7 +77,7 @@ int control_send(const char *output, const char *command, struct sprof_str *answ
                                  strerror(errno));
     else if (connect(fd, (void *)&address, sizeof address))
         result = not_recording(output, errno, error);
-    else
+    else if (!(result = check_peer(fd, output, from, error)))
         result = ask(fd, output, command, text, sizeof text, error);
     if (fd >= 0)
         close(fd);

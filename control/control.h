@@ -78,7 +78,7 @@ struct control_files {
 };
 
 /* Finds the recordings that sprof makes of a process now, as far as their recorders are the
- * caller's or the caller is root. Returns 0 or SPROF_ENOMEM; to be released in both cases. */
+ * caller's or root's. Returns 0 or SPROF_ENOMEM; to be released in both cases. */
 int control_find(pid_t pid, struct control_files *files);
 void control_files_release(struct control_files *files);
 
@@ -113,10 +113,16 @@ int control_carry_out(const struct control_commands *commands, void *context, ch
 
 /* == The other side == */
 
-/* Sends a command to whoever records into `output`, and appends the answer. SPROF_ESTATE where
+enum {
+    CONTROL_NAMED = 0,     /* the user named the file: also its owner is believed */
+    CONTROL_OF_CALLER = -1 /* a process of the caller's or root's */
+};
+
+/* Sends a command to the recorder of `output`, and appends the answer. `from`: the process that it
+ * must be, or one of the above; else SPROF_EPERMISSION. SPROF_ESTATE where
  * nobody does, or where the recorder could not do it (the message is its own); SPROF_EPERMISSION
  * where it is somebody else's; SPROF_EUSAGE for a command that makes no sense to the recorder. */
-int control_send(const char *output, const char *command, struct sprof_str *answer,
+int control_send(const char *output, pid_t from, const char *command, struct sprof_str *answer,
                  struct sprof_error *error);
 
 #endif

@@ -62,12 +62,15 @@ static int look_at(pid_t recorder, pid_t pid, struct control_files *files)
     return SPROF_ENOMEM;
 }
 
-/* Whether a process runs sprof: this program's file, under whatever name it was started, or one of
- * its name. */
+/* Whether a process of the caller's or root's runs sprof: this program's file, under whatever name
+ * it was started, or one of its name. */
 static bool is_sprof(pid_t pid, const struct stat *own)
 {
     char name[16], path[64];
     struct stat status;
+    struct sprof_proc_status facts; /* the owner of /proc/PID is root where it is not dumpable */
+    if (!sprof_proc_status_read(pid, &facts) || (facts.user && facts.user != geteuid()))
+        return false;
     sprof_proc_comm(pid, pid, name);
     snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
     return !strcmp(name, "sprof") ||

@@ -168,4 +168,18 @@ const char *image_alternate_name(struct image *file);
 int image_open_alternate(struct image **alternate, struct image *image, struct image *file,
                          struct sprof_error *error);
 
+/* == Source files == */
+
+/* Which source files may be read. The name of a file is only as good as the program or the
+ * recording that it comes from, and what is read is shown or handed on. */
+struct image_source_access {
+    bool is_by_rights; /* each that the caller may read; else those that all users may read */
+    const char *named; /* … and those below this directory, which the user has named; NULL: none */
+};
+
+/* Opens a regular file for reading; what is none (a device, a pipe) is not opened. Returns the
+ * descriptor or a negative errno: -EPERM where the file may not be read by all, -EINVAL of what is
+ * no regular file. */
+int image_source_open(const char *path, const struct image_source_access *access);
+
 #endif

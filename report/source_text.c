@@ -1,10 +1,10 @@
 /* Reads the lines of source files, where they are now. */
 #include "report/source_text.h"
 
+#include "image/image.h"
 #include "report/utf8_text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,25 +18,44 @@ void report_source_release(struct report_source *source)
 }
 
 /* The file as named, below the root first; else the directory with ever less of the beginning of
- * its path. */
+ * its path. What root may read says nothing of the user whose program, or whose recording, names
+ * the file: there only what all may read is shown, and what lies below the directories that are
+ * named. Returns a descriptor or a negative errno, of the file as named where there is one. */
 static int open_source(const char *path, const char *root, const char *directory)
 {
-    /* A FIFO must not be waited for. */
+    const bool is_by_rights = geteuid() != 0;
+    const struct image_source_access below_root = {is_by_rights, root};
+    const struct image_source_access access = {is_by_rights, directory};
     struct sprof_str place = {0};
-    int fd = -1;
+    int fd = -ENOENT;
     if (root && *path == '/' && !sprof_str_appendf(&place, "%s%s", root, path))
-        fd = open(place.text, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        fd = image_source_open(place.text, &below_root);
     if (fd < 0)
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        fd = image_source_open(path, &access);
+    const int why = fd;
     for (const char *rest = path; fd < 0 && directory && rest; rest = strchr(rest, '/')) {
         rest += strspn(rest, "/");
         sprof_str_clear(&place);
         if (sprof_str_appendf(&place, "%s/%s", directory, rest))
             break;
-        fd = open(place.text, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        fd = image_source_open(place.text, &access);
     }
     sprof_str_release(&place);
-    return fd;
+    return fd < 0 && why != -ENOENT ? why : fd;
+}
+
+static int refuse(const char *path, int errnum, struct sprof_error *error)
+{
+    if (errnum == EINVAL)
+        return sprof_error_set(error, SPROF_EFORMAT, 0, "the source %s is not a text file", path);
+    if (errnum == EPERM)
+        return sprof_error_set(error, SPROF_EPERMISSION, errnum,
+                               "the source %s may not be read by all users, and root shows no "
+                               "others: name its directory with --source",
+                               path);
+    return sprof_error_set(error, SPROF_ENOTFOUND, errnum,
+                           "the source %s cannot be read (%s): name its directory with --source",
+                           path, strerror(errnum));
 }
 
 static int add_line(struct report_source *source, struct sprof_arena *arena, const char *text,
@@ -80,10 +99,7 @@ int report_source_read(struct report_source *source, struct sprof_arena *arena, 
     *source = (struct report_source){0};
     const int fd = open_source(path, root, directory);
     if (fd < 0)
-        return sprof_error_set(
-            error, SPROF_ENOTFOUND, errno,
-            "the source %s cannot be read (%s): name its directory with --source", path,
-            strerror(errno));
+        return refuse(path, -fd, error);
     if (fstat(fd, &status) || !S_ISREG(status.st_mode) ||
         (uint64_t)status.st_size > largest_bytes) {
         close(fd);

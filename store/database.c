@@ -67,6 +67,12 @@ int store_fail(struct store *store, struct sprof_error *error)
     /* SQLite does not pass on the errno of every failed write; then it is still in errno. */
     const int left = errno, passed = sqlite3_system_errno(store->database);
     const int errnum = passed ? passed : left;
+    if (sqlite3_errcode(store->database) == SQLITE_INTERRUPT && store->steps_left < 0)
+        return sprof_error_set(error, SPROF_ELIMIT, 0,
+                               "%s: reading it takes far more than a recording of its size needs: "
+                               "it may be hostile; have it recorded again, or read it with "
+                               "`sqlite3 FILE`",
+                               store->path);
     const struct cause *cause = find_cause(sqlite3_errcode(store->database) & 0xff, errnum);
     const bool has_errnum = cause == &other && errnum;
     return sprof_error_set(error, cause->code, has_errnum ? errnum : 0, "%s: %s (%s%s%s)",

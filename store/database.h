@@ -20,6 +20,7 @@ struct store {
     bool is_copy;                  /* of a recording that goes on; it vanishes when it is closed */
     uint32_t running;              /* … the run that was being recorded; 0: none */
     const struct store_held *held; /* borrowed; NULL: no rows but its own */
+    int64_t steps_left; /* of what a reader may make SQLite do */
     uint64_t opened_ns;
     sqlite3_stmt *insert[STORE_TABLES]; /* prepared at their first use */
 };

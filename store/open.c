@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -142,6 +143,28 @@ static int check_live_of(struct store *store, int64_t version, struct sprof_erro
                         : store_check_live(store, "state = 0", error);
 }
 
+/* As many steps as SQLite's machine may take for a reader, by the size of the file. */
+enum { STEPS_BETWEEN = 100000 };
+static const int64_t steps_least = INT64_C(3000000000), steps_a_byte = 5000;
+/* No text or blob of a recording is longer. */
+static const int longest_cell = 64 << 20;
+
+static int count_steps(void *context)
+{
+    struct store *store = context;
+    store->steps_left -= STEPS_BETWEEN;
+    return store->steps_left < 0;
+}
+
+static void limit_reading(struct store *store)
+{
+    struct stat facts;
+    const int64_t bytes = stat(store->path, &facts) ? 0 : facts.st_size;
+    sqlite3_limit(store->database, SQLITE_LIMIT_LENGTH, longest_cell);
+    store->steps_left = steps_least + steps_a_byte * bytes;
+    sqlite3_progress_handler(store->database, STEPS_BETWEEN, count_steps, store);
+}
+
 /* Exchanges the database for a copy of it, which SQLite keeps in a temporary file of its own. */
 static int copy_database(struct store *store, struct sprof_error *error)
 {
@@ -165,6 +188,7 @@ static int copy_database(struct store *store, struct sprof_error *error)
     store->writable = store->is_copy = true;
     const int status =
         store_offer_calls(copy) == SQLITE_OK ? harden(store, error) : store_fail(store, error);
+    limit_reading(store);
     return status ? status : store_exec(store, "PRAGMA journal_mode = OFF", error);
 }
 
@@ -220,6 +244,30 @@ static int check_and_copy(struct store *store, struct sprof_error *error)
     return status ? status : store_find_running(store, error);
 }
 
+/* A view or a virtual table of a table's name, or a trigger, would run statements of the file's
+ * author, without any end, whenever it is read or written. */
+static int check_objects(struct store *store, struct sprof_error *error)
+{
+    struct sprof_str sql = {0};
+    int64_t wrong = 0;
+    sprof_str_append(&sql, "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' OR"
+                           " (type = 'table' AND (rootpage = 0 OR sql LIKE 'CREATE VIRTUAL%')) OR"
+                           " (type <> 'table' AND lower(name) IN ('sqlite_schema'");
+    for (int id = 0; id < STORE_TABLES; id++)
+        if (store_table((enum store_table_id)id)->key)
+            sprof_str_appendf(&sql, ", '%s'", store_table((enum store_table_id)id)->name);
+    sprof_str_append(&sql, "))");
+    int status =
+        sql.failed ? sprof_error_memory(error) : store_scalar(store, sql.text, &wrong, error);
+    sprof_str_release(&sql);
+    if (!status && wrong)
+        status = sprof_error_set(error, SPROF_EFORMAT, 0,
+                                 "%s holds views in the place of tables, or triggers, which no "
+                                 "recording has: it may be hostile; have it recorded again",
+                                 store->path);
+    return status;
+}
+
 static int open_existing(struct store **store, const char *path, bool writable,
                          int (*check_it)(struct store *, struct sprof_error *),
                          struct sprof_error *error)
@@ -238,6 +286,10 @@ static int open_existing(struct store **store, const char *path, bool writable,
     if (file.kind == STORE_FILE_EMPTY)
         return sprof_error_set(error, SPROF_EFORMAT, 0, "%s is empty; record again", path);
     status = store_open_file(store, path, writable, NULL, error);
+    if (!status && !writable)
+        limit_reading(*store);
+    if (!status)
+        status = check_objects(*store, error);
     if (!status)
         status = check_it(*store, error);
     if (status && *store) {

@@ -14,7 +14,7 @@ prepare() {
     cp "$victim" "$work/before"
     install -d -m 755 -o 65534 -g 65534 "$work/theirs"
     mkdir -p "$work/user"
-    cp "$@" "$work/user/"
+    [ $# = 0 ] || cp "$@" "$work/user/"
     chmod -R a+rX "$work/user"
 }
 
@@ -155,7 +155,112 @@ recordings() {
     [ "$(ls theirs)" = quiet.db ] && [ "$(stat -c '%a %u' theirs/quiet.db)" = "600 0" ] || fail "the recording is not root's own: $(ls -l theirs)"
 }
 
+# Debug information, or a recording, names files of root's as sources: they are not shown and not handed on.
+sources() {
+    prepare "$PROGRAMS/split"
+    mkdir -m 711 "$work/open"
+    printf 'SECRET-LINE of root\n%.0s' 1 2 3 4 5 6 7 8 9 >"$work/open/secret"
+    chmod 600 "$work/open/secret"
+    mkfifo "$work/open/pipe"
+    for name in secret pipe; do
+        printf '# 1 "%s/open/%s"\nint main(void) {\nfor (volatile long i = 0; i < 300000000; i++)\n;\nreturn 0; }\n' "$work" $name >$name.c
+        gcc -g -O1 $name.c -o user/$name || fail "no compiler"
+        chmod a+rx user/$name
+        "$SPROF" record -o $name.db -- "${as_other[@]}" "$work/user/$name" 2>err || skip "no recording: $(cat err)"
+        timeout 60 "$SPROF" annotate main -i $name.db >annotated 2>&1
+        [ $? -lt 124 ] || fail "$name: annotate waits"
+        ! grep -q SECRET annotated || fail "annotate prints a file of root's"
+        timeout 60 "$SPROF" html -i $name.db -o $name.html >out 2>&1 || fail "$name: html"
+        ! grep -q SECRET $name.html || fail "a page has a file of root's"
+        timeout 60 "$SPROF" archive -i $name.db -o $name.tar.zst >out 2>err || fail "$name: archive"
+        ! zstd -dc $name.tar.zst | grep -aq SECRET || fail "an archive has a file of root's"
+    done
+    grep -q 'may not be read by all\|not a text file' annotated || fail "not said: $(cat annotated)"
+    # It is packed where its directory is named.
+    "$SPROF" archive -i secret.db --source "$work/open" -o named.tar.zst >out 2>err || fail "archive --source"
+    zstd -dc named.tar.zst | grep -aq SECRET || fail "--source does not name it"
+    "$SPROF" annotate main -i secret.db --source "$work/open" >annotated 2>&1
+    grep -q SECRET annotated || fail "annotate --source"
+}
+
+# Recordings whose tables are views without end, or that have triggers, are refused at once.
+hostile_recordings() {
+    prepare
+    make_recording
+    python3 - <<'END' || fail "no python3 with sqlite3"
+import shutil, sqlite3
+endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
+for table in ("function", "run", "frame"):
+    shutil.copy("keep.db", f"view_{table}.db")
+    base = sqlite3.connect(f"view_{table}.db")
+    columns = [row[1] for row in base.execute(f'PRAGMA table_xinfo("{table}")')]
+    base.execute("PRAGMA legacy_alter_table = ON")
+    base.execute(f'ALTER TABLE "{table}" RENAME TO hidden')
+    base.execute(f'CREATE VIEW "{table}" AS {endless} SELECT ' + ", ".join(f'x AS "{c}"' for c in columns) + " FROM n")
+    base.commit()
+shutil.copy("keep.db", "trigger.db")
+base = sqlite3.connect("trigger.db")
+base.execute(f"CREATE TRIGGER t BEFORE UPDATE ON function BEGIN SELECT count(*) FROM ({endless} SELECT x FROM n); END")
+base.commit()
+END
+    for file in view_function.db view_run.db view_frame.db trigger.db; do
+        for command in "report" "report --tree" "html -o page.html" "symbolize --again" "annotate main"; do
+            run timeout 60 "$SPROF" $command -i $file
+            [ "$status" -lt 124 ] && [ "$status" != 0 ] || fail "$command of $file: exit status $status"
+            said 'hostile'
+        done
+    done
+    cp view_run.db sprof.db
+    run timeout 60 "$SPROF" import --folded "$GOLDEN/worked.folded" -o sprof.db
+    [ "$status" -lt 124 ] || fail "a recorder does not begin over a hostile recording"
+}
+
+# A process of another user is called sprof, holds a pidfd of what root's is about to control, and answers in its place.
+control() {
+    prepare
+    cat >user/fake.py <<'END'
+import ctypes, os, socket, sys
+ctypes.CDLL(None).prctl(15, b"sprof")
+if sys.argv[2] == "hidden":
+    ctypes.CDLL(None).prctl(4, 0)
+pidfd = os.pidfd_open(int(sys.argv[1]))
+output = open("fake.db", "w")
+server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+server.bind("fake.db.ctl")
+os.chmod("fake.db.ctl", 0o777)
+server.listen()
+while True:
+    peer, _ = server.accept()
+    try:
+        peer.recv(1000)
+        peer.send(b"0the attacker answers\n")
+    except OSError:
+        pass
+END
+    chmod a+r user/fake.py
+    start sleep 300
+    local target=$child
+    for how in plain hidden; do
+        rm -f theirs/*
+        (cd theirs && exec "${as_other[@]}" /usr/bin/python3 ../user/fake.py "$target" $how) &
+        child=$!
+        children+=("$child")
+        wait_until 20 test -S theirs/fake.db.ctl
+        for word in status stop; do
+            run timeout 20 "$SPROF" ctl -p "$target" $word
+            [ "$status" != 0 ] || fail "$how: root's $word was answered"
+            ! grep -q 'attacker answers' out err || fail "$how: the attacker answered root's $word"
+        done
+        # Beside a recording of root's file, too.
+        : >own.db
+        ln -sf "$work/theirs/fake.db.ctl" own.db.ctl
+        run timeout 20 "$SPROF" ctl -i own.db status
+        ! grep -q 'attacker answers' out err || fail "$how: the attacker answered for a file of root's"
+        end_child
+    done
+}
+
 case $1 in
-lying_agent | shrinking | old_kernel | outputs | recordings) "$1" ;;
+lying_agent | shrinking | old_kernel | outputs | recordings | sources | hostile_recordings | control) "$1" ;;
 *) fail "no such case: $1" ;;
 esac

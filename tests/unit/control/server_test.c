@@ -63,7 +63,7 @@ static int ask(struct scene *scene, const char *command, struct sprof_str *answe
     pthread_t thread;
     scene->served = false;
     CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, serve, scene), 0);
-    const int result = control_send(scene->output, command, answer, &scene->error);
+    const int result = control_send(scene->output, CONTROL_NAMED, command, answer, &scene->error);
     if (result)
         scene->served = true;
     pthread_join(thread, NULL);
@@ -258,13 +258,15 @@ static void test_nobody_there(void)
     struct sprof_str answer = {0};
     scene_open(&scene);
     control_server_close(&scene.control);
-    CU_ASSERT_EQUAL(control_send(scene.output, "status", &answer, &scene.error), SPROF_ESTATE);
+    CU_ASSERT_EQUAL(control_send(scene.output, CONTROL_NAMED, "status", &answer, &scene.error),
+                    SPROF_ESTATE);
     CU_ASSERT_PTR_NOT_NULL(strstr(scene.error.message, "not being recorded"));
-    CU_ASSERT_EQUAL(control_send("/no/such/x.db", "status", &answer, &scene.error),
+    CU_ASSERT_EQUAL(control_send("/no/such/x.db", CONTROL_NAMED, "status", &answer, &scene.error),
                     SPROF_ENOTFOUND);
     char name[300] = "/tmp/";
     memset(name + 5, 'n', 200);
-    CU_ASSERT_EQUAL(control_send(name, "status", &answer, &scene.error), SPROF_ELIMIT);
+    CU_ASSERT_EQUAL(control_send(name, CONTROL_NAMED, "status", &answer, &scene.error),
+                    SPROF_ELIMIT);
     fixture_close(&scene.fixture);
 }
 
@@ -353,7 +355,7 @@ static void test_long_answers(void)
     pthread_t thread;
     scene_open(&scene);
     pthread_create(&thread, NULL, serve_much, &scene);
-    CU_ASSERT_EQUAL(control_send(scene.output, "list", &answer, &scene.error), 0);
+    CU_ASSERT_EQUAL(control_send(scene.output, CONTROL_NAMED, "list", &answer, &scene.error), 0);
     CU_ASSERT_EQUAL(answer.length, 100000);
     scene.served = true;
     pthread_join(thread, NULL);
