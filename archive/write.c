@@ -90,7 +90,8 @@ static int put_list(struct writing *writing, const struct archive_files *files,
 static int open_file(const struct archive_file *file, const char *source_directory)
 {
     static const uint8_t elf[] = {0x7f, 'E', 'L', 'F'};
-    const struct image_source_access access = {!file->is_source, source_directory};
+    const struct image_source_access access = {.is_by_rights = !file->is_source,
+                                               .named = source_directory};
     uint8_t begin[sizeof elf];
     const int fd = image_source_open(file->from, &access);
     if (fd < 0 || file->is_source ||

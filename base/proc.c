@@ -147,6 +147,41 @@ bool sprof_proc_status_read(pid_t pid, struct sprof_proc_status *status)
     return true;
 }
 
+/* One that has ended has no namespaces any more: there its parent's count. */
+static bool has_our_files(pid_t pid)
+{
+    char path[64];
+    struct stat its, ours;
+    struct sprof_proc_stat stat_of;
+    if (!sprof_proc_stat_read(pid, &stat_of))
+        return false;
+    snprintf(path, sizeof path, "/proc/%d/ns/mnt", stat_of.state == 'Z' ? stat_of.parent : pid);
+    return !stat("/proc/self/ns/mnt", &ours) && !stat(path, &its) && its.st_dev == ours.st_dev &&
+           its.st_ino == ours.st_ino;
+}
+
+bool sprof_proc_user_read(pid_t pid, struct sprof_proc_user *user)
+{
+    static const char name[] = "\nGroups:\t";
+    char path[64], text[4096];
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    if (pid <= 0 || !has_our_files(pid) || !read_small(path, text, sizeof text))
+        return false;
+    *user = (struct sprof_proc_user){.uid = (uid_t)status_field(text, "\nUid:\t", -1),
+                                     .gid = (gid_t)status_field(text, "\nGid:\t", -1)};
+    const char *at = strstr(text, name);
+    at = at ? at + sizeof name - 1 : "";
+    size_t length = strcspn(at, "\n");
+    if (length >= sizeof user->groups || !at[length])
+        for (length = length < sizeof user->groups ? length : sizeof user->groups - 1;
+             length && at[length - 1] != ' ';)
+            length--; /* of the last number there may be a part only */
+    while (length && at[length - 1] == ' ')
+        length--;
+    memcpy(user->groups, at, length);
+    return true;
+}
+
 int sprof_proc_threads(pid_t pid, struct sprof_id_list *list)
 {
     char path[64];

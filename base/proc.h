@@ -57,6 +57,18 @@ struct sprof_proc_status {
 /* False when there is no such process or thread. */
 bool sprof_proc_status_read(pid_t pid, struct sprof_proc_status *status);
 
+/* By whose rights a process was begun: its real user and group, and its supplementary groups as
+ * numbers with a blank between, as many as there is room for. */
+struct sprof_proc_user {
+    uid_t uid;
+    gid_t gid;
+    char groups[1024];
+};
+
+/* False when there is no such process, or it has another mount namespace: there, paths name other
+ * files, and root is root of less. */
+bool sprof_proc_user_read(pid_t pid, struct sprof_proc_user *user);
+
 /* Ids of processes, threads or CPUs. */
 struct sprof_id_list {
     int *items;

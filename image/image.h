@@ -170,15 +170,27 @@ int image_open_alternate(struct image **alternate, struct image *image, struct i
 
 /* == Source files == */
 
+/* By whose rights a program was run that names source files. */
+struct image_source_user {
+    uid_t uid;
+    gid_t gid;
+    const char *groups; /* supplementary ones, numbers with a blank between */
+};
+struct image_source_users {
+    struct image_source_user *items;
+    size_t count, capacity;
+};
+
 /* Which source files may be read. The name of a file is only as good as the program or the
  * recording that it comes from, and what is read is shown or handed on. */
 struct image_source_access {
-    bool is_by_rights; /* each that the caller may read; else those that all users may read */
+    bool is_by_rights; /* each that the caller may read; else those that `users` may read */
     const char *named; /* … and those below this directory, which the user has named; NULL: none */
+    const struct image_source_users *users; /* NULL or empty: all users */
 };
 
 /* Opens a regular file for reading; what is none (a device, a pipe) is not opened. Returns the
- * descriptor or a negative errno: -EPERM where the file may not be read by all, -EINVAL of what is
+ * descriptor or a negative errno: -EPERM where the file may not be read by them, -EINVAL of what is
  * no regular file. */
 int image_source_open(const char *path, const struct image_source_access *access);
 

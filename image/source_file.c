@@ -8,20 +8,49 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
-/* Whether every directory of an absolute path, without links, may be searched by all. */
-static bool is_way_open(char *path)
+static bool is_in_group(const struct image_source_user *user, gid_t gid)
+{
+    bool is = user->gid == gid;
+    for (const char *at = user->groups; *at && !is;) {
+        char *end;
+        is = strtoul(at, &end, 10) == gid;
+        at = end == at ? "" : end;
+    }
+    return is;
+}
+
+/* Whether a user has a right, S_IROTH or S_IXOTH. Not all of the user's groups may be known, and a
+ * list of further rights may take some away: others have what the group has, too, and where there
+ * is a list only the owner's rights count. */
+static bool has_right(const char *path, const struct stat *facts,
+                      const struct image_source_user *user, mode_t right)
+{
+    if (!user->uid)
+        return true;
+    if (facts->st_uid == user->uid)
+        return facts->st_mode & right << 6;
+    if (!(facts->st_mode & right << 3) || getxattr(path, "system.posix_acl_access", NULL, 0) > 0)
+        return false;
+    return (facts->st_mode & right) || is_in_group(user, facts->st_gid);
+}
+
+/* Whether a user may read a file that was opened, and search each directory on its way. */
+static bool may_read(char *path, const struct stat *file, const struct image_source_user *user)
 {
     struct stat facts;
+    if (*path != '/' || stat("/", &facts) || !has_right("/", &facts, user, S_IXOTH))
+        return false;
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        const bool is_open = !stat(path, &facts) && (facts.st_mode & S_IXOTH);
+        const bool is_open = !stat(path, &facts) && has_right(path, &facts, user, S_IXOTH);
         *slash = '/';
         if (!is_open)
             return false;
     }
-    return true;
+    return has_right(path, file, user, S_IROTH);
 }
 
 static bool is_below(const char *path, const char *directory)
@@ -49,7 +78,12 @@ static int check(int fd, const struct image_source_access *access)
     path[length > 0 ? length : 0] = '\0';
     if (is_below(path, access->named))
         return 0;
-    return *path == '/' && (facts.st_mode & S_IROTH) && is_way_open(path) ? 0 : -EPERM;
+    static const struct image_source_user any = {(uid_t)-1, (gid_t)-1, ""};
+    const struct image_source_users *users = access->users;
+    bool may = users && users->count ? true : may_read(path, &facts, &any);
+    for (size_t i = 0; users && i < users->count && may; i++)
+        may = may_read(path, &facts, &users->items[i]);
+    return may ? 0 : -EPERM;
 }
 
 int image_source_open(const char *path, const struct image_source_access *access)

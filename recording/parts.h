@@ -30,7 +30,9 @@ struct recording {
     struct recording_writer writer;
     struct sprof_arena arena; /* commands of processes */
     struct store_run run;
-    struct store_phase phase;        /* the one at hand; id 0: none yet */
+    struct store_phase phase;                   /* the one at hand; id 0: none yet */
+    SPROF_VEC(struct store_sampled_user) users; /* those in the database, or on the way there */
+    struct sprof_map of_unknown_users;          /* process → 1 */
     uint32_t last_event, last_phase; /* largest ids in use, also of the database appended to */
     uint64_t last_sample;            /* … of the database appended to */
     uint32_t last_frame, last_node;  /* of the database appended to */
@@ -59,6 +61,12 @@ static inline struct model_process *recording_process(const struct recording *re
     return recording->process_table.processes
         .items[id - 1 - recording->process_table.first_process];
 }
+
+/* Notes the user of a process that is new or has executed a program. */
+int recording_note_user(struct recording *recording, const struct model_process *process);
+
+/* Adds the unknown user where samples, or calls, are of a process whose user could not be read. */
+int recording_add_unknown_user(struct recording *recording);
 
 /* Moves everything new or changed into the batch at hand. `last` also writes what changes seldom.
  * Returns 0 or SPROF_ENOMEM. */

@@ -76,6 +76,8 @@ static int apply_comm(struct recording *recording, const struct model_record *re
     if (!process)
         return SPROF_ENOMEM;
     process->command = NULL;
+    if (recording_note_user(recording, process))
+        return SPROF_ENOMEM;
     return recording_lookups_ask(&recording->lookups, RECORDING_COMMAND, process, NULL,
                                  record->time_ns);
 }

@@ -150,6 +150,8 @@ void recording_free(struct recording *recording)
     recording_jit_owners_release(&recording->jit_owners);
     model_process_table_release(&recording->process_table);
     sprof_vec_release(&recording->walked);
+    sprof_vec_release(&recording->users);
+    sprof_map_release(&recording->of_unknown_users);
     sprof_arena_release(&recording->arena);
     free(recording);
 }

@@ -145,9 +145,10 @@ int recording_collect_rows(struct recording *recording, bool last)
     struct store_batch *batch = recording_batch(recording);
     /* Mappings end without a record of their own: the last batch writes them all again. */
     const size_t first_mapping = last ? 0 : recording->flushed_mappings;
-    return process_rows(recording, batch) || thread_rows(recording, batch) ||
-                   module_rows(recording, batch) || mapping_rows(recording, batch, first_mapping) ||
-                   frame_rows(recording, batch) || node_rows(recording, batch)
+    return recording_add_unknown_user(recording) || process_rows(recording, batch) ||
+                   thread_rows(recording, batch) || module_rows(recording, batch) ||
+                   mapping_rows(recording, batch, first_mapping) || frame_rows(recording, batch) ||
+                   node_rows(recording, batch)
                ? SPROF_ENOMEM
                : 0;
 }

@@ -357,6 +357,9 @@ static int add_sources(struct annotation *annotation)
 {
     struct line *lines = annotation->lines.items;
     const size_t count = annotation->lines.count;
+    const struct report_source_places places = {annotation->options->root,
+                                                annotation->options->source_directory,
+                                                &annotation->dataset->source_users};
     int result = 0;
     if (count)
         qsort(lines, count, sizeof *lines, compare_lines);
@@ -367,10 +370,8 @@ static int add_sources(struct annotation *annotation)
         struct sprof_error error = {0};
         for (end = first; end < count && !strcmp(lines[end].file, lines[first].file); end++)
             ;
-        result =
-            report_source_read(&source, &annotation->dataset->arena, lines[first].file,
-                               annotation->options->root, annotation->options->source_directory,
-                               annotation->dataset->run.start_realtime_ns, &error);
+        result = report_source_read(&source, &annotation->dataset->arena, lines[first].file,
+                                    &places, annotation->dataset->run.start_realtime_ns, &error);
         if (result && result != SPROF_ENOMEM) {
             add_note(annotation, error.message);
             result = 0;

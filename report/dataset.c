@@ -11,6 +11,7 @@ void report_dataset_release(struct report_dataset *dataset)
 {
     model_paths_release(&dataset->paths);
     sprof_vec_release(&dataset->runs);
+    sprof_vec_release(&dataset->source_users);
     sprof_vec_release(&dataset->events);
     sprof_vec_release(&dataset->path_inlined);
     sprof_vec_release(&dataset->ranges);

@@ -19,6 +19,7 @@
 #ifndef SPROF_REPORT_DATASET_H
 #define SPROF_REPORT_DATASET_H
 
+#include "image/image.h"
 #include "model/model.h"
 #include "report/report.h"
 #include "report/row_numbers.h"
@@ -146,11 +147,13 @@ struct report_time_range {
 /* Zero is a valid empty dataset. */
 struct report_dataset {
     struct sprof_arena arena;
-    SPROF_VEC(struct store_run) runs;      /* the selected ones; texts in the arena */
-    struct store_run run;                  /* the newest of them */
-    uint32_t run_number, run_count;        /* "run 2 of 3" */
-    bool compared;                         /* a run of one side of a comparison */
-    SPROF_VEC(struct store_event) events;  /* of the selected runs; names in the arena */
+    SPROF_VEC(struct store_run) runs;       /* the selected ones; texts in the arena */
+    struct store_run run;                   /* the newest of them */
+    uint32_t run_number, run_count;         /* "run 2 of 3" */
+    bool compared;                          /* a run of one side of a comparison */
+    struct image_source_users source_users; /* sampled in the selected runs; empty: of one, or by
+                                               whose file it is, that is not known */
+    SPROF_VEC(struct store_event) events;   /* of the selected runs; names in the arena */
     struct store_event event;              /* of `run`, the one read; id 0 where the run has none */
     struct store_quality quality;          /* of the selected runs with that event, as a whole */
     SPROF_VEC(struct report_phase) phases; /* of the selected runs, by run and time */

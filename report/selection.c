@@ -7,6 +7,7 @@
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The texts of a run, so that they can be copied in one go. */
 static const size_t run_texts[] = {
@@ -91,6 +92,35 @@ static int choose_runs(struct report_loading *loading, const struct report_selec
         dataset->runs.items[dataset->runs.count++] = *run;
     }
     return dataset->runs.count ? 0 : no_such_run(dataset, selection, error);
+}
+
+/* == Users == */
+
+static int take_user(void *context, const struct store_sampled_user *row)
+{
+    struct report_dataset *dataset = context;
+    const char *groups = sprof_arena_text(&dataset->arena, row->groups ? row->groups : "");
+    const struct image_source_user user = {row->uid, row->gid, groups};
+    return groups ? sprof_vec_push(&dataset->source_users, user) : SPROF_ENOMEM;
+}
+
+/* Only the caller's own file is believed, and only where each run has its users. */
+static int load_users(struct report_loading *loading, struct sprof_error *error)
+{
+    struct report_dataset *dataset = loading->dataset;
+    int result = 0;
+    if (store_owner(loading->store) != geteuid())
+        return 0;
+    for (size_t i = 0; i < dataset->runs.count && !result; i++) {
+        const size_t before = dataset->source_users.count;
+        result = store_each_sampled_user(loading->store, dataset->runs.items[i].id, take_user,
+                                         dataset, error);
+        if (!result && dataset->source_users.count == before) {
+            dataset->source_users.count = 0;
+            return 0;
+        }
+    }
+    return result;
 }
 
 /* == Events == */
@@ -552,6 +582,8 @@ int report_dataset_select(struct report_loading *loading, const struct report_se
 {
     loading->rules = selection->rules;
     int result = choose_runs(loading, selection, error);
+    if (!result)
+        result = load_users(loading, error);
     if (!result)
         result = choose_events(loading, selection, error);
     if (!result)

@@ -19,13 +19,14 @@ void report_source_release(struct report_source *source)
 
 /* The file as named, below the root first; else the directory with ever less of the beginning of
  * its path. What root may read says nothing of the user whose program, or whose recording, names
- * the file: there only what all may read is shown, and what lies below the directories that are
- * named. Returns a descriptor or a negative errno, of the file as named where there is one. */
-static int open_source(const char *path, const char *root, const char *directory)
+ * the file: there only what these users may read is shown, and what lies below the directories that
+ * are named. Returns a descriptor or a negative errno, of the file as named where there is one. */
+static int open_source(const char *path, const struct report_source_places *places)
 {
+    const char *root = places->root, *directory = places->directory;
     const bool is_by_rights = geteuid() != 0;
-    const struct image_source_access below_root = {is_by_rights, root};
-    const struct image_source_access access = {is_by_rights, directory};
+    const struct image_source_access below_root = {is_by_rights, root, places->users};
+    const struct image_source_access access = {is_by_rights, directory, places->users};
     struct sprof_str place = {0};
     int fd = -ENOENT;
     if (root && *path == '/' && !sprof_str_appendf(&place, "%s%s", root, path))
@@ -44,15 +45,15 @@ static int open_source(const char *path, const char *root, const char *directory
     return fd < 0 && why != -ENOENT ? why : fd;
 }
 
-static int refuse(const char *path, int errnum, struct sprof_error *error)
+static int refuse(const char *path, bool is_of_users, int errnum, struct sprof_error *error)
 {
     if (errnum == EINVAL)
         return sprof_error_set(error, SPROF_EFORMAT, 0, "the source %s is not a text file", path);
     if (errnum == EPERM)
         return sprof_error_set(error, SPROF_EPERMISSION, errnum,
-                               "the source %s may not be read by all users, and root shows no "
+                               "the source %s may not be read by all users%s, and root shows no "
                                "others: name its directory with --source",
-                               path);
+                               path, is_of_users ? " that were sampled or traced" : "");
     return sprof_error_set(error, SPROF_ENOTFOUND, errnum,
                            "the source %s cannot be read (%s): name its directory with --source",
                            path, strerror(errnum));
@@ -92,14 +93,14 @@ static int split(struct report_source *source, struct sprof_arena *arena, const 
 }
 
 int report_source_read(struct report_source *source, struct sprof_arena *arena, const char *path,
-                       const char *root, const char *directory, uint64_t since_ns,
+                       const struct report_source_places *places, uint64_t since_ns,
                        struct sprof_error *error)
 {
     struct stat status;
     *source = (struct report_source){0};
-    const int fd = open_source(path, root, directory);
+    const int fd = open_source(path, places);
     if (fd < 0)
-        return refuse(path, -fd, error);
+        return refuse(path, places->users && places->users->count, -fd, error);
     if (fstat(fd, &status) || !S_ISREG(status.st_mode) ||
         (uint64_t)status.st_size > largest_bytes) {
         close(fd);

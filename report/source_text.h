@@ -3,6 +3,7 @@
 #define SPROF_REPORT_SOURCE_TEXT_H
 
 #include "base/base.h"
+#include "image/image.h"
 
 /* A file's lines: clean, tabs expanded, in the arena. Zero is a valid empty value. */
 struct report_source {
@@ -10,12 +11,18 @@ struct report_source {
     bool changed;                  /* written after the time given */
 };
 
+/* Where sources are, and for whom. */
+struct report_source_places {
+    const char *root, *directory;
+    const struct image_source_users *users; /* whose programs name them; NULL or none: anyone's */
+};
+
 /* Reads a source file: below `root` (NULL: none), as named, else below `directory` (NULL: none)
  * with as much of its path as there is there. `since_ns` since 1970. At most 64 MiB. Returns 0,
  * SPROF_ENOMEM, or a code with *error filled that names the file and the cure. The caller releases,
  * also on failure. */
 int report_source_read(struct report_source *source, struct sprof_arena *arena, const char *path,
-                       const char *root, const char *directory, uint64_t since_ns,
+                       const struct report_source_places *places, uint64_t since_ns,
                        struct sprof_error *error);
 void report_source_release(struct report_source *source);
 

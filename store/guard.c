@@ -115,7 +115,7 @@ static int refuse(const char *path, int errnum, struct sprof_error *error)
 int store_guard_begin(struct store_guard *guard, const char *path, bool writable,
                       struct sprof_error *error)
 {
-    *guard = (struct store_guard){.place = SPROF_PLACE_NONE, .owner = geteuid()};
+    *guard = (struct store_guard){.place = SPROF_PLACE_NONE, .owner = (uid_t)-1};
     char *real = writable ? NULL : realpath(path, NULL);
     const int found = sprof_place_find(&guard->place, real ? real : path);
     free(real);

@@ -4,6 +4,7 @@
 #include "store/places.h"
 
 #include <string.h>
+#include <unistd.h>
 
 /* Rows of a run keep their order and get ids after the last ones; what runs share is found by its
  * content or added. */
@@ -246,6 +247,9 @@ COPY_OF_RUN(call_block, store_call_block, STORE_CALL_BLOCK, row.id = 0; SHIFT_TH
 COPY_OF_RUN(call_function, store_call_function, STORE_CALL_FUNCTION, TRANSLATE(nodes, node_id))
 COPY_OF_RUN(probe_ledger, store_probe_ledger, STORE_PROBE_LEDGER, TRANSLATE(nodes, node_id))
 COPY_OF_RUN(warning, store_warning, STORE_WARNING, SHIFT_THREAD TRANSLATE(nodes, node_id))
+/* What another user's file says of its users is not believed in one of the caller's own. */
+COPY_OF_RUN(sampled_user, store_sampled_user, STORE_SAMPLED_USER,
+            if (store_owner(copying->input) != geteuid()) return 0;)
 COPY_OF_RUN(coverage, store_coverage, STORE_COVERAGE,
             TRANSLATE(functions, function_id) SHIFT_THREAD_IF_ANY)
 
@@ -526,6 +530,7 @@ static int copy_runs(struct copying *copying)
     STORE_X(, call_function, , )
     STORE_X(, probe_ledger, , )
     STORE_X(, warning, , )
+    STORE_X(, sampled_user, , )
     if (!status)
         status = store_each_raw_sample(input, 0, copy_sample, copying, error);
     STORE_DERIVED_OF_RUN(STORE_X)

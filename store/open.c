@@ -114,6 +114,11 @@ int store_open_file(struct store **store, const char *path, bool writable, const
     return status;
 }
 
+uid_t store_owner(const struct store *store)
+{
+    return store->guard.owner;
+}
+
 static bool begin_log(struct store *store)
 {
     sqlite3_stmt *statement = NULL;

@@ -197,6 +197,9 @@ int store_query(struct store *store, const char *sql,
 /* Makes a store_query that runs in another thread end with SPROF_ESTATE. */
 void store_interrupt(struct store *store);
 
+/* Who owns the file that was opened, also where a copy of it is read. */
+uid_t store_owner(const struct store *store);
+
 /* The recorder's process id where a live sprof records to this database; 0 where none does. */
 int32_t store_live_recorder(struct store *store);
 

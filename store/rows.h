@@ -346,6 +346,13 @@ struct store_counter {
 /* The counter, of value 1, of a run that did not end: another process has finished it. */
 #define STORE_RECORDER_KILLED "recorder.killed"
 
+/* A user whose processes were sampled or traced. UINT32_MAX, as uid and gid: of a process that had
+ * ended, or had a mount namespace of its own, it is not known. */
+struct store_sampled_user {
+    uint32_t run_id, uid, gid;
+    const char *groups; /* supplementary ones, with a blank between; "": none */
+};
+
 /* A sample kept for replay (`record --keep-failed`). */
 struct store_failed {
     uint64_t id;

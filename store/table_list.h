@@ -27,7 +27,8 @@
     X(CALL_BLOCK, call_block, store_call_block, call_blocks)                                       \
     X(CALL_FUNCTION, call_function, store_call_function, call_functions)                           \
     X(PROBE_LEDGER, probe_ledger, store_probe_ledger, probe_ledger)                                \
-    X(WARNING, warning, store_warning, warnings)
+    X(WARNING, warning, store_warning, warnings)                                                   \
+    X(SAMPLED_USER, sampled_user, store_sampled_user, sampled_users)
 #define STORE_BATCH_OF_ALL(X)                                                                      \
     X(MODULE, module, store_module, modules)                                                       \
     X(FRAME, frame, store_frame, frames)                                                           \

@@ -419,6 +419,13 @@ static const struct store_column warning_columns[] = {
     COLUMN(store_warning, bound, NUMBER),
 };
 
+static const struct store_column sampled_user_columns[] = {
+    OF(store_sampled_user, run_id, "run"),
+    COLUMN(store_sampled_user, uid, NUMBER),
+    COLUMN(store_sampled_user, gid, NUMBER),
+    COLUMN(store_sampled_user, groups, TEXT),
+};
+
 static const struct store_column coverage_columns[] = {
     OF(store_coverage, run_id, "run"),
     OF(store_coverage, function_id, "function"),
@@ -564,6 +571,8 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
                                        "run_id, second, node_id"),
     [STORE_WARNING] = ROWS_OF_RUN("warning", warning_columns, store_warning,
                                   "run_id, time_ns, thread_id, node_id, kind"),
+    [STORE_SAMPLED_USER] = ROWS_OF_RUN("sampled_user", sampled_user_columns, store_sampled_user,
+                                       "run_id, uid, gid, groups"),
     [STORE_COVERAGE] =
         ROWS_OF_RUN("coverage", coverage_columns, store_coverage, "run_id, function_id"),
     [STORE_LEDGER] =

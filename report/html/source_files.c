@@ -56,6 +56,7 @@ int report_html_put_files(struct json *json, struct report_dataset *dataset,
                           const char *const *paths, size_t count,
                           const struct html_file_lines *lines, const char *directory)
 {
+    const struct report_source_places places = {NULL, directory, &dataset->source_users};
     size_t left = TEXT_MOST;
     int result = 0;
     report_json_open_array(json, "files");
@@ -65,7 +66,7 @@ int report_html_put_files(struct json *json, struct report_dataset *dataset,
         report_json_open_object(json, NULL);
         report_json_text(json, "path", paths[i]);
         if (lines[i].count) {
-            result = report_source_read(&text, &dataset->arena, paths[i], NULL, directory,
+            result = report_source_read(&text, &dataset->arena, paths[i], &places,
                                         dataset->run.start_realtime_ns, &error);
             const size_t bytes = text_bytes(&text, &lines[i]);
             if (result)

@@ -44,6 +44,22 @@ static void test_own_status(void)
     CU_ASSERT_FALSE(sprof_proc_status_read(0, &status));
 }
 
+static void test_own_user(void)
+{
+    struct sprof_proc_user user;
+    gid_t groups[256];
+    struct sprof_str wanted = {0};
+    const int count = getgroups(256, groups);
+    for (int i = 0; i < count; i++)
+        sprof_str_appendf(&wanted, "%s%u", i ? " " : "", groups[i]);
+    CU_ASSERT_TRUE_FATAL(sprof_proc_user_read(getpid(), &user));
+    CU_ASSERT_EQUAL(user.uid, getuid());
+    CU_ASSERT_EQUAL(user.gid, getgid());
+    CU_ASSERT_EQUAL(strlen(user.groups), wanted.length);
+    CU_ASSERT_FALSE(sprof_proc_user_read(0x3fffffff, &user));
+    sprof_str_release(&wanted);
+}
+
 static bool stat_is(const char *text, char state, pid_t parent, unsigned long flags,
                     uint64_t start_ticks)
 {
@@ -142,6 +158,7 @@ void sprof_suite_base_proc(void)
     CU_pSuite suite = CU_add_suite("base/proc", NULL, NULL);
     CU_add_test(suite, "ranges", test_ranges);
     CU_add_test(suite, "the own status", test_own_status);
+    CU_add_test(suite, "the own user", test_own_user);
     CU_add_test(suite, "/proc/PID/stat", test_stat);
     CU_add_test(suite, "lines", test_lines);
     CU_add_test(suite, "waiting for a CPU", test_waiting_for_a_cpu);

@@ -343,6 +343,9 @@ static void test_arguments_are_inherited_until_exec(void)
                     "SELECT name, command LIKE '%unit_recording%', command IS NULL FROM process"
                     " ORDER BY id",
                     "unit_recording|1|0 unit_recording|1|0 true|-|1");
+    char users[160];
+    snprintf(users, sizeof users, "%u|%u 4294967295|4294967295", getuid(), getgid());
+    ASSERT_HANDMADE(&scene.made, "SELECT uid, gid FROM sampled_user ORDER BY uid", users);
     fixture_close(&scene.made.fixture);
 }
 

@@ -208,7 +208,7 @@ static void test_version_2(void)
                       "DROP TABLE call_function; DROP TABLE probe; DROP TABLE call_untimed;"
                       "DROP TABLE call_tail_cut;"
                       "DROP TABLE probe_ledger; DROP VIEW v_warning; DROP TABLE warning;"
-                      "DROP TABLE place_cost; DROP TABLE place_block;"
+                      "DROP TABLE place_cost; DROP TABLE place_block; DROP TABLE sampled_user;"
                       "PRAGMA user_version = 2");
     sqlite3_close(database);
     CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);

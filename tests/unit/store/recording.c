@@ -348,6 +348,10 @@ static struct store_call_untimed call_untimeds[] = {
 static struct store_call_tail_cut call_tail_cuts[] = {
     {.run_id = 1, .thread_id = 1, .node_id = 1, .calls = 2},
 };
+static struct store_sampled_user sampled_users[] = {
+    {.run_id = 1, .uid = 1000, .gid = 100, .groups = "4 27"},
+    {.run_id = 1, .uid = UINT32_MAX, .gid = UINT32_MAX, .groups = ""},
+};
 static struct store_coverage coverages[] = {
     {.run_id = 1, .function_id = 1, .first_ns = 500, .thread_id = 1},
     {.run_id = 1, .function_id = 2},
@@ -484,6 +488,7 @@ int example_write_raw(struct store *store, const struct store_run *run)
         .call_functions = BORROW(call_functions),
         .probe_ledger = BORROW(probe_ledger),
         .warnings = BORROW(warnings),
+        .sampled_users = BORROW(sampled_users),
     };
     return store_write(store, &batch, NULL);
 }
