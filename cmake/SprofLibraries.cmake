@@ -34,6 +34,11 @@ function(sprof_options target)
         target_compile_options(${target} PRIVATE -fsanitize=${SPROF_SANITIZE}
                                -fno-sanitize-recover=all -fno-omit-frame-pointer)
         target_link_options(${target} PRIVATE -fsanitize=${SPROF_SANITIZE})
+    else()
+        target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:-fstack-protector-strong -fPIE
+                               $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>
+                               $<$<STREQUAL:${SPROF_ARCH},x86_64>:-fcf-protection>>)
+        target_link_options(${target} PRIVATE -pie -Wl,-z,relro -Wl,-z,now)
     endif()
     if(SPROF_FUZZ)
         target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)

@@ -167,8 +167,10 @@ static const char *title_of(struct diff_comparison *comparison)
     return report_utf8_copy(&comparison->arena, text);
 }
 
-/* What is said of speeds: how far they differ, and what that does to verdicts. */
-static void speed_text(const struct diff_result *result, char text[static 200])
+enum { SPEED_TEXT = 240 };
+
+/* Writes how far speeds differ, and what that does to verdicts. */
+static void speed_text(const struct diff_result *result, char text[static SPEED_TEXT])
 {
     const struct model_speeds *speeds = &result->speeds;
     char everything[100] = "", runs[100] = "";
@@ -183,7 +185,7 @@ static void speed_text(const struct diff_result *result, char text[static 200])
     else
         snprintf(runs, sizeof runs, " · runs differ by %.1f %% in speed",
                  100 * (speeds->widest - 1));
-    snprintf(text, 200, "%s%s: judged by share", everything, runs);
+    snprintf(text, SPEED_TEXT, "%s%s: judged by share", everything, runs);
 }
 
 static const char *note_of(struct diff_comparison *comparison, const struct diff_result *result)
@@ -192,7 +194,7 @@ static const char *note_of(struct diff_comparison *comparison, const struct diff
                                         [REPORT_PER_SECOND] = "a second",
                                         [REPORT_PER_SAMPLE] = "of all samples"};
     const bool by_share = result->has_speeds && result->speeds.by_share;
-    char before[64], after[64], ratio[64], equal[64], verdict[120], speed[200], text[700];
+    char before[64], after[64], ratio[64], equal[64], verdict[120], speed[SPEED_TEXT], text[740];
     value_text(comparison, result->raw_total.before, before);
     value_text(comparison, result->raw_total.after, after);
     ratio_text(&result->raw_total, ratio);

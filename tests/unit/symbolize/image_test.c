@@ -216,9 +216,9 @@ static void test_chains_match_addr2line(void)
         {"-gdwarf-4 -gno-column-info", true, true},
         {"-gdwarf-5 -no-pie -Wl,-z,noseparate-code", true, true},
         {"-gdwarf-5 -gz=zlib -ffunction-sections", true, true},
-        {"-gdwarf-5 -gdwarf64", true, true},
+        {"-gdwarf-5 -gdwarf64", true, false}, /* binutils 2.40 reads 64-bit .debug_line_str as 32 */
         {"-gdwarf-4 -gdwarf64", true, true},
-        {"wide.o", true, true},           /* linked first */
+        {"wide.o", true, false},          /* linked first; as above */
         {"-gdwarf-4 -flto", false, true}, /* elfutils misses origins in other units */
     };
     struct fixture fixture;
