@@ -161,7 +161,7 @@ int cli_show_stats_footer(FILE *out, struct store *store, uint64_t run,
          "FROM v_call_stats WHERE run_id = %1$llu"},
         {show_callers, "SELECT EXISTS (SELECT 1 FROM sample s JOIN node_path n ON n.node_id = "
                        "s.node_id JOIN call_path p ON p.id = n.path_id WHERE s.run_id = %1$llu AND "
-                       "p.parent_id IS NOT NULL) WHERE %3$d AND EXISTS (SELECT 1 FROM call_cost "
+                       "p.parent_id IS NOT NULL) WHERE EXISTS (SELECT 1 FROM call_cost "
                        "WHERE run_id = %1$llu)"},
         {show_open, "SELECT group_concat(text, ', ') FILTER (WHERE place <= 5), count(*) FROM "
                     "(SELECT function || ' ' || in_flight AS text, row_number() OVER (ORDER BY "
@@ -205,8 +205,10 @@ int cli_show_stats_footer(FILE *out, struct store *store, uint64_t run,
     int status = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && !status; i++) {
         char sql[640];
+        if (parts[i].show == show_callers && !shown->by_caller)
+            continue;
         snprintf(sql, sizeof sql, parts[i].sql, (unsigned long long)run,
-                 (int)shown->has_total_percent, (int)shown->by_caller);
+                 (int)shown->has_total_percent);
         status = store_query(store, sql, parts[i].show, out, error);
     }
     if (!status && shown->uncertain) {

@@ -206,7 +206,7 @@ int recording_lookups_ask(struct recording_lookups *lookups, enum recording_ques
         recording_lookup_free(lookup);
         return SPROF_ENOMEM;
     }
-    lookups->waiting++;
+    ++*(question == RECORDING_MAP ? &lookups->watching : &lookups->waiting);
     pthread_mutex_lock(&lookups->mutex);
     *lookups->questions_end = lookup;
     lookups->questions_end = &lookup->next;
@@ -257,7 +257,7 @@ int recording_lookups_ask_mappings(struct recording_lookups *lookups,
 
 struct recording_lookup *recording_lookups_next(struct recording_lookups *lookups)
 {
-    if (!lookups->waiting)
+    if (!lookups->waiting && !lookups->watching)
         return NULL;
     pthread_mutex_lock(&lookups->mutex);
     struct recording_lookup *lookup = lookups->answers;
@@ -268,7 +268,7 @@ struct recording_lookup *recording_lookups_next(struct recording_lookups *lookup
     pthread_mutex_unlock(&lookups->mutex);
     if (!lookup)
         return NULL;
-    lookups->waiting--;
+    --*(lookup->question == RECORDING_MAP ? &lookups->watching : &lookups->waiting);
     if (lookup->question == RECORDING_MAPPINGS)
         --*sprof_map_get(&lookups->mappings_asked, lookup->process);
     return lookup;

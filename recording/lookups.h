@@ -45,6 +45,7 @@ struct recording_lookups {
     struct sprof_map mappings_asked; /* owner's: process → questions about its mappings */
     struct sprof_map next_mappings;  /* … → when to ask again, and how often it was in vain */
     size_t waiting;                  /* owner's: questions not yet collected */
+    size_t watching;                 /* owner's: files that may never come: the end waits for none */
     int answered_fd;                 /* borrowed: an event descriptor, written at each answer */
 };
 

@@ -57,7 +57,7 @@ import -f wat x|pprof, perf-script, folded
 import a b|one input
 script --format xml|text, csv, json
 END
-    [ "$cases" = 32 ] || fail "$cases cases"
+    [ "$cases" = 35 ] || fail "$cases cases"
     [ ! -e sprof.db ] || fail "a usage error made a recording"
 }
 

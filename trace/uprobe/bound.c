@@ -14,7 +14,8 @@ double uprobe_bound(struct uprobe_load *loads, size_t count, double limit_ns)
     double all_ns = 0;
     for (size_t i = 0; i < count; i++)
         all_ns += loads[i].ns;
-    qsort(loads, count, sizeof *loads, by_cost);
+    if (count)
+        qsort(loads, count, sizeof *loads, by_cost);
     double rest_ns = all_ns;
     for (size_t i = 0; i < count && all_ns > limit_ns && rest_ns > 0.8 * limit_ns; i++) {
         loads[i].goes = true;
