@@ -142,29 +142,66 @@ static bool os_value(const char *release, const char *key, char value[static 64]
     return false;
 }
 
+/* The address of Debian's archive in one file of apt's sources, up to and without its last word
+ * "debian". */
+static bool find_mirror(const char *sources, char mirror[static 256])
+{
+    static const char archive[] = "/debian";
+    for (const char *at = sources; at && (at = strstr(at, "http")); at++) {
+        const size_t length = strcspn(at, " \t\r\n");
+        const size_t bare = length - (length && at[length - 1] == '/');
+        if (bare <= sizeof archive || bare >= 256 ||
+            strncmp(at + bare + 1 - sizeof archive, archive, sizeof archive - 1) != 0)
+            continue;
+        snprintf(mirror, 256, "%.*s", (int)(bare + 1 - sizeof archive), at);
+        return true;
+    }
+    return false;
+}
+
+/* The mirror that this machine's apt reads. */
+static bool find_own_mirror(const char *root, char mirror[static 256])
+{
+    static const char parts[] = "/etc/apt/sources.list.d";
+    char directory[1024];
+    char *text = read_text(root, "/etc/apt", "sources.list", 1 << 20);
+    bool found = text && find_mirror(text, mirror);
+    free(text);
+    snprintf(directory, sizeof directory, "%s%s", root, parts);
+    DIR *entries = found ? NULL : opendir(directory);
+    for (const struct dirent *entry; entries && !found && (entry = readdir(entries));) {
+        const char *dot = strrchr(entry->d_name, '.');
+        if (!dot || (strcmp(dot, ".list") != 0 && strcmp(dot, ".sources") != 0))
+            continue;
+        text = read_text(root, parts, entry->d_name, 1 << 20);
+        found = text && find_mirror(text, mirror);
+        free(text);
+    }
+    if (entries)
+        closedir(entries);
+    return found;
+}
+
 /* The line that apt needs first, where it has no archive of symbols; "" where it has, or where the
  * system's is not known. */
 static int append_archive(struct sprof_str *text, const char *root)
 {
     char *release = read_text(root, "/etc", "os-release", 1 << 16);
-    char id[64] = "", codename[64] = "";
+    char id[64] = "", codename[64] = "", mirror[256] = "";
     const bool known =
         release && os_value(release, "ID", id) && os_value(release, "VERSION_CODENAME", codename);
     free(release);
-    if (!known || has_symbol_archive(root))
+    if (!known || has_symbol_archive(root) || strcmp(id, "debian") != 0)
         return 0;
-    if (!strcmp(id, "debian"))
+    if (!find_own_mirror(root, mirror))
         return sprof_str_appendf(text,
-                                 ", with `deb http://deb.debian.org/debian-debug %s-debug main` in "
-                                 "/etc/apt/sources.list.d/debug.list, after `apt update`",
+                                 ", from Debian's archive debian-debug, suite %s-debug, which apt "
+                                 "does not read yet",
                                  codename);
-    if (!strcmp(id, "ubuntu"))
-        return sprof_str_appendf(text,
-                                 ", with `deb http://ddebs.ubuntu.com %s main restricted universe "
-                                 "multiverse` in /etc/apt/sources.list.d/ddebs.list, after `apt "
-                                 "update`",
-                                 codename);
-    return 0;
+    return sprof_str_appendf(text,
+                             ", with `deb %s/debian-debug %s-debug main` in "
+                             "/etc/apt/sources.list.d/debug.list, after `apt update`",
+                             mirror, codename);
 }
 
 /* == One sentence == */

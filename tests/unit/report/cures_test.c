@@ -48,8 +48,13 @@ static void test_packages(void)
         .name = "libtidy.so.5.6", .path = "/usr/lib/libtidy.so.5.6", .kind = MODEL_KIND_SYSTEM};
     struct report_unnamed merged = library;
     merged.path = "/lib/libtidy.so.5.6";
+    check(&library, "libtidy.so.5.6 has no symbols: apt install libtidy5-dbgsym, from Debian's "
+                    "archive debian-debug, suite bookworm-debug, which apt does not read yet");
+    make("etc/apt/sources.list.d/debian.sources",
+         "Types: deb\nURIs: http://mirror.example/debian-security\n\n"
+         "Types: deb\nURIs: http://mirror.example/debian/\nSuites: bookworm\n");
     check(&library, "libtidy.so.5.6 has no symbols: apt install libtidy5-dbgsym, with `deb "
-                    "http://deb.debian.org/debian-debug bookworm-debug main` in "
+                    "http://mirror.example/debian-debug bookworm-debug main` in "
                     "/etc/apt/sources.list.d/debug.list, after `apt update`");
     make("var/lib/apt/lists/mirror_debian-debug_main_Packages", "");
     check(&library, "libtidy.so.5.6 has no symbols: apt install libtidy5-dbgsym");
