@@ -2,8 +2,8 @@
  *
  * A cost is taken for the product of three: what the row costs in the program of its side, the
  * speed of the run, which is the same for all rows, and the row's own deviation. The speeds are
- * estimated robustly, so that rows that changed do not count as speed (docs/design.md, "Differences
- * between groups of runs"). */
+ * estimated robustly, so that rows that changed do not count as speed (docs/design/reading.md,
+ * "Differences between groups of runs"). */
 #ifndef SPROF_MODEL_SPEED_H
 #define SPROF_MODEL_SPEED_H
 

@@ -55,8 +55,8 @@ static inline const char *tree_text(const struct model_paths *paths)
     return text;
 }
 
-/* The worked example of DESIGN §7: A1, A2, A3 are A, B, C in the application's module 1; S1, S2 are
- * S, T in the system's module 2. */
+/* The worked example of docs/design/reading.md: A1, A2, A3 are A, B, C in the application's module
+ * 1; S1, S2 are S, T in the system's module 2. */
 static const char *const worked_example[] = {"A", "AB", "ABST", "ABST", "ACB", "ACBST"};
 enum { WORKED_EXAMPLE = sizeof worked_example / sizeof *worked_example };
 

@@ -1,5 +1,6 @@
-/* Recordings made by hand: the worked example of docs/design.md, with its application functions in
- * a program that is compiled on the spot and its system functions in a library that is gone. */
+/* Recordings made by hand: the worked example of docs/design/reading.md, with its application
+ * functions in a program that is compiled on the spot and its system functions in a library that is
+ * gone. */
 #ifndef SPROF_TESTS_RECORD_HANDMADE_H
 #define SPROF_TESTS_RECORD_HANDMADE_H
 

@@ -1,6 +1,6 @@
-/* A recording for the tests of this library: the worked example of docs/design.md (six stacks),
- * with one function inlined, one frame guessed, one stack cut, one stitched, and CPU time that was
- * never sampled. */
+/* A recording for the tests of this library: the worked example of docs/design/reading.md (six
+ * stacks), with one function inlined, one frame guessed, one stack cut, one stitched, and CPU time
+ * that was never sampled. */
 #ifndef SPROF_TESTS_STORE_RECORDING_H
 #define SPROF_TESTS_STORE_RECORDING_H
 

@@ -1,4 +1,4 @@
-/* The views over the worked example: every row of the tables of docs/design.md, section 7. */
+/* The views over the worked example: every row of its tables in docs/design/reading.md. */
 #include "tests/unit/store/recording.h"
 
 static void test_functions(void)
