@@ -93,6 +93,7 @@ static size_t check(struct dwarf *dwarf, const struct names_ahead_name *name, ui
     const size_t count = demangled != NULL;
     CU_ASSERT_TRUE(naming_same_text(name->demangled, demangled));
     free(demangled);
+    cxx_names_release(&cxx);
     return count;
 }
 
