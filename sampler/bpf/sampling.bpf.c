@@ -43,12 +43,13 @@ struct open_calls {
 };
 
 /* Takes the call of a record, all zeroes where there is none; returns where its caller's is, or 0.
- * (What cannot be read the kernel fills with zeroes.) */
+ * (What cannot be read the kernel fills with zeroes; but each such read is a fault, of
+ * microseconds in some virtual machines.) */
 static __always_inline __u64 take_call(struct sampling_call *call, __u64 at)
 {
-    __u64 record[PROBE_RECORD_SLOT / sizeof(__u64) + 1];
-    const bool inside = at - PROBE_RECORDS < PROBE_RECORDS_BYTES;
-    bpf_probe_read_user(record, sizeof record, (void *)(inside ? at : 0));
+    __u64 record[PROBE_RECORD_SLOT / sizeof(__u64) + 1] = {0};
+    if (at - PROBE_RECORDS < PROBE_RECORDS_BYTES)
+        bpf_probe_read_user(record, sizeof record, (void *)at);
     /* That of a call which has jumped has no return address: the call's that it has jumped to has.
      */
     const bool has_jumped = at - PROBE_JUMPERS_AT < PROBE_JUMPERS_BYTES;
