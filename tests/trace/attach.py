@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Traces programs that run already: attaches at random moments, detaches, attaches again.
 
-attach.py text|own|kill|halted|collected|controlled|left|lent|opened|waits|pauses|beginning|both|passed|joins|calls|users|mallocs|leftover|handler|removed|closed|filtered|strict|shared|rings|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
+attach.py text|own|kill|halted|collected|controlled|left|lent|opened|waits|pauses|beginning|both|passed|joins|calls|users|mallocs|leftover|handler|removed|ended|closed|filtered|strict|shared|rings|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
 
 A program prints and ends as it does untraced. `text`: afterwards its code is that of its files, and it
 has the mappings that it had but for those of malloc and of its threads. `kill`: sprof is killed at any
@@ -168,18 +168,18 @@ def removed():
     is_root = os.geteuid() == 0
     nobody, user_sprof = targets.ordinary_user()
     mount = ["unshare", "-m", "sh", "-c", f"mount -t tmpfs none {place} && cp files/* {place} && exec {place}/removed"]
-    cases = [("removed", {}), ("libcalled.so", nobody)]
+    cases = [("removed", sprof, {}), ("libcalled.so", user_sprof, nobody)]
     if is_root:
-        cases += [("libcalled.so", {}), ("container", {})]
-    for gone, user in cases:
+        cases += [("libcalled.so", sprof, {}), ("container", sprof, {})]
+    for gone, program, user in cases:
         shutil.rmtree(place, ignore_errors=True)
         shutil.copytree("files", place)
         os.chmod(place, 0o777)
         process = targets.begin(mount if gone == "container" else [f"{place}/removed"], **user)
         wait_for(lambda: any("libcalled" in line[-1] for line in mappings(process.pid)), "the program")
-        command = [user_sprof if user else sprof, "trace", "-p", str(process.pid), "--function", "^(work|called)$", "-o", f"{place}/t.db"]
+        command = [program, "trace", "-p", str(process.pid), "--function", "^(work|called)$", "-o", f"{place}/t.db"]
         tracer = targets.begin(command, **user, stdout=subprocess.DEVNULL, stderr=open("err", "w"))
-        wait_for(lambda: ctl(process.pid, "status").returncode == 0, "the trace", tracer)
+        targets.wait_for_trace(tracer, "-p", str(process.pid), program=program, **user)
         if gone != "container":
             os.unlink(f"{place}/{gone}")
         keeper = keeper_of(tracer.pid)
@@ -208,6 +208,27 @@ int main(void)
     return 3;
 }
 """
+
+
+def ended():
+    """The kernel refuses the memory of a program that has ended to its user. No probes are said to stay in that."""
+    user, user_sprof = targets.ordinary_user()
+    command = compile_c("program", CLOSED)
+    for how in ("end", "kill"):
+        process = targets.begin(command, **user)
+        wait_for(lambda: os.readlink(f"/proc/{process.pid}/exe").endswith("program"), "the program")
+        tracer = targets.begin([user_sprof, "trace", "-p", str(process.pid), "--function", "^work$", "-o", f"{how}.db"],
+                               **user, stdout=subprocess.DEVNULL, stderr=open("err", "w"))
+        targets.wait_for_trace(tracer, "-p", str(process.pid), program=user_sprof, **user)
+        if how == "kill":
+            os.kill(process.pid, signal.SIGKILL)
+        else:
+            open("end", "w").close()
+        if status_of(tracer) or re.search("stay|may not be|cannot", open("err").read()):  # before it is waited for
+            fail(f"{how}: the trace ended with {tracer.returncode}")
+        status_of(process)
+        if how == "end":
+            os.unlink("end")
 
 
 def closed():
@@ -1779,7 +1800,7 @@ def collected():
 
 
 cases = {"text": text, "kill": kill, "halted": halted, "collected": collected, "controlled": controlled,
-         "left": left, "lent": lent_all, "opened": opened, "waits": waits, "pauses": pauses, "beginning": beginning, "both": both, "passed": passed, "joins": joins, "calls": calls, "users": users, "mallocs": mallocs, "leftover": leftover, "handler": handler, "removed": removed, "closed": closed, "filtered": filtered, "strict": strict, "shared": shared, "rings": rings, "refused": refused, "executes": executes}
+         "left": left, "lent": lent_all, "opened": opened, "waits": waits, "pauses": pauses, "beginning": beginning, "both": both, "passed": passed, "joins": joins, "calls": calls, "users": users, "mallocs": mallocs, "leftover": leftover, "handler": handler, "removed": removed, "ended": ended, "closed": closed, "filtered": filtered, "strict": strict, "shared": shared, "rings": rings, "refused": refused, "executes": executes}
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     if targets.case in cases:

@@ -196,7 +196,8 @@ def compile_plugin(which, text=PLUGIN):
 
 
 class Host:
-    def __init__(self, **user):
+    def __init__(self, program=sprof, **user):
+        self.own = {"program": program, **user}
         self.process = subprocess.Popen(["./host"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, **user)
         targets.started.append(self.process)
         self.pid = self.process.pid
@@ -223,13 +224,11 @@ class Host:
         return self.wait_for_trace(targets.trace(subprocess.DEVNULL, "-p", str(self.pid), *options))
 
     def wait_for_trace(self, tracer):
-        wait_for(lambda: self.ctl("status").returncode == 0 or tracer.poll() is not None, "the trace")
-        if tracer.poll() is not None:
-            fail("it could not be traced")
+        targets.wait_for_trace(tracer, "-p", str(self.pid), **self.own)
         return tracer
 
     def ctl(self, *words):
-        return targets.ctl("-p", str(self.pid), *words)
+        return targets.ctl("-p", str(self.pid), *words, **self.own)
 
     def end(self, tracer, how="detach"):
         answer = self.ctl(how)
@@ -453,7 +452,7 @@ def lower():
 def nameless():
     user, user_sprof = targets.ordinary_user()
     for first in True, False:
-        host = Host(**user)
+        host = Host(user_sprof, **user)
         if first:
             host.do("memory 0", 1)
         if os.path.exists("t.db"):

@@ -43,8 +43,8 @@ def fail(text):
     sys.exit(f"FAILED: seed {seed}: {text}")
 
 
-def wait_for(condition, what, tracer=None):
-    """A tracer that ends before has failed."""
+def wait_for(condition, what, tracer=None, seen=lambda: ""):
+    """A tracer that ends before has failed. `seen`: what is said where it fails."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         ended = tracer and tracer.poll() is not None
@@ -52,9 +52,9 @@ def wait_for(condition, what, tracer=None):
         if value:
             return value
         if ended:
-            fail(f"the tracer ended with {tracer.returncode} before {what}")
+            fail(f"the tracer ended with {tracer.returncode} before {what}: {seen()}")
         time.sleep(0.005)
-    fail(f"waited in vain for {what}")
+    fail(f"waited in vain for {what}: {seen()}")
 
 
 def used_by(process):
@@ -94,8 +94,23 @@ def trace(out, *arguments):
     return begin([sprof, "trace", "-o", "t.db", *arguments], stdout=out, stderr=open("err", "w"))
 
 
-def ctl(*words):
-    return subprocess.run([sprof, "ctl", *words], capture_output=True, text=True)
+def ctl(*words, program=sprof, **user):
+    """`user`: whose trace it is, with a sprof of that user's: root finds no traces of others by -p."""
+    return subprocess.run([program, "ctl", *words], capture_output=True, text=True, **user)
+
+
+def wait_for_trace(tracer, *words, **user):
+    """Until the trace answers. What it says last stands beside a failure."""
+    last = []
+
+    def answers():
+        answer = ctl(*words, "status", **user)
+        last[:] = [answer.stderr]
+        if "is not a recorder of yours" in answer.stderr:
+            fail(f"sprof ctl is refused: {answer.stderr}")
+        return answer.returncode == 0
+
+    wait_for(answers, "the trace", tracer, lambda: last[0] if last else "")
 
 
 # == Other users ==

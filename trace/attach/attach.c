@@ -158,20 +158,16 @@ static void free_entrance(struct trace_entrance *entrance)
 int trace_attach_open(struct trace_session *session, struct sprof_error *error)
 {
     struct trace_attachment *attachment = calloc(1, sizeof *attachment);
-    char path[64];
     if (!attachment)
         return sprof_error_memory(error);
     session->attachment = attachment;
-    sprof_proc_shared_path(path, sizeof path, session->pid, "mem");
-    attachment->memory_fd = open(path, O_RDWR | O_CLOEXEC);
-    if (attachment->memory_fd < 0)
-        return sprof_error_set(error, SPROF_EPERMISSION, errno,
-                               "the memory of process %d may not be written: %s", (int)session->pid,
-                               strerror(errno));
+    int result = trace_memory_open(session->pid, &attachment->memory_fd, error);
+    if (result)
+        return result == SPROF_ENOTFOUND ? trace_refuse_ended(session->pid, error) : result;
     if (trace_lock_is_stale(session->pid, session->lock_fd))
         return trace_refuse_executed(session->pid, error);
     struct cache *cache = session->options.no_cache ? NULL : cache_open(NULL);
-    int result = trace_attach_find_library(session->pid, attachment->library, error);
+    result = trace_attach_find_library(session->pid, attachment->library, error);
     if (!result)
         result = open_entrance(&attachment->entrance, session->pid, cache, error);
     cache_free(cache, 0);
@@ -349,11 +345,9 @@ bool trace_attach_unload(const struct trace_session *session, const struct trace
     }
     struct unloading unloading = {.session = session, .place = place, .error = error};
     struct cache *cache = cache_open(NULL);
-    char path[64];
-    sprof_proc_shared_path(path, sizeof path, pid, "mem");
-    unloading.memory_fd = open(path, O_RDWR | O_CLOEXEC);
-    int result = unloading.memory_fd >= 0 ? open_entrance(&unloading.entrance, pid, cache, error)
-                                          : SPROF_EPERMISSION;
+    int result = trace_memory_open(pid, &unloading.memory_fd, error);
+    if (!result)
+        result = open_entrance(&unloading.entrance, pid, cache, error);
     cache_free(cache, 0);
     if (!result)
         result = trace_apart(unload, &unloading, error);

@@ -66,6 +66,14 @@ int trace_attach_borrow(struct trace_session *session, struct sprof_error *error
 /* Lets thunks measure, and finds out what they take. Probes are not placed yet. */
 int trace_attach_begin(struct trace_session *session, struct sprof_error *error);
 
+/* Whether a process has ended, and so has no memory, also while its parent has not waited for it.
+ * False of another user's. */
+bool trace_memory_is_gone(pid_t pid);
+
+/* Opens the memory of a process for reading and writing; *fd is the caller's, and -1 on failure.
+ * SPROF_ENOTFOUND where the process has ended, SPROF_EPERMISSION where the kernel refuses it. */
+int trace_memory_open(pid_t pid, int *fd, struct sprof_error *error);
+
 /* Its memory, as a descriptor of the caller's own. It leads nowhere once the process has executed
  * another program. -1 with errno. */
 int trace_attach_memory_fd(const struct trace_attachment *attachment);

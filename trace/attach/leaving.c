@@ -1,5 +1,6 @@
 /* What there is in a process that probes are taken out of: its memory and mappings. */
 #include "trace/attach/leaving.h"
+#include "trace/attach/attach.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -110,14 +111,15 @@ int trace_leaving_open(struct trace_leaving *leaving, struct sprof_error *error)
     leaving->pages_fd = open(path, O_RDONLY | O_CLOEXEC);
     if (leaving->memory_fd >= 0 && leaving->pages_fd >= 0)
         return 0;
-    if (errno == ENOENT || errno == ESRCH)
-        return sprof_error_set(error, SPROF_ENOTFOUND, errno, "process %d is gone", (int)pid);
-    return sprof_error_set(error, SPROF_EPERMISSION, errno,
+    const int errnum = errno;
+    if (trace_memory_is_gone(pid)) /* an ordinary user reads EACCES there, too */
+        return sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d is gone", (int)pid);
+    return sprof_error_set(error, SPROF_EPERMISSION, errnum,
                            "the probes in process %d are off, and stay: its memory may not be "
                            "written any more (%s), as when it has changed its user, or forbids it "
                            "(prctl PR_SET_DUMPABLE)\nas root `sprof ctl -p %d detach` takes them "
                            "out",
-                           (int)pid, strerror(errno), (int)pid);
+                           (int)pid, strerror(errnum), (int)pid);
 }
 
 void trace_leaving_release(struct trace_leaving *leaving)

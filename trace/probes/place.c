@@ -456,23 +456,24 @@ static bool has_shadow_stack(pid_t pid)
 static int begin_writing(struct writing *writing, struct trace_session *session, size_t first,
                          size_t count, struct sprof_error *error)
 {
-    char path[64];
-    sprof_proc_shared_path(path, sizeof path, session->pid, "mem");
-    *writing =
-        (struct writing){.session = session,
-                         .fd = session->listens      ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
-                               : session->attachment ? trace_attach_memory_fd(session->attachment)
-                                                     : open(path, O_RDWR | O_CLOEXEC),
-                         .thunks = calloc(count + 1, PROBE_THUNK_BYTES),
-                         .copies = calloc(count + 1, PROBE_COPY_BYTES),
-                         .first = first,
-                         .has_shadow_stack = has_shadow_stack(session->pid),
-                         .error = error};
-    if (writing->fd < 0)
-        return sprof_error_set(error, SPROF_EPERMISSION, errno,
-                               "the memory of the command may not be written: %s; run sprof as "
-                               "its owner or as root",
-                               strerror(errno));
+    *writing = (struct writing){.session = session,
+                                .thunks = calloc(count + 1, PROBE_THUNK_BYTES),
+                                .copies = calloc(count + 1, PROBE_COPY_BYTES),
+                                .first = first,
+                                .has_shadow_stack = has_shadow_stack(session->pid),
+                                .error = error};
+    if (!session->listens && !session->attachment) {
+        const int result = trace_memory_open(session->pid, &writing->fd, error);
+        if (result)
+            return result;
+    } else {
+        writing->fd = session->listens ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
+                                       : trace_attach_memory_fd(session->attachment);
+        if (writing->fd < 0)
+            return sprof_error_set(error, SPROF_EIO, errno,
+                                   "cannot copy the descriptor of the memory of process %d: %s",
+                                   (int)session->pid, strerror(errno));
+    }
     return writing->thunks && writing->copies ? 0 : sprof_error_memory(error);
 }
 

@@ -482,17 +482,15 @@ static int place_jumps(struct placing *placing, size_t first, size_t count,
                        struct sprof_error *error)
 {
     const struct trace_session *session = placing->session;
-    char path[64];
-    sprof_proc_shared_path(path, sizeof path, placing->pid, "mem");
-    placing->fd = session->code_fd > 0 && placing->pid == session->pid
-                      ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
-                      : open(path, O_RDWR | O_CLOEXEC);
+    const bool is_open = session->code_fd > 0 && placing->pid == session->pid;
     int result = 0;
-    if (placing->fd < 0)
-        result = sprof_error_set(
-            error, errno == EACCES || errno == EPERM ? SPROF_EPERMISSION : SPROF_ENOTFOUND, errno,
-            "the memory of process %d may not be written: %s", (int)placing->pid, strerror(errno));
-    else if (list_sites(placing, first, count))
+    if (!is_open)
+        result = trace_memory_open(placing->pid, &placing->fd, error);
+    else if ((placing->fd = fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)) < 0)
+        result = sprof_error_set(error, SPROF_EIO, errno,
+                                 "cannot copy the descriptor of the memory of process %d: %s",
+                                 (int)placing->pid, strerror(errno));
+    if (!result && list_sites(placing, first, count))
         result = sprof_error_memory(error);
     if (!result)
         result = place_in_stops(placing, error);

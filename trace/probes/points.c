@@ -1,6 +1,7 @@
 /* Finds and writes call points: see points.h. */
 #include "trace/probes/points.h"
 #include "plan/plan.h"
+#include "trace/attach/attach.h"
 #include "trace/meet.h"
 #include "trace/probes/probes.h"
 
@@ -301,17 +302,11 @@ static int aim(struct trace_session *session, int fd, struct sprof_error *error)
 int trace_points_place(struct trace_session *session, struct sprof_error *error)
 {
     const uint32_t count = trace_points_count(session);
-    char path[64];
+    int fd = -1;
     if (!count)
         return 0;
-    sprof_proc_shared_path(path, sizeof path, session->pid, "mem");
-    const int fd = open(path, O_RDWR | O_CLOEXEC);
     uint8_t *thunks = malloc((size_t)count * PROBE_THUNK_BYTES);
-    int result = thunks ? 0 : sprof_error_memory(error);
-    if (!result && fd < 0)
-        result =
-            sprof_error_set(error, SPROF_EPERMISSION, errno,
-                            "the memory of the command may not be written: %s", strerror(errno));
+    int result = thunks ? trace_memory_open(session->pid, &fd, error) : sprof_error_memory(error);
     for (uint32_t i = 0; i < count && !result; i++)
         plan_thunk_write(thunks + (size_t)i * PROBE_THUNK_BYTES,
                          session->hello.points + (uint64_t)i * PROBE_THUNK_BYTES,
