@@ -118,6 +118,8 @@ static const struct cli_option options[] = {
      cli_set_text},
     {"process", 0, "NAME|PID", "only samples of these processes", CLI_SELECTION_FIELD(process),
      cli_set_text},
+    {"no-join-parts", 0, NULL, "compare f.cold, f.part.0, f.constprop.0 beside f, not in it",
+     CLI_SELECTION_FIELD(parts_apart), cli_set_flag},
     {"limit", 'n', "ROWS", "at most so many rows; 0: all (for people: 40)", FIELD(limit),
      cli_set_rows},
     {"format", 0, "text|csv|json|markdown", "for people (text, markdown), or for programs",

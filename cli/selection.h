@@ -22,6 +22,7 @@ struct cli_selection {
     struct cli_run run;
     const char *host, *event, *thread, *process, *module, *cpus, *time, *phase, *mark;
     const char *focus, *ignore, *hide, *show_from;
+    bool parts_apart;
 };
 
 int cli_set_run(void *field, const char *value, struct sprof_error *error); /* cli_run */
@@ -121,9 +122,15 @@ int cli_set_run(void *field, const char *value, struct sprof_error *error); /* c
          cli_set_text},                                                                             \
         {"hide",      0, "REGEX", "take such frames out of the stacks", CLI_SELECTION_FIELD(hide),  \
          cli_set_text},                                                                             \
+        {"show-from",                                                                               \
+         0,                                                                                         \
+         "REGEX",                                                                                   \
+         "take away what is outside the outermost such frame",                                      \
+         CLI_SELECTION_FIELD(show_from),                                                            \
+         cli_set_text},                                                                             \
     {                                                                                               \
-        "show-from", 0, "REGEX", "take away what is outside the outermost such frame",              \
-            CLI_SELECTION_FIELD(show_from), cli_set_text                                            \
+        "no-join-parts", 0, NULL, "show f.cold, f.part.0, f.constprop.0 beside f, not in it",       \
+            CLI_SELECTION_FIELD(parts_apart), cli_set_flag                                          \
     }
 
 /* Takes the recording from the operand where there is one, and checks what must go together.

@@ -110,13 +110,12 @@ static int add_codes(struct annotation *annotation)
 {
     const struct report_dataset *dataset = annotation->dataset;
     int result = 0;
-    for (size_t i = 0; i < annotation->set.count && !result; i++) {
-        const struct report_function *function =
-            &dataset->functions.items[annotation->set.items[i] - 1];
-        struct code code = {.function = annotation->set.items[i],
-                            .start = function->start,
-                            .end = function->start + function->size};
-        if (!function->size || !annotation->image)
+    for (uint32_t number = 1; number <= dataset->functions.count && !result; number++) {
+        const struct report_function *function = &dataset->functions.items[number - 1];
+        struct code code = {
+            .function = number, .start = function->start, .end = function->start + function->size};
+        if (!annotation->in_set[function->owner ? function->owner : number] || !function->size ||
+            !annotation->image)
             continue;
         if (function->size > LARGEST_FUNCTION_BYTES) {
             add_note(annotation, "the function is too large for its instructions to be shown");
@@ -206,7 +205,7 @@ static int count_stack(struct annotation *annotation, size_t index,
 static int count_all(struct annotation *annotation)
 {
     const struct report_dataset *dataset = annotation->dataset;
-    struct report_stack stack = {0};
+    struct report_stack stack = {.calls_of_parts = true};
     size_t seen = 0;
     int result = 0;
     for (size_t i = 0; i < dataset->costs.count && !result; i++) {
@@ -464,9 +463,12 @@ static int make_table(struct annotation *annotation)
     int result = annotation->options->no_source ? 0 : add_sources(annotation);
     for (size_t i = 0; i < annotation->codes.count && !result; i++) {
         const struct code *code = &annotation->codes.items[i];
-        add_heading(annotation, format_text(annotation, "%s: 0x%" PRIx64 ", %" PRIu64 " bytes",
-                                            dataset->modules.items[annotation->module - 1].name,
-                                            code->start, code->end - code->start));
+        const char *part = dataset->functions.items[code->function - 1].part;
+        add_heading(annotation,
+                    format_text(annotation, "%s: %.200s%s0x%" PRIx64 ", %" PRIu64 " bytes",
+                                dataset->modules.items[annotation->module - 1].name,
+                                part ? part : "", part ? ", " : "", code->start,
+                                code->end - code->start));
         add_instructions(annotation, code);
     }
     if (!result && annotation->notes.length)

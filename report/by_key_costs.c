@@ -513,7 +513,7 @@ static int add_from_stacks(struct by_key *by)
     struct outermost outermost = {0};
     struct grouping grouping = {0};
     struct known_stacks known = {0};
-    struct report_stack stack = {0};
+    struct report_stack stack = {.calls_of_parts = true}; /* both have lines of their own */
     uint32_t group = 1;
     by->labels = calloc(dataset->frames.count + 1, sizeof *by->labels);
     int result = !by->labels   ? SPROF_ENOMEM

@@ -3,6 +3,7 @@
 
 #include "report/dataset_parts.h"
 #include "report/error_text.h"
+#include "report/split_functions.h"
 #include "report/utf8_text.h"
 
 #include <string.h>
@@ -151,7 +152,8 @@ static int add_frame(void *context, const struct store_frame *row)
     bool failed = false;
     const struct report_frame frame = {
         .module = report_dataset_number(&loading->modules, row->module_id),
-        .function = report_dataset_number(&dataset->function_numbers, row->function_id),
+        .function = report_dataset_function_of(dataset, row->function_id),
+        .part = report_dataset_number(&dataset->function_numbers, row->function_id),
         .outer = row->inline_parent_id, /* a database id until all are read */
         .inline_depth = row->inline_depth,
         .file = copy_text(dataset, row->file, count ? dataset->frames.items[count - 1].file : NULL,
@@ -289,7 +291,8 @@ static bool all_of_one_boot(const struct report_dataset *dataset)
     return true;
 }
 
-static int load_rows(struct report_loading *loading, struct sprof_error *error)
+static int load_rows(struct report_loading *loading, const struct report_selection *selection,
+                     struct sprof_error *error)
 {
     loading->one_boot = all_of_one_boot(loading->dataset);
     int result = report_dataset_choose_paths(loading, error);
@@ -301,6 +304,9 @@ static int load_rows(struct report_loading *loading, struct sprof_error *error)
                 ? store_each_function_of_run(loading->store, loading->dataset->runs.items[0].id,
                                              add_function, loading, error)
                 : store_each_function(loading->store, add_function, loading, error);
+    /* A call of a part is no call of its function. */
+    if (!result && !selection->parts_apart && !report_counts_calls(loading->dataset))
+        result = report_split_functions_join(loading->dataset);
     if (!result)
         result = report_dataset_load_paths(loading, error);
     if (!result &&
@@ -394,7 +400,7 @@ int report_dataset_load(struct report_dataset *dataset, struct store *store,
         .dataset = dataset, .store = store, .only_run = parts & REPORT_ONLY_RUN};
     int result = report_dataset_select(&loading, selection, error);
     if (!result)
-        result = load_rows(&loading, error);
+        result = load_rows(&loading, selection, error);
     if (!result) {
         const double effective =
             model_effective_samples(loading.sum_of_weights, loading.sum_of_squares);

@@ -52,6 +52,11 @@ struct report_function {
     uint64_t key;             /* 0 for what only this report knows */
     uint64_t start, size; /* address as the ELF file numbers it, bytes; 0 for inlined functions */
     bool named;           /* by a symbol or debug information, not "module+0x…" */
+    /* Of what a compiler split off or copied, see report/split_functions.h. */
+    uint32_t owner;        /* the function that it counts for, which alone is in paths and frames;
+                              0: itself */
+    const char *part;      /* its own name; NULL: it is no part */
+    unsigned called_parts; /* how many of its suffixes mark code that the function calls */
 };
 
 /* An address in a module, or a function inlined there. The innermost of those at an address is the
@@ -59,6 +64,7 @@ struct report_function {
  * function, whose `outer` is 0. */
 struct report_frame {
     uint32_t module, function; /* function 0: not symbolized */
+    uint32_t part;             /* the part of `function` that the code is in, else as `function` */
     uint32_t outer;
     uint32_t inline_depth; /* 0: innermost; grows outwards */
     const char *file;      /* of the line executed, or of the call inlined; NULL unknown */
@@ -246,6 +252,19 @@ enum report_known_callers report_dataset_callers(const struct report_dataset *da
 /* Whether calls were counted with their whole paths, not by function or direct caller alone. */
 bool report_dataset_has_paths(const struct report_dataset *dataset);
 
+/* The function, by its database id, that counts; 0: unknown. */
+static inline uint32_t report_dataset_function_of(const struct report_dataset *dataset, uint32_t id)
+{
+    const uint32_t number = report_dataset_number(&dataset->function_numbers, id);
+    const uint32_t owner = number ? dataset->functions.items[number - 1].owner : 0;
+    return owner ? owner : number;
+}
+
+/* Whether `inner` is a part that `outer`, the same function or another part of it, called: the two
+ * are one frame. Both are functions as they were recorded. */
+bool report_dataset_is_called_part(const struct report_dataset *dataset, uint32_t inner,
+                                   uint32_t outer);
+
 /* What is counted, as a word: "call" or "sample". */
 static inline const char *report_counted(const struct report_dataset *dataset)
 {
@@ -272,6 +291,7 @@ bool report_selection_takes_all(const struct report_selection *selection);
  * valid empty one, which the next call reuses. */
 struct report_stack {
     SPROF_VEC(uint32_t) frames; /* numbers; 0 alone: "[outside the application]" */
+    bool calls_of_parts; /* set by the caller: a function and its part that it called are two */
 };
 
 /* What the mode read leaves of the stack of a node: what its samples count for in `paths`. Returns

@@ -8,7 +8,8 @@ static int add_path(void *context, const struct model_path *row)
     struct report_loading *loading = context;
     const struct report_path_row path = {
         .parent = report_dataset_number(&loading->paths, row->parent),
-        .function = report_dataset_number(&loading->dataset->function_numbers, row->function),
+        .function = report_dataset_function_of(loading->dataset, row->function),
+        .part = report_dataset_number(&loading->dataset->function_numbers, row->function),
     };
     if (!path.function || (row->parent && !path.parent))
         return SPROF_EFORMAT;
@@ -154,11 +155,33 @@ static int add_line_cost(void *context, const struct store_cost *row)
 
 /* == The tree == */
 
+/* Adds the cost of a row to its path, which *path is from then on. Parts of a function share one,
+ * and a part that its function called is in that function's. */
+static int add_row(struct report_loading *loading, const struct report_path_row *row,
+                   uint32_t parent, uint32_t *path)
+{
+    struct report_dataset *dataset = loading->dataset;
+    const size_t known = dataset->paths.items.count;
+    const uint32_t outer = row->parent ? loading->rows.items[row->parent - 1].part : 0;
+    const bool within = outer && report_dataset_is_called_part(dataset, row->part, outer);
+    if (within)
+        *path = parent;
+    else if (model_paths_child(&dataset->paths, parent, row->function, path))
+        return SPROF_ENOMEM;
+    model_paths_add(&dataset->paths, *path, row->costs.exclusive);
+    if (!(dataset->parts & REPORT_INLINED))
+        return 0;
+    const bool inlined = row->inlined && !row->called && !within;
+    if (*path > known)
+        return sprof_vec_push(&dataset->path_inlined, inlined);
+    dataset->path_inlined.items[*path - 1] = dataset->path_inlined.items[*path - 1] && inlined;
+    return 0;
+}
+
 /* Leaves out the paths that the selection never came to. */
 static int build_tree(struct report_loading *loading)
 {
     struct report_path_row *rows = loading->rows.items;
-    struct report_dataset *dataset = loading->dataset;
     uint32_t *paths = calloc(loading->rows.count + 1, sizeof *paths);
     int result = paths ? 0 : SPROF_ENOMEM;
     for (size_t i = loading->rows.count; i-- > 0 && !result;) {
@@ -173,15 +196,10 @@ static int build_tree(struct report_loading *loading)
     for (size_t i = 0; i < loading->rows.count && !result; i++) {
         if (!rows[i].costs.inclusive.samples && !rows[i].costs.inclusive.weight)
             continue;
-        result = model_paths_child(&dataset->paths, paths[rows[i].parent], rows[i].function,
-                                   &paths[i + 1]);
-        if (!result)
-            model_paths_add(&dataset->paths, paths[i + 1], rows[i].costs.exclusive);
-        if (!result && loading->dataset->parts & REPORT_INLINED)
-            result = sprof_vec_push(&dataset->path_inlined, rows[i].inlined && !rows[i].called);
+        result = add_row(loading, &rows[i], paths[rows[i].parent], &paths[i + 1]);
     }
     free(paths);
-    model_paths_sum(&dataset->paths);
+    model_paths_sum(&loading->dataset->paths);
     return result;
 }
 
@@ -191,7 +209,7 @@ static void add_total(struct report_loading *loading, uint32_t event, uint32_t f
                       uint64_t total_ns)
 {
     const struct report_dataset *dataset = loading->dataset;
-    const uint32_t function = report_dataset_number(&dataset->function_numbers, function_id);
+    const uint32_t function = report_dataset_function_of(dataset, function_id);
     if (function && report_dataset_number(&loading->events, event))
         dataset->call_totals.items[function - 1] += total_ns;
 }

@@ -6,7 +6,7 @@
 
 struct report_path_row {
     uint32_t parent; /* number of the row; 0: a root */
-    uint32_t function;
+    uint32_t function, part; /* as in struct report_frame */
     bool called, inlined; /* some node of it is, with REPORT_INLINED */
     struct model_costs costs;
 };

@@ -139,6 +139,30 @@ static void filter(const struct report_dataset *dataset, struct report_stack *st
     stack->frames.count = stays ? kept : 0;
 }
 
+bool report_dataset_is_called_part(const struct report_dataset *dataset, uint32_t inner,
+                                   uint32_t outer)
+{
+    const struct report_function *part = &dataset->functions.items[inner - 1];
+    const struct report_function *caller = &dataset->functions.items[outer - 1];
+    return (part->owner ? part->owner : inner) == (caller->owner ? caller->owner : outer) &&
+           part->called_parts > caller->called_parts;
+}
+
+/* Makes a function and its part that it called one frame: that of the part. */
+static void join_parts(const struct report_dataset *dataset, struct report_stack *stack)
+{
+    const struct report_frame *frames = dataset->frames.items;
+    size_t kept = 0;
+    uint32_t inner = 0;
+    for (size_t i = 0; i < stack->frames.count; i++) {
+        const uint32_t frame = stack->frames.items[i], part = frames[frame - 1].part;
+        if (!inner || !part || !report_dataset_is_called_part(dataset, inner, part))
+            stack->frames.items[kept++] = frame;
+        inner = part;
+    }
+    stack->frames.count = kept;
+}
+
 int report_dataset_stack(const struct report_dataset *dataset, uint32_t node,
                          struct report_stack *stack)
 {
@@ -149,6 +173,8 @@ int report_dataset_stack(const struct report_dataset *dataset, uint32_t node,
             if (sprof_vec_push(&stack->frames, frame))
                 return SPROF_ENOMEM;
     }
+    if (!stack->calls_of_parts)
+        join_parts(dataset, stack);
     cut(dataset, stack);
     if (dataset->filters)
         filter(dataset, stack);

@@ -76,8 +76,11 @@ static int mark_functions(struct report_dataset *dataset, const struct matcher *
             found = matches(matcher, expression, function->name, error);
         if (!found)
             found = matches(matcher, expression, function->file, error);
+        if (!found && function->part)
+            found = matches(matcher, expression, function->part, error);
         if (found > 0)
-            dataset->function_filters[i] |= (uint8_t)expression->filter;
+            dataset->function_filters[(function->owner ? function->owner : i + 1) - 1] |=
+                (uint8_t)expression->filter;
     }
     free(in_module);
     return found < 0 ? found : 0;

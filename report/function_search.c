@@ -2,8 +2,8 @@
 #include "report/function_search.h"
 
 #include "report/error_text.h"
+#include "report/split_functions.h"
 
-#include <ctype.h>
 #include <string.h>
 
 enum { CANDIDATES_SHOWN = 6 };
@@ -59,26 +59,6 @@ int report_function_bare_name(struct sprof_str *out, const char *name)
     return result;
 }
 
-/* Where what compilers append to the names of copies and parts of a function begins, as in
- * "f.constprop.0" and "f(int) [clone .isra.0]"; its end when there is nothing. */
-static size_t plain_length(const char *name)
-{
-    static const char *const marks[] = {".constprop", ".isra",     ".part",
-                                        ".cold",      ".lto_priv", ".llvm"};
-    const char *clone = strstr(name, " [clone .");
-    if (clone)
-        return (size_t)(clone - name);
-    for (const char *dot = *name ? strchr(name + 1, '.') : NULL; dot; dot = strchr(dot + 1, '.'))
-        for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
-            const size_t length = strlen(marks[i]);
-            const char *after = dot + length;
-            if (!strncmp(dot, marks[i], length) &&
-                (!*after || (*after == '.' && (!after[1] || isdigit((unsigned char)after[1])))))
-                return (size_t)(dot - name);
-        }
-    return strlen(name);
-}
-
 static const char *last_part(const char *bare)
 {
     const char *part = bare;
@@ -104,12 +84,14 @@ static bool same(const char *a, const char *b)
 static bool is_name(struct search *search, uint32_t function)
 {
     const struct report_function *item = &search->dataset->functions.items[function - 1];
-    return same(item->name, search->wanted) || same(item->linkage_name, search->wanted);
+    return same(item->name, search->wanted) || same(item->linkage_name, search->wanted) ||
+           same(item->part, search->wanted);
 }
 
 static bool is_plain(const char *name, const char *wanted)
 {
-    return name && plain_length(name) == strlen(wanted) && !strncmp(name, wanted, strlen(wanted));
+    return name && report_split_base(name, NULL) == strlen(wanted) &&
+           !strncmp(name, wanted, strlen(wanted));
 }
 
 static bool is_plain_name(struct search *search, uint32_t function)
@@ -125,7 +107,7 @@ static bool make_bare(struct search *search, uint32_t function)
                                   report_dataset_function_name(search->dataset, function)))
         return false;
     if (search->bare.text)
-        search->bare.text[plain_length(search->bare.text)] = '\0';
+        search->bare.text[report_split_base(search->bare.text, NULL)] = '\0';
     return true;
 }
 
@@ -154,13 +136,27 @@ static bool in_module(const struct search *search, uint32_t function)
     return false;
 }
 
-/* Which functions occur in the tree. */
+/* Which functions occur in the tree, themselves or as parts of one that does. */
 static bool *mark_present(const struct report_dataset *dataset)
 {
     bool *present = calloc(dataset->functions.count + 1, sizeof *present);
     for (size_t i = 0; present && i < dataset->paths.items.count; i++)
         present[dataset->paths.items.items[i].function] = true;
+    for (size_t i = 0; present && i < dataset->functions.count; i++)
+        if (dataset->functions.items[i].owner)
+            present[i + 1] = present[dataset->functions.items[i].owner];
     return present;
+}
+
+/* A part stands for its function. */
+static int add_found(struct search *search, uint32_t function)
+{
+    const uint32_t owner = search->dataset->functions.items[function - 1].owner;
+    const uint32_t meant = owner ? owner : function;
+    for (size_t i = 0; i < search->found.count; i++)
+        if (search->found.items[i] == meant)
+            return 0;
+    return sprof_vec_push(&search->found, meant);
 }
 
 /* The most exact way of matching that finds anything. */
@@ -171,7 +167,7 @@ static int look(struct search *search, const bool *present)
     for (size_t way = 0; way < sizeof ways / sizeof *ways && !search->found.count; way++)
         for (uint32_t id = 1; id <= search->dataset->functions.count; id++)
             if (present[id] && in_module(search, id) && ways[way](search, id) &&
-                sprof_vec_push(&search->found, id))
+                add_found(search, id))
                 return SPROF_ENOMEM;
     return 0;
 }
@@ -202,10 +198,10 @@ static bool all_alike(const struct search *search)
     const struct report_dataset *dataset = search->dataset;
     const uint32_t first = search->found.items[0];
     const char *name = report_dataset_function_name(dataset, first);
-    const size_t length = plain_length(name);
+    const size_t length = report_split_base(name, NULL);
     for (size_t i = 1; i < search->found.count; i++) {
         const char *other = report_dataset_function_name(dataset, search->found.items[i]);
-        if (plain_length(other) != length || strncmp(other, name, length) != 0 ||
+        if (report_split_base(other, NULL) != length || strncmp(other, name, length) != 0 ||
             strcmp(module_of(search, search->found.items[i])->path,
                    module_of(search, first)->path) != 0)
             return false;

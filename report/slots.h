@@ -49,4 +49,10 @@ int report_slots_load(struct report_slots *slots, struct store *store,
                       const struct report_slots_limits *limits, struct sprof_error *error);
 void report_slots_release(struct report_slots *slots);
 
+struct report_dataset;
+
+/* Makes parts of functions (report/split_functions.h) one path with their functions, as in the tree
+ * of a dataset of the same recording. Returns 0 or SPROF_ENOMEM. */
+int report_slots_join(struct report_slots *slots, const struct report_dataset *dataset);
+
 #endif

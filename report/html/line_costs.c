@@ -65,7 +65,7 @@ static int take_frame(void *context, const struct store_frame *row)
     struct loading *loading = context;
     struct html_line_costs *lines = loading->lines;
     struct html_frame frame = {
-        .function = report_dataset_number(&loading->dataset->function_numbers, row->function_id),
+        .function = report_dataset_function_of(loading->dataset, row->function_id),
         .outer = row->inline_parent_id, /* a database id until all are read */
         .depth = row->inline_depth,
         .file_offset = row->file_offset,

@@ -73,6 +73,8 @@ static int put_header(struct html_page *page, struct html_columns *columns)
     for (size_t i = 0; i < page->part_count && !result; i++) {
         result = report_html_runs(page, &page->parts[i]);
         if (!result)
+            result = report_slots_join(&page->parts[i].slots, &page->parts[i].dataset);
+        if (!result)
             result = report_html_add_functions(&page->parts[i]);
     }
     report_json_close_array(&page->json);

@@ -125,7 +125,7 @@ static int put_path_columns(struct html_page *page, struct html_columns *columns
     for (struct html_part *part = page->parts; part < page->parts + page->part_count; part++)
         for (size_t i = 0; i < part->slots.paths.count; i++) {
             const uint32_t id = part->slots.paths.items[i].function;
-            const uint32_t number = report_dataset_number(&part->dataset.function_numbers, id);
+            const uint32_t number = report_dataset_function_of(&part->dataset, id);
             if (id && !number)
                 return SPROF_EFORMAT;
             report_html_column_difference(

@@ -196,21 +196,47 @@ static int name_instructions(struct source *source, struct image *image, uint32_
     return result;
 }
 
+static int compare_starts(const void *a, const void *b)
+{
+    const struct report_function *const *first = a, *const *second = b;
+    return (*first)->start < (*second)->start ? -1 : (*first)->start > (*second)->start;
+}
+
+/* The function and its parts that have code, by address. Returns how many of `most` there are. */
+static size_t find_pieces(const struct report_dataset *dataset, uint32_t function,
+                          const struct report_function **pieces, size_t most)
+{
+    size_t count = 0;
+    for (uint32_t number = 1; number <= dataset->functions.count && count < most; number++) {
+        const struct report_function *item = &dataset->functions.items[number - 1];
+        if ((item->owner ? item->owner : number) == function && item->size)
+            pieces[count++] = item;
+    }
+    qsort(pieces, count, sizeof *pieces, compare_starts);
+    return count;
+}
+
 static int read_function(struct source *source, const struct image *image, struct shown *shown)
 {
+    enum { PIECES_MOST = 64 };
+    const struct report_function *pieces[PIECES_MOST];
+    const size_t count = find_pieces(source->dataset, shown->function, pieces, PIECES_MOST);
     struct sprof_error error = {0};
-    const struct report_function *function = &source->dataset->functions.items[shown->function - 1];
-    uint64_t offset;
-    if (!function->size)
+    uint64_t offset, size = 0;
+    int result = 0;
+    for (size_t i = 0; i < count; i++)
+        size += pieces[i]->size;
+    if (!count)
         shown->note = "It has no code of its own: it is only inlined.";
-    else if (function->size > LARGEST_FUNCTION || source->instructions > INSTRUCTIONS_MOST)
+    else if (size > LARGEST_FUNCTION || source->instructions > INSTRUCTIONS_MOST)
         shown->note = "To keep the page small its instructions are left out; "
                       "`sprof annotate` shows them.";
-    if (shown->note || !image_offset_of_vaddr(image, function->start, &offset))
+    if (shown->note || !image_offset_of_vaddr(image, pieces[0]->start, &offset))
         return 0;
-    shown->bias = function->start - offset;
-    const int result = report_machine_code_read(&shown->instructions, &source->dataset->arena,
-                                                image, function, false, &error);
+    shown->bias = pieces[0]->start - offset;
+    for (size_t i = 0; i < count && !result; i++)
+        result = report_machine_code_read(&shown->instructions, &source->dataset->arena, image,
+                                          pieces[i], false, &error);
     source->instructions += shown->instructions.count;
     if (result == SPROF_EUNSUPPORTED)
         shown->note = report_utf8_copy(&source->dataset->arena, error.message);

@@ -169,8 +169,12 @@ for measure, more in (("exclusive", ()), ("inclusive", ("--inclusive",))):
     marked = ask(*report, *more, "--show", f"function,{measure}_samples", "--format", "markdown")
     answer["markdown"] = added((re.sub(r"\\(.)", r"\1", name).strip("`"), re.sub(r"\D", "", count)) for name, count in
                                re.findall(r"^\| *(.+?) *\| *(\d[^|]*?) *\|$", marked, re.M))
-    answer["sql"] = added((row["function"], row["n"]) for row in rows(ask(
+    apart = added((row["function"], row[measure + "_samples"]) for row in
+                  json.loads(ask(*report, *more, "--no-join-parts", "--format", "json"))["rows"])
+    stored = added((row["function"], row["n"]) for row in rows(ask(
         "sql", "a.db", "--format", "csv", f"SELECT function, sum({measure}_samples) AS n FROM v_function GROUP BY function")))
+    if stored != apart: # tables hold parts of functions apart
+        sys.exit(f"{measure} of sql: {stored - apart} too many, {apart - stored} missing")
 
 # Stacks, each way to have them; all but these name functions as tables do.
 def of_tree(text, leaf_first):
