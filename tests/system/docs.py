@@ -19,15 +19,14 @@ for place, directories, names in os.walk(source):
     files.update(os.path.relpath(os.path.join(place, name), source) for name in names)
 directories = {part for name in files for part in [os.path.dirname(name)]}
 directories |= {"/".join(name.split("/")[:depth]) for name in directories for depth in range(1, name.count("/") + 1)}
+ends = {"/".join(name.split("/")[first:]) for name in files | {name + "/" for name in directories} for first in range(name.count("/") + 1)}
 problems = []
 
 
 def is_there(path, page):
     """A path from the top, from the page, or the end of one: `attach/hold.c` for `trace/attach/hold.c`."""
-    if path.endswith("/"):
-        return path[:-1] in directories or any(name.endswith("/" + path[:-1]) for name in directories)
     beside = os.path.normpath(os.path.join(os.path.dirname(page), path))
-    return beside in files or any(fnmatch.fnmatch(name, path) or fnmatch.fnmatch(name, "*/" + path) for name in files)
+    return path in ends or beside in files or "*" in path and any(fnmatch.fnmatch(name, path) for name in ends)
 
 
 def sections(page):
