@@ -663,13 +663,19 @@ END
     esac
     ;;
 environment)
-    # The command sees the environment and the descriptors that it would have untraced.
+    # The command sees the environment and the descriptors that it would have untraced, and the trace's socket.
     export LD_PRELOAD=
-    traced program --module '*' -- /usr/bin/env -u _
+    traced program --module '*' -- /usr/bin/env -u _ -u SPROF_CONTROL
     echo 'int nothing;' | gcc -shared -fPIC -x c - -o "$work/nothing.so" || fail "no compiler"
     export LD_PRELOAD=$work/nothing.so ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
-    traced program -- /usr/bin/env -u _
+    traced program -- /usr/bin/env -u _ -u SPROF_CONTROL
     unset LD_PRELOAD
+    for SPROF_CONTROL in '' of/another/trace; do
+        [ -z "$SPROF_CONTROL" ] || export SPROF_CONTROL
+        expect 0 "$SPROF" trace -o socket.db -- /usr/bin/env
+        [ "$(grep ^SPROF_CONTROL= out)" = "SPROF_CONTROL=$work/socket.db.ctl" ] || fail "not this trace's socket"
+    done
+    unset SPROF_CONTROL
     traced program --module '*' -- ls /proc/self/fd
     traced program --module '*' -- bash -c 'kill -TERM $$'
     ;;
