@@ -1,6 +1,7 @@
 /* The BPF programs of a recording (sampler/bpf/sampling.bpf.c), loaded: one on each sampling event
- * keeps the samples of member threads, and copies what their stacks have beyond the slice; two on
- * scheduler tracepoints add the children of members and take away who ended. */
+ * keeps the samples of member threads, and copies what their stacks have beyond the slice; one on
+ * the scheduler's tracepoint of new threads adds the children of members, and removes a number that
+ * another thread gets. */
 #ifndef SPROF_SAMPLER_PERF_FILTER_BPF_H
 #define SPROF_SAMPLER_PERF_FILTER_BPF_H
 
