@@ -46,14 +46,29 @@ int model_stacks_frame(struct model_stacks *stacks, uint32_t module, uint64_t of
     return 0;
 }
 
+/* Whether there is a node with that number, and it is this one. */
+static bool is_node(const struct model_stacks *stacks, uint32_t id, uint32_t parent, uint32_t frame,
+                    uint8_t found_by, uint32_t guessed)
+{
+    const size_t index = (size_t)id - 1 - stacks->first_node;
+    if (!id || index >= stacks->nodes.count)
+        return false;
+    const struct model_node *node = &stacks->nodes.items[index];
+    return node->parent == parent && node->frame == frame && node->found_by == found_by &&
+           node->guessed == guessed;
+}
+
 int model_stacks_node(struct model_stacks *stacks, uint32_t parent, uint32_t frame,
                       uint8_t found_by, uint32_t guessed, uint32_t *node)
 {
-    const struct model_node *likely =
-        *node ? &stacks->nodes.items[*node - 1 - stacks->first_node] : NULL;
-    if (likely && likely->parent == parent && likely->frame == frame &&
-        likely->found_by == found_by && likely->guessed == guessed)
+    if (is_node(stacks, *node, parent, frame, found_by, guessed))
         return 0;
+    /* A stack's new nodes are made one after the other. The index of all nodes is larger than the
+     * processor's caches, and each look into it is far from the one before. */
+    if (parent && is_node(stacks, parent + 1, parent, frame, found_by, guessed)) {
+        *node = parent + 1;
+        return 0;
+    }
     uint64_t *newest = sprof_map_at(&stacks->node_index, (uint64_t)parent << 32 | frame);
     if (!newest)
         return SPROF_ENOMEM;

@@ -45,6 +45,23 @@ static void test_nodes_are_found_again(void)
     model_stacks_release(&stacks);
 }
 
+/* The index is larger than the processor's caches: nodes that were made one after the other are
+ * found without it. */
+static void test_nodes_of_one_stack_need_no_index(void)
+{
+    struct model_stacks stacks = {.first_node = 10};
+    const uint32_t root = node(&stacks, 0, 1, 0, 0);
+    for (uint32_t i = 0, parent = root; i < 500; i++)
+        parent = node(&stacks, parent, 2 + i % 3, 0, 0);
+    sprof_map_clear(&stacks.node_index);
+    for (uint32_t i = 0, parent = root; i < 500; i++) {
+        parent = node(&stacks, parent, 2 + i % 3, 0, 0);
+        CU_ASSERT_EQUAL(parent, root + 1 + i);
+    }
+    CU_ASSERT_EQUAL(stacks.nodes.count, 501);
+    model_stacks_release(&stacks);
+}
+
 static void test_how_a_frame_was_found_tells_nodes_apart(void)
 {
     struct model_stacks stacks = {0};
@@ -110,6 +127,7 @@ void sprof_suite_model_stacks(void)
     CU_pSuite suite = CU_add_suite("model/stacks", NULL, NULL);
     CU_add_test(suite, "frames are found again", test_frames_are_found_again);
     CU_add_test(suite, "nodes are found again", test_nodes_are_found_again);
+    CU_add_test(suite, "nodes of one stack need no index", test_nodes_of_one_stack_need_no_index);
     CU_add_test(suite, "a guess does not mislead", test_a_guess_does_not_mislead);
     CU_add_test(suite, "how a frame was found tells nodes apart",
                 test_how_a_frame_was_found_tells_nodes_apart);
