@@ -1,10 +1,10 @@
-/* The tracing agent, inside: what entries of functions and of call points share. */
+/* The tracing agent, inside: code that entries of functions and of call points share. */
 #ifndef SPROF_AGENT_PROBE_CALL_H
 #define SPROF_AGENT_PROBE_CALL_H
 
 #include "agent/probe/table.h"
 
-/* One instruction, so that a signal handler's addition cannot get lost. */
+/* One instruction, so an addition of a signal handler is not lost. */
 static inline void add(uint64_t *to, uint64_t value)
 {
     __asm__ volatile("addq %1, %0" : "+m"(*to) : "er"(value) : "cc");
@@ -15,20 +15,20 @@ static inline void add_one(uint32_t *to)
     __asm__ volatile("addl $1, %0" : "+m"(*to) : : "cc");
 }
 
-/* What a call that is only counted takes is no part of the call that makes it. */
+/* The cost of a call that is only counted is no part of its caller's time. */
 static inline void count_in(struct record *caller)
 {
     add(&caller->probe_ticks, probe_inside.shared->cost.count);
     add(&caller->stat->child_counted, 1);
 }
 
-/* Whether a return address is in thunks that begin at one. */
+/* Whether an address is in the thunks that begin at `area`. */
 static inline bool is_in_thunks(uint64_t address, const uint8_t *thunks, uint64_t count)
 {
     return address - (uint64_t)(uintptr_t)thunks < count * PROBE_THUNK_BYTES;
 }
 
-/* How a call ended that has not returned by itself. */
+/* Counts how a call ended that did not return. */
 static inline void count_exit(struct probe_stat *stat, enum probe_exit exit)
 {
     const bool is_cut = exit == PROBE_EXIT_TAIL_CUT;
@@ -36,8 +36,8 @@ static inline void count_exit(struct probe_stat *stat, enum probe_exit exit)
     add(is_cut || exit == PROBE_EXIT_TAIL ? &stat->tails : &stat->abnormal, 1);
 }
 
-/* Ends the calls that were left where another one begins at a slot, whose record this is. Returns
- * the caller. */
+/* Ends the calls that were left where another one begins at the slot of this record. Returns the
+ * caller. */
 static inline struct record *end_left(struct thread *thread, struct record *record, uint64_t slot)
 {
     const struct record *caller = thread->innermost;
@@ -52,7 +52,7 @@ static inline struct record *end_left(struct thread *thread, struct record *reco
     return thread->innermost;
 }
 
-/* All but when the call begins, its node and where it returns to. */
+/* Fills everything but the beginning, the node and the return address. */
 static inline void fill_record(struct record *record, struct record *caller, uint64_t slot,
                                struct probe_stat *stat)
 {
@@ -64,7 +64,7 @@ static inline void fill_record(struct record *record, struct record *caller, uin
     record->serial = 0;
 }
 
-/* Before it is counted: a signal's handler may leave the call between the two, see settle() in
+/* Before the call is counted: a signal's handler may leave it between the two, see settle() in
  * end.c. */
 static inline void make_innermost(struct thread *thread, struct record *record)
 {
@@ -73,8 +73,8 @@ static inline void make_innermost(struct thread *thread, struct record *record)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* `is_missed`: the log has no room for it. Counted right before the call is, so that a signal's
- * handler that leaves it leaves both, or nearly always. */
+/* `is_missed`: the log has no room for it. That is counted right before the call, so a handler that
+ * leaves here nearly always leaves both uncounted. */
 static inline void count_call(struct thread *thread, struct record *record, bool is_missed)
 {
     struct probe_stat *stat = record->stat;

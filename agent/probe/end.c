@@ -1,11 +1,10 @@
-/* Ends calls: what they took goes into figures, paths and the log. As probe.c, no system call, no
- * libc, no lock; a signal may interrupt it anywhere and enter it again. */
+/* Ends calls: adds their time to figures, paths and the log. As probe.c: no system call, no libc,
+ * no lock; a signal may interrupt it anywhere and enter it again. */
 #include "agent/probe/call.h"
 #include "agent/probe/heap.h"
 #include "agent/probe/log.h"
 
-/* A node that was left in a record when calls were logged is none; and paths know nothing of call
- * points. */
+/* A node that was written into a record for the log is none; call points have no paths. */
 static inline bool has_path(const struct record *record)
 {
     return record->node && !(record->slot & POINT) &&
@@ -32,8 +31,8 @@ static inline struct probe_histogram *histogram_of(const struct thread *thread,
     return is_kept ? &all[stat - thread->stats + 1] : all;
 }
 
-/* What was measured is cleared while calls are in flight: they count from then on. A value that the
- * program wrote there harms its own figures alone. */
+/* Figures were cleared while calls were open: they count from then on. A wrong value, written by
+ * the program, harms its own figures alone. */
 static inline void renew(struct record *record)
 {
     const uint64_t cleared =
@@ -61,15 +60,15 @@ static inline void warn_of_time(const struct thread *thread, const struct record
                                            .kind = PROBE_SLOW});
 }
 
-/* Whether figures are in a thread's slab. They are of a trace before where a signal's handler came
- * upon a probe during that one, and has had calls measured by this one. */
+/* Whether figures are in a thread's slab. They may be of an earlier trace, where a signal's handler
+ * interrupted a probe then and had calls measured in this trace. */
 static inline bool is_of(const struct thread *thread, const struct probe_stat *stat)
 {
     return (uint64_t)((const uint8_t *)stat - (const uint8_t *)thread->stats) < thread->histograms;
 }
 
-/* What a call took is no part of its caller's self time; but the time between a place that calls
- * and what it calls is the caller's own. */
+/* The time of a call is no part of its caller's self time. The time between a call point and what
+ * it calls is the caller's own. */
 static inline void add_to_caller(struct record *caller, const struct record *record, uint64_t total,
                                  uint64_t whole)
 {
@@ -79,21 +78,21 @@ static inline void add_to_caller(struct record *caller, const struct record *rec
     add(&caller->stat->child_calls, 1);
 }
 
-/* Whether it was suspended with its coroutine before it jumped to another function: it is in the
- * chain for that one's sake, and no part of who has resumed it. */
+/* Whether it was suspended with its coroutine before it jumped. It is in the chain for the other
+ * call's sake, and no part of the call that has resumed it. */
 static inline bool is_apart(const struct record *record)
 {
     return is_jumper(record) && record->begin == PROBE_JUMPER_APART;
 }
 
-/* The call is over; the caller takes it out of the chain. Sums are not cut off at zero, or those of
- * short calls, which come out now above and now below their mean, would be too large. */
+/* The call is over; the caller of this function takes it out of the chain. Sums are not cut off at
+ * zero: short calls come out above and below their mean. */
 static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
                           enum probe_exit exit)
 {
     struct thread *thread = probe_own_thread();
     struct probe_stat *stat = record->stat;
-    /* Of a call that was left, what its exit would have taken has not passed: about half. */
+    /* a call that was left has not passed its exit: about half of the cost */
     const bool has_returned =
         exit == PROBE_EXIT_RETURN || exit == PROBE_EXIT_TAIL || exit == PROBE_EXIT_TAIL_CUT;
     const uint64_t whole = probe_inside.shared->cost.whole >> !has_returned;
@@ -158,15 +157,14 @@ void probe_take_off(uint64_t ticks)
     add(&thread->innermost->probe_ticks, ticks);
 }
 
-/* Two that run with one thread's data, of which nobody knows (a clone by a raw system call), mix up
- * the chain, but do not come to its end: only the root has no parent, and a frame that is taken out
- * has the root. */
+/* Two threads with the same data (a clone by a raw system call) mix up the chain, but do not pass
+ * its end: only the root has no parent, and a call that is taken out has the root. */
 static inline struct record *above(struct thread *thread, const struct record *record)
 {
     return record->parent ? record->parent : &thread->root;
 }
 
-enum { CHAIN_MOST = 1 << 22 }; /* records: a longer chain leads round, or nowhere */
+enum { CHAIN_MOST = 1 << 22 }; /* records: a longer chain is a loop */
 
 /* == Places of calls that have jumped == */
 
@@ -175,15 +173,15 @@ static inline struct record *places_of(const struct thread *thread)
     return (struct record *)(uintptr_t)PROBE_JUMPERS_AT + (uint64_t)thread->slab * PROBE_JUMPERS;
 }
 
-/* Whether a place holds an open call of this thread; or, should there be a stack whose slots lead
- * there, of one of these. What the slab's thread before has left there is over. */
+/* Whether a jumper's place holds an open call of this thread, or of a stack whose slots lead there.
+ * Calls of the slab's earlier thread are over. */
 static inline bool is_taken(const struct thread *thread, const struct record *place)
 {
     return place->serial && (place->serial == thread->serial || record_of(place->slot) == place);
 }
 
-/* NULL: none is free, or not to be found by few looks. Nearly always the last that was taken is
- * given back first; with coroutines others are. A signal's handler begins behind it. */
+/* NULL: none is free, or none was found soon. The last place that was taken is nearly always given
+ * back first. A signal's handler begins behind it. */
 static inline struct record *take_place(struct thread *thread)
 {
     enum { LOOKS = 64 };
@@ -196,7 +194,7 @@ static inline struct record *take_place(struct thread *thread)
     return NULL;
 }
 
-/* Of a call that is over, when it is out of the chain. */
+/* For a call that is over, when it is out of the chain. */
 static inline void give_place_back(struct thread *thread, const struct record *record)
 {
     if (is_jumper(record) && !record->serial &&
@@ -204,11 +202,10 @@ static inline void give_place_back(struct thread *thread, const struct record *r
         thread->next_jumper--;
 }
 
-/* A frame that a signal's handler has left while its probe was at work. A call is made the
- * innermost before it is counted or logged, has its serial right behind that, and loses it before
- * its end is: without one it is open where one call more is than frames of its function are above
- * it. Were it not ended, all later calls of the function would be taken for recursive ones. Its
- * time is lost. */
+/* Ends a call whose probe a signal's handler has left. A call becomes the innermost before it is
+ * counted or logged, gets its serial right behind that, and loses it before its end counts. So one
+ * without a serial is open where one call more is open than frames of its function are above it.
+ * Left alone, all later calls of the function would count as recursive. Its time is lost. */
 static SAVES_ALL __attribute__((noinline)) void settle(struct thread *thread, struct record *record,
                                                        enum probe_exit exit)
 {
@@ -216,7 +213,7 @@ static SAVES_ALL __attribute__((noinline)) void settle(struct thread *thread, st
     const bool is_logged =
         probe_inside.shared->extras & PROBE_LOG && probe_inside.shared->log_reach;
     uint64_t open = 0, open_on_path = 0;
-    bool is_at_work = false; /* a probe above, which the handler has come upon */
+    bool is_at_work = false; /* the handler has interrupted a probe above */
     uint32_t steps = 0;
     if (!is_of(thread, stat))
         return;
@@ -242,9 +239,9 @@ static SAVES_ALL __attribute__((noinline)) void settle(struct thread *thread, st
     add(&stat->ended, 1);
 }
 
-/* Takes the innermost frame out: an own one was left without a return; a foreign one is suspended
- * or left, and its own end or the next use of its slot will show. What has jumped to that stays
- * with it. */
+/* Takes the innermost call out of the chain. An own call was left without a return. A foreign call
+ * is suspended or left, which its end or the next use of its slot will show. Calls that have jumped
+ * to it stay with it. */
 static inline void drop_innermost(struct thread *thread, uint64_t now, enum probe_exit exit)
 {
     struct record *record = thread->innermost;
@@ -261,7 +258,7 @@ static inline void drop_innermost(struct thread *thread, uint64_t now, enum prob
     give_place_back(thread, record);
 }
 
-/* Makes a frame that is open the innermost. False: it is not in the chain. */
+/* Makes an open call the innermost. False: it is not in the chain. */
 static SAVES_ALL __attribute__((noinline)) bool uncover(struct thread *thread,
                                                         struct record *record, uint64_t now)
 {
@@ -278,8 +275,8 @@ static SAVES_ALL __attribute__((noinline)) bool uncover(struct thread *thread,
     return true;
 }
 
-/* To end several calls at once takes longer than the usual end of one, about half of what a probe
- * takes: the rest is no part of their caller. */
+/* To end several calls takes longer than the usual end of one, about half of a probe. The rest is
+ * no part of their caller's time. */
 static inline void take_off_end(struct record *caller, uint64_t now)
 {
     const uint64_t took = probe_ticks() - now, usual = probe_inside.shared->cost.whole / 2;
@@ -304,7 +301,7 @@ static inline void end_call(struct thread *thread, struct record *record, uint64
     if (is_in_chain)
         thread->innermost = parent;
     atomic_signal_fence(memory_order_seq_cst);
-    /* Not before: they are links of the chain, and a signal's handler would take them. */
+    /* later than above, because a signal's handler follows these links */
     for (const struct record *jumper = first; jumpers; jumper = jumper->parent, jumpers--)
         give_place_back(thread, jumper);
     if (is_in_chain && parent != first && exit == PROBE_EXIT_RETURN)
@@ -319,9 +316,8 @@ SAVES_ALL void probe_end_call(struct thread *thread, struct record *record, uint
 
 /* == Calls that jump to others == */
 
-/* Whether a call that has jumped does not go on with what it has jumped to: so many do already at
- * its slot, or one of either's function, as in interpreters whose operations jump from one to the
- * next. */
+/* Whether a call that has jumped is cut at the jump: too many at its slot have jumped, or one of
+ * either function has, as in interpreters whose operations jump from one to the next. */
 static inline bool is_cut(const struct record *record, const struct probe_stat *next)
 {
     enum { JUMPERS = 64 };
@@ -334,8 +330,8 @@ static inline bool is_cut(const struct record *record, const struct probe_stat *
     return false;
 }
 
-/* Makes a call the innermost that was suspended with its coroutine, and is in no chain, with what
- * has jumped to it. */
+/* Makes a call the innermost that was suspended with its coroutine and is in no chain, with all
+ * that has jumped to it. */
 static void take_in(struct thread *thread, struct record *record)
 {
     struct record *outermost = record;
@@ -348,7 +344,7 @@ static void take_in(struct thread *thread, struct record *record)
     make_innermost(thread, record);
 }
 
-/* Its record moves to another place, at which it is open when it is in the chain: see settle(). */
+/* Moves its record to another place. It is open there when it is in the chain: see settle(). */
 static void move(struct thread *thread, struct record *record, struct record *place, bool is_apart)
 {
     *place = *record;
@@ -379,7 +375,7 @@ SAVES_ALL struct record *probe_jump(struct thread *thread, struct record *record
     return parent;
 }
 
-/* Ends the frames on the thread's own stack that are below an address or at it. */
+/* Ends the calls on the thread's own stack at or below an address. */
 SAVES_ALL __attribute__((noinline)) void probe_end_below(struct thread *thread, uint64_t address,
                                                          uint64_t now, enum probe_exit exit)
 {

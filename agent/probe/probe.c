@@ -1,5 +1,5 @@
-/* What thunks call: takes calls into records and figures. No system call, no libc, no lock, nothing
- * but general registers; a signal may interrupt it anywhere and enter it again. */
+/* Begins calls: fills their records and counts them. No system call, no libc, no lock, only general
+ * registers; a signal may interrupt it anywhere and enter it again. */
 #include "agent/probe/call.h"
 #include "agent/probe/heap.h"
 #include "agent/probe/log.h"
@@ -7,7 +7,7 @@
 
 /* == Coverage == */
 
-/* The first call. Frames go on being ended where the probe is there for that. */
+/* The first call of a function. A probe that ends the calls of others goes on doing so. */
 static SAVES_ALL __attribute__((noinline)) void cover(uint32_t function, uint8_t tiers)
 {
     struct probe_shared *shared = probe_inside.shared;
@@ -24,15 +24,15 @@ static SAVES_ALL __attribute__((noinline)) void cover(uint32_t function, uint8_t
 
 /* == Frames that are left by a jump == */
 
-/* Whether eight bytes can be read: as edge.S asks for a page. */
+/* Whether eight bytes can be read, by the system call that edge.S uses. */
 static bool is_there(uint64_t address)
 {
     enum { NO_SUCH_WAY = -1, EINVAL = 22, BYTES = 8 };
     return inside_call(SYS_rt_sigprocmask, NO_SUCH_WAY, (long)address, 0, BYTES, 0, 0) == -EINVAL;
 }
 
-/* Whether one stack, which is not the thread's own, seems to hold both: they are near each other,
- * and no page between them is missing, as one does where stacks end. */
+/* Whether two addresses seem to be on one foreign stack: they are near, and no page between them is
+ * missing. Stacks end in a missing page. */
 static bool is_one_stack(const struct thread *thread, uint64_t low, uint64_t high)
 {
     enum { NEAR = 256 << 10 };
@@ -50,9 +50,9 @@ static bool can_lead_to(const struct thread *thread, uint64_t slot, uint64_t tar
                                 : is_one_stack(thread, slot, target);
 }
 
-/* Where a longjmp sets the stack pointer to. glibc stores it rotated and mixed with a secret, musl
- * as it is; only an address further up on the same stack is believed. 0: it is none, as where
- * coroutines are switched by longjmp. */
+/* The stack pointer that a longjmp sets. glibc stores it rotated and mixed with a secret, musl as
+ * it is. Only an address further up on the same stack is believed. 0: none, as where longjmp
+ * switches coroutines. */
 static uint64_t jump_target(const struct thread *thread, uint64_t buffer, uint64_t slot)
 {
     enum { STACK_POINTER = 6 };
@@ -65,8 +65,8 @@ static uint64_t jump_target(const struct thread *thread, uint64_t buffer, uint64
     return can_lead_to(thread, slot, stored) ? stored : 0;
 }
 
-/* Whether a buffer is the one by which pthread_exit and cancellation come back to the thread's
- * start: glibc keeps its address some words behind the thread's id (`cleanup_jmp_buf`). */
+/* Whether a buffer is the one by which pthread_exit and cancellation reach the thread's start:
+ * glibc keeps its address some words behind the thread's id (`cleanup_jmp_buf`). */
 static bool ends_thread(uint64_t buffer)
 {
     enum { WORDS = 8 };
@@ -80,7 +80,7 @@ static bool ends_thread(uint64_t buffer)
     return found;
 }
 
-/* The call of a slot, if it is open, was left. */
+/* Ends the call of a slot, if it is open: it was left. */
 static void end_at(struct thread *thread, uint64_t slot, uint64_t now, enum probe_exit exit)
 {
     struct record *record = record_of(slot);
@@ -90,8 +90,8 @@ static void end_at(struct thread *thread, uint64_t slot, uint64_t now, enum prob
     probe_end_call(thread, record, now, exit);
 }
 
-/* Frames on other stacks than the thread's own are in no order, and where they were resumed in no
- * chain, but their records are where their slots lead. */
+/* Ends calls on a foreign stack between two addresses. They are in no order, and once resumed in no
+ * chain, but their records follow from their slots. */
 static void end_between(struct thread *thread, uint64_t low, uint64_t high, uint64_t now,
                         enum probe_exit exit)
 {
@@ -103,9 +103,9 @@ static void end_between(struct thread *thread, uint64_t low, uint64_t high, uint
     }
 }
 
-/* An exception has been caught, or goes on behind what it has cleaned up, in the frame above a
- * slot, at which that frame may have called what was left: on another stack than the thread's own.
- */
+/* An exception was caught, or goes on after cleaning up, in the frame above a slot, on a foreign
+ * stack. Ends the calls that it has left.
+ * */
 static void leave_thrown(struct thread *thread, uint64_t slot, uint64_t now)
 {
     if (is_one_stack(thread, thread->thrown_at, slot))
@@ -138,8 +138,8 @@ static inline bool leaves_frames(uint8_t tier)
 
 /* == Threads and processes that begin == */
 
-/* Before it is there: who gets this thread's data, and whether it is a process that has the same
- * memory. A child of vfork runs while its parent waits, and calls in its place. */
+/* Before the clone: whether another one gets this thread's data, and whether it is a process with
+ * the same memory. A child of vfork runs while its parent waits, and calls in its place. */
 static SAVES_ALL __attribute__((noinline)) void see_clone(struct thread *thread, uint64_t flags)
 {
     enum { VM = 0x100, VFORK = 0x4000, THREAD = 0x10000, SET_TLS = 0x80000 }; /* CLONE_… */
@@ -151,14 +151,14 @@ static SAVES_ALL __attribute__((noinline)) void see_clone(struct thread *thread,
         probe_share_thread(thread);
 }
 
-/* The same by libc's syscall, whose first argument is the number. */
+/* The same for libc's syscall, whose first argument is the number. */
 static SAVES_ALL __attribute__((noinline)) void see_system_call(struct thread *thread,
                                                                 const struct probe_saved *saved)
 {
     enum { SET_SECCOMP = 22, MODE_STRICT = 1 }; /* PR_SET_SECCOMP, SECCOMP_MODE_STRICT */
     switch (saved->rdi) {
     case SYS_clone: see_clone(thread, saved->rsi); break;
-    case SYS_clone3: /* its first word */
+    case SYS_clone3: /* the first word of its argument */
         if (is_there(saved->rsi))
             see_clone(thread, *(const uint64_t *)(uintptr_t)saved->rsi);
         break;
@@ -171,14 +171,14 @@ static SAVES_ALL __attribute__((noinline)) void see_system_call(struct thread *t
     }
 }
 
-/* A call of a thread for whose figures there is no room, or whose data another one shares. */
+/* Counts a call without room for figures, or of a thread whose data another one shares. */
 static SAVES_ALL __attribute__((noinline)) void count_untracked(uint32_t function, uint8_t tiers)
 {
     if (!(tiers & PROBE_QUIET) && function < probe_inside.shared->function_count)
         atomic_fetch_add_explicit(&probe_inside.shared->beyond[function], 1, memory_order_relaxed);
 }
 
-/* A call whose figures would have to be on a page that may not be made. */
+/* Counts a call whose figures would be on a page that may not be made. */
 static SAVES_ALL __attribute__((noinline)) void count_beyond(struct thread *thread,
                                                              uint32_t function, uint8_t tiers,
                                                              uint64_t slot, uint64_t argument)
@@ -199,8 +199,8 @@ static inline bool is_thunk(uint64_t address)
     return is_in_thunks(address, probe_thunks, PROBE_THUNKS);
 }
 
-/* Has the call return to its thunk. It is in no chain: for figures, paths and the log it is a part
- * of its caller. Returns as probe_entered. */
+/* Has the call return to its thunk, without a place in the chain: for figures, paths and the log it
+ * is a part of its caller. Returns as probe_entered. */
 static SAVES_ALL __attribute__((noinline)) int
 see_bytes(struct thread *thread, uint32_t function, uint64_t slot, const struct probe_saved *saved)
 {
@@ -219,7 +219,8 @@ see_bytes(struct thread *thread, uint32_t function, uint64_t slot, const struct 
 
 /* == Entry == */
 
-/* A call that has no record: it is counted, and may leave frames and have a line in the log. */
+/* A call without a record: it is counted, may end the calls of others, and may have a line in the
+ * log. */
 static inline void pass(struct thread *thread, uint32_t function, uint8_t tiers, uint64_t slot,
                         const struct probe_saved *saved)
 {
@@ -238,8 +239,8 @@ static inline void pass(struct thread *thread, uint32_t function, uint8_t tiers,
     add(&thread->stats[function].counted, 1);
 }
 
-/* A call that is measured: fills its record and makes it the innermost. It is counted when it is in
- * the log, or is missed there: a signal's handler may leave it before. */
+/* A call that is measured: fills its record and makes it the innermost. It counts when it is in the
+ * log, or counted as missed there: a signal's handler may leave it before. */
 static inline void begin_call(struct thread *thread, struct record *record, struct record *caller,
                               uint32_t function, const struct probe_saved *saved)
 {
@@ -309,7 +310,7 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
         return 1;
     }
     const uint64_t return_address = *(const uint64_t *)(uintptr_t)slot;
-    /* A jump at the end of a function that has a record: both return to the same address. */
+    /* A jump at the end of a function with a record: both return to the same address. */
     const bool is_tail = is_thunk(return_address),
                has_jumped = is_tail && record->serial == thread->serial;
     struct probe_stat *stat = &thread->stats[function];
@@ -320,7 +321,7 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
         record->return_address = return_address;
     fill_record(record, caller, slot, stat);
     begin_call(thread, record, caller, function, saved);
-    if (has_jumped) /* what is done for that is no part of its caller */
+    if (has_jumped) /* this work is no part of the caller's time */
         add(&caller->probe_ticks, record->begin - probe_inside.shared->cost.inside - now);
     if (extras & PROBE_WARN && probe_heap_is_checked(function))
         probe_heap_begin(thread, function, slot, has_jumped);

@@ -1,16 +1,16 @@
-/* Gives threads and forked processes what they need before their first call is measured. No libc,
- * no lock, nothing but general registers. */
+/* Gives threads and forked processes their data before their first call is measured. No libc, no
+ * lock, only general registers. */
 #include "agent/probe/table.h"
 
 #ifndef PROBE_MAPPED
 _Thread_local TLS_MODEL struct thread probe_thread;
 #endif
 
-enum { CALLS_BETWEEN_LOOKS = 256 }; /* for a slab, of a thread that found none */
+enum { CALLS_BETWEEN_LOOKS = 256 }; /* searches for a slab, of a thread without one */
 
 /* == Threads == */
 
-/* A thread that was forked without libc's knowing bears its parent's number there. */
+/* A thread that was forked by a raw system call has its parent's number there. */
 SAVES_ALL uint32_t probe_thread_id(const struct probe_shared *shared)
 {
     if (shared->tid_offset && !probe_inside.is_forked)
@@ -18,7 +18,7 @@ SAVES_ALL uint32_t probe_thread_id(const struct probe_shared *shared)
     return (uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
-/* Whether a thread runs on the stack of the first process's main thread, or on a copy of that. */
+/* Whether a thread runs on the main stack of the first process, or on a copy of it. */
 static bool is_on_main_stack(const struct probe_shared *shared, uint32_t tid)
 {
     const uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
@@ -27,8 +27,8 @@ static bool is_on_main_stack(const struct probe_shared *shared, uint32_t tid)
             here - shared->stack_low < shared->stack_high - shared->stack_low);
 }
 
-/* False: none is free. A slab is the thread's by one instruction: a signal's handler that came
- * before it has claimed one by then. */
+/* False: none is free. A slab is claimed by one instruction, so a handler that came before has
+ * claimed one by then. */
 static bool claim_slab(struct thread *thread, uint32_t generation)
 {
     struct probe_shared *shared = probe_inside.shared;
@@ -46,9 +46,8 @@ static bool claim_slab(struct thread *thread, uint32_t generation)
     return before >> 32 == generation;
 }
 
-/* Its stack ends where its thread control block stands, as
- * libc's do; the main thread's bounds are those of its mapping. One that was forked has its bounds
- * from before. */
+/* The stack of a thread of libc's ends at its control block; the main thread's bounds are those of
+ * its mapping. A forked thread keeps its bounds. */
 static void find_stack(struct thread *thread, uint32_t tid)
 {
     const struct probe_shared *shared = probe_inside.shared;
@@ -60,7 +59,7 @@ static void find_stack(struct thread *thread, uint32_t tid)
     thread->high = high;
 }
 
-/* A handler that comes meanwhile does all this, too, with the same slab. */
+/* A handler that comes meanwhile does all of this, too, with the same slab. */
 bool probe_begin_thread(struct thread *thread)
 {
     struct probe_shared *shared = probe_inside.shared;
@@ -110,7 +109,7 @@ bool probe_begin_thread(struct thread *thread)
     atomic_signal_fence(memory_order_release);
     thread->generation = generation;
     atomic_signal_fence(memory_order_seq_cst);
-    if (thread->is_shared) /* since a handler's clone, meanwhile */
+    if (thread->is_shared) /* a clone by a handler, meanwhile */
         thread->generation = 0;
     return thread->generation == generation;
 }
@@ -135,9 +134,9 @@ struct vector {
 _Static_assert(offsetof(struct thread, claim) == offsetof(struct thread, generation) + 8,
                "wiped together");
 
-/* The forked thread is known by its number, and has a copy of what its parent had of its own, which
- * would lead it to the parent's slab. Its memory need not be there: it may never have had a probe,
- * and others' control blocks are gone. */
+/* The forked thread is known by its number. It has a copy of its parent's data, which leads to the
+ * parent's slab. That data may not exist: it may never have had a probe, and control blocks of
+ * other threads are gone. */
 static void renew_forked(const struct probe_shared *shared, uint32_t pid)
 {
     const uint32_t used = atomic_load(&shared->slabs_used);
@@ -181,7 +180,7 @@ bool probe_begin_process(struct thread *thread)
         atomic_store(&page[0], (uint64_t)(uintptr_t)shared);
         return true;
     }
-    /* Another thread is at it; or this one, under a signal handler. */
+    /* Another thread does this now; or this one does, interrupted by a signal. */
     for (int i = 0; i < WAITS && first != tid && !atomic_load(&page[0]); i++)
         inside_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
     return atomic_load(&page[0]) != 0;
