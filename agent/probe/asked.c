@@ -1,5 +1,5 @@
-/* The tracing agent in a program that runs already: a thread that the tracer borrows asks it for
- * what a launched program's agent is asked for over a socket. */
+/* Serves requests in a program that runs already: a borrowed thread calls it, in the place of
+ * messages over a socket. */
 #include "agent/probe/table.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ enum {
 /* Shared memory that was made and not mapped, because the tracer was killed; -1: none. */
 static int left_over = -1;
 
-/* The program may have closed it with all others, and have another file of that number since. */
+/* The program may have closed the descriptor, and use its number for another file. */
 static void close_left_over(void)
 {
     if (left_over >= 0 && inside_call(SYS_fcntl, left_over, GET_SEALS, 0, 0, 0, 0) >= 0)
@@ -52,7 +52,7 @@ static int64_t say_hello(struct probe_hello *hello)
     return 0;
 }
 
-/* As gcc's crtstuff.c has a file's tables known that no loader can be asked for. */
+/* As gcc's crtstuff.c registers the tables of a file without a loader. */
 static int64_t register_tables(const struct probe_request *request)
 {
     struct probe_note *note = (struct probe_note *)(uintptr_t)request->size;

@@ -1,13 +1,12 @@
-/* Finds out what probes take of the program's time, in this program, on this processor: an empty
- * function is called through a thunk and without one, some dozen times in a row. Of many such rows
- * the shortest counts: whatever interrupts or slows a row down slows the program down as well, and
- * is no part of what a probe takes. */
+/* Measures what probes cost in this program, on this processor. An empty function is called some
+ * dozen times in a row, through a thunk and without one. The shortest of many rows counts: other
+ * work that slows a row down slows the program down as well, and is no part of the probe's cost. */
 #include "agent/probe/table.h"
 
 enum { ROWS = 128, CALLS = 64 };
-enum { RING_UNITS = 1024 }; /* a row's, and what is kept free */
+enum { RING_UNITS = 1024 }; /* of a row, and the margin */
 
-/* What calls that only calibrate log, which nobody reads. */
+/* The ring of calls that only calibrate. It is never read. */
 static struct {
     struct probe_ring ring;
     uint8_t rest[PROBE_RING_HEADER - sizeof(struct probe_ring)];
@@ -35,9 +34,8 @@ static void keep_shorter(int64_t *shortest, int64_t ticks)
         *shortest = ticks;
 }
 
-/* What a row of calls through the thunk takes more than without it, with `below` calls below each;
- * *inside (NULL: not wanted): what the thunk itself says of
- * them. */
+/* The time that a row of calls takes more through the thunk than without it, with `below` calls
+ * below each. *inside (NULL: not wanted): what the thunk itself measures of them. */
 static int64_t measure(void (*thunk)(void), uint32_t below, const struct probe_stat *stat,
                        int64_t *inside)
 {
@@ -54,15 +52,15 @@ static int64_t measure(void (*thunk)(void), uint32_t below, const struct probe_s
     return through - plain;
 }
 
-/* Of one of so many calls, rounded. */
+/* The part of one call, rounded. */
 static uint32_t one_of(int64_t ticks, int64_t calls)
 {
     const int64_t one = (ticks + calls / 2) / calls;
     return one > 0 && one < 1 << 20 ? (uint32_t)one : 0;
 }
 
-/* A probe takes a few nanoseconds more where its call has others below it, for less of it is done
- * beside other work: what is taken off lies in the middle. */
+/* A probe takes a few nanoseconds more where its call has others below it, because less of it
+ * overlaps with other work. The amount taken off lies in the middle. */
 void probe_calibrate(void)
 {
     struct probe_shared *shared = probe_inside.shared;

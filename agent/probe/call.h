@@ -22,7 +22,7 @@ static inline void count_in(struct record *caller)
     add(&caller->stat->child_counted, 1);
 }
 
-/* Whether an address is in the thunks that begin at `area`. */
+/* Whether an address is in thunks, of which there are `count`. */
 static inline bool is_in_thunks(uint64_t address, const uint8_t *thunks, uint64_t count)
 {
     return address - (uint64_t)(uintptr_t)thunks < count * PROBE_THUNK_BYTES;

@@ -1,8 +1,8 @@
-/* What a thread says by prctl.
+/* Acts on prctl.
  *
- * One that gives up the processor's counter (PR_SET_TSC), or all system calls but a few with
- * it (strict seccomp), would be ended where a probe reads it: from here on nothing of that thread's
- * is timed. One that names itself may have ended before the tracer reads its name: it is noted. */
+ * A thread that gives up the processor's counter (PR_SET_TSC), or nearly all system calls (strict
+ * seccomp), would be ended where a probe reads the counter: from here on it is not timed. A thread
+ * that names itself may end before the tracer reads its name, so the name is noted. */
 #include "agent/probe/call.h"
 #include "agent/probe/thread.h"
 
@@ -21,7 +21,7 @@ bool probe_clock_is_there(void)
     return inside_call(SYS_prctl, GET_TSC, (long)&state, 0, 0, 0, 0) || state != TSC_SIGSEGV;
 }
 
-/* Where a call in flight goes back to, if that is a thunk, has its caller's address again. */
+/* Gives the open call of a slot its caller's address back, if it would return to a thunk. */
 static void give_back(uint64_t slot)
 {
     uint64_t *at = (uint64_t *)(uintptr_t)slot;
@@ -31,8 +31,8 @@ static void give_back(uint64_t slot)
         *at = record_of(slot | POINT)->return_address;
 }
 
-/* Calls in flight count as such. They are open no longer, or a thread that has the same stack later
- * would come upon them. */
+/* Open calls count as such. They are open no longer, because a later thread may have the same
+ * stack. */
 SAVES_ALL void probe_leave_chain(struct thread *thread)
 {
     struct record *record = thread->innermost;
@@ -44,7 +44,7 @@ SAVES_ALL void probe_leave_chain(struct thread *thread)
     }
 }
 
-/* Whether the eight bytes around an address can be read: as edge.S asks for a page. */
+/* Whether the eight bytes around an address can be read, by the system call that edge.S uses. */
 static bool can_be_read(uint64_t address)
 {
     enum { NO_SUCH_WAY = -1, EINVAL = 22, BYTES = 8 };
@@ -52,7 +52,7 @@ static bool can_be_read(uint64_t address)
                        0) == -EINVAL;
 }
 
-/* The kernel takes as many bytes as it has room for, or none at all. */
+/* The kernel copies as many bytes as it finds, or none. */
 static void note_name(struct thread *thread, uint64_t address)
 {
     enum { LONGEST = 15 };
@@ -72,8 +72,8 @@ static void note_name(struct thread *thread, uint64_t address)
     atomic_store(&name[0], words[0]);
 }
 
-/* Threads that such a one makes have no counter either, nor do processes that it forks; strict
- * seccomp lets it make none. No system call is to be made at its stack's end. */
+/* Threads that it makes, and processes that it forks, have no counter either; strict seccomp
+ * forbids both. No system call is made at its stack's end any more. */
 SAVES_ALL void probe_clock_goes(struct thread *thread, uint64_t option, uint64_t value)
 {
     const bool is_strict = option == SET_SECCOMP && value == STRICT;

@@ -1,6 +1,6 @@
-/* Adds up what calls of checked functions allocate and free, and looks at the headers of glibc's
- * blocks. Reads only what a live block has: its own header, and where its size is known to be
- * right, that of its neighbour. */
+/* Adds up what calls of checked functions allocate and free, and checks the headers of glibc's
+ * blocks. It reads only what a live block has: its own header and, where its size is right, that of
+ * its neighbour. */
 #include "agent/probe/heap.h"
 
 _Static_assert((int)PROBE_HEAP_FUNCTIONS == (int)PROBE_THUNKS &&
@@ -32,16 +32,15 @@ static struct probe_heap_thread *heap_of(const struct thread *thread)
 
 /* == What allocators call a block == */
 
-/* Functions of allocators take and return nothing in vector registers, so that nobody misses what
- * this one changes of them. */
+/* Functions of allocators take and return nothing in vector registers, so this may change them. */
 static __attribute__((force_align_arg_pointer, noinline)) uint64_t ask_allocator(uint64_t usable,
                                                                                  uint64_t block)
 {
     return ((uint64_t(*)(uint64_t))(uintptr_t)usable)(block);
 }
 
-/* Bytes that may be used; of glibc as malloc_usable_size says. Whoever frees a block reads the word
- * before it first. */
+/* Usable bytes of a block; of glibc's as malloc_usable_size counts. Freeing a block reads the word
+ * before it anyway. */
 static SAVES_ALL uint64_t bytes_of(uint32_t function, uint64_t block)
 {
     const struct probe_heap *all = &probe_inside.shared->heap;
@@ -76,8 +75,8 @@ static inline struct probe_heap_block *place_of(uint64_t key)
     return &probe_inside.shared->heap.watched[mixed >> 48 & (PROBE_HEAP_WATCHED - 1)];
 }
 
-/* 26 bits of the key, the size in units of 16, the two flags that stay as they are. Two threads may
- * write to one place at the same time: the bits of the key tell what belongs together. */
+/* 26 bits of the key, the size in units of 16, and the two flags that never change. Two threads may
+ * write to one place at the same time: the bits of the key show what belongs together. */
 static inline uint64_t header_noted(uint64_t key, uint64_t header)
 {
     return (key * UINT64_C(0xd6e8feb86659fd93)) >> 38 << 38 | (header >> 4) << 2 |
@@ -106,8 +105,8 @@ static void unwatch(uint64_t block)
 
 enum watched { UNKNOWN, SAME, CHANGED };
 
-/* Whether what stands before a block is what stood there when it was allocated; it must be watched
- * before and after that is read. */
+/* Compares the word before a block with what was there when it was allocated. The block must be
+ * watched before and after that is read. */
 static enum watched look_up(uint64_t block)
 {
     const uint64_t key = key_of(block);
@@ -130,16 +129,16 @@ static inline bool is_same_page(uint64_t one, uint64_t other)
     return one / PROBE_PAGE == other / PROBE_PAGE;
 }
 
-/* What can stand in a header of an arena; fenceposts at its ends have 16 or nothing. */
+/* Whether a word can be a header of an arena. Fenceposts at its ends have 16 or nothing. */
 static bool is_header(uint64_t header)
 {
     const uint64_t size = header & ~(uint64_t)FLAGS;
     return !(header & (MAPPED | NEVER)) && size < size_most;
 }
 
-/* The header behind a block of which the size is right. Where a watched block is next, that must be
- * as it was; else what is there must lead to the end of a page, where arenas end, or to another
- * header, as far as that is on a page which is known to be there. */
+/* Checks the header behind a block whose size is right. A watched neighbour must have its header.
+ * Another one must lead to the end of a page, where arenas end, or to another header on a page that
+ * is known to exist. */
 static enum broken look_behind(uint64_t block, uint64_t size, bool is_other_arena)
 {
     const uint64_t next = block + size, header = word_at(next - 8);
@@ -151,11 +150,12 @@ static enum broken look_behind(uint64_t block, uint64_t size, bool is_other_aren
     if (end % PROBE_PAGE == 0 || !is_same_page(end + 8, next - 8))
         return GOOD;
     const bool leads_on = is_header(word_at(end + 8));
-    return leads_on || word_at(next - 8) != header ? GOOD : NEXT; /* others may have changed it */
+    return leads_on || word_at(next - 8) != header ? GOOD
+                                                   : NEXT; /* other threads may have changed it */
 }
 
-/* Of a block that this thread is about to free. Where its size is not known from before, no more
- * than its own page is read. */
+/* Checks a block that this thread is about to free. Where its size is not known, only its own page
+ * is read. */
 static enum broken look_at(uint64_t block, enum watched known)
 {
     const uint64_t header = word_at(block - 8), size = header & ~(uint64_t)FLAGS;
@@ -173,8 +173,8 @@ static enum broken look_at(uint64_t block, enum watched known)
     return look_behind(block, size, header & OTHER_ARENA);
 }
 
-/* A block is freed, or its size changed: what stands before it, and behind it, is looked at where
- * it is watched, or a checked call is open. */
+/* A block is freed or resized: checks the headers before and behind it where it is watched, or a
+ * checked call is open. */
 static void look_before_free(struct thread *thread, struct probe_heap_thread *heap, uint64_t block)
 {
     const bool is_open = heap && heap->open;
@@ -220,7 +220,7 @@ SAVES_ALL bool probe_heap_enters(struct thread *thread, uint32_t function, uint6
     struct probe_heap_thread *heap =
         has_begun(thread) && is_own(thread, slot) ? heap_of(thread) : NULL;
     const bool is_open = heap && heap->open;
-    /* An allocator's function that another one calls does a part of its work. */
+    /* one function of the allocator calls another: that is a part of its work */
     const bool is_inside = is_open && heap->slot && slot < heap->slot;
     if (takes && !is_inside && is_glibc(function)) {
         look_before_free(thread, heap, saved->rdi);
@@ -261,8 +261,9 @@ SAVES_ALL void probe_heap_leaves(struct thread *thread, uint64_t slot, uint64_t 
 
 /* == Calls of checked functions == */
 
-/* Those on the thread's own stack lie one below the other: what is at a call's place or below it
- * has been left. Room is taken before it is filled in: a signal's handler may come between. */
+/* Checked calls on the thread's own stack lie one below the other. A call at the new one's slot or
+ * below it was left. Room is taken before it is filled, because a signal's handler may come
+ * between. */
 SAVES_ALL void probe_heap_begin(struct thread *thread, uint32_t function, uint64_t slot,
                                 bool has_jumped)
 {
@@ -273,7 +274,7 @@ SAVES_ALL void probe_heap_begin(struct thread *thread, uint32_t function, uint64
     while (open && heap->calls[open - 1].slot < slot + !has_jumped)
         open--;
     if (!open)
-        heap->slot = 0; /* nobody has waited for an end that comes now */
+        heap->slot = 0; /* an end that comes now belongs to no open function */
     if (open == PROBE_HEAP_CALLS)
         return;
     struct probe_heap_call *call = &heap->calls[open];
@@ -286,8 +287,8 @@ SAVES_ALL void probe_heap_begin(struct thread *thread, uint32_t function, uint64
     call->epoch = atomic_load(&probe_inside.shared->heap.epoch);
 }
 
-/* A call that leaves more than it may; of calls in calls of the same function the outermost tells
- * for all. */
+/* Warns of a call that leaves more than it may. Of calls within calls of one function only the
+ * outermost counts. */
 SAVES_ALL void probe_heap_end(struct thread *thread, uint32_t function, uint64_t slot,
                               bool is_outermost)
 {

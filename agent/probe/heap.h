@@ -4,17 +4,17 @@
 
 #include "agent/probe/thread.h"
 
-/* A function of an allocator begins. True: its exit is to be seen, because a checked call is open
- * in this thread, whose stack it runs on. */
+/* A function of an allocator begins. True: its exit is wanted, because a checked call is open in
+ * this thread and on its stack. */
 bool probe_heap_enters(struct thread *thread, uint32_t function, uint64_t slot,
                        const struct probe_saved *saved)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 
-/* Whatever ended at that slot returned this. */
+/* The call of a slot has returned this. */
 void probe_heap_leaves(struct thread *thread, uint64_t slot, uint64_t result)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 
-/* A call of a checked function begins, `has_jumped`: at a slot where another one goes on, and ends;
+/* A call of a checked function begins. `has_jumped`: at a slot whose call goes on. The end has
  * `is_outermost`: of that function. */
 void probe_heap_begin(struct thread *thread, uint32_t function, uint64_t slot, bool has_jumped)
     __attribute__((visibility("hidden"))) SAVES_ALL;

@@ -1,9 +1,9 @@
-/* Switches all probes off where nobody renews their lease: who traced was killed together with
- * whoever was to clean up, or stands still while a time is over. */
+/* Switches all probes off where their lease is not renewed: tracer and keeper were killed, or a
+ * deadline passed while the tracer stands still. */
 #include "agent/probe/inside.h"
 
-/* Where the whole machine has stood still, as virtual ones do, whoever renews the lease goes on
- * only now. False: that has had its time. */
+/* After the whole machine stood still (as virtual ones do) the tracer renews the lease a moment
+ * later. False: the extension is used up. */
 static bool extend(struct probe_shared *shared, uint64_t lease, uint64_t now)
 {
     const uint64_t deadline = atomic_load_explicit(&shared->deadline, memory_order_relaxed),
@@ -27,7 +27,7 @@ void probe_end_lease(uint64_t now)
         return;
     for (uint32_t i = 0; i < count; i++)
         atomic_store_explicit(&shared->tiers[i], PROBE_OFF, memory_order_relaxed);
-    if (atomic_load(&shared->heap.epoch)) /* what checked calls allocate is not seen any more */
+    if (atomic_load(&shared->heap.epoch)) /* bytes of checked calls are not counted any more */
         atomic_fetch_add(&shared->heap.epoch, 1);
     atomic_store(&shared->lease_over, lease);
 }

@@ -1,5 +1,5 @@
-/* Lets a tracer in later, without ptrace: a thread that waits at a socket, has no descriptors of
- * the program's, none of its capabilities, and no signals. Only in programs that were started with
+/* Serves tracers without ptrace: a thread waits at a socket. It has none of the program's
+ * descriptors, no capabilities, and no signals. It exists only in programs that were started with
  * PROBE_VARIABLE=listen. */
 #include "agent/probe/inside.h"
 
@@ -10,7 +10,7 @@
 
 enum {
     PAGE = 4096,
-    BLOCK_BYTES = 256 << 10, /* its stack, what it has of its own, and a page that is nobody's */
+    BLOCK_BYTES = 256 << 10, /* its stack, its own data, and a guard page */
     THREAD_FLAGS = 0x100 | 0x800 | 0x10000 | 0x80000, /* VM, SIGHAND, THREAD, SETTLS */
     SET_MASK = 2,                                     /* SIG_SETMASK */
     SIGNALS_BYTES = 8,
@@ -23,10 +23,10 @@ enum {
     READ_WRITE = 2,              /* O_RDWR */
     BACKLOG = 4,
     REMOVE = 9,        /* MADV_REMOVE */
-    TRACES = 16,       /* so many traces back memory may still be written to */
-    SWITCH_ON = 0xe9,  /* a jump … */
-    SWITCH_OFF = 0x3d, /* … or cmp, of the same length; see embed/embedded.h */
-    FAR_JUMP = 0x25ff, /* jmp *0(%rip), and the address: where a switch leads */
+    TRACES = 16,       /* memory of so many earlier traces may still be written to */
+    SWITCH_ON = 0xe9,  /* a jump */
+    SWITCH_OFF = 0x3d, /* cmp, of the same length; see plan/embedded.h */
+    FAR_JUMP = 0x25ff, /* jmp *0(%rip), and the address where a switch leads */
 };
 
 /* == Code == */
@@ -37,7 +37,8 @@ static int open_memory(void)
                             READ_WRITE | CLOSE_ON_EXEC, 0, 0, 0);
 }
 
-/* With the program's memory, which is the tracer's to write code into. */
+/* Sends the hello with a descriptor of the program's memory, through which the tracer writes code.
+ */
 static bool say(int fd, const struct probe_hello *hello)
 {
     const int memory = open_memory();
@@ -54,8 +55,8 @@ static bool read_memory(int memory, uint64_t at, void *to, uint64_t size)
     return inside_call(SYS_pread64, memory, (long)to, (long)size, (long)at, 0, 0) == (long)size;
 }
 
-/* Whether a switch is on, and leads to a thunk: what the tracer noted of it may be wrong by now,
- * for a library may have been unloaded. */
+/* Whether a switch is on and leads to a thunk. The tracer's note may be outdated: a library may
+ * have been unloaded. */
 static bool is_on(int memory, uint64_t at)
 {
     struct __attribute__((packed)) {
@@ -74,7 +75,7 @@ static bool is_on(int memory, uint64_t at)
            there.to - (uint64_t)(uintptr_t)probe_thunks < PROBE_THUNKS * PROBE_THUNK_BYTES;
 }
 
-/* What a tracer that was killed has left on. */
+/* Turns off what a killed tracer has left on. */
 static void turn_off(const struct probe_shared *shared)
 {
     const uint8_t off = SWITCH_OFF;
@@ -86,8 +87,8 @@ static void turn_off(const struct probe_shared *shared)
         inside_call(SYS_close, memory, 0, 0, 0, 0, 0);
 }
 
-/* A thread may stand within a probe for a long time, and will write to the figures that it was
- * about to. Their memory is given back now, and their addresses some traces later. */
+/* A thread may be within a probe for a long time, and then write to the figures of that trace.
+ * Their memory is given back now, and their addresses some traces later. */
 static void retire(struct probe_shared *shared)
 {
     static struct {
@@ -107,7 +108,7 @@ static void retire(struct probe_shared *shared)
     old[place].bytes = bytes;
 }
 
-/* Until the tracer is done or dead: thunks pass through from then on. */
+/* Until the tracer ends the trace or dies. Then thunks pass through. */
 static void converse(int fd)
 {
     struct probe_hello hello;
@@ -140,7 +141,7 @@ static uint32_t put_number(char *at, uint32_t number)
     return length + 1;
 }
 
-/* In Linux's abstract namespace: nothing is left of it when the program is gone. */
+/* In Linux's abstract namespace, so nothing is left of it after the program. */
 static long open_socket(void)
 {
     struct {
@@ -161,7 +162,7 @@ static long open_socket(void)
     return fd;
 }
 
-/* What it does not need could be used through it. */
+/* The thread keeps only the rights that it needs. */
 static void give_up_rights(void)
 {
     const struct {
@@ -173,7 +174,8 @@ static void give_up_rights(void)
     inside_call(SYS_capset, (long)&header, (long)none, 0, 0, 0, 0);
 }
 
-/* The descriptors are a copy of the program's: it may close its own, and find the numbers free. */
+/* The descriptors are a copy of the program's. The program may close its own, and use the numbers
+ * again. */
 static void listen(void)
 {
     inside_call(SYS_prctl, SET_NAME, (long)"sprof", 0, 0, 0, 0);
@@ -202,8 +204,7 @@ void probe_listen(void)
         return;
     inside_call(SYS_mprotect, block, PAGE, 0, 0, 0, 0);
     probe_say_thread(&thread);
-    /* As libc has it: what a thread has of its own lies below what its pointer points to, which is
-     * that address. */
+    /* as libc: the thread's data lies below the address that its pointer holds */
     uint64_t *pointer = (uint64_t *)(uintptr_t)(block + BLOCK_BYTES - PAGE);
     pointer[0] = pointer[2] = (uint64_t)(uintptr_t)pointer;
     const int64_t below = thread.thread < 0 ? -thread.thread : 0;

@@ -1,6 +1,6 @@
-/* The loader calls this where debuggers look for libraries that come and go: after it has mapped
- * some, before it relocates them or runs their constructors, and after it has unmapped some. The
- * thread waits until the tracer has looked; nothing of those libraries can run meanwhile. */
+/* The loader calls this instead of the function for debuggers: after it has mapped libraries,
+ * before it relocates them or runs their constructors, and after it has unmapped some. The thread
+ * waits until the tracer has placed its probes. */
 #include "agent/probe/inside.h"
 
 #include <errno.h>
@@ -9,12 +9,12 @@ enum {
     COMPLETE = 0, /* RT_CONSISTENT */
     FUTEX_WAIT_SHARED = 0,
     FUTEX_WAKE_SHARED = 1,
-    LOOK_NS = 100000000, /* between looks at whether the tracer lives */
-    DEAD_LOOKS = 20,     /* looks in a row at which it did not, and its process is gone */
-    SILENT_LOOKS = 100,  /* … or may be there */
+    LOOK_NS = 100000000, /* between two checks whether the tracer lives */
+    DEAD_LOOKS = 20,     /* checks in a row without a beat, and the process is gone */
+    SILENT_LOOKS = 100,  /* checks in a row without a beat, and it may be there */
 };
 
-/* As <link.h> has it. */
+/* As in <link.h>. */
 struct debug {
     int version;
     void *map;
@@ -42,8 +42,8 @@ static long wait_while(_Atomic uint32_t *state, uint32_t value)
     return inside_call(SYS_futex, (long)state, FUTEX_WAIT_SHARED, value, (long)&timeout, 0, 0);
 }
 
-/* The tracer looks now, and may ask for mappings meanwhile. Where it does not live any more nobody
- * waits for it again. */
+/* The tracer works now, and may request mappings meanwhile. Where it does not live, later threads
+ * do not wait. */
 static void wait_for_tracer(struct probe_loading *loading)
 {
     uint32_t beat = atomic_load(&loading->beat), looks = 0;
@@ -72,7 +72,7 @@ static void wait_for_tracer(struct probe_loading *loading)
 __attribute__((no_caller_saved_registers)) void probe_loaded(void)
 {
     struct probe_shared *shared = probe_inside.shared;
-    /* What is mapped in a process that was forked is not what the tracer looks at. */
+    /* the tracer follows the mappings of the first process only */
     if (!*probe_inside.alive || probe_inside.is_forked || _r_debug.state != COMPLETE)
         return;
     struct probe_loading *loading = &shared->loading;

@@ -1,23 +1,23 @@
-/* The tracing agent, inside: writes calls and their ends into a thread's ring. */
+/* The tracing agent, inside: writes the beginnings and ends of calls into a thread's ring. */
 #ifndef SPROF_AGENT_PROBE_LOG_H
 #define SPROF_AGENT_PROBE_LOG_H
 
 #include "agent/probe/call.h"
 
-/* In a record's `node`. */
+/* Values of a record's `node` in a log. */
 enum logged {
     LOGGED = 1u << 31,
     DEPTH = LOGGED - 1,
 };
 
-/* The depth of a call below a caller: the outermost one that the log sees has 1. */
+/* The depth of a call below a caller. The outermost one in the log has 1. */
 static inline uint32_t depth_below(const struct record *caller)
 {
     const uint32_t depth = caller->node & DEPTH;
     return depth < PROBE_LOG_DEPTH_MAX ? depth + 1 : depth;
 }
 
-/* So much stays free for what signal handlers log between a look and what follows from it. */
+/* Room that stays free for what signal handlers log between a check and its use. */
 enum { RING_MARGIN = 256 };
 
 /* One instruction, for the same reason as add(). */
@@ -33,13 +33,13 @@ static inline uint64_t *unit_at(const struct thread *thread, uint64_t place)
                         (place & thread->ring_mask) * PROBE_UNIT_BYTES);
 }
 
-/* What is in a header says that the rest is there. */
+/* The header is written last: it says that the rest is there. */
 static inline void put_header(uint64_t *unit, uint64_t header)
 {
     __atomic_store_n(unit, header, __ATOMIC_RELEASE);
 }
 
-/* Whether there is room for a beginning, and for the ends of all that are open. */
+/* Whether there is room for a beginning, and for the ends of all open calls. */
 static inline bool has_room(const struct thread *thread)
 {
     const uint64_t units = thread->ring_mask + 1, ends = thread->open_logged + 1;
@@ -49,8 +49,8 @@ static inline bool has_room(const struct thread *thread)
 }
 
 enum logging {
-    LOG_NOT,  /* nor is it missed: it is too deep */
-    LOG_FULL, /* missed, which the caller counts with the call */
+    LOG_NOT,  /* too deep: not logged, not missed */
+    LOG_FULL, /* missed; the caller counts that with the call */
     LOG_DONE,
 };
 
@@ -83,7 +83,7 @@ static inline void log_end(struct thread *thread, const struct record *record, u
     const uint64_t used =
         thread->ring->head - atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
     thread->open_logged -= thread->open_logged > 0;
-    if (used > thread->ring_mask) /* more were open than there was room kept for */
+    if (used > thread->ring_mask) /* more calls were open than room was kept for */
         return;
     const uint64_t place = take_room(&thread->ring->head, 1);
     uint64_t *unit = unit_at(thread, place);
@@ -93,8 +93,8 @@ static inline void log_end(struct thread *thread, const struct record *record, u
     put_header(unit, probe_log_header(place, PROBE_LOG_END, exit, record->node & DEPTH, function));
 }
 
-/* Fills in whatever room was taken and will not be filled, for the recorder would wait for it: only
- * where no probe is at work that a handler has come upon. */
+/* Fills room that was taken and never filled, because the recorder would wait for it. Only where no
+ * handler has interrupted a probe. */
 static inline void log_mend(struct thread *thread)
 {
     const uint64_t head = thread->ring->head;

@@ -1,4 +1,4 @@
-/* Asserts that what calls.S knows is so; it makes no code. */
+/* Asserts the offsets that assembly uses. It makes no code. */
 #include "agent/probe/offsets.h"
 #include "agent/probe/log.h"
 #include "agent/probe/table.h"

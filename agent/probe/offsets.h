@@ -1,13 +1,13 @@
-/* Where assembly finds what C describes; offsets.c asserts each. */
+/* Offsets of C's structs for assembly; offsets.c asserts each. */
 #ifndef SPROF_AGENT_PROBE_OFFSETS_H
 #define SPROF_AGENT_PROBE_OFFSETS_H
 
 #define THUNKS 262144 /* PROBE_THUNKS */
-/* From the return address into a thunk, PROBE_THUNK_ENTERED, to PROBE_THUNK_NUMBER and _SITE */
+/* From the return address into a thunk, PROBE_THUNK_ENTERED, to PROBE_THUNK_NUMBER and _SITE. */
 #define THUNK_NUMBER 33
 #define THUNK_SITE 41
-/* How far below the return address functions reach with instructions that are moved, which no
- * unwinder knows in islands. */
+/* How far below the return address functions reach with instructions that are moved. In islands no
+ * unwinder has rules for them. */
 #define REACHED 256
 
 /* struct probe_inside */

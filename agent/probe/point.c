@@ -1,10 +1,9 @@
-/* What the thunks of call points call where the case is not the usual one: see
- * trace/probes/points.h. */
+/* Unusual cases of call points: see trace/probes/points.h. */
 #include "agent/probe/call.h"
 
-/* Ends a call whose function has made another by a jump at its end, at the jump: its record, and
- * that of the place which called it, are needed. Its return address is back where it was before
- * that: who walks the stack of this moment finds no record of the call any more. */
+/* Ends a call whose function jumps to another at its end. The end is at the jump, because its
+ * record and that of its call point are needed. The return address is back where it was before, so
+ * an unwinder finds no record of the call. */
 static void end_before(struct thread *thread, struct record *ended, uint64_t slot)
 {
     *(volatile uint64_t *)(uintptr_t)slot = ended->return_address;
@@ -13,8 +12,8 @@ static void end_before(struct thread *thread, struct record *ended, uint64_t slo
     probe_end_call(thread, ended, probe_ticks(), PROBE_EXIT_TAIL_CUT);
 }
 
-/* Where a call returns to that is made by a jump at the end of a function, which ends here, and
- * with it the call point that had called that. */
+/* The address to which a call returns that was made by a jump at the end of a function. That
+ * function ends here, and with it its call point. */
 static uint64_t end_tails(struct thread *thread, struct record *point, uint64_t slot)
 {
     const volatile uint64_t *const place = (const volatile uint64_t *)(uintptr_t)slot;
@@ -42,7 +41,7 @@ SAVES_ALL int probe_point_entered(uint32_t number, uint64_t slot, const struct p
     struct record *caller = end_left(thread, record, slot);
     fill_record(record, caller, slot, &thread->stats[number]);
     record->return_address = return_address;
-    record->node = caller->node & INT32_MAX; /* neither paths nor the log know of it */
+    record->node = caller->node & INT32_MAX; /* neither paths nor the log have call points */
     record->begin = probe_ticks() + probe_inside.shared->cost.inside;
     make_innermost(thread, record);
     count_call(thread, record, false);

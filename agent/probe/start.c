@@ -1,6 +1,6 @@
-/* Starts the tracing agent in a program: leaves the environment as it was without it, meets the
- * tracer, maps what that asks for, and waits until all probes are in place. Runs before every other
- * constructor, so it uses system calls alone. */
+/* Starts the tracing agent in a program: restores the environment, meets the tracer, maps what it
+ * requests, and waits until all probes are in place. It runs before every other constructor, so it
+ * uses system calls alone. */
 #include "agent/probe/table.h"
 
 #include <errno.h>
@@ -20,13 +20,13 @@ enum {
     SOCKET_LEVEL = 1,         /* SOL_SOCKET */
     PEER = 17,                /* SO_PEERCRED */
     NO_SIGNAL = 0x4000,       /* MSG_NOSIGNAL */
-    TID_SEARCH_FROM = 0x100,  /* where a thread's id stands behind its thread pointer */
+    TID_SEARCH_FROM = 0x100,  /* offset of a thread's id from its thread pointer */
     TID_SEARCH_TO = 0x900,
-    TID_SEARCH_MUSL = 0x30, /* … up to TID_SEARCH_FROM, with musl */
+    TID_SEARCH_MUSL = 0x30, /* with musl, up to TID_SEARCH_FROM */
     GET_FS = 0x1003,        /* ARCH_GET_FS */
 };
 
-/* At a time: of 2^31 pages and more Linux takes another number off what is locked. */
+/* At a time. Linux miscounts what is unlocked of 2^31 pages and more. */
 #define UNLOCKED_BYTES (UINT64_C(4) << 40)
 
 struct probe_inside probe_inside;
@@ -36,7 +36,7 @@ extern const char *gnu_get_libc_version(void) __attribute__((weak));
 
 /* == The environment == */
 
-/* What stands behind "NAME=", or NULL. */
+/* The text behind "NAME=", or NULL. */
 static char *value_of(char *assignment, const char *name)
 {
     while (*name && *assignment == *name) {
@@ -53,7 +53,7 @@ static void remove_at(char **at)
     while (*at++);
 }
 
-/* Takes the agent, which comes first, out of the list of preloaded libraries. */
+/* Takes the agent, the first one, out of the list of preloaded libraries. */
 static void take_library(char **at, char *value)
 {
     char *rest = value;
@@ -79,8 +79,8 @@ bool probe_may_trace(int socket_fd)
     return !peer.user || peer.user == (uint32_t)inside_call(SYS_geteuid, 0, 0, 0, 0, 0, 0);
 }
 
-/* To the socket whose path is `before` and what stands up to the colon of "@NAME:SECRET". Anybody
- * may take the name when the tracer has ended. Else -1. */
+/* Connects to the socket whose path is `before` and the text up to the colon of "@NAME:SECRET".
+ * Returns -1 where the peer may not trace: any user may take the name when the tracer has ended. */
 static int connect_behind(const char *before, uint32_t length, const char *text)
 {
     struct {
@@ -112,8 +112,8 @@ static int connect_to(const char *text)
 
 enum { TO_LISTEN = -2 };
 
-/* The descriptor, -1 where nobody traces, or TO_LISTEN. What this program executes is to find the
- * variables, too, where they lead to a socket by name. */
+/* The descriptor; -1: no tracer; or TO_LISTEN. The variables stay where they lead to a socket by
+ * name, for programs that this one executes. */
 static int take_variables(char **environment)
 {
     int fd = -1;
@@ -160,11 +160,10 @@ static bool is_error(long result)
     return result < 0 && result > -4096;
 }
 
-/* Addresses, of which pages are to exist only where they are used, also in a program that has all
- * locked (mlockall): what nobody may touch is not made when it is mapped, and not locked any more
- * when it may be touched. Where the program calls that later, the kernel makes pages from the
- * beginning up to the first that cannot be made, `guard` bytes behind it (Linux 6.15; for private
- * memory 6.13). */
+/* Maps addresses of which pages exist only where they are used, also after mlockall: memory that
+ * may not be touched is not made when it is mapped, and is unlocked before it is opened. Where the
+ * program calls mlockall later, the kernel makes pages up to the first that cannot be made, `guard`
+ * bytes behind the beginning (Linux 6.15; for private memory 6.13). */
 static long map_lazily(uint64_t address, uint64_t size, int flags, int fd, uint64_t guard)
 {
     const long at = map(address, size, PROT_NONE, flags | MAP_NORESERVE, fd);
@@ -184,8 +183,8 @@ static long map_lazily(uint64_t address, uint64_t size, int flags, int fd, uint6
     return at;
 }
 
-/* Errno, or 0. Neither huge pages nor core dumps may see how large the window is. The records of
- * its second page are those of slots that lie in one page of 2 TiB with those of the first. */
+/* Errno, or 0. The window has neither huge pages nor a place in core dumps. The records of its
+ * second page belong to slots that lie in one page of 2 TiB with those of the first. */
 static int map_records(void)
 {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
@@ -198,12 +197,13 @@ static int map_records(void)
     return 0;
 }
 
-/* Whether the records are there already: a tracer was killed before it had begun. */
+/* Whether the records exist already: a tracer was killed before it had begun. */
 static bool has_records(void)
 {
     struct probe_window window = {0};
     struct vector local = {&window, sizeof window}, there = {(void *)PROBE_RECORDS, sizeof window};
-    const long tid = inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0); /* the first may have ended */
+    const long tid =
+        inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0); /* the first thread may have ended */
     return probe_inside.alive &&
            inside_call(SYS_process_vm_readv, tid, (long)&local, 1, (long)&there, 1, 0) ==
                sizeof window &&
@@ -218,12 +218,12 @@ static uint64_t *map_alive(void)
     return inside_call(SYS_madvise, at, PAGE, ADVICE_WIPEONFORK, 0, 0, 0) ? NULL : (uint64_t *)at;
 }
 
-/* How far from its thread pointer a thread's id stands; 0: not found. */
+/* The offset of a thread's id from its thread pointer; 0: not found. */
 #ifdef PROBE_MAPPED
 
-/* There may be no control block, or that of a library which nobody knows. At 0x10 and 0x18 glibc's
- * has its own address, and whether there are threads, 0 or 1; musl's has addresses, or nothing.
- * Behind it there may be no memory. */
+/* There may be no control block, or one of an unknown library. At 0x10 and 0x18 glibc's holds its
+ * own address, and whether there are threads (0 or 1); musl's holds addresses or nothing. There may
+ * be no memory behind it. */
 static uint32_t find_tid(uint32_t tid)
 {
     static union {
@@ -292,7 +292,7 @@ struct control {
     int32_t fd, padding;
 };
 
-/* Receives a request, with the descriptor that came along or -1. False: nobody is there. */
+/* Receives a request, and the descriptor that came along or -1. False: the tracer is gone. */
 static bool receive(int socket_fd, struct probe_request *request, int *fd)
 {
     struct vector vector = {request, sizeof *request};
@@ -340,7 +340,7 @@ int64_t probe_answer_of(const struct probe_request *request, int fd)
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1);
 }
 
-/* Until the tracer says that all is in place, or is gone. */
+/* Serves requests until the tracer says go (true), or is gone. */
 bool probe_serve(int socket_fd)
 {
     struct probe_request request;
@@ -363,7 +363,7 @@ bool probe_say_hello(struct probe_hello *hello)
         return false;
     const struct probe_table table = probe_describe_table();
     const bool is_there = has_records();
-    if (table.address) /* pages of it are to exist only where there are threads */
+    if (table.address) /* its pages exist only where there are threads */
         inside_call(SYS_madvise, (long)table.address, (long)sizeof(struct probe_slot) * PROBE_SLOTS,
                     ADVICE_NOHUGEPAGE, 0, 0, 0);
     const uint64_t *alive =
@@ -422,16 +422,16 @@ static void meet(int socket_fd)
     if (!probe_send(socket_fd, &hello, sizeof hello, -1) || !probe_serve(socket_fd))
         return;
     probe_begin();
-    if (!probe_inside.shared->cost.whole) /* else the tracer knows it of another program */
+    if (!probe_inside.shared->cost.whole) /* else the tracer has the figures of another program */
         probe_calibrate();
 }
 
-/* Whether the program has begun with the agent, which it cannot be without then: read by tracers,
- * who find the section. */
+/* Whether the program began with the agent, and so cannot be without it. Tracers find the section
+ * by its name. */
 static volatile __attribute__((section(PROBE_BEGAN_WITH), used)) uint32_t began_with;
 
-/* Constructors run right below the program's arguments while it begins; a borrowed thread has the
- * loader run them far below, if it is on that stack at all. */
+/* While a program begins, constructors run right below its arguments. A borrowed thread runs them
+ * far below, or on another stack. */
 static bool is_beginning(char *const *arguments)
 {
     enum { NEAR = 8192 };
@@ -443,7 +443,7 @@ static __attribute__((constructor, used)) void start(int count, char **arguments
 {
     if (gnu_get_libc_version)
         began_with = is_beginning(arguments);
-    /* In a program that runs, which the tracer will speak to, the environment may be elsewhere. */
+    /* in a program that runs the environment may be elsewhere; the tracer comes later */
     if (!gnu_get_libc_version || environment != arguments + count + 1)
         return;
     const int fd = take_variables(environment);

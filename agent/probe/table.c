@@ -1,5 +1,5 @@
-/* Finds what a thread has of its own where it is in a table. No libc, no lock, nothing but general
- * registers; a signal may interrupt it anywhere and enter it again. */
+/* Finds the data of a thread in a table. No libc, no lock, only general registers; a signal may
+ * interrupt it anywhere and enter it again. */
 #include "agent/probe/table.h"
 
 #ifdef PROBE_MAPPED
@@ -9,9 +9,10 @@
 struct probe_slot probe_table[PROBE_SLOTS] __attribute__((aligned(4096)));
 struct thread probe_nobody = {.is_shared = true};
 
-enum { CALLS_BETWEEN_LOOKS = 256 }; /* for a slot whose thread has ended */
+enum { CALLS_BETWEEN_LOOKS = 256 }; /* searches for a slot whose thread has ended */
 
-/* In an owner's id: the slot is about to be the thread's, but may have data of the one before. */
+/* A bit of an owner's id: the slot is about to be the thread's, but may still have the data of the
+ * thread before. */
 enum { TAKING = 1u << 31 };
 
 /* == Slots that change hands == */
@@ -35,7 +36,7 @@ static bool change_owner(struct probe_table_owner *owner, struct probe_table_own
     return is_done;
 }
 
-/* A thread that was forked keeps what is so of it in the new process, too. */
+/* Resets a slot, but for what a forked thread keeps in its new process. */
 static void renew(struct thread *thread)
 {
     thread->generation = 0;
@@ -44,9 +45,9 @@ static void renew(struct thread *thread)
     thread->is_shared = false;
 }
 
-/* As thread-local storage of a new thread. A handler may do the same meanwhile, and begin the
- * thread, and another one rely on that: so pointers go on leading to something that is there, until
- * the thread is as if it had not begun. */
+/* As thread-local storage of a new thread. A handler may do the same meanwhile, begin the thread,
+ * and another handler rely on that. So pointers lead to valid memory until the thread is as if it
+ * had not begun. */
 static void reset(struct thread *thread)
 {
     thread->innermost = &thread->root;
@@ -60,8 +61,8 @@ static void reset(struct thread *thread)
     renew(thread);
 }
 
-/* False: somebody else was faster. In a process that was forked and has not begun the pointer is
- * that of the thread that forked, to which libc has given another id. */
+/* False: another thread was faster. In a forked process that has not begun, the pointer is that of
+ * the thread that forked, to which libc has given another id. */
 static bool take(struct probe_slot *slot, struct probe_table_owner before, uint64_t pointer,
                  uint32_t tid)
 {
@@ -83,8 +84,8 @@ struct vector {
     uint64_t size;
 };
 
-/* The kernel knows no such thread, and its control block does not say any more that it is there: a
- * thread that was made without libc's knowing may have any id there. */
+/* The kernel has no such thread, and its control block does not hold the id any more. (A thread
+ * that libc did not make may have any id there.) */
 static bool has_ended(struct probe_table_owner owner)
 {
     const uint32_t tid = owner.tid & ~(uint32_t)TAKING;
@@ -99,7 +100,8 @@ static bool has_ended(struct probe_table_owner owner)
     return got == -EFAULT || (got == sizeof there && there != tid);
 }
 
-/* Where somebody runs with this memory whose ids are another process's none has ended for sure. */
+/* Where another process runs with this memory, its ids say nothing here, and no thread is known to
+ * have ended. */
 static struct probe_slot *find_ended(uint64_t pointer, struct probe_table_owner *owner)
 {
     if (__atomic_fetch_add(&probe_nobody.untracked_calls, 1, __ATOMIC_RELAXED) %
@@ -117,14 +119,14 @@ static struct probe_slot *find_ended(uint64_t pointer, struct probe_table_owner 
 
 /* == Threads == */
 
-/* A process that was forked, and is not to be measured, takes nothing; nor does anybody any more
- * once somebody who has nothing may have no clock. */
+/* A forked process that is not to be measured takes no slot. No thread takes one once a thread
+ * without a slot may have lost the counter. */
 static bool may_take(uint32_t tid)
 {
     return tid && !probe_nobody.has_no_clock && (*probe_inside.alive || probe_inside.follows_forks);
 }
 
-/* Told once in a trace. */
+/* Counted once in a trace. */
 static struct thread *find_nobody(void)
 {
     struct probe_shared *shared = probe_inside.shared;

@@ -1,38 +1,38 @@
-/* The tracing agent, inside: what the thread that runs has of its own. That is thread-local
- * storage. Where no loader has put the agent into the program there is none (PROBE_MAPPED): it is
- * in a table then, by the thread's pointer and its id, as its control block has it. */
+/* The tracing agent, inside: finds the data of the running thread. It is thread-local; where no
+ * loader has put the agent into the program (PROBE_MAPPED), it is in a table, found by the thread
+ * pointer and the id in the control block. */
 #ifndef SPROF_AGENT_PROBE_TABLE_H
 #define SPROF_AGENT_PROBE_TABLE_H
 
 #include "agent/probe/thread.h"
 
-/* Half of them for threads that run at the same time, so that looks are few. */
+/* Half of them are for threads that run at the same time, so that searches are short. */
 enum { PROBE_SLOTS = 16384 };
 
-/* A slot that was taken once is never free again, but another thread's: so none is behind a free
- * one. */
+/* A slot is never free again, but may be another thread's later: so no slot is behind a free one.
+ */
 struct probe_slot {
     struct thread thread;
-    struct probe_table_owner owner __attribute__((aligned(16))); /* changed as a whole */
+    struct probe_table_owner owner __attribute__((aligned(16))); /* changed by one instruction */
 } __attribute__((aligned(512)));
 
 #ifdef PROBE_MAPPED
 
 extern struct probe_slot probe_table[PROBE_SLOTS] __attribute__((visibility("hidden")));
 
-/* Of threads that have no slot: it is never begun, as somebody else runs with it, too. */
+/* For threads without a slot. It is shared, and so never begins. */
 extern struct thread probe_nobody __attribute__((visibility("hidden")));
 
-/* The thread's slot, which it takes where it has none yet; a signal's handler may come at any
- * instruction, and do the same. Where there is none to be had, that of nobody. An id of 0 is that
- * of a thread that ends, and takes none. */
+/* The thread's slot, which it takes where it has none. A signal's handler may interrupt this
+ * anywhere and do the same. Returns probe_nobody where no slot can be had, and for the id 0, of a
+ * thread that ends. */
 struct thread *probe_find_thread(uint64_t pointer, uint32_t tid)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 
-/* Two run with the data of this thread, if that is nobody's: neither may take a slot later. */
+/* Two run with the data of this thread. If that is probe_nobody, neither may take a slot later. */
 void probe_give_no_more(const struct thread *thread) __attribute__((visibility("hidden")));
 
-/* Where the data of the thread with this pointer is; 0: nowhere. */
+/* Address of the data of the thread with this pointer; 0: none. */
 uint64_t probe_address_of(uint64_t pointer) __attribute__((visibility("hidden")));
 
 static inline struct probe_table probe_describe_table(void)
@@ -44,13 +44,14 @@ static inline struct probe_table probe_describe_table(void)
                                 .tid = probe_inside.tid_offset};
 }
 
-/* Where struct thread is, from the thread's slot. */
+/* Offset of struct thread from the thread's slot. */
 static inline int64_t probe_thread_at(void)
 {
     return offsetof(struct probe_slot, thread);
 }
 
-/* Whether the C library is musl, whose control blocks are short, with nothing behind them. */
+/* Whether the C library is musl. Its control blocks are short, and the memory may end behind them.
+ */
 static inline bool probe_is_musl(void)
 {
     return probe_inside.tid_offset < 0x100;
@@ -82,7 +83,7 @@ static inline void probe_give_no_more(const struct thread *thread)
     (void)thread;
 }
 
-/* … from the thread's pointer. */
+/* Offset of struct thread from the thread pointer. */
 static inline int64_t probe_thread_at(void)
 {
     return (int64_t)((uint64_t)(uintptr_t)&probe_thread - probe_thread_pointer());

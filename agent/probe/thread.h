@@ -121,7 +121,7 @@ struct record *probe_jump(struct thread *thread, struct record *record,
                           const struct probe_stat *next, uint64_t now)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 
-/* Warns where the stack of a thread is in use as far as a slot. */
+/* Warns that the thread's stack is in use as far as a slot. */
 void probe_warn_of_stack(struct thread *thread, uint32_t function, uint64_t slot)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 

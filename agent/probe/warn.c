@@ -1,8 +1,8 @@
-/* Tells the tracer of calls that take too long or too much. Who finds no room for that
- * is counted. */
+/* Reports calls that take too long or use too much of their stack. Warnings without room are
+ * counted. */
 #include "agent/probe/table.h"
 
-enum { MARGIN = 64 }; /* threads that have looked for room at the same time, at most */
+enum { MARGIN = 64 }; /* threads that search for room at the same time, at most */
 
 void probe_warn(const struct probe_warning *noted)
 {
@@ -24,8 +24,8 @@ void probe_warn(const struct probe_warning *noted)
     atomic_store(&warning->place, place + 1);
 }
 
-/* Where a thread's stack ends: behind its thread pointer libc has noted the block that holds both,
- * its size and that of the guard; musl two more words between these. 0: not found. */
+/* The end of a thread's stack: behind the thread pointer libc keeps the block of both, its size and
+ * its guard's; musl has two more words between. 0: not found. */
 static uint64_t stack_bottom(const struct thread *thread, uint64_t pointer)
 {
     enum {
@@ -48,7 +48,7 @@ static uint64_t stack_bottom(const struct thread *thread, uint64_t pointer)
     return 0;
 }
 
-/* The next warning of a thread comes when half of what was left is in use, too. */
+/* The next warning of a thread comes when half of the rest is in use, too. */
 SAVES_ALL void probe_warn_of_stack(struct thread *thread, uint32_t function, uint64_t slot)
 {
     const uint64_t part = atomic_load(&probe_inside.shared->warnings.stack_part);

@@ -1,4 +1,4 @@
-/* Tells the sampler where a thread's calls in flight are found. */
+/* Writes where the sampler finds the open calls of threads. */
 #include "agent/probe/table.h"
 
 extern const uint8_t __ehdr_start[] __attribute__((visibility("hidden"))); /* of the agent's file */
