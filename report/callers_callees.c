@@ -59,11 +59,68 @@ static int turn_round(const struct model_paths *paths, uint32_t function, bool s
     return result;
 }
 
+/* The outermost occurrence of a function at or above each of its paths; [id], 0 elsewhere. */
+static uint32_t *find_outermost(const struct model_paths *paths, uint32_t function)
+{
+    uint32_t *outermost = calloc(paths->items.count + 1, sizeof *outermost);
+    for (size_t i = 0; outermost && i < paths->items.count; i++) {
+        const struct model_path *path = &paths->items.items[i];
+        outermost[path->id] = outermost[path->parent];
+        if (!outermost[path->id] && path->function == function)
+            outermost[path->id] = path->id;
+    }
+    return outermost;
+}
+
+/* The ways into a function with what it costs itself when it is called so. Summed. */
+static int own_costs(const struct model_paths *paths, uint32_t function, struct model_paths *own)
+{
+    uint32_t *outermost = find_outermost(paths, function);
+    int result = outermost ? 0 : SPROF_ENOMEM;
+    for (size_t i = 0; i < paths->items.count && !result; i++) {
+        const struct model_path *path = &paths->items.items[i];
+        const struct model_cost cost = path->costs.exclusive;
+        if (path->function == function && (cost.samples || cost.weight))
+            result = add_way(paths, outermost[path->id], cost, own);
+    }
+    free(outermost);
+    model_paths_sum(own);
+    return result;
+}
+
+/* Makes the exclusive cost of each way that of the function when it is called so: `out` is summed,
+ * and adds up no more. `calls`: every call is one of the function itself. */
+static int put_own_costs(const struct model_paths *paths, uint32_t function, bool calls,
+                         struct model_paths *out)
+{
+    struct model_paths own = {0};
+    int result = own_costs(paths, function, &own);
+    uint32_t *moved = calloc(own.items.count + 1, sizeof *moved);
+    result = moved ? result : SPROF_ENOMEM;
+    for (size_t i = 0; i < out->items.count; i++) {
+        struct model_costs *costs = &out->items.items[i].costs;
+        costs->exclusive = (struct model_cost){.samples = calls ? costs->inclusive.samples : 0};
+    }
+    for (size_t i = 0; i < own.items.count && !result; i++) {
+        const struct model_path *path = &own.items.items[i];
+        const uint32_t at = model_paths_find(out, moved[path->parent], path->function);
+        if (!at)
+            continue;
+        moved[path->id] = at;
+        struct model_cost *cost = &out->items.items[at - 1].costs.exclusive;
+        cost->samples = calls ? cost->samples : path->costs.inclusive.samples;
+        cost->weight = path->costs.inclusive.weight;
+    }
+    free(moved);
+    model_paths_release(&own);
+    return result;
+}
+
 static int callers_of(const struct model_paths *paths, uint32_t function, struct model_paths *out)
 {
     const int result = turn_round(paths, function, true, out);
     model_paths_sum(out);
-    return result;
+    return result ? result : put_own_costs(paths, function, false, out);
 }
 
 /* The same of calls: how often each caller calls the function, also from within itself, and the
@@ -78,7 +135,7 @@ static int calls_of(const struct model_paths *paths, uint32_t function, struct m
             result = add_way(paths, path->id, calls, out);
     }
     model_paths_sum(out);
-    return result;
+    return result ? result : put_own_costs(paths, function, true, out);
 }
 
 enum { NAME_IN_TITLE = 8 };
@@ -86,18 +143,28 @@ enum { NAME_IN_TITLE = 8 };
 /* What the two tables differ in. */
 struct direction {
     const char *before, *behind; /* the function's name in the title */
-    const char *group;
-    bool exclusive;
+    bool callers;
     const char *counted; /* behind "3 of 4": what those are of the function */
     bool with_below;
     int (*paths)(const struct model_paths *, uint32_t, struct model_paths *);
 };
 
+static struct model_cost cost_of_roots(const struct model_paths *paths)
+{
+    struct model_cost all = {0};
+    for (size_t i = 0; i < paths->items.count; i++)
+        if (!paths->items.items[i].parent) {
+            all.samples += paths->items.items[i].costs.inclusive.samples;
+            all.weight += paths->items.items[i].costs.inclusive.weight;
+        }
+    return all;
+}
+
 static int show(struct table *table, struct report_dataset *dataset, uint32_t function,
                 const struct report_table_options *options, const struct direction *direction,
                 const struct model_paths *paths, struct sprof_error *error)
 {
-    const struct model_cost all = model_paths_total(paths);
+    const struct model_cost all = cost_of_roots(paths);
     const char *name = report_dataset_function_name(dataset, function);
     struct sprof_str bare = {0}, of = {0}, title = {0}, note = {0};
     if (report_function_bare_name(&bare, name))
@@ -120,12 +187,12 @@ static int show(struct table *table, struct report_dataset *dataset, uint32_t fu
         .title = report_utf8_keep(&dataset->arena, &title),
         .note = report_utf8_keep(&dataset->arena, &note),
         .inclusive =
-            report_measure_in_tree(&report_measure_inclusive, direction->group, of_function, all),
+            report_measure_in_tree(&report_measure_inclusive, "inclusive", of_function, all),
         .exclusive =
             report_measure_in_tree(&report_measure_exclusive, "exclusive", of_function, all),
         .base = all,
-        .has_exclusive = direction->exclusive,
-        .callers = !direction->exclusive,
+        .has_exclusive = true,
+        .callers = direction->callers,
     };
     tree.inclusive.with_below = direction->with_below;
     return of_function && tree.title && tree.note ? report_table_of_paths(table, &tree, error)
@@ -158,8 +225,6 @@ int report_table_of_callees(struct table *table, struct report_dataset *dataset,
     const struct direction callees = {
         .before = "Callees of ",
         .behind = ", from any caller",
-        .group = "inclusive",
-        .exclusive = true,
         .counted = report_counts_calls(dataset) ? "calls are in or below" : "samples contain",
         .with_below = true,
         .paths = model_paths_callees};
@@ -172,6 +237,7 @@ int report_table_of_callers(struct table *table, struct report_dataset *dataset,
     const bool counts_calls = report_counts_calls(dataset);
     const struct direction callers = {.before = "Callers of ",
                                       .behind = ", nearest first",
+                                      .callers = true,
                                       .counted = counts_calls ? "calls are of" : "samples contain",
                                       .with_below = !counts_calls,
                                       .paths = counts_calls ? calls_of : callers_of};

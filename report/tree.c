@@ -252,11 +252,13 @@ static uint32_t end_of_chain(const struct layout *layout, uint32_t id, uint32_t 
         last = child;
         if (costs->inclusive.weight || costs->inclusive.samples) {
             const struct model_cost cost = path_of(layout, id)->costs.exclusive;
-            costs->exclusive.samples += cost.samples;
-            costs->exclusive.weight += cost.weight;
+            costs->exclusive.samples += layout->tree->callers ? 0 : cost.samples;
+            costs->exclusive.weight += layout->tree->callers ? 0 : cost.weight;
             ++*passed;
         } else {
             costs->inclusive = path_of(layout, child)->costs.inclusive;
+            if (layout->tree->callers)
+                costs->exclusive = path_of(layout, child)->costs.exclusive;
         }
     }
 }
@@ -321,8 +323,9 @@ static int note_left_out(struct layout *layout)
         cost.samples += path->costs.exclusive.samples;
         cost.weight += path->costs.exclusive.weight;
     }
-    return report_columns_left_out(layout->tree->dataset, layout->table, rows, "call path",
-                                   "call paths", layout->tree->has_exclusive ? &cost : NULL);
+    return report_columns_left_out(
+        layout->tree->dataset, layout->table, rows, "call path", "call paths",
+        layout->tree->has_exclusive && !layout->tree->callers ? &cost : NULL);
 }
 
 static void make_columns(struct table *table, const struct report_tree *tree)

@@ -14,7 +14,8 @@ struct report_tree {
     struct model_cost base; /* what the share is of that rows need to be shown */
     bool has_exclusive;
     bool own_paths; /* `paths` is that of the dataset: what is inlined is known */
-    bool callers;   /* below a root are its callers: the nearest is never folded away */
+    bool callers;   /* below a root are its callers: the nearest is never folded away, and exclusive
+                       costs are the root's by this way, which do not add up */
 };
 
 /* A measure as trees show it, below `group`; `of_function` titles its percentages of

@@ -59,7 +59,9 @@ class UpEntry {
         this.samples = carried.samples;
         this.weight = carried.weight;
         this.value = profile.byWeight ? this.weight : this.samples;
-        this.self = this.selfSamples = this.selfWeight = 0;
+        this.selfSamples = carried.selfSamples || 0;
+        this.selfWeight = carried.selfWeight || 0;
+        this.self = profile.byWeight ? this.selfWeight : this.selfSamples;
     }
 
     children() {
@@ -108,8 +110,12 @@ function callerEntries(up, own, reached, origins, from, to) {
             continue;
         const fn = fns[node];
         const group = places[fn] ? groups[places[fn] - 1]
-            : groups[(places[fn] = groups.length + 1) - 1] = {fn, from: 0, to: 0, samples: 0, weight: 0};
+            : groups[(places[fn] = groups.length + 1) - 1] = {fn, from: 0, to: 0, samples: 0, weight: 0, selfSamples: 0, selfWeight: 0};
         group.to++;
+        if (own.selfSamples) {
+            group.selfSamples += own.selfSamples[origins[i]];
+            group.selfWeight += own.selfWeight[origins[i]];
+        }
         group.samples += own.samples[origins[i]];
         group.weight += own.weight[origins[i]];
         above++;
@@ -170,9 +176,24 @@ function calleesOf(profile, fn) {
 
 function callersOf(profile, fn) {
     const nodes = outermostNodes(profile, fn), {samples, weight} = profile.costs;
-    return new UpEntry(profile, fn, null, profile.costs, {
+    const own = {samples, weight, ...ownBelow(profile, fn)}, sum = costs => nodes.reduce((all, id) => all + costs[id], 0);
+    return new UpEntry(profile, fn, null, own, {
         reached: nodes, origins: nodes, from: 0, to: nodes.length,
-        samples: nodes.reduce((sum, id) => sum + samples[id], 0),
-        weight: nodes.reduce((sum, id) => sum + weight[id], 0),
+        samples: sum(samples), weight: sum(weight),
+        selfSamples: sum(own.selfSamples), selfWeight: sum(own.selfWeight),
     });
+}
+
+// What a function costs itself, by the outermost occurrence at or above the node where that arose.
+function ownBelow(profile, fn) {
+    const {tree, costs} = profile, count = costs.selfSamples.length;
+    const selfSamples = new Float64Array(count), selfWeight = new Float64Array(count);
+    for (const id of tree.nodesOf(fn)) {
+        let at = id;
+        while (at && !(tree.function[at] === fn && tree.outermost[at]))
+            at = tree.parent[at];
+        selfSamples[at] += costs.selfSamples[id];
+        selfWeight[at] += costs.selfWeight[id];
+    }
+    return {selfSamples, selfWeight};
 }

@@ -227,12 +227,16 @@ class CallersView {
                 text: row => functionName(app, row.entry.function),
                 tip: row => app.data.functions.names[row.entry.function] + ' · ' +
                     moduleName(app, row.entry.function)},
-            {title: 'of it', number: true, width: '82px', help: `of the ${app.unit()} that contain the function`,
+            {title: 'of it', number: true, width: '82px', help: `inclusive: of the ${app.unit()} that contain the function`,
                 bar: row => this.value ? row.entry.value / this.value : 0,
                 text: row => formatPercent(row.entry.value, this.value, this.samples)},
             {title: 'of all', number: true, width: '78px', help: `of all selected ${app.unit()}`,
                 text: row => formatPercent(row.entry.value, app.profile.total, app.profile.costs.samples[0])},
             {title: app.event().calls ? 'in or below' : 'samples', rank: 1, number: true, width: '84px', text: row => formatCount(row.entry.samples)},
+            {title: 'self', number: true, width: '82px',
+                help: first === 'caller' ? 'exclusive, of it: what the function costs itself when it is called so' :
+                    'exclusive, of it: what the callee costs itself when it is called so',
+                text: row => formatPercent(row.entry.self, this.value, this.samples)},
         ];
         callers.append(element('h3', {}, 'Callers: who calls it'));
         callees.append(element('h3', {}, 'Callees: what it calls'));

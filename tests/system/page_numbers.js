@@ -18,7 +18,7 @@ if (last < 0)
     throw new Error('the script of the page begins in another way than it did');
 globalThis.document = {getElementById: id => ({textContent: partOf(`<script type="text/plain" id="${id}">`)})};
 const page = vm.runInThisContext(script.slice(0, last) +
-    '\n({loadData, readAs, Profile, topDown, bottomUp, recordedMode, commonModes})');
+    '\n({loadData, readAs, Profile, topDown, bottomUp, recordedMode, commonModes, callersOf, calleesOf})');
 
 function sums(profile, costs, names) {
     return [...names.keys()].filter(i => costs.samples[i] || costs.weight[i]).map(i => ({
@@ -46,6 +46,9 @@ page.loadData().then(data => {
         topDown: stacks(whole, page.topDown(whole), entry => entry.selfSamples),
         bottomUp: stacks(whole, page.bottomUp(whole), entry => entry.samples),
         time: range.map(slot => slot * run.slotNs / 1e9),
+        // Of each function: what calls it and what it calls, inclusive and exclusive.
+        edges: Object.fromEntries(data.functions.names.map((name, fn) => [name, [page.callersOf(whole, fn), page.calleesOf(whole, fn)].map(
+            entry => entry.children().map(child => [whole.nameOf(child.function), child.samples, child.selfSamples]))])),
         ofTime: functions(read(page.recordedMode(run), {slots: range})),
     }));
 });

@@ -1,0 +1,62 @@
+#!/bin/bash
+# Callers and callees of a function, each with inclusive and exclusive samples, of stacks that are known.
+#   callers.sh CASE      report, page
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/lib.sh"
+
+cat >known.txt <<'END'
+main;a;work 4
+main;a;work;leaf 3
+main;b;work 1
+main;b;work;leaf 6
+main;b;c;work;work 2
+main;b;c;work;leaf;work 5
+main;leaf 7
+END
+expect 0 "$SPROF" import -f folded known.txt -o known.db
+
+rows() { # OPTION FUNCTION [OPTION…]: function, number and parent's number, inclusive and exclusive samples
+    "$SPROF" report -i known.db --format csv --min-percent 0 -n 0 "$@" --show function,id,parent,inclusive_samples,exclusive_samples |
+        tr -d '\r' | tail -n +2
+}
+
+are() { # WANTED OPTION…
+    local wanted=$1
+    shift
+    rows "$@" >out
+    [ "$(cat out)" = "$wanted" ] || fail "$* shows something else than: $wanted"
+}
+
+case $1 in
+report)
+    # Inclusive: of all samples in which the function is called so; exclusive: of those that end in the function.
+    are "work,1,0,21,12
+a,2,1,7,4
+main,3,2,7,4
+b,4,1,7,1
+main,5,4,7,1
+c,6,1,7,7
+b,7,6,7,7
+main,8,7,7,7" --callers work
+    are "work,1,0,21,5
+leaf,2,1,14,9
+work,3,2,5,5
+work,4,1,2,2" --callees work
+    "$SPROF" report -i known.db --callers leaf >out
+    grep -qE '^  inclusive +exclusive' out || fail "the text has no two groups"
+    ! grep -q 'exclusive .* together' out || fail "exclusive samples of ways are added up"
+    ;;
+page)
+    command -v node >/dev/null || skip "no node"
+    "$SPROF" html known.db -o page.html 2>err && node "$here/page_numbers.js" page.html >page.json 2>err || fail "the page"
+    node -e 'const {edges} = JSON.parse(require("fs").readFileSync("page.json", "utf8"));
+        for (const [name, ...counts] of edges.work[0]) console.log("caller", name, ...counts);
+        for (const [name, ...counts] of edges.work[1]) console.log("callee", name, ...counts);' | sort >out
+    [ "$(cat out)" = "callee leaf 14 9
+callee work 2 2
+caller a 7 4
+caller b 7 1
+caller c 7 7" ] || fail "the page has other callers or callees"
+    ;;
+*) fail "unknown case $1" ;;
+esac
