@@ -48,6 +48,11 @@ static int command_error(struct sprof_error *error, const char *name, int errnum
         return sprof_error_set(error, SPROF_EPERMISSION, errnum,
                                "%s: not executable\nrun `chmod +x %s` if it is a program", name,
                                name);
+    case ENOEXEC:
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, errnum,
+                               "%s: not executable on this system: the kernel cannot run this ELF "
+                               "file\n`file %s` names the system that it is for",
+                               name, name);
     default:
         return sprof_error_set(error, SPROF_EIO, errnum, "%s: cannot be executed: %s", name,
                                strerror(errnum));
@@ -65,20 +70,21 @@ static int check_executable(const char *path)
     return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) ? errno : 0;
 }
 
-/* Looks for the command as execvp does, before anything costly is opened. The execve itself remains
- * the judge. */
-static int check_command(const char *name)
+enum { PATH_BYTES = 4096 };
+
+/* Finds the command's file as execvp does, before anything costly is opened. Returns 0 or an errno.
+ * The execve itself remains the judge. */
+static int find_command(const char *name, char found[static PATH_BYTES])
 {
+    snprintf(found, PATH_BYTES, "%s", name);
     if (strchr(name, '/'))
         return check_executable(name);
     const char *path = getenv("PATH");
     int result = ENOENT;
     for (const char *next = path ? path : "/bin:/usr/bin"; next;) {
         const size_t length = strcspn(next, ":");
-        char candidate[4096];
-        snprintf(candidate, sizeof candidate, "%.*s/%s", length ? (int)length : 1,
-                 length ? next : ".", name);
-        const int errnum = check_executable(candidate);
+        snprintf(found, PATH_BYTES, "%.*s/%s", length ? (int)length : 1, length ? next : ".", name);
+        const int errnum = check_executable(found);
         if (!errnum)
             return 0;
         result = errnum == EACCES ? EACCES : result;
@@ -126,6 +132,27 @@ static bool wait_for_go(int socket_fd)
     return true;
 }
 
+static bool is_elf(const char *path)
+{
+    char magic[4];
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const bool is = fd >= 0 && read_all(fd, magic, sizeof magic) && !memcmp(magic, "\177ELF", 4);
+    close_fd(&(int){fd});
+    return is;
+}
+
+/* Returns only with the errno of a failure. execvp has a shell run each file that the kernel does
+ * not, as suits texts without "#!", but not programs for other systems. */
+static int execute(char *const *command)
+{
+    char path[PATH_BYTES];
+    if (!find_command(*command, path) && is_elf(path))
+        execve(path, command, environ);
+    else
+        execvp(*command, command);
+    return errno;
+}
+
 static _Noreturn void run_child(char *const *command, const sigset_t *mask, int socket_fd,
                                 void (*in_child)(void))
 {
@@ -135,8 +162,7 @@ static _Noreturn void run_child(char *const *command, const sigset_t *mask, int 
         in_child();
     if (!wait_for_go(socket_fd))
         _exit(EXIT_NOT_STARTED);
-    execvp(*command, command);
-    const int errnum = errno;
+    const int errnum = execute(command);
     while (send(socket_fd, &errnum, sizeof errnum, MSG_NOSIGNAL) < 0 && errno == EINTR)
         ;
     _exit(EXIT_NOT_STARTED);
@@ -147,7 +173,8 @@ int target_launch_open(struct target_launch *launch, char *const *command, void 
 {
     *launch = TARGET_LAUNCH_NONE;
     snprintf(launch->name, sizeof launch->name, "%s", *command ? *command : "");
-    const int errnum = check_command(*command ? *command : "");
+    char path[PATH_BYTES];
+    const int errnum = find_command(*command ? *command : "", path);
     if (errnum)
         return command_error(error, launch->name, errnum);
     int ends[2];

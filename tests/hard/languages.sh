@@ -110,7 +110,7 @@ arrays() {
     whole
     roots
     local work=__work_MOD_
-    chain ${work}fortran_leaf "$start;MAIN__(;${work}recurse){25};${work}apply;inner\.[0-9]+;${work}automatic;${work}fortran_leaf"
+    chain ${work}fortran_leaf "$start;MAIN__(;${work}recurse){25};${work}apply;inner;${work}automatic;${work}fortran_leaf"
 }
 
 procedures() {

@@ -95,6 +95,11 @@ command_not_executable() {
     expect 1 "$SPROF" record -- ./directory
     said_only directory
     kept
+    printf '\177ELF\nexit 9\n' >foreign
+    chmod +x foreign
+    expect 1 "$SPROF" record -- ./foreign
+    said_only 'foreign: not executable on this system'
+    kept
     mkfifo pipe
     for command in record trace; do
         for mode in -x +x; do

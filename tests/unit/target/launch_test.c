@@ -89,6 +89,28 @@ static void test_scripts(void)
     unlink(path);
 }
 
+/* A program for another system is not given to a shell. */
+static void test_foreign_programs(void)
+{
+    char path[] = "/tmp/sprof-launch-XXXXXX";
+    close(mkstemp(path));
+    char *const command[] = {path, NULL}, *const by_name[] = {strrchr(path, '/') + 1, NULL};
+    char *const before = strdup(getenv("PATH"));
+    int status;
+    chmod(path, 0755);
+    write_script(path, "\177ELF\nexit 9\n");
+    setenv("PATH", "/no/such/directory:/tmp", 1);
+    for (int i = 0; i < 2; i++) {
+        struct sprof_error error = {0};
+        CU_ASSERT_EQUAL(run(i ? by_name : command, &status, &error), SPROF_EUNSUPPORTED);
+        CU_ASSERT_EQUAL(error.errnum, ENOEXEC);
+        CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "cannot run this ELF file"));
+    }
+    setenv("PATH", before, 1);
+    free(before);
+    unlink(path);
+}
+
 static void test_one_never_started_is_gone(void)
 {
     struct target_launch launch;
@@ -174,6 +196,7 @@ void sprof_suite_target_launch(void)
     CU_add_test(suite, "the status is the command's", test_status_is_the_commands);
     CU_add_test(suite, "what cannot be run", test_what_cannot_be_run);
     CU_add_test(suite, "scripts", test_scripts);
+    CU_add_test(suite, "programs for other systems", test_foreign_programs);
     CU_add_test(suite, "one never started is gone", test_one_never_started_is_gone);
     CU_add_test(suite, "a running one is left alone", test_a_running_one_is_left_alone);
     CU_add_test(suite, "the environment is added to", test_the_environment_is_added_to);
