@@ -1,5 +1,6 @@
 #include "symbolize/cxx_names.h"
 
+#include "tests/unit/skip.h"
 #include "tests/unit/symbolize/naming.h"
 
 /* Kinds of functions that only their unit can call. None is inlined, so that the symbol of each
@@ -144,10 +145,157 @@ static void test_numbers_of_symbols_are_no_names(void)
     fixture_close(&fixture);
 }
 
+/* Functions of other languages, each inlined and called, whose names follow no rules of C++. */
+static const struct {
+    const char *file, *text, *compiler, *options;
+    const char *names[5];
+} others[] = {
+    {"work.c",
+     "volatile int sink;\n"
+     "static int inlined(int a) { return sink += a; }\n"
+     "__attribute__((noinline)) static int called(int a) { return inlined(a) + 1; }\n"
+     "int main(void) { return called(inlined(3)); }\n",
+     "gcc",
+     "-O2 -g work.c -o program",
+     {"inlined", "called", "main"}},
+    {"work.f90",
+     "module work\ncontains\n"
+     "  subroutine outer(n)\n"
+     "    integer, intent(inout) :: n\n"
+     "    call inner(n)\n"
+     "    call other(inner)\n"
+     "  contains\n"
+     "    subroutine inner(k)\n"
+     "      integer, intent(inout) :: k\n"
+     "      k = k + n * 3\n"
+     "    end subroutine\n"
+     "  end subroutine\n"
+     "  subroutine other(f)\n"
+     "    external f\n"
+     "    integer :: three\n"
+     "    three = 3\n"
+     "    call f(three)\n"
+     "  end subroutine\n"
+     "end module\n"
+     "program start\n"
+     "  use work\n"
+     "  integer :: five = 5\n"
+     "  call outer(five)\n"
+     "  print *, five\n"
+     "end program\n",
+     "gfortran",
+     "-O2 -g work.f90 -o program 2>/dev/null",
+     {"__work_MOD_outer", "__work_MOD_other", "inner", "MAIN__", "main"}},
+    {"work.adb",
+     "procedure Work is\n"
+     "   Sink : Integer := 0 with Volatile;\n"
+     "   procedure Inlined (N : Integer) with Inline_Always;\n"
+     "   procedure Called (N : Integer) with No_Inline;\n"
+     "   procedure Inlined (N : Integer) is begin Sink := Sink + N; end Inlined;\n"
+     "   procedure Called (N : Integer) is begin Inlined (N); Sink := Sink * 2; end Called;\n"
+     "begin\n"
+     "   Inlined (2);\n"
+     "   Called (3);\n"
+     "   Called (Sink);\n"
+     "end Work;\n",
+     "gnatmake",
+     "-q -O2 -g work.adb -o program",
+     {"work", "work.inlined", "work.called"}},
+    {"work.rs",
+     "mod inside {\n"
+     "    #[inline(always)] pub fn inlined(n: u64) -> u64 { std::hint::black_box(n) * 3 }\n"
+     "    #[inline(never)] pub fn called(n: u64) -> u64 { inlined(n) + 1 }\n"
+     "}\n"
+     "fn main() { std::process::exit((inside::called(5) + inside::inlined(4)) as i32); }\n",
+     "rustc",
+     "-O -g work.rs -o program",
+     {"work::inside::inlined", "work::inside::called", "work::main"}},
+    {"work.go",
+     "package main\n"
+     "var sink int\n"
+     "func inlined(n int) { sink += n }\n"
+     "//go:noinline\n"
+     "func called(n int) { inlined(n); func() { sink *= n }() }\n"
+     "func main() { inlined(2); called(3); println(sink) }\n",
+     "go",
+     "build -o program work.go",
+     {"main.inlined", "main.called", "main.main"}},
+};
+
+static bool is_called(const char *path, const char *file)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return path && !strcmp(slash ? slash + 1 : path, file);
+}
+
+/* Which names are those of functions, a bit each. Further functions of the source file have names
+ * that begin with these, as closures do. */
+static unsigned named_so(const struct naming *naming, size_t other)
+{
+    unsigned found = 0;
+    for (size_t i = 0; i < naming->result.frame_count; i++) {
+        const struct symbolize_function *function =
+            &naming->result.functions[naming->result.frames[i].function];
+        bool is_known = false;
+        for (unsigned n = 0; n < 5 && others[other].names[n]; n++) {
+            const char *name = others[other].names[n];
+            found |= !strcmp(function->name, name) ? 1U << n : 0;
+            is_known |= !strncmp(function->name, name, strlen(name));
+        }
+        if (is_known || !is_called(function->file, others[other].file))
+            continue;
+        fprintf(stderr, "%s: %s\n", others[other].file, function->name);
+        CU_FAIL("another name");
+    }
+    return found;
+}
+
+/* The instructions of functions that may be the source file's. */
+static const char listed[] =
+    "objdump -d -j .text --no-show-raw-insn program | awk '/^[0-9a-f]+ </ {\n"
+    "is_ours = $2 ~ /(work|inlined|called|inner|main|MAIN__)/} is_ours && /^ / {print $1}'";
+
+static void check_other(size_t other)
+{
+    struct fixture fixture;
+    char command[256];
+    fixture_open(&fixture);
+    fixture_text(&fixture, others[other].file, others[other].text);
+    snprintf(command, sizeof command, "%s %s", others[other].compiler, others[other].options);
+    fixture_run(&fixture, command);
+    char *addresses = fixture_output(&fixture, listed);
+    struct naming naming = {.image = naming_image(fixture_path(&fixture, "program"))};
+    naming_add_lines(&naming, addresses);
+    naming_run(&naming, NULL, NULL);
+    unsigned all = 0;
+    for (unsigned n = 0; n < 5 && others[other].names[n]; n++)
+        all |= 1U << n;
+    const unsigned found = named_so(&naming, other);
+    CU_ASSERT_EQUAL(found, all);
+    if (found != all)
+        fprintf(stderr, "%s: %x of %x\n", others[other].file, found, all);
+    free(addresses);
+    naming_close(&naming);
+    fixture_close(&fixture);
+}
+
+static void test_other_languages_keep_their_names(void)
+{
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char command[64];
+        snprintf(command, sizeof command, "command -v %s >/dev/null", others[i].compiler);
+        if (system(command) == 0)
+            check_other(i);
+        else
+            sprof_test_skip("no %s", others[i].compiler);
+    }
+}
+
 void sprof_suite_symbolize_cxx_names(void);
 void sprof_suite_symbolize_cxx_names(void)
 {
     CU_pSuite suite = CU_add_suite("symbolize/cxx_names", NULL, NULL);
     CU_add_test(suite, "numbers of symbols are no names", test_numbers_of_symbols_are_no_names);
+    CU_add_test(suite, "other languages keep their names", test_other_languages_keep_their_names);
     CU_add_test(suite, "names are those of symbols", test_names_are_those_of_symbols);
 }
