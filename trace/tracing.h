@@ -1,4 +1,4 @@
-/* trace, inside: a session's parts. */
+/* trace, inside: the struct of a session, and functions that its files share. */
 #ifndef SPROF_TRACE_TRACING_H
 #define SPROF_TRACE_TRACING_H
 
@@ -14,269 +14,274 @@
 #include "trace/spent.h"
 #include "trace/trace.h"
 
-/* A file of the command that has probes or leaves frames. */
+/* A file of the command that has probes, or functions that leave frames. */
 struct trace_file {
     struct plan plan;
-    const char *path;  /* that it had when it was found */
+    const char *path;  /* when it was found */
     uint64_t identity; /* see plan_identity */
     uint64_t bias;
     bool is_chosen;
-    uint64_t island, island_bytes; /* address of the copies of its functions' beginnings */
-    size_t first, count;           /* its functions among the probes */
+    uint64_t island, island_bytes; /* of the copies of its functions' beginnings */
+    size_t first, count;           /* its functions, as a range of the probes */
     bool stays;                    /* it cannot be unloaded; see bypass.c */
-    /* Of what was loaded later: */
+    /* Where it was loaded later: */
     bool is_loaded;
     uint64_t loaded_at;                /* address of its code */
-    uint32_t module;                   /* its row; 0: it was there from the start */
+    uint32_t module;                   /* id of its row; 0: it was there from the start */
     uint64_t offset;                   /* of its code in the file, less the vaddr */
-    struct trace_allocator *allocator; /* of --heap-check: see heap.c; NULL: it is none */
+    struct trace_allocator *allocator; /* for --heap-check, see heap.c; NULL: it is no allocator */
 };
 
-/* A jump from where the loader tells debuggers of libraries to the agent, which tells sprof. */
+/* The jump at the function by which the loader reports libraries. It leads to the agent. */
 struct trace_hook {
-    uint64_t at;     /* 0: it is not there */
-    uint64_t wanted; /* where it is to be in a process that runs; 0: nowhere */
+    uint64_t at; /* 0: it is not there */
+    uint64_t
+        wanted; /* its address in a running process, where it is still to be placed; 0: nowhere */
     uint8_t original[PLAN_JUMP_BYTES], jump[PLAN_JUMP_BYTES];
 };
 
-/* A function with a probe, by the number that its thunk knows. */
+/* A function with a probe. Its number is the one in its thunk. */
 struct trace_probe {
     uint32_t file;
     const struct plan_function *function;
-    uint32_t thunk;    /* its place: its own number, but where another trace has left thunks */
+    uint32_t thunk;    /* place of its thunk: its number, unless an earlier trace has left thunks */
     uint8_t tier;      /* enum probe_tier */
     uint8_t operation; /* of an allocator, as in struct probe_heap; 0: none */
-    bool is_chosen;    /* else it has one because it leaves the frames of others */
-    bool is_on;        /* as ranges have it */
-    bool is_placed;    /* the process jumps to it … */
-    uint8_t jump[PLAN_JUMP_BYTES]; /* … so */
-    uint8_t pass_at, pass_byte;    /* which byte of that leads past the thunk; 0: none does */
-    uint32_t node;                 /* of its entry; 0: not made yet */
-    uint64_t calls;                /* of all threads, as last written … */
-    uint64_t timed_calls, self_ns; /* … those that were timed, and ended */
+    bool is_chosen;    /* else it has a probe because it leaves frames */
+    bool is_on;        /* by the ranges */
+    bool is_placed;    /* its jump was written */
+    uint8_t jump[PLAN_JUMP_BYTES]; /* the bytes of that */
+    uint8_t pass_at,
+        pass_byte;  /* the byte of the jump that leads past the thunk; 0: there is none */
+    uint32_t node;  /* of its entry; 0: none yet */
+    uint64_t calls; /* of all threads, as last written */
+    uint64_t timed_calls, self_ns; /* timed calls that ended */
     uint8_t governed;              /* enum trace_governed */
-    uint64_t governed_calls;       /* when the governor looked last */
-    double governed_rate;          /* … and a nanosecond of CPU time, when there were some */
-    double governed_share;         /* of the CPU time, that all probes took when it decided */
-    uint64_t event_ns;             /* of its last row of that, of the run */
+    uint64_t governed_calls;       /* at the governor's last look */
+    double governed_rate;          /* calls in a nanosecond of CPU time, when there were some */
+    double governed_share;         /* share of the CPU time that all probes took at its decision */
+    uint64_t event_ns;             /* time in the run of its last such row */
     bool is_logged;                /* blocks of calls may name it */
     bool is_described;             /* it has a row of its own */
-    uint64_t unlogged;             /* of all threads, since the last row of it … */
-    uint32_t unlogged_second;      /* … which is of this second of the run … */
-    uint64_t unlogged_in_second;   /* … and says so */
-    uint64_t first_ns;  /* of the run: when it was called first; 0: not yet, or nobody looked */
-    bool is_looked_for; /* it has a row of coverage */
-    bool is_unplaced;   /* the recording knows no module where it is: it has no rows */
-    bool is_left;       /* its place is as it was before, in one process at least */
-    bool was_off;       /* when that was looked at last; … */
-    bool is_passed;     /* … its thunk is passed, or its first instructions: see bypass.c */
-    bool rests;         /* its place is as it was before, until it is to be on: see rest.c */
-    uint64_t off_ns;    /* when it was seen to be off; 0: it is on, or rests */
-    bool is_beyond;     /* a row says that calls of it are only counted: see memory.c */
+    uint64_t unlogged;             /* of all threads, since the last row of it */
+    uint32_t unlogged_second;      /* of the run, in which they were */
+    uint64_t unlogged_in_second;   /* calls in that second that its row holds */
+    uint64_t first_ns;             /* time in the run of its first call; 0: none is known */
+    bool is_looked_for;            /* it has a row of coverage */
+    bool is_unplaced;              /* the recording has no module there, so it has no rows */
+    bool is_left;                  /* its original bytes are back, in one process at least */
+    bool was_off;                  /* at the last look of bypass.c */
+    bool is_passed;                /* its thunk, or its jump, leads past the agent: see bypass.c */
+    bool rests;      /* its original bytes are back until it is to be on: see rest.c */
+    uint64_t off_ns; /* when it was seen to be off; 0: it is on or at rest */
+    bool is_beyond;  /* a row says that its calls are only counted: see memory.c */
 };
 
-/* Functions that are switched together, and keep their number. */
+/* Functions that are switched together, with a number that stays. */
 struct trace_range {
     uint32_t number;
     bool is_on;
     const char *text;  /* with its sign: "+RE", "-0xA-0xB" */
     uint8_t *holds;    /* by probe */
-    size_t sites;      /* … how many */
-    uint64_t since_ns; /* when it was said last, of the run */
+    size_t sites;      /* how many functions */
+    uint64_t since_ns; /* time in the run when it was last said */
 };
 
 struct trace_governor {
-    uint64_t next_ns, watched_ns;   /* when it looks next; until when it looks often */
-    uint64_t look_ns;               /* until then it only glances, … */
-    uint64_t glance_ns;             /* … with so much time between … */
-    uint64_t looked_at, glanced_at; /* … since then; the last one … */
-    double glanced_ns;              /* … which saw that probes had taken so much since the look */
-    uint64_t cpu_ns;                /* of the command, when it looked last */
-    double spent_ns;                /* by probes, when it looked last, or they were new */
+    uint64_t next_ns, watched_ns;   /* the next look; until when looks are frequent */
+    uint64_t look_ns;               /* until then there are only glances */
+    uint64_t glance_ns;             /* between two glances */
+    uint64_t looked_at, glanced_at; /* the last look and glance */
+    double glanced_ns;              /* by probes from the look to that glance */
+    uint64_t cpu_ns;                /* of the command, at the last look */
+    double spent_ns;                /* by probes, at the last look or when they were new */
     double seen_ticks;              /* the same, while it is added up */
-    double lately;                  /* how much faster they took it since the last glance */
-    struct sprof_urgency urgency;   /* of `common`: while probes are new */
-    double recent_ns;               /* what probes took in the last second of CPU time */
+    double lately;                  /* how much faster probes took time since the last glance */
+    struct sprof_urgency urgency;   /* in `common`: while probes are new */
+    double recent_ns;               /* by probes in the last second of CPU time */
     uint32_t calm;                  /* looks in a row at which little was spent */
-    double probes_ns, looked_ns;    /* of `common`: what probes took, by what calls take, of so much
-                                       CPU time that was looked at */
+    double probes_ns,
+        looked_ns; /* in `common`: estimated for probes, of the CPU time that was looked at */
 };
 
-/* What figures may take: see memory.c. */
+/* The bound of memory for figures: see memory.c. */
 struct trace_memory {
-    bool no_histograms;        /* they are not kept any more … */
-    bool is_spare;             /* … and calls that would need another page are only counted */
-    uint64_t *beyond;          /* by probe: such calls, as far as they are in rows; NULL: none */
-    bool told_shared;          /* that there are threads whose data others share */
-    uint64_t most_bytes;       /* of `common`: of all programs, that were seen at a time */
-    uint64_t no_histograms_ns; /* of `common`, of the run; 0: they are kept */
-    uint64_t beyond_calls;     /* of `common` … */
-    uint32_t beyond_functions; /* … of so many functions */
+    bool no_histograms;        /* they are given up */
+    bool is_spare;             /* calls that need another page are only counted */
+    uint64_t *beyond;          /* by probe: such calls that are in rows; NULL: none */
+    bool told_shared;          /* it was reported that threads share their data with others */
+    uint64_t most_bytes;       /* in `common`: of all programs, as far as seen */
+    uint64_t no_histograms_ns; /* in `common`: time in the run; 0: they are kept */
+    uint64_t beyond_calls;     /* in `common` */
+    uint32_t beyond_functions; /* in `common` */
 };
 
-/* What all programs have been seen to call. */
+/* Sums over all programs. */
 struct trace_sums {
     uint64_t calls, in_flight, abnormal, logged, unlogged, untracked, warnings_lost;
     uint64_t unplaced_calls;
     size_t unplaced;                          /* functions */
-    size_t probes, probes_on, probes_resting; /* of those that run */
+    size_t probes, probes_on, probes_resting; /* of programs that run */
 };
 
-/* What counts calls. */
+/* What is to count the calls. */
 struct trace_choice {
     enum trace_backend backend; /* TRACE_INJECT or TRACE_UPROBE */
-    const char *reason; /* what the program "is" that the agent cannot be put into; NULL: it can, or
-                           somebody wants uprobes */
-    bool attaches;      /* the agent comes into a program that runs already: a process, or a command
-                           that is held at its main */
+    const char *reason; /* why the agent cannot be put into the program ("is linked statically");
+                           NULL: it can, or uprobes are asked for */
+    bool attaches; /* the agent is put into a process that runs, or a command that is held at its
+                      main */
 };
 
-/* So many threads have rows of their own; eight times as many with those of forked processes. */
+/* Threads with rows of their own. With forked processes eight times as many. */
 enum { TRACE_THREADS = 512 };
 
-/* The trace of one program: of the process that executed it, and of those that were forked from
- * that. The session that trace_open makes owns what all have in common (the target, the recording,
- * its run, the control socket) and lists those that run; without --children, and of one process, it
- * is the only one of them. The others borrow from it. */
+/* The trace of one program: of the process that executed it and those that were forked from it. The
+ * session that trace_open makes (`common`) owns what all programs have in common: target,
+ * recording, run, control socket. It lists the programs that run, and is the only one of them for a
+ * single process without --children. The others borrow from it. */
 struct trace_session {
     struct trace_options options;
     struct trace_choice choice;
-    struct trace_session *common;               /* what trace_open made; may be itself */
-    SPROF_VEC(struct trace_session *) programs; /* of `common`: those that run, in any order */
-    struct trace_warnings *warnings;            /* NULL: nobody wants any; owned */
+    struct trace_session *common;               /* made by trace_open; may be this one */
+    SPROF_VEC(struct trace_session *) programs; /* in `common`: those that run, in any order */
+    struct trace_warnings *warnings;            /* NULL: none are wanted; owned */
     struct trace_points *points;                /* NULL: without --all-points; owned */
-    struct trace_children *children;            /* of `common`, with --children; owned */
-    SPROF_VEC(struct trace_process) processes;  /* that run the program; the first executed it */
-    struct sprof_map process_index;             /* pid → the newest of that number */
-    struct sprof_map inner_numbers; /* number in another pid namespace → pid, see processes.c */
-    struct probe_cost
-        known_cost; /* of `common`: what probes took in another program; 0: not known */
-    double tick_ns; /* of `common`: of a tick, as limits are given to agents; 0: not known */
-    uint64_t opened_ns, opened_ticks;      /* of `common`: a moment in both clocks */
-    uint64_t warning_count, warnings_told; /* of `common`: rows, and lines or what would be */
-    uint64_t warnings_flushed;             /* of `common`: those that the writer has */
-    size_t covered_count;          /* of `common`: functions that were called, in mode coverage */
-    uint64_t ended_cpu_ns;         /* of `common`: of processes of programs that have ended */
-    struct trace_sums ended_calls; /* the same: what these had called … */
-    struct trace_result ended_probes; /* … what became of their probes, how many they were */
+    struct trace_children *children;            /* in `common`, with --children; owned */
+    SPROF_VEC(struct trace_process) processes; /* those of the program; the first one executed it */
+    struct sprof_map process_index;            /* pid → the newest of that number */
+    struct sprof_map inner_numbers;   /* number in another pid namespace → pid, see processes.c */
+    struct probe_cost known_cost;     /* in `common`: measured in another program; 0: not known */
+    double tick_ns;                   /* in `common`: for limits in ticks; 0: not known */
+    uint64_t opened_ns, opened_ticks; /* in `common`: one moment in both clocks */
+    uint64_t warning_count, warnings_told; /* in `common`: rows; lines, or what would be lines */
+    uint64_t warnings_flushed;             /* in `common`: rows that the writer has */
+    size_t covered_count;          /* in `common`: functions that were called, in mode coverage */
+    uint64_t ended_cpu_ns;         /* in `common`: of processes of ended programs */
+    struct trace_sums ended_calls; /* in `common`: of ended programs */
+    struct trace_result ended_probes; /* in `common`: of ended programs */
     struct sprof_map
-        covered; /* of `common`: node of an entry → when it was called first; see coverage.c */
-    struct target *target; /* of `common`; else NULL */
+        covered; /* in `common`: node of an entry → time of its first call; see coverage.c */
+    struct target *target; /* in `common`; else NULL */
     struct recording *recording;
     struct store_run *run;
     struct sprof_arena arena;
     uint32_t event;
-    struct trace_keeper keeper; /* of `common` */
-    int lock_fd;            /* of the process: nobody else puts probes into it; 0, -1: not held */
-    int agent_fd, child_fd; /* ends of the socket pair; -1: closed */
-    int memory_fd;          /* of the shared memory … */
-    int code_fd;            /* its own memory; 0, -1: not open */
-    int memory_there;       /* … and in a running process, while it is being mapped */
-    bool attaches; /* the agent is put into a program that runs already; else it is preloaded,
-                      listens, or there is none */
-    struct trace_hold hold; /* a command to be attached to, until it has its probes */
-    bool listens; /* its agent was there, and is spoken to over its socket: see listening.h */
+    struct trace_keeper keeper; /* in `common` */
+    int lock_fd;                /* lock of the process, against other tracers; 0, -1: not held */
+    int agent_fd, child_fd;     /* ends of the socket pair; -1: closed */
+    int memory_fd;              /* of the shared memory */
+    int code_fd;                /* the process's own memory; 0, -1: not open */
+    int memory_there; /* the shared memory's descriptor in a running process, while it is being
+                         mapped */
+    bool attaches; /* the agent is put into a program that runs. Else it is preloaded, listens, or
+                      there is none */
+    struct trace_hold hold; /* a command that waits for its probes */
+    bool listens; /* the agent was there, and is reached over its socket: see listening.h */
     struct trace_attachment *attachment; /* to a running process; NULL: it was launched */
-    bool rests;                          /* probes that are placed now are to rest */
-    size_t asleep;                       /* probes that are to be on, and rest still; … */
-    uint64_t next_wake_ns;               /* … until then … */
-    uint64_t next_rest_ns;               /* … and others go on until then: see rest.c */
-    uint64_t next_lost_ns;               /* until then nobody looks for jumps that are gone … */
-    bool told_lost;                      /* … of which it was told: see lost.c */
+    bool rests;                          /* probes that are placed now are to be at rest */
+    size_t asleep;                       /* probes that are to be on and are still at rest */
+    uint64_t next_wake_ns;               /* the next try to wake them */
+    uint64_t next_rest_ns;               /* when probes are put to rest next: see rest.c */
+    uint64_t next_lost_ns;               /* the next search for jumps that are gone */
+    bool told_lost;                      /* it was reported that some were: see lost.c */
     struct probe_shared *shared;
     uint64_t shared_bytes;
     uint64_t shared_at;  /* in the process */
-    uint64_t stopped_ns; /* how long threads stood still, at most at a time */
+    uint64_t stopped_ns; /* the longest stop of threads */
     struct probe_hello hello;
     SPROF_VEC(struct trace_file) files;
     SPROF_VEC(struct trace_probe) probes;
-    uint32_t capacity;             /* so many probes have room in the shared memory */
-    struct trace_uprobes *uprobes; /* instead of an agent; NULL: there is one */
-    struct trace_loads *loads;     /* NULL: what is loaded later is not looked at */
+    uint32_t capacity;             /* probes that have room in the shared memory */
+    struct trace_uprobes *uprobes; /* in the place of an agent; NULL: there is an agent */
+    struct trace_loads *loads;     /* NULL: libraries that are loaded later are not followed */
     struct trace_hook hook;
     struct trace_governor governor;
-    SPROF_VEC(struct trace_range) ranges; /* #1 first, then as they were said; the last decides */
+    SPROF_VEC(struct trace_range)
+    ranges; /* #1 first, then as they were said; the last one decides */
     struct control_server control;
     enum trace_mode mode;
     uint32_t slab_count;
-    bool has_logged;                      /* there may be calls in the rings */
-    uint64_t logged, unlogged;            /* calls */
-    uint64_t log_base_ticks, log_base_ns; /* a moment in both clocks … */
-    double log_ns_per_tick;               /* … and how they go on from there */
-    uint64_t next_size_ns;                /* when the file's size is looked at */
-    uint64_t next_removal_ns;             /* of probes that have seen a call; see coverage.c */
-    bool keeps_probes;                    /* of such: the process cannot be stopped */
-    struct sprof_urgency urgency;         /* while a command waits */
-    bool paused, ended;                   /* as commands have it */
-    bool pauses;     /* what was measured until then is to be read, and the next phase begun */
-    bool is_out;     /* the process has no probes any more */
-    uint64_t off_ns; /* when to pause; 0: no deadline */
-    bool has_lease;  /* see lease.c */
-    uint64_t cleared_ns, cleared_cpu_ns;     /* at the last clear; 0: none … */
-    uint64_t cleared_ticks;                  /* … by the command's clock */
-    struct trace_thread *slabs[PROBE_SLABS]; /* owned; whose slab it is */
+    bool has_logged;                         /* there may be calls in the rings */
+    uint64_t logged, unlogged;               /* calls */
+    uint64_t log_base_ticks, log_base_ns;    /* one moment in both clocks */
+    double log_ns_per_tick;                  /* how they go on from there */
+    uint64_t next_size_ns;                   /* when the file's size is read next */
+    uint64_t next_removal_ns;                /* of probes that have seen a call; see coverage.c */
+    bool keeps_probes;                       /* they stay: the process cannot be stopped */
+    struct sprof_urgency urgency;            /* while a command waits */
+    bool paused, ended;                      /* by commands */
+    bool pauses;                             /* figures are to be read, and the next phase begun */
+    bool is_out;                             /* the process has no probes any more */
+    uint64_t off_ns;                         /* when to pause; 0: no deadline */
+    bool has_lease;                          /* see lease.c */
+    uint64_t cleared_ns, cleared_cpu_ns;     /* of the last clear; 0: none */
+    uint64_t cleared_ticks;                  /* by the command's clock */
+    struct trace_thread *slabs[PROBE_SLABS]; /* owned; the thread of each slab */
     size_t thread_count;                     /* so far */
-    uint64_t crowded_ns;      /* until then threads are taken to come and go in great numbers */
-    struct trace_thread rest; /* what threads without a row of their own share */
-    struct trace_figures *rest_stats; /* by probe */
+    uint64_t crowded_ns;                     /* until then threads come and go in great numbers */
+    struct trace_thread rest;                /* shared by threads without a row of their own */
+    struct trace_figures *rest_stats;        /* by probe */
     bool rest_changed;
     struct trace_memory memory;
     struct sprof_map ended_tids;
-    uint32_t phase;                             /* of `common`: counted from 1 */
-    uint64_t last_sample;                       /* the same: id */
-    uint64_t calls, in_flight, abnormal;        /* of all rows */
-    uint64_t unplaced_calls, warnings_unplaced; /* that have none, for want of a module or thread */
+    uint32_t phase;                      /* in `common`: counted from 1 */
+    uint64_t last_sample;                /* in `common`: id */
+    uint64_t calls, in_flight, abnormal; /* of all rows */
+    uint64_t unplaced_calls,
+        warnings_unplaced; /* without rows, because their module or thread is unknown */
     size_t refused;
-    const char *executable; /* that the command ran at first, by the name that it has now … */
+    const char *executable; /* the command's first file, by its present name */
     dev_t executable_device;
-    ino_t executable_inode; /* … and by what stays */
-    bool executed;          /* another one took its place */
-    pid_t leaves;        /* a process that has executed another, while its last figures are read */
-    const char *runtime; /* that walks stacks by itself; NULL: none */
-    const char *copier;  /* what copies stacks, or cannot unwind through thunks; NULL: nothing */
-    bool told_compiled;  /* of `common`: see compiled.c */
+    ino_t executable_inode; /* the same, by what stays */
+    bool executed;          /* another file took its place */
+    pid_t leaves; /* a process that has executed another program, while its last figures are read */
+    const char *runtime; /* name of a runtime that walks stacks by itself; NULL: none */
+    const char *copier;  /* name of a library that copies stacks, or cannot unwind through thunks;
+                            NULL: none */
+    bool told_compiled;  /* in `common`: see compiled.c */
     pid_t pid;           /* the command's */
     uint64_t start_ns, start_ticks;
-    uint64_t now_ns;    /* when time was last taken; at the end that of the end … */
-    double ns_per_tick; /* … as known then */
+    uint64_t now_ns;    /* when time was last taken; at the end the time of the end */
+    double ns_per_tick; /* as known at `now_ns` */
     uint64_t next_flush_ns, next_look_ns;
-    uint64_t compiled_wait_ns, next_compiled_ns; /* how long, and until then nobody looks */
+    uint64_t compiled_wait_ns, next_compiled_ns; /* between two looks; the next one */
     uint64_t own_cpu_start_ns;
 };
 
 /* == copiers.c == */
 
-/* Has calls counted alone in a process in which something copies stacks; and in one that listens
- * where nongnu libunwind unwinds for exceptions. Returns 0, or a negative code where its mappings
- * cannot be read. */
+/* Has calls counted alone in a process where something copies stacks, or in a listening one where
+ * nongnu libunwind unwinds for exceptions. Returns 0, or a negative code where its mappings cannot
+ * be read. */
 int trace_copiers_find(struct trace_session *session);
 
-/* The same where a mapping is the first of such a library: true; then trace_switch is to be called.
- */
+/* True where a mapping is the first of such a library; the caller then calls trace_switch.
+ * */
 bool trace_copier_came(struct trace_session *session, const struct model_mmap *mapping);
 
 /* == compiled.c == */
 
-/* Says so, once, where the process compiles code while it runs. Looks at its mappings, more and
- * more rarely. */
+/* Reports once that the process compiles code while it runs. Reads its mappings more and more
+ * rarely. */
 void trace_compiled_look(struct trace_session *session);
 
 /* == executed.c == */
 
-/* Looks whether the process has executed something in its own place, which is not traced; that is
- * said once. */
+/* Reports once that the process has executed another program in its own place, which is not traced.
+ */
 void trace_executed_look(struct trace_session *session);
 
 /* == lease.c == */
 
-/* The shared memory is new: nothing ends yet. */
+/* Begins the lease of new shared memory, without an end. */
 void trace_lease_make(struct trace_session *session);
 
-/* When all programs are to pause; 0: not by themselves. */
+/* Sets when all programs are to pause; 0: never by themselves. */
 void trace_lease_set_deadline(struct trace_session *session, uint64_t off_ns);
 
-/* Renews the leases of all programs, and has probes go on whose lease has ended, which is told of
- * where it was not meant. Returns 0 or a negative code. */
+/* Renews the leases of all programs. Probes whose lease has ended go on; that is reported where it
+ * was not meant. Returns 0 or a negative code. */
 int trace_lease_serve(struct trace_session *session, struct sprof_error *error);
 
 /* == command.c == */
@@ -284,52 +289,52 @@ int trace_lease_serve(struct trace_session *session, struct sprof_error *error);
 /* Opens the control socket. */
 int trace_commands_begin(struct trace_session *session, struct sprof_error *error);
 
-/* The run has started: its first phase is a pause where that was asked for. */
+/* Begins the first phase of the run, a pause where that was asked for. */
 int trace_begin_paused(struct trace_session *session, struct sprof_error *error);
 
-/* Nothing was measured for so long, until now: a pause. Returns 0 or a negative code. */
+/* Notes that nothing was measured for so long, as a pause. Returns 0 or a negative code. */
 int trace_note_gap(struct trace_session *session, uint64_t gap_ns, struct sprof_error *error);
 
-/* Lets the probes of all programs do what the session wants of them. */
+/* Switches the probes of all programs as their sessions say. */
 void trace_switch_all(struct trace_session *session);
 
-/* Carries out the commands that have come in, and what was to be done at this time. */
+/* Carries out commands that have come in, and what is due. */
 int trace_serve_commands(struct trace_session *session, struct sprof_error *error);
 
 /* == session.c == */
 
-/* Closes a descriptor where it is open; it is -1 then. */
+/* Closes a descriptor that is open, and sets it to -1. */
 void trace_close(int *fd);
 
-/* By what a program is entered. */
+/* How a program is entered. */
 struct trace_entry {
     struct trace_choice choice;
     int agent_fd, lock_fd; /* of a process; -1: there is none */
     bool listens;          /* its agent is at the other end of agent_fd */
 };
 
-/* Finds that out, and locks a process. It is untouched but for what a trace that was killed has
- * left in it. Errors say what is in the way. */
+/* Decides how a program is entered, and locks a process. It only changes a process that a killed
+ * trace has left probes in. Errors say what is in the way. */
 int trace_entry_open(struct trace_entry *entry, const struct trace_options *options,
                      struct sprof_error *error);
 void trace_entry_close(struct trace_entry *entry);
 
-/* Releases all but what sessions have in common. */
+/* Releases everything but what sessions have in common. */
 void trace_program_release(struct trace_session *session);
 
 /* == run.c == */
 
-/* What was measured so far counts no more. Returns 0 or SPROF_ENOMEM. */
+/* Drops what was measured so far. Returns 0 or SPROF_ENOMEM. */
 int trace_clear(struct trace_session *session);
 
-/* How long it has been measuring since it began, or since figures were cleared. */
+/* How long it has measured, since its start or the last clear. */
 uint64_t trace_measured_ns(const struct trace_session *session);
 
-/* Writes what was called so far, of all programs. */
+/* Writes what was called so far, in all programs. */
 int trace_flush(struct trace_session *session, struct sprof_error *error);
 
-/* Plans a process, and puts probes into it, which measure from then on unless session->paused is
- * set. Where that fails some may be in it. */
+/* Plans a process and puts probes into it. They measure at once unless session->paused is set.
+ * After an error some may be in it. */
 int trace_set_up(struct trace_session *session, struct sprof_error *error);
 
 /* A running process goes on without probes. What keeps them in it is told. */
