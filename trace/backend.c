@@ -1,5 +1,5 @@
-/* Decides what is to count the calls of a program: the agent, put into it, or the kernel where
- * nothing can be put there. */
+/* Decides what counts the calls of a program: the agent, or the kernel where nothing can be put
+ * into it. */
 #include "trace/attach/attach.h"
 #include "trace/attach/hold.h"
 #include "trace/uprobe/uprobes.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* Why nothing can be put into a program of such a file; NULL: it can, or it cannot be run. */
+/* Why nothing can be put into a program of such a file; NULL: it can, or it cannot run here. */
 static const char *obstacle_of_file(enum agent_file kind, const char *path)
 {
     switch (kind) {
@@ -32,7 +32,7 @@ static bool has_limit(pid_t pid, __rlimit_resource_t resource)
     return !prlimit(pid, resource, NULL, &limit) && limit.rlim_cur < PROBE_RECORDS_BYTES;
 }
 
-/* Loading the agent takes one at a time, which is closed again. */
+/* Loading the agent needs one descriptor at a time. */
 static bool has_descriptor(pid_t pid)
 {
     struct rlimit limit;
@@ -48,8 +48,8 @@ static bool has_descriptor(pid_t pid)
     return used < limit.rlim_cur;
 }
 
-/* Why there is no room for the addresses at which calls are kept, or for the agent. A command has
- * sprof's own limits, which leave the kernel's counts no room either. */
+/* Why there is no room for the window of records, or for the agent. A command has sprof's own
+ * limits. */
 static const char *obstacle_of_room(pid_t pid)
 {
     char mode = '0';
@@ -98,7 +98,7 @@ int trace_refuse(enum agent_file kind, const char *path, struct sprof_error *err
                            path, reason, path);
 }
 
-/* What the user asked for that only the agent can do, as it would have to be left away. */
+/* Refuses an option that only the agent can fulfil. */
 static int refuse_option(const char *name, const char *reason, const char *flag,
                          struct sprof_error *error)
 {
@@ -116,7 +116,7 @@ static int refuse_injection(const char *name, const char *reason, struct sprof_e
                            name, reason);
 }
 
-/* The process's number or the command's file. */
+/* Finds the process's number or the command's file. */
 static enum agent_file find_program(const struct trace_options *options, char *path, size_t size,
                                     char *name, size_t name_size)
 {
@@ -162,7 +162,7 @@ int trace_backend_choose(const struct trace_options *options, struct trace_choic
     if (!reason && !options->children)
         reason = obstacle_of_room(options->pid);
     if (options->children && (reason || is_foreign)) {
-        /* What it executes may be traced. */
+        /* programs that it executes may be traced */
         struct sprof_error why = {0};
         trace_refuse(kind, path, &why);
         sprof_log_message(options->log, SPROF_LOG_WARNING, "%s", why.message);

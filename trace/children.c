@@ -1,7 +1,6 @@
 /* Programs that the command and its children execute. The agent is preloaded into each, connects to
- * a socket and waits there until its program has probes. Processes that are forked without
- * executing anything need nothing; those that have not called anything yet are found in /proc where
- * it matters. */
+ * a socket and waits there for its probes. Forked processes need no probes of their own; those that
+ * have not called anything yet are found in /proc where that matters. */
 #include "trace/children.h"
 #include "trace/attach/attach.h"
 #include "trace/load.h"
@@ -21,10 +20,9 @@
 #include <unistd.h>
 
 enum {
-    WAITING_MOST = 4096, /* connections that nobody has accepted yet */
-    ANSWER_S = 10,       /* for an agent's answer: its process may be stopped */
-    COMING_NS =
-        2000000000, /* from when a process is seen on, until it is believed not to connect */
+    WAITING_MOST = 4096,    /* connections that are not accepted yet */
+    ANSWER_S = 10,          /* for an agent's answer: its process may be stopped */
+    COMING_NS = 2000000000, /* how long a process that was seen may take to connect */
     ENVIRONMENT_MAX = 4 << 20,
     MAPS_MAX = 16 << 20,
 };
@@ -35,24 +33,25 @@ struct newcomer {
     pid_t pid;
 };
 
-/* A process of ours by its environment that is in no program. */
+/* A process with the command's environment that is in no program. */
 struct stranger {
     pid_t pid;
-    uint64_t start; /* in clock ticks since boot */
+    uint64_t start; /* in ticks since boot */
     uint64_t seen_ns;
 };
 
 enum listener { OF_NETWORK, OF_FILES, LISTENERS };
 
 struct trace_children {
-    int listeners[LISTENERS]; /* in the abstract namespace; as a file, which may be missing: -1 */
-    char address[64];         /* NAME:SECRET: everybody sees the sockets' name, but only who has the
-                                 command's environment the rest */
-    char file[TRACE_KEEPER_FILE_MAX]; /* "": there is none */
+    int listeners[LISTENERS]; /* in the abstract namespace; and a file, -1 where it is missing */
+    char address[64];         /* NAME:SECRET; the secret is known to processes with the command's
+                                 environment alone */
+    char file[TRACE_KEEPER_FILE_MAX]; /* empty: none */
     SPROF_VEC(struct newcomer) newcomers;
     SPROF_VEC(struct stranger) strangers;
-    struct sprof_map left;        /* by pid: executed something after which its program was over */
-    SPROF_VEC(const char *) told; /* executables of which it was said why they are not traced */
+    struct sprof_map
+        left; /* by pid: processes that executed something after the end of their program */
+    SPROF_VEC(const char *) told; /* executables whose refusal was reported */
     size_t programs, left_out;
     bool has_told_end;
 };
@@ -74,8 +73,8 @@ static int listen_at(const char *path, size_t length)
     return -1;
 }
 
-/* Who is in another network namespace finds no abstract socket of this one. Another user's programs
- * may connect, too, and are heard where they have the secret. */
+/* Processes in another network namespace cannot reach the abstract socket. Programs of other users
+ * may connect, too, and are accepted with the secret. */
 static void listen_at_file(struct trace_children *children, const char *name, int length)
 {
     snprintf(children->file, sizeof children->file, PROBE_SOCKETS "%.*s", length, name);
@@ -122,7 +121,7 @@ int trace_children_polls(const struct trace_session *session, struct trace_polls
 {
     const struct trace_children *children = session->children;
     int result = 0;
-    for (size_t i = 0; i < LISTENERS && !result; i++) { /* poll leaves out what is -1 */
+    for (size_t i = 0; i < LISTENERS && !result; i++) { /* poll ignores a descriptor of -1 */
         const struct pollfd listener = {.fd = children->listeners[i], .events = POLLIN};
         result = sprof_vec_push(&polls->list, listener);
     }
@@ -144,7 +143,7 @@ static bool has_figures(const struct trace_session *program, pid_t pid)
     return has;
 }
 
-/* A process that lives does not run the program any more. */
+/* A live process does not run the program any more. */
 static int end_process(struct trace_session *program, struct trace_process *process)
 {
     process->is_over = true;
@@ -155,8 +154,8 @@ static int end_process(struct trace_session *program, struct trace_process *proc
     return trace_collect_program(program, TRACE_COLLECT_ENDED);
 }
 
-/* A process that executes something does not run what it ran before: whatever it called there is
- * taken while its number still means that. */
+/* A process that executes another program leaves the one before. What it called there is read while
+ * its number still means that. */
 static int leave_program(struct trace_session *common, pid_t pid, bool *was_known)
 {
     uint64_t *has_left = sprof_map_get(&common->children->left, (uint32_t)pid);
@@ -181,7 +180,7 @@ static int leave_program(struct trace_session *common, pid_t pid, bool *was_know
     return 0;
 }
 
-/* Once for each executable. */
+/* Reports each executable once. */
 static int say_refused(struct trace_session *common, const struct trace_session *program,
                        const struct sprof_error *error)
 {
@@ -194,7 +193,7 @@ static int say_refused(struct trace_session *common, const struct trace_session 
     return path && !sprof_vec_push(&children->told, path) ? 0 : SPROF_ENOMEM;
 }
 
-/* Takes the descriptor. */
+/* Takes the descriptor over. */
 static int take_program(struct trace_session *common, int fd, pid_t pid,
                         const struct probe_hello *hello)
 {
@@ -219,8 +218,7 @@ static int take_program(struct trace_session *common, int fd, pid_t pid,
     }
     if (program->agent_fd >= 0)
         send(program->agent_fd, &give_up, sizeof give_up, MSG_NOSIGNAL);
-    /* A program without any of the chosen functions is none that cannot be traced, and one that has
-     * been killed meanwhile is none at all. */
+    /* not reported: a program without any chosen function, and one that was killed meanwhile */
     if (result != SPROF_ENOTFOUND && result != SPROF_ENOMEM && !trace_processes_are_over(program)) {
         children->left_out++;
         if (say_refused(common, program, &error))
@@ -242,8 +240,8 @@ static bool has_our_environment(const struct trace_children *children, pid_t pid
     return has;
 }
 
-/* Only who may be traced by us is listened to: with root's rights that is everybody, so of others
- * only what the command has started. */
+/* Accepts processes that this user may trace. Root may trace all, so as root only those that the
+ * command has started. */
 static bool is_welcome(const struct trace_children *children, const struct ucred *peer)
 {
     return peer->pid > 0 &&
@@ -293,7 +291,7 @@ static int hear_newcomers(struct trace_session *common)
 
 /* == Processes that have not called anything yet == */
 
-/* Whether a process has the program's shared memory. */
+/* Whether a process maps the program's shared memory. */
 static bool shares_memory(const char *maps, const struct trace_session *program)
 {
     struct stat status;
@@ -312,7 +310,7 @@ static bool shares_memory(const char *maps, const struct trace_session *program)
     return false;
 }
 
-/* Of a process that lives; NULL: it does not, or it may not be seen. */
+/* The mappings of a live process; NULL: it has ended, or may not be read. */
 static const char *read_maps(pid_t pid, struct sprof_str *maps)
 {
     char path[64];
@@ -329,8 +327,7 @@ bool trace_program_is_mapped(const struct trace_session *session, pid_t pid)
     return is;
 }
 
-/* A process that lives is of the program whose memory it has; those that were of another one are
- * not any more. */
+/* Assigns a live process to the program whose memory it maps, and takes it out of others. */
 static int assign(struct trace_session *common, pid_t pid, bool *is_assigned)
 {
     struct sprof_str maps = {0};
@@ -366,7 +363,7 @@ static int is_coming(struct trace_children *children, pid_t pid, uint64_t start,
     return sprof_vec_push(&children->strangers, fresh);
 }
 
-/* *coming: how many may still connect. */
+/* *coming: processes that may still connect. */
 static int scan(struct trace_session *common, size_t *coming)
 {
     struct trace_children *children = common->children;
@@ -379,7 +376,8 @@ static int scan(struct trace_session *common, size_t *coming)
     while (directory && !result && (entry = readdir(directory))) {
         const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
         bool is_assigned, is = false;
-        if (pid <= 0 || pid == getpid() || pid == common->keeper.pid || /* it maps a part, too */
+        if (pid <= 0 || pid == getpid() ||
+            pid == common->keeper.pid || /* the keeper maps a part, too */
             !sprof_proc_stat_read(pid, &stat) || stat.start_ticks < oldest || stat.state == 'Z')
             continue;
         result = assign(common, pid, &is_assigned);
@@ -404,7 +402,7 @@ static int let_go(struct trace_session *program, struct trace_process *process,
                   uint64_t *stopped_ns, struct sprof_error *error)
 {
     const pid_t pid = process->pid;
-    if (pid == program->pid) /* the others do not ask */
+    if (pid == program->pid) /* forked processes do not connect */
         trace_loads_close(program);
     int result = trace_take_out_of(pid, stopped_ns, program->options.log, error);
     if (result)
@@ -413,7 +411,7 @@ static int let_go(struct trace_session *program, struct trace_process *process,
     if (trace_program_is_mapped(program, pid))
         return 0;
     result = trace_collect_program(program, TRACE_COLLECT_ALL);
-    process = trace_process_find(program, pid); /* others may have come */
+    process = trace_process_find(program, pid); /* the list may have grown */
     return result || end_process(program, process) ? sprof_error_memory(error) : 0;
 }
 

@@ -1,4 +1,4 @@
-/* Carries out the commands that control a trace while it runs. */
+/* Carries out the commands that control a trace. */
 #include "trace/attach/attach.h"
 #include "trace/attach/lock.h"
 #include "trace/children.h"
@@ -14,13 +14,13 @@
 
 /* == Phases == */
 
-/* Mode coverage times no calls: of what it lasts no function can have a share. */
+/* Mode coverage times no calls, so its time is no base of shares. */
 static bool is_unmeasured(const struct trace_session *session)
 {
     return session->paused || session->mode == TRACE_COVERAGE;
 }
 
-/* A stretch of the run that begins at session->now_ns, as things are now. */
+/* Begins a stretch of the run at session->now_ns. */
 static int begin_phase(struct trace_session *session, const char *mark, struct sprof_error *error)
 {
     const struct store_phase phase = {
@@ -57,8 +57,8 @@ void trace_switch_all(struct trace_session *session)
     }
 }
 
-/* What was measured until probes were switched off is read when who asked for it has been answered:
- * with many functions and threads that takes a hundred times as long as the switching. */
+/* Reads what was measured until probes were switched off, after the answer to the command: with
+ * many functions and threads that takes a hundred times as long as the switching. */
 static int complete_pause(struct trace_session *session, struct sprof_error *error)
 {
     if (!session->pauses)
@@ -74,7 +74,7 @@ static void begin_pause(struct trace_session *session)
     trace_switch_all(session);
 }
 
-/* Nothing changes in a pause but by the ends of calls that were in flight when it began. */
+/* In a pause only calls that were open at its beginning can end. */
 static bool may_have_changed(const struct trace_session *session)
 {
     bool may = false;
@@ -83,8 +83,9 @@ static bool may_have_changed(const struct trace_session *session)
     return may;
 }
 
-/* Calls that ended in the pause are read before: all that the new phase has began or ended in it.
- */
+/* Reads calls that ended in the pause first, so that the new phase has only calls that began or
+ * ended in it.
+ * */
 static int end_pause(struct trace_session *session, struct sprof_error *error)
 {
     if (!session->paused)
@@ -125,7 +126,7 @@ static int set_mode(struct trace_session *session, enum trace_mode mode, struct 
     return result ? result : begin_phase(session, NULL, error);
 }
 
-/* The mode of that word, or a negative code. */
+/* The mode of a word, or a negative code. */
 static int find_mode(const char *word)
 {
     for (int i = 0; trace_mode_words[i]; i++)
@@ -227,14 +228,14 @@ static int mark(void *context, char *argument, struct sprof_str *answer, struct 
     return result ? result : begin_phase(session, name, error);
 }
 
-/* That is traced, where several are; or the command. */
+/* One of several processes that are traced; or the command. */
 static pid_t first_process(const struct trace_session *session)
 {
     return trace_is_of_several(session) && session->programs.count ? session->programs.items[0]->pid
                                                                    : session->pid;
 }
 
-/* All of them, as `-p` takes them. */
+/* All processes, in the form of `-p`. */
 static void append_processes(const struct trace_session *session, struct sprof_str *answer)
 {
     if (!session->programs.count)
@@ -307,7 +308,7 @@ static int end(void *context, char *argument, struct sprof_str *answer, struct s
     session->paused = session->ended = true;
     trace_owner_end(session, true);
     trace_switch_all(session);
-    control_server_hold(&session->control); /* calls that return from then on are in flight */
+    control_server_hold(&session->control); /* calls that return from then on count as open */
     sprof_str_append(answer, "the trace ends");
     return 0;
 }
@@ -330,7 +331,7 @@ static int detach_process(struct trace_session *session, const char *argument,
     return result;
 }
 
-/* Of several that were named at the start; or all, which ends the trace. */
+/* Detaches one of several processes, or all, which ends the trace. */
 static int detach_named(struct trace_session *session, const char *argument,
                         struct sprof_str *answer, struct sprof_error *error)
 {
@@ -372,7 +373,7 @@ static int detach(void *context, char *argument, struct sprof_str *answer,
     trace_owner_end(session, true);
     trace_switch_all(session);
     const int result = trace_detach(session, error);
-    if (result) { /* they stay, and are off */
+    if (result) { /* the probes stay, and are off */
         session->pauses = !was_paused;
         trace_owner_end(session, false);
         return result;
@@ -481,7 +482,7 @@ static int carry_out(void *context, char *request, struct sprof_str *answer)
 
 /* == The socket == */
 
-/* The command finds the socket of its own trace (include/sprof.h). */
+/* Puts the control socket's path into the command's environment (include/sprof.h). */
 static int tell_command(struct trace_session *session)
 {
     char *assignment = control_server_variable(&session->control);
@@ -490,7 +491,7 @@ static int tell_command(struct trace_session *session)
     return result;
 }
 
-/* A trace that cannot be controlled is none the worse, unless it waits for that. */
+/* Without a control socket the trace still works, unless it starts paused. */
 int trace_commands_begin(struct trace_session *session, struct sprof_error *error)
 {
     struct sprof_error refused = {0};
@@ -512,7 +513,7 @@ int trace_begin_paused(struct trace_session *session, struct sprof_error *error)
     return is_unmeasured(session) ? begin_phase(session, NULL, error) : 0;
 }
 
-/* Measures from now on, if it is time. What cannot be put back into its place yet is told. */
+/* Begins to measure when the delay is over. Probes that cannot be put back yet are reported. */
 static int end_delay(struct trace_session *session, struct sprof_error *error)
 {
     struct sprof_error late = {0};

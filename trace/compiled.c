@@ -1,20 +1,21 @@
-/* Says that a process compiles code while it runs: that has no file, so no probe can be in it. */
+/* Reports that a process compiles code while it runs. That code has no file, so it has no probes.
+ */
 #include "trace/tracing.h"
 
 #include <string.h>
 
 enum {
-    LEAST_BYTES = 128 << 10, /* less holds expressions (PCRE2) or closures (libffi) */
-    FIRST_WAIT_MS = 200,     /* until it is looked at again; then twice as long each time */
+    LEAST_BYTES = 128 << 10, /* less memory is for expressions (PCRE2) or closures (libffi) */
+    FIRST_WAIT_MS = 200,     /* to the second look; then twice as long each time */
 };
 
 struct compiled {
     const struct trace_session *session;
     uint64_t bytes;
-    bool stacks_are_code; /* those of threads are among the bytes, which tell nothing then */
+    bool stacks_are_code; /* stacks count as code, so the sum says nothing */
 };
 
-/* Islands are sprof's, and may be of one mapping with what is the program's. */
+/* Islands are sprof's, and may be in one mapping with memory of the program. */
 static uint64_t bytes_of_islands(const struct trace_session *session,
                                  const struct model_mmap *mapping)
 {

@@ -1,7 +1,6 @@
-/* Finds libraries that copy stacks: they put what they have copied back later, while other calls
- * have used the same places. Return addresses that were replaced would come back with it, when
- * nobody knows any more what they stand for. And an unwinder that ends at them, where it can have
- * no probe. */
+/* Finds libraries that copy stacks. They put a copy back later, when other calls have used the same
+ * places; return addresses into thunks would come back with it, and their records stand for other
+ * calls then. It also finds an unwinder that ends at thunks where it can have no probe. */
 #include "image/image.h"
 #include "trace/tracing.h"
 
@@ -10,7 +9,8 @@
 #include <unistd.h>
 
 static const struct {
-    const char *file, *function, *what; /* how the file's name begins, and what it defines */
+    const char *file, *function,
+        *what; /* beginning of the file's name, and a function that it defines */
 } copiers[] = {
     {"_greenlet.", "PyInit__greenlet", "Python's greenlets"},
     {"greenlet.", "PyInit_greenlet", "Python's greenlets"},
@@ -58,7 +58,7 @@ static bool read_there(const struct trace_session *session, const void *at, void
     return pread(session->code_fd, to, size, (off_t)(uintptr_t)at) == (ssize_t)size;
 }
 
-/* The end of a name, which may stand at the end of what is mapped; empty where there is none. */
+/* Reads a name, which may end with its mapping; empty where there is none. */
 static void read_name(const struct trace_session *session, const char *at, char name[NAME_BYTES])
 {
     size_t length = 0;
@@ -70,8 +70,8 @@ static void read_name(const struct trace_session *session, const char *at, char 
     name[length] = '\0';
 }
 
-/* Whether exceptions are unwound by nongnu libunwind: of all that have a function of that name it
- * comes first in the loader's list, by which names are looked up. */
+/* Whether nongnu libunwind unwinds exceptions: of the libraries with that function it comes first
+ * in the loader's list. */
 static bool unwinds_by_libunwind(const struct trace_session *session)
 {
     static const char known[] = "libunwind.so.8";

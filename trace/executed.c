@@ -1,4 +1,4 @@
-/* Notices that a process that is traced has executed another program in its own place. */
+/* Detects that a traced process has executed another program in its own place. */
 #include "trace/attach/lock.h"
 #include "trace/several.h"
 #include "trace/tracing.h"
@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whether what the process runs is another file than at first, which may have got another name
- * since, or have been removed. Its name is that of now. */
+/* Whether the process runs another file than at first. The first one may have been renamed or
+ * removed since; its name is today's. */
 static bool runs_other_file(struct trace_session *session, const char *link, const char *path)
 {
     struct stat file;

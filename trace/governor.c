@@ -1,5 +1,5 @@
-/* Keeps what probes cost below a share of the command's CPU time: functions whose calls are
- * shortest are counted only, and where that is too much, too, lose their probe. */
+/* Bounds the cost of probes: functions whose calls are shortest are only counted, and where that is
+ * too much, too, lose their probe. */
 #include "trace/governor.h"
 #include "trace/attach/stop.h"
 #include "trace/probes/probes.h"
@@ -13,31 +13,33 @@
 #include <unistd.h>
 
 enum {
-    WATCH_MS = 50,           /* between two looks while probes are new … */
-    WATCHED_NS = 1000000000, /* … for so long, … */
-    CALM_LOOKS = 10, /* … else once a second; so many calm ones until some do more again */
-    GLANCE_MS = 2,   /* between two glances while they are new, … */
-    REST_MS = 10, /* … and later; the next look comes at once where one sees that they spent … */
-    GLANCE_PART = 32, /* … this part of what they may in a second */
+    WATCH_MS = 50,           /* between two looks while probes are new */
+    WATCHED_NS = 1000000000, /* how long they are new */
+    CALM_LOOKS =
+        10, /* later looks come once a second; after so many calm ones some probes do more again */
+    GLANCE_MS = 2, /* between two glances while probes are new */
+    REST_MS = 10,  /* between two glances later */
+    GLANCE_PART =
+        32, /* a look comes at once where a glance sees this part of a second's limit spent */
     GLANCE_REST = 20, /* glances are so many times as far apart as one takes */
     FULL_NS = 25,
     COUNT_NS = 3, /* a call's probe, where it was not measured */
     NAMES_TOLD = 5,
-    BOUND_MS = 100,      /* between two looks at what uprobes take … */
-    BOUND_LEAST_MS = 20, /* … in so much CPU time at least */
+    BOUND_MS = 100,      /* between two looks at the cost of uprobes */
+    BOUND_LEAST_MS = 20, /* in so much CPU time at least */
 };
 
 struct seen {
     struct trace_spent *list; /* of probes that do something */
     size_t count;
-    double ns; /* that all probes take together */
+    double ns; /* of all probes together */
     struct trace_call_cost cost;
 };
 
 static bool governs(const struct trace_session *session)
 {
     return session->options.max_overhead > 0 && session->mode != TRACE_COVERAGE &&
-           session->shared && !session->uprobes; /* which see trace_govern_uprobes */
+           session->shared && !session->uprobes; /* uprobes are for trace_govern_uprobes */
 }
 
 static double spent_ns(struct trace_session *session)
@@ -45,7 +47,7 @@ static double spent_ns(struct trace_session *session)
     return trace_spent_ticks(session) * session->ns_per_tick;
 }
 
-/* When to look next, and when to glance before. */
+/* Sets the times of the next look and glance. */
 static void look_after(struct trace_session *session, uint64_t now_ns)
 {
     struct trace_governor *governor = &session->governor;
@@ -74,7 +76,7 @@ static double limit_of(const struct trace_session *session, double cpu_ns)
     return session->options.max_overhead / 100 * cpu_ns;
 }
 
-/* A glance makes no rows, and says nothing of single functions. */
+/* A glance makes no rows, and reads no single functions. */
 static bool is_expensive(struct trace_session *session)
 {
     struct trace_governor *governor = &session->governor;
@@ -95,7 +97,7 @@ uint64_t trace_govern_next_ns(const struct trace_session *session)
     return governs(session) ? session->governor.next_ns : UINT64_MAX;
 }
 
-/* While a command waits the thread is urgent anyway, and becomes what it was before after that. */
+/* While a command waits the thread is urgent already, and stays so until then. */
 void trace_govern_hurry(struct trace_session *common)
 {
     const uint64_t now_ns = sprof_clock_monotonic_ns();
@@ -122,8 +124,8 @@ uint8_t trace_governed_tier(const struct trace_probe *probe, uint8_t tier)
 
 /* == Taking probes back == */
 
-/* While nobody runs; the jump is one instruction, so nobody is within it. Whoever came by it runs
- * on in the thunk and the copy, which stay. */
+/* While all threads stand still. The jump is one instruction, so no thread is within it. Threads
+ * that came through it go on in thunk and copy, which stay. */
 static bool take_back(struct trace_session *session, int memory_fd, struct trace_probe *probe)
 {
     const off_t site = (off_t)(session->files.items[probe->file].bias + probe->function->site);
@@ -165,8 +167,8 @@ static void remove_stopped(void *context)
     }
 }
 
-/* Those that cannot come back: the others rest. Where threads cannot be stopped the probes stay,
- * and do nothing. */
+/* Removes probes that cannot come back; others go to rest. Where threads cannot be stopped the
+ * probes stay, switched off. */
 static void remove_probes(struct trace_session *session)
 {
     struct trace_stop stop = {.notes_sharers = &session->shared->has_sharers};
@@ -176,7 +178,7 @@ static void remove_probes(struct trace_session *session)
                                            : open(path, O_RDWR | O_CLOEXEC);
     const uint64_t begin_ns = sprof_clock_monotonic_ns();
     struct removing removing = {session, memory_fd};
-    /* What is in the file is switched by one byte: nobody has to stand still. */
+    /* a probe in a file is switched by one byte, without a stop */
     if (memory_fd >= 0 && !session->executed && session->listens)
         remove_stopped(&removing);
     else if (memory_fd >= 0 && !session->executed && !trace_stop_would_wait(session->pid) &&
@@ -232,7 +234,7 @@ static bool is_passed(const struct trace_session *session, size_t number)
            atomic_load(&session->shared->tiers[number]) == PROBE_OFF;
 }
 
-/* Calls of functions whose probes are off are as many as there were of them before. */
+/* A probe that is off has as many calls as before. */
 static double calls_since(const struct seen *seen, struct trace_probe *probe, bool is_off)
 {
     const double calls =
@@ -314,7 +316,7 @@ static int lower(struct trace_session *session, struct seen *seen, double limit,
     return result;
 }
 
-/* Counts again what was off, as far as there is room for it. */
+/* Counts functions again that were off, as far as there is room. */
 static int count_again(struct trace_session *session, const struct seen *seen, double limit,
                        size_t *changed)
 {
@@ -341,7 +343,7 @@ static int count_again(struct trace_session *session, const struct seen *seen, d
     return result;
 }
 
-/* Times again what costs least of that which is only counted, if there is room for it. */
+/* Times the cheapest of the counted functions again, if there is room. */
 static int time_one(struct trace_session *session, const struct seen *seen, double limit)
 {
     const struct trace_spent *best = NULL;
@@ -406,7 +408,7 @@ static int decide(struct trace_session *session, uint64_t cpu_ns)
 int trace_govern(struct trace_session *session)
 {
     struct trace_governor *governor = &session->governor;
-    enum { LEAST_NS = 2000000 }; /* what ran less says nothing */
+    enum { LEAST_NS = 2000000 }; /* less CPU time says nothing */
     if (!governs(session) || session->now_ns < governor->next_ns)
         return 0;
     if (session->now_ns < governor->look_ns && !is_expensive(session)) {
@@ -429,7 +431,7 @@ int trace_govern(struct trace_session *session)
 
 /* == Uprobes == */
 
-/* What probes have taken since the last look, by function, as calls are known to cost. */
+/* The cost of uprobes since the last look, by function, from calls times their cost. */
 static int find_loads(struct trace_session *session)
 {
     struct trace_uprobes *uprobes = session->uprobes;
@@ -454,7 +456,7 @@ static int find_loads(struct trace_session *session)
     for (uint32_t i = 0; i < count; i++) {
         const double ns = uprobes->loads.items[i].ns, before = uprobes->spent_ns.items[i];
         uprobes->spent_ns.items[i] = ns;
-        uprobes->loads.items[i].ns = ns > before ? ns - before : 0; /* threads end */
+        uprobes->loads.items[i].ns = ns > before ? ns - before : 0; /* sums fall when threads end */
     }
     return 0;
 }
@@ -471,8 +473,8 @@ static void ignore_again(void *context, const struct uprobe_site *site)
     (void)site;
 }
 
-/* All are taken out, and those that stay come back: calls of the moments between are not counted.
- */
+/* Takes all uprobes out and puts those back that stay. Calls between are not counted.
+ * */
 static void place_again(struct trace_session *session)
 {
     struct trace_uprobes *uprobes = session->uprobes;
@@ -495,7 +497,7 @@ static void place_again(struct trace_session *session)
     }
 }
 
-/* Returns how many functions go, or a negative code. */
+/* Returns how many functions lose their probe, or a negative code. */
 static int let_go(struct trace_session *session, double share, struct sprof_str *names)
 {
     struct trace_uprobes *uprobes = session->uprobes;

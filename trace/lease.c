@@ -1,11 +1,10 @@
-/* Renews the lease of probes, which do nothing when it is over: so they end by themselves where
- * sprof is killed with all who would clean up, and a time that was given ends them also where sprof
- * stands still. */
+/* Renews the lease of probes. Beyond it they do nothing. So they end by themselves where sprof and
+ * keeper are killed, and at a deadline where sprof stands still. */
 #include "trace/governor.h"
 #include "trace/probes/probes.h"
 
 #define LEASE_NS UINT64_C(3000000000)
-#define LATE_NS UINT64_C(20000000) /* sprof itself is earlier, as long as it runs */
+#define LATE_NS UINT64_C(20000000) /* sprof itself is earlier while it runs */
 
 static double tick_ns(const struct trace_session *common)
 {
@@ -18,7 +17,7 @@ void trace_lease_make(struct trace_session *session)
 {
     const double ticks = (double)LEASE_NS / tick_ns(session->common);
     atomic_store(&session->shared->lease, UINT64_MAX);
-    if (!session->listens) /* its agent sees the end of the socket */
+    if (!session->listens) /* a listening agent sees the end of the socket */
         atomic_store(&session->shared->lease_ticks, (uint64_t)ticks);
 }
 
@@ -47,7 +46,8 @@ void trace_lease_set_deadline(struct trace_session *session, uint64_t off_ns)
         begin(session->programs.items[i]);
 }
 
-/* When the lease ended, in ticks, though it was to go on; 0: it did not. */
+/* Renews a lease. Returns the time in ticks at which it had ended against the plan; 0: it had not.
+ */
 static uint64_t serve(struct trace_session *session)
 {
     const uint64_t over = atomic_load(&session->shared->lease_over);
@@ -57,7 +57,7 @@ static uint64_t serve(struct trace_session *session)
         return 0;
     }
     if (is_deadline)
-        session->common->off_ns = 1; /* long ago */
+        session->common->off_ns = 1; /* in the past */
     begin(session);
     if (over && !is_deadline)
         trace_switch(session);

@@ -1,6 +1,6 @@
-/* Libraries that the program loads and unloads while it runs. The loader tells of them in the
- * agent (agent/probe/loaded.c), whose thread waits, so that probes are placed before anything of a
- * library has run, and forgotten when it is gone. */
+/* Libraries that the program loads and unloads while it runs. A thread of the loader waits in the
+ * agent (agent/probe/loaded.c), so probes are placed before anything of a library runs, and
+ * forgotten when it is gone. */
 #include "trace/load.h"
 #include "base/file.h"
 #include "trace/figures/coverage.h"
@@ -27,7 +27,7 @@
 
 enum {
     BEAT_MS = 100,
-    ANSWER_MS = 5000, /* the thread that waits in the command maps something */
+    ANSWER_MS = 5000, /* for the waiting thread to map something */
 };
 
 struct trace_loads {
@@ -35,11 +35,12 @@ struct trace_loads {
     struct probe_loading *shared;
     pthread_t thread;
     bool has_thread;
-    bool is_serving; /* a thread waits for what is done now */
+    bool is_serving; /* a thread of the command waits */
     _Atomic bool ends;
-    int event_fd; /* readable: a thread of the command asks */
+    int event_fd; /* readable: such a thread asks */
     struct trace_look look;
-    SPROF_VEC(uint32_t) files; /* loaded so far, of session->files; there in a process that runs */
+    SPROF_VEC(uint32_t)
+    files; /* loaded so far, of session->files; in a running process also those from the start */
 };
 
 static void wait_on(_Atomic uint32_t *word, uint32_t value, int ms)
@@ -54,7 +55,7 @@ static void set_state(struct probe_loading *loading, uint32_t state)
     syscall(SYS_futex, &loading->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Says to the command that sprof lives, and to sprof that the command asks. */
+/* Raises the beat for the command, and wakes sprof when the command asks. */
 static void *watch(void *context)
 {
     struct trace_loads *loads = context;
@@ -76,7 +77,7 @@ static void *watch(void *context)
 
 /* == Libraries that went == */
 
-/* Nothing is written into what was mapped there since. */
+/* Forgets a file that is gone. Nothing is written there, because other memory may be mapped. */
 static void forget_file(struct trace_session *session, struct trace_file *file)
 {
     file->is_loaded = false;
@@ -85,8 +86,8 @@ static void forget_file(struct trace_session *session, struct trace_file *file)
     trace_forget_sites(session, file->first, file->count);
 }
 
-/* Programs put other memory in the place of their code, as large pages, and copy it there: with the
- * jumps in it, which are to be taken out as all others. */
+/* Programs put other memory in the place of their code, as large pages, and copy it there with the
+ * jumps. These are to be taken out, too. */
 static bool has_jumps(const struct trace_session *session, const struct trace_file *file)
 {
     for (size_t i = file->first; i < file->first + file->count; i++) {
@@ -122,7 +123,7 @@ static void forget_gone(struct trace_loads *loads)
 
 /* == Libraries that came == */
 
-/* Relocations would be written over probes. */
+/* Relocations in code would be written over probes. */
 static bool has_text_relocations(const struct image_request *request)
 {
     struct image *image;
@@ -140,7 +141,7 @@ static bool has_text_relocations(const struct image_request *request)
     return has;
 }
 
-/* The same library came back: its functions keep their numbers and figures. */
+/* A library that came back: its functions keep their numbers and figures. */
 static struct trace_file *find_known(struct trace_loads *loads, const struct plan_module *module)
 {
     for (size_t i = 0; i < loads->files.count; i++) {
@@ -232,7 +233,7 @@ static int place_new(struct trace_loads *loads, struct plan_module *module,
     return result;
 }
 
-/* Of what was there when files were looked at, or has come while they were. */
+/* Whether a mapping was there when files were planned, or came meanwhile. */
 static bool is_known(const struct trace_loads *loads, const struct trace_mapped *mapped)
 {
     for (size_t i = 0; i < loads->files.count; i++) {
@@ -244,7 +245,7 @@ static bool is_known(const struct trace_loads *loads, const struct trace_mapped 
     return false;
 }
 
-/* What goes wrong with a library leaves it without probes, and the program as it is. */
+/* A failure leaves a library without probes, and the program as it is. */
 static int take_new(struct trace_loads *loads, struct trace_mapped *mapped, struct cache *cache)
 {
     struct trace_session *session = loads->session;
@@ -345,8 +346,7 @@ int64_t trace_loads_ask(struct trace_session *session, const struct probe_reques
 
 /* == Beginning and end == */
 
-/* "ret" with room behind it, or "endbr64; ret", as the loaders that are known have it: nobody can
- * be inside. */
+/* "ret" with room behind it, or "endbr64; ret", as in known loaders: no thread can be inside. */
 static bool is_empty_function(uint64_t address, const uint8_t code[PLAN_JUMP_BYTES])
 {
     static const uint8_t marked[PLAN_JUMP_BYTES] = {0xf3, 0x0f, 0x1e, 0xfa, 0xc3};
@@ -379,7 +379,7 @@ int trace_loads_note(struct trace_session *session, struct sprof_error *error)
     return open_loads(session, error);
 }
 
-/* Should it be unloaded and loaded again, its functions keep their figures. */
+/* Notes the files of the start, so that a library that is loaded again keeps its figures. */
 static int know_files(struct trace_loads *loads)
 {
     struct trace_session *session = loads->session;
@@ -388,7 +388,7 @@ static int know_files(struct trace_loads *loads)
     for (uint32_t i = 0; i < session->files.count && !result; i++) {
         struct trace_file *file = &session->files.items[i];
         for (size_t k = 0; k < loads->look.now.count && !result && !file->is_loaded; k++) {
-            /* The file may be there twice, as by dlmopen. */
+            /* the file may be mapped twice, as by dlmopen */
             if (loads->look.now.items[k].address != file->loaded_at ||
                 !trace_mapped_is_of(&loads->look.now.items[k], file))
                 continue;
@@ -403,7 +403,7 @@ static int know_files(struct trace_loads *loads)
     return result;
 }
 
-/* Says to the program that sprof lives, and to sprof what the program wants. */
+/* Begins the thread that raises the beat and waits for requests. */
 static int begin_watching(struct trace_loads *loads, struct sprof_error *error)
 {
     sigset_t all, before;

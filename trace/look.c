@@ -1,4 +1,4 @@
-/* What a process has mapped to execute, and what its loader has loaded of that: see look.h. */
+/* Reads what a process has mapped as code, and what its loader has loaded of that. */
 #include "trace/look.h"
 #include "base/file.h"
 
@@ -7,7 +7,7 @@
 
 enum { LINKED_MOST = 16384 };
 
-/* Each path once, so that equal ones are the same. */
+/* Keeps each path once, so that equal paths are one pointer. */
 static const char *kept_path(struct trace_look *look, const char *path)
 {
     const size_t length = sprof_file_path_length(path);

@@ -1,4 +1,4 @@
-/* Meets the agent of a command: its hello, requests, and the memory that both share. */
+/* Meets the agent of a command: its hello, its requests, and the memory that both share. */
 #include "trace/meet.h"
 #include "trace/attach/attach.h"
 #include "trace/attach/lock.h"
@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 enum {
-    SLOW_START_MS = 10000, /* after which it is said that the command has not come yet */
+    SLOW_START_MS = 10000, /* until a message says that the command has not come yet */
 };
-/* Addresses, of which pages exist where something was called. With --children each program that is
- * executed has so many of its own in sprof, too. */
+/* Of addresses; pages exist where something was called. With --children each program has its own in
+ * sprof, too. */
 #define SHARED_BYTES_MAX (UINT64_C(512) << 30)
 #define SHARED_BYTES_MAX_OF_MANY (UINT64_C(64) << 30)
 #define LATER_PROBES_OF_MANY 16384
@@ -117,7 +117,7 @@ int trace_send_off(struct trace_session *session, struct sprof_error *error)
 
 /* == Shared memory == */
 
-/* The main thread's stack, from its top as far down as it may grow. */
+/* The main thread's stack, as far down as it may grow. */
 static void find_stack(struct trace_session *session)
 {
     char path[64], line[512];
@@ -142,7 +142,7 @@ static void find_stack(struct trace_session *session)
         fclose(maps);
 }
 
-/* 2^n - 1, at least so much. */
+/* A mask 2^n - 1 of at least so much. */
 static uint64_t mask_of(uint64_t bytes)
 {
     uint64_t mask = 1;
@@ -151,8 +151,8 @@ static uint64_t mask_of(uint64_t bytes)
     return mask;
 }
 
-/* More come with libraries, as many as there are thunks; but not where a process listens, of which
- * it is known already. */
+/* Libraries may bring more, up to the number of thunks. A process that listens needs no more than
+ * it has. */
 static uint32_t capacity_of(const struct trace_session *session)
 {
     const struct trace_options *options = &session->options;
@@ -174,8 +174,8 @@ static const char *cure_of_memory(int errnum)
                : "see `ulimit -v`, which sprof is under, too";
 }
 
-/* Extends and seals it. The process may have it, too, and could change its size up to the seals:
- * that is checked when they are there. */
+/* Sets the size of the memory and seals it. The process may change the size until then, so it is
+ * checked afterwards. */
 static int make_memory(struct trace_session *session, struct sprof_error *error)
 {
     if (!session->attachment)

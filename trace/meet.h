@@ -4,22 +4,22 @@
 
 #include "trace/tracing.h"
 
-/* Waits for the agent's hello. SPROF_EUNSUPPORTED where the agent cannot work there, or where the
- * command ended before. */
+/* Waits for the agent's hello. SPROF_EUNSUPPORTED where the agent cannot work there, or the command
+ * has ended. */
 int trace_meet(struct trace_session *session, struct sprof_error *error);
 
-/* Whether the agent's hello is one that can be worked with. */
+/* Checks a hello. */
 int trace_hello_check(const struct trace_session *session, struct sprof_error *error);
 
-/* Has the agent map something. Returns its address, or minus an errno. `fd` goes along where it is
- * not -1. */
+/* Sends a request to the agent, with `fd` where it is not -1. Returns the address, or minus an
+ * errno. */
 int64_t trace_ask(struct trace_session *session, enum probe_request_kind kind, uint64_t address,
                   uint64_t size, int fd);
 
-/* Lets the command run that waits for its probes. SPROF_EUNSUPPORTED where it has ended. */
+/* Lets the waiting command go on. SPROF_EUNSUPPORTED where it has ended. */
 int trace_send_off(struct trace_session *session, struct sprof_error *error);
 
-/* Makes the memory that the probes of the session write to, and has the agent map it. */
+/* Makes the shared memory of the session, and has the agent map it. */
 int trace_share_memory(struct trace_session *session, struct sprof_error *error);
 
 #endif

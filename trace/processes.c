@@ -1,4 +1,4 @@
-/* The processes that run a program: which live, and what they have used of the CPU. */
+/* The processes of a program: which of them live, and their CPU time. */
 #include "trace/tracing.h"
 
 #include "base/compat.h"
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The CPU time of a process since it began; stays as it is where the process is gone. */
+/* CPU time of a process; unchanged where the process is gone. */
 static void read_cpu_time(pid_t pid, uint64_t *cpu_ns)
 {
     clockid_t clock;
@@ -68,8 +68,8 @@ int trace_process_add_forked(struct trace_session *session, pid_t pid)
     return add_forked(session, pid, true);
 }
 
-/* Whether this process can be the one that calls itself `inner`: none that is older than we are,
- * nor we, nor the keeper, whatever the program wrote. */
+/* Whether a process can be the one that calls itself `inner`. It is younger than sprof, and neither
+ * sprof nor the keeper, whatever the program wrote. */
 static bool can_be(const struct trace_session *session, pid_t pid, pid_t inner)
 {
     struct sprof_proc_stat stat, own;
@@ -80,8 +80,8 @@ static bool can_be(const struct trace_session *session, pid_t pid, pid_t inner)
            status.inner == inner;
 }
 
-/* The process of the program that has this number in a pid namespace of its own; 0: none is left.
- */
+/* The process of the program with this number in a pid namespace of its own; 0: none is left.
+ * */
 static pid_t find_inside(const struct trace_session *session, pid_t inner)
 {
     DIR *directory = opendir("/proc");
@@ -97,7 +97,7 @@ static pid_t find_inside(const struct trace_session *session, pid_t inner)
     return found;
 }
 
-/* Whether the program was executed in a pid namespace that is not ours. */
+/* Whether the program was executed in another pid namespace than sprof's. */
 static bool is_inside(const struct trace_session *session)
 {
     return session->hello.pid && session->hello.pid != (uint32_t)session->pid;
@@ -119,8 +119,9 @@ pid_t trace_process_thread(const struct trace_session *session, pid_t pid, uint3
     return found;
 }
 
-/* What a process calls itself is another's number here where it is in a pid namespace of its own.
- */
+/* The number here of a process that calls itself `pid`, which differs in a pid namespace of its
+ * own.
+ * */
 pid_t trace_process_seen(struct trace_session *session, uint32_t number)
 {
     struct sprof_proc_stat stat;
@@ -143,7 +144,7 @@ pid_t trace_process_seen(struct trace_session *session, uint32_t number)
     return trace_process_find(session, pid) || !add_forked(session, pid, is_there) ? pid : 0;
 }
 
-/* Where there is no descriptor a process that waits to be reaped has ended, too. */
+/* Where there is no descriptor, a process that waits to be reaped has ended, too. */
 static bool has_ended(const struct trace_process *process)
 {
     struct pollfd ends = {.fd = process->fd, .events = POLLIN};
@@ -160,7 +161,7 @@ bool trace_processes_are_over(struct trace_session *session)
         struct trace_process *process = &session->processes.items[i];
         if (!process->is_over && has_ended(process)) {
             process->is_over = true;
-            read_cpu_time(process->pid, &process->cpu_ns); /* until its parent waits for it */
+            read_cpu_time(process->pid, &process->cpu_ns); /* readable until its parent reaps it */
             trace_keeper_forget(&session->common->keeper, process->pid);
             if (process->fd >= 0)
                 close(process->fd);

@@ -1,5 +1,4 @@
-/* A program that the command or one of its children has executed, from when its agent has said
- * hello until its probes are placed. */
+/* A program of several, from the hello of its agent until its probes are placed. */
 #include "trace/program.h"
 #include "trace/figures/coverage.h"
 #include "trace/governor.h"
@@ -96,7 +95,7 @@ int trace_programs_poll(const struct trace_session *common, struct trace_polls *
     return result;
 }
 
-/* Whose child it is, of those that are known; else the command's. */
+/* The row of its parent, if that is known; else the command's. */
 static pid_t known_parent(const struct trace_session *common, pid_t pid)
 {
     struct sprof_proc_status status;
@@ -107,8 +106,8 @@ static pid_t known_parent(const struct trace_session *common, pid_t pid)
     return common->pid;
 }
 
-/* Rows of a process that has executed a program, with what it has mapped. Figures of two programs
- * are kept apart by having two rows. */
+/* Writes rows of a process that has executed a program, with its mappings. Two programs of one
+ * process have two rows. */
 static int note_process(struct trace_session *program, bool was_known)
 {
     struct trace_session *common = program->common;

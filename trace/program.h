@@ -1,5 +1,5 @@
-/* trace, inside: one of several programs: that the command and its children execute, or of
- * processes that run. */
+/* trace, inside: one of several programs, executed by the command and its children, or running
+ * before. */
 #ifndef SPROF_TRACE_PROGRAM_H
 #define SPROF_TRACE_PROGRAM_H
 
@@ -7,29 +7,30 @@
 
 #include <poll.h>
 
-/* Of a process whose agent has said hello and waits at a descriptor, which is the program's from
- * now on; or that has no agent yet (-1, and an empty hello). NULL: no memory. */
+/* Makes the program of a process whose agent waits at a descriptor, which it takes over; or which
+ * has no agent yet (-1, and an empty hello). NULL: no memory. */
 struct trace_session *trace_program_make(struct trace_session *common, int fd, pid_t pid,
                                          const struct probe_hello *hello);
 
-/* The agent waits: what it must be given is written into its process. `was_known`: the process has
- * a row from what it ran before. Returns 0 or a negative code. */
+/* Gives the waiting agent what it needs. `was_known`: the process has a row of its earlier program.
+ * Returns 0 or a negative code. */
 int trace_program_begin(struct trace_session *program, bool was_known, struct sprof_error *error);
 
 void trace_program_free(struct trace_session *program);
 
-/* The program of that index is traced no more: what it has called is taken, and counts. Frees it,
- * also where it fails. Returns 0 or SPROF_ENOMEM. */
+/* Ends the trace of the program of that index: reads its last figures and frees it, also after an
+ * error. Returns 0 or SPROF_ENOMEM. */
 int trace_program_end(struct trace_session *common, size_t index, enum trace_collecting what);
 
-/* Adds the ends of all programs' processes to what is waited for. Returns 0 or SPROF_ENOMEM. */
+/* Adds the ends of all programs' processes to the descriptors to wait for. Returns 0 or
+ * SPROF_ENOMEM. */
 struct trace_polls {
     SPROF_VEC(struct pollfd) list;
 };
 int trace_programs_poll(const struct trace_session *common, struct trace_polls *polls);
 
-/* Which modules its files are, which are opened for their names: later the process may have
- * executed something else, or be gone, and nobody else sees the same files by their paths. */
+/* Notes the modules of its files, and opens them for their names: later the process may have
+ * executed another program or be gone, and its paths may mean other files here. */
 void trace_program_note_modules(struct trace_session *program);
 
 #endif

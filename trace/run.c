@@ -1,5 +1,4 @@
-/* Runs a tracing session: the program gets its probes, and what they measure is written until it
- * ends. */
+/* Runs a tracing session: places probes, and writes what they measure until the end. */
 #include "trace/attach/attach.h"
 #include "trace/attach/listening.h"
 #include "trace/attach/lock.h"
@@ -23,14 +22,14 @@
 #include <unistd.h>
 
 enum {
-    LOOK_MS = 100,         /* how often threads that have ended are looked for … */
-    CROWDED_MS = 10,       /* … where they come and go in great numbers */
-    LOG_MS = 4,            /* how often calls are taken out of rings */
-    FLUSH_NS = 1000000000, /* between two times that rows are written … */
-    FLUSH_SHARE = 20,      /* … or so many times as long as that takes */
+    LOOK_MS = 100,         /* between two looks for ended threads */
+    CROWDED_MS = 10,       /* where threads come and go in great numbers */
+    LOG_MS = 4,            /* between two looks into the rings of a log */
+    FLUSH_NS = 1000000000, /* between two times that rows are written */
+    FLUSH_SHARE = 20,      /* or so many times as long as that takes */
 };
 
-/* What the command has mapped, so that functions are known by their modules. */
+/* Reads the mappings of the command, so that functions have modules. */
 static int take_snapshot(struct trace_session *session)
 {
     struct target_snapshot snapshot = {0};
@@ -47,7 +46,7 @@ static bool is_held(const struct trace_session *session)
     return session->attaches && !session->options.pid;
 }
 
-/* A command runs until it begins with its main, and waits there. */
+/* Runs a command until its main, where it waits. */
 static int hold(struct trace_session *session, struct sprof_error *error)
 {
     const char *name = *session->options.command;
@@ -65,8 +64,8 @@ static int hold(struct trace_session *session, struct sprof_error *error)
                     : result;
 }
 
-/* The agent waits in a command that has executed nothing of its own; one that it is put into later
- * has come to its main. */
+/* A preloaded agent waits before anything of the command has run. A held command has come to its
+ * main. */
 int trace_set_up(struct trace_session *session, struct sprof_error *error)
 {
     if (trace_is_of_several(session))
@@ -102,7 +101,7 @@ int trace_set_up(struct trace_session *session, struct sprof_error *error)
                           "there, and not timed",
                           session->runtime);
     trace_executed_look(session);
-    struct sprof_urgency urgency; /* plans, which may take seconds, are there */
+    struct sprof_urgency urgency; /* when plans exist, which may take seconds */
     sprof_urgency_raise(&urgency);
     if (!result)
         result = trace_place(session, error);
@@ -152,7 +151,7 @@ uint64_t trace_measured_ns(const struct trace_session *session)
            (session->cleared_ns > session->start_ns ? session->cleared_ns : session->start_ns);
 }
 
-/* What was used since the start, or since figures were cleared. */
+/* Counts what was used since the start, or since the last clear. */
 static void account(struct trace_session *session, uint64_t target_cpu_ns)
 {
     struct store_run *run = session->run;
@@ -172,7 +171,7 @@ int trace_clear(struct trace_session *session)
     for (size_t i = 0; i < session->programs.count; i++) {
         struct trace_session *program = session->programs.items[i];
         trace_take_time(program);
-        program->now_ns = session->cleared_ns; /* rows of threads that have ended are from before */
+        program->now_ns = session->cleared_ns; /* rows of ended threads are from before */
         if (trace_clear_figures(program, probe_ticks()))
             return SPROF_ENOMEM;
     }
@@ -222,8 +221,8 @@ int trace_collect_program(struct trace_session *program, enum trace_collecting w
                : 0;
 }
 
-/* What was called so far, so that neither the command's death nor sprof's loses more than a second
- * of it. Where this takes long it is done less often. */
+/* Reads and writes figures, so that a death loses a second at most. Where this takes long it is
+ * done less often. */
 int trace_flush(struct trace_session *session, struct sprof_error *error)
 {
     trace_take_time(session);
@@ -238,14 +237,14 @@ int trace_flush(struct trace_session *session, struct sprof_error *error)
     return result;
 }
 
-/* Its time is up. */
+/* Whether the duration is over. */
 static bool is_over(const struct trace_session *session)
 {
     return session->options.duration_ns &&
            sprof_clock_monotonic_ns() - session->start_ns >= session->options.duration_ns;
 }
 
-/* Until something is to be looked at. */
+/* Time to the next look. */
 static int wait_ms(const struct trace_session *session)
 {
     const uint64_t now_ns = sprof_clock_monotonic_ns();
@@ -267,7 +266,7 @@ static int wait_ms(const struct trace_session *session)
     return next_ns > now_ns ? (int)((next_ns - now_ns) / 1000000) + 1 : 0;
 }
 
-/* What is logged is taken often, all else is looked at now and then. */
+/* Logs are read often, everything else now and then. */
 static int look_at_program(struct trace_session *session)
 {
     trace_take_time(session);
@@ -279,11 +278,12 @@ static int look_at_program(struct trace_session *session)
     session->next_look_ns = session->now_ns + (look_ms - 1) * UINT64_C(1000000);
     if (!session->options.children)
         trace_executed_look(session);
-    if (session->options.pid) /* no parent of it: its end leaves what was read last */
+    if (session->options.pid) /* not a child: the last value read stays */
         trace_command_cpu_ns(session);
     if (trace_collect(session, TRACE_COLLECT_ENDED) || trace_coverage_collect(session))
         return SPROF_ENOMEM;
-    if (session->mode == TRACE_COVERAGE && trace_coverage_begin(session)) /* libraries come */
+    if (session->mode == TRACE_COVERAGE &&
+        trace_coverage_begin(session)) /* for libraries that came */
         return SPROF_ENOMEM;
     trace_coverage_remove(session);
     trace_bypass_look(session);
@@ -321,7 +321,7 @@ static bool wants_flush(struct trace_session *session)
     return wants;
 }
 
-/* What makes the loop look again: commands, the end, and what programs ask for. */
+/* Adds the descriptors that wake the loop: the end, commands, requests of programs. */
 static int add_polls(struct trace_session *session, struct trace_polls *polls)
 {
     struct pollfd first[4];
@@ -345,7 +345,8 @@ static int add_polls(struct trace_session *session, struct trace_polls *polls)
     return session->children && !result ? trace_children_polls(session, polls) : result;
 }
 
-/* The command has ended, and with --children all that it has left behind; or all processes. */
+/* Whether the command has ended, with --children also its descendants; or all of several processes.
+ */
 static bool has_ended(struct trace_session *session, struct trace_result *result)
 {
     if (trace_is_of_several(session))
@@ -373,7 +374,7 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
         session->ended |= polls.list.items[0].revents != 0 || is_over(session);
         failed = look(session, error);
         if (!failed && session->now_ns >= session->next_flush_ns &&
-            !recording_is_writing(session->recording)) /* the next are newer, and lose nothing */
+            !recording_is_writing(session->recording)) /* later figures replace these */
             failed = trace_flush(session, error);
         else if (!failed && wants_flush(session))
             failed = recording_flush(session->recording, error);
@@ -391,7 +392,8 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
         trace_children_close(session);
     if (session->uprobes)
         trace_uprobes_take_out(session);
-    if (session->ended && !session->paused) { /* else calls are logged that are counted no more */
+    if (session->ended &&
+        !session->paused) { /* else calls would be logged that do not count any more */
         session->paused = true;
         trace_switch_all(session);
     }
@@ -401,7 +403,7 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
         failed = trace_collect_program(session->programs.items[i],
                                        session->ended ? TRACE_COLLECT_END : TRACE_COLLECT_LAST);
     }
-    control_server_close(&session->control); /* answers who asked for the end */
+    control_server_close(&session->control); /* also answers the command that ended the trace */
     return failed ? sprof_error_memory(error) : 0;
 }
 
@@ -465,7 +467,7 @@ static int finish(struct trace_session *session, struct trace_result *result,
 void trace_leave_process(struct trace_session *session)
 {
     struct sprof_error error = {0};
-    if (session->listens) /* its agent keeps what it shares until the session is freed */
+    if (session->listens) /* its agent keeps the shared memory until the session is freed */
         trace_listening_leave(session);
     if (!session->attachment || session->is_out)
         return;
@@ -489,7 +491,7 @@ static void leave(struct trace_session *session)
         trace_leave_process(session->programs.items[i]);
 }
 
-/* The command outlives its trace: its exit status is what the caller wants. */
+/* A command outlives its trace, and the caller returns its exit status. */
 static void wait_for_command(struct trace_session *session, struct trace_result *result)
 {
     while (!session->options.pid && !result->has_wait_status) {
@@ -504,8 +506,8 @@ static void wait_for_command(struct trace_session *session, struct trace_result 
     }
 }
 
-/* A command that waits for probes that will not come has executed nothing of its own, or no more
- * than what comes before its main. One that has not waited there runs to its end. */
+/* Ends a command whose probes cannot be placed: it has run nothing of its own, or nothing behind
+ * its constructors. One that did not wait runs to its end. */
 static void end_command(struct trace_session *session, struct trace_result *result)
 {
     if (session->options.pid) {
@@ -524,7 +526,7 @@ static void end_command(struct trace_session *session, struct trace_result *resu
         poll(NULL, 0, 1);
 }
 
-/* A process shows nothing of its trace: what was begun, and how it ends. */
+/* Reports the beginning, and how to end it: a traced process shows nothing. */
 static void say_begun(const struct trace_session *session)
 {
     struct trace_sums sums;
@@ -571,7 +573,7 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
         recording_abandon(session->recording);
         return failed;
     }
-    if (!session->listens) /* else its end tells the agent of ours */
+    if (!session->listens) /* else the end of the process shows its agent that of sprof */
         trace_close(&session->agent_fd);
     if (!session->children && session->mode == TRACE_COVERAGE && trace_coverage_begin(session))
         failed = sprof_error_memory(error);

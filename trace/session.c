@@ -1,4 +1,4 @@
-/* Opens a tracing session: the command is launched or the process found, and a recording begun. */
+/* Opens a tracing session: launches the command or finds the process, and begins a recording. */
 #include "plan/plan.h"
 #include "trace/attach/attach.h"
 #include "trace/attach/listening.h"
@@ -35,7 +35,7 @@ void trace_close(int *fd)
 
 const char *const trace_mode_words[] = {"stats", "coverage", "log", NULL};
 
-/* Only root's command can have programs of other users, and they run all the same. */
+/* Only a command of root's can have programs of other users. They run all the same. */
 static void note_closed(const struct trace_session *session, const char *library)
 {
     char closed[TARGET_PATH_MAX];
@@ -61,8 +61,8 @@ static int set_environment(struct trace_session *session, struct sprof_error *er
                       others ? others : "");
     snprintf(variable, sizeof variable, PROBE_VARIABLE "=%d", session->child_fd);
     if (session->children) {
-        /* Children that are built with a sanitizer find the agent before its library. They are not
-         * traced, but have to run. */
+        /* Children with a sanitizer find the agent before its library. They are not traced, but
+         * must run. */
         const char *flags = getenv("ASAN_OPTIONS");
         sprof_str_appendf(&sanitizer, "ASAN_OPTIONS=%s%sverify_asan_link_order=0",
                           flags ? flags : "", flags && *flags ? ":" : "");
@@ -102,7 +102,7 @@ static const char *keep(struct trace_session *session, const char *text)
     return text && *text ? sprof_arena_text(&session->arena, text) : NULL;
 }
 
-/* Appends what a running process was started with. */
+/* Appends the command line of a running process. */
 static void append_command(struct sprof_str *out, pid_t pid)
 {
     char path[64], text[4096];
@@ -182,8 +182,7 @@ static int open_recording(struct trace_session *session, struct sprof_error *err
                : 0;
 }
 
-/* A trace that runs out of descriptors in the midst of it may not find one to take its probes out
- * by: so many must be free, whatever they are needed for. */
+/* Requires free descriptors, so that a trace does not run out of them before its probes are out. */
 static int check_descriptors(bool attaches, size_t others, struct sprof_error *error)
 {
     enum { OF_COMMAND = 20, OF_PROCESS = 28, OF_OTHER = 8 };
@@ -207,7 +206,7 @@ static int check_descriptors(bool attaches, size_t others, struct sprof_error *e
                : 0;
 }
 
-/* For a command that is held, and attached to then. */
+/* For a command that is held. */
 static int open_hold(struct trace_session *session, struct sprof_error *error)
 {
     char library[AGENT_PATH_MAX];
@@ -215,7 +214,7 @@ static int open_hold(struct trace_session *session, struct sprof_error *error)
     return result ? result : trace_hold_open(&session->hold, error);
 }
 
-/* Says so where nobody has asked for them. */
+/* Opens uprobes, and reports why where they were not asked for. */
 static int open_uprobes(struct trace_session *session, struct sprof_error *error)
 {
     const struct trace_options *options = &session->options;
@@ -256,7 +255,7 @@ static int check(const struct trace_options *options, struct sprof_error *error)
     return result;
 }
 
-/* By which calls come to be counted. */
+/* Opens what counts the calls. */
 static int open_backend(struct trace_session *session, struct sprof_error *error)
 {
     if (session->options.children)

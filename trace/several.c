@@ -1,5 +1,5 @@
-/* Traces several processes that run: each is entered as one alone is, by a session of its own; they
- * are recorded and controlled together. */
+/* Traces several running processes together. Each has a session of its own and is entered as one
+ * alone is; recording and control are common. */
 #include "trace/several.h"
 #include "trace/attach/attach.h"
 #include "trace/attach/lock.h"
@@ -12,7 +12,7 @@
 
 /* == Beginning == */
 
-/* All or none: says so behind why one cannot be traced. Returns the error's code. */
+/* All or none: adds that to the reason why one cannot be traced. Returns the error's code. */
 static int refuse(const struct trace_session *common, pid_t pid, struct sprof_error *error)
 {
     const struct sprof_error why = *error;
@@ -22,7 +22,7 @@ static int refuse(const struct trace_session *common, pid_t pid, struct sprof_er
                            why.message, 1 + common->options.other_count, (int)pid);
 }
 
-/* The kernel's uprobes are of one process. */
+/* Uprobes are for one process. */
 static int refuse_uprobes(pid_t pid, const char *reason, struct sprof_error *error)
 {
     return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
@@ -58,7 +58,7 @@ static int open_process(struct trace_session *common, pid_t pid, struct sprof_er
     program->attaches = entry.choice.attaches;
     program->listens = entry.listens;
     program->lock_fd = entry.lock_fd;
-    program->executable = NULL; /* it is noted with its file, when that is looked at first */
+    program->executable = NULL; /* noted with its file, at the first look */
     return 0;
 }
 
@@ -73,7 +73,7 @@ int trace_several_open(struct trace_session *session, struct sprof_error *error)
     return result ? refuse(session, pid, error) : 0;
 }
 
-/* What was opened after the processes, or is as somebody wants it now. */
+/* Borrows what was opened after the processes, or set by commands. */
 static void share(struct trace_session *program)
 {
     const struct trace_session *common = program->common;
@@ -106,7 +106,7 @@ static int set_up_process(struct trace_session *program, struct sprof_error *err
                : result;
 }
 
-/* What nothing was put into has nothing taken out. */
+/* Leaves a process out into which nothing was put. */
 static void leave_out(struct trace_session *common, size_t index, const struct sprof_error *why)
 {
     struct trace_session *program = common->programs.items[index];
@@ -163,7 +163,7 @@ int trace_several_serve(struct trace_session *session)
     return result;
 }
 
-/* Where that fails the probes stay, and go on. */
+/* After a failure the probes stay and go on. */
 static int detach_process(struct trace_session *common, size_t index, uint64_t *stopped_ns,
                           struct sprof_error *error)
 {
@@ -178,7 +178,7 @@ static int detach_process(struct trace_session *common, size_t index, uint64_t *
         trace_switch(program);
         return result;
     }
-    target_forget(common->target, program->pid); /* it is not found by commands any more */
+    target_forget(common->target, program->pid); /* commands do not find it any more */
     *stopped_ns = program->stopped_ns > *stopped_ns ? program->stopped_ns : *stopped_ns;
     return trace_program_end(common, index, TRACE_COLLECT_END) ? sprof_error_memory(error) : 0;
 }

@@ -1,18 +1,16 @@
-/* What probes take of the program's time, by how often functions are called, and which of them are
- * to do less so that it is less. */
+/* Estimates what probes take of the program's time, and decides which of them do less. */
 #include "trace/spent.h"
 
 #include <stdlib.h>
 
-/* What a call takes is measured in a loop, of the thunk alone. In a program there are two more
- * jumps, to the thunk and back from the copy of what they replace. And whatever runs between two
- * calls of a function takes its probe's code and figures out of the nearest caches, and its
- * branches out of the processor's memory; a timed call touches more of them, but does more
- * meanwhile. So what is added is by the time between two calls, half of the most after
- * COLD_HALF_NS. By cc1plus (42 500 functions probed, 974 million calls: all of them timed 48 to 57
- * ns a call where a loop has 36, all counted 8 to 12 where it has 2.3), redis (6 to 9 ns more where
- * some 12 µs are between), and by up to 4096 functions called in turns (1 to 3 ns more each 3 µs,
- * 18 to 21 each 27 to 64, 50 to 57 each 270 to 430). A probe that is off takes a tenth of it. */
+/* The cost of a call is measured in a loop, through the thunk alone. A program has two more jumps.
+ * And whatever runs between two calls of a function drives the probe's code and figures out of the
+ * nearest caches, and its branches out of the processor's memory. So the cost grows with the time
+ * between two calls, half of the most after cold_half_ns. Measured by hand: cc1plus (42 500
+ * functions, 974 million calls) took 48 to 57 ns a timed call where a loop takes 36, and 8 to 12 a
+ * counted one where it takes 2.3; redis 6 to 9 ns more with 12 µs between; up to 4096 functions in
+ * turns 1 to 3 ns more each 3 µs, 18 to 21 each 27 to 64, 50 to 57 each 270 to 430. A probe that is
+ * off takes a tenth of it. */
 static const double jumps_ns = 1.5, cold_ns = 85, cold_half_ns = 140000, pass_ns = 1,
                     pass_share = 0.1;
 
@@ -70,7 +68,7 @@ static int by_cost(const void *left, const void *right)
     return a > b ? -1 : a < b;
 }
 
-/* One step: it counts no longer what cannot be counted within the limit. */
+/* One step less for a function. What cannot be counted within the limit is not counted any more. */
 static void lower_one(struct trace_spent *spent, double limit_ns)
 {
     const bool may_be_counted = spent->becomes == TRACE_GOVERNED_NOT;
@@ -80,10 +78,10 @@ static void lower_one(struct trace_spent *spent, double limit_ns)
         spent->becomes = TRACE_GOVERNED_OFF;
 }
 
-/* How the next of the list is to be chosen, and what takes less than `least_ns` is left alone. */
+/* How the next function is chosen; those below `least_ns` are left alone. */
 struct step {
     int (*order)(const void *, const void *);
-    enum trace_governed most; /* only what does so much at most */
+    enum trace_governed most; /* only functions that do so much at most */
     double least_ns;
 };
 
@@ -102,8 +100,8 @@ static double take_step(struct trace_spent *list, size_t count, const struct ste
     return sum_ns;
 }
 
-/* What is hardly called, and of which there may be much, only where the rest is not enough. What is
- * only counted is told apart by nothing but its calls. */
+/* Functions that are hardly called, of which there may be many, only where the rest is not enough.
+ * Functions that are only counted differ by nothing but their calls. */
 void trace_spent_lower(struct trace_spent *list, size_t count, double limit_ns)
 {
     const struct step steps[] = {{by_worth, TRACE_GOVERNED_NOT, limit_ns / 100},

@@ -1,6 +1,5 @@
-/* Finds what threads have of their own: thread-local, or in the agent's table, as
- * agent/probe/table.c fills it. The program may have written anything there: numbers are checked,
- * and looks are few. */
+/* Finds the data of threads: thread-local, or in the agent's table (agent/probe/table.c). The
+ * program may have written anything there, so numbers are checked and searches are short. */
 #include "trace/thread_data.h"
 
 #include "target/target.h"
@@ -22,7 +21,7 @@ static bool is_sound(const struct probe_table *table)
            table->owner < table->slot_bytes;
 }
 
-/* The first slot with that pointer, or else the first that is free. False: there is neither. */
+/* The first slot with that pointer, or else the first free one. False: neither. */
 static bool find_slot(const struct probe_table *table, pid_t pid, uint64_t pointer,
                       struct found *found)
 {

@@ -1,4 +1,4 @@
-/* Finds in a traced process what the agent keeps for each of its threads. */
+/* Finds in a traced process the data that the agent keeps for each thread. */
 #ifndef SPROF_TRACE_THREAD_DATA_H
 #define SPROF_TRACE_THREAD_DATA_H
 
@@ -6,14 +6,14 @@
 
 #include <sys/types.h>
 
-/* The address of the data (hello->thread_bytes) of the thread with this thread pointer, whose id is
- * what its control block says, as a slab of the agent's has it; 0: any thread's with that pointer.
- * 0: the thread has none yet, which only an agent with a table says. */
+/* Address of the data (hello->thread_bytes) of the thread with this thread pointer and this id in
+ * its control block (0: any id), as a slab has it. 0: the thread has none yet, which happens with a
+ * table alone. */
 uint64_t trace_thread_data(const struct probe_hello *hello, pid_t pid, uint64_t pointer,
                            uint32_t tid);
 
-/* The same while all threads stand; gives data to one that has none. 0: that cannot be, or the
- * memory is not to be read or written. */
+/* The same while all threads stand still; gives data to a thread without. 0: that is impossible, or
+ * the memory cannot be read or written. */
 uint64_t trace_thread_give_data(const struct probe_hello *hello, pid_t pid, int memory_fd,
                                 uint64_t pointer);
 
