@@ -22,7 +22,7 @@
 enum {
     WAITING_MOST = 4096,    /* connections that are not accepted yet */
     ANSWER_S = 10,          /* for an agent's answer: its process may be stopped */
-    COMING_NS = 2000000000, /* how long a process that was seen may take to connect */
+    COMING_NS = 2000000000, /* for a process that was seen, to connect */
     ENVIRONMENT_MAX = 4 << 20,
     MAPS_MAX = 16 << 20,
 };
@@ -49,8 +49,7 @@ struct trace_children {
     char file[TRACE_KEEPER_FILE_MAX]; /* empty: none */
     SPROF_VEC(struct newcomer) newcomers;
     SPROF_VEC(struct stranger) strangers;
-    struct sprof_map
-        left; /* by pid: processes that executed something after the end of their program */
+    struct sprof_map left;        /* by pid: executed something after its program was over */
     SPROF_VEC(const char *) told; /* executables whose refusal was reported */
     size_t programs, left_out;
     bool has_told_end;

@@ -15,13 +15,11 @@
 enum {
     WATCH_MS = 50,           /* between two looks while probes are new */
     WATCHED_NS = 1000000000, /* how long they are new */
-    CALM_LOOKS =
-        10, /* later looks come once a second; after so many calm ones some probes do more again */
-    GLANCE_MS = 2, /* between two glances while probes are new */
-    REST_MS = 10,  /* between two glances later */
-    GLANCE_PART =
-        32, /* a look comes at once where a glance sees this part of a second's limit spent */
-    GLANCE_REST = 20, /* glances are so many times as far apart as one takes */
+    CALM_LOOKS = 10,         /* then once a second; after so many calm ones probes do more */
+    GLANCE_MS = 2,           /* between two glances while probes are new */
+    REST_MS = 10,            /* between two glances later */
+    GLANCE_PART = 32,        /* of a second's limit: a look comes when it is spent */
+    GLANCE_REST = 20,        /* glances are so many times as far apart as one takes */
     FULL_NS = 25,
     COUNT_NS = 3, /* a call's probe, where it was not measured */
     NAMES_TOLD = 5,

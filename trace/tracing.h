@@ -34,9 +34,8 @@ struct trace_file {
 
 /* The jump at the function by which the loader reports libraries. It leads to the agent. */
 struct trace_hook {
-    uint64_t at; /* 0: it is not there */
-    uint64_t
-        wanted; /* its address in a running process, where it is still to be placed; 0: nowhere */
+    uint64_t at;     /* 0: it is not there */
+    uint64_t wanted; /* where it is to be in a running process; 0: nowhere */
     uint8_t original[PLAN_JUMP_BYTES], jump[PLAN_JUMP_BYTES];
 };
 
