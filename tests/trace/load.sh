@@ -118,12 +118,14 @@ print(sum(bisect.bisect([1, 2, 3], i) for i in range(100)))"
     grep -q cpython stats.txt || fail "nothing of the modules is in the figures"
     ;;
 killed)
-    # The command goes on, and nothing that it loads later waits for long.
+    # The command goes on once it has begun, and nothing that it loads later waits for long.
     ./program 2 150 >want
-    for after in 0.2 0.4 0.6; do
+    for after in 0 0.1 0.2 0.4; do
+        rm -f got
         "$SPROF" trace -o t.db --module 'plugin*' -- ./program 2 150 >got 2>err &
         tracer=$!
         children+=("$tracer")
+        wait_until 60 eval 'pgrep -x program -P $tracer >begun || test -s got'
         sleep $after
         kill -9 $tracer 2>/dev/null
         wait $tracer 2>/dev/null
