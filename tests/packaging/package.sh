@@ -1,0 +1,75 @@
+#!/bin/bash
+# `cpack -G DEB` makes a package that is installed beside another program of the name, upgraded and removed. It happens in a copy
+# of this system that is not written back (an overlay in a mount namespace of its own).
+#     package.sh SOURCE BUILD
+set -u
+build=$2
+if [ "$(id -u)" != 0 ]; then
+    echo "SKIPPED: packages are installed by root only"
+    exit 77
+fi
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+    echo "$*" >&2
+    exit 1
+}
+
+# In the namespace: what is installed where, and what is there afterwards.
+inside() {
+    set -e
+    mount -t tmpfs none "$work"
+    mkdir "$work/upper" "$work/work" "$work/root"
+    mount -t overlay -o "lowerdir=/,upperdir=$work/upper,workdir=$work/work" none "$work/root"
+    mount -t proc proc "$work/root/proc"
+    mount -t tmpfs none "$work/root/tmp"
+    cp "$work.deb" "$work/root/tmp/sprof.deb"
+    cat >"$work/root/tmp/steps" <<'END'
+set -e
+export DEBIAN_FRONTEND=noninteractive
+page=/usr/share/man/man1/sprof.1.gz
+other() { printf '#!/bin/sh\necho another\n'; }
+dpkg-query -S /usr/bin/sprof >/dev/null 2>&1 || { other >/usr/bin/sprof; chmod +x /usr/bin/sprof; }
+[ -e $page ] || echo another >$page
+cp /usr/bin/sprof $page /tmp
+ours() {
+    /usr/bin/sprof --version | grep -q '^sprof [0-9]'
+    cmp -s /tmp/sprof /usr/bin/sprof.glibc
+    cmp -s /tmp/sprof.1.gz /usr/share/man/man1/sprof.glibc.1.gz
+}
+dpkg -i /tmp/sprof.deb
+ours
+cd /tmp
+sprof trace -o a.db -- true
+sprof stats -i a.db >/dev/null
+sprof record -o b.db --source sigprof -- true
+bash -c '. /usr/share/bash-completion/completions/sprof; complete -p sprof' >/dev/null
+dpkg -i /tmp/sprof.deb # over itself
+ours
+dpkg -r sprof
+cmp /tmp/sprof /usr/bin/sprof
+cmp /tmp/sprof.1.gz $page
+! [ -e /usr/bin/sprof.glibc ]
+! [ -e /usr/libexec/sprof ]
+[ -z "$(dpkg-divert --list '*sprof*')" ]
+dpkg -i /tmp/sprof.deb
+dpkg -P sprof
+cmp /tmp/sprof /usr/bin/sprof
+END
+    chroot "$work/root" sh -x /tmp/steps
+}
+
+(cd "$build" && cpack -G DEB -B "$work/made") >"$work/log" 2>&1 || fail "cpack: $(cat "$work/log")"
+mv "$work"/made/sprof_*.deb "$work.deb"
+trap 'rm -rf "$work" "$work.deb"' EXIT
+export work
+export -f inside
+unshare --mount bash -c inside >"$work.log" 2>&1 || { tail -n 30 "$work.log" >&2; rm -f "$work.log"; fail "the package"; }
+rm -f "$work.log"
+
+if command -v lintian >/dev/null; then
+    lintian --allow-root --fail-on error "$work.deb" >&2 || fail "lintian finds errors"
+else
+    fail "there is no lintian (dev/setup test)"
+fi
