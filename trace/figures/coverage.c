@@ -1,5 +1,5 @@
-/* Which functions have been called: the first call of each is noted in the process, and its probe
- * is taken back, so that the others cost nothing. */
+/* Coverage: the first call of each function is noted in the process, and its probe is removed, so
+ * that later calls cost nothing. */
 #include "trace/figures/coverage.h"
 #include "trace/attach/stop.h"
 #include "trace/children.h"
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-    STOP_SHARE = 100, /* threads stand still for at most one part in so many */
+    STOP_SHARE = 100, /* threads stand still for at most this part of the time */
     REMOVAL_NS = 100000000,
     RETRY_NS = 1000000000,
     RETURN_ROUNDS = 16,
@@ -60,7 +60,7 @@ int trace_coverage_begin(struct trace_session *session)
     return 0;
 }
 
-/* Whatever the command wrote there: within the run. */
+/* A time within the run, whatever the command wrote there. */
 static uint64_t time_of(const struct trace_session *session, uint64_t ticks)
 {
     const double ns = ticks > session->start_ticks
@@ -95,7 +95,7 @@ static int note_hit(struct trace_session *session, uint32_t number, const struct
     return put_row(session, number, thread ? thread->id : 0);
 }
 
-/* A call that came while what was noted was cleared has taken the flag off, and is forgotten. */
+/* A call that came during a clear has removed the flag, and is forgotten. */
 static bool is_blind(const struct trace_session *session, uint32_t number)
 {
     const struct trace_probe *probe = &session->probes.items[number];
@@ -142,7 +142,8 @@ static void clear_program(struct trace_session *program)
     }
 }
 
-/* Between vfork and exec its code is its parent's, whose other threads run while it is stopped. */
+/* Between vfork and exec a child has its parent's code, whose other threads run while it is
+ * stopped. */
 static bool has_parents_memory(pid_t pid)
 {
     struct sprof_proc_status status;
@@ -159,7 +160,7 @@ static int return_to(struct trace_session *program, struct trace_process *proces
     return result == SPROF_ENOTFOUND ? 0 : result;
 }
 
-/* *any: some that were not looked at before. */
+/* *any: processes that were not there before. */
 static int return_to_all(struct trace_session *session, bool *any, struct sprof_error *error)
 {
     int result = 0;
@@ -188,8 +189,8 @@ static void note_returned(struct trace_session *session, bool are_back)
     }
 }
 
-/* A process that has not got its jumps back may fork one that has none either, which is found the
- * next time. Those that have them hand them on. */
+/* A process without its jumps may fork one without; that is found the next time. Processes with
+ * jumps hand them on. */
 int trace_coverage_return(struct trace_session *session, struct sprof_error *error)
 {
     size_t covered, left, rounds = 0;
@@ -229,8 +230,8 @@ int trace_coverage_clear(struct trace_session *session, struct sprof_error *erro
 
 /* == Taking probes back == */
 
-/* One that could not come back stays, and is off; one that rests is out already, and comes back
- * when it is to be on. */
+/* A probe that could not come back stays, switched off. A resting one is out already, and comes
+ * back when it is to be on. */
 static bool may_leave(const struct trace_session *session, const struct trace_probe *probe)
 {
     return probe->first_ns && probe->is_placed && !probe->is_left && !probe->rests &&
@@ -246,8 +247,8 @@ static bool is_any_to_leave(const struct trace_session *session)
     return false;
 }
 
-/* While nobody runs: the jump is one instruction, so nobody is within it. Whoever came by it runs
- * on in the thunk and the copy of the function's beginning, which stay. */
+/* While all threads stand still. No thread is within a jump, which is one instruction. Threads that
+ * came through one go on in thunk and copy, which stay. */
 static void restore(struct trace_session *session, int memory_fd)
 {
     for (size_t i = 0; i < session->probes.count; i++) {
@@ -274,7 +275,7 @@ static void restore_stopped(void *context)
     restore(restoring->session, restoring->memory_fd);
 }
 
-/* From one process of the program; *is_done: that was possible. */
+/* Removes probes from one process; *is_done: that was possible. */
 static int remove_from(struct trace_session *session, pid_t pid, bool *is_done,
                        struct sprof_error *why)
 {
@@ -298,7 +299,7 @@ static int remove_from(struct trace_session *session, pid_t pid, bool *is_done,
     return result;
 }
 
-/* Where some processes cannot be stopped the probes stay there, and are off. */
+/* Where some processes cannot be stopped the probes stay, switched off. */
 void trace_coverage_remove(struct trace_session *session)
 {
     struct sprof_error why = {0};

@@ -1,5 +1,5 @@
-/* Reads what the agent measured, thread by thread. The command can write anything there, so each
- * number is checked where it matters. */
+/* Reads the figures of threads from the shared memory. The command can write anything there, so
+ * each number is checked where it matters. */
 #include "trace/figures/log.h"
 #include "trace/figures/warn.h"
 #include "trace/probes/points.h"
@@ -53,7 +53,7 @@ void trace_thread_name(pid_t pid, int32_t tid, char name[16])
         fclose(file);
 }
 
-/* As the thread in a slab has named itself, which outlives it; empty where it has not. */
+/* The name that the thread of a slab gave itself, which outlives it; empty: none. */
 static void read_own_name(const struct trace_session *session, uint32_t slab, char name[16])
 {
     const _Atomic uint64_t *from = session->shared->names[slab];
@@ -73,7 +73,7 @@ void trace_thread_own_name(const struct trace_session *session, pid_t pid, int32
             read_own_name(session, i, name);
 }
 
-/* A thread that has named itself since it was seen first. */
+/* Renames a thread that has named itself since it was first seen. */
 static int rename_thread(struct trace_session *session, uint32_t slab)
 {
     struct trace_thread *thread = session->slabs[slab];
@@ -91,7 +91,7 @@ static int rename_thread(struct trace_session *session, uint32_t slab)
     return !named.comm.name || recording_event(session->recording, &named) ? SPROF_ENOMEM : 0;
 }
 
-/* A number that has been used before is another thread's now. */
+/* A number that was used before is another thread's now. */
 static int add_row(struct trace_session *session, struct trace_thread *thread)
 {
     const uint64_t now_ns = sprof_clock_monotonic_ns();
@@ -145,8 +145,8 @@ static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t t
     if (thread->shares)
         return trace_rest_begin(session);
     const struct trace_process *process = trace_process_find(session, thread->pid);
-    /* Else its number may be another's, or its name that of the program that took this one's place:
-     * it keeps the name of who forked it. */
+    /* the number may be another thread's, or the name that of a later program: then it keeps the
+     * name of the thread that forked it */
     if ((!process || !process->is_over) && thread->pid != session->leaves)
         trace_thread_name(thread->pid, thread->tid, thread->name);
     if (!*thread->name)
@@ -168,8 +168,8 @@ static void free_thread(struct trace_thread *thread)
     }
 }
 
-/* Whether a slab can be the next thread's as it is, which spares both sides making its pages anew:
- * of threads in the row that many share, whose calls have all ended. */
+/* Whether the next thread can have a slab as it is, which spares both sides new pages: for threads
+ * in the shared row, whose calls have all ended. */
 static bool is_reusable(const struct trace_session *session, uint32_t slab)
 {
     const struct trace_thread *thread = session->slabs[slab];
@@ -182,7 +182,7 @@ static bool is_reusable(const struct trace_session *session, uint32_t slab)
     return is;
 }
 
-/* The call that ended last has been read as if it were in its bucket. */
+/* Puts the call that ended last into its bucket. */
 static void settle(struct trace_session *session, uint32_t slab)
 {
     struct probe_stat *stats = stats_of(session, slab);
@@ -202,7 +202,7 @@ static void give_back(struct trace_session *session, uint32_t slab)
     atomic_store(&session->shared->slabs[slab].state, PROBE_SLAB_FREE);
 }
 
-/* Another thread has taken a slab with the figures of those before it. */
+/* Another thread has taken a slab with the figures of earlier ones. */
 static int resume_slab(struct trace_session *session, uint32_t slab, uint32_t tid)
 {
     struct trace_thread *thread = session->slabs[slab];
@@ -298,7 +298,7 @@ struct trace_cell *trace_cell_of(struct trace_thread *thread, uint32_t function)
     return &thread->cells.items[thread->cells.count - 1];
 }
 
-/* Adds what is new since the last time to the row that many threads share. */
+/* Adds what is new to the row that many threads share. */
 static int add_to_rest(struct trace_session *session, struct trace_cell *cell,
                        const struct trace_figures *figures)
 {
@@ -313,8 +313,8 @@ static int add_to_rest(struct trace_session *session, struct trace_cell *cell,
     return 0;
 }
 
-/* The call that ended last is not in its bucket yet. Where histograms are not kept any more,
- * reading them would make pages. */
+/* The call that ended last is not in its bucket yet. Where histograms are given up, reading them
+ * would make pages. */
 static struct trace_figures copy_of(const struct trace_session *session, uint32_t function,
                                     const struct probe_stat *from)
 {
@@ -349,7 +349,7 @@ static int note_stat(struct trace_session *session, struct trace_thread *thread,
     return cell || !sum.calls ? 0 : SPROF_ENOMEM;
 }
 
-/* What was timed is as its paths have it, when those have been read. */
+/* Timed calls are as the paths have them, when those have been read. */
 static void take_paths(const struct trace_cell *cell, struct probe_stat *stat)
 {
     const uint64_t ended = cell->in_paths.ended + cell->alone.ended;
@@ -358,7 +358,7 @@ static void take_paths(const struct trace_cell *cell, struct probe_stat *stat)
     stat->self = (int64_t)((uint64_t)cell->in_paths.self + (uint64_t)cell->alone.self);
 }
 
-/* One function of one thread, where something has happened since the last time. */
+/* Reads one function of one thread, where something has happened since the last time. */
 static int read_stat(struct trace_session *session, struct trace_thread *thread, uint32_t function,
                      struct probe_stat *from)
 {
@@ -369,7 +369,7 @@ static int read_stat(struct trace_session *session, struct trace_thread *thread,
     if (!cell)
         return SPROF_ENOMEM;
     const bool has_paths = trace_has_paths(session, thread);
-    if (!has_paths && is_unchanged(cell, from)) /* nearly all: a copy takes much longer */
+    if (!has_paths && is_unchanged(cell, from)) /* nearly all; a copy takes much longer */
         return 0;
     struct trace_figures figures = copy_of(session, function, from);
     struct probe_stat *stat = &figures.stat;
@@ -391,8 +391,8 @@ static int read_stat(struct trace_session *session, struct trace_thread *thread,
     return trace_put_row(session, thread->row, cell, &figures);
 }
 
-/* Who gives a command does not wait for all figures to be read at the pace of a thread among many.
- */
+/* A command must not wait while all figures are read at the pace of one thread among many.
+ * */
 static void hurry_if_asked(const struct trace_session *session, uint64_t functions_read)
 {
     enum { BETWEEN_LOOKS = 512 };
@@ -402,7 +402,7 @@ static void hurry_if_asked(const struct trace_session *session, uint64_t functio
         sprof_urgency_raise(&common->urgency);
 }
 
-/* Calls `take` for what a thread has of each chosen function. */
+/* Calls `take` for the figures of each chosen function. */
 static int each_stat(struct trace_session *session, uint32_t slab,
                      int (*take)(struct trace_session *, struct trace_thread *, uint32_t,
                                  struct probe_stat *))
@@ -446,7 +446,7 @@ static int write_rest(struct trace_session *session)
     return result;
 }
 
-/* Calls that have not ended are of the new period. */
+/* Open calls belong to the new period. */
 static struct trace_figures until_now(const struct trace_figures *figures)
 {
     struct trace_figures base = *figures;
@@ -501,7 +501,7 @@ static int see_thread(struct trace_session *session, uint32_t slab, uint32_t tid
                             : 0;
 }
 
-/* The thread that has taken a slab; 0: none has. */
+/* The thread of a slab; 0: none. */
 static uint32_t holder_of(const struct trace_session *session, uint32_t slab)
 {
     const uint32_t tid = atomic_load(&session->shared->slabs[slab].tid);
@@ -529,7 +529,7 @@ int trace_collect_log(struct trace_session *session)
     return result;
 }
 
-/* Where an eighth of all slabs is taken between two looks, looks must come sooner. */
+/* Where an eighth of all slabs is taken between two looks, looks become more frequent. */
 static int begin_threads(struct trace_session *session, uint32_t count)
 {
     int result = 0;
@@ -566,7 +566,7 @@ double trace_spent_ticks(struct trace_session *session)
     return session->governor.seen_ticks;
 }
 
-/* A thread's paths, where calls are counted by them. */
+/* Reads a thread's paths, where calls are counted by them. */
 static int read_paths(struct trace_session *session, uint32_t slab,
                       int (*read)(struct trace_session *, struct trace_thread *, uint64_t))
 {

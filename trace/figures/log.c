@@ -1,5 +1,5 @@
 /* The log: takes calls out of the rings of threads, joins their beginnings and ends, and packs them
- * into blocks. The command can write anything into a ring, so nothing in it is believed. */
+ * into blocks. The command can write anything into a ring, so everything is checked. */
 #include "trace/figures/log.h"
 #include "trace/figures/warn.h"
 
@@ -9,11 +9,11 @@
 
 enum {
     WAITING_BLOCKS = 512,  /* that wait for the writer; then calls wait in rings */
-    FLUSH_BLOCKS = 16,     /* for which a transaction is worth it */
-    OPEN_CALLS = 1 << 20,  /* of a thread: more cannot be */
-    STUCK_NS = 1000000000, /* after which a unit that is not filled in never will be */
+    FLUSH_BLOCKS = 16,     /* that make a transaction worth it */
+    OPEN_CALLS = 1 << 20,  /* of a thread, at most */
+    STUCK_NS = 1000000000, /* after which a unit will not be filled any more */
     SIZE_NS = 20000000,
-    BASE_NS = 1000000000, /* how often clocks are compared */
+    BASE_NS = 1000000000, /* between two comparisons of the clocks */
 };
 
 void trace_set_extras(struct trace_session *session)
@@ -40,8 +40,8 @@ void trace_log_begin(struct trace_session *session)
 
 /* == Times == */
 
-/* The two clocks drift apart by some parts in a million. Both are compared once a second, and the
- * difference is made up for during the next, so that times of the log have no steps. */
+/* The two clocks drift apart by some parts in a million. They are compared once a second, and the
+ * difference is spread over the next one, so times have no steps. */
 static void compare_clocks(struct trace_session *session)
 {
     const uint64_t ticks = probe_ticks(),
@@ -78,8 +78,8 @@ static uint64_t length_of(const struct trace_session *session, uint64_t ticks)
 
 /* == Rows == */
 
-/* Until it ended, as both clocks are compared by then; that is no less than for anything of the
- * thread that has ended before, or calls would end within those that they call. */
+/* The end is no earlier than any other end of the thread, else calls would end within those that
+ * they call. */
 static uint64_t duration_of(const struct trace_session *session, struct trace_thread *thread,
                             const struct trace_open_call *call, uint64_t ticks)
 {
@@ -91,8 +91,8 @@ static uint64_t duration_of(const struct trace_session *session, struct trace_th
     return until_ns - call->start_ns;
 }
 
-/* Blocks call functions by the nodes of their entries, as these are numbered while the run is
- * recorded: other programs of the trace have probes of the same numbers. */
+/* Blocks name functions by the nodes of their entries: other programs of the trace have probes of
+ * the same numbers. */
 static int name_function(struct trace_session *session, struct trace_probe *probe)
 {
     const struct store_call_function row = {session->run->id, probe->node, probe->node};
@@ -101,7 +101,7 @@ static int name_function(struct trace_session *session, struct trace_probe *prob
                                                                                      : 0;
 }
 
-/* What is packed becomes a row. */
+/* Makes a row of what is packed. */
 static int put_block(struct trace_session *session, struct trace_thread *thread)
 {
     struct store_call_packer *packer = &thread->packer;
@@ -164,15 +164,15 @@ static enum store_exit exit_of(uint64_t header)
     }
 }
 
-/* Of calls that were in flight when all was cleared, nothing is from before. The command notes that
- * in its own records when such a call, or one that it makes, ends. */
+/* A call that was open at a clear has no time from before. The command notes that in its own
+ * records when such a call, or one below it, ends. */
 static uint64_t begin_of(const struct trace_session *session, const uint64_t *unit)
 {
     return unit[1] < session->cleared_ticks ? session->cleared_ticks : unit[1];
 }
 
-/* Whether a call that ended was counted before all was cleared. Its thread does not wait for that:
- * figures of one function are read after those of another, and the ring is. */
+/* Whether a call ended before a clear. Its thread does not wait meanwhile: functions and the ring
+ * are read one after the other. */
 static bool was_cleared(const struct trace_thread *thread, uint32_t function, uint64_t place,
                         uint64_t ticks)
 {
@@ -181,7 +181,7 @@ static bool was_cleared(const struct trace_thread *thread, uint32_t function, ui
     return cell && ticks < thread->cells.items[*cell].cleared_ticks;
 }
 
-/* Times of a thread are in the order in which its calls began and ended. */
+/* Times of a thread are in the order of its beginnings and ends. */
 static int take_begin(struct trace_session *session, struct trace_thread *thread, uint64_t header,
                       const uint64_t *first, const uint64_t *second, uint64_t place)
 {
@@ -205,7 +205,7 @@ static int take_begin(struct trace_session *session, struct trace_thread *thread
     return sprof_vec_push(&thread->open, call);
 }
 
-/* Nearly always the last that began; with coroutines another one. */
+/* Nearly always of the call that began last; with coroutines of another one. */
 static int take_end(struct trace_session *session, struct trace_thread *thread, uint64_t header,
                     const uint64_t *unit, uint64_t place)
 {
@@ -216,9 +216,9 @@ static int take_end(struct trace_session *session, struct trace_thread *thread, 
                   thread->open.items[at - 1].function != PROBE_LOG_FUNCTION(header)))
         at--;
     if (!at)
-        return 0; /* it began before the log did */
+        return 0; /* it began before the log */
     struct trace_open_call call = thread->open.items[at - 1];
-    call.begin = unit[1]; /* what its time is from */
+    call.begin = unit[1]; /* the base of its time */
     memmove(&thread->open.items[at - 1], &thread->open.items[at],
             (thread->open.count - at) * sizeof call);
     thread->open.count--;
@@ -233,8 +233,7 @@ static bool is_known(const struct trace_session *session, uint64_t header)
     return function < session->probes.count && session->probes.items[function].is_chosen;
 }
 
-/* Whether a unit that is not there will not come any more: what was to fill it in was left by a
- * jump out of a signal handler. */
+/* Whether a unit will not be filled any more: a jump out of a signal handler has left its probe. */
 static bool is_stuck(const struct trace_session *session, struct trace_thread *thread,
                      uint64_t place)
 {
@@ -253,7 +252,7 @@ static struct probe_ring *ring_of(const struct trace_session *session, uint32_t 
                                  probe_ring_offset(slab));
 }
 
-/* Returns the units taken, 0 where the next is not there yet, or a negative code. */
+/* Returns the units taken, 0 where the next one is not filled yet, or a negative code. */
 static int take_unit(struct trace_session *session, struct trace_thread *thread, uint64_t *units,
                      uint64_t count, uint64_t place, uint64_t head)
 {
@@ -274,7 +273,7 @@ static uint64_t head_of(const struct trace_session *session, uint32_t slab)
     return __atomic_load_n(&ring_of(session, slab)->head, __ATOMIC_ACQUIRE);
 }
 
-/* Takes what lies before `head`. *done: that is all taken. */
+/* Takes units before `head`. *done: all of them. */
 static int read_ring(struct trace_session *session, struct trace_thread *thread, uint32_t slab,
                      uint64_t head, bool *done)
 {
@@ -287,7 +286,7 @@ static int read_ring(struct trace_session *session, struct trace_thread *thread,
     if (*done)
         return 0;
     compare_clocks(session);
-    if (head - place > count) /* nobody but the command can have written that */
+    if (head - place > count) /* only the command can have written that */
         place = head;
     while (place != head && taken > 0 &&
            recording_batch(session->recording)->call_blocks.count < WAITING_BLOCKS) {
@@ -318,7 +317,7 @@ int trace_log_end(struct trace_session *session, struct trace_thread *thread, ui
         if (!done && !result &&
             (recording_flush(session->recording, &ignored) ||
              recording_wait_written(session->recording, &ignored)))
-            break; /* nothing can be written: whoever flushes next says so */
+            break; /* nothing can be written; the next flush reports it */
     }
     for (size_t i = 0; i < thread->open.count && !result; i++)
         result = put_call(session, thread, &thread->open.items[i], 0, 0,

@@ -4,36 +4,36 @@
 
 #include "trace/tracing.h"
 
-/* Says to the agent what is to be done with calls, as options and mode have it. */
+/* Writes for the agent what is done with calls, by options and mode. */
 void trace_set_extras(struct trace_session *session);
 
-/* Says to it how deep calls may be to be logged. */
+/* Writes for it how deep logged calls may be. */
 void trace_log_begin(struct trace_session *session);
 
-/* Takes what a thread has put into its ring, as far as the database keeps up. Returns 0 or
- * SPROF_ENOMEM. */
+/* Takes calls out of a thread's ring, as far as the database keeps up. Returns 0 or SPROF_ENOMEM.
+ */
 int trace_log_read(struct trace_session *session, struct trace_thread *thread, uint32_t slab);
 
-/* The thread has ended, or the trace has: takes all, and writes rows of the calls that have not. */
+/* The thread or the trace has ended: takes all, and writes rows of open calls. */
 int trace_log_end(struct trace_session *session, struct trace_thread *thread, uint32_t slab,
                   bool is_last);
 
-/* The figures of a thread have been cleared: calls that have ended by then do not count in the log
+/* Notes a clear of a thread's figures: calls that have ended by then do not count in the log,
  * either, though they may still be in its ring. */
 void trace_log_note_clear(const struct trace_session *session, struct trace_thread *thread,
                           uint32_t slab);
 
-/* What was logged counts no more; calls in flight begin now. */
+/* Drops what was logged. Open calls begin now. */
 void trace_log_clear(struct trace_session *session, uint64_t now_ns);
 
-/* Its ring is another thread's next. */
+/* Empties a ring for the next thread. */
 void trace_log_empty(struct trace_session *session, uint32_t slab);
 
-/* Rows of calls that were not logged, by function and second; whether the database is as large as
- * it may be. Returns 0 or SPROF_ENOMEM. */
+/* Writes rows of calls that were not logged, by function and second; ends the log where the
+ * database has its full size. Returns 0 or SPROF_ENOMEM. */
 int trace_log_tick(struct trace_session *session);
 
-/* Whether rows wait to be written that are worth it. */
+/* Whether enough rows wait to be written. */
 bool trace_log_wants_flush(struct trace_session *session);
 
 #endif

@@ -1,6 +1,6 @@
-/* Bounds what figures take of the memory that programs share with sprof (--memory): percentiles are
- * given up first; then calls that would need another page are only counted, by function, in one row
- * for all threads. Nothing is refused to the programs. */
+/* Bounds the memory of figures (--memory): percentiles are given up first; then calls that need
+ * another page are only counted, by function, in one row for all threads. The programs are refused
+ * nothing. */
 #include "trace/figures/log.h"
 
 #include <fcntl.h>
@@ -11,9 +11,9 @@
 #define MEMORY_DEFAULT (UINT64_C(256) << 20)
 #define STAT_BLOCK_BYTES 512 /* of st_blocks */
 
-enum { LIFTED_PART = 4 }; /* below the bound by this part of it, pages may be made again */
+enum { LIFTED_PART = 4 }; /* below the bound by this part, pages may be made again */
 
-/* Rings of a log are as large as they are: only figures are bounded. */
+/* Rings of a log have a fixed size, and are not bounded. */
 static uint64_t ring_bytes(const struct trace_session *session)
 {
     const uint32_t count = session->has_logged ? trace_slab_count(session) : 0;
@@ -32,7 +32,7 @@ static uint64_t ring_bytes(const struct trace_session *session)
     return sum;
 }
 
-/* What the figures of all programs take. */
+/* The memory of the figures of all programs. */
 static uint64_t used_bytes(const struct trace_session *common)
 {
     uint64_t sum = 0;
@@ -50,7 +50,7 @@ static uint64_t used_bytes(const struct trace_session *common)
 
 /* == Percentiles == */
 
-/* Calls that end just now may write to such a page once more. */
+/* Calls that end now may write to such a page once more. */
 static void empty_histograms(const struct trace_session *session)
 {
     for (uint32_t i = 0; i < trace_slab_count(session); i++)
@@ -59,7 +59,7 @@ static void empty_histograms(const struct trace_session *session)
                   (off_t)probe_histograms_bytes(session->capacity));
 }
 
-/* Rows of functions that have been called, and have no percentiles from now on. */
+/* Writes rows of called functions, which have no percentiles from now on. */
 static int put_no_percentiles(struct trace_session *session)
 {
     int result = 0;
@@ -71,7 +71,7 @@ static int put_no_percentiles(struct trace_session *session)
     return result;
 }
 
-/* What has been called until now is written with its percentiles. */
+/* Calls until now are written with their percentiles. */
 static int drop_histograms(struct trace_session *session)
 {
     struct trace_memory *common = &session->common->memory;
@@ -145,7 +145,7 @@ static int begin_beyond(struct trace_session *session)
     return memory->beyond ? 0 : SPROF_ENOMEM;
 }
 
-/* Pages are noted before the agent looks at that, and again for those made meanwhile. */
+/* Pages are noted before the agent reads that, and again for those made meanwhile. */
 static int begin_sparing(struct trace_session *session)
 {
     struct trace_memory *memory = &session->memory;
@@ -210,7 +210,7 @@ static int add_beyond(struct trace_session *session, uint32_t function, uint64_t
     return is_first ? trace_put_probe_event(session, function, "counted", 0) : 0;
 }
 
-/* Of threads that began somebody who has the same thread-local data. */
+/* Reports threads that share their thread-local data. */
 static void tell_shared(struct trace_session *session)
 {
     if (session->memory.told_shared || !atomic_load(&session->shared->shared_threads))

@@ -1,16 +1,16 @@
-/* Call paths: which function was called below which, as the agent counts them in each thread.
+/* Call paths, as the agent counts them in each thread.
  *
- * The agent counts a call in its path first and for its function then. A function's own count is
- * read before its paths are, so what it has more than they do is in none of them; calls that come
- * while paths are read are in these. The two together are what is written of the function, and what
- * is taken off when figures are cleared, so that trees and functions add up to the same. */
+ * The agent counts a call in its path first, then for its function. sprof reads a function's count
+ * before its paths. So what the function has more is in no path, and calls that come meanwhile are
+ * in the paths. Both together are the function's calls, when they are written and when they are
+ * cleared, so trees and functions have equal sums. */
 #include "trace/probes/points.h"
 
 struct node {
     uint32_t function, parent;
 };
 
-/* The command can write anything there: a node that cannot be is none. */
+/* The node at an index. The command can write anything there: an impossible one is none. */
 static bool node_at(const struct trace_session *session, const struct probe_node *nodes,
                     uint32_t index, struct node *node)
 {
@@ -27,7 +27,7 @@ static struct trace_path *find(struct trace_thread *thread, uint32_t index)
     return known ? &thread->paths.items[*known] : NULL;
 }
 
-/* What the recording calls the stack of a node whose caller's is known. */
+/* Gives a node its stack in the recording; its caller has one. */
 static int add_path(struct trace_session *session, struct trace_thread *thread, uint32_t index,
                     uint32_t function, uint32_t parent_stack)
 {
@@ -41,7 +41,7 @@ static int add_path(struct trace_session *session, struct trace_thread *thread, 
                : 0;
 }
 
-/* A node and all above it that are not known yet, outermost first. */
+/* Makes the paths of a node and of all above it that have none, outermost first. */
 static int make_path(struct trace_session *session, struct trace_thread *thread,
                      const struct probe_node *nodes, uint32_t index)
 {
@@ -62,8 +62,8 @@ static int make_path(struct trace_session *session, struct trace_thread *thread,
     return result;
 }
 
-/* Takes down what is in a node, whose path it makes where there is none yet. Of the two counts that
- * of ended calls is read first: never more have ended than have begun. NULL: it has no path. */
+/* Reads a node, and makes its path where there is none. The count of ended calls is read first, so
+ * it is never the larger one. NULL: it has no path. */
 static int note_node(struct trace_session *session, struct trace_thread *thread,
                      const struct probe_node *nodes, uint32_t index, struct trace_path **path)
 {
@@ -108,7 +108,7 @@ static int clear_node(struct trace_session *session, struct trace_thread *thread
     const int result = note_node(session, thread, nodes, index, &path);
     if (!path)
         return result;
-    path->base_calls = path->now.ended; /* those that are open are of the new period */
+    path->base_calls = path->now.ended; /* open calls belong to the new period */
     path->base_self = path->now.self;
     path->cell = (struct trace_cell){.function = path->cell.function};
     return 0;
@@ -150,13 +150,13 @@ static int add_up(struct trace_thread *thread)
         cell->in_paths.calls += path->now.calls;
         cell->in_paths.ended += path->now.ended;
         cell->in_paths.self = (int64_t)((uint64_t)cell->in_paths.self + (uint64_t)path->now.self);
-        if (!cell->stack && path->cell.sample) /* callers alone have none */
+        if (!cell->stack && path->cell.sample) /* with callers alone there are none */
             cell->stack = path->stack;
     }
     return 0;
 }
 
-/* What was seen of a function before its paths were read, and is not in them now, never is. */
+/* Calls that were seen for a function, and are not in its paths now, never will be. */
 static void note_alone(struct trace_sum *alone, const struct trace_sum *seen,
                        const struct trace_sum *in_paths)
 {

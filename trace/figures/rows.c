@@ -1,5 +1,4 @@
-/* Turns figures into rows of the recording. A row is written again whenever its figures have
- * changed. */
+/* Makes rows of the recording from figures. A row is written again whenever its figures change. */
 #include "trace/uprobe/uprobes.h"
 
 #include <math.h>
@@ -9,17 +8,16 @@ static uint64_t nanoseconds(const struct trace_session *session, uint64_t ticks)
     const double ns = (double)ticks * session->ns_per_tick;
     if (ticks && ns < 1) /* the counter may be finer than a nanosecond */
         return 1;
-    return ns < 9e18 ? (uint64_t)llround(ns)
-                     : (uint64_t)9e18; /* whatever the command wrote there */
+    return ns < 9e18 ? (uint64_t)llround(ns) : (uint64_t)9e18; /* whatever the command wrote */
 }
 
-/* Sums over calls of nearly no length may lie below zero. */
+/* Sums over very short calls may be below zero. */
 static uint64_t length(const struct trace_session *session, int64_t ticks)
 {
     return ticks > 0 ? nanoseconds(session, (uint64_t)ticks) : 0;
 }
 
-/* With what the probes took, of the function's own window and of its callees' outside theirs. */
+/* With the cost of probes: of the function between its readings, of its callees outside theirs. */
 static int64_t raw_self(const struct probe_stat *stat, const struct probe_cost *cost)
 {
     return (int64_t)((uint64_t)stat->self + stat->ended * cost->inside +
@@ -27,8 +25,8 @@ static int64_t raw_self(const struct probe_stat *stat, const struct probe_cost *
                      stat->child_counted * cost->count);
 }
 
-/* Calls that ended and began within no other of the function. Of those that are open all but one
- * began within another. */
+/* Calls that ended and began in no other call of the function. All open ones but one began in
+ * another. */
 static uint64_t outermost(const struct probe_stat *stat)
 {
     const uint64_t open = stat->calls > stat->ended ? stat->calls - stat->ended : 0;
@@ -42,7 +40,7 @@ static int64_t raw_total(const struct probe_stat *stat, const struct probe_cost 
     return (int64_t)((uint64_t)stat->total + stat->probe_ticks + outermost(stat) * cost->inside);
 }
 
-/* Of one call that has ended. */
+/* The time of a single call. */
 static uint64_t single(const struct trace_session *session, uint64_t ticks)
 {
     return nanoseconds(session, ticks ? ticks : 1);
@@ -61,14 +59,14 @@ void trace_take_time(struct trace_session *session)
 
 uint64_t trace_most_ticks(const struct trace_session *session)
 {
-    const uint64_t slack = UINT64_C(1) << 34; /* several seconds, for time was taken before */
+    const uint64_t slack = UINT64_C(1) << 34; /* several seconds: time was taken before */
     const double passed_ns =
         session->now_ns > session->start_ns ? (double)(session->now_ns - session->start_ns) : 0;
-    /* Uprobes' figures are out of the command's reach, and may be of many threads. */
+    /* the command cannot write figures of uprobes, which may be of many threads */
     return session->uprobes ? INT64_MAX : slack + (uint64_t)(4 * passed_ns / session->ns_per_tick);
 }
 
-/* What many threads share was looked at before it was added up. */
+/* The shared row was checked before it was added up. */
 static uint64_t most_in_row(const struct trace_session *session, uint32_t thread)
 {
     return thread && thread == session->rest.row ? INT64_MAX : trace_most_ticks(session);
@@ -149,8 +147,8 @@ static int put_call_cost(struct trace_session *session, const struct trace_figur
                : 0;
 }
 
-/* Everything that adds up self times and calls is made of samples: one for each phase, whose time
- * is that of the first, so that rows are in the order of time. */
+/* Everything that adds up self times and calls is made of samples: one for each phase, with the
+ * time of the first call, so rows are in the order of time. */
 int trace_put_sample(struct trace_session *session, uint64_t calls, int64_t self, uint32_t thread,
                      uint32_t node, struct trace_cell *cell)
 {
@@ -187,7 +185,7 @@ int trace_put_probe_event(struct trace_session *session, uint32_t number, const 
     const int result = trace_node_of(session, number, 0, &node);
     struct trace_probe *probe = &session->probes.items[number];
     const uint64_t now_ns = session->now_ns - session->run->start_monotonic_ns;
-    probe->event_ns = now_ns > probe->event_ns ? now_ns : probe->event_ns + 1; /* rows' key */
+    probe->event_ns = now_ns > probe->event_ns ? now_ns : probe->event_ns + 1; /* times are keys */
     const struct store_probe_event row = {
         .run_id = session->run->id,
         .node_id = node,
@@ -201,8 +199,8 @@ int trace_put_probe_event(struct trace_session *session, uint32_t number, const 
                                                                                    : 0;
 }
 
-/* How the function is probed, how often it called others that are not timed, and how many of its
- * calls ended at a jump. */
+/* Writes how the function is probed, its calls of functions that are not timed, and its calls that
+ * ended at a jump. */
 static int put_beside(struct trace_session *session, const struct probe_stat *stat, uint32_t thread,
                       uint32_t node, struct trace_cell *cell)
 {
@@ -248,7 +246,7 @@ int trace_put_row(struct trace_session *session, uint32_t thread, struct trace_c
         return result;
     const bool timed = session->probes.items[cell->function].tier == PROBE_FULL;
     const uint64_t rest = calls > cell->path_calls ? calls - cell->path_calls : 0;
-    /* Its first row may have been written before any of its paths was read. */
+    /* its first row may be from before its paths were read */
     if (!cell->row_node)
         cell->row_node = cell->stack ? cell->stack : node;
     if (put_call_cost(session, figures, timed, thread, cell->row_node, cell) ||

@@ -1,4 +1,4 @@
-/* Adds up figures of calls, and takes off what counts no more. */
+/* Adds up figures of calls, and subtracts them. */
 #include "trace/figures/figures.h"
 
 void trace_figures_subtract(struct trace_figures *figures, const struct trace_figures *base_figures)

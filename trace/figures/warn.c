@@ -1,6 +1,6 @@
 /* Warnings: of calls that took too long, left too much allocated, or were deep in their stack, as
- * the agent notes them, and of calls that have not returned, which are found in the records of
- * threads. The program can write anything there, so each number is checked where it matters. */
+ * the agent notes them; and of calls that have not returned, found in the records of threads. The
+ * program can write anything there, so numbers are checked. */
 #include "trace/figures/warn.h"
 #include "plan/plan.h"
 #include "trace/probes/heap.h"
@@ -12,35 +12,35 @@
 #include <string.h>
 
 enum {
-    LINES_MOST = 50, /* of a run; then there are rows only */
+    LINES_MOST = 50, /* of a run; then there are only rows */
     LOOKS_EACH = 4,  /* within the time that a call may take */
     LOOK_LEAST_MS = 100,
     LOOK_MOST_MS = 1000,
-    DEPTH_MOST = 4096, /* of calls in flight that are looked at */
+    DEPTH_MOST = 4096, /* of open calls */
 };
 
-/* What the agent has of a call in flight; the first words of struct record in agent/probe/probe.c.
- */
+/* The beginning of struct record (agent/probe/thread.h).
+ * */
 struct record {
     uint64_t return_address, begin, parent, child_ticks, probe_ticks, slot, stat;
     uint32_t serial, node;
 };
 _Static_assert(sizeof(struct record) == PROBE_RECORD_BYTES, "as the agent writes it");
 
-/* … and of a thread, before what concerns no reader. */
+/* The beginning of struct thread there. */
 struct thread {
     uint64_t stats, innermost, low, high;
     uint32_t serial;
 };
 
-/* A call of which it was said that it has not returned. */
+/* A call that was reported as not returned. */
 struct stuck {
     uint64_t begin;
     uint32_t function, slab;
 };
 
 struct trace_warnings {
-    SPROF_VEC(uint64_t) stuck_ns; /* by probe; 0: it may take any time */
+    SPROF_VEC(uint64_t) stuck_ns; /* by probe; 0: no limit */
     SPROF_VEC(struct stuck) told;
     uint64_t next_ns;
 };
@@ -73,7 +73,7 @@ int trace_warnings_check(const struct trace_options *options, struct sprof_error
     return result ? result : trace_heap_check_options(options, error);
 }
 
-/* The shortest time that one of the limits leaves to a function; 0: any. */
+/* The shortest limit for a function; 0: none. */
 static int find_limit(const struct trace_limit *limits, struct plan_expressions *const *each,
                       size_t count, const struct plan_function *function, uint64_t *ns,
                       struct sprof_error *error)
@@ -131,7 +131,7 @@ static int set_limits(struct trace_session *session, size_t first,
     return result;
 }
 
-/* Says which limits are of functions that have no probe. */
+/* Reports limits of functions without a probe. */
 static int tell_unfound(const struct trace_session *session, const char *option,
                         const struct trace_limit *limits, struct plan_expressions *const *each,
                         size_t count, struct sprof_error *error)
@@ -166,8 +166,7 @@ int trace_warnings_begin(struct trace_session *session, size_t first, struct spr
         result = make_all(&stuck, options->watchdog, options->watchdog_count, error);
     if (!result)
         result = set_limits(session, first, slow, stuck, error);
-    const bool is_all = !first && !options->children &&
-                        !trace_has_others(session); /* functions that there are so far */
+    const bool is_all = !first && !options->children && !trace_has_others(session); /* so far */
     if (!result && is_all)
         result = tell_unfound(session, "warn-over", options->warn_over, slow,
                               options->warn_over_count, error);
@@ -183,7 +182,7 @@ int trace_warnings_begin(struct trace_session *session, size_t first, struct spr
 
 /* == Rows and lines == */
 
-/* What is to be said of a warning, without the thread. */
+/* The text of a warning, without the thread. */
 static void describe(struct sprof_str *text, const char *function, const struct store_warning *row,
                      const struct probe_warning *noted)
 {
@@ -340,8 +339,8 @@ static bool was_told(const struct trace_warnings *warnings, const struct stuck *
     return false;
 }
 
-/* A record is believed if it is the same when it is read again: its call may have ended meanwhile.
- */
+/* A record is believed if a second reading is the same: its call may have ended meanwhile.
+ * */
 static int look_at_record(struct trace_session *session, uint32_t slab, const struct thread *thread,
                           uint64_t at, const struct record *record)
 {
@@ -387,7 +386,7 @@ static int look_at_thread(struct trace_session *session, uint32_t slab)
     return result;
 }
 
-/* Of threads that have figures; looked at often enough that a call is seen soon after its time. */
+/* Reads the records of threads with figures, so often that a call is found soon after its time. */
 static int look_for_stuck(struct trace_session *session)
 {
     const struct trace_options *options = &session->options;

@@ -4,21 +4,21 @@
 
 #include "trace/tracing.h"
 
-/* Checks what is to be warned of, before anything runs. */
+/* Checks the limits of options, before anything runs. */
 int trace_warnings_check(const struct trace_options *options, struct sprof_error *error);
 
-/* Whether anything is. */
+/* Whether any warning is wanted. */
 bool trace_warns(const struct trace_options *options);
 
-/* Says to the agent, and notes, what the probes from `first` on may take. */
+/* Notes, and writes for the agent, the limits of the probes from `first` on. */
 int trace_warnings_begin(struct trace_session *session, size_t first, struct sprof_error *error);
 
-/* Rows and lines of what has been noted since the last time; of calls that have not returned only
- * where it is time for that. Returns 0 or SPROF_ENOMEM. */
+/* Writes rows and lines of new warnings; calls that have not returned are searched for only when it
+ * is time. Returns 0 or SPROF_ENOMEM. */
 int trace_warnings_collect(struct trace_session *session);
 
-/* Of those, what agents have noted, alone: before a slab that they name is another thread's.
- * Returns as the former. */
+/* Writes those of agents alone, before a slab that they name is another thread's. Returns as the
+ * former. */
 int trace_warnings_read(struct trace_session *session);
 
 void trace_warnings_free(struct trace_session *session);

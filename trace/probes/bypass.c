@@ -1,6 +1,6 @@
-/* Lets calls of functions whose probes are off pass: by a byte of the jump at the function's entry,
- * which then leads to its body and not to its thunk, or where the two are too far from each other
- * by the first byte of the thunk's first instruction, which says whether it leads on. */
+/* Passes probes that are off. One byte of the jump at the entry then leads to the copy of the first
+ * instructions and not to the thunk. Where the two are too far apart, the first byte of the thunk
+ * leads on to the body. */
 #include "trace/attach/attach.h"
 #include "trace/probes/probes.h"
 
@@ -12,9 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A byte is always written whole, so whoever executes it meanwhile finds one or the other. The
- * memory is that of the program which the agent is in, also where the process has executed another
- * since. */
+/* A byte is always written whole, so a thread that executes it finds one or the other. The memory
+ * is that of the program with the agent, also where the process has executed another one since. */
 static bool write_byte(const struct trace_session *session, uint64_t at, uint8_t byte)
 {
     return session->code_fd > 0 && pwrite(session->code_fd, &byte, 1, (off_t)at) == 1;
@@ -55,8 +54,8 @@ static bool is_program(pid_t pid, const char *file)
     return !strcmp(file, program);
 }
 
-/* What may be unloaded while its code is looked at, and something else be there when it is written
- * to, is left alone. */
+/* A file that may be unloaded is left alone: between the check of its code and the write, other
+ * code may come there. */
 void trace_bypass_look_at_file(const struct trace_session *session, struct trace_file *file)
 {
     file->stays = session->attaches ? is_program(session->pid, file->path) : !file->is_loaded;
@@ -98,9 +97,9 @@ void trace_bypass_end(struct trace_session *session, size_t number)
     probe->was_off = false;
 }
 
-/* Whether the process has a handler for faults, which may look for where it came from, or throw: no
- * unwinder knows where the stack ends in a copy of a function's beginning that nothing has tried
- * the stack before. */
+/* Whether the process handles faults. Its handler may check where the fault was, or throw; but no
+ * unwinder has rules for the copy of a function's beginning, where nothing has touched the stack
+ * before. */
 static bool handles_faults(const struct trace_session *session)
 {
     const uint64_t faults = UINT64_C(1) << (SIGSEGV - 1) | UINT64_C(1) << (SIGBUS - 1);

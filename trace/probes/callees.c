@@ -1,6 +1,6 @@
-/* Finds what chosen functions call, and what that calls: by direct calls and jumps to functions,
- * and through slots of the GOT, with or without the PLT, in all files that may get probes. Where a
- * call leads through a register or through data it is left open, and counted. */
+/* Finds what chosen functions call, and what that calls: by direct calls and jumps, and through
+ * slots of the GOT, with or without the PLT, in all files that may get probes. Calls through
+ * registers or data are counted as open. */
 #include "trace/probes/callees.h"
 #include "plan/plan.h"
 
@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    WITHOUT_END = 255, /* levels below a function that are wanted, and one: 0 is not wanted */
+    WITHOUT_END = 255, /* wanted levels below a function + 1; 0: not wanted */
     LEVELS_MOST = 253,
     NAMES_TOLD = 6,
 };
@@ -19,11 +19,11 @@ struct place {
 
 struct trace_callees {
     struct trace_session *session;
-    SPROF_VEC(uint8_t *) levels;        /* of each file: by function */
-    SPROF_VEC(struct place) waiting;    /* their callees are still to be looked at */
+    SPROF_VEC(uint8_t *) levels;        /* by file and function */
+    SPROF_VEC(struct place) waiting;    /* functions whose callees are not followed yet */
     struct sprof_map by_name;           /* hash of the linkage name → a place */
     struct sprof_map by_start;          /* address → the same */
-    SPROF_VEC(struct place) by_address; /* places that the maps count */
+    SPROF_VEC(struct place) by_address; /* of the maps */
 };
 
 /* == Looking up == */
@@ -63,7 +63,7 @@ static int list_functions(struct trace_callees *callees)
     return 0;
 }
 
-/* Wants a function, and so many levels of what it calls. */
+/* Wants a function, and so many levels of its callees. */
 static int want(struct trace_callees *callees, struct place place, uint8_t level)
 {
     uint8_t *known = &callees->levels.items[place.file][place.function];
@@ -88,7 +88,7 @@ static int want_name(struct trace_callees *callees, const char *name, uint8_t le
 
 /* == Following == */
 
-/* The loader may not have filled the slot yet; then the symbol's name says what it will hold. */
+/* The loader may not have filled the slot yet. Then the symbol's name says what it will hold. */
 static int follow_slot(struct trace_callees *callees, const struct trace_file *file,
                        const struct plan_callee *callee, uint8_t level)
 {
@@ -100,7 +100,7 @@ static int follow_slot(struct trace_callees *callees, const struct trace_file *f
     return callee->imported ? want_name(callees, callee->imported, level) : 0;
 }
 
-/* A part that a compiler has split off is of its function, which jumps there. */
+/* A split-off part belongs to its function, which jumps there. */
 static int follow(struct trace_callees *callees, struct place place)
 {
     const struct trace_file *file = &callees->session->files.items[place.file];
@@ -123,7 +123,7 @@ static int follow(struct trace_callees *callees, struct place place)
 
 /* == Roots == */
 
-/* "RE" or "RE:DEPTH": a name may hold colons, and then two of them. */
+/* "RE" or "RE:DEPTH". A name may hold two colons together. */
 static char *cut_depth(struct trace_session *session, const char *text, uint8_t *level)
 {
     char *expression = sprof_arena_text(&session->arena, text);
@@ -138,7 +138,7 @@ static char *cut_depth(struct trace_session *session, const char *text, uint8_t 
     return expression;
 }
 
-/* Functions that one option finds, and names near it. */
+/* Adds functions that one option finds, and notes names near it. */
 static int add_roots(struct trace_callees *callees, const char *text, bool must_find,
                      struct sprof_error *error)
 {
@@ -225,7 +225,7 @@ void trace_callees_tell(const struct trace_callees *callees)
         const struct place place = callees->by_address.items[n];
         const struct trace_file *file = &session->files.items[place.file];
         const struct plan_function *function = function_at(callees, place);
-        /* What the last level calls is not asked for. */
+        /* callees of the last level are not wanted */
         const uint32_t open =
             file->is_chosen && callees->levels.items[place.file][place.function] > 1
                 ? open_calls(file, function)

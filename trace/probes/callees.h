@@ -6,16 +6,16 @@
 
 struct trace_callees;
 
-/* Finds the functions of options.children_of, and what they call, among all files of the session.
+/* Finds the functions of options.children_of and what they call, in all files of the session.
  * SPROF_ENOTFOUND, with names that are near, where `must_find` and an option finds none. The caller
  * frees, also on failure. */
 int trace_callees_find(struct trace_callees **callees, struct trace_session *session,
                        bool must_find, struct sprof_error *error);
 
-/* Whether a function of a file's plan was found; NULL: none was. */
+/* Whether a function of a file's plan was found; NULL: no option was given. */
 bool trace_callees_wants(const struct trace_callees *callees, uint32_t file, size_t function);
 
-/* Says which calls lead where nobody can see from the code. */
+/* Reports calls whose targets the code does not show. */
 void trace_callees_tell(const struct trace_callees *callees);
 
 void trace_callees_free(struct trace_callees *callees);

@@ -1,5 +1,5 @@
-/* Chooses the functions that get probes: by module, by name, and those that leave the frames of
- * others, without which figures would be wrong. */
+/* Chooses the functions that get probes: by module, by name, by their callers, and those that leave
+ * frames, without which figures would be wrong. */
 #include "plan/plan.h"
 #include "trace/attach/raw.h"
 #include "trace/probes/callees.h"
@@ -20,12 +20,12 @@
 struct chooser {
     struct trace_session *session;
     struct plan_expressions *expressions;
-    struct trace_callees *callees; /* NULL: nobody asked what functions call */
+    struct trace_callees *callees; /* NULL: no callees are wanted */
     struct sprof_suggestions near, near_modules;
-    size_t seen;      /* functions of chosen modules … */
-    size_t nameless;  /* … that have no name … */
-    size_t found;     /* … that the expressions find */
-    size_t elsewhere; /* … and whose files have no probe for them, where only such can be used */
+    size_t seen;      /* functions of chosen modules */
+    size_t nameless;  /* of these: without a name */
+    size_t found;     /* of these: found by the expressions */
+    size_t elsewhere; /* of these: without a probe in their file, where no other can be used */
     bool unread;      /* a chosen module cannot be read */
     char executable[PATH_MAX];
     struct sprof_error *error;
@@ -49,7 +49,7 @@ static bool is_chosen(const struct chooser *chooser, const char *path)
            MODEL_KIND_APP;
 }
 
-/* Libraries through which frames are left: of C, of C++, and the unwinders. */
+/* Libraries through which frames are left: of C, of C++, and unwinders. */
 static bool may_leave_frames(const char *path)
 {
     static const char *const names[] = {"libc.so",  "libc-",  "libstdc++",
@@ -71,7 +71,7 @@ static bool wants(void *context, const struct image_request *file)
             trace_heap_is_allocator(chooser->session, file));
 }
 
-/* The same, and keeps the names of modules that are near the one that was asked for. */
+/* The same, and keeps names of modules that are near the wanted one. */
 static bool wants_or_notes(void *context, const struct image_request *file)
 {
     struct chooser *chooser = context;
@@ -88,14 +88,14 @@ static bool wants_or_notes(void *context, const struct image_request *file)
 
 /* == Functions == */
 
-/* It ends the frames of others, or leads to what does. */
+/* Whether a function ends the frames of others, or leads to one that does. */
 static bool leaves(const struct plan_function *function)
 {
     return function->mechanism == PLAN_LEAVE || function->why == PLAN_IMPORTED;
 }
 
-/* libc's prctl, by which a thread names itself, or gives up the processor's counter: where it is
- * strict seccomp that does that, too. Probes would be the end of such a thread. */
+/* libc's prctl, by which a thread names itself or gives up the processor's counter, also by strict
+ * seccomp. Probes would end such a thread. */
 static bool sees_clock_go(const struct trace_session *session, uint32_t file,
                           const struct plan_function *function)
 {
@@ -104,8 +104,8 @@ static bool sees_clock_go(const struct trace_session *session, uint32_t file,
            (may_leave_frames(path) || trace_raw_is_for(path));
 }
 
-/* It begins threads and processes, some of which share what a probe takes for its thread's own. Its
- * parts have its name, too, and lie behind its beginning. */
+/* Whether it begins threads and processes, some of which share the data of their thread. Its parts
+ * have its name, too, and lie behind its beginning. */
 static bool clones(const struct trace_session *session, const struct trace_file *file,
                    const struct plan_function *function)
 {
@@ -116,7 +116,7 @@ static bool clones(const struct trace_session *session, const struct trace_file 
            trace_is_glibc(file->path) && !(before && !strcmp(before, "clone"));
 }
 
-/* … or does so by its number. */
+/* libc's syscall, which does so by number. */
 static bool makes_any_call(const struct trace_session *session, const struct trace_file *file,
                            const struct plan_function *function)
 {
@@ -124,8 +124,8 @@ static bool makes_any_call(const struct trace_session *session, const struct tra
            !strcmp(function->linkage_name, "syscall") && trace_is_glibc(file->path);
 }
 
-/* Of nongnu libunwind, which takes a frame's stack pointer for its CFA whatever rule it has, and so
- * cannot unwind through thunks for an exception. */
+/* Of nongnu libunwind. It takes a frame's stack pointer for its CFA, whatever the rule, and so ends
+ * at thunks. */
 static bool stops_at_thunks(const char *path)
 {
     static const char name[] = "/libunwind.so.8";
@@ -133,15 +133,15 @@ static bool stops_at_thunks(const char *path)
     return slash && !strncmp(slash, name, sizeof name - 1);
 }
 
-/* Whether an exception begins there, whose first frames are those of the probe's caller. */
+/* Whether an exception begins there. Its first frames are those of the probe's caller. */
 static bool throws(const char *name)
 {
     return name && (!strcmp(name, "__cxa_throw") || !strcmp(name, "__cxa_rethrow") ||
                     !strcmp(name, "rust_begin_unwind"));
 }
 
-/* How much its probe does. Where a runtime walks stacks by itself, or something copies them, their
- * return addresses stay. */
+/* What a probe does. Where a runtime walks stacks, or a library copies them, return addresses stay
+ * as they are. */
 static enum probe_tier tier_of(const struct trace_session *session, const struct trace_probe *probe)
 {
     const struct plan_function *function = probe->function;
@@ -163,7 +163,7 @@ static enum probe_tier tier_of(const struct trace_session *session, const struct
     return function->entry_only || session->runtime || session->copier ? PROBE_COUNT : PROBE_FULL;
 }
 
-/* By name, or because a chosen one calls it. */
+/* By name, or as a callee of a chosen one. */
 static int is_wanted(const struct chooser *chooser, uint32_t file,
                      const struct plan_function *function)
 {
@@ -239,11 +239,11 @@ static int take_module(void *context, struct plan_module *module)
         session->runtime = sprof_arena_text(&session->arena, module->plan.runtime);
     if (!path || sprof_vec_push(&session->files, file))
         return sprof_error_memory(chooser->error);
-    module->plan = (struct plan){0}; /* ours now */
+    module->plan = (struct plan){0}; /* the file owns it now */
     return 0;
 }
 
-/* Lists the probes of files from a number on, of which all that may have any are known now. */
+/* Lists the probes of files from a number on. All their functions are known now. */
 static int choose_functions(struct chooser *chooser, uint32_t first_file)
 {
     struct trace_session *session = chooser->session;
@@ -343,7 +343,7 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
     return code;
 }
 
-/* Nothing is traced unless the module comes. */
+/* Reports that nothing is traced unless the module is loaded later. */
 static int tell_may_come(const struct chooser *chooser)
 {
     const struct trace_options *options = &chooser->session->options;

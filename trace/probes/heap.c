@@ -1,5 +1,5 @@
-/* The heap check: finds the functions of allocators, which get probes of their own, and says to the
- * agent what they do, and how many bytes calls of checked functions may leave. */
+/* The heap check: finds functions of allocators, which get probes, and writes for the agent what
+ * they do and how many bytes calls of checked functions may leave. */
 #include "trace/probes/heap.h"
 #include "plan/plan.h"
 #include "trace/probes/probes.h"
@@ -10,7 +10,7 @@
 
 enum { MALLOC, FREE, USABLE }; /* the first of these */
 
-/* Those of C, of C++ where an allocator has them, and of jemalloc. */
+/* Functions of C, of C++ where an allocator has them, and of jemalloc. */
 static const struct {
     const char *name;
     enum probe_heap_operation operation;
@@ -55,7 +55,7 @@ static const struct {
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
-/* Of one file; vaddrs, 0 where there is no such function. */
+/* Of one file: vaddrs, 0 where there is no such function. */
 struct trace_allocator {
     uint32_t number; /* 0: glibc's, whose headers can be read */
     uint64_t usable;
@@ -77,7 +77,7 @@ int trace_heap_check_options(const struct trace_options *options, struct sprof_e
 
 /* == Allocators == */
 
-/* False: it is none, for it does not say how large its blocks are, or cannot be read. */
+/* False: the file is no allocator (its blocks have no known size), or cannot be read. */
 static bool find_functions(const struct image_request *request, uint64_t starts[FUNCTIONS])
 {
     const char *names[FUNCTIONS + 1] = {0};
@@ -176,7 +176,7 @@ int trace_heap_check_probes(struct trace_session *session, struct sprof_error *e
     return 0;
 }
 
-/* The smallest that one of the limits leaves to a function, + 1; 0: it is not checked. */
+/* The smallest limit for a function + 1; 0: it is not checked. */
 static int find_limit(const struct trace_options *options, struct plan_expressions *const *each,
                       const struct plan_function *function, uint64_t *limit,
                       struct sprof_error *error)
@@ -231,8 +231,7 @@ int trace_heap_begin(struct trace_session *session, size_t first, struct sprof_e
         result = set_probes(session, first, each, error);
     if (!result && !atomic_load(&session->shared->heap.epoch))
         atomic_store(&session->shared->heap.epoch, 1);
-    const bool is_all = !first && !options->children &&
-                        !trace_has_others(session); /* functions that there are so far */
+    const bool is_all = !first && !options->children && !trace_has_others(session); /* so far */
     for (size_t i = 0; i < options->heap_check_count && is_all && !result; i++)
         result = trace_tell_unfound(session, "heap-check", options->heap_check[i].function, each[i],
                                     true, error);

@@ -1,6 +1,6 @@
 /* Finds probes whose jumps are gone because the program has given back pages of its code
- * (MADV_DONTNEED): what was written there was the process's own, and the file's bytes are back.
- * They are taken for resting ones, which get their jumps back in a stop. */
+ * (MADV_DONTNEED). The file's bytes are back then. Such probes count as resting, and get their
+ * jumps back in a stop. */
 #include "trace/probes/probes.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ struct pages {
     uint64_t entries[BLOCK];
 };
 
-/* Whether a page is no copy of the process's own, which each page with a jump is. */
+/* Whether a page is the file's. A page with a jump is the process's own copy. */
 static bool is_files(struct pages *pages, uint64_t address)
 {
     const uint64_t page = address >> PAGE_SHIFT;

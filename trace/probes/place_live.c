@@ -15,11 +15,11 @@
 
 enum {
     PAGE = 4096,
-    STOPS_MAX = 12,    /* in which sites are tried that a thread stands in */
-    SLOW_MS = 5000,    /* for all threads to stop, … */
-    WAKE_MS = 600,     /* … where somebody waits for probes that rested */
-    BETWEEN_MS = 5,    /* between two stops, … */
-    LATE_MS = 250,     /* … of which the first was given up, for others stood still meanwhile */
+    STOPS_MAX = 12, /* for sites in which a thread stands */
+    SLOW_MS = 5000, /* for all threads to stop */
+    WAKE_MS = 600,  /* where a command waits for resting probes */
+    BETWEEN_MS = 5, /* between two stops */
+    LATE_MS = 250, /* after a stop that was given up, because other threads stood still meanwhile */
     SCAN_WORDS = 4096, /* of a stack at a time */
     SCAN_BYTES = 1 << 20,
     STACKS = 4, /* of handlers within handlers */
@@ -27,7 +27,7 @@ enum {
     USER_CODE = 0x33, /* the selector of 64-bit code */
 };
 
-#define HOOK UINT32_MAX /* in place of a probe's number: the loader's function */
+#define HOOK UINT32_MAX /* in the place of a probe's number: the loader's function */
 
 struct site {
     uint64_t address;
@@ -35,26 +35,26 @@ struct site {
     bool is_busy; /* a thread stands within it */
 };
 
-/* Executable memory of a file, or of none. */
+/* Executable memory, of a file or not. */
 struct code {
     struct trace_span span;
     uint64_t identity; /* see plan_identity */
-    bool is_copy;      /* it has no file; of `copied`, as far as was looked at in this stop … */
+    bool is_copy;      /* it has no file; so far as checked in this stop */
     const struct trace_file *copied;
-    bool is_true; /* … and it is so */
+    bool is_true; /* it is a true copy */
 };
 
 struct placing {
     struct trace_session *session;
     pid_t pid;
-    bool is_ours; /* its memory is the program's; else it has executed something meanwhile */
+    bool is_ours; /* the program is still the same: its memory is open */
     struct trace_stop stop;
     int fd;                       /* /proc/PID/mem */
-    bool begins;                  /* the first of this trace */
-    bool wakes;                   /* probes that rested */
-    bool returns;                 /* those that have left, in one process of some */
-    bool has_other_code;          /* in the place of a file's is code that is not as it was */
-    SPROF_VEC(struct site) sites; /* by address, that wait */
+    bool begins;                  /* the first placing of this trace */
+    bool wakes;                   /* it is for resting probes */
+    bool returns;                 /* it is for probes that have left, in one of several processes */
+    bool has_other_code;          /* other code is in the place of a file's */
+    SPROF_VEC(struct site) sites; /* sites that wait, by address */
     SPROF_VEC(struct trace_span) writable;
     SPROF_VEC(struct code) code; /* by address */
 };
@@ -65,7 +65,7 @@ static int compare_sites(const void *a, const void *b)
     return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* A call within the bytes that a jump takes the place of returns into them. */
+/* Whether a call among the bytes of the jump returns into them. */
 static bool returns_inside(const struct plan_function *function)
 {
     struct arch_instruction instruction;
@@ -81,7 +81,7 @@ static bool returns_inside(const struct plan_function *function)
     return false;
 }
 
-/* A site in two pages could be left half written, were sprof killed between them. */
+/* A site in two pages could stay half written, if sprof were killed between them. */
 static bool is_whole(uint64_t address)
 {
     return address / PAGE == (address + PLAN_JUMP_BYTES - 1) / PAGE;
@@ -129,7 +129,7 @@ static int list_sites(struct placing *placing, size_t first, size_t count)
 
 /* == Who stands within a site == */
 
-/* Marks the site that an instruction pointer lies within, behind its first byte. */
+/* Marks the site that holds an instruction pointer behind its first byte. */
 static void mark(struct placing *placing, uint64_t ip)
 {
     size_t low = 0, high = placing->sites.count;
@@ -144,7 +144,7 @@ static void mark(struct placing *placing, uint64_t ip)
         placing->sites.items[low - 1].is_busy = true;
 }
 
-/* Where the mapping ends that holds an address, or a megabyte behind it; 0: none does. */
+/* The end of the mapping that holds an address, or a megabyte behind it; 0: none does. */
 static uint64_t end_of_stack(const struct placing *placing, uint64_t address)
 {
     for (size_t i = 0; i < placing->writable.count; i++) {
@@ -155,8 +155,8 @@ static uint64_t end_of_stack(const struct placing *placing, uint64_t address)
     return 0;
 }
 
-/* Instruction pointers of signal frames on a stack, before flags and code selector; and on those
- * that signals came upon, where their handlers have stacks of their own. */
+/* Marks sites by signal frames on a stack: instruction pointers before flags and code selector.
+ * Where handlers have stacks of their own, the interrupted stacks are searched, too. */
 static void mark_interrupted(struct placing *placing, uint64_t stack_pointer, int stacks)
 {
     uint64_t words[SCAN_WORDS], at = (stack_pointer - RED_ZONE) & ~UINT64_C(7), other = 0;
@@ -214,7 +214,7 @@ static int look_at_mappings(struct placing *placing)
 
 /* == Writing == */
 
-/* Notes that. */
+/* Notes that other code is there. */
 static bool is_other_code(struct placing *placing, const struct site *site, const uint8_t *there)
 {
     const struct trace_probe *probe =
@@ -223,7 +223,7 @@ static bool is_other_code(struct placing *placing, const struct site *site, cons
     return false;
 }
 
-/* Whether the jump is there now, which stands where the bytes of the file do. */
+/* Writes the jump where the bytes of the file are. Returns whether it is there now. */
 static bool put_jump(struct placing *placing, const struct site *site, uint8_t *there)
 {
     struct trace_session *session = placing->session;
@@ -242,8 +242,8 @@ static bool put_jump(struct placing *placing, const struct site *site, uint8_t *
     return true;
 }
 
-/* Whether all of a file's functions that have had probes begin in it as they did. Programs copy
- * their code, as to large pages. */
+/* Whether all functions of a file that had probes begin there as they did. Programs copy their
+ * code, as to large pages. */
 static bool is_copy_of(const struct placing *placing, const struct trace_file *file)
 {
     const struct trace_session *session = placing->session;
@@ -261,7 +261,7 @@ static bool is_copy_of(const struct placing *placing, const struct trace_file *f
     return true;
 }
 
-/* That, once in a stop. */
+/* The same, once in a stop. */
 static bool is_true_copy(const struct placing *placing, struct code *code,
                          const struct trace_file *file)
 {
@@ -271,8 +271,8 @@ static bool is_true_copy(const struct placing *placing, struct code *code,
     return code->is_true;
 }
 
-/* Whether it is of that file still: a library may have been unloaded since it was planned, and
- * another one like it be there. What comes back may be put into a copy of its code. */
+/* Whether code is still of that file: a library may have been unloaded since it was planned. Probes
+ * that come back may be put into a copy of their code. */
 static bool is_code_of(const struct placing *placing, uint64_t address,
                        const struct trace_file *file)
 {
@@ -314,7 +314,7 @@ static bool write_page(struct placing *placing, size_t first, size_t end)
     return !is_changed || pwrite(placing->fd, page, PAGE, (off_t)at) == PAGE;
 }
 
-/* All sites in which nobody stands; the others stay in the list. */
+/* Writes all sites in which no thread stands; the others stay in the list. */
 static bool write_sites(struct placing *placing)
 {
     if (look_at_mappings(placing))
@@ -353,8 +353,9 @@ static void pause_ms(long milliseconds)
     nanosleep(&time, NULL);
 }
 
-/* Whether a probe that sees threads come under strict seccomp is not there, or was not until now.
- */
+/* Whether a thread may have come under strict seccomp unseen, because a probe was not there until
+ * now.
+ * */
 static bool may_be_unseen(const struct placing *placing)
 {
     const struct trace_session *session = placing->session;
@@ -374,7 +375,7 @@ static int compare_words(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* As probe_share_thread of the agent does it. */
+/* As the agent's probe_share_thread. */
 static void mark_shared(const struct placing *placing, uint64_t pointer)
 {
     const struct probe_hello *hello = &placing->session->hello;
@@ -391,15 +392,15 @@ static void mark_shared(const struct placing *placing, uint64_t pointer)
     atomic_fetch_add(&placing->session->shared->shared_threads, 1);
 }
 
-/* A thread that the kernel has made, for io_uring: it has the data of the one that it works for,
- * and runs nothing of the program's. */
+/* A thread that the kernel has made for io_uring: it has the data of its owner, and runs nothing of
+ * the program's. */
 static bool is_kernels(const struct trace_stopped *thread)
 {
     return !thread->registers.rip && !thread->registers.rsp;
 }
 
-/* Threads and processes that have the same thread-local data, and of which the agent has not seen
- * how they began: while probes were put in, or rested. False: there is no memory to look. */
+/* Marks threads and processes that share thread-local data, and began while the agent had no
+ * probes. False: the memory cannot be read. */
 static bool mark_all_shared(const struct placing *placing)
 {
     const struct trace_stop *stop = &placing->stop;
@@ -475,9 +476,9 @@ static int place_in_stops(struct placing *placing, struct sprof_error *error)
     return 0;
 }
 
-/* The jumps to those of so many probes that have none, and to the agent from the loader where that
- * is wanted; sites that could not be written stay in the list. Where the process has executed
- * another program the memory that is open is not its any more. */
+/* Writes the jumps to some probes, and to the agent from the loader. Sites that could not be
+ * written stay in the list. Where the process has executed another program, the open memory is not
+ * its any more. */
 static int place_jumps(struct placing *placing, size_t first, size_t count,
                        struct sprof_error *error)
 {

@@ -16,26 +16,26 @@
 enum { CALL_BYTES = 5, CALL = 0xe8, NOBODY = -1 };
 
 struct point {
-    uint64_t at;     /* of the call, or the slot */
+    uint64_t at;     /* address of the call, or of the slot */
     uint64_t target; /* what it calls */
-    uint32_t file;   /* that it is in */
-    int32_t caller;  /* number of the function that it is in; NOBODY: of several, or a part */
+    uint32_t file;   /* the file it is in */
+    int32_t caller;  /* number of its function; NOBODY: several, or a part of one */
     bool is_slot;
 };
 
 struct trace_points {
-    SPROF_VEC(struct point) list; /* those with a caller first, then the others */
-    uint32_t with_caller, first;  /* number of the first */
+    SPROF_VEC(struct point) list; /* those with a caller first */
+    uint32_t with_caller, first;  /* number of the first one */
     uint64_t calls;
-    struct sprof_map functions; /* address → number of a function that is timed */
-    struct sprof_map slots;     /* address → 1: it is a point */
+    struct sprof_map functions; /* address → number of a timed function */
+    struct sprof_map slots;     /* address → 1: it is a call point */
     size_t left_out;
 };
 
 /* == Finding == */
 
-/* Whether a function may return to another place than its caller. One without a probe may, too,
- * where that is for lack of room at its entry alone. */
+/* Whether a function may return to another place than its caller, as the call point needs. One
+ * without a probe may, too, where only its entry lacks room. */
 static bool may_be_called(const struct plan_function *function)
 {
     switch ((enum plan_reason)function->why) {
@@ -73,7 +73,7 @@ static int add_point(struct trace_points *points, const struct point *point)
     return 0;
 }
 
-/* The direct calls in the code of a function. Where some of it is no instruction none is believed.
+/* Finds the direct calls in a function. Where some of its code is no instruction, none is believed.
  */
 static int find_calls(struct trace_session *session, uint32_t file_number,
                       const struct plan_function *function, int32_t caller)
@@ -113,7 +113,7 @@ done:
     return result;
 }
 
-/* The slots of a file that calls alone are made through. */
+/* Finds the slots of a file that are used by calls alone. */
 static int find_call_slots(const struct trace_session *session, const struct trace_file *file,
                            struct sprof_map *slots)
 {
@@ -136,7 +136,7 @@ static int find_call_slots(const struct trace_session *session, const struct tra
     return result;
 }
 
-/* The slots that a function calls through, which the loader has filled. */
+/* Finds the slots that a function calls through and that the loader has filled. */
 static int find_slots(struct trace_session *session, uint32_t file_number,
                       const struct plan_function *function)
 {
@@ -244,7 +244,7 @@ static bool reaches(uint64_t from, uint64_t to)
     return (uint64_t)INT32_MAX + to - from <= 2 * (uint64_t)INT32_MAX;
 }
 
-/* Far jumps for calls that do not reach their thunks, near the code of a file. */
+/* Makes room for far jumps near the code of a file, for calls that do not reach their thunks. */
 static int make_room(struct trace_session *session, uint32_t file_number, struct trace_file *room,
                      struct sprof_error *error)
 {

@@ -1,5 +1,5 @@
-/* trace, inside: which functions of a program get probes, how these are written, and which of them
- * do something. */
+/* trace, inside: the probes of a program: which functions get them, how they are written and
+ * switched. */
 #ifndef SPROF_TRACE_PROBES_PROBES_H
 #define SPROF_TRACE_PROBES_PROBES_H
 
@@ -9,21 +9,21 @@ struct plan_expressions;
 
 /* == choose.c == */
 
-/* Plans the files of the command, which waits, and lists the functions to be probed.
- * SPROF_ENOTFOUND where there are none, with names that are near. */
+/* Plans the files of the waiting command, and lists the functions to be probed. SPROF_ENOTFOUND,
+ * with names that are near, where there are none. */
 int trace_choose(struct trace_session *session, struct sprof_error *error);
 
-/* Warns, with names near it, where the expression of an option finds none of the chosen functions
- * that have probes, or `timed` ones. Returns 0 or a negative code. */
+/* Warns, with names near it, where an option's expression finds no chosen function with a probe, or
+ * no `timed` one. Returns 0 or a negative code. */
 int trace_tell_unfound(const struct trace_session *session, const char *option,
                        const char *expression, const struct plan_expressions *expressions,
                        bool timed, struct sprof_error *error);
 
-/* Whether code of a file that the process has mapped may get probes. */
+/* Whether code of a mapped file may get probes. */
 bool trace_wants(struct trace_session *session, const struct image_request *file);
 
-/* Lists the functions to be probed of one file, which comes to be the last of session->files; takes
- * the plan. */
+/* Lists the functions to be probed of one file, which becomes the last of session->files. Takes the
+ * plan over. */
 int trace_choose_module(struct trace_session *session, struct plan_module *module,
                         struct sprof_error *error);
 
@@ -32,52 +32,52 @@ int trace_choose_module(struct trace_session *session, struct plan_module *modul
 /* Makes the shared memory, writes thunks, copies and jumps into the command, and lets it go. */
 int trace_place(struct trace_session *session, struct sprof_error *error);
 
-/* Writes the probes of a file that nobody runs code of yet. */
+/* Writes the probes of a file whose code no thread runs yet. */
 int trace_place_file(struct trace_session *session, struct trace_file *file,
                      struct sprof_error *error);
 
-/* The same but for the jumps to them, of a file that may run: trace_place_live_file writes those.
- */
+/* The same without the jumps, for a file that may run: trace_place_live_file writes those.
+ * */
 int trace_place_copies(struct trace_session *session, struct trace_file *file,
                        struct sprof_error *error);
 
-/* Writes session->hook, a jump to the agent at an address of the loader, whose path is given. In a
- * process that runs trace_place_live writes it. */
+/* Writes session->hook, a jump to the agent in the loader of that path. In a running process
+ * trace_place_live writes it. */
 int trace_place_hook(struct trace_session *session, const char *loader, uint64_t at,
                      struct sprof_error *error);
 
-/* Makes file->island, of so many bytes, where jumps from all of `low` to `high` reach it. A library
- * that was loaded before has one. */
+/* Makes file->island of so many bytes, in reach of jumps from `low` to `high`. A library that is
+ * loaded again has one. */
 int trace_make_island(struct trace_session *session, struct trace_file *file, uint64_t bytes,
                       uint64_t low, uint64_t high, struct sprof_error *error);
 
 /* == sites.c == */
 
-/* Note for who takes probes out should this tracer be killed that there is going to be a jump, in
- * session->shared: of the loader's function with index 0; that of a probe. */
+/* Note in session->shared that a jump will be written, for the process that cleans up after a kill.
+ * Index 0 is the loader's function. */
 void trace_note_site(struct trace_session *session, size_t index, uint64_t address,
                      const uint8_t original[PLAN_JUMP_BYTES]);
 void trace_note_site_of(struct trace_session *session, size_t number);
 
-/* … and that there are none any more: other code may be there from now on. */
+/* Note that these jumps are gone, because other code may come there. */
 void trace_forget_sites(struct trace_session *session, size_t first, size_t count);
 
-/* Where a probe's thunk stands. */
+/* Address of a probe's thunk. */
 uint64_t trace_thunk_address(const struct trace_session *session, const struct trace_probe *probe);
 
 /* == place_live.c == */
 
-/* Lets thunks measure, and writes the jumps to them into a process that runs. */
+/* Lets thunks measure, and writes their jumps into a running process. */
 int trace_place_live(struct trace_session *session, struct sprof_error *error);
 
-/* Whether a jump can be written into a process that runs. */
+/* Whether a jump can be written into a running process. */
 bool trace_can_place_live(const struct trace_session *session, const struct trace_probe *probe);
 
-/* Writes the jumps to probes that have left into a process of the program, so that they see calls
- * again. SPROF_ESTATE: not to all of them. SPROF_ENOTFOUND: there is no such process any more. */
+/* Writes jumps of probes that have left into a process of the program again. SPROF_ESTATE: not all.
+ * SPROF_ENOTFOUND: the process is gone. */
 int trace_place_again(struct trace_session *session, pid_t pid, struct sprof_error *error);
 
-/* Writes the jumps to probes that rest and are to be on. Some may rest still where it returns 0:
+/* Writes the jumps of resting probes that are to be on. After 0 some may still rest, because
  * threads stand in their places. SPROF_ESTATE also where other code is there. Else as
  * trace_stop_while. */
 int trace_place_woken(struct trace_session *session, struct sprof_error *error);
@@ -88,54 +88,52 @@ int trace_place_live_file(struct trace_session *session, struct trace_file *file
 
 /* == ranges.c == */
 
-/* What was chosen at the start is range 1. Returns 0 or SPROF_ENOMEM. */
+/* Makes range 1 of what was chosen at the start. Returns 0 or SPROF_ENOMEM. */
 int trace_ranges_begin(struct trace_session *session, struct sprof_error *error);
 
-/* Adds ranges and switches them: "+RE -RE +0xA-0xB +MODULE!0xA-0xB -#1,3-5 +#N". The text is cut
- * up. SPROF_EUSAGE: there is a mistake in it, and nothing has changed. */
+/* Adds and switches ranges: "+RE -RE +0xA-0xB +MODULE!0xA-0xB -#1,3-5 +#N". The text is cut up.
+ * SPROF_EUSAGE: a mistake; nothing has changed. */
 int trace_change_ranges(struct trace_session *session, char *text, struct sprof_error *error);
 
-/* Names in an answer the ranges that were said since then, of the run, and hold no function of any
- * program, as with --children they may be of programs that are executed later, and what is near
- * them. */
+/* Names in an answer the ranges said since then that hold no function of any program, and what is
+ * near them. With --children programs that are executed later may have them. */
 int trace_ranges_tell_empty(const struct trace_session *session, uint64_t since_ns,
                             struct sprof_str *answer, struct sprof_error *error);
 
-/* Takes over the ranges of another session. Returns 0 or SPROF_ENOMEM. */
+/* Copies the ranges of another session. Returns 0 or SPROF_ENOMEM. */
 int trace_ranges_adopt(struct trace_session *session, const struct trace_session *from);
 
-/* Ranges hold, or do not, the probes from `first` on, which are new. Returns 0 or SPROF_ENOMEM. */
+/* Applies ranges to new probes from `first` on. Returns 0 or SPROF_ENOMEM. */
 int trace_ranges_extend(struct trace_session *session, size_t first);
 
-/* Lets probes do what ranges and pauses say. */
+/* Switches probes as ranges and pauses say. */
 void trace_switch(struct trace_session *session);
 
 /* == bypass.c == */
 
-/* The program's thunks can be written to. Not with --children, where they are those of several
- * processes. */
+/* From now on thunks of the program can be written to. Not with --children, where several processes
+ * use them. */
 void trace_bypass_begin(struct trace_session *session);
 
-/* Notes whether the file stays mapped for as long as the program runs. */
+/* Notes whether the file stays mapped as long as the program runs. */
 void trace_bypass_look_at_file(const struct trace_session *session, struct trace_file *file);
 
-/* Notes which byte of the probe's jump, to its thunk, has to be another one to lead to the body of
- * its function: all others of the two jumps are the same. */
+/* Notes the byte of the probe's jump that differs between its two targets. */
 void trace_bypass_note(struct trace_session *session, struct trace_probe *probe, uint64_t body);
 
-/* Probes that have been off since the last look cost their functions a jump or two from now on. */
+/* Passes probes that have been off since the last look. */
 void trace_bypass_look(struct trace_session *session);
 
-/* The probe is about to be on. */
+/* Ends that for a probe that is about to be on. */
 void trace_bypass_end(struct trace_session *session, size_t number);
 
 /* == rest.c == */
 
-/* Whether its probe does its work also where nothing is measured: it sees how frames are left,
- * that a thread must not be timed any more, or who begins. */
+/* Whether a probe works also where nothing is measured: it sees how frames are left, which threads
+ * must not be timed, or which begin. */
 bool trace_stays_on(const struct trace_probe *probe);
 
-/* Whether a probe has something to do now. */
+/* Whether a probe has work now. */
 bool trace_is_wanted(const struct trace_session *session, size_t number);
 
 /* Whether a probe may rest while it is off. */
@@ -144,25 +142,25 @@ bool trace_may_rest(const struct trace_session *session, const struct trace_prob
 /* Whether a probe that is placed now rests from the start. */
 bool trace_rests_at_once(const struct trace_session *session, const struct trace_probe *probe);
 
-/* Lets probes rest that have been off for as long as the options say, or that cost too much, and
- * wakes those that could not be woken when they were to be. */
+/* Puts probes to rest that have been off for long enough or cost too much, and wakes those that
+ * could not be woken before. */
 void trace_rest_look(struct trace_session *session);
 
-/* The same, but wakes none, and does not wait until threads have run for long since they stood
- * still. What cannot be stopped now is tried again by looks. */
+/* The same, but wakes none, and does not wait since the last stop. What cannot be stopped now is
+ * tried again later. */
 void trace_rest_now(struct trace_session *session);
 
-/* A probe's jump is not there any more; the next one leads to its thunk. */
+/* Notes that a probe's jump is gone; the next one leads to its thunk. */
 void trace_note_rest(struct trace_probe *probe);
 
-/* Once a second has probes put back whose jumps the program has given back with pages of its code;
- * not where none may rest. */
+/* Once a second has jumps put back that the program has given back with pages of its code; not
+ * where no probe may rest. */
 void trace_lost_look(struct trace_session *session);
 
-/* Has probes in place that rest and are to be on; session->asleep says of how many that failed. */
+/* Places resting probes that are to be on. session->asleep counts failures. */
 void trace_wake(struct trace_session *session);
 
-/* SPROF_ESTATE where probes of programs are to be on, and rest still. */
+/* SPROF_ESTATE where probes that are to be on still rest. */
 int trace_check_awake(const struct trace_session *session, struct sprof_error *error);
 
 #endif

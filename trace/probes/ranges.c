@@ -1,6 +1,5 @@
-/* Which probes are on: numbered ranges, each of which adds functions or takes them out, and is
- * itself on or off. The one that was said last, of those that hold a function and are on, decides:
- * they are in that order. */
+/* Ranges: which probes are on. Each range adds functions or takes them out, and is itself on or
+ * off. Of those that are on and hold a function, the last one decides. */
 #include "plan/plan.h"
 #include "trace/governor.h"
 #include "trace/probes/points.h"
@@ -14,17 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Each takes a byte for each probe. */
+/* each takes a byte for each probe */
 enum { RANGES_MOST = 1000 };
 
 /* == What a range holds == */
 
-/* What an expression that finds no probe would have found otherwise. */
+/* What an expression without probes finds otherwise. */
 struct missed {
     const char *expression;
-    size_t without;   /* functions that it finds, and that have no probe … */
-    size_t refused;   /* … because none can be placed there */
-    const char *name; /* of the first of them */
+    size_t without;   /* functions that it finds without a probe */
+    size_t refused;   /* of these: none can be placed */
+    const char *name; /* of the first one */
     struct sprof_suggestions near, near_without;
 };
 
@@ -56,7 +55,7 @@ static int look_for_missed(struct missed *missed, const struct trace_session *se
     return 0;
 }
 
-/* ", but …" or "; near it: …" */
+/* Appends ", but …" or "; near it: …". */
 static void tell_missed(const struct missed *missed, struct sprof_str *out)
 {
     if (missed->without == 1) {
@@ -72,14 +71,14 @@ static void tell_missed(const struct missed *missed, struct sprof_str *out)
     }
 }
 
-/* "0xA-0xB", behind "MODULE!" where the addresses are those of a file. */
+/* "0xA-0xB", behind "MODULE!" where addresses are those of a file. */
 struct addresses {
-    const char *module; /* NULL: they are those of the process */
+    const char *module; /* NULL: addresses of the process */
     size_t module_length;
     uint64_t from, to;
 };
 
-/* Else it is an expression, as "operator!=" is. */
+/* Else the text is an expression, as "operator!=" is. */
 static bool are_addresses(const char *text)
 {
     const char *mark = strrchr(text, '!');
@@ -130,8 +129,8 @@ static bool is_within(const struct trace_session *session, const struct addresse
            (!addresses->module || is_of_module(file, addresses));
 }
 
-/* Finds which probes from `first` on a range holds. Without `error`, a name that takes too long is
- * not held. */
+/* Finds the probes from `first` on that a range holds. Without `error`, a name that takes too long
+ * is not held. */
 static int hold(const struct trace_session *session, struct trace_range *range, size_t first,
                 struct sprof_error *error)
 {
@@ -159,7 +158,7 @@ static int hold(const struct trace_session *session, struct trace_range *range, 
 
 /* == Ranges that hold nothing == */
 
-/* What may have been meant instead of an expression that finds nothing. */
+/* What may be meant in the place of an expression that finds nothing. */
 static const char *guess_meaning(const char *expression)
 {
     static const char digits[] = "0123456789abcdefABCDEF";
@@ -217,7 +216,7 @@ static int refuse_module(const struct trace_session *session, const struct addre
     return result;
 }
 
-/* How far the entry of a probe's function is from where the addresses begin. */
+/* The distance of a probe's function from the first address. */
 static uint64_t distance(const struct trace_session *session, const struct addresses *addresses,
                          const struct trace_probe *probe)
 {
@@ -265,7 +264,7 @@ static struct trace_range *find_range(struct trace_session *session, uint32_t nu
     return NULL;
 }
 
-/* Said again, a range keeps its number, and decides before all others from then on. */
+/* A range that is said again keeps its number, and is the last one from then on. */
 static bool repeat_range(struct trace_session *session, const char *text)
 {
     struct trace_range *ranges = session->ranges.items;
@@ -291,7 +290,7 @@ static int check_range(const struct trace_session *session, const struct trace_r
                                "there are %d ranges, and room for no more: `sprof ctl list` shows "
                                "them, `probe -#N +#N` switches them by their numbers",
                                RANGES_MOST);
-    if (range->sites || session->children) /* what is executed later may have it */
+    if (range->sites || session->children) /* programs that are executed later may have it */
         return 0;
     const struct trace_session *any =
         session->programs.count ? session->programs.items[0] : session;
@@ -299,7 +298,7 @@ static int check_range(const struct trace_session *session, const struct trace_r
                                           : refuse_expression(session, range->text + 1, error);
 }
 
-/* Counts what a range holds in all of several processes. */
+/* Counts what a range holds in all programs. */
 static int hold_in_programs(const struct trace_session *session, struct trace_range *range,
                             struct sprof_error *error)
 {
@@ -332,7 +331,7 @@ static int add_range(struct trace_session *session, const char *text, struct spr
         result = hold_in_programs(session, &range, error);
     if (!result)
         result = check_range(session, &range, error);
-    uint8_t *holds = range.holds; /* what is refused leaves nothing */
+    uint8_t *holds = range.holds; /* a refused text leaves nothing behind */
     if (!result) {
         range.text = sprof_arena_text(&session->arena, text);
         range.holds = sprof_arena_alloc(&session->arena, session->capacity + 1);
@@ -406,11 +405,11 @@ int trace_ranges_begin(struct trace_session *session, struct sprof_error *error)
 
 /* == Switching == */
 
-/* The thunks look at these bytes: nothing of the command's code changes, and nobody waits. A probe
- * that must see how frames are left, or who begins, goes on doing that, and counts nothing. */
+/* Writes the byte of each thunk. No code changes, and no thread waits. A probe that must see how
+ * frames are left, or which threads begin, goes on doing that, and counts nothing. */
 void trace_switch(struct trace_session *session)
 {
-    bool switched = false; /* probes that see all bytes that checked calls allocate */
+    bool switched = false; /* these probes see all bytes that checked calls allocate */
     for (size_t i = 0; i < session->probes.count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
         probe->is_on = false;
@@ -482,7 +481,7 @@ static int change(struct trace_session *session, const char *token, struct sprof
                                           : add_range(session, token, error);
 }
 
-/* Where the next change begins: behind a blank and a sign. */
+/* The next change begins behind a blank and a sign. */
 static char *next_token(char *text)
 {
     for (char *at = text; *at; at++)
@@ -519,8 +518,8 @@ int trace_change_ranges(struct trace_session *session, char *text, struct sprof_
     return result;
 }
 
-/* The range may be of functions that a program executed later has; then nothing is wrong with it.
- */
+/* A range without functions is no mistake where a later program may have them.
+ * */
 static int tell_empty(const struct trace_session *session, const struct trace_range *range,
                       struct sprof_str *answer, struct sprof_error *error)
 {

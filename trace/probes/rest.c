@@ -1,14 +1,14 @@
-/* Lets probes rest that have been off for long, or cost too much: their functions have the bytes of
- * their files again, as if nobody traced, and get their jumps back before they are to be on.
- * Copies, thunks and tables stay, for who is within them and for the next time. */
+/* Puts probes to rest that have been off for long, or cost too much: their functions have the bytes
+ * of their files again. They get their jumps back before they are to be on. Copies, thunks and
+ * tables stay, for threads within them and for the next time. */
 #include "trace/attach/leaving.h"
 #include "trace/probes/probes.h"
 
 #include <fcntl.h>
 #include <string.h>
 
-enum { STOP_SHARE = 100 /* threads stand still for at most one part in so many */ };
-#define AGAIN_NS UINT64_C(1000000000) /* until what failed is tried again */
+enum { STOP_SHARE = 100 /* threads stand still for at most this part of the time */ };
+#define AGAIN_NS UINT64_C(1000000000) /* between two tries */
 
 bool trace_stays_on(const struct trace_probe *probe)
 {
@@ -17,8 +17,8 @@ bool trace_stays_on(const struct trace_probe *probe)
            probe->tier == PROBE_SYSCALL || probe->tier == PROBE_THROW;
 }
 
-/* Those that see how frames are left are needed whenever there may be frames; who began while they
- * rested is looked for when they are back. */
+/* Probes that see how frames are left are needed while there may be frames. Threads that began
+ * while they rested are searched for when they are back. */
 bool trace_is_wanted(const struct trace_session *session, size_t number)
 {
     const struct trace_probe *probe = &session->probes.items[number];
@@ -26,8 +26,8 @@ bool trace_is_wanted(const struct trace_session *session, size_t number)
                                  : atomic_load(&session->shared->tiers[number]) != PROBE_OFF;
 }
 
-/* … and so they rest only where no call is in flight; where figures were cleared, calls before that
- * may be that nobody counts. */
+/* So they rest only where no call is in flight. After a clear, calls from before may be open that
+ * are not counted. */
 bool trace_may_rest(const struct trace_session *session, const struct trace_probe *probe)
 {
     return session->options.rest_ns != TRACE_NEVER && session->code_fd > 0 && !session->listens &&
@@ -44,8 +44,8 @@ bool trace_rests_at_once(const struct trace_session *session, const struct trace
 
 /* == Resting == */
 
-/* Off for long enough; what the governor has put there is off to cost nothing. In mode coverage
- * what was called is off, and leaves. */
+/* Whether a probe was off for long enough. The governor's are off to cost nothing. In mode coverage
+ * a called function is off, and its probe leaves. */
 static bool is_due(const struct trace_session *session, const struct trace_probe *probe)
 {
     const bool is_governed =
@@ -65,7 +65,7 @@ static struct trace_changed changed_by(const struct trace_session *session,
     return changed;
 }
 
-/* What is not the jump any more is left alone when it is written again. */
+/* Bytes that are not the jump any more are left alone. */
 static bool is_back(const struct trace_leaving *leaving, const struct trace_probe *probe)
 {
     const struct trace_changed changed = changed_by(leaving->session, probe);
@@ -74,7 +74,7 @@ static bool is_back(const struct trace_leaving *leaving, const struct trace_prob
            memcmp(there, changed.jump, sizeof there) != 0;
 }
 
-/* The jump that is written next leads to the thunk. */
+/* The next jump leads to the thunk. */
 void trace_note_rest(struct trace_probe *probe)
 {
     probe->rests = true;
@@ -110,7 +110,7 @@ static void take_stopped(void *context)
     taking->is_done = trace_leaving_restore(taking->leaving);
 }
 
-/* Whoever came by a jump runs on in the thunk or the copy, which stay. */
+/* Threads that came through a jump go on in thunk or copy, which stay. */
 static int take_back(struct trace_leaving *leaving)
 {
     struct trace_session *session = leaving->session;
@@ -131,7 +131,7 @@ static int take_back(struct trace_leaving *leaving)
     return 0;
 }
 
-/* What hinders it hinders nothing else. */
+/* A failure hinders nothing else. */
 static void rest(struct trace_session *session)
 {
     struct trace_leaving leaving = {.session = session,

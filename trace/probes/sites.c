@@ -1,6 +1,6 @@
-/* Notes where jumps to probes stand, and what was there, in the memory that tracer and process
- * share: who takes them out where the tracer was killed needs no file for that, nor who wants to
- * know what the process would run without them. */
+/* Notes the places of jumps, and the bytes before, in the memory that tracer and process share. So
+ * probes can be taken out without any file after the tracer was killed, and `sprof probes -p` can
+ * show the code without them. */
 #include "model/model.h"
 #include "trace/attach/attach.h"
 #include "trace/attach/lock.h"
@@ -83,7 +83,7 @@ static struct traced *read_traced(pid_t pid)
     return traced;
 }
 
-/* Where the first site is that does not end before an address. */
+/* The first site that does not end before an address. */
 static size_t find_site(const struct traced *traced, uint64_t address)
 {
     size_t low = 0, high = traced->count;
@@ -109,7 +109,7 @@ static void restore(const void *context, uint64_t address, uint8_t *bytes, size_
         }
 }
 
-/* The agent, or copies of functions' beginnings. */
+/* Whether a mapping is of the agent, or an island. */
 static bool is_put_in(const void *context, const struct model_mmap *mapping)
 {
     static const char *const names[] = {"/" PROBE_LIBRARY, "/" PROBE_MAPPED_LIBRARY};
