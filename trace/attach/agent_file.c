@@ -1,4 +1,4 @@
-/* The agent's file as a process sees it, and where it is mapped there. */
+/* Finds the agent's file as a process sees it, and where it is mapped there. */
 #include "trace/attach/attach.h"
 #include "trace/attach/inside.h"
 
@@ -28,7 +28,7 @@ bool trace_attach_is_raw(pid_t pid)
     return trace_raw_is_for(path);
 }
 
-/* The agent's file for such a process, by its own path. */
+/* The agent's file for such a process, by its path here. */
 int trace_attach_find_agent(pid_t pid, char library[TARGET_PATH_MAX], struct sprof_error *error)
 {
     char full[TARGET_PATH_MAX];
@@ -63,8 +63,8 @@ bool trace_attach_has_mapping(pid_t pid, const char *part)
     return has;
 }
 
-/* Boehm's collector takes the data of each library that is loaded when it begins, and reads it
- * while the thread that is borrowed runs: that may be one of its own, which it does not stop. */
+/* Whether Boehm's collector is there. It takes the data of all libraries that are loaded when it
+ * begins, and one of its threads, which it does not stop, may be the borrowed one. */
 bool trace_attach_has_collector(pid_t pid)
 {
     return trace_attach_has_mapping(pid, "/libgc.so.");

@@ -1,5 +1,5 @@
-/* Puts the tracing agent into a program that runs already, and takes it out again: a borrowed
- * thread calls the loader. */
+/* Puts the tracing agent into a running process, and takes it out again: a borrowed thread calls
+ * the loader. */
 #include "trace/attach/attachment.h"
 #include "trace/attach/inside.h"
 #include "trace/attach/leaving.h"
@@ -18,8 +18,8 @@
 
 enum {
     LOAD_NOW = 2,      /* RTLD_NOW */
-    THREADS_MS = 5000, /* for all threads to stop when they are asked to, … */
-    BETWEEN_MS = 250,  /* … again and again, between which they run */
+    THREADS_MS = 5000, /* for all threads to stop, in several tries */
+    BETWEEN_MS = 250,  /* between two tries, in which they run */
 };
 
 int trace_attach_take(struct trace_attachment *attachment, pid_t pid, bool any_place,
@@ -83,7 +83,7 @@ static int load_raw(struct trace_session *session, struct sprof_error *error)
                                (int)session->pid);
     result = trace_raw_register(attachment->entrance.raw, &attachment->hand, &attachment->mapped,
                                 attachment->asked, error);
-    if (result) /* what unwinds may know it, and it stays */
+    if (result) /* the unwinder may have its tables, so it stays */
         attachment->mapped = (struct trace_raw_agent){0};
     return result;
 }
@@ -104,7 +104,7 @@ static int load(struct trace_session *session, struct sprof_error *error)
     return result;
 }
 
-/* What the loader knows the agent by; 0: it does not. */
+/* The loader's handle of the agent; 0: none. */
 static uint64_t find_handle(struct trace_session *session, struct sprof_error *error)
 {
     const struct trace_code *code = session->attachment->entrance.code;
@@ -203,8 +203,8 @@ static void do_nothing(void *unused)
     (void)unused;
 }
 
-/* Before anything is done to it: probes are placed in a stop, and one whose thread waits in the
- * kernel may not come to that for long. */
+/* Waits until all threads can be stopped, before anything is changed: probes are placed in a stop,
+ * and a thread that waits in the kernel may hinder that for long. */
 static int wait_for_threads(pid_t pid, struct sprof_error *error)
 {
     const struct timespec pause = {.tv_nsec = BETWEEN_MS * 1000000};
@@ -266,7 +266,7 @@ int trace_attach_memory(struct trace_session *session, struct sprof_error *error
 {
     const struct probe_request make = {.kind = PROBE_MAKE_MEMORY};
     const int64_t there = trace_attached_ask(session, &make, error);
-    if (there == -EIO && error->code) /* it was not asked */
+    if (there == -EIO && error->code) /* the agent was not reached */
         return error->code;
     if (there < 0 || there > INT_MAX)
         return sprof_error_set(error, SPROF_ELIMIT, (int)-there,

@@ -1,5 +1,4 @@
-/* Looks at a process that is to be traced while it runs: whether it can be, and whether the agent
- * can be put into it. */
+/* Checks whether a running process can be traced, and whether the agent can be put into it. */
 #include "trace/attach/attach.h"
 #include "trace/attach/inside.h"
 #include "trace/attach/leaving.h"
@@ -13,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BEGIN_TRIES = 100 }; /* of ten milliseconds, for a program to have its libraries */
+enum { BEGIN_TRIES = 100 }; /* of ten milliseconds, for a new program to load its libraries */
 
-/* What stands behind a name in /proc/PID/status, or "". */
+/* The text behind a name in /proc/PID/status, or "". */
 void trace_attach_read_status(pid_t pid, const char *name, char *value, size_t size)
 {
     char path[64], line[4096]; /* of many groups */
@@ -67,7 +66,7 @@ enum trace_seccomp trace_attach_seccomp_of(pid_t pid, pid_t tid)
     return (enum trace_seccomp)mode;
 }
 
-/* Of one thread of it, from a mode up to another. */
+/* Whether one of its threads is in a mode of that range. */
 static bool has_seccomp(pid_t pid, enum trace_seccomp from, enum trace_seccomp to)
 {
     struct sprof_id_list threads = {0};
@@ -110,7 +109,7 @@ const char *trace_attach_obstacle(pid_t pid)
                : NULL;
 }
 
-/* A program that has only just begun has no libraries yet. */
+/* A program that has just begun has no libraries yet. */
 static void wait_for_libraries(pid_t pid)
 {
     char path[64], line[512];
@@ -129,8 +128,8 @@ static void wait_for_libraries(pid_t pid)
     }
 }
 
-/* What a tracer that was killed has left is taken out. With the lock: without it, there may be a
- * keeper that is about to do so. */
+/* Takes out what a killed tracer has left. The caller holds the lock: else a keeper may be about to
+ * do so. */
 static int clean_up_before(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
 {
     struct probe_owner owner;
@@ -160,13 +159,13 @@ static int refuse_reader(pid_t pid, int errnum, struct sprof_error *error)
     return target_explain_reading(pid, errnum, "traced", command, error);
 }
 
-/* The lock comes first: who holds it may have the process stand still. */
+/* The lock comes first: its holder may have the process stand still. */
 int trace_attach_check(pid_t pid, int *lock_fd, const struct sprof_log *log,
                        struct sprof_error *error)
 {
     char library[TARGET_PATH_MAX];
     int result = target_may_read(pid);
-    if (result == -ESRCH) { /* its first thread may end because another executes a program */
+    if (result == -ESRCH) { /* its first thread may end because another one executes a program */
         trace_wait_for_leader(pid);
         result = target_may_read(pid);
     }

@@ -1,5 +1,5 @@
-/* Takes probes out of a process whose tracer was killed, or goes on without it, by what the tracer
- * noted in the memory that the two shared. */
+/* Takes probes out of a process whose tracer was killed, or goes on without it, by the notes in the
+ * memory that both shared. */
 #include "trace/attach/attach.h"
 #include "trace/attach/leaving.h"
 #include "trace/attach/listening.h"
@@ -23,9 +23,8 @@ static bool is_jump_into_ours(const struct trace_leaving *leaving, uint64_t addr
            trace_leaving_is_ours(leaving, address + PLAN_JUMP_BYTES + (uint64_t)(int64_t)distance);
 }
 
-/* Lists those of the jumps that the tracer noted that are there: one may not have been written yet,
- * have been taken back, or have gone with its library. What the code's file has by now, and whether
- * it can be read, does not matter. */
+/* Lists the noted jumps that are there. A noted jump may not have been written, may have been taken
+ * out, or may have gone with its library. Files of the code are not needed. */
 static int find_changed(struct trace_leaving *leaving, const struct probe_site *sites, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -63,8 +62,8 @@ static int find_noted(struct trace_leaving *leaving, uint64_t shared_at)
                                      (int)leaving->session->pid, strerror(errno));
 }
 
-/* Whether an address is within a mapping as the tracer made it, *end being the end of that.
- * Whatever the program has mapped in its place since is its own. */
+/* Whether an address is within a mapping that the tracer made, up to *end. Other memory in its
+ * place is the program's own. */
 static bool is_mapped(pid_t pid, uint64_t start, const char *rights, const char *name,
                       uint64_t *end)
 {
@@ -85,7 +84,7 @@ static bool is_mapped(pid_t pid, uint64_t start, const char *rights, const char 
     return found;
 }
 
-/* A session of which nothing is left but what the process has. */
+/* Makes a session with nothing but what the process has. */
 static int make_session(struct trace_leaving *leaving, const struct probe_owner *owner)
 {
     struct trace_session *session = leaving->session;
@@ -100,7 +99,7 @@ static int make_session(struct trace_leaving *leaving, const struct probe_owner 
                                         .island = owner->islands[i].address,
                                         .island_bytes = owner->islands[i].bytes};
         const struct trace_coming coming = {{file.island, file.island + file.island_bytes}, false};
-        /* Islands side by side are one mapping. */
+        /* adjacent islands are one mapping */
         const bool is_there = is_mapped(session->pid, file.island, "r-xp", "", &end) &&
                               file.island_bytes <= end - file.island;
         if (is_there ? sprof_vec_push(&session->files, file)
@@ -110,7 +109,7 @@ static int make_session(struct trace_leaving *leaving, const struct probe_owner 
     return 0;
 }
 
-/* Who was killed has left its probes on. */
+/* Switches off what the killed tracer has left on. */
 static int switch_off(const struct trace_leaving *leaving, uint64_t shared_at)
 {
     static const uint8_t off[PROBE_THUNKS];
@@ -126,8 +125,8 @@ static int switch_off(const struct trace_leaving *leaving, uint64_t shared_at)
                            strerror(errno));
 }
 
-/* *stopped_ns, unless NULL: others go on with what the process shares with its tracer, and how long
- * its threads stood still. */
+/* *stopped_ns, unless NULL: other processes go on with the shared memory; how long its threads
+ * stood still. */
 static int clean_up(pid_t pid, const struct probe_owner *owner, uint32_t functions,
                     uint64_t *stopped_ns, const struct sprof_log *log, struct sprof_error *error)
 {
@@ -164,8 +163,8 @@ static int clean_up(pid_t pid, const struct probe_owner *owner, uint32_t functio
     return result;
 }
 
-/* The tracer was killed, and its keeper, too, before the first probe was in place or behind the
- * last. */
+/* Takes an agent out whose tracer and keeper were killed before the first probe was placed, or
+ * after the last was removed. */
 static int take_agent_out(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
 {
     const int result = trace_attach_sweep(pid, log, error);
@@ -217,7 +216,7 @@ int trace_take_out_of(pid_t pid, uint64_t *stopped_ns, const struct sprof_log *l
     return result;
 }
 
-/* Once the lock is there the tracer's keeper may have done it. */
+/* When the lock is there the keeper may have done it. */
 int trace_clean_up(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
 {
     if (trace_listens(pid)) /* its agent is meant to stay */

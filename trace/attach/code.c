@@ -1,4 +1,5 @@
-/* Walks the stack of a stopped thread, to say whether it can be borrowed to call the loader. */
+/* Walks the stack of a stopped thread, and decides whether it can be borrowed to call the loader.
+ */
 #include "trace/attach/code.h"
 #include "arch/arch.h"
 #include "plan/plan.h"
@@ -18,17 +19,17 @@ enum module_kind {
     MODULE_LIBC,
     MODULE_LOADER,
     MODULE_UNWINDER,  /* takes the loader's lock while it looks for tables */
-    MODULE_ALLOCATOR, /* a library with a malloc of its own: which of its functions hold its locks,
-                         also while they wait or call others, nobody knows */
-    MODULE_PROGRAM_ALLOCATOR, /* a program with one, which is more than that */
+    MODULE_ALLOCATOR, /* a library with a malloc of its own: its locks are unknown, also while it
+                         waits or calls others */
+    MODULE_PROGRAM_ALLOCATOR, /* a program with one, which does more than that */
 };
 
 enum {
-    LEAF_BYTES = 4 << 10, /* of the largest function that is looked at */
+    LEAF_BYTES = 4 << 10, /* of the largest function that is read */
     NAMES = 100,          /* of a list below, at most */
 };
 
-/* Functions of libc that are known by their names. */
+/* Functions of libc that are recognized by name. */
 enum named {
     WAITS,
     BRIEF,
@@ -39,14 +40,13 @@ enum named {
 struct trace_code {
     pid_t pid;
     struct trace_stacks *stacks;
-    SPROF_VEC(struct unwind_range) named[NAMED]; /* addresses of functions of libc */
+    SPROF_VEC(struct unwind_range) named[NAMED]; /* their address ranges, by kind */
     uint64_t dlopen, dlclose;
     struct trace_ways ways;
     char executable[TARGET_PATH_MAX];
 };
 
-/* Functions in which threads sleep, or signals come to them, without any lock that the loader
- * needs. */
+/* Functions in which threads sleep, or signals reach them, without a lock that the loader needs. */
 static const char *const waits[] = {"read",
                                     "readv",
                                     "recv",
@@ -105,7 +105,7 @@ static const char *const waits[] = {"read",
                                     "pthread_sigmask",
                                     NULL};
 
-/* Functions that do little but call the kernel, and have none of these locks themselves. */
+/* Functions that do little but call the kernel, and hold no such lock. */
 static const char *const brief[] = {
     "open",     "open64",   "openat",    "openat64",        "creat",
     "close",    "pread",    "pread64",   "preadv",          "pwrite",
@@ -114,7 +114,7 @@ static const char *const brief[] = {
     "getcwd",   "readdir",  "readdir64", "clock_gettime",   "gettimeofday",
     "time",     NULL};
 
-/* Functions that must not be entered again by a thread that is in them. */
+/* Functions that a thread must not enter again while it is in them. */
 static const char *const locked[] = {
     "malloc",         "calloc",          "realloc", "free",        "memalign", "aligned_alloc",
     "posix_memalign", "valloc",          "pvalloc", "malloc_trim", "mallopt",  "malloc_info",
@@ -163,7 +163,7 @@ static int add_functions(struct trace_code *code, struct image *image, uint64_t 
     return 0;
 }
 
-/* A wait may leave the waiting to another function and be off the stack: pthread_join does. */
+/* Some functions jump to another one to wait, and are not on the stack then: pthread_join does. */
 static int add_tails(struct trace_code *code, struct image *image,
                      const struct trace_stacks_module *module)
 {
@@ -192,7 +192,7 @@ static int add_tails(struct trace_code *code, struct image *image,
     return 0;
 }
 
-/* Of libc before 2.34, which keeps them elsewhere, what it has for itself. */
+/* In libc before 2.34 other files hold such functions, under names of its own. */
 static void find_loading(struct trace_code *code, struct image *image, uint64_t bias)
 {
     static const char *const names[] = {"dlopen", "dlclose", "__libc_dlopen_mode", "__libc_dlclose",
@@ -305,8 +305,7 @@ static bool is_named(const struct trace_code *code, enum named kind, uint64_t ad
     return false;
 }
 
-/* How many frames the start of the program or thread has, which is libc's, but for the program's
- * own _start. */
+/* How many frames the start of the program or thread has: libc's, and the program's _start. */
 static size_t count_startup(struct trace_code *code, const struct unwind_stack *stack)
 {
     enum { LIBC_FRAMES = 2 };
@@ -324,9 +323,9 @@ static size_t count_startup(struct trace_code *code, const struct unwind_stack *
     return of_libc ? count : 0;
 }
 
-/* Whether a function of libc calls nobody, by its code. Such a one waits for no lock, so that it
- * has none of libc's. Who is on the way to another stack, or elsewhere, is not in such a function.
- */
+/* Whether a function of libc calls no other, by its code. Then it waits for no lock and holds none
+ * of libc's. A thread on its way to another stack is not in such a function.
+ * */
 static bool is_leaf(struct trace_code *code, uint64_t address)
 {
     const struct trace_stacks_module *module = trace_stacks_module(code->stacks, address);
@@ -355,8 +354,8 @@ static bool is_leaf(struct trace_code *code, uint64_t address)
     return true;
 }
 
-/* Frames from `from` to `to`, of the program or of a signal handler of it. Of libc's, innermost a
- * wait, outermost, of the last `startup`, the start of the program or thread. */
+/* Checks frames from `from` to `to`, of the program or a signal handler. Of libc's, the innermost
+ * must be a wait; the outermost ones, of the last `startup`, are the start of program or thread. */
 static const char *unfit_between(struct trace_code *code, const struct unwind_stack *stack,
                                  size_t from, size_t to, size_t startup)
 {
@@ -393,8 +392,8 @@ static const char *unfit_between(struct trace_code *code, const struct unwind_st
                : "works in libc";
 }
 
-/* Whether the frame to which a signal handler returns is on the stack that the signal interrupted,
- * by the kernel's frame there. *at: where to look for it from; behind it afterwards. */
+/* Whether the frame to which a signal handler returns is on the interrupted stack, by the kernel's
+ * frame. *at: where the search begins; behind the frame afterwards. */
 static bool is_same_stack(const struct unwind_memory *memory, const struct unwind_frame *trampoline,
                           size_t *at)
 {
@@ -424,7 +423,7 @@ const char *trace_code_unfit(struct trace_code *code, const struct user_regs_str
     const char *doubt = trace_stacks_doubt(&stack);
     if (doubt)
         return doubt;
-    /* What a signal interrupted must be as fit as what handles it. */
+    /* what a signal interrupted must be as fit as its handler */
     for (size_t i = 1; i < stack.count; i++) {
         if (stack.frames[i].found_by != MODEL_BY_SIGNAL)
             continue;

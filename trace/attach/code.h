@@ -1,5 +1,5 @@
-/* The code that a process runs, and whether a thread of it stands where it can be borrowed: where
- * it holds no lock of the loader or of malloc, by its stack. */
+/* The code of a process, and whether one of its threads can be borrowed: by its stack, it holds no
+ * lock of the loader or of malloc. */
 #ifndef SPROF_TRACE_ATTACH_CODE_H
 #define SPROF_TRACE_ATTACH_CODE_H
 
@@ -14,17 +14,16 @@
 struct trace_code;
 
 /* Reads the mappings of a process and opens the unwind tables of its files. SPROF_EUNSUPPORTED
- * where there is no glibc in it, or where that has no functions to load a library. The caller
- * frees. */
+ * without glibc, or without functions to load a library. The caller frees. */
 int trace_code_open(struct trace_code **code, pid_t pid, struct cache *cache,
                     struct sprof_error *error);
 void trace_code_free(struct trace_code *code);
 
-/* Where a function of libc is, that trace_code_open has seen to be there. */
+/* Address of a function of libc, which trace_code_open has found. */
 uint64_t trace_code_dlopen(const struct trace_code *code);
 uint64_t trace_code_dlclose(const struct trace_code *code);
 
-/* Code of libc to which signal handlers return: it calls rt_sigreturn(2). No other way is known. */
+/* Code of libc that calls rt_sigreturn(2), to which signal handlers return. */
 const struct trace_ways *trace_code_ways(const struct trace_code *code);
 
 /* Whether a stopped thread may call the loader, by its registers and its stack. NULL: it may; else

@@ -1,5 +1,5 @@
-/* Takes probes out of a running process: code as it was, return addresses back where calls in
- * flight look for them, and the memory that was mapped for it gone. */
+/* Takes probes out of a running process: restores code and return addresses, and unmaps what was
+ * mapped. */
 #include "trace/attach/attach.h"
 #include "trace/attach/leaving.h"
 #include "trace/attach/listening.h"
@@ -20,23 +20,23 @@
 #include <unistd.h>
 
 enum {
-    BETWEEN_MS = 5, /* between two stops, at first … */
+    BETWEEN_MS = 5, /* between two stops at first */
     BETWEEN_MAX_MS = 50,
-    LATE_MS = 250,          /* … where a thread did not stop, for others stood still meanwhile */
-    UNMAP_MS = 2000,        /* for the borrowed thread to be done */
-    HAND_ROOM = 16 << 10,   /* below a borrowed thread's stack pointer … */
-    SIGNAL_ROOM = 10 << 10, /* … of which signals may need so much below what it is told to do */
-    PAGE_CALLS = 256,       /* of those that it makes give pages back: one for most libraries */
+    LATE_MS = 250,   /* where a thread did not stop, because the others stood still meanwhile */
+    UNMAP_MS = 2000, /* for the borrowed thread to finish */
+    HAND_ROOM = 16 << 10,   /* below a borrowed thread's stack pointer */
+    SIGNAL_ROOM = 10 << 10, /* of that, for signals below its calls */
+    PAGE_CALLS = 256,       /* of its calls that give pages back: one for most libraries */
 };
 
-/* For nobody to be within thunks when all are stopped; on a machine that is so busy that a stop
- * takes long, for as many looks as there are in half that time on another. */
+/* For all threads to be outside of thunks in a stop. On a busy machine, where a stop takes long,
+ * for as many stops as fit in half of that time elsewhere. */
 static const uint64_t patience_ns = UINT64_C(4000000000), most_patience_ns = UINT64_C(30000000000);
 enum { LOOKS = 40 };
 
 /* == Frames in flight == */
 
-/* A call that has a record finds a thunk in its slot; there the caller's address goes back. */
+/* A call with a record has a thunk in its slot; writes the caller's address there. */
 static bool give_back(const struct trace_leaving *leaving, const uint8_t *record, uint64_t address)
 {
     const struct trace_session *session = leaving->session;
@@ -66,8 +66,8 @@ static bool give_back_page(const struct trace_leaving *leaving, uint64_t address
 
 enum { PAGES = 512, PAGES_OF_RECORDS = 8 }; /* at a time; behind a page of slots */
 
-/* Whether pages exist, by their entries in /proc/PID/pagemap: present or swapped, the two highest
- * bits. Returns how many entries there are. */
+/* Reads the entries of pages in /proc/PID/pagemap: the two highest bits say that a page is present
+ * or swapped. Returns how many there are. */
 static size_t read_entries(const struct trace_leaving *leaving, uint64_t address, size_t count,
                            uint64_t entries[PAGES])
 {
@@ -81,7 +81,7 @@ static bool exists(uint64_t entry)
     return entry >> 62 != 0;
 }
 
-/* Of records to `count` pages of slots, at most PAGES / PAGES_OF_RECORDS. */
+/* For the records of `count` pages of slots, at most PAGES / PAGES_OF_RECORDS. */
 static bool give_back_records(const struct trace_leaving *leaving, uint64_t slots, size_t count)
 {
     uint64_t entries[PAGES];
@@ -96,8 +96,8 @@ static bool give_back_records(const struct trace_leaving *leaving, uint64_t slot
     return got == count * PAGES_OF_RECORDS;
 }
 
-/* Records stand where the slots of stacks lead to, and only those pages exist that were used; where
- * there is no page of slots, nothing is to be given back. */
+/* Records follow from slots, and only pages in use exist. Where there is no page of slots, there is
+ * nothing to restore. */
 static bool give_back_span(const struct trace_leaving *leaving, const struct trace_span *span)
 {
     enum { PIECE = PAGES / PAGES_OF_RECORDS };
@@ -123,7 +123,7 @@ static bool give_back_span(const struct trace_leaving *leaving, const struct tra
 
 /* == Code == */
 
-/* Whether the process still runs what was put into it: after an execve it does not. */
+/* Whether the process still has the agent: not after an execve. */
 static bool has_agent(const struct trace_leaving *leaving)
 {
     const uint64_t hand = leaving->session->hello.hand;
@@ -174,9 +174,8 @@ static void add_registers(struct trace_errand *errand, const struct user_regs_st
     errand->count += sizeof words / sizeof *words;
 }
 
-/* Whether a thread of the process itself stands on the stack that it was made with, whose end is
- * its mapping's: the main thread's, or one with a thread control block on top. Signal stacks and
- * coroutines' may be small. */
+/* Whether a thread of the process stands on the stack that it was made with: the main thread's, or
+ * one with a control block on top. Stacks of signals and coroutines may be small. */
 static bool has_room(const struct trace_leaving *leaving, const struct trace_stopped *thread)
 {
     const uint64_t stack = thread->registers.rsp,
@@ -194,8 +193,8 @@ static bool has_room(const struct trace_leaving *leaving, const struct trace_sto
     return false;
 }
 
-/* One that is not about to take a signal either: that of a fault, whose handler may throw, would
- * find it elsewhere. A program that faults all the time stops nowhere else: it faults once more
+/* Finds a thread to borrow that is not about to take the signal of a fault: its handler would find
+ * the fault elsewhere. A program that faults all the time stops nowhere else; it faults once more
  * afterwards. */
 static struct trace_stopped *find_hand(struct trace_leaving *leaving)
 {
@@ -207,7 +206,7 @@ static struct trace_stopped *find_hand(struct trace_leaving *leaving)
     return NULL;
 }
 
-/* Sends a thread on the errand; it goes when all go on, and comes back by itself. */
+/* Sends a thread to make the calls. It goes when all go on, and comes back by itself. */
 static bool send_hand(struct trace_leaving *leaving)
 {
     struct trace_stopped *hand = find_hand(leaving);
@@ -245,12 +244,12 @@ static bool is_page_of_file(const struct trace_leaving *leaving, int fd, uint64_
            !memcmp(ours, theirs, TRACE_PAGE);
 }
 
-/* Pages that were written to and are again as in the file: the process shares them again. Those
- * that differ, for whatever reason, stay its own. */
+/* Adds calls that give back pages which were written to and equal the file again. Pages that
+ * differ, for whatever reason, stay the process's own. */
 static void add_pages(const struct trace_leaving *leaving, const struct plan_text *text,
                       struct trace_errand *errand)
 {
-    uint64_t entries[PAGES], from = 0, to = 0; /* from the first page to be shared to the last */
+    uint64_t entries[PAGES], from = 0, to = 0; /* the range of pages to be given back */
     struct image *image;
     if (trace_text_open(leaving, text, &image, NULL))
         return;
@@ -309,17 +308,17 @@ static void add_unmapping(struct trace_leaving *leaving)
     if (session->shared_at)
         add_call(errand, SYS_munmap, session->shared_at, session->shared_bytes, 0);
     add_call(errand, SYS_munmap, session->hello.alive, TRACE_PAGE, 0);
-    if (session->hello.window_error) /* what is there is the program's */
+    if (session->hello.window_error) /* memory there is the program's */
         return;
-    /* Where the program has called mlockall Linux has counted 0 of these 2^32 pages as locked, and
-     * would take them all off; so it takes off 0. */
+    /* Where the program has called mlockall, Linux counts 0 of these 2^32 pages as locked, but
+     * would subtract all. So it is to subtract 0. */
     add_call(errand, SYS_munlock, PROBE_RECORDS, PROBE_RECORDS_BYTES, 0);
     add_call(errand, SYS_munmap, PROBE_RECORDS, PROBE_RECORDS_BYTES, 0);
 }
 
 /* == Leaving == */
 
-/* Calls in flight find where they came from, not a thunk. */
+/* Restores the return addresses of open calls. */
 static bool give_all_back(const struct trace_leaving *leaving)
 {
     for (size_t i = 0; i < leaving->writable.count; i++)
@@ -334,11 +333,11 @@ static void pause_ms(long milliseconds)
     nanosleep(&time, NULL);
 }
 
-/* What is done in a stop. */
+/* An action in a stop. */
 struct stopped_act {
     struct trace_leaving *leaving;
     bool (*act)(struct trace_leaving *leaving);
-    bool is_known, is_done; /* the process still runs what was put into it; `act` says so */
+    bool is_known, is_done; /* is_known: the process still has the agent; is_done: by `act` */
 };
 
 static void act_stopped(void *context)
@@ -348,7 +347,7 @@ static void act_stopped(void *context)
     stopped->is_done = stopped->is_known && stopped->act(stopped->leaving);
 }
 
-/* Stops all, does it, and lets them go on, as often as it takes. */
+/* Stops all threads, acts, and lets them go on, as often as needed. */
 static int while_stopped(struct trace_leaving *leaving, bool (*act)(struct trace_leaving *))
 {
     const uint64_t first_ns = sprof_clock_monotonic_ns();
@@ -393,7 +392,7 @@ static bool take_code_back(struct trace_leaving *leaving)
     return trace_leaving_restore(leaving);
 }
 
-/* Should the agent stay loaded, it finds threads as it would new ones. */
+/* Resets the data of threads, because an agent that stays loaded must find them as new ones. */
 static void forget_threads(const struct trace_leaving *leaving)
 {
     static const uint8_t nothing[1024];
@@ -424,24 +423,24 @@ static bool give_memory_back(struct trace_leaving *leaving)
     leaving->is_filtered = trace_attach_is_filtered(leaving->session->pid);
     if (leaving->is_filtered)
         return true;
-    /* Nobody is in the agent's code, so what was asked for there has come. */
+    /* no thread is in the agent's code, so it is complete */
     leaving->errand.count = leaving->sharing_words;
     add_unmapping(leaving);
-    if (!has_any_room(leaving)) { /* pages may stay its own, if need be */
+    if (!has_any_room(leaving)) { /* then pages stay its own */
         leaving->errand.count = 0;
         add_unmapping(leaving);
     }
     return send_hand(leaving);
 }
 
-/* The borrowed thread, too, has left the agent's code. */
+/* Whether the borrowed thread, too, has left the agent's code. */
 static bool has_left(struct trace_leaving *leaving)
 {
     return !trace_leaving_is_anybody_inside(leaving) && trace_leaving_is_drained(leaving);
 }
 
-/* The borrowed thread is done when the last of its calls is; elsewhere the program may have mapped
- * something by then. */
+/* Whether the last call of the borrowed thread is done. Elsewhere the program may have mapped
+ * memory by then. */
 static bool is_unmapped(const struct trace_session *session)
 {
     const uint64_t last = session->hello.window_error ? session->hello.alive : PROBE_RECORDS;
@@ -457,7 +456,8 @@ static bool is_unmapped(const struct trace_session *session)
     return !found;
 }
 
-/* Nobody traces the process any more, and nothing is left to be done by who traces it next. */
+/* Notes that the process is not traced any more, and that the next tracer has nothing to clean up.
+ */
 static void leave_memory(const struct trace_leaving *leaving)
 {
     const struct trace_session *session = leaving->session;
@@ -475,14 +475,14 @@ int trace_leave(struct trace_leaving *leaving)
 {
     struct trace_session *session = leaving->session;
     trace_leaving_sort(leaving);
-    /* Nobody may have noted them, or nobody be left to read it. */
+    /* such processes may not be noted, or not known here */
     leaving->stop.has_sharers = !session->shared || trace_has_sharer(session->pid);
     if (session->shared)
         leaving->stop.notes_sharers = &session->shared->has_sharers;
     int result = while_stopped(leaving, take_code_back);
     if (result)
         return result;
-    /* From here on nobody enters a thunk; the code can be compared while the process runs. */
+    /* From here on no thread enters a thunk, so code can be compared while the process runs. */
     for (size_t i = 0; i < session->probes.count; i++)
         session->probes.items[i].is_placed = false;
     add_sharing(leaving, &leaving->errand);

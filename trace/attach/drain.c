@@ -1,4 +1,4 @@
-/* Whether the threads of a stopped process need what was put into it for probes. */
+/* Decides whether the threads of a stopped process still need what was put into it. */
 #include "trace/attach/leaving.h"
 
 #include <string.h>
@@ -8,11 +8,11 @@ enum {
     SCAN_WORDS = 4096, /* of a stack at a time */
     SCAN_BYTES = 16 << 20,
     STACKS = 4,       /* of handlers within handlers */
-    OVERLAP = 3,      /* words that are looked at together, and one */
+    OVERLAP = 3,      /* words that are checked together, less one */
     USER_CODE = 0x33, /* the selector of 64-bit code */
 };
 
-/* Threads within thunks, copies or the agent leave them by running, for milliseconds at most. */
+/* Threads leave thunks, copies and agent by running, in milliseconds. */
 bool trace_leaving_is_anybody_inside(const struct trace_leaving *leaving)
 {
     for (size_t i = 0; i < leaving->stop.threads.count; i++)
@@ -21,7 +21,7 @@ bool trace_leaving_is_anybody_inside(const struct trace_leaving *leaving)
     return false;
 }
 
-/* Whether a signal handler will return into what is ours: the kernel's frame holds flags and the
+/* Whether a signal handler will return into memory of sprof's: the kernel's frame has flags and the
  * code selector behind the instruction pointer. */
 static bool holds_frame(const struct trace_leaving *leaving, const uint64_t *words, size_t count)
 {
@@ -44,8 +44,8 @@ static uint64_t end_of_stack(const struct trace_leaving *leaving, uint64_t addre
     return 0;
 }
 
-/* Where a signal came while another stack was used, its frame says where that was. 0: there is no
- * such frame. */
+/* The interrupted stack, from the frame of a signal that came on another one. 0: there is no such
+ * frame. */
 static uint64_t find_other_stack(const struct trace_leaving *leaving, const uint64_t *words,
                                  size_t count, uint64_t begin, uint64_t end)
 {
@@ -56,9 +56,8 @@ static uint64_t find_other_stack(const struct trace_leaving *leaving, const uint
     return 0;
 }
 
-/* Calls `found` for the words of a thread's stack, and of those that signals came upon, piece by
- * piece, with the address of the first; pieces overlap by three words. Ends when that returns true,
- * and returns that. */
+/* Calls `found` for the words of a thread's stack, and of interrupted ones, in pieces that overlap
+ * by three words, with the address of the first. Ends when that returns true, and returns that. */
 static bool each_piece(struct trace_leaving *leaving, const struct trace_stopped *thread,
                        piece_found *found)
 {
@@ -100,12 +99,11 @@ bool trace_leaving_is_drained(struct trace_leaving *leaving)
 
 /* == Unwinding that is under way == */
 
-/* Who unwinds a stack, as for an exception, holds a copy of a return address into a thunk, and
- * looks at the slot that it is from once more, and at its record, before it goes on: neither may
- * change until then. libgcc's holds no more than the record's address when it is about to enter the
- * handler of a function that called through a thunk, and reads there once more. Such a copy may
- * also be left over, where a thread sleeps, or works for long in a function that leaves some of its
- * stack unused. */
+/* An unwinder, as for an exception, holds copies of return addresses into thunks. It reads the slot
+ * of such an address, and its record, once more: neither may change until then. libgcc's holds only
+ * the record's address when it is about to enter a handler of a function that called through a
+ * thunk. A copy may also be left over, where a thread sleeps, or works in a function that leaves
+ * some of its stack unused. */
 enum { LEFT_OVER_NS = 200000000 };
 
 static bool is_thunk_return(const struct trace_leaving *leaving, uint64_t word)
@@ -121,8 +119,8 @@ static bool is_record(uint64_t word)
     return offset < PROBE_RECORDS_BYTES && offset % PROBE_RECORD_BYTES == 0;
 }
 
-/* Whether that is in what the agent has for a thread, which may be on top of its stack, and holds
- * the addresses of records. */
+/* Whether an address is in the agent's data of a thread, which may be on top of its stack and holds
+ * addresses of records. */
 static bool is_of_agent(const struct trace_leaving *leaving, const struct trace_stopped *thread,
                         uint64_t address)
 {
@@ -131,7 +129,7 @@ static bool is_of_agent(const struct trace_leaving *leaving, const struct trace_
            address - (thread->registers.fs_base + (uint64_t)hello->thread) < hello->thread_bytes;
 }
 
-/* Whether a call that is open has its return address there. */
+/* Whether an open call has its return address there. */
 static bool is_slot(const struct trace_leaving *leaving, uint64_t address)
 {
     uint8_t record[PROBE_RECORD_BYTES];
@@ -167,8 +165,8 @@ static bool leads_to_unwinder(struct trace_leaving *leaving, const struct trace_
     return trace_leaving_is_unwinder(leaving, words, count);
 }
 
-/* Whether the thread is in an unwinder, or something on its stack leads there. A program with a
- * table for its threads has none in a file of its own. */
+/* Whether the thread is in an unwinder, or a word on its stack leads to one. A program that
+ * registers tables for its threads has no unwinder in a file of its own. */
 static bool may_unwind(struct trace_leaving *leaving, const struct trace_stopped *thread)
 {
     const uint64_t ip = thread->registers.rip;
@@ -205,8 +203,8 @@ static bool is_in_register(const struct trace_leaving *leaving, const struct use
     return false;
 }
 
-/* It has been there for long, and nothing on the thread's stack leads to an unwinder, nor is it in
- * one. */
+/* Whether a copy has been there for long, and nothing on the thread's stack leads to an unwinder.
+ */
 static bool is_left_over(struct trace_leaving *leaving, const struct trace_held *held)
 {
     for (size_t i = 0; i < leaving->stop.threads.count; i++) {

@@ -1,4 +1,4 @@
-/* Writes the code by which a process makes system calls for sprof over its entry point. */
+/* Writes code for system calls over a process's entry point. */
 #include "trace/attach/entry_code.h"
 #include "plan/plan.h"
 #include "target/target.h"
@@ -16,7 +16,7 @@ struct search {
     bool found;
 };
 
-/* What the file has, of the mapping that the entry point is in. */
+/* Reads the file's bytes at the entry point, from its mapping. */
 static int look_into(void *context, const struct model_mmap *mapping)
 {
     struct search *search = context;

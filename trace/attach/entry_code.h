@@ -1,5 +1,5 @@
-/* System calls in a process that no loader can be asked for anything: code of a few bytes at the
- * program's entry point, which nobody comes to once the program has begun. */
+/* System calls in a process without a loader: a few bytes of code at the program's entry point,
+ * which no thread runs any more. */
 #ifndef SPROF_TRACE_ATTACH_ENTRY_CODE_H
 #define SPROF_TRACE_ATTACH_ENTRY_CODE_H
 
@@ -14,22 +14,22 @@ enum {
 };
 
 struct trace_entry_code {
-    uint64_t at;                              /* the program's entry point, in the process */
-    uint8_t original[TRACE_ENTRY_CODE_BYTES]; /* what the program's file has there */
+    uint64_t at;                              /* the entry point in the process */
+    uint8_t original[TRACE_ENTRY_CODE_BYTES]; /* the file's bytes there */
 };
 
-/* Finds where it can be, and what the file has there. SPROF_EUNSUPPORTED: there is no room before
- * the program's code ends, or that is not what the file has. */
+/* Finds the place, and the file's bytes. SPROF_EUNSUPPORTED: there is no room before the code ends,
+ * or the process has other bytes. */
 int trace_entry_code_find(struct trace_entry_code *entry, pid_t pid, struct sprof_error *error);
 
-/* Through /proc/PID/mem. False: that could not be written. */
+/* Writes the code through /proc/PID/mem. False: that failed. */
 bool trace_entry_code_write(const struct trace_entry_code *entry, int memory_fd);
 bool trace_entry_code_restore(const struct trace_entry_code *entry, int memory_fd);
 
-/* A thread whose instruction pointer is entry->at pops a system call's number and its six
- * arguments, makes it, and returns to the next word: which is entry->at again, in front of another
- * call, or where it is to go on. Writes the words of one call, `next` the last of them.
- * rt_sigreturn(2), as the last, finds its frame behind its seven words, instead of `next`. */
+/* A thread at entry->at pops a system call's number and its six arguments, makes the call, and
+ * returns to the next word: entry->at again for another call, or the address where it goes on.
+ * Writes the words of one call, `next` the last. rt_sigreturn(2), as the last call, finds its frame
+ * in the place of `next`. */
 void trace_entry_code_call(uint64_t words[TRACE_ENTRY_CODE_WORDS], uint64_t number,
                            const uint64_t arguments[6], uint64_t next);
 

@@ -1,7 +1,6 @@
 /* Borrows a thread of a running process by ptrace(2): has it call functions as if a signal had
- * come, and lets it go on as if nothing had been. Should sprof end at any moment of that, the
- * thread comes back by itself: what a call returns to is the system call that ends signal handlers,
- * over a frame that holds all that the thread had. */
+ * come, and lets it go on as before. If sprof ends at any moment, the thread comes back by itself:
+ * a call returns to rt_sigreturn, over a frame that holds everything that the thread had. */
 #include "trace/attach/hand.h"
 #include "trace/attach/attach.h"
 
@@ -21,23 +20,23 @@
 
 enum {
     RED_ZONE = 128,
-    STACK_ROOM = 96 << 10, /* that the loader may need, and frames and signals */
+    STACK_ROOM = 96 << 10, /* for the loader, frames and signals */
     SYSCALL_STOP = SIGTRAP | 0x80,
     CHANGES_USER = 33, /* the signal by which glibc has all threads call setuid(2) and the like */
     CALL_MS = 10000,   /* for a call to return: another thread may hold the loader's lock */
-    ABANDON_MS = 500,  /* for the thread to stand still once more then */
+    ABANDON_MS = 500,  /* for the thread to stop once more then */
     PATIENCE_MS = 5000,
     BETWEEN_MS = 2,
     REASON_BYTES = 80,
     MAGIC1 = 0x46505853, /* of an extended frame, <asm/sigcontext.h> */
     MAGIC2 = 0x46505845,
-    SOFTWARE_BYTES = 464, /* where the kernel's own words are in the legacy area */
-    FEATURES_AT = 512,    /* which features are in use */
+    SOFTWARE_BYTES = 464, /* offset of the kernel's own words in the legacy area */
+    FEATURES_AT = 512,    /* offset of the features in use */
     FEATURE_TILES = 18,   /* too large for usual frames */
     FLAG_TRAP = 0x100,
     FLAG_DIRECTION = 0x400,
-    STACK_UNCHANGED = 0x7fffffff, /* as ss_flags: no alternate stack is to be set */
-    CONTEXT_FLAGS = 1 | 2 | 4,    /* an extended frame follows, and ss is to be taken as it is */
+    STACK_UNCHANGED = 0x7fffffff, /* as ss_flags: the alternate stack stays */
+    CONTEXT_FLAGS = 1 | 2 | 4,    /* an extended frame follows, and ss is valid */
 };
 
 static void pause_ms(long milliseconds)
@@ -68,7 +67,7 @@ static bool write_at(const struct trace_hand *hand, uint64_t address, const void
     return pwrite(hand->memory_fd, from, size, (off_t)address) == (ssize_t)size;
 }
 
-/* The vector registers, as a signal's frame holds them. */
+/* Writes the vector registers, as a signal's frame holds them. */
 static bool write_vectors(const struct trace_hand *hand, uint64_t at)
 {
     uint8_t frame[TRACE_XSTATE_BYTES];
@@ -90,7 +89,7 @@ static bool write_vectors(const struct trace_hand *hand, uint64_t at)
     return write_at(hand, at, frame, size + sizeof end);
 }
 
-/* What a function returns to, as the kernel would have a signal's handler return. */
+/* Writes the frame to which a function returns, as the kernel does for a signal's handler. */
 static bool write_return(const struct trace_hand *hand)
 {
     const struct trace_ways *ways = hand->ways;
@@ -121,7 +120,7 @@ static bool write_frame(const struct trace_hand *hand, uint64_t vectors)
                {REG_RIP, r->rip}, {REG_EFL, r->eflags}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         registers[all[i].number] = (long long)all[i].value;
-    /* A wait with a limit cannot be taken up where it was: it begins anew. */
+    /* a wait with a limit begins anew */
     if (hand->thread.restarts)
         registers[REG_RAX] = (long long)hand->thread.restarts;
     registers[REG_CSGSFS] = (long long)(r->cs | r->ss << 48);
@@ -131,7 +130,7 @@ static bool write_frame(const struct trace_hand *hand, uint64_t vectors)
            write_at(hand, hand->frame, &context, offsetof(ucontext_t, uc_sigmask) + 8);
 }
 
-/* Its state, and the frame that holds it, below what its stack is used for. False: it cannot be
+/* Saves the thread's state, in a frame below the used part of its stack. False: it cannot be
  * borrowed. */
 static bool save(struct trace_hand *hand)
 {
@@ -150,7 +149,7 @@ static bool save(struct trace_hand *hand)
     hand->room = room;
     hand->frame = (vectors - sizeof(ucontext_t)) & ~UINT64_C(63);
     hand->return_at = hand->frame - sizeof(uint64_t);
-    if (!hand->ways->signal_return) { /* aligned as where a function is entered */
+    if (!hand->ways->signal_return) { /* aligned as at a function's entry */
         hand->frame -= sizeof(uint64_t);
         hand->return_at = hand->frame - TRACE_ENTRY_CODE_WORDS * sizeof(uint64_t);
     }
@@ -159,7 +158,7 @@ static bool save(struct trace_hand *hand)
 
 /* == Choosing == */
 
-/* Below the stack pointer, on the stack that the thread was made with. */
+/* Whether there is room below the stack pointer, on the stack that the thread was made with. */
 static bool has_room(const struct trace_hand *hand)
 {
     const struct user_regs_struct *r = &hand->thread.registers;
@@ -179,8 +178,7 @@ static bool has_room(const struct trace_hand *hand)
     return has;
 }
 
-/* Threads that wait in calls which are made again as if nothing had been come first, those that run
- * last. */
+/* Threads that wait in calls which can be made again come first, those that run last. */
 static int rank_of(pid_t pid, pid_t tid)
 {
     static const long best[] = {SYS_read,     SYS_accept,     SYS_accept4,     SYS_select,
@@ -200,7 +198,7 @@ static int rank_of(pid_t pid, pid_t tid)
     return waits ? 1 : 2;
 }
 
-/* NULL: it is ours, and stands. */
+/* NULL: the thread is borrowed, and stands. */
 static const char *try(struct trace_hand *hand, pid_t tid, const struct trace_entrance *entrance,
                        struct sprof_error *error)
 {
@@ -230,12 +228,12 @@ static const char *try(struct trace_hand *hand, pid_t tid, const struct trace_en
     }
     if (unfit) {
         trace_stop_release(&hand->thread, hand->pid);
-        hand->thread.tid = 0; /* it is not ours, and neither is its stack */
+        hand->thread.tid = 0; /* it is another program's, and so is its stack */
     }
     return unfit;
 }
 
-/* What was opened is the memory of the program that ran then. */
+/* Whether the open memory is that of an earlier program. */
 static bool has_other_memory(const struct trace_hand *hand)
 {
     char any;
@@ -325,7 +323,7 @@ static bool has_returned(const struct trace_hand *hand)
            (int64_t)registers.rax == -ENOSYS;
 }
 
-/* Puts back all that the thread had, but for its signal mask. */
+/* Restores everything but its signal mask. */
 static void restore(struct trace_hand *hand)
 {
     struct iovec vector = {hand->xstate, hand->xstate_bytes};
@@ -347,8 +345,8 @@ static void abandon(struct trace_hand *hand)
     hand->thread.tid = 0;
 }
 
-/* Where the call does not return: whether the thread has not made its first instruction, as in a
- * frozen cgroup. Then nothing has been, and it stands. */
+/* After a call that does not return: whether the thread has not made its first instruction, as in a
+ * frozen cgroup. Then it stands, and nothing has happened. */
 static bool has_not_begun(const struct trace_hand *hand, const struct user_regs_struct *entry)
 {
     struct user_regs_struct registers;
@@ -405,7 +403,7 @@ static int run(struct trace_hand *hand, const struct user_regs_struct *entry,
             number = status;
             continue;
         }
-        /* The others are blocked, so it is a fault. It must not reach the program. */
+        /* other signals are blocked, so this is a fault, which must not reach the program */
         return sprof_error_set(error, SPROF_ESTATE, 0, "process %d: a call in it failed by %s",
                                (int)hand->pid, strsignal(status));
     }
@@ -424,7 +422,7 @@ static int go(struct trace_hand *hand, const struct user_regs_struct *registers,
 static int call(struct trace_hand *hand, uint64_t function, uint64_t first, uint64_t second,
                 struct sprof_error *error)
 {
-    /* Who waits for all threads to have taken that signal holds a lock that the loader needs. */
+    /* a thread that waits for all others to take that signal holds a lock that the loader needs */
     const bool is_loader = function == hand->load || function == hand->unload;
     const uint64_t blocked = ~((uint64_t)is_loader << (CHANGES_USER - 1));
     struct user_regs_struct registers = entry_of(hand, function);
@@ -461,7 +459,7 @@ int trace_hand_system_call(struct trace_hand *hand, long number, const uint64_t 
     if (ways->entry.at) {
         uint64_t words[TRACE_ENTRY_CODE_WORDS];
         trace_entry_code_call(words, (uint64_t)number, arguments, ways->entry.at);
-        /* What it goes on with is the return that stands behind. */
+        /* it goes on with the return behind that */
         registers.rip = ways->entry.at;
         registers.rsp = hand->return_at - (TRACE_ENTRY_CODE_WORDS - 1) * sizeof *words;
         if (!write_at(hand, registers.rsp, words, sizeof words))
@@ -482,9 +480,9 @@ int trace_hand_system_call(struct trace_hand *hand, long number, const uint64_t 
     return failed;
 }
 
-/* Has it stand where the kernel decides, when it goes on, what becomes of a call that was cut
- * short. It makes no instruction meanwhile. Returns what it is about to take, or -1: it does not
- * stand. */
+/* Leads it to a stop where the kernel decides what becomes of a call that was cut short. It makes
+ * no instruction meanwhile. Returns the signal that it is about to take, or -1: it does not stand.
+ */
 static int go_behind_call(struct trace_hand *hand)
 {
     const pid_t tid = hand->thread.tid;
@@ -500,7 +498,7 @@ static int go_behind_call(struct trace_hand *hand)
 }
 
 /* A signal that came meanwhile ends a call that was cut short. Made again behind the signal's
- * handler, as it would be where sprof ends now, that would wait for another one. */
+ * handler, as after a death of sprof, the call would wait for another signal. */
 static int resume_call(struct trace_hand *hand)
 {
     struct user_regs_struct registers;
@@ -520,7 +518,7 @@ void trace_hand_release(struct trace_hand *hand)
         return;
     ptrace(PTRACE_SETSIGMASK, hand->thread.tid, (void *)8, &hand->signal_mask);
     restore(hand);
-    write_at(hand, hand->frame, &nothing, sizeof nothing); /* nobody comes back by it */
+    write_at(hand, hand->frame, &nothing, sizeof nothing); /* no thread comes back by it */
     if (hand->thread.changed)
         number = resume_call(hand);
     if (number >= 0)

@@ -1,8 +1,7 @@
-/* Has a command wait where its main begins. Its start code hands the address of main to the C
- * library; while the program stands still behind its execve, another one is put there instead: that
- * of a few instructions behind the end of the program's code, which read from a descriptor and jump
- * to main. There is no breakpoint and no signal, so that the program can be left alone at any
- * instant. */
+/* Holds a command where its main begins. Start code hands the address of main to the C library.
+ * While the program stands still behind its execve, that address is replaced by one of a few
+ * instructions behind the end of the code, which read from a descriptor and jump to main. There is
+ * no breakpoint and no signal, so the program can be left alone at any moment. */
 #include "trace/attach/hold.h"
 #include "image/image.h"
 #include "target/target.h"
@@ -26,11 +25,11 @@
 enum {
     PAGE = 4096,
     HEADERS_MAX = 64,
-    START_STEPS = 40,   /* instructions of start code that are followed */
-    START_BYTES = 1024, /* … that are searched, where it is known what for */
-    COMMAND_FD = 1016, /* where few descriptors are, so that the command's own keep their numbers */
-    FIRST_PAUSE_US = 100, /* between two looks … */
-    LAST_PAUSE_US = 5000, /* … at a program that takes long to come to main */
+    START_STEPS = 40,     /* instructions of start code that are followed */
+    START_BYTES = 1024,   /* that are searched for main's address */
+    COMMAND_FD = 1016,    /* a large number, so that the command's own descriptors keep theirs */
+    FIRST_PAUSE_US = 100, /* between two looks */
+    LAST_PAUSE_US = 5000, /* at a program that takes long to come to main */
 };
 
 /* == The descriptor == */
@@ -86,7 +85,7 @@ int trace_hold_seize(struct trace_hold *hold, pid_t pid, struct sprof_error *err
                : 0;
 }
 
-/* Takes what it stands still for, but for the execve. True: for that. */
+/* Lets it take signals that stop it before the execve. True: it has executed the command. */
 static bool has_executed(struct trace_hold *hold, long limit_ms, bool *is_gone)
 {
     int status = 0;
@@ -110,13 +109,13 @@ void trace_hold_pass_signals(void *context)
 
 /* == Where main is == */
 
-/* A program by its file's headers: one that was executed, or one that may be. */
+/* A program by its file's headers, executed or not. */
 struct program {
-    pid_t pid; /* which has it; 0: nobody, it is its file … */
-    int fd;    /* … open; -1: closed */
+    pid_t pid; /* its process; 0: the file alone */
+    int fd;    /* of the file, open; -1: closed */
     uint64_t bias, entry;
-    Elf64_Phdr text; /* what the entry point is in */
-    uint64_t main;   /* as its symbols have it; 0: they do not */
+    Elf64_Phdr text; /* the segment of the entry point */
+    uint64_t main;   /* by its symbols; 0: they do not have it */
 };
 
 static uint64_t symbol_of_main(const char *path)
@@ -132,7 +131,7 @@ static uint64_t symbol_of_main(const char *path)
     return symbol.vaddr;
 }
 
-/* `pid` 0: of the file alone, which is left open where that succeeds. */
+/* `pid` 0: of the file alone, which stays open on success. */
 static bool read_program(struct program *program, pid_t pid, const char *path)
 {
     Elf64_Ehdr elf;
@@ -160,8 +159,8 @@ static bool read_program(struct program *program, pid_t pid, const char *path)
     return true;
 }
 
-/* As it is in memory, or will be before anything of it has run. Returns how many bytes there are.
- */
+/* Reads code from memory, or as it will be before anything has run. Returns the number of bytes.
+ * */
 static size_t read_code(const struct program *program, uint64_t at, uint8_t *code, size_t size)
 {
     const uint64_t offset = at - program->text.p_vaddr;
@@ -175,10 +174,10 @@ static size_t read_code(const struct program *program, uint64_t at, uint8_t *cod
     return got > 0 ? (size_t)got : 0;
 }
 
-/* An instruction by which start code hands over the address of a function. */
+/* An instruction by which start code hands over a function's address. */
 struct handing {
     uint64_t operand; /* address of its last four bytes */
-    bool is_relative; /* these count from behind them */
+    bool is_relative; /* relative to their end */
     uint64_t function;
 };
 
@@ -206,8 +205,8 @@ static bool read_handing(const struct program *program, const uint8_t *code, siz
     return false;
 }
 
-/* What is handed over in front of the first call that comes with such an address. Start code of
- * glibc calls the library, that of musl another function, which goes on there. */
+/* Finds what is handed over before the first call with such an address. glibc's start code calls
+ * the library; musl's calls another function, which is followed. */
 static bool follow_start(const struct program *program, struct handing *handing)
 {
     uint64_t at = program->entry;
@@ -235,7 +234,7 @@ static bool follow_start(const struct program *program, struct handing *handing)
     return false;
 }
 
-/* Start code that relocates the program first has loops. The one place that hands over main, by its
+/* Start code that relocates the program has loops. Finds the one place that hands over main, by its
  * symbol. */
 static bool search_start(const struct program *program, struct handing *handing)
 {
@@ -262,8 +261,7 @@ static bool find_handing(const struct program *program, struct handing *handing)
 
 /* == The wait == */
 
-/* What waits. It changes no register that a caller of main gives a meaning, and needs nothing of
- * the stack but five words. */
+/* The waiting code. It keeps the registers of a call of main, and uses five words of the stack. */
 static const uint8_t waiting[] = {
     0x57,                   /* push %rdi */
     0x56,                   /* push %rsi */
@@ -289,8 +287,8 @@ static const uint8_t waiting[] = {
 };
 enum { FD_AT = 5, MAIN_AT = sizeof waiting - 4 };
 
-/* Behind the program's code, in the rest of its last page, which has nothing of the program: what
- * is written there is for this process alone. 0: there is no room. */
+/* The rest of the last page behind the program's code, which is this process's alone when it is
+ * written. 0: there is no room. */
 static uint64_t find_room(const struct program *program)
 {
     const Elf64_Phdr *text = &program->text;
@@ -301,7 +299,7 @@ static uint64_t find_room(const struct program *program)
                : 0;
 }
 
-/* In this order: should sprof end, what start code hands over is always whole. */
+/* In this order: should sprof end, the address in start code is always whole. */
 static bool write_wait(struct trace_hold *hold, const struct handing *handing, int memory_fd)
 {
     uint8_t code[sizeof waiting];
@@ -328,7 +326,7 @@ static bool is_in_one_page(uint64_t operand)
     return operand / PAGE == (operand + sizeof(int32_t) - 1) / PAGE;
 }
 
-/* For what waits, and for its address where that of main is handed over. */
+/* Whether there is room for the waiting code, within reach of start code. */
 static bool has_room(const struct program *program, const struct handing *handing)
 {
     const uint64_t room = find_room(program);
@@ -340,7 +338,7 @@ const char *trace_hold_obstacle(const char *path)
     struct program program;
     struct handing handing;
     const char *obstacle = NULL;
-    if (!read_program(&program, 0, path)) /* it is a script, say */
+    if (!read_program(&program, 0, path)) /* a script, say */
         return NULL;
     if (!find_handing(&program, &handing))
         obstacle = "has start code that does not tell where its main is";
@@ -380,7 +378,7 @@ static int wait_for_exec(struct trace_hold *hold, const char *name, struct sprof
 
 /* == Until it waits == */
 
-/* Where its first thread is within a system call: that, its first argument and the instruction
+/* Whether its first thread waits in that system call: by its number, first argument and instruction
  * pointer. */
 static bool waits(const struct trace_hold *hold)
 {
@@ -397,7 +395,7 @@ static bool waits(const struct trace_hold *hold)
            number == SYS_read && (int)fd == hold->command_fd && pc - hold->code < sizeof waiting;
 }
 
-/* A process that is about to end has lost its memory before it is seen to. */
+/* A process that is about to end loses its memory first. */
 static bool runs_something(pid_t pid)
 {
     char path[64], any[1];
