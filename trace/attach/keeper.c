@@ -1,6 +1,5 @@
-/* The keeper: a small process forked by the tracer. It learns of the tracer's death by the end of
- * their socket, whatever that was killed by, and then does what the tracer would have done at its
- * end. */
+/* The keeper: a small process forked by the tracer. The end of their socket shows that the tracer
+ * is dead, whatever killed it. Then the keeper does what the tracer would have done at its end. */
 #include "trace/attach/keeper.h"
 #include "base/compat.h"
 #include "trace/attach/leaving.h"
@@ -20,14 +19,14 @@
 #include <unistd.h>
 
 enum {
-    TRIES = 20, /* to take probes out; each may take some seconds … */
+    TRIES = 20, /* to take probes out; each may take some seconds */
     BETWEEN_MS = 500,
-    RENEW_MS = 500, /* between two times that leases are renewed */
+    RENEW_MS = 500, /* between two renewals of leases */
 };
 
 enum message_kind {
     MESSAGE_WATCH, /* comes with the process's lock */
-    MESSAGE_SHARE, /* … with the shared memory */
+    MESSAGE_SHARE, /* comes with the shared memory */
     MESSAGE_FORGET,
     MESSAGE_FILE,
 };
@@ -43,15 +42,15 @@ struct message {
 struct watched {
     pid_t pid;
     uint64_t start;              /* so that another process of the same number is left alone */
-    bool is_running;             /* it gets the agent while it runs */
-    int lock_fd, memory_fd;      /* -1: not there */
-    struct probe_shared *shared; /* as much of it as leases take; NULL: not there */
+    bool is_running;             /* the agent comes into it while it runs */
+    int lock_fd, memory_fd;      /* -1: none */
+    struct probe_shared *shared; /* the part with the lease; NULL: not mapped */
 };
 
 struct watch {
     struct trace_tracer tracer;
     SPROF_VEC(struct watched) processes;
-    char file[TRACE_KEEPER_FILE_MAX]; /* "": none */
+    char file[TRACE_KEEPER_FILE_MAX]; /* empty: none */
 };
 
 static uint64_t start_of(pid_t pid)
@@ -98,7 +97,7 @@ static void share(struct watched *process, int fd)
     process->shared = mapped == MAP_FAILED ? NULL : mapped;
 }
 
-/* Takes the descriptor. */
+/* Takes the descriptor over. */
 static void take_note(struct watch *watch, const struct message *message, int fd)
 {
     struct watched *process = find(watch, message->pid);
@@ -151,7 +150,7 @@ static void pause_ms(long milliseconds)
     nanosleep(&time, NULL);
 }
 
-/* At once, and wherever the process runs: thunks pass through, and its loader waits for nobody. */
+/* At once, and wherever the process runs: thunks pass through, and its loader does not wait. */
 static void switch_off(const struct watched *process)
 {
     static const uint8_t off[PROBE_THUNKS];
@@ -160,10 +159,10 @@ static void switch_off(const struct watched *process)
         (pwrite(process->memory_fd, off, sizeof off, offsetof(struct probe_shared, tiers)) < 0 ||
          pwrite(process->memory_fd, &closed, sizeof closed,
                 offsetof(struct probe_shared, loading.state)) < 0))
-        return; /* of another size than it should have: the program cannot change that */
+        return; /* the program cannot change that size */
 }
 
-/* Somebody else may stop its threads meanwhile, or they may not stop. */
+/* Another tracer may stop its threads meanwhile, or they may not stop. */
 static void take_out(const struct watch *watch, const struct watched *process)
 {
     for (int tries = 0; tries < TRIES && start_of(process->pid) == process->start; tries++) {
@@ -174,8 +173,8 @@ static void take_out(const struct watch *watch, const struct watched *process)
     }
 }
 
-/* Terminals, the recording and whatever else was open are not held; what ends the tracer's process
- * group does not end it. */
+/* Closes terminals, the recording and everything else. Signals to the tracer's process group do not
+ * end the keeper. */
 static void detach_from_tracer(int fd)
 {
     static const int ignored[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGPIPE, SIGALRM,
@@ -199,7 +198,7 @@ static void detach_from_tracer(int fd)
 static _Noreturn void keep(struct watch *watch, int fd)
 {
     detach_from_tracer(fd);
-    send(fd, "", 1, MSG_NOSIGNAL); /* nothing harms it from here on */
+    send(fd, "", 1, MSG_NOSIGNAL); /* from here on it survives */
     wait_for_death(watch, fd);
     if (watch->file[0])
         unlink(watch->file);
@@ -239,7 +238,7 @@ void trace_keeper_begin(struct trace_keeper *keeper, const struct sprof_log *log
         close(ends[0]);
 }
 
-/* A keeper that somebody has stopped must not stop the trace. */
+/* A keeper that stands still must not stop the trace. */
 static void tell(const struct trace_keeper *keeper, const struct message *message, int fd)
 {
     if (keeper->pid)

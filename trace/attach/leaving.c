@@ -1,4 +1,4 @@
-/* What there is in a process that probes are taken out of: its memory and mappings. */
+/* What a process has that probes are taken out of: its memory and mappings. */
 #include "trace/attach/leaving.h"
 #include "trace/attach/attach.h"
 
@@ -35,7 +35,7 @@ bool trace_leaving_write(const struct trace_leaving *leaving, uint64_t address, 
 
 /* == What there is == */
 
-/* Islands side by side are one mapping. */
+/* adjacent islands are one mapping */
 static void see_coming(struct trace_leaving *leaving, const struct trace_span *mapped)
 {
     for (size_t i = 0; i < leaving->coming.count; i++) {
@@ -112,7 +112,7 @@ int trace_leaving_open(struct trace_leaving *leaving, struct sprof_error *error)
     if (leaving->memory_fd >= 0 && leaving->pages_fd >= 0)
         return 0;
     const int errnum = errno;
-    if (trace_memory_is_gone(pid)) /* an ordinary user reads EACCES there, too */
+    if (trace_memory_is_gone(pid)) /* EACCES for an ordinary user, too */
         return sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d is gone", (int)pid);
     return sprof_error_set(error, SPROF_EPERMISSION, errnum,
                            "the probes in process %d are off, and stay: its memory may not be "

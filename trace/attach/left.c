@@ -1,5 +1,5 @@
-/* An agent that a tracer which was killed has left in a process, or was loading into it, before the
- * two shared memory: see clean_up.c for what is left behind that. */
+/* Takes out an agent that a killed tracer has left, or was loading, while there is no shared
+ * memory; clean_up.c does the rest. */
 #include "trace/attach/attachment.h"
 #include "trace/attach/inside.h"
 #include "trace/attach/lent.h"
@@ -25,9 +25,9 @@ static bool began_with_agent(pid_t pid, const char *library)
            began_with;
 }
 
-/* Without memory that is shared with a tracer there is no probe: that is mapped before the first,
- * and unmapped behind the last. It stays in children that were forked with probes in their code. A
- * program that has begun with the agent may lead into it by code of its own. */
+/* Without shared memory there is no probe: it is mapped before the first and unmapped after the
+ * last. It stays in children that were forked with probes in their code. Code of a program that
+ * began with the agent may lead into it. */
 bool trace_attach_is_left(pid_t pid)
 {
     char library[TARGET_PATH_MAX];
@@ -77,7 +77,7 @@ int trace_attach_sweep(pid_t pid, const struct sprof_log *log, struct sprof_erro
     int left_open = -1;
     int result =
         session ? trace_attach_find_library(pid, library, error) : sprof_error_memory(error);
-    if (!result) /* a thread that was borrowed may be loading it still */
+    if (!result) /* a borrowed thread may still be loading it */
         result = trace_lent_wait(pid, error);
     if (!result && trace_attach_has_mapping(pid, "/memfd:" PROBE_MEMORY_NAME))
         result = sprof_error_set(error, SPROF_ESTATE, 0,

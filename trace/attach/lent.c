@@ -1,5 +1,5 @@
-/* Waits for threads that a tracer had borrowed when it was killed: each comes back by itself from
- * what it was sent to do, and until then more of the agent may come into the process. */
+/* Waits for threads that a killed tracer had borrowed: each comes back by itself, and until then
+ * more of the agent may come into the process. */
 #include "trace/attach/lent.h"
 #include "trace/attach/hand.h"
 
@@ -12,13 +12,13 @@
 
 enum {
     PAGE = 4096,
-    STACK_PAGES = 24, /* that a call may take, to what the thread comes back by */
+    STACK_PAGES = 24, /* that a call may take, up to the frame by which the thread comes back */
     PATIENCE_MS = 5000,
     BETWEEN_MS = 5,
 };
 
-/* What a borrowed thread has blocked: all but what cannot be, and, while it is in the loader, the
- * signal by which glibc has all threads change their user. Programs cannot block that one. */
+/* Signals that a borrowed thread has blocked: all, and while it is in the loader all but the one by
+ * which glibc has all threads change their user. Programs cannot block that one. */
 #define BLOCKED (~(UINT64_C(1) << 8 | UINT64_C(1) << 18 | UINT64_C(1) << 32))
 
 static bool blocks_all(const struct trace_stopped *thread)
@@ -28,7 +28,7 @@ static bool blocks_all(const struct trace_stopped *thread)
            (mask & BLOCKED) == BLOCKED;
 }
 
-/* Only pages that exist are read: see target_read_existing. */
+/* Reads only pages that exist: see target_read_existing. */
 static void read_stack(const struct trace_stopped *thread, uint8_t bytes[STACK_PAGES * PAGE])
 {
     uint64_t at = thread->registers.rsp & ~UINT64_C(7);
@@ -56,8 +56,7 @@ static bool is_lent(const struct trace_stopped *thread, uint8_t bytes[STACK_PAGE
 struct looking {
     struct trace_stop stop;
     uint8_t *bytes;
-    bool
-        surely; /* what is left over on a stack, in a part of it that is in use again, is nothing */
+    bool surely; /* an old frame in a part of the stack that is in use again does not count */
     bool is_any_lent;
 };
 
@@ -71,7 +70,7 @@ static void look(void *context)
     }
 }
 
-/* 1: one is lent, 0: none, or a negative code. */
+/* 1: some thread is borrowed, 0: none, or a negative code. */
 static int is_anybody_lent(pid_t pid, bool surely, uint8_t *bytes, struct sprof_error *error)
 {
     struct looking looking = {.bytes = bytes, .surely = surely};

@@ -27,13 +27,13 @@
 enum {
     HELLO_MS = 10000,
     JUMP = 0xe9,
-    NO_CODE = 0xcc,                       /* as the agent's area begins */
+    NO_CODE = 0xcc,                       /* fills the agent's area */
     FAR_OPCODE = PLAN_FAR_JUMP_BYTES - 8, /* bytes before its target */
 };
 
 /* == Connecting == */
 
-/* Anybody may have taken the name. */
+/* Whether the peer is the process itself: any process may have taken the name. */
 static bool is_its_own(int fd, pid_t pid)
 {
     struct ucred peer = {0};
@@ -94,8 +94,8 @@ int trace_listening_connect(pid_t pid, int *agent_fd, int *lock_fd, struct sprof
 
 /* == Meeting == */
 
-/* Whether a descriptor is the memory of that process: its name is that of such a file below the
- * caller's /proc, and leads to the same file there. */
+/* Whether a descriptor is the memory of that process: it has the name of such a file below the
+ * caller's /proc, and leads to the same file. */
 static bool is_memory(int fd, pid_t pid)
 {
     char link[64], name[128], wanted[64];
@@ -111,8 +111,8 @@ static bool is_memory(int fd, pid_t pid)
            named.st_dev == facts.st_dev && named.st_ino == facts.st_ino;
 }
 
-/* Code and thunks are written by it. The one that the process sent is for users whom the kernel
- * refuses their own; a write by it checks the rights of the writer again. */
+/* The memory for code and thunks. The descriptor from the process is for users to whom the kernel
+ * refuses their own; a write checks the rights of the writer again. */
 static void choose_memory(struct trace_session *session)
 {
     char path[64];
@@ -149,16 +149,16 @@ int trace_listening_meet(struct trace_session *session, struct sprof_error *erro
 
 /* == Thunks == */
 
-/* Whatever leads to a thunk, and whoever is within one, may come to the end of it only when another
- * trace has begun: so each, once written, is of one function for as long as the process lives. */
+/* A thread within a thunk, or on its way to one, may leave it only when another trace has begun. So
+ * a thunk, once written, belongs to one function as long as the process lives. */
 struct thunks {
     struct sprof_map bodies; /* address → place + 1 */
     uint8_t *is_taken;       /* by place, up to `end` */
     uint32_t end;
 };
 
-/* Those that a trace has written are side by side from the first place on, but for some that
- * calibrated. */
+/* Reads the thunks that earlier traces have written: side by side from the first place on, but for
+ * some that calibrated. */
 static int read_thunks(const struct trace_session *session, struct thunks *thunks)
 {
     enum { PIECE = 1024 };
@@ -223,7 +223,7 @@ static bool write_there(const struct trace_session *session, uint64_t address, c
     return pwrite(session->code_fd, bytes, size, (off_t)address) == (ssize_t)size;
 }
 
-/* The switch is off: what it leads to may be written by parts. */
+/* The switch is off, so its target may be written in parts. */
 int trace_listening_aim(struct trace_session *session, uint64_t site,
                         const struct plan_function *function, uint64_t thunk,
                         uint8_t jump[PLAN_JUMP_BYTES], struct sprof_error *error)

@@ -1,57 +1,55 @@
-/* trace, inside: whose a process is while it is traced: nobody else puts probes into it. What
- * others may ask is in owner.h. */
+/* trace, inside: the lock of a traced process, against other tracers. */
 #ifndef SPROF_TRACE_ATTACH_LOCK_H
 #define SPROF_TRACE_ATTACH_LOCK_H
 
 #include "trace/tracing.h"
 
-/* While the descriptor is open, wherever it was passed to, nobody else puts probes into the process
- * or takes them out. Waits for that for seconds; SPROF_ESTATE: somebody else does. */
+/* Locks a process: while the descriptor is open anywhere, no other sprof puts probes into it or
+ * takes them out. Waits for seconds; SPROF_ESTATE: another one holds it. */
 int trace_lock(pid_t pid, int *fd, struct sprof_error *error);
 
-/* The same, but does not wait for the end of a trace that goes on: SPROF_ESTATE says whose. */
+/* The same, but does not wait for the end of a trace that goes on: SPROF_ESTATE names it. */
 int trace_lock_alone(pid_t pid, int *fd, struct sprof_error *error);
 
-/* The same, but waits no longer than who was killed takes to let go of it. False: somebody else
- * does, or it cannot be seen. */
+/* The same, but waits no longer than a killed holder takes to release it. False: another one holds
+ * it, or the file cannot be read. */
 bool trace_lock_soon(pid_t pid, int *fd);
 
-/* Whether a process that lives has executed something since the lock was taken. */
+/* Whether a live process has executed something since the lock was taken. */
 bool trace_lock_is_stale(pid_t pid, int fd);
 
-/* … or does so just now, which may be why something else has failed. */
+/* Whether it does so just now, which may be why something else has failed. */
 bool trace_lock_has_become_stale(pid_t pid, int fd);
 
-/* Waits, half a second at most, while a process seems to have lost its first thread, as one does of
- * which another thread executes a program. */
+/* Waits, half a second at most, while a process seems to have lost its first thread, as during an
+ * exec by another one. */
 void trace_wait_for_leader(pid_t pid);
 
-/* SPROF_ENOTFOUND: what says that a process to be traced has ended meanwhile. */
+/* SPROF_ENOTFOUND: reports that a process to be traced has ended. */
 int trace_refuse_ended(pid_t pid, struct sprof_error *error);
 
-/* SPROF_ESTATE: what says so. */
+/* SPROF_ESTATE: reports an exec. */
 int trace_refuse_executed(pid_t pid, struct sprof_error *error);
 
-/* SPROF_ESTATE: the process is being traced, and not about to be left alone. */
+/* SPROF_ESTATE: the process is being traced, and not about to be left. */
 int trace_owner_check_alone(pid_t pid, struct sprof_error *error);
 
-/* Whoever wants to trace its processes next may wait for that, or not, after all. */
+/* Notes that the trace is about to end or not, for tracers that wait for its processes. */
 void trace_owner_end(struct trace_session *session, bool is_ending);
 
-/* Notes in the shared memory who traces, and what is put where: before it is, so that all that is
- * there is known. */
+/* Notes in the shared memory the tracer, and what is mapped where, before it is mapped. */
 void trace_owner_write(struct trace_session *session);
 void trace_owner_add_island(struct trace_session *session, uint64_t address, uint64_t bytes);
 
-/* The last one is not there. */
+/* The last island was not made. */
 void trace_owner_drop_island(struct trace_session *session, uint64_t address);
 
-/* Who traces a process, or did until it was killed, and how many functions have probes. False:
- * nobody. */
+/* Reads the tracer of a process, alive or killed, and the number of functions with probes. False:
+ * none. */
 bool trace_owner_read(pid_t pid, struct probe_owner *owner, uint32_t *functions);
 
-/* SPROF_EUNSUPPORTED: somebody traces it, or did, whose sprof is of another version than this one.
- */
+/* SPROF_EUNSUPPORTED: the tracer is a sprof of another version.
+ * */
 int trace_owner_check_version(pid_t pid, struct sprof_error *error);
 
 #endif

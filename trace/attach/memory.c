@@ -1,4 +1,4 @@
-/* Opens the memory of a traced process, and finds out why that may not be written. */
+/* Opens the memory of a traced process, and says why it cannot be written. */
 #include "trace/attach/attach.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ int trace_memory_open(pid_t pid, int *fd, struct sprof_error *error)
     const int errnum = errno;
     if (*fd >= 0)
         return 0;
-    if (trace_memory_is_gone(pid)) /* an ordinary user reads EACCES there, too */
+    if (trace_memory_is_gone(pid)) /* EACCES for an ordinary user, too */
         return sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d has ended", (int)pid);
     return sprof_error_set(error, SPROF_EPERMISSION, errnum,
                            "the memory of process %d may not be written: %s\n"

@@ -1,4 +1,4 @@
-/* Finds out who traces a process, from the memory that the process shares with its tracer. */
+/* Finds the tracer of a process, in the memory that both share. */
 #include "trace/attach/attach.h"
 #include "trace/attach/lock.h"
 
@@ -14,16 +14,16 @@
 #include <unistd.h>
 
 enum {
-    LOCK_MS = 10000, /* for who holds a process's lock to let go of it … */
-    BEGIN_MS = 1000, /* … so long that it is not told of, unless it notes itself who it is */
-    SOON_MS = 500,   /* for who was killed to let go of it */
-    LOOK_MS = 50,    /* between two looks for that */
+    LOCK_MS = 10000, /* for the holder of a lock to release it */
+    BEGIN_MS = 1000, /* after which it is named, unless it has noted itself */
+    SOON_MS = 500,   /* for a killed holder to release it */
+    LOOK_MS = 50,    /* between two tries */
     TRY_MS = 5,
     EXECUTE_MS = 500, /* for a program to begin in the place of several threads */
-    KILL_MS = 50,     /* … for these to be killed then */
+    KILL_MS = 50,     /* for these to be killed then */
 };
 
-/* Of a trace that is over nothing is left in it but its version. */
+/* After a trace only its version is left in it. */
 static bool is_retired(pid_t pid, uint64_t at)
 {
     struct probe_owner owner;
@@ -52,7 +52,7 @@ static uint64_t find_shared(pid_t pid)
 
 /* == The lock == */
 
-/* The process that has locked what the descriptor leads to; 0: not known. */
+/* The process that holds the lock of a descriptor; 0: not known. */
 static pid_t find_holder(int fd)
 {
     struct stat status;
@@ -94,7 +94,7 @@ int trace_owner_check_alone(pid_t pid, struct sprof_error *error)
                : 0;
 }
 
-/* Whoever has just begun has noted nothing in the process yet, but has its recording open. */
+/* A trace that has just begun has noted nothing in the process, but has its recording open. */
 static int check_beginner(pid_t pid, int fd, struct sprof_error *error)
 {
     const pid_t holder = find_holder(fd);
@@ -121,7 +121,7 @@ static int refuse_lock(pid_t pid, int fd, struct sprof_error *error)
                            by, (int)pid);
 }
 
-/* `alone`: in vain where somebody traces the process. */
+/* `alone`: fails where the process is being traced. */
 static int wait_for_lock(pid_t pid, int fd, bool alone, struct sprof_error *error)
 {
     const struct timespec pause = {.tv_nsec = TRY_MS * 1000000};
@@ -139,8 +139,8 @@ static int wait_for_lock(pid_t pid, int fd, bool alone, struct sprof_error *erro
     return 0;
 }
 
-/* What is locked is the file. It is the process's own, unless its first thread has ended for good:
- * of another thread's nothing is to be read when that has ended, as after an exec. */
+/* The lock is on a file of the process, or of another thread where the first one has ended for
+ * good: after the end of a thread its file shows nothing, as after an exec. */
 static int open_lock(pid_t pid)
 {
     char path[64];
@@ -182,9 +182,9 @@ int trace_lock_alone(pid_t pid, int *fd, struct sprof_error *error)
     return lock(pid, fd, true, error);
 }
 
-/* The file shows the mappings that there were when it was opened, and none any more once the
- * process has others. One that ends has no executable either; that of a program that runs with
- * other rights may not be seen. */
+/* The file shows the mappings of when it was opened, and nothing once the process has others. A
+ * process that ends has no executable either; that of a program with other rights may not be
+ * visible. */
 bool trace_lock_is_stale(pid_t pid, int fd)
 {
     char path[64], any;
@@ -193,8 +193,7 @@ bool trace_lock_is_stale(pid_t pid, int fd)
            (readlink(path, &any, 1) == 1 || errno == EACCES || errno == EPERM);
 }
 
-/* While one of several threads executes a program, the process looks as if its first thread had
- * ended. */
+/* While one of several threads executes a program, the first thread seems to have ended. */
 static bool is_led(pid_t pid)
 {
     struct sprof_proc_status status;
@@ -272,7 +271,7 @@ void trace_owner_write(struct trace_session *session)
         snprintf(owner->output, sizeof owner->output, "%s/%s", directory, output);
 }
 
-/* The process may write it meanwhile: one load, which the bound holds for. */
+/* One load, which the bound holds for, because the process may write it meanwhile. */
 static uint32_t count_islands(const struct probe_owner *owner)
 {
     const uint32_t count = __atomic_load_n(&owner->island_count, __ATOMIC_RELAXED);
@@ -298,11 +297,11 @@ void trace_owner_drop_island(struct trace_session *session, uint64_t address)
         __atomic_store_n(&owner->island_count, count - 1, __ATOMIC_RELEASE);
 }
 
-/* Whether what is shared with a tracer is laid out as here: its own notes say so, which are written
- * before the process maps it. */
+/* Whether shared memory has today's layout, by its own note, which is written before the process
+ * maps it. */
 static bool is_of_this_version(pid_t pid, uint64_t at)
 {
-    uint32_t words[2] = {0}; /* as struct probe_hello begins */
+    uint32_t words[2] = {0}; /* the beginning of struct probe_hello */
     return target_read_memory(pid, at + offsetof(struct probe_shared, owner.hello), words,
                               sizeof words) == sizeof words &&
            words[0] == PROBE_MAGIC && words[1] == PROBE_VERSION;

@@ -1,5 +1,4 @@
-/* Who traces a process: for those who want to control that trace, or to clean up after one that was
- * killed. */
+/* The tracer of a process: for commands that control its trace, or clean up after it. */
 #ifndef SPROF_TRACE_ATTACH_OWNER_H
 #define SPROF_TRACE_ATTACH_OWNER_H
 
@@ -10,37 +9,36 @@
 
 enum { TRACE_OUTPUT_BYTES = 1024 };
 
-/* Finds the recording into which a process is being traced. *is_alive: by somebody who lives. Fails
- * with SPROF_ESTATE where nobody traces it. */
+/* Finds the recording into which a process is being traced. *is_alive: the tracer lives.
+ * SPROF_ESTATE where it is not traced. */
 int trace_find_owner(pid_t pid, char output[TRACE_OUTPUT_BYTES], bool *is_alive,
                      struct sprof_error *error);
 
-/* Whether a process has an agent that waits for tracers, or is traced through that. */
+/* Whether a process has an agent that waits for tracers, or is traced through it. */
 bool trace_listens(pid_t pid);
 
-/* Whether a process that nobody traces has a tracing agent in it, because who began to trace it was
- * killed before there were probes: trace_clean_up takes it out. */
+/* Whether a process that is not traced has an agent, because its tracer was killed before there
+ * were probes: trace_clean_up takes it out. */
 bool trace_has_left_agent(pid_t pid);
 
-/* Whether the trace of a process is over, and its probes have stayed in it, as those of --children
- * do: trace_clean_up takes them out. */
+/* Whether the trace of a process is over, and its probes have stayed, as with --children:
+ * trace_clean_up takes them out. */
 bool trace_is_over(pid_t pid);
 
-/* Takes probes out of a process whose tracer was killed, or whose trace is over. Errors as when it
- * detaches. */
+/* Takes probes out of a process whose tracer was killed, or whose trace is over. Errors as of
+ * detaching. */
 int trace_clean_up(pid_t pid, const struct sprof_log *log, struct sprof_error *error);
 
 struct cache;
 struct plan_module;
 
-/* As plan_process, of all files, but for what whoever traces the process, or did until it was
- * killed, has put into that. */
+/* As plan_process, of all files, without what a tracer has put into the process. */
 int trace_plan_untraced(pid_t pid, struct cache *cache,
                         int (*module)(void *context, struct plan_module *module), void *context,
                         bool *runs_generated_code, struct sprof_error *error);
 
-/* Whether a process is traced into that file as a child of the command that is traced, or together
- * with other processes. */
+/* Whether a process is traced into that file as a child of a traced command, or together with
+ * others. */
 bool trace_is_with_others(pid_t pid, const char *output);
 
 #endif

@@ -1,5 +1,5 @@
-/* Looks at a process whose loader cannot be asked to load the agent: for code by which system calls
- * can be made there, and for what unwinds the program's exceptions. */
+/* Examines a process without a loader for the agent: for code by which system calls can be made,
+ * and for the unwinder of the program's exceptions. */
 #include "trace/attach/raw.h"
 #include "trace/attach/raw_inside.h"
 #include "trace/attach/stop.h"
@@ -15,13 +15,13 @@
 
 enum {
     PIECE = 64 << 10, /* of code that is searched at a time */
-    OVERLAP = 16,     /* more than what is looked for is long */
+    OVERLAP = 16,     /* more than the length of the sought code */
     PAGE = 4096,
-    STACK_BYTES = 16 << 10, /* of a thread that is looked at */
+    STACK_BYTES = 16 << 10, /* of a thread's stack that is read */
 };
 
-/* Functions that hold locks which the unwinder needs when it is told of tables, or look at those
- * tables just then. */
+/* Functions that hold locks which the unwinder needs to register tables, or that read those tables.
+ */
 static const char *const busy[] = {"malloc",
                                    "calloc",
                                    "realloc",
@@ -59,7 +59,7 @@ static const char *const busy[] = {"malloc",
 struct pattern {
     const uint8_t *bytes;
     size_t size;
-    uint64_t *found; /* the first address; not looked for any more once it is there */
+    uint64_t *found; /* the first address; searched for until it is found */
 };
 
 static void search_piece(const uint8_t *code, size_t size, uint64_t address,
@@ -96,8 +96,8 @@ static int search_mapping(struct trace_raw *raw, const struct model_mmap *mappin
 
 /* == What unwinds == */
 
-/* Without symbols nothing says so, but a program that has an unwinder of its own and a loader has
- * to ask that for its tables. */
+/* Without symbols this is unknown, but a program with a loader and an unwinder of its own asks the
+ * loader for its tables. */
 static bool may_hide_unwinder(struct image *image)
 {
     const struct sprof_bytes names = image_section(image, ".dynstr", NULL);
@@ -242,9 +242,9 @@ static bool is_busy(const struct trace_raw *raw, uint64_t address)
     return false;
 }
 
-/* Where frames cannot be told any word on the stack may be a return address: who is not in such a
- * function is refused at times, who is in one never is borrowed. Pages that a buffer has and nobody
- * has used hold none. */
+/* Where frames cannot be found, any word on the stack may be a return address. So some threads are
+ * refused needlessly, and none is borrowed in such a function. Pages of a buffer that were never
+ * used hold none. */
 static bool may_be_busy(const struct trace_raw *raw, uint64_t at)
 {
     uint64_t words[STACK_BYTES / sizeof(uint64_t)] = {0};

@@ -1,5 +1,5 @@
-/* The agent in a process whose loader cannot be asked for it, because there is none, or another
- * than glibc's: a borrowed thread maps the agent's file, as a loader would, by system calls. */
+/* The agent in a process without glibc's loader: a borrowed thread maps the agent's file by system
+ * calls, as a loader would. */
 #ifndef SPROF_TRACE_ATTACH_RAW_H
 #define SPROF_TRACE_ATTACH_RAW_H
 
@@ -9,28 +9,27 @@
 #include <sys/user.h>
 
 struct trace_hand;
-struct trace_raw; /* what is known of such a process */
+struct trace_raw; /* facts of such a process */
 
-/* Code in a process by which a thread that is led there makes system calls, and comes back. */
+/* Code in a process by which a thread makes system calls and comes back. */
 struct trace_ways {
-    uint64_t signal_return; /* "mov $15, %rax; syscall", in front of what rt_sigreturn takes … */
+    uint64_t signal_return; /* "mov $15, %rax; syscall": calls rt_sigreturn */
     uint64_t system_call;   /* "syscall; ret" */
     struct trace_entry_code
-        entry; /* … or both in one, at the program's entry point; at 0: not needed */
+        entry; /* or both in one, at the program's entry point; at 0: not needed */
 };
 
-/* Looks for that, and for how the program's functions are unwound. SPROF_EUNSUPPORTED: nothing may
- * be put into such a process, with the reason and the cure. */
+/* Finds such code, and the unwinder of the program. SPROF_EUNSUPPORTED, with the reason and the
+ * cure: nothing may be put into the process. */
 int trace_raw_open(struct trace_raw **raw, pid_t pid, struct cache *cache,
                    struct sprof_error *error);
 void trace_raw_free(struct trace_raw *raw);
 
-/* Whether that is how a file is to be entered: it is linked statically, or for a loader that is not
- * glibc's. */
+/* Whether a file is entered so: it is linked statically, or for another loader than glibc's. */
 bool trace_raw_is_for(const char *path);
 
-/* Why nothing can be put into such a process, as what it "has"; or, with pid 0, into a program of
- * such a file, as far as that tells. NULL: it can. */
+/* Why nothing can be put into such a process ("has …"); with pid 0 into a program of such a file,
+ * as far as it shows. NULL: it can. */
 const char *trace_raw_obstacle(pid_t pid, const char *path);
 
 const struct trace_ways *trace_raw_ways(const struct trace_raw *raw);
@@ -38,41 +37,41 @@ const struct trace_ways *trace_raw_ways(const struct trace_raw *raw);
 /* Why a stopped thread cannot be borrowed to call the program's unwinder; NULL: it can. */
 const char *trace_raw_unfit(const struct trace_raw *raw, const struct user_regs_struct *registers);
 
-/* An agent that is mapped. */
+/* A mapped agent. */
 struct trace_raw_agent {
     uint64_t base, bytes; /* of all of it */
 };
 
-/* What the agent is unloaded by: what dlclose, at `close`, takes, or where it is mapped. All 0: it
- * stays. */
+/* By what the agent is unloaded: the handle for dlclose, at `close`, or where it is mapped. All 0:
+ * it stays. */
 struct trace_agent_place {
     uint64_t handle, close;
     struct trace_raw_agent mapped;
 };
 
-/* Maps the agent by a thread that is borrowed. On failure nothing of it is left. */
+/* Maps the agent by a borrowed thread. After a failure nothing of it is left. */
 int trace_raw_load(struct trace_raw *raw, struct trace_hand *hand, const char *library,
                    struct trace_raw_agent *agent, struct sprof_error *error);
 
-/* Has the agent, whose sprof_probe_asked is at `asked_at`, tell the program's unwinder of its
- * tables. SPROF_ESTATE: the unwinder may know it, and it stays. */
+/* Has the agent, whose sprof_probe_asked is at `asked_at`, register its tables with the program's
+ * unwinder. SPROF_ESTATE: the unwinder may have them, and the agent stays. */
 int trace_raw_register(const struct trace_raw *raw, struct trace_hand *hand,
                        const struct trace_raw_agent *agent, uint64_t asked_at,
                        struct sprof_error *error);
 
-/* The opposite of both; nobody may be in it, or come to it. SPROF_ESTATE: it stays. */
+/* Undoes both; no thread may be in the agent, or come to it. SPROF_ESTATE: it stays. */
 int trace_raw_unload(struct trace_raw *raw, struct trace_hand *hand,
                      const struct trace_raw_agent *agent, uint64_t asked_at,
                      struct sprof_error *error);
 
-/* The descriptor of the agent's file by which a tracer that was killed was mapping it; -1: there is
- * none. Those by which the program itself reads that file are others. */
+/* The descriptor by which a killed tracer was mapping the agent's file; -1: none. Descriptors of
+ * the program itself are others. */
 int trace_raw_left_open(pid_t pid, const char *library);
 int trace_raw_close(struct trace_raw *raw, struct trace_hand *hand, int fd,
                     struct sprof_error *error);
 
-/* Finds what is left of an agent that began at `base`, where who mapped it was killed. False:
- * nothing may be called in it, for it was not mapped as a whole. */
+/* Finds what is left of an agent that begins at `base`, after a kill. False: it was not mapped as a
+ * whole, and must not be called. */
 bool trace_raw_find(pid_t pid, const char *library, uint64_t base, struct trace_raw_agent *agent);
 
 #endif

@@ -1,4 +1,4 @@
-/* trace/attach, inside: what is known of a process that the agent is mapped into. */
+/* trace/attach, inside: facts of a process into which the agent is mapped. */
 #ifndef SPROF_TRACE_ATTACH_RAW_INSIDE_H
 #define SPROF_TRACE_ATTACH_RAW_INSIDE_H
 
@@ -14,7 +14,7 @@ struct trace_raw {
     struct trace_ways ways;
     unsigned unwinders; /* files that define _Unwind_RaiseException */
     bool has_hidden_unwinder;
-    uint64_t register_tables, forget_tables; /* functions of libgcc's; 0: nothing unwinds */
+    uint64_t register_tables, forget_tables; /* functions of libgcc's; 0: there is no unwinder */
     SPROF_VEC(struct trace_raw_range) busy;
     struct trace_stacks *stacks;
 };

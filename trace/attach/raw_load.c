@@ -1,5 +1,5 @@
-/* Maps the agent's file into a process by system calls that a borrowed thread makes, as a loader
- * would, and takes it out again. */
+/* Maps the agent's file into a process by system calls of a borrowed thread, as a loader would, and
+ * takes it out again. */
 #include "arch/arch.h"
 #include "trace/attach/hand.h"
 #include "trace/attach/inside.h"
@@ -25,16 +25,17 @@ enum {
     RELOCATIONS_MAX = 4096,
 };
 
-/* Of a descriptor by which the agent's file is mapped: so nobody opens a file to read it. */
+/* Flags of the descriptor by which the agent's file is mapped. No program opens a file to read with
+ * these. */
 #define MARK (O_APPEND | O_NONBLOCK | O_DSYNC | O_NOFOLLOW)
 
-/* The agent's file, as far as it matters here. */
+/* The parts of the agent's file that matter here. */
 struct raw_file {
     int fd;
     Elf64_Phdr parts[HEADERS_MAX];
     size_t part_count;
     uint64_t bytes;           /* of addresses, whole pages, without the note */
-    uint64_t tables, dynamic; /* vaddr of .eh_frame, and of PT_DYNAMIC … */
+    uint64_t tables, dynamic; /* vaddr of .eh_frame, and of PT_DYNAMIC */
     uint64_t dynamic_bytes;
 };
 
@@ -55,7 +56,7 @@ static bool read_at(const struct raw_file *file, void *to, size_t size, uint64_t
     return pread(file->fd, to, size, (off_t)offset) == (ssize_t)size;
 }
 
-/* By the segments, as a loader finds it. */
+/* Reads by segments, as a loader does. */
 static bool read_vaddr(const struct raw_file *file, void *to, size_t size, uint64_t vaddr)
 {
     for (size_t i = 0; i < file->part_count; i++) {
@@ -119,7 +120,7 @@ struct mapping {
     struct sprof_error *error;
 };
 
-/* Returns what the kernel does, or -EIO with the error set where the call could not be made. */
+/* Returns the kernel's result, or -EIO with the error set where the call could not be made. */
 static int64_t call(struct mapping *mapping, long number, uint64_t a, uint64_t b, uint64_t c,
                     uint64_t d, uint64_t e, uint64_t f)
 {
@@ -146,7 +147,7 @@ static int protection_of(const Elf64_Phdr *part)
            (part->p_flags & PF_X ? PROT_EXEC : 0);
 }
 
-/* What is behind a part's bytes in its last page is zero, as what comes behind that. */
+/* The rest of a part's last page is zero, and so is what follows. */
 static int64_t map_part(struct mapping *mapping, const Elf64_Phdr *part, int fd)
 {
     static const uint8_t zero[PAGE];
@@ -167,8 +168,8 @@ static int64_t map_part(struct mapping *mapping, const Elf64_Phdr *part, int fd)
                : result;
 }
 
-/* All parts lie in one reservation, in which nothing else can come meanwhile. That is of the
- * agent's file, too, by which it is known should sprof be killed. */
+/* All parts lie in one reservation, where no other mapping can come meanwhile. It is of the agent's
+ * file, too, by which it is recognized after a kill. */
 static int64_t map_parts(struct mapping *mapping, const char *library)
 {
     const struct raw_file *file = mapping->file;
@@ -193,8 +194,9 @@ static int64_t map_parts(struct mapping *mapping, const char *library)
 
 /* == Relocations == */
 
-/* Where the loader tells of what it has loaded, if the program has one; debuggers find it so, too.
- */
+/* Address of the loader's description of loaded libraries, if the program has one; debuggers find
+ * it so.
+ * */
 static uint64_t find_debug(pid_t pid)
 {
     char path[64];
@@ -243,7 +245,7 @@ static bool read_dynamic(const struct raw_file *file, struct dynamic *dynamic)
     return dynamic->relocation_bytes / sizeof(Elf64_Rela) <= RELOCATIONS_MAX;
 }
 
-/* A symbol of the agent's own; the loader's _r_debug; of others there are only weak ones. */
+/* A symbol of the agent, or the loader's _r_debug; others are weak. */
 static bool value_of(const struct mapping *mapping, const struct dynamic *dynamic, uint64_t index,
                      uint64_t *value)
 {
@@ -286,8 +288,7 @@ static bool relocate(const struct mapping *mapping)
 
 /* == The unwinder == */
 
-/* By the agent itself: whether the unwinder knows its tables is then in the note also where sprof
- * is killed meanwhile. */
+/* By the agent itself, so that the note is right even where sprof is killed meanwhile. */
 static int ask_about_tables(struct trace_hand *hand, uint64_t asked_at,
                             const struct probe_request *request, struct sprof_error *error)
 {

@@ -1,5 +1,5 @@
-/* Finds out, by the modes of files, why a process cannot read the agent's file: sprof may be
- * installed where only its own user may go. */
+/* Finds out, by modes of files, why a process cannot read the agent's file: sprof may be installed
+ * where only its own user may go. */
 #include "trace/attach/attach.h"
 #include "trace/attach/inside.h"
 
@@ -20,7 +20,7 @@ struct reader {
     bool may_all;
 };
 
-/* The last of the real, the effective, the saved, and that by which files are opened. */
+/* The last of four ids: real, effective, saved, and that of file access. */
 static const char *last_of(const char *ids)
 {
     const char *last = strrchr(ids, '\t');
@@ -52,8 +52,8 @@ static bool may(const struct reader *reader, const char *path, unsigned what)
     return status.st_mode >> (status.st_uid == reader->user ? 6 : in_group ? 3 : 0) & what;
 }
 
-/* The first directory on the way that may not be entered, or the file; false: nothing forbids it.
- */
+/* The first directory that may not be entered, or the file; false: nothing forbids it.
+ * */
 static bool find_closed(const struct reader *reader, const char *path, char closed[TARGET_PATH_MAX])
 {
     for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {

@@ -1,4 +1,4 @@
-/* Puts back what jumps to probes took the place of, in a process whose threads stand still. */
+/* Restores the bytes that jumps to probes took the place of, while all threads stand still. */
 #include "trace/attach/leaving.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ void trace_leaving_sort(struct trace_leaving *leaving)
               compare_changed);
 }
 
-/* What is not as it was left, such as the code of a library that was unloaded, is left alone. */
+/* Other bytes than the jump, as of another library, are left alone. */
 static bool restore_one(const struct trace_leaving *leaving, const struct trace_changed *changed)
 {
     uint8_t there[PLAN_JUMP_BYTES];
@@ -26,7 +26,7 @@ static bool restore_one(const struct trace_leaving *leaving, const struct trace_
            trace_leaving_write(leaving, changed->address, changed->original, sizeof there);
 }
 
-/* Places in one page at once: all threads wait for this. Those that go on in the next page are the
+/* Sites in one page at once, because all threads wait. Those that go on in the next page are the
  * last. */
 static bool restore_page(const struct trace_leaving *leaving, const struct trace_changed *first,
                          size_t count)

@@ -1,4 +1,4 @@
-/* Copies the descriptor of the shared memory that a traced process made, and checks what it is. */
+/* Copies the descriptor of the shared memory that a traced process made, and checks it. */
 #include "base/compat.h"
 #include "trace/attach/attach.h"
 #include "trace/attach/attachment.h"
@@ -21,17 +21,17 @@
 #define PIDFD_THREAD O_EXCL
 #endif
 
-/* The first thread may have ended before others: its own pidfd leads to no descriptors then. A
- * pidfd of another thread needs Linux 6.9. */
+/* Where the first thread has ended its pidfd leads to no descriptors. That of another thread needs
+ * Linux 6.9. */
 static int open_process(pid_t pid)
 {
     const pid_t task = sprof_proc_sharing_task(pid);
     return (int)syscall(SYS_pidfd_open, task, task == pid ? 0 : PIDFD_THREAD);
 }
 
-/* pidfd_getfd copies the descriptor that the process has, with the rights of that descriptor. To
- * open /proc/PID/fd/N instead would open, with the caller's rights, any file that the process can
- * merely name. Returns the descriptor or -1 with errno. */
+/* pidfd_getfd copies the process's descriptor with its rights. Opening /proc/PID/fd/N would open,
+ * with the caller's rights, any file that the process can name. Returns the descriptor or -1 with
+ * errno. */
 static int copy_descriptor(pid_t pid, int there)
 {
     const int process = open_process(pid);
@@ -64,7 +64,7 @@ static int refuse_copy(pid_t pid, int errnum, struct sprof_error *error)
                            (int)pid, strerror(errnum));
 }
 
-/* New memory of memfd_create, empty and with all its seals to give: only that may be extended. */
+/* New memory of memfd_create, empty and without seals: only that may be extended. */
 static bool is_new_memory(int fd)
 {
     struct stat facts;

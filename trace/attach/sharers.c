@@ -1,5 +1,5 @@
-/* Finds processes that share a process's memory and are not its threads, as clone(2) makes them
- * with CLONE_VM alone: they go on while its threads stand still. */
+/* Finds processes that share a process's memory, as clone(2) makes them with CLONE_VM alone: they
+ * go on while its threads stand still. */
 #include "trace/attach/sharers.h"
 #include "base/compat.h"
 #include "base/proc.h"
@@ -21,8 +21,7 @@ static bool has_memory(pid_t tid)
     return sprof_proc_number(path, 0) > 0;
 }
 
-/* kcmp says of all that have ended, and of the kernel's threads, that they share what they have
- * not. */
+/* for ended processes and the kernel's threads, kcmp says wrongly that they share */
 int trace_sharers_find(pid_t pid, struct sprof_id_list *sharers)
 {
     const pid_t thread = sprof_proc_sharing_task(pid);
@@ -49,8 +48,8 @@ bool trace_has_sharer(pid_t pid)
     return has;
 }
 
-/* A child of vfork shares it, too, until it executes something; its parent's thread, which waits
- * for that in a clone or vfork of its own, does not stop before. */
+/* A child of vfork shares it, too, until it executes something. Its parent's thread waits for that
+ * in clone or vfork, and does not stop before. */
 static bool waits_for_vfork(pid_t pid)
 {
     struct sprof_id_list threads = {0};

@@ -7,15 +7,15 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Lists those that there are just now, with a child of vfork; a process whose first thread has
- * ended is not found. Those that this process may not trace are not seen. SPROF_ENOMEM. */
+/* Lists those of this moment, with a child of vfork. A process whose first thread has ended is not
+ * found, nor one that this process may not trace. SPROF_ENOMEM. */
 int trace_sharers_find(pid_t pid, struct sprof_id_list *sharers);
 
 /* Whether there is one. */
 bool trace_has_sharer(pid_t pid);
 
-/* Whether there has been one for a tenth of a second, and nobody waits for a child of vfork, which
- * is one for a while. */
+/* Whether there has been one for a tenth of a second, and no thread waits for a child of vfork,
+ * which shares it for a while. */
 bool trace_has_lasting_sharer(pid_t pid);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STACK_BYTES = 64 << 10 }; /* that are read at once */
+enum { STACK_BYTES = 64 << 10 }; /* read at once */
 
 struct trace_stacks {
     pid_t pid;
@@ -142,8 +142,8 @@ const struct trace_stacks_module *trace_stacks_module(const struct trace_stacks 
     return region ? region->owner : NULL;
 }
 
-/* A file's code is there, also where a page of it has been given back and nobody has come by since.
- */
+/* The file has its code also where a page was given back and not used since.
+ * */
 static int read_memory(void *context, uint64_t address, void *buffer, size_t size)
 {
     const struct trace_stacks *stacks = context;

@@ -1,4 +1,4 @@
-/* trace, inside: the code that a process runs, file by file, and the stacks of its threads. */
+/* trace, inside: the code of a process, file by file, and the stacks of its threads. */
 #ifndef SPROF_TRACE_ATTACH_STACKS_H
 #define SPROF_TRACE_ATTACH_STACKS_H
 
@@ -22,21 +22,21 @@ struct trace_stacks_module {
     struct recording_built built;
 };
 
-/* Is told of each when it is found. Returns 0 or SPROF_ENOMEM. */
+/* Called for each when it is found. Returns 0 or SPROF_ENOMEM. */
 typedef int trace_stacks_find(void *context, struct trace_stacks_module *module,
                               const struct model_mmap *mapping, struct image *image);
 
-/* Reads the mappings of a process and opens the unwind tables of its files, with `find`, which may
- * be NULL, for each. Returns 0 or SPROF_ENOMEM. The caller frees. */
+/* Reads the mappings of a process and opens the unwind tables of its files, calling `find` (may be
+ * NULL) for each. Returns 0 or SPROF_ENOMEM. The caller frees. */
 int trace_stacks_open(struct trace_stacks **stacks, pid_t pid, struct cache *cache,
                       trace_stacks_find *find, void *context);
 void trace_stacks_free(struct trace_stacks *stacks);
 
-/* What an address is in; NULL: no file. */
+/* The file of an address; NULL: none. */
 const struct trace_stacks_module *trace_stacks_module(const struct trace_stacks *stacks,
                                                       uint64_t address);
 
-/* Walks the stack of a stopped thread. What is returned, and *memory, where it is not NULL, holds
+/* Walks the stack of a stopped thread. The result, and *memory, where it is not NULL, are valid
  * until the next call. */
 struct unwind_stack trace_stacks_walk(struct trace_stacks *stacks,
                                       const struct user_regs_struct *registers,

@@ -1,4 +1,4 @@
-/* A stop of all threads of a process, for milliseconds: to take code back, never to switch it. */
+/* A stop of all threads of a process, for milliseconds. */
 #ifndef SPROF_TRACE_ATTACH_STOP_H
 #define SPROF_TRACE_ATTACH_STOP_H
 
@@ -10,58 +10,57 @@
 #include <sys/user.h>
 
 struct trace_stopped {
-    pid_t pid, tid; /* its process may be another one that has the same memory */
+    pid_t pid, tid; /* the process may be another one with the same memory */
     bool is_stopped;
-    bool changed;      /* the registers are to be set when it goes on */
+    bool changed;      /* the registers are written when it goes on */
     uint64_t restarts; /* the system call that restart_syscall(2) takes up; 0: none */
-    int signal;        /* that it is about to take, and takes when it goes on; 0: none */
+    int signal;        /* that it takes when it goes on; 0: none */
     struct user_regs_struct registers;
 };
 
-/* Zero is a valid stop of nobody. */
+/* Zero is a valid stop without threads. */
 struct trace_stop {
     pid_t pid;
-    bool has_lost_first; /* the process's first thread has ended, or seems to, within an exec */
-    /* Whether other processes may have the same memory, which then stand, too: the caller says so
-     * before, or the program as soon as one is about to begin. */
+    bool has_lost_first; /* the first thread has ended, or seems to, during an exec */
+    /* Other processes may have the same memory, and are stopped, too. The caller sets it, or the
+     * program before the first one begins. */
     bool has_sharers;
-    const _Atomic uint32_t *notes_sharers; /* NULL: nobody notes it */
+    const _Atomic uint32_t *notes_sharers; /* NULL: it is not noted */
     struct sprof_urgency urgency;          /* while they stand */
     SPROF_VEC(struct trace_stopped) threads;
 };
 
-/* Stops the threads of a process, and those that they make meanwhile; also
- * those of processes that have the same memory, where it says that there may be some. Does `act`
- * then, in a thread of its own (trace_apart), and lets all go on. A system call
- * that is cut short only by that is made again. SPROF_EPERMISSION: somebody else traces it;
- * SPROF_ESTATE: a thread does not stop in time, as one does that waits for a child of vfork;
- * SPROF_ENOTFOUND: the process is gone. On failure nothing was done, and nobody is stopped. */
+/* Stops the threads of a process, also those that they make meanwhile, and with has_sharers those
+ * of processes with the same memory. Calls `act` in a thread of its own (trace_apart), and lets all
+ * go on. System calls that were cut short only by this are made again. SPROF_EPERMISSION: another
+ * process traces it; SPROF_ESTATE: a thread does not stop in time, as one that waits for a child of
+ * vfork; SPROF_ENOTFOUND: the process is gone. After a failure nothing was done, and no thread is
+ * stopped. */
 int trace_stop_while(struct trace_stop *stop, pid_t pid, void (*act)(void *context), void *context,
                      struct sprof_error *error);
 
-/* Does something in a thread of its own, in which alone others' threads may be asked to stop. Who
- * was asked and does not stand by its end, because it waits in the kernel, would wait for ever
- * when it does: the kernel lets it go then, as where sprof ends. Returns what `act` does, or
- * SPROF_ELIMIT. */
+/* Acts in a thread of its own; only such a thread may ask threads of others to stop. One that was
+ * asked and still waits in the kernel would stop later and stand for ever, but the kernel lets it
+ * go when the asking thread ends. Returns what `act` returns, or SPROF_ELIMIT. */
 int trace_apart(int (*act)(void *context), void *context, struct sprof_error *error);
 
 /* Whether a thread waits in the kernel as for a disk or a child of vfork, or is frozen: it does not
- * stop, and the others would stand still until that is clear. */
+ * stop, and the others would stand still meanwhile. */
 bool trace_stop_would_wait(pid_t pid);
 bool trace_thread_would_wait(pid_t pid, pid_t tid);
 
-/* The kernel makes a call that was cut short again when its thread goes on, but not where the
- * registers are others by then: sets them to what makes it again. */
+/* The kernel makes a call that was cut short again when its thread goes on, but not with other
+ * registers: sets them to what makes it again. */
 void trace_stop_restart(struct trace_stopped *thread);
 
-/* Has a stopped thread be about to take no signal: where that is of a fault of the instruction that
- * it stands at, it is left out, and the thread faults again when it gets there again, also where
- * sprof ends now. False: it is another signal, and is taken. */
+/* Removes the signal that a stopped thread is about to take, where it is of a fault of the
+ * instruction that it stands at: the thread faults again, even where sprof ends now. False: it is
+ * another signal, and is taken. */
 bool trace_stop_leave_out_fault(struct trace_stopped *thread, pid_t pid);
 
 /* == One thread == */
 
-/* Stops one thread alone, in a thread of trace_apart. SPROF_ESTATE: it does not stop in time;
+/* Stops one thread, in a thread of trace_apart. SPROF_ESTATE: it does not stop in time;
  * SPROF_ENOTFOUND: it has ended. */
 int trace_stop_thread(struct trace_stopped *thread, pid_t pid, pid_t tid,
                       struct sprof_error *error);
@@ -73,9 +72,8 @@ enum trace_waited {
     TRACE_TIMED_OUT,
 };
 
-/* Waits until a thread that was let go with PTRACE_SYSCALL stands again; *status is as siginfo's
- * si_status, and is not taken note of by the kernel, so that a signal is not lost where sprof ends
- * now. */
+/* Waits until a thread that was let go with PTRACE_SYSCALL stands again. *status is as siginfo's
+ * si_status. The kernel keeps the stop, so no signal is lost where sprof ends now. */
 enum trace_waited trace_stop_wait(pid_t pid, pid_t tid, long limit_ms, int *status);
 
 #endif
