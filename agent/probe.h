@@ -442,8 +442,7 @@ struct probe_site {
  * probe_stat by function and one for the thunk that calibrates (number function_count); then struct
  * probe_histogram, the first for discarded calls and each other for the function before it; then
  * nodes. The tracer writes the fields above the line: the first group before "go", the second group
- * and `tiers` at any time.
- * */
+ * and `tiers` at any time. */
 struct probe_shared {
     uint64_t slab_bytes;
     uint32_t slab_count;

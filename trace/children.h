@@ -23,8 +23,7 @@ int trace_children_find(struct trace_session *session);
 
 /* Takes the probes out of one process, which goes on untraced; its figures stay. *stopped_ns: the
  * length of the stop. Errors as of trace_detach; SPROF_ENOTFOUND also where the trace does not have
- * it.
- * */
+ * it. */
 int trace_children_detach(struct trace_session *session, pid_t pid, uint64_t *stopped_ns,
                           struct sprof_error *error);
 

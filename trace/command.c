@@ -84,8 +84,7 @@ static bool may_have_changed(const struct trace_session *session)
 }
 
 /* Reads calls that ended in the pause first, so that the new phase has only calls that began or
- * ended in it.
- * */
+ * ended in it. */
 static int end_pause(struct trace_session *session, struct sprof_error *error)
 {
     if (!session->paused)

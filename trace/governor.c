@@ -471,8 +471,7 @@ static void ignore_again(void *context, const struct uprobe_site *site)
     (void)site;
 }
 
-/* Takes all uprobes out and puts those back that stay. Calls between are not counted.
- * */
+/* Takes all uprobes out and puts those back that stay. Calls between are not counted. */
 static void place_again(struct trace_session *session)
 {
     struct trace_uprobes *uprobes = session->uprobes;

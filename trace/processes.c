@@ -80,8 +80,7 @@ static bool can_be(const struct trace_session *session, pid_t pid, pid_t inner)
            status.inner == inner;
 }
 
-/* The process of the program with this number in a pid namespace of its own; 0: none is left.
- * */
+/* The process of the program with this number in a pid namespace of its own; 0: none is left. */
 static pid_t find_inside(const struct trace_session *session, pid_t inner)
 {
     DIR *directory = opendir("/proc");
@@ -120,8 +119,7 @@ pid_t trace_process_thread(const struct trace_session *session, pid_t pid, uint3
 }
 
 /* The number here of a process that calls itself `pid`, which differs in a pid namespace of its
- * own.
- * */
+ * own. */
 pid_t trace_process_seen(struct trace_session *session, uint32_t number)
 {
     struct sprof_proc_stat stat;

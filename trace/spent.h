@@ -46,7 +46,7 @@ double trace_spent_recent(double recent_ns, double ns, double cpu_ns);
 double trace_spent_room(double recent_ns, double limit_ns);
 
 /* How much faster time was spent in the last `last_ns` than in all time since a look: from 1 to 8.
- * */
+ */
 double trace_spent_lately(double ns, double time_ns, double last_spent_ns, double last_ns);
 
 #endif

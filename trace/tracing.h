@@ -255,8 +255,7 @@ struct trace_session {
  * be read. */
 int trace_copiers_find(struct trace_session *session);
 
-/* True where a mapping is the first of such a library; the caller then calls trace_switch.
- * */
+/* True where a mapping is the first of such a library; the caller then calls trace_switch. */
 bool trace_copier_came(struct trace_session *session, const struct model_mmap *mapping);
 
 /* == compiled.c == */

@@ -32,8 +32,7 @@ extern uint8_t probe_thunks[] __attribute__((visibility("hidden")));
 extern uint8_t probe_points[] __attribute__((visibility("hidden"))); /* the end of both areas */
 extern uint8_t probe_copies[] __attribute__((visibility("hidden")));
 
-/* Instructions that need a field of struct thread: PROBE_FIELDS, with the offset of each.
- * */
+/* Instructions that need a field of struct thread: PROBE_FIELDS, with the offset of each. */
 extern const struct {
     int32_t at;
     uint32_t offset;
@@ -133,8 +132,7 @@ extern uint32_t probe_below __attribute__((visibility("hidden")));
 extern void (*probe_called)(void) __attribute__((visibility("hidden")));
 void probe_nothing(void) __attribute__((visibility("hidden")));
 
-/* This thread's figures of a function. A thread without a slab takes one. NULL: none is free.
- * */
+/* This thread's figures of a function. A thread without a slab takes one. NULL: none is free. */
 const struct probe_stat *probe_stat_of(uint32_t function) __attribute__((visibility("hidden")));
 
 /* Measures the cost of probes through the last thunk. Calls must be measured already, and no call

@@ -104,8 +104,7 @@ static void end_between(struct thread *thread, uint64_t low, uint64_t high, uint
 }
 
 /* An exception was caught, or goes on after cleaning up, in the frame above a slot, on a foreign
- * stack. Ends the calls that it has left.
- * */
+ * stack. Ends the calls that it has left. */
 static void leave_thrown(struct thread *thread, uint64_t slot, uint64_t now)
 {
     if (is_one_stack(thread, thread->thrown_at, slot))

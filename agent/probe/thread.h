@@ -44,8 +44,7 @@ struct thread {
     uint64_t stack_bottom, stack_limit, stack_mark;
     uint64_t histograms;      /* offset in its slab */
     struct probe_node *nodes; /* of its paths */
-    /* The trace that this data is of; and a trace in which no slab was free.
-     * */
+    /* The trace that this data is of; and a trace in which no slab was free. */
     uint32_t generation, untracked_in;
     _Atomic uint64_t claim; /* the trace for which it has a slab, above the slab's number */
     /* The range of its stack whose page below is known to exist, down to where the stack has ended

@@ -324,8 +324,7 @@ static size_t count_startup(struct trace_code *code, const struct unwind_stack *
 }
 
 /* Whether a function of libc calls no other, by its code. Then it waits for no lock and holds none
- * of libc's. A thread on its way to another stack is not in such a function.
- * */
+ * of libc's. A thread on its way to another stack is not in such a function. */
 static bool is_leaf(struct trace_code *code, uint64_t address)
 {
     const struct trace_stacks_module *module = trace_stacks_module(code->stacks, address);

@@ -159,8 +159,7 @@ static bool read_program(struct program *program, pid_t pid, const char *path)
     return true;
 }
 
-/* Reads code from memory, or as it will be before anything has run. Returns the number of bytes.
- * */
+/* Reads code from memory, or as it will be before anything has run. Returns the number of bytes. */
 static size_t read_code(const struct program *program, uint64_t at, uint8_t *code, size_t size)
 {
     const uint64_t offset = at - program->text.p_vaddr;

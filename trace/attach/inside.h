@@ -1,5 +1,5 @@
 /* trace/attach, inside: the agent's file as a process sees it, and facts of a process from /proc.
- * */
+ */
 #ifndef SPROF_TRACE_ATTACH_INSIDE_H
 #define SPROF_TRACE_ATTACH_INSIDE_H
 
@@ -21,8 +21,7 @@ int trace_attach_find_library(pid_t pid, char library[TARGET_PATH_MAX], struct s
  * read, or is gone. */
 int trace_attach_sees(pid_t pid, const char *file);
 
-/* SPROF_EPERMISSION with the error set, if modes keep a process from loading the agent; else 0.
- * */
+/* SPROF_EPERMISSION with the error set, if modes keep a process from loading the agent; else 0. */
 int trace_attach_explain_closed(pid_t pid, const char *library, struct sprof_error *error);
 
 /* Whether a line of /proc/PID/maps contains that text. */

@@ -48,8 +48,7 @@ void trace_owner_drop_island(struct trace_session *session, uint64_t address);
  * none. */
 bool trace_owner_read(pid_t pid, struct probe_owner *owner, uint32_t *functions);
 
-/* SPROF_EUNSUPPORTED: the tracer is a sprof of another version.
- * */
+/* SPROF_EUNSUPPORTED: the tracer is a sprof of another version. */
 int trace_owner_check_version(pid_t pid, struct sprof_error *error);
 
 #endif

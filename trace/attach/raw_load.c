@@ -195,8 +195,7 @@ static int64_t map_parts(struct mapping *mapping, const char *library)
 /* == Relocations == */
 
 /* Address of the loader's description of loaded libraries, if the program has one; debuggers find
- * it so.
- * */
+ * it so. */
 static uint64_t find_debug(pid_t pid)
 {
     char path[64];

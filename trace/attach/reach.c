@@ -52,8 +52,7 @@ static bool may(const struct reader *reader, const char *path, unsigned what)
     return status.st_mode >> (status.st_uid == reader->user ? 6 : in_group ? 3 : 0) & what;
 }
 
-/* The first directory that may not be entered, or the file; false: nothing forbids it.
- * */
+/* The first directory that may not be entered, or the file; false: nothing forbids it. */
 static bool find_closed(const struct reader *reader, const char *path, char closed[TARGET_PATH_MAX])
 {
     for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {

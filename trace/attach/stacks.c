@@ -142,8 +142,7 @@ const struct trace_stacks_module *trace_stacks_module(const struct trace_stacks 
     return region ? region->owner : NULL;
 }
 
-/* The file has its code also where a page was given back and not used since.
- * */
+/* The file has its code also where a page was given back and not used since. */
 static int read_memory(void *context, uint64_t address, void *buffer, size_t size)
 {
     const struct trace_stacks *stacks = context;

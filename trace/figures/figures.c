@@ -391,8 +391,7 @@ static int read_stat(struct trace_session *session, struct trace_thread *thread,
     return trace_put_row(session, thread->row, cell, &figures);
 }
 
-/* A command must not wait while all figures are read at the pace of one thread among many.
- * */
+/* A command must not wait while all figures are read at the pace of one thread among many. */
 static void hurry_if_asked(const struct trace_session *session, uint64_t functions_read)
 {
     enum { BETWEEN_LOOKS = 512 };

@@ -19,8 +19,7 @@ enum {
     DEPTH_MOST = 4096, /* of open calls */
 };
 
-/* The beginning of struct record (agent/probe/thread.h).
- * */
+/* The beginning of struct record (agent/probe/thread.h). */
 struct record {
     uint64_t return_address, begin, parent, child_ticks, probe_ticks, slot, stat;
     uint32_t serial, node;
@@ -339,8 +338,7 @@ static bool was_told(const struct trace_warnings *warnings, const struct stuck *
     return false;
 }
 
-/* A record is believed if a second reading is the same: its call may have ended meanwhile.
- * */
+/* A record is believed if a second reading is the same: its call may have ended meanwhile. */
 static int look_at_record(struct trace_session *session, uint32_t slab, const struct thread *thread,
                           uint64_t at, const struct record *record)
 {

@@ -354,8 +354,7 @@ static void pause_ms(long milliseconds)
 }
 
 /* Whether a thread may have come under strict seccomp unseen, because a probe was not there until
- * now.
- * */
+ * now. */
 static bool may_be_unseen(const struct placing *placing)
 {
     const struct trace_session *session = placing->session;

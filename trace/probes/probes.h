@@ -36,8 +36,7 @@ int trace_place(struct trace_session *session, struct sprof_error *error);
 int trace_place_file(struct trace_session *session, struct trace_file *file,
                      struct sprof_error *error);
 
-/* The same without the jumps, for a file that may run: trace_place_live_file writes those.
- * */
+/* The same without the jumps, for a file that may run: trace_place_live_file writes those. */
 int trace_place_copies(struct trace_session *session, struct trace_file *file,
                        struct sprof_error *error);
 

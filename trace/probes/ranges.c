@@ -518,8 +518,7 @@ int trace_change_ranges(struct trace_session *session, char *text, struct sprof_
     return result;
 }
 
-/* A range without functions is no mistake where a later program may have them.
- * */
+/* A range without functions is no mistake where a later program may have them. */
 static int tell_empty(const struct trace_session *session, const struct trace_range *range,
                       struct sprof_str *answer, struct sprof_error *error)
 {
