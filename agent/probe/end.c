@@ -324,7 +324,10 @@ static inline bool is_cut(const struct record *record, const struct probe_stat *
     uint32_t count = 0;
     if (record->stat == next)
         return true;
-    for (const struct record *at = record->parent; is_jumper_to(at, record->slot); at = at->parent)
+    const struct record *at = record->parent;
+    if (at && is_point_of(at, record->slot))
+        at = at->parent;
+    for (; is_jumper_to(at, record->slot); at = at->parent)
         if (at->stat == record->stat || at->stat == next || ++count == JUMPERS)
             return true;
     return false;
@@ -373,6 +376,21 @@ SAVES_ALL struct record *probe_jump(struct thread *thread, struct record *record
     finish(record, now, is_in_chain, PROBE_EXIT_TAIL_CUT);
     thread->innermost = parent;
     return parent;
+}
+
+/* The jumpers above it in the chain stay. */
+SAVES_ALL void probe_end_point(struct thread *thread, struct record *point, uint64_t now)
+{
+    struct record **link = &thread->innermost;
+    for (uint32_t steps = 0; is_jumper_to(*link, point->slot) && steps < PROBE_JUMPERS; steps++)
+        link = &(*link)->parent;
+    const bool is_in_chain = *link == point;
+    struct record *parent = above(thread, point);
+    count_exit(point->stat, PROBE_EXIT_TAIL_CUT);
+    finish(point, now, is_in_chain, PROBE_EXIT_TAIL_CUT);
+    if (is_in_chain)
+        *link = parent;
+    atomic_signal_fence(memory_order_seq_cst);
 }
 
 /* Ends the calls on the thread's own stack at or below an address. */

@@ -1,28 +1,33 @@
 /* Unusual cases of call points: see trace/probes/points.h. */
 #include "agent/probe/call.h"
 
-/* Ends a call whose function jumps to another at its end. The end is at the jump, because its
- * record and that of its call point are needed. The return address is back where it was before, so
- * an unwinder finds no record of the call. */
-static void end_before(struct thread *thread, struct record *ended, uint64_t slot)
+/* The record of a slot leaves the stack: the return address is back where it was before, so an
+ * unwinder finds no record there. */
+static void put_back(const struct record *record, uint64_t slot)
 {
-    *(volatile uint64_t *)(uintptr_t)slot = ended->return_address;
+    *(volatile uint64_t *)(uintptr_t)slot = record->return_address;
     atomic_signal_fence(memory_order_seq_cst);
-    count_exit(ended->stat, PROBE_EXIT_TAIL_CUT);
-    probe_end_call(thread, ended, probe_ticks(), PROBE_EXIT_TAIL_CUT);
 }
 
-/* The address to which a call returns that was made by a jump at the end of a function. That
- * function ends here, and with it its call point. */
-static uint64_t end_tails(struct thread *thread, struct record *point, uint64_t slot)
+/* A function that ends by a jump through the GOT goes on until its callee returns, as with other
+ * tail calls (probe_jump). The point that called it ends here: the new one takes its record.
+ * Returns whether there is such a function; the slot holds the address to which both return. */
+static bool jump_from(struct thread *thread, struct record *point, uint64_t slot,
+                      const struct probe_stat *next, uint64_t now)
 {
     const volatile uint64_t *const place = (const volatile uint64_t *)(uintptr_t)slot;
     struct record *function = record_of(slot);
-    if (is_in_thunks(*place, probe_thunks, PROBE_THUNKS) && function->serial == thread->serial)
-        end_before(thread, function, slot);
-    if (is_in_thunks(*place, probe_points, PROBE_POINTS) && point->serial == thread->serial)
-        end_before(thread, point, slot);
-    return *place;
+    const bool has_jumped =
+        is_in_thunks(*place, probe_thunks, PROBE_THUNKS) && function->serial == thread->serial;
+    if (has_jumped) {
+        put_back(function, slot);
+        probe_jump(thread, function, next, now);
+    }
+    if (is_in_thunks(*place, probe_points, PROBE_POINTS) && point->serial == thread->serial) {
+        put_back(point, slot);
+        probe_end_point(thread, point, now);
+    }
+    return has_jumped;
 }
 
 SAVES_ALL int probe_point_entered(uint32_t number, uint64_t slot, const struct probe_saved *saved)
@@ -37,13 +42,17 @@ SAVES_ALL int probe_point_entered(uint32_t number, uint64_t slot, const struct p
     struct record *record = record_of(slot);
     if (is_others(record, slot))
         return 1;
-    const uint64_t return_address = end_tails(thread, record, slot ^ POINT);
-    struct record *caller = end_left(thread, record, slot);
-    fill_record(record, caller, slot, &thread->stats[number]);
-    record->return_address = return_address;
+    struct probe_stat *stat = &thread->stats[number];
+    const uint64_t now = probe_ticks();
+    const bool has_jumped = jump_from(thread, record, slot ^ POINT, stat, now);
+    struct record *caller = has_jumped ? thread->innermost : end_left(thread, record, slot);
+    fill_record(record, caller, slot, stat);
+    record->return_address = *(const uint64_t *)(uintptr_t)(slot ^ POINT);
     record->node = caller->node & INT32_MAX; /* neither paths nor the log have call points */
     record->begin = probe_ticks() + probe_inside.shared->cost.inside;
     make_innermost(thread, record);
     count_call(thread, record, false);
+    if (has_jumped) /* this work is no part of the caller's time */
+        add(&caller->probe_ticks, record->begin - probe_inside.shared->cost.inside - now);
     return 0;
 }

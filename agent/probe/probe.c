@@ -264,6 +264,12 @@ static inline void begin_call(struct thread *thread, struct record *record, stru
     count_call(thread, record, logging == LOG_FULL);
 }
 
+/* Whether a function that is called by this point has jumped there. */
+static bool is_jumped_to(const struct record *caller, uint64_t slot)
+{
+    return is_point_of(caller, slot) && is_jumper_to(caller->parent, slot);
+}
+
 SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe_saved *saved)
 {
     struct thread *thread = probe_own_thread();
@@ -323,7 +329,7 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
     if (has_jumped) /* this work is no part of the caller's time */
         add(&caller->probe_ticks, record->begin - probe_inside.shared->cost.inside - now);
     if (extras & PROBE_WARN && probe_heap_is_checked(function))
-        probe_heap_begin(thread, function, slot, has_jumped);
+        probe_heap_begin(thread, function, slot, has_jumped || is_jumped_to(caller, slot));
     if (extras & PROBE_WARN && probe_inside.shared->heap.operations[function])
         probe_heap_enters(thread, function, slot, saved);
     return 0;

@@ -95,10 +95,17 @@ static inline bool is_jumper(const struct record *record)
     return (uint64_t)(uintptr_t)record - PROBE_JUMPERS_AT < PROBE_JUMPERS_BYTES;
 }
 
-/* Whether it jumped to a call with that slot, so that both end together. */
+/* Whether it jumped to a call with that slot, so that both end together: to a function, or through
+ * a call point to one. */
 static inline bool is_jumper_to(const struct record *record, uint64_t slot)
 {
-    return is_jumper(record) && record->slot == slot;
+    return is_jumper(record) && (record->slot | POINT) == (slot | POINT);
+}
+
+/* Whether it is the call point that called the function with that slot. */
+static inline bool is_point_of(const struct record *record, uint64_t slot)
+{
+    return record->slot == (slot | POINT) && !is_jumper(record);
 }
 
 /* When a call began. */
@@ -118,6 +125,11 @@ void probe_end_below(struct thread *thread, uint64_t address, uint64_t now, enum
  * record. Returns the caller of that call. */
 struct record *probe_jump(struct thread *thread, struct record *record,
                           const struct probe_stat *next, uint64_t now)
+    __attribute__((visibility("hidden"))) SAVES_ALL;
+
+/* Ends a call point whose function jumped at `now` to another call point, and takes it out of the
+ * chain. */
+void probe_end_point(struct thread *thread, struct record *point, uint64_t now)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 
 /* Warns that the thread's stack is in use as far as a slot. */

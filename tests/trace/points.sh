@@ -98,6 +98,13 @@ slots)
 extern "C" NI long inner(long n) { __asm__ volatile("" : "+r"(n)); return n + 1; }
 extern "C" NI long own(long n) { return inner(n) * 2; }
 extern "C" NI long calls_back(long (*back)(long), long n) { return back(n) + inner(n); }
+extern "C" NI long third(long n) { return inner(n) * 3; }
+extern "C" NI long second(long n) { return third(n + 2); }
+extern "C" NI long first(long n) { return second(n + 1); }
+extern "C" NI long leaves(long (*back)(long), long n) { return back(n); }
+extern "C" NI long pong(long n);
+extern "C" NI long ping(long n) { return n ? pong(n - 1) : inner(0); }
+extern "C" NI long pong(long n) { return n ? ping(n - 1) : inner(1); }
 END
     cat >program.cc <<'END'
 #include <csetjmp>
@@ -106,7 +113,7 @@ END
 #include <sys/wait.h>
 #include <unistd.h>
 #define NI __attribute__((noinline))
-extern "C" long own(long n), calls_back(long (*back)(long), long n);
+extern "C" long own(long n), calls_back(long (*back)(long), long n), first(long n), leaves(long (*back)(long), long n), ping(long n);
 static jmp_buf place;
 extern "C" NI long throws(long n) { if (n % 3 == 0) throw n; if (n % 3 == 1) longjmp(place, 1); return n; }
 extern "C" NI long catches(long n)
@@ -115,6 +122,12 @@ extern "C" NI long catches(long n)
 }
 extern "C" NI long uses(long n) { return own(n) + own(n + 1); }
 extern "C" NI long jumps(long n) { return own(n ^ 1); }
+extern "C" NI long jumps_far(long n) { return first(n ^ 1); }
+extern "C" NI long jumps_away(long n) { return leaves(throws, n); }
+extern "C" NI long catches_far(long n)
+{
+    try { return setjmp(place) ? 5 : jumps_away(n); } catch (long thrown) { return thrown; }
+}
 extern "C" NI int forks(void)
 {
     int status = 0;
@@ -133,23 +146,30 @@ int main()
 {
     long sum = 0;
     for (long i = 0; i < 300; i++)
-        sum += uses(i) + jumps(i) + catches(i);
+        sum += uses(i) + jumps(i) + catches(i) + jumps_far(i) + catches_far(i);
     for (int i = 0; i < 5; i++)
-        sum += forks();
+        sum += forks() + ping(200 + i);
     printf("%ld %s\n", sum, getenv("LD_BIND_NOW") ? "bound" : "lazy");
 }
 END
-    g++ -O1 -fPIC -shared own.cc -o libown.so || fail "no compiler"
+    g++ -O1 -foptimize-sibling-calls -fPIC -shared own.cc -o libown.so || fail "no compiler"
     for flags in "-O2 -Wl,-z,lazy" "-O2 -Wl,-z,now -Wl,-z,relro"; do
         # shellcheck disable=SC2086
         g++ $flags -g program.cc -o program -L. -lown -Wl,-rpath,"$PWD" || fail "no compiler"
         tracing=(--module program --module libown.so)
-        same "$flags" '^(inner|own|calls_back|throws|catches|uses|jumps|forks)$' ./program
+        same "$flags" '^(inner|own|calls_back|throws|catches|uses|jumps.*|forks|first|second|third|leaves|catches_far)$' ./program
         "$SPROF" stats -i all.db --format csv >stats.csv 2>err || fail "no stats"
         has own calls 900
-        has inner calls 1000
+        has inner calls 1305
+        for pair in jumps,own jumps_far,first first,second second,third third,inner jumps_away,leaves; do
+            grep -q "^$pair,300" pairs_all || fail "$flags: no 300 calls $pair"
+        done
         [ "$(points calls)" -ge 2000 ] || fail "$flags: $(points calls) calls"
         traced all --all-points -- ./program
+        for function in ping pong; do # circles, which are cut
+            "$SPROF" stats -i all.db --format csv >stats.csv 2>err || fail "no stats"
+            has $function calls $([ $function = ping ] && echo 509 || echo 506)
+        done
         tracing=(--module '*')
         traced all --all-points -- ./program
     done
