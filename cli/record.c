@@ -46,7 +46,7 @@ static const struct cli_option options[] = {
     {"agent-clock", 0, "tick|fine",
      "the agent samples at the kernel's tick, or at -F, by a helper (3 to 10 % of a CPU)",
      FIELD(fine_clock), cli_set_agent_clock},
-    {"event", 'e', "EVENT", "what to count (cycles where there is a PMU, else cpu-clock)",
+    {"event", 'e', "LIST", "what to count, such as cpu-clock,page-faults:u,sched:sched_switch",
      FIELD(event), cli_set_text},
     {"output", 'o', "FILE", "the recording (sprof.db); an existing one becomes FILE.old",
      FIELD(output), cli_set_text},

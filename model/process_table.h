@@ -31,7 +31,7 @@ struct model_thread {
     const char *name;
     uint64_t cpu_time_ns;    /* with that of its former ones; 0 until known */
     uint64_t samples;        /* kept by the caller */
-    uint64_t sampled_weight; /* of these; kept by the caller */
+    uint64_t sampled_weight; /* of those that weigh its CPU time; kept by the caller */
     void *waiting;           /* the caller's own: the last of its samples that waits; starts NULL */
     bool dirty;
 };

@@ -88,6 +88,7 @@ struct model_record {
     enum model_record_type type;
     bool before_start; /* made from /proc: it was so before the recording */
     uint64_t time_ns;  /* CLOCK_MONOTONIC */
+    uint32_t event;    /* of a sample, a loss or a pause: which of the recording's events, from 0 */
     pid_t pid, tid;
     int cpu; /* -1 where none */
     union {

@@ -92,6 +92,9 @@ enum model_pseudo {
 /* … and of threads. */
 #define MODEL_SOURCE_PERF_THREADS "perf per thread"
 
+/* … because one of the events is a tracepoint. */
+#define MODEL_SOURCE_TRACEPOINTS ", as tracepoints need it"
+
 /* What `run.source` holds where BPF programs chose the samples in the kernel, and where the kernel
  * took away part of that: all of it (the reason follows, and a bracket), exact weights, stacks
  * beyond their slices. */

@@ -43,12 +43,16 @@ static int set_rate(struct record_session *session, uint64_t frequency_hz, const
     const struct sampler_facts *facts = sampler_facts(session->sampler);
     if (record_note_past_events(session, changed_ns))
         return sprof_error_memory(error);
-    session->ledger.period_ns = facts->due_ns;
-    session->event.varying = true;
-    return recording_change_event(session->recording, &session->event) ||
-                   begin_phase(session, changed_ns, mark)
-               ? sprof_error_memory(error)
-               : 0;
+    for (size_t i = 0; i < facts->event_count && i < session->events.count; i++) {
+        struct record_event *event = &session->events.items[i];
+        if (!facts->events[i].follows_rate)
+            continue;
+        event->ledger.period_ns = facts->events[i].due_ns;
+        event->row.varying = true;
+        if (recording_change_event(session->recording, &event->row))
+            return sprof_error_memory(error);
+    }
+    return begin_phase(session, changed_ns, mark) ? sprof_error_memory(error) : 0;
 }
 
 int record_change_rate(struct record_session *session, uint64_t frequency_hz,
@@ -107,7 +111,8 @@ static int rate(void *context, char *argument, struct sprof_str *answer, struct 
     const struct record_choice asked = {.hz = hz, .slice = session->governor.asked.slice};
     record_governor_ask(&session->governor, asked);
     sprof_str_appendf(answer, "%llu samples a second from now on", hz);
-    const uint64_t due_ns = sampler_facts(session->sampler)->due_ns;
+    const struct record_event *clock = record_clock(session);
+    const uint64_t due_ns = clock ? clock->ledger.period_ns : 0;
     if (due_ns && hz > UINT64_C(1000000000) / due_ns)
         sprof_str_appendf(answer, ", of which this source takes at most %llu",
                           (unsigned long long)(UINT64_C(1000000000) / due_ns));
@@ -225,7 +230,8 @@ static int status(void *context, char *argument, struct sprof_str *answer,
             "state\tseconds#\tsamples#\tmode\tevent\thz#\toverhead_percent#\toff_in_seconds#\n"
             "%s\t%.3f\t%llu\t%s\t%s\t%llu\t%.3f\t",
             session->paused ? "paused" : "recording", seconds, (unsigned long long)samples, view,
-            facts->event, (unsigned long long)facts->frequency_hz, 100 * record_overhead(session));
+            session->event_names, (unsigned long long)facts->frequency_hz,
+            100 * record_overhead(session));
         if (left > 0)
             sprof_str_appendf(answer, "%.3f", left);
         sprof_str_append(answer, "\n");
@@ -236,7 +242,7 @@ static int status(void *context, char *argument, struct sprof_str *answer,
                                "`status` takes nothing more, but was given `%.100s`", argument);
     sprof_str_appendf(answer, "%s for %.1f s: %llu samples, mode %s, %s",
                       session->paused ? "paused, recording" : "recording", seconds,
-                      (unsigned long long)samples, view, facts->event);
+                      (unsigned long long)samples, view, session->event_names);
     if (facts->frequency_hz)
         sprof_str_appendf(answer, " at %llu Hz", (unsigned long long)facts->frequency_hz);
     if (session->governor.most > 0)

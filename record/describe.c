@@ -90,18 +90,41 @@ static void describe_settings(struct record_session *session, const struct sampl
     run->ring_bytes = facts->ring_bytes;
 }
 
+static int describe_event(struct record_session *session, const struct sampler_event *fact)
+{
+    struct record_event event = {.user_excluded = fact->user_excluded};
+    event.row = (struct store_event){
+        .name = keep_text(session, fact->name),
+        .is_clock = fact->is_clock,
+        .varying = fact->varying_period,
+        .period = fact->period,
+    };
+    event.ledger.kernel_excluded = fact->kernel_excluded;
+    event.ledger.period_ns = fact->due_ns;
+    return event.row.name ? sprof_vec_push(&session->events, event) : SPROF_ENOMEM;
+}
+
 int record_describe(struct record_session *session, struct sprof_error *error)
 {
     const struct sampler_facts *facts = sampler_facts(session->sampler);
     describe_machine(session);
     describe_settings(session, facts);
-    session->event = (struct store_event){
-        .name = facts->event,
-        .is_clock = facts->event_is_clock,
-        .varying = facts->varying_period,
-        .period = facts->period,
-    };
-    session->ledger.kernel_excluded = facts->kernel_excluded;
-    session->ledger.period_ns = facts->due_ns;
+    struct sprof_str names = {0};
+    for (size_t i = 0; i < facts->event_count; i++) {
+        if (describe_event(session, &facts->events[i]))
+            return sprof_error_memory(error);
+        sprof_str_appendf(&names, "%s%s", i ? "," : "", facts->events[i].name);
+    }
+    session->event_names = keep(session, &names);
+    if (!session->event_names)
+        return sprof_error_memory(error);
     return record_describe_source(session) ? sprof_error_memory(error) : 0;
+}
+
+struct record_event *record_clock(struct record_session *session)
+{
+    for (size_t i = 0; i < session->events.count; i++)
+        if (session->events.items[i].row.is_clock)
+            return session->events.items[i].user_excluded ? NULL : &session->events.items[i];
+    return NULL;
 }

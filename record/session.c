@@ -63,8 +63,39 @@ static int note_sample(void *context, const struct recording_sampled *sampled)
             record_governor_note_stack(&session->governor, sampled->extent.used);
         session->stack_bytes += sampled->stack_bytes;
     }
-    return record_ledger_deliver(&session->ledger, sampled->time_ns, sampled->weight,
-                                 sampled->late);
+    for (size_t i = 0; i < session->events.count; i++) {
+        struct record_event *event = &session->events.items[i];
+        if (event->row.id == sampled->event)
+            return record_ledger_deliver(&event->ledger, sampled->time_ns, sampled->weight,
+                                         sampled->late);
+    }
+    return 0;
+}
+
+static int add_events(struct record_session *session)
+{
+    for (size_t i = 0; i < session->events.count; i++) {
+        struct record_event *event = &session->events.items[i];
+        if (recording_add_event(session->recording, &event->row, &event->row.id))
+            return SPROF_ENOMEM;
+        event->ledger.run_id = session->run->id;
+        event->ledger.event_id = event->row.id;
+    }
+    return 0;
+}
+
+/* A rate that the governor cannot change keeps no cost down. */
+static int check_governor(const struct record_session *session, struct sprof_error *error)
+{
+    const struct sampler_facts *facts = sampler_facts(session->sampler);
+    if (!(session->options.max_overhead > 0))
+        return 0;
+    for (size_t i = 0; i < facts->event_count; i++)
+        if (facts->events[i].follows_rate)
+            return 0;
+    return sprof_error_set(error, SPROF_EUSAGE, 0,
+                           "--max-overhead changes the rate, but each event has a period or a "
+                           "frequency of its own: leave one of them out");
 }
 
 static int open_recording(struct record_session *session, struct sprof_error *error)
@@ -89,15 +120,15 @@ static int open_recording(struct record_session *session, struct sprof_error *er
     session->run = recording_run(session->recording);
     result = sampler_settle(session->sampler, options->log, error);
     if (!result)
+        result = check_governor(session, error);
+    if (!result)
         result = record_describe(session, error);
     const struct sampler_facts *facts = sampler_facts(session->sampler);
     record_governor_begin(
         &session->governor, options->max_overhead, facts->weights == SAMPLER_WEIGHTS_TICK,
         (struct record_choice){.hz = facts->frequency_hz, .slice = facts->stack_bytes});
-    if (!result && recording_add_event(session->recording, &session->event, &session->event.id))
+    if (!result && add_events(session))
         result = sprof_error_memory(error);
-    session->ledger.run_id = session->run->id;
-    session->ledger.event_id = session->event.id;
     if (result)
         recording_abandon(session->recording);
     return result;
@@ -161,7 +192,9 @@ void record_free(struct record_session *session)
     control_server_close(&session->control);
     recording_free(session->recording);
     sampler_free(session->sampler);
-    record_ledger_release(&session->ledger);
+    for (size_t i = 0; i < session->events.count; i++)
+        record_ledger_release(&session->events.items[i].ledger);
+    sprof_vec_release(&session->events);
     sprof_map_release(&session->cpu_before);
     sprof_vec_release(&session->past_events);
     sprof_arena_release(&session->arena);
@@ -203,16 +236,16 @@ static uint64_t run_time(const struct record_session *session, uint64_t time_ns)
 
 static int apply(struct record_session *session, const struct model_record *record)
 {
+    struct record_event *event = &session->events.items[record->event];
     switch (record->type) {
-    case MODEL_RECORD_SAMPLE:
-        return recording_sample(session->recording, record, session->event.id);
+    case MODEL_RECORD_SAMPLE: return recording_sample(session->recording, record, event->row.id);
     case MODEL_RECORD_LOST:
         return record_ledger_lose(
-            &session->ledger,
+            &event->ledger,
             run_time(session, record->lost.since_ns ? record->lost.since_ns : record->time_ns),
             run_time(session, record->time_ns), record->lost.count);
     case MODEL_RECORD_THROTTLE:
-        return record_ledger_throttle(&session->ledger, record->cpu, record->throttle.on,
+        return record_ledger_throttle(&event->ledger, record->cpu, record->throttle.on,
                                       run_time(session, record->time_ns));
     default: return recording_event(session->recording, record);
     }
@@ -241,28 +274,45 @@ static uint64_t own_cpu_ns(const struct record_session *session)
     return sprof_clock_own_cpu_ns() + sampler_counters(session->sampler).helpers_ns;
 }
 
+/* Books what the targets have used by now on the ledger of an event. */
+static int expect(struct record_ledger *ledger, uint64_t time_ns, uint64_t cpu_ns, bool counts)
+{
+    if (counts)
+        return record_ledger_expect(ledger, time_ns, cpu_ns);
+    record_ledger_skip(ledger, time_ns, cpu_ns);
+    return 0;
+}
+
 int record_account(struct record_session *session, uint64_t now_ns)
 {
-    struct record_ledger *ledger = &session->ledger;
+    const struct record_ledger *first = &session->events.items[0].ledger;
     const uint64_t time_ns = now_ns - session->start_ns;
     const uint64_t cpu_ns = sampler_target_cpu_ns(session->sampler);
     const uint64_t delay_ns = session->options.delay_ns;
-    int result = 0;
-    if (ledger->last_time_ns < delay_ns) {
-        record_ledger_skip(ledger, time_ns, cpu_ns);
-        result = record_forget_cpu_time(session);
-    } else {
-        result = record_ledger_expect(ledger, time_ns, cpu_ns);
-    }
+    const bool counts = first->last_time_ns >= delay_ns;
+    int result = counts ? 0 : record_forget_cpu_time(session);
+    for (size_t i = 0; i < session->events.count && !result; i++)
+        result = expect(&session->events.items[i].ledger, time_ns, cpu_ns, counts);
     session->run->duration_ns = time_ns > delay_ns ? time_ns - delay_ns : 0;
-    session->run->target_cpu_ns = cpu_ns - ledger->skipped_cpu_ns;
+    session->run->target_cpu_ns = cpu_ns - first->skipped_cpu_ns;
     session->run->own_cpu_ns = own_cpu_ns(session) - session->own_cpu_start_ns;
+    return result;
+}
+
+static int clear_ledgers(struct record_session *session, uint64_t run_ns, uint64_t cpu_ns)
+{
+    int result = 0;
+    for (size_t i = 0; i < session->events.count && !result; i++) {
+        struct record_ledger *ledger = &session->events.items[i].ledger;
+        record_ledger_skip(ledger, run_ns, cpu_ns);
+        ledger->skipped_cpu_ns = ledger->last_cpu_ns;
+        result = record_ledger_clear(ledger, run_ns);
+    }
     return result;
 }
 
 int record_clear(struct record_session *session, uint64_t time_ns)
 {
-    struct record_ledger *ledger = &session->ledger;
     const uint64_t run_ns = time_ns - session->start_ns;
     session->options.delay_ns = run_ns;
     session->cleared_samples = sampler_counters(session->sampler).samples;
@@ -270,10 +320,8 @@ int record_clear(struct record_session *session, uint64_t time_ns)
     session->governor.decided = (struct record_use){0};
     session->governor.total_ns = 0;
     session->stack_bytes = 0;
-    record_ledger_skip(ledger, run_ns, sampler_target_cpu_ns(session->sampler));
-    ledger->skipped_cpu_ns = ledger->last_cpu_ns;
-    return record_ledger_clear(ledger, run_ns) || recording_clear(session->recording, time_ns) ||
-                   record_forget_cpu_time(session)
+    return clear_ledgers(session, run_ns, sampler_target_cpu_ns(session->sampler)) ||
+                   recording_clear(session->recording, time_ns) || record_forget_cpu_time(session)
                ? SPROF_ENOMEM
                : 0;
 }
@@ -307,13 +355,21 @@ static int govern(struct record_session *session, struct sprof_error *error)
     return chosen.hz == now.hz ? 0 : record_change_rate(session, chosen.hz, error);
 }
 
+static int write_ledgers(struct record_session *session)
+{
+    int result = 0;
+    for (size_t i = 0; i < session->events.count && !result; i++)
+        result = record_ledger_rows(&session->events.items[i].ledger,
+                                    recording_batch(session->recording));
+    return result;
+}
+
 static int flush(struct record_session *session, uint64_t now_ns, struct sprof_error *error)
 {
     /* As a second of the run ends, so that the ledger's seconds hold what was used in them. */
     const uint64_t run_ns = now_ns - session->start_ns;
     session->next_flush_ns = now_ns + flush_interval_ns - run_ns % flush_interval_ns;
-    if (record_account(session, now_ns) ||
-        record_ledger_rows(&session->ledger, recording_batch(session->recording)))
+    if (record_account(session, now_ns) || write_ledgers(session))
         return sprof_error_memory(error);
     const int result = govern(session, error);
     return result ? result : recording_flush(session->recording, error);
@@ -427,7 +483,9 @@ static int account_all(struct record_session *session, struct sprof_error *error
     const uint64_t unseen_ns =
         session->options.delay_ns ? 0 : sampler_unseen_cpu_ns(session->sampler);
     int result = record_account(session, sprof_clock_monotonic_ns());
-    record_ledger_spread(&session->ledger, unseen_ns);
+    uint64_t unsampled_ns = 0;
+    for (size_t i = 0; i < session->events.count; i++)
+        record_ledger_spread(&session->events.items[i].ledger, unseen_ns);
     session->run->target_cpu_ns += unseen_ns;
     if (!result)
         result = record_describe_source(session);
@@ -436,11 +494,13 @@ static int account_all(struct record_session *session, struct sprof_error *error
     if (!result)
         result = record_book_unsampled(session, unseen_ns);
     if (!result)
-        result = record_ledger_rows(&session->ledger, recording_batch(session->recording));
+        result = write_ledgers(session);
     if (!result)
         result = sampler_counters_each(session->sampler, put_counter, session);
+    for (size_t i = 0; i < session->events.count; i++)
+        unsampled_ns += session->events.items[i].ledger.unsampled_ns;
     if (!result)
-        result = put_counter(session, "not_sampled.cpu_ns", session->ledger.unsampled_ns);
+        result = put_counter(session, "not_sampled.cpu_ns", unsampled_ns);
     if (!result)
         result = put_counter(session, "recorder.waited_ns", session->waited_ns);
     return result ? sprof_error_memory(error) : 0;

@@ -18,17 +18,24 @@ struct record_past_events {
     uint64_t from_ns, to_ns, period_ns;
 };
 
+/* One of the recording's events, and the ledger of its samples. */
+struct record_event {
+    struct store_event row; /* as given to the recording */
+    struct record_ledger ledger;
+    bool user_excluded;
+};
+
 struct record_session {
     struct record_options options; /* copies of the caller's pointers */
     struct sampler *sampler;
     struct recording *recording;
-    struct store_run *run;    /* the recording's */
-    struct store_event event; /* as given to the recording */
-    struct record_ledger ledger;
-    struct sprof_arena arena; /* texts of run and event */
-    uint64_t start_ns;        /* CLOCK_MONOTONIC of the run's time 0 */
-    uint64_t end_ns;          /* 0: no end set */
-    uint64_t stop_ns;         /* when to pause; 0: no deadline */
+    struct store_run *run;                 /* the recording's */
+    SPROF_VEC(struct record_event) events; /* as the sampler numbers them; at least one */
+    const char *event_names;               /* of all of them, with commas */
+    struct sprof_arena arena;              /* texts of run and event */
+    uint64_t start_ns;                     /* CLOCK_MONOTONIC of the run's time 0 */
+    uint64_t end_ns;                       /* 0: no end set */
+    uint64_t stop_ns;                      /* when to pause; 0: no deadline */
     uint64_t next_flush_ns;
     uint64_t own_cpu_start_ns;
     uint64_t waited_start_ns, waited_ns; /* of the thread that empties rings: for a CPU */
@@ -46,8 +53,12 @@ struct record_session {
     volatile sig_atomic_t interrupted;
 };
 
-/* Fills the run's row with what is known before the start, and *event. The texts are the session's.
- * Returns 0 or SPROF_ENOMEM. */
+/* The first event whose samples' weights add up to the CPU time of the targets, which others have
+ * no sum to be held against; NULL: none. */
+struct record_event *record_clock(struct record_session *session);
+
+/* Fills the run's row with what is known before the start, and the events. The texts are the
+ * session's. Returns 0 or SPROF_ENOMEM. */
 int record_describe(struct record_session *session, struct sprof_error *error);
 
 /* How samples are taken, for the run's row: what a command is let go without may be refused later.
@@ -59,7 +70,7 @@ int record_describe_source(struct record_session *session);
  * on those that ended, `unseen_ns` of their ends. Returns 0 or SPROF_ENOMEM. */
 int record_book_unsampled(struct record_session *session, uint64_t unseen_ns);
 
-/* The events at hand, of ledger.period_ns, are replaced by others at `changed_ns`. Returns 0 or
+/* The events at hand are replaced by others at `changed_ns`. Returns 0 or
  * SPROF_ENOMEM. */
 int record_note_past_events(struct record_session *session, uint64_t changed_ns);
 

@@ -36,20 +36,21 @@ static uint64_t counted_ns(const struct record_session *session, const struct mo
 
 int record_note_past_events(struct record_session *session, uint64_t changed_ns)
 {
+    const struct record_event *clock = record_clock(session);
     const struct record_past_events past = {session->events_from_ns, changed_ns,
-                                            session->ledger.period_ns};
+                                            clock ? clock->ledger.period_ns : 0};
     session->events_from_ns = changed_ns;
     return sprof_vec_push(&session->past_events, past) ? SPROF_ENOMEM : 0;
 }
 
 /* The most that a thread can have left over of the periods of all events that it has had. Of those
  * that still count in a thread that lives nothing is said: their period may yet end. */
-static uint64_t most_left_ns(const struct record_session *session,
+static uint64_t most_left_ns(const struct record_session *session, const struct record_event *clock,
                              const struct model_thread *thread)
 {
     const uint64_t first_ns = session->start_ns + session->options.delay_ns;
     const uint64_t end_ns = thread->end_ns ? thread->end_ns : UINT64_MAX;
-    uint64_t most_ns = thread->end_ns > session->events_from_ns ? session->ledger.period_ns : 0;
+    uint64_t most_ns = thread->end_ns > session->events_from_ns ? clock->ledger.period_ns : 0;
     for (size_t i = 0; i < session->past_events.count; i++) {
         const struct record_past_events *past = &session->past_events.items[i];
         if (past->to_ns > first_ns && past->to_ns > thread->start_ns && past->from_ns < end_ns)
@@ -62,17 +63,17 @@ static uint64_t most_left_ns(const struct record_session *session,
  * period left over, which counts where threads are many and short. What is left over beyond that
  * are samples that were lost, of which no ring says whose they were, as far as there were any.
  * Where the kernel is not sampled, what is left over may be the kernel's. */
-static uint64_t unsampled_ns(const struct record_session *session,
+static uint64_t unsampled_ns(const struct record_session *session, const struct record_event *clock,
                              const struct model_thread *thread, uint64_t *lost_ns)
 {
-    const struct record_ledger *ledger = &session->ledger;
+    const struct record_ledger *ledger = &clock->ledger;
     const uint64_t cpu_ns = counted_ns(session, thread);
-    if (!thread->samples)
+    if (!thread->sampled_weight)
         return cpu_ns;
     if (ledger->kernel_excluded || cpu_ns <= thread->sampled_weight)
         return 0;
     const uint64_t left_ns = cpu_ns - thread->sampled_weight,
-                   most_ns = most_left_ns(session, thread);
+                   most_ns = most_left_ns(session, clock, thread);
     if (left_ns <= most_ns)
         return left_ns;
     const uint64_t own_lost_ns = left_ns - most_ns < *lost_ns ? left_ns - most_ns : *lost_ns;
@@ -87,8 +88,9 @@ static int add_row(struct record_session *session, const struct model_thread *th
     const uint64_t first_ns = session->start_ns + session->options.delay_ns;
     const uint64_t life_ns = thread->end_ns ? thread->end_ns : thread->start_ns;
     const uint64_t when_ns = life_ns > first_ns ? life_ns : first_ns;
+    struct record_event *clock = record_clock(session);
     const struct store_sample row = {
-        .event_id = session->event.id,
+        .event_id = clock->row.id,
         .thread_id = thread->id,
         .node_id = node,
         .time_ns = when_ns - session->start_ns,
@@ -96,7 +98,7 @@ static int add_row(struct record_session *session, const struct model_thread *th
         .cpu = -1,
         .end_reason = MODEL_END_NO_STACK,
     };
-    session->ledger.unsampled_ns += weight_ns;
+    clock->ledger.unsampled_ns += weight_ns;
     return recording_add_sample(session->recording, &row);
 }
 
@@ -143,10 +145,11 @@ static int book_shortfall(struct record_session *session, uint32_t node, uint64_
  * It is a tenth of what two threads are charged with that hand a byte to and fro, and most of what
  * one that sleeps 50 µs at a time is. And of samples that were lost, because sprof had no CPU while
  * the rings filled, their time is known. */
-static uint64_t missed_of_cpus(const struct record_session *session)
+static uint64_t missed_of_cpus(const struct record_session *session,
+                               const struct record_event *clock)
 {
-    const struct record_ledger *ledger = &session->ledger;
-    if (!session->event.varying)
+    const struct record_ledger *ledger = &clock->ledger;
+    if (!clock->row.varying)
         return 0;
     return ledger->kernel_excluded ? record_ledger_lost_ns(ledger)
                                    : record_ledger_missed_ns(ledger, session->run->target_cpu_ns);
@@ -156,6 +159,7 @@ static uint64_t missed_of_cpus(const struct record_session *session)
  * at least. */
 static int book_missed(struct record_session *session, uint32_t node, uint64_t missed_ns)
 {
+    const uint64_t least_ns = record_clock(session)->ledger.period_ns;
     const struct model_process_table *table = recording_processes(session->recording);
     uint64_t total_ns = 0, passed_ns = 0, booked_ns = 0;
     for (size_t i = 0; i < table->threads.count; i++)
@@ -166,7 +170,7 @@ static int book_missed(struct record_session *session, uint32_t node, uint64_t m
         passed_ns += own_ns;
         const uint64_t due_ns =
             (uint64_t)((double)missed_ns * ((double)passed_ns / (double)total_ns)) - booked_ns;
-        if (!own_ns || (due_ns < session->ledger.period_ns && passed_ns < total_ns))
+        if (!own_ns || (due_ns < least_ns && passed_ns < total_ns))
             continue;
         if (add_row(session, thread, node, due_ns))
             return SPROF_ENOMEM;
@@ -179,10 +183,11 @@ int record_book_unsampled(struct record_session *session, uint64_t unseen_ns)
 {
     const struct sampler_facts *facts = sampler_facts(session->sampler);
     const struct model_process_table *table = recording_processes(session->recording);
+    const struct record_event *clock = record_clock(session);
     uint32_t node;
     const bool of_cpus = !facts->may_miss_threads;
-    const uint64_t missed_ns = of_cpus ? missed_of_cpus(session) : 0;
-    if (!session->event.is_clock || (of_cpus && !missed_ns))
+    const uint64_t missed_ns = of_cpus && clock ? missed_of_cpus(session, clock) : 0;
+    if (!clock || (of_cpus && !missed_ns))
         return 0;
     if (recording_pseudo(session->recording, MODEL_PSEUDO_NOT_SAMPLED, &node))
         return SPROF_ENOMEM;
@@ -190,13 +195,13 @@ int record_book_unsampled(struct record_session *session, uint64_t unseen_ns)
         return book_missed(session, node, missed_ns);
     if (facts->weights == SAMPLER_WEIGHTS_TICK)
         return book_shortfall(session, node, session->run->target_cpu_ns);
-    uint64_t ended = 0, lost_ns = record_ledger_lost_ns(&session->ledger);
+    uint64_t ended = 0, lost_ns = record_ledger_lost_ns(&clock->ledger);
     for (size_t i = 0; i < table->threads.count; i++)
         ended += table->threads.items[i]->end_ns != 0;
     for (size_t i = 0; i < table->threads.count; i++) {
         const struct model_thread *thread = table->threads.items[i];
-        const uint64_t weight_ns =
-            unsampled_ns(session, thread, &lost_ns) + (thread->end_ns ? unseen_ns / ended : 0);
+        const uint64_t weight_ns = unsampled_ns(session, clock, thread, &lost_ns) +
+                                   (thread->end_ns ? unseen_ns / ended : 0);
         if (weight_ns && add_row(session, thread, node, weight_ns))
             return SPROF_ENOMEM;
     }

@@ -42,7 +42,8 @@ struct recording {
     uint64_t waited;                          /* samples that had to wait for a table */
     uint64_t delayed;                         /* samples before first_ns */
     SPROF_VEC(struct recording_frame) walked; /* by recording_walk_only */
-    bool weights_are_time;                    /* of samples: an event is a clock */
+    bool weights_are_time;                    /* of samples: an event is a clock, … */
+    uint32_t clock_event;                     /* … the first of these; 0: none */
     atomic_bool hurried;
     atomic_bool written; /* all rows are in the database */
 };

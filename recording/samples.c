@@ -48,7 +48,8 @@ static int add_row(struct recording *recording, const struct recording_pending_s
     if (sprof_vec_push(&recording_batch(recording)->samples, row))
         return SPROF_ENOMEM;
     taken->thread->samples++;
-    taken->thread->sampled_weight += row.weight;
+    if (row.event_id == recording->clock_event)
+        taken->thread->sampled_weight += row.weight;
     taken->thread->dirty = true;
     const bool has_registers = outcome->user_stack && taken->sample.register_count;
     const bool whole = outcome->end == MODEL_END_ROOT && !outcome->guessed;

@@ -45,6 +45,9 @@ int report_dataset_has_places(const struct report_loading *loading, uint32_t run
 /* Sets few_paths: the costs of one run among many need only its own paths. */
 int report_dataset_choose_paths(struct report_loading *loading, struct sprof_error *error);
 
+/* Adds up the quality of the chosen runs: samples and losses of the chosen event. */
+int report_dataset_load_quality(struct report_loading *loading, struct sprof_error *error);
+
 /* Reads call paths; costs, after all that they refer to. */
 int report_dataset_load_paths(struct report_loading *loading, struct sprof_error *error);
 int report_dataset_load_costs(struct report_loading *loading, struct sprof_error *error);

@@ -287,46 +287,6 @@ static int choose_threads(struct report_loading *loading, const struct report_se
 
 /* == The whole == */
 
-bool report_dataset_has_event(const struct report_dataset *dataset, uint32_t run_id)
-{
-    bool has = dataset->all_events || !dataset->event.id;
-    for (size_t i = 0; i < dataset->events.count && !has; i++)
-        has = dataset->events.items[i].run_id == run_id &&
-              !strcmp(dataset->events.items[i].name, dataset->event.name);
-    return has;
-}
-
-static int add_quality(struct report_loading *loading, struct sprof_error *error)
-{
-    const struct report_dataset *dataset = loading->dataset;
-    struct store_quality *sum = &loading->dataset->quality;
-    for (size_t i = 0; i < dataset->runs.count; i++) {
-        const uint32_t run_id = dataset->runs.items[i].id;
-        const struct store_quality before = *sum;
-        struct store_quality one;
-        if (!report_dataset_has_event(dataset, run_id))
-            continue;
-        const int result = store_quality(loading->store, run_id, &one, error);
-        if (result)
-            return result;
-        *sum = one;
-        sum->samples += before.samples;
-        sum->lost += before.lost;
-        sum->user_stacks += before.user_stacks;
-        sum->whole_stacks += before.whole_stacks;
-        sum->stitched += before.stitched;
-        sum->guessed_frames += before.guessed_frames;
-        sum->frames += before.frames;
-        sum->named_frames += before.named_frames;
-        sum->own_cpu_ns += before.own_cpu_ns;
-        sum->target_cpu_ns += before.target_cpu_ns;
-        sum->tails_dropped += before.tails_dropped;
-        sum->has_user_stacks = one.has_user_stacks || before.has_user_stacks;
-        sum->killed = one.killed || before.killed;
-    }
-    return 0;
-}
-
 /* What was asked for, in words behind "% of 6 samples". A host stands for its runs, of which all
  * samples are read. */
 static int say_selection(struct report_dataset *dataset, const struct report_selection *selection)
@@ -593,6 +553,6 @@ int report_dataset_select(struct report_loading *loading, const struct report_se
     if (!result)
         result = choose_samples(loading, selection, error);
     if (!result)
-        result = add_quality(loading, error);
+        result = report_dataset_load_quality(loading, error);
     return result ? result : say_selection(loading->dataset, selection);
 }

@@ -11,34 +11,54 @@
 
 /* == Opening == */
 
+/* What the sources say of themselves now, and which events they have. Numbers of events never
+ * change. Returns 0 or SPROF_ENOMEM, which only the first call may. */
+static int state_facts(struct sampler *sampler)
+{
+    sampler->events.count = 0;
+    for (size_t i = 0; i < sampler->sources.count; i++) {
+        struct source *source = sampler->sources.items[i];
+        source->first_event = source->kind->events ? (uint32_t)sampler->events.count : 0;
+        if (source->kind->events && source->kind->events(source, &sampler->events))
+            return SPROF_ENOMEM;
+    }
+    sampler->sources.items[0]->kind->facts(sampler->sources.items[0], &sampler->facts);
+    sampler->facts.events = sampler->events.items;
+    sampler->facts.event_count = sampler->events.count;
+    return 0;
+}
+
 int sampler_add_source(struct sampler *sampler, const struct source_kind *kind,
                        const struct sampler_options *options, struct sprof_error *error)
 {
     const struct source_request request = {
         .options = options, .target = sampler->target, .log = options->log};
-    struct source *source;
     if (options->paused && !kind->set_paused)
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "the source `%s` cannot begin paused: leave --paused out",
                                kind->name);
-    struct source *waiting = NULL; /* first: it is refused more often */
-    const bool two = kind->waiting && options->clock == SAMPLER_CLOCK_WALL;
-    int result = two ? kind->waiting->open(&waiting, &request, error) : 0;
-    if (result)
+    size_t most = 1, opened = 1;
+    while (kind->beside && kind->beside[most - 1])
+        most++;
+    if (sprof_vec_reserve(&sampler->sources, sampler->sources.count + most))
+        return sprof_error_memory(error);
+    struct source **sources = sampler->sources.items + sampler->sources.count;
+    int result = 0;
+    /* Those beside it come first: they are refused more often. */
+    for (size_t i = 0; i + 1 < most && !result; i++)
+        if (kind->beside[i]->is_wanted(options)) {
+            result = kind->beside[i]->open(&sources[opened], &request, error);
+            opened += !result;
+        }
+    if (!result)
+        result = kind->open(&sources[0], &request, error);
+    if (result) {
+        while (--opened)
+            sources[opened]->kind->free(sources[opened]);
         return result;
-    result = kind->open(&source, &request, error);
-    if (!result && sprof_vec_reserve(&sampler->sources, sampler->sources.count + 2)) {
-        kind->free(source);
-        result = sprof_error_memory(error);
     }
-    if (result && waiting)
-        kind->waiting->free(waiting);
-    if (result)
-        return result;
-    sampler->sources.items[sampler->sources.count++] = source;
-    if (waiting)
-        sampler->sources.items[sampler->sources.count++] = waiting;
-    return 0;
+    sampler->sources.count += opened;
+    return state_facts(sampler) ? sprof_error_memory(error) : 0;
 }
 
 static int check_wall(const struct sampler_options *options, struct sprof_error *error)
@@ -164,7 +184,6 @@ static int open_parts(struct sampler *sampler, const struct source_kind *const *
     sampler->was_paused = options->paused;
     sampler->capture = options->capture;
     sampler->facts.command_pid = target_command(sampler->target);
-    sampler->sources.items[0]->kind->facts(sampler->sources.items[0], &sampler->facts);
     return take_snapshot(sampler, before_ns) ? sprof_error_memory(error) : 0;
 }
 
@@ -197,8 +216,7 @@ int sampler_settle(struct sampler *sampler, const struct sprof_log *log, struct 
         struct source *source = sampler->sources.items[i];
         result = source->kind->settle ? source->kind->settle(source, log, error) : 0;
     }
-    sampler->sources.items[0]->kind->facts(sampler->sources.items[0], &sampler->facts);
-    return result;
+    return !result && state_facts(sampler) ? sprof_error_memory(error) : result;
 }
 
 int sampler_open_kinds(struct sampler **opened, const struct source_kind *const *kinds,
@@ -235,6 +253,7 @@ void sampler_free(struct sampler *sampler)
     target_free(sampler->target);
     target_snapshot_release(&sampler->initial);
     sprof_vec_release(&sampler->wait.polls);
+    sprof_vec_release(&sampler->events);
     if (sampler->interrupt_fd >= 0)
         close(sampler->interrupt_fd);
     free(sampler);
@@ -294,8 +313,7 @@ static int changed(struct sampler *sampler, uint64_t time_ns, uint64_t *changed_
 {
     if (changed_ns)
         *changed_ns = time_ns;
-    sampler->sources.items[0]->kind->facts(sampler->sources.items[0], &sampler->facts);
-    return 0;
+    return state_facts(sampler);
 }
 
 int sampler_set_paused(struct sampler *sampler, bool paused, uint64_t *changed_ns,
@@ -418,6 +436,7 @@ int sampler_next(struct sampler *sampler, const struct model_record **record)
             continue;
         if (taken->type == MODEL_RECORD_SAMPLE && source->kind->weigh)
             source->kind->weigh(source, &taken->sample, taken->time_ns);
+        taken->event += source->first_event;
         keep_order(sampler, taken);
         *record = taken;
         return 0;

@@ -43,9 +43,11 @@ struct sampler_options {
     enum sampler_clock clock;
     bool fine_clock;       /* an agent samples faster than the kernel's tick, by a helper thread */
     const char *source;    /* the name of one kind of source; NULL: the first that is not refused */
-    const char *event;     /* NULL: "cycles" where there is a PMU, else "cpu-clock" */
-    uint64_t frequency_hz; /* 0 with period 0: 997; 100 of SAMPLER_CLOCK_WALL */
-    uint64_t period;       /* events between samples; excludes frequency_hz */
+    const char *event;     /* a list, as `record -e` takes it; NULL: "cycles" where there is a PMU,
+                              else "cpu-clock" */
+    uint64_t frequency_hz; /* of events without a rate of their own; 0 with period 0: 997; 100 of
+                              SAMPLER_CLOCK_WALL */
+    uint64_t period;       /* events between samples, likewise; excludes frequency_hz */
     size_t stack_bytes;    /* of each user stack slice; 0: 65 528; rounded down to 8 */
     size_t ring_budget_bytes; /* for all rings together; 0: 64 MiB */
     char *const *command;     /* argv of a command to launch, NULL-terminated; or NULL */
@@ -67,6 +69,23 @@ enum sampler_weights {
     SAMPLER_WEIGHTS_TICK,  /* CPU time since the thread's last sample, in steps of a timer's tick */
 };
 
+/* One event of a recording: its samples, what they weigh, and what they leave out are its own. */
+struct sampler_event {
+    char name[96];
+    bool is_clock;        /* weights are nanoseconds of CPU time, or of the wall clock */
+    bool varying_period;  /* weights differ from sample to sample */
+    bool follows_rate;    /* sampler_set_rate changes it */
+    bool kernel_excluded; /* samples only in user mode, … */
+    bool user_excluded;   /* … or only in kernel mode */
+    uint64_t period;      /* between samples, in event units: of a clock that varies, the mean; of
+                             other events that vary, 0 */
+    uint64_t due_ns;      /* CPU time for which one sample is due; 0 where that is not known */
+};
+struct sampler_event_list {
+    struct sampler_event *items;
+    size_t count, capacity;
+};
+
 /* What was asked for and what there is; changed by sampler_set_rate, sampler_set_capture and
  * sampler_set_slice, and by sampler_stop, where samples of a command were not filtered in the
  * kernel as they were to be. */
@@ -76,14 +95,11 @@ struct sampler_facts {
     char source_cure[256]; /* … and what would let it be, without a closing dot; or empty */
     bool may_miss_threads; /* threads that live less than a period may have no sample */
     enum sampler_weights weights;
-    char event[64];        /* its name */
-    bool event_is_clock;   /* weights are nanoseconds of CPU time, or of the wall clock */
-    bool varying_period;   /* weights differ from sample to sample */
-    uint64_t frequency_hz; /* asked; 0 when a period was */
-    uint64_t period; /* between samples, in event units: of a clock that varies, the mean; of other
-                        events that vary, 0 */
-    uint64_t due_ns; /* CPU time for which one sample is due; 0 where nobody knows */
-    bool kernel_excluded;          /* samples only in user mode */
+    const struct sampler_event *events; /* the sampler's own; records name them by index */
+    size_t event_count;                 /* at least 1 */
+    uint64_t frequency_hz; /* of the first event without a rate of its own, else of the first; 0: it
+                              has a period */
+    bool kernel_excluded;  /* no event samples the kernel */
     char kernel_excluded_why[256]; /* one line naming the setting; empty where asked for */
     size_t stack_bytes;            /* slice really asked from the kernel */
     size_t stack_bytes_wanted;

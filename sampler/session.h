@@ -7,6 +7,7 @@
 
 struct sampler {
     struct sampler_facts facts;
+    struct sampler_event_list events; /* of all sources, in their order */
     struct target *target;
     SPROF_VEC(struct source *) sources;
     struct target_snapshot initial; /* handed out before anything else */

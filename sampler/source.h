@@ -21,7 +21,8 @@
 /* An open source. Each kind's own struct begins with it. */
 struct source {
     const struct source_kind *kind;
-    size_t poll_count; /* the sampler's: how many descriptors it waits for now */
+    size_t poll_count;    /* the sampler's: how many descriptors it waits for now */
+    uint32_t first_event; /* the sampler's: the number that its first event has among all */
 };
 
 /* What a source is opened for. The options and the log are valid until `open` returns; the target
@@ -76,6 +77,10 @@ struct source_kind {
     /* What was asked for and what was got. Asked after open, and after each change of mode or rate.
      */
     void (*facts)(const struct source *source, struct sampler_facts *facts);
+
+    /* Appends the source's events, in the order in which its records number them. NULL: it has none
+     * of its own, and its samples belong to the first of all. Returns 0 or SPROF_ENOMEM. */
+    int (*events)(const struct source *source, struct sampler_event_list *events);
 
     /* Begins to collect. A launched command is let go right after it. */
     int (*start)(struct source *source, struct sprof_error *error);
@@ -135,9 +140,10 @@ struct source_kind {
 
     void (*free)(struct source *source);
 
-    /* The kind that samples threads which wait, opened beside this one where both are wanted
-     * (SAMPLER_CLOCK_WALL); NULL: it samples them itself. */
-    const struct source_kind *waiting;
+    /* Kinds that add samples which this one cannot take, ended by NULL. Each is opened beside it
+     * where its `is_wanted` returns true for the options. NULL: none. */
+    const struct source_kind *const *beside;
+    bool (*is_wanted)(const struct sampler_options *options);
 };
 
 /* All kinds, the preferred first, ended by NULL. */

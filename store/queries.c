@@ -49,6 +49,12 @@ static const struct store_column quality_columns[] = {
     COLUMN(store_quality, killed, BOOL),
 };
 
+static const struct store_column event_quality_columns[] = {
+    COLUMN(store_event_quality, seconds, NUMBER),
+    COLUMN(store_event_quality, samples, NUMBER),
+    COLUMN(store_event_quality, lost, NUMBER),
+};
+
 static const struct store_column last_ids_columns[] = {
     COLUMN(store_ids, run, NUMBER),     COLUMN(store_ids, event, NUMBER),
     COLUMN(store_ids, phase, NUMBER),   COLUMN(store_ids, process, NUMBER),
@@ -130,6 +136,12 @@ static const struct store_table queries[STORE_TABLES - STORE_FIRST_QUERY] = {
                                   " EXISTS (SELECT 1 FROM counter WHERE run_id = ?1"
                                   "  AND name = '" STORE_RECORDER_KILLED "')"
                                   " FROM v_quality WHERE run_id = ?1"},
+    [STORE_EVENT_QUALITY -
+        STORE_FIRST_QUERY] = {"ledger", COLUMNS(event_quality_columns, store_event_quality),
+                              .read = "SELECT count(*), coalesce(sum(delivered), 0),"
+                                      " coalesce(sum(lost), 0) FROM ledger"
+                                      " WHERE run_id = (SELECT run_id FROM event WHERE id = ?1)"
+                                      " AND event_id = ?1"},
     [STORE_LAST_IDS - STORE_FIRST_QUERY] = {"run", COLUMNS(last_ids_columns, store_ids),
                                             .read =
                                                 "SELECT coalesce((SELECT max(id) FROM run), 0),"

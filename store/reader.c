@@ -286,3 +286,14 @@ int store_quality(struct store *store, uint32_t run_id, struct store_quality *qu
         return sprof_error_set(error, SPROF_ENOTFOUND, 0, "%s has no run %u", store->path, run_id);
     return status;
 }
+
+int store_event_quality(struct store *store, uint32_t event_id, struct store_event_quality *quality,
+                        struct sprof_error *error)
+{
+    struct store_cursor cursor;
+    int status = store_cursor_open(&cursor, store, STORE_EVENT_QUALITY, event_id, error);
+    if (!status)
+        status = store_cursor_next(&cursor, quality);
+    store_cursor_close(&cursor);
+    return status;
+}

@@ -188,6 +188,14 @@ struct store_quality {
 int store_quality(struct store *store, uint32_t run_id, struct store_quality *quality,
                   struct sprof_error *error);
 
+/* What the ledger says of one event of a run, of all its seconds; 0 where there is no ledger, as in
+ * an imported run. */
+struct store_event_quality {
+    uint64_t seconds, samples, lost;
+};
+int store_event_quality(struct store *store, uint32_t event_id, struct store_event_quality *quality,
+                        struct sprof_error *error);
+
 /* Runs a user's statement on the read-only database: calls `row` with column names and texts (NULL
  * for SQL NULL) for each row. SPROF_EUSAGE with SQLite's message where the statement is wrong. */
 int store_query(struct store *store, const char *sql,

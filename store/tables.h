@@ -81,6 +81,7 @@ enum store_table_id {
     STORE_PROBED_NODE,                   /* struct store_probed_node */
     STORE_SAMPLE_ROW,                    /* struct store_sample_row */
     STORE_QUALITY,                       /* struct store_quality */
+    STORE_EVENT_QUALITY,                 /* struct store_event_quality of the event ?1 */
     STORE_LAST_IDS,                      /* struct store_ids */
     STORE_TABLES
 };

@@ -212,19 +212,12 @@ static void facts(const struct source *base, struct sampler_facts *facts)
     snprintf(facts->source, sizeof facts->source,
              MODEL_SOURCE_AGENT ", at most the kernel's %llu Hz",
              (unsigned long long)(UINT64_C(1000000000) / source->tick_ns));
-    memcpy(facts->event, "cpu-clock", sizeof "cpu-clock");
     facts->weights = SAMPLER_WEIGHTS_TICK;
     facts->may_miss_threads = !wall; /* of threads' lives there is no sum to hold samples against */
-    facts->event_is_clock = true;
-    facts->varying_period = true;
-    facts->due_ns = sigprof_due_ns(source);
     facts->frequency_hz = wall ? 0 : source->frequency_hz;
-    if (wall) {
-        facts->period = source->period_ns;
+    if (wall)
         snprintf(facts->source, sizeof facts->source,
                  MODEL_SOURCE_AGENT ", which interrupts threads that wait");
-        memcpy(facts->event, MODEL_EVENT_WALL, sizeof MODEL_EVENT_WALL);
-    }
     if (source->fine)
         snprintf(facts->source, sizeof facts->source,
                  MODEL_SOURCE_AGENT " with a helper thread in each process");
@@ -232,6 +225,21 @@ static void facts(const struct source *base, struct sampler_facts *facts)
     facts->stack_bytes_wanted = source->slice_bytes; /* what is beyond is copied beside it */
     facts->ring_bytes = source->ring_budget_bytes;
     facts->cpus = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static int events(const struct source *base, struct sampler_event_list *list)
+{
+    const struct sigprof_source *source = (const struct sigprof_source *)base;
+    const bool wall = source->clock == SAMPLER_CLOCK_WALL;
+    struct sampler_event event = {
+        .is_clock = true,
+        .varying_period = true,
+        .follows_rate = true,
+        .period = wall ? source->period_ns : 0,
+        .due_ns = sigprof_due_ns(source),
+    };
+    snprintf(event.name, sizeof event.name, "%s", wall ? MODEL_EVENT_WALL : "cpu-clock");
+    return sprof_vec_push(list, event);
 }
 
 /* == Running == */
@@ -335,6 +343,7 @@ const struct source_kind sampler_sigprof_kind = {
     .stands_in = stands_in,
     .open = open_source,
     .facts = facts,
+    .events = events,
     .start = start,
     .stop = stop,
     .wait_for = wait_for,

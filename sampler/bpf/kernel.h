@@ -55,6 +55,7 @@ struct hw_perf_event {
 
 struct perf_event_attr {
     __u32 sample_stack_user;
+    __u64 config2;
 } KERNEL_STRUCT;
 
 struct perf_event {

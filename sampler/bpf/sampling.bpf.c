@@ -252,6 +252,13 @@ static __always_inline __u64 slice_bytes(void *ctx)
     return BPF_CORE_READ(event, attr.sample_stack_user);
 }
 
+static __always_inline bool is_weighed(void *ctx)
+{
+    const struct bpf_perf_event_data_kern *kernel = ctx;
+    const struct perf_event *event = BPF_CORE_READ(kernel, event);
+    return BPF_CORE_READ(event, attr.config2) == SAMPLING_WEIGHED;
+}
+
 /* A worker that the kernel makes in a process, as io_uring's, never runs code of the program: its
  * registers are its creator's, but for the stack pointer (x86: copy_thread). */
 static __always_inline bool has_user_stack(void)
@@ -278,7 +285,7 @@ SEC("perf_event")
 int take_sample(void *ctx)
 {
     const bool kept = ids_has(current_tid());
-    if (keeps_ticks)
+    if (keeps_ticks && is_weighed(ctx))
         take_tick(ctx, kept);
     if (kept && captures) {
         const __u64 bytes = slice_bytes(ctx);

@@ -14,6 +14,10 @@ enum {
     SAMPLING_SPAN_MAX = 16 << 20, /* an end that far above the stack pointer is another stack's */
 };
 
+/* What `config2`, which no software event uses, holds in an event whose samples the program weighs:
+ * others may share its CPU. */
+enum { SAMPLING_WEIGHED = 1 };
+
 /* How an end of a stack is known. */
 enum sampling_end {
     SAMPLING_END_MAPPING = 1, /* of the mapping: the stack ends there or below */

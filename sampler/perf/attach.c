@@ -97,11 +97,12 @@ uint64_t perf_attach_key(const struct perf_source *source, uint64_t event_id, pi
     return own_key(generation ? *generation : 0, tid);
 }
 
-/* Opens one event of a thread on each CPU, into that CPU's ring. A thread that ended is no error.
- */
+/* Opens one event of a thread on each CPU, into that CPU's ring: a sampling event where `number`,
+ * its index in config.events, is not SIZE_MAX. A thread that ended is no error. */
 static int open_on_cpus(struct perf_source *source, struct perf_event_attr *attr, pid_t tid,
-                        struct sprof_id_list *list)
+                        size_t number)
 {
+    struct sprof_id_list *list = number == SIZE_MAX ? &source->trackers : &source->events;
     for (size_t i = 0; i < source->cpus.count; i++) {
         const int fd = perf_open_dropping(attr, tid, source->cpus.items[i],
                                           source->merge.rings.items[source->event_rings + i].fd);
@@ -115,6 +116,7 @@ static int open_on_cpus(struct perf_source *source, struct perf_event_attr *attr
         }
         const uint64_t id = perf_event_id(fd);
         if (sprof_map_put(&source->event_tid, id, (uint64_t)tid) ||
+            (number != SIZE_MAX && perf_source_number_event(source, fd, number)) ||
             (source->generations.count && bind_newest(source, id)))
             return -ENOMEM;
     }
@@ -135,13 +137,13 @@ static int open_thread(struct perf_source *source, pid_t pid, pid_t tid)
         attr.wakeup_watermark = 0;
         attr.disabled = 0;
         attr.inherit = 1;
-        result = open_on_cpus(source, &attr, tid, &source->trackers);
+        result = open_on_cpus(source, &attr, tid, SIZE_MAX);
     }
-    if (!result && (!only || only == tid)) {
-        perf_config_sampling_event(&source->config, &attr, false, !only);
+    for (size_t i = 0; i < source->config.events.count && !result && (!only || only == tid); i++) {
+        perf_config_sampling_event(&source->config, i, &attr, false, !only && i == 0);
         attr.disabled = 0;
         attr.inherit = !only;
-        result = open_on_cpus(source, &attr, tid, &source->events);
+        result = open_on_cpus(source, &attr, tid, i);
     }
     if (!result &&
         (sprof_map_put(&source->tids_taken_in, (uint64_t)tid, sprof_clock_monotonic_ns()) ||

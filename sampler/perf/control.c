@@ -71,6 +71,7 @@ static int open_others(struct perf_source *source, int layout, struct sprof_id_l
             return -ENOMEM;
         }
         if (perf_jitter_bind(source, fd, i) ||
+            perf_source_number_event(source, fd, perf_source_event_of(source, i)) ||
             sampler_layouts_bind(&source->layouts, perf_event_id(fd), layout))
             return -ENOMEM;
         if (source->filter.programs)
@@ -124,6 +125,15 @@ static int settle(struct perf_source *source, int result)
     return result;
 }
 
+/* Whether a new rate of `config` changes periods of clocks on CPUs, and nothing else. */
+static bool changes_clocks_alone(const struct perf_source *source, const struct perf_config *config)
+{
+    for (size_t i = 0; i < config->events.count; i++)
+        if (perf_config_follows(&config->events.items[i]) && !config->events.items[i].is_clock)
+            return false;
+    return source->scope != SAMPLER_SCOPE_TASK;
+}
+
 int perf_control_rate(struct source *opened, uint64_t frequency_hz, struct sprof_error *error)
 {
     struct perf_source *source = (struct perf_source *)opened;
@@ -133,12 +143,12 @@ int perf_control_rate(struct source *opened, uint64_t frequency_hz, struct sprof
         return result;
     if (perf_filter_arrival_take(source))
         return sprof_error_memory(error);
-    if (!config.event->is_clock || source->scope == SAMPLER_SCOPE_TASK)
+    if (!changes_clocks_alone(source, &config))
         return settle(source, replace_events(source, &config, error));
     source->config = config;
-    source->jitters = true;
     for (size_t i = 0; i < source->events.count; i++)
-        perf_jitter_rate(source, i);
+        if (perf_config_follows(&config.events.items[perf_source_event_of(source, i)]))
+            perf_jitter_rate(source, i);
     return settle(source, 0);
 }
 

@@ -17,17 +17,24 @@ static int push_cpu_time(struct perf_source *source, pid_t pid, pid_t tid, uint6
  */
 static int push_untold_loss(struct perf_source *source)
 {
-    const uint64_t lost = perf_losses_at_the_end(source);
+    uint64_t *lost = calloc(source->config.events.count, sizeof *lost);
     if (!lost)
-        return 0;
-    struct model_record record = {.type = MODEL_RECORD_LOST,
-                                  .time_ns = sprof_clock_monotonic_ns(),
-                                  .pid = -1,
-                                  .tid = -1,
-                                  .cpu = -1};
-    record.lost.count = lost;
-    source->counts.lost += record.lost.count;
-    return sprof_vec_push(&source->end_records, record);
+        return SPROF_ENOMEM;
+    perf_losses_at_the_end(source, lost);
+    int result = 0;
+    for (size_t i = 0; i < source->config.events.count && !result; i++) {
+        struct model_record record = {.type = MODEL_RECORD_LOST,
+                                      .time_ns = sprof_clock_monotonic_ns(),
+                                      .event = (uint32_t)i,
+                                      .pid = -1,
+                                      .tid = -1,
+                                      .cpu = -1};
+        record.lost.count = lost[i];
+        source->counts.lost += lost[i];
+        result = lost[i] ? sprof_vec_push(&source->end_records, record) : 0;
+    }
+    free(lost);
+    return result;
 }
 
 /* A thread without a counter began during the recording, and all it used counts; or it was there

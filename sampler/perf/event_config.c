@@ -2,6 +2,7 @@
 #include "sampler/perf/event_config.h"
 
 #include "arch/arch.h"
+#include "sampler/bpf/sampling.h"
 #include "sampler/compat.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ enum {
 };
 static const char max_rate_path[] = "/proc/sys/kernel/perf_event_max_sample_rate";
 
-static bool opens_here(const struct perf_event_name *event)
+static bool opens_here(const struct perf_event *event)
 {
     struct perf_event_attr attr;
     perf_config_counter(&attr);
@@ -38,33 +39,27 @@ static bool opens_here(const struct perf_event_name *event)
     return fd >= 0 || (fd != -ENOENT && fd != -EOPNOTSUPP && fd != -ENODEV && fd != -EINVAL);
 }
 
-static int choose_event(struct perf_config *config, const char *name, struct sprof_error *error)
+static int parse(struct perf_config *config, const char *text, struct sprof_error *error)
 {
-    if (!name) {
-        config->event = perf_event_name_find("cycles");
-        if (!opens_here(config->event))
-            config->event = perf_event_name_find("cpu-clock");
-        return 0;
+    perf_event_list_release(&config->events);
+    return perf_event_list_parse(&config->events, text, error);
+}
+
+static int choose_events(struct perf_config *config, const char *text, struct sprof_error *error)
+{
+    int result = parse(config, text ? text : "cycles", error);
+    if (!text && !result)
+        return opens_here(config->events.items) ? 0 : parse(config, "cpu-clock", error);
+    for (size_t i = 0; i < config->events.count && !result; i++) {
+        const struct perf_event *event = &config->events.items[i];
+        if (event->type == PERF_TYPE_HARDWARE && !opens_here(event))
+            result =
+                sprof_error_set(error, SPROF_EUNSUPPORTED, ENOENT,
+                                "this machine has no hardware counter for `%s` (a virtual machine "
+                                "often has none); use `-e cpu-clock`",
+                                event->name);
     }
-    config->event = perf_event_name_find(name);
-    if (!config->event && strchr(name, ','))
-        return sprof_error_set(
-            error, SPROF_EUSAGE, 0,
-            "a run counts one event, not `%s`; record the program once for each, "
-            "into one file by `--append`",
-            name);
-    if (!config->event) {
-        char known[512];
-        perf_event_name_list(known, sizeof known);
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "unknown event `%s`; known are: %s", name,
-                               known);
-    }
-    if (config->event->type == PERF_TYPE_HARDWARE && !opens_here(config->event))
-        return sprof_error_set(error, SPROF_EUNSUPPORTED, ENOENT,
-                               "this machine has no hardware counter for `%s` (a virtual machine "
-                               "often has none); use `-e cpu-clock`",
-                               name);
-    return 0;
+    return result;
 }
 
 /* The kernel lowers its limit by itself where its interrupts take too long. */
@@ -74,17 +69,32 @@ static uint64_t most_hz(void)
     return most > 0 ? (uint64_t)most : 1;
 }
 
+static int check_rate(uint64_t frequency_hz, struct sprof_error *error)
+{
+    const unsigned long long most = most_hz();
+    if (frequency_hz <= most)
+        return 0;
+    return sprof_error_set(error, SPROF_EUSAGE, 0,
+                           "%llu Hz is above kernel.perf_event_max_sample_rate, which is %llu\n"
+                           "choose a lower rate, or run `sudo sysctl "
+                           "kernel.perf_event_max_sample_rate=%llu`",
+                           (unsigned long long)frequency_hz, most,
+                           (unsigned long long)frequency_hz);
+}
+
 int perf_config_set_rate(struct perf_config *config, uint64_t frequency_hz,
                          struct sprof_error *error)
 {
-    const unsigned long long most = most_hz();
-    if (frequency_hz > most)
+    size_t following = 0;
+    for (size_t i = 0; i < config->events.count; i++)
+        following += perf_config_follows(&config->events.items[i]);
+    if (!following)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "%llu Hz is above kernel.perf_event_max_sample_rate, which is %llu\n"
-                               "choose a lower rate, or run `sudo sysctl "
-                               "kernel.perf_event_max_sample_rate=%llu`",
-                               (unsigned long long)frequency_hz, most,
-                               (unsigned long long)frequency_hz);
+                               "each event of this recording has a period or a frequency of its "
+                               "own, which stays");
+    const int result = check_rate(frequency_hz, error);
+    if (result)
+        return result;
     config->period = 0;
     config->frequency_hz = frequency_hz;
     config->lowered = false;
@@ -121,26 +131,51 @@ static int choose_rate(struct perf_config *config, const struct sampler_options 
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "a frequency and a period exclude each other; give one");
     config->period = options->period;
-    if (options->frequency_hz)
-        return perf_config_set_rate(config, options->frequency_hz, error);
-    if (!config->period)
+    config->frequency_hz = options->frequency_hz;
+    if (!config->period && !config->frequency_hz)
         set_default_rate(config,
                          options->clock == SAMPLER_CLOCK_WALL ? SAMPLER_WALL_HZ : DEFAULT_HZ);
-    if (config->period >> 62)
+    return 0;
+}
+
+static int check_period(const struct perf_event *event, uint64_t period, struct sprof_error *error)
+{
+    if (period >> 62)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "the period %llu is too large",
-                               (unsigned long long)config->period);
-    if (config->event->is_clock && config->period && config->period < CLOCK_PERIOD_MIN_NS)
+                               (unsigned long long)period);
+    if (event->is_clock && period && period < CLOCK_PERIOD_MIN_NS)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "the period of a clock is in nanoseconds, at least %d",
                                CLOCK_PERIOD_MIN_NS);
     return 0;
 }
 
-int perf_config_make(struct perf_config *config, const struct sampler_options *options,
-                     struct sprof_error *error)
+/* Each tracepoint counts where nothing else was asked for. The program in the kernel weighs the
+ * samples of one clock, and of that only where it sees all of them. */
+static int settle_events(struct perf_config *config, const struct sampler_options *options,
+                         struct sprof_error *error)
 {
-    *config = (struct perf_config){
-        .capture = options->capture, .clock = options->clock, .exclude_kernel = options->user_only};
+    bool weighed = config->exclude_kernel;
+    int result = 0;
+    for (size_t i = 0; i < config->events.count && !result; i++) {
+        struct perf_event *event = &config->events.items[i];
+        if (perf_event_is_tracepoint(event) && perf_config_follows(event) && !options->period &&
+            !options->frequency_hz)
+            event->period = 1;
+        event->is_weighed =
+            !weighed && event->is_clock && !event->exclude_kernel && !event->exclude_user;
+        weighed |= event->is_weighed;
+        result = check_rate(perf_config_frequency(config, event), error);
+        if (!result)
+            result = check_period(
+                event, perf_config_follows(event) ? config->period : event->period, error);
+    }
+    return result;
+}
+
+static int make(struct perf_config *config, const struct sampler_options *options,
+                struct sprof_error *error)
+{
     size_t wanted = options->stack_bytes ? options->stack_bytes : STACK_BYTES_MAX;
     if (wanted > STACK_BYTES_MAX || wanted < STACK_BYTES_MIN)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "a stack slice has %d to %d bytes, not %zu",
@@ -148,8 +183,50 @@ int perf_config_make(struct perf_config *config, const struct sampler_options *o
     config->stack_bytes_asked = wanted / 8 * 8;
     perf_config_set_capture(config, options->capture);
     const bool wall = options->clock == SAMPLER_CLOCK_WALL;
-    const int result = choose_event(config, wall ? "cpu-clock" : options->event, error);
-    return result ? result : choose_rate(config, options, error);
+    int result = choose_events(config, wall ? "cpu-clock" : options->event, error);
+    if (!result)
+        result = choose_rate(config, options, error);
+    if (!result)
+        result = settle_events(config, options, error);
+    return !result && options->user_only ? perf_config_exclude_kernel(config, error) : result;
+}
+
+int perf_config_make(struct perf_config *config, const struct sampler_options *options,
+                     struct sprof_error *error)
+{
+    *config = (struct perf_config){
+        .capture = options->capture, .clock = options->clock, .exclude_kernel = options->user_only};
+    const int result = make(config, options, error);
+    if (result)
+        perf_config_release(config);
+    return result;
+}
+
+void perf_config_release(struct perf_config *config)
+{
+    perf_event_list_release(&config->events);
+}
+
+int perf_config_exclude_kernel(struct perf_config *config, struct sprof_error *error)
+{
+    config->exclude_kernel = true;
+    for (size_t i = 0; i < config->events.count; i++) {
+        struct perf_event *event = &config->events.items[i];
+        event->is_weighed = false;
+        if (event->exclude_user)
+            return sprof_error_set(
+                error, SPROF_EUSAGE, 0,
+                "`%s` samples the kernel alone, which is not permitted here\nrun "
+                "`sudo sysctl kernel.perf_event_paranoid=1`, or run sprof as "
+                "root",
+                event->name);
+        if (perf_event_check_user_mode(event,
+                                       "kernel.perf_event_paranoid permits no more; `sudo "
+                                       "sysctl kernel.perf_event_paranoid=1` does",
+                                       error))
+            return SPROF_EUSAGE;
+    }
+    return 0;
 }
 
 size_t perf_config_sample_bytes(const struct perf_config *config, size_t stack_bytes)
@@ -160,20 +237,54 @@ size_t perf_config_sample_bytes(const struct perf_config *config, size_t stack_b
     return FIXED_BYTES + REGISTER_BYTES + chain + stack_bytes;
 }
 
-uint64_t perf_config_period(const struct perf_config *config)
+bool perf_config_follows(const struct perf_event *event)
 {
-    if (config->period)
-        return config->period;
-    return config->event->is_clock ? UINT64_C(1000000000) / config->frequency_hz : 0;
+    return !event->frequency_hz && !event->period;
+}
+
+uint64_t perf_config_frequency(const struct perf_config *config, const struct perf_event *event)
+{
+    return perf_config_follows(event) ? config->frequency_hz : event->frequency_hz;
+}
+
+uint64_t perf_config_period(const struct perf_config *config, const struct perf_event *event)
+{
+    const uint64_t frequency_hz = perf_config_frequency(config, event);
+    if (!frequency_hz)
+        return perf_config_follows(event) ? config->period : event->period;
+    return event->is_clock ? UINT64_C(1000000000) / frequency_hz : 0;
+}
+
+bool perf_event_is_tracepoint(const struct perf_event *event)
+{
+    return event->type == PERF_TYPE_TRACEPOINT;
+}
+
+bool perf_config_has_tracepoint(const struct perf_config *config)
+{
+    for (size_t i = 0; i < config->events.count; i++)
+        if (perf_event_is_tracepoint(&config->events.items[i]))
+            return true;
+    return false;
+}
+
+static uint64_t samples_of(const struct perf_config *config, const struct perf_event *event)
+{
+    const uint64_t frequency_hz = perf_config_frequency(config, event);
+    if (frequency_hz)
+        return frequency_hz;
+    if (!event->is_clock)
+        return ASSUMED_HZ;
+    const uint64_t period = perf_config_period(config, event);
+    return period < UINT64_C(1000000000) ? UINT64_C(1000000000) / period : 1;
 }
 
 uint64_t perf_config_samples_per_second(const struct perf_config *config)
 {
-    if (config->frequency_hz)
-        return config->frequency_hz;
-    if (!config->event->is_clock)
-        return ASSUMED_HZ;
-    return config->period < UINT64_C(1000000000) ? UINT64_C(1000000000) / config->period : 1;
+    uint64_t samples = 0;
+    for (size_t i = 0; i < config->events.count; i++)
+        samples += samples_of(config, &config->events.items[i]);
+    return samples;
 }
 
 size_t perf_config_ring_least(const struct perf_config *config)
@@ -241,21 +352,24 @@ void perf_config_ring_event(struct perf_event_attr *attr, bool tracks)
         track(attr);
 }
 
-void perf_config_sampling_event(const struct perf_config *config, struct perf_event_attr *attr,
-                                bool cpu_wide, bool tracks)
+void perf_config_sampling_event(const struct perf_config *config, size_t index,
+                                struct perf_event_attr *attr, bool cpu_wide, bool tracks)
 {
-    common_event(attr, config->event->config);
-    attr->type = config->event->type;
+    const struct perf_event *event = &config->events.items[index];
+    common_event(attr, event->config);
+    attr->type = event->type;
     /* The two clocks sample alike; the task's has no meaning on a whole CPU. */
     if (cpu_wide && attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_TASK_CLOCK)
         attr->config = PERF_COUNT_SW_CPU_CLOCK;
     attr->read_format = PERF_FORMAT_LOST;
     attr->disabled = 1;
-    const uint64_t period = perf_config_period(config);
+    const uint64_t period = perf_config_period(config, event);
     attr->freq = !period;
-    attr->sample_period = period ? period : config->frequency_hz;
+    attr->sample_period = period ? period : perf_config_frequency(config, event);
     attr->sample_type |= PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
-    attr->exclude_kernel = config->exclude_kernel;
+    attr->exclude_kernel = config->exclude_kernel || event->exclude_kernel;
+    attr->exclude_user = event->exclude_user;
+    attr->config2 = event->is_weighed ? SAMPLING_WEIGHED : 0;
     attr->exclude_hv = 1;
     attr->exclude_guest = 1;
     attr->exclude_idle = cpu_wide;
@@ -270,6 +384,13 @@ void perf_config_sampling_event(const struct perf_config *config, struct perf_ev
     }
     if (tracks)
         track(attr);
+}
+
+void perf_config_kernel_clock(struct perf_event_attr *attr)
+{
+    common_event(attr, PERF_COUNT_SW_CPU_CLOCK);
+    attr->disabled = 1;
+    attr->exclude_kernel = 0;
 }
 
 void perf_config_counter(struct perf_event_attr *attr)

@@ -3,28 +3,36 @@
 #define SPROF_SAMPLER_PERF_EVENT_CONFIG_H
 
 #include "sampler/decode.h"
-#include "sampler/perf/event_names.h"
+#include "sampler/perf/event_list.h"
 #include "sampler/perf/events.h"
 #include "sampler/sampler.h"
 
+/* Copies of it share the list of events. */
 struct perf_config {
-    const struct perf_event_name *event;
+    struct perf_event_list events; /* at least one */
     enum sampler_capture capture;
     enum sampler_clock clock;
-    uint64_t frequency_hz, period; /* one of them is 0 */
-    bool lowered; /* the rate that is used by default is above the kernel's limit */
-    bool exclude_kernel;
+    uint64_t frequency_hz, period; /* of events that have none of their own; one of them is 0 */
+    bool lowered;             /* the rate that is used by default is above the kernel's limit */
+    bool exclude_kernel;      /* of all events */
     size_t stack_bytes_asked; /* where samples carry stacks */
     size_t stack_bytes_wanted, stack_bytes;
     struct sampler_layout layout;
 };
 
-/* Checks the options: SPROF_EUSAGE for an unknown event or an impossible rate, SPROF_EUNSUPPORTED
- * for an event this machine does not have. Whether the kernel may be sampled is not asked here. */
+/* Checks the options: fails as perf_event_list_parse does, and with SPROF_EUSAGE for an impossible
+ * rate, SPROF_EUNSUPPORTED for an event this machine does not have. Whether the kernel may be
+ * sampled is not asked here. The caller releases the configuration where this succeeds. */
 int perf_config_make(struct perf_config *config, const struct sampler_options *options,
                      struct sprof_error *error);
 
-/* Changes the rate: SPROF_EUSAGE for an impossible one. */
+void perf_config_release(struct perf_config *config);
+
+/* Leaves the kernel out of all events; SPROF_EUSAGE where one of them has nothing else. */
+int perf_config_exclude_kernel(struct perf_config *config, struct sprof_error *error);
+
+/* Changes the rate of events that have none of their own: SPROF_EUSAGE for an impossible one, or
+ * where there is no such event. */
 int perf_config_set_rate(struct perf_config *config, uint64_t frequency_hz,
                          struct sprof_error *error);
 
@@ -37,10 +45,19 @@ void perf_config_set_slice(struct perf_config *config, size_t stack_bytes);
 /* How much ring a sample may take, with everything asked for and a stack slice of that size. */
 size_t perf_config_sample_bytes(const struct perf_config *config, size_t stack_bytes);
 
-/* Events between two samples: of a clock nanoseconds. Not of a frequency that is no clock's: 0. */
-uint64_t perf_config_period(const struct perf_config *config);
+/* The rate of an event, 0 where it has a period; whether it is the recording's. */
+uint64_t perf_config_frequency(const struct perf_config *config, const struct perf_event *event);
+bool perf_config_follows(const struct perf_event *event);
 
-/* How many samples a busy CPU gives in a second: asked for, or a guess for fixed periods. */
+/* Events between two samples: of a clock nanoseconds. Not of a frequency that is no clock's: 0. */
+uint64_t perf_config_period(const struct perf_config *config, const struct perf_event *event);
+
+/* Whether an event is a tracepoint; whether one of the list is. */
+bool perf_event_is_tracepoint(const struct perf_event *event);
+bool perf_config_has_tracepoint(const struct perf_config *config);
+
+/* How many samples a busy CPU gives in a second, of all events: asked for, or a guess for fixed
+ * periods. */
 uint64_t perf_config_samples_per_second(const struct perf_config *config);
 
 /* The ring size (a power of two) that holds what one CPU may write in a tenth of a second, and at
@@ -56,9 +73,12 @@ void perf_config_fit_stack(struct perf_config *config, size_t ring_bytes);
  * exits. */
 void perf_config_ring_event(struct perf_event_attr *attr, bool track);
 
-/* The sampling event, disabled; with `track` as above. */
-void perf_config_sampling_event(const struct perf_config *config, struct perf_event_attr *attr,
-                                bool cpu_wide, bool track);
+/* The sampling event at an index of the list, disabled; with `track` as above. */
+void perf_config_sampling_event(const struct perf_config *config, size_t index,
+                                struct perf_event_attr *attr, bool cpu_wide, bool track);
+
+/* A clock that samples the kernel, for trying whether that is permitted. */
+void perf_config_kernel_clock(struct perf_event_attr *attr);
 
 /* A counter of CPU time, disabled. */
 void perf_config_counter(struct perf_event_attr *attr);

@@ -8,13 +8,17 @@
 
 struct perf_event_name {
     const char *name;
-    uint32_t type;   /* PERF_TYPE_… */
-    uint64_t config; /* PERF_COUNT_… */
-    bool is_clock;   /* counts nanoseconds of CPU time */
+    uint32_t type;     /* PERF_TYPE_… */
+    uint64_t config;   /* PERF_COUNT_… */
+    bool is_clock;     /* counts nanoseconds of CPU time */
+    bool is_of_kernel; /* it happens in the kernel alone */
 };
 
 /* The event of a name, or NULL. */
 const struct perf_event_name *perf_event_name_find(const char *name);
+
+/* The event at an index, or NULL behind the last. */
+const struct perf_event_name *perf_event_name_at(size_t index);
 
 /* Writes "cpu-clock, task-clock, …" into the buffer, cut where it is too small. */
 void perf_event_name_list(char *buffer, size_t size);

@@ -9,23 +9,43 @@ enum {
     JITTER_CPU_FRACTION = 100, /* of a CPU may be spent in such calls */
 };
 
+static const struct perf_event *event_at(const struct perf_source *source, size_t index)
+{
+    return &source->config.events.items[perf_source_event_of(source, index)];
+}
+
+static uint64_t cpu_at(const struct perf_source *source, size_t index)
+{
+    return (uint64_t)source->cpus.items[perf_source_cpu_of(source, index)];
+}
+
 void perf_jitter_open(struct perf_source *source)
 {
-    source->jitters = source->config.frequency_hz && source->config.event->is_clock;
+    source->jitters = true;
     if (getrandom(&source->random, sizeof source->random, GRND_NONBLOCK) < 0 || !source->random)
         source->random = sprof_clock_monotonic_ns() | 1;
 }
 
-static uint64_t next_period(struct perf_source *source, struct perf_clock *clock)
+bool perf_jitter_varies(const struct perf_source *source, const struct perf_event *event)
 {
-    const uint64_t period = perf_config_period(&source->config);
-    return source->jitters ? perf_clock_jitter(clock, period, &source->random) : period;
+    return source->jitters && event->is_clock && perf_config_frequency(&source->config, event);
 }
 
-int perf_jitter_add(struct perf_source *source, uint64_t *period)
+static bool varies(const struct perf_source *source, size_t index)
+{
+    return perf_jitter_varies(source, event_at(source, index));
+}
+
+static uint64_t next_period(struct perf_source *source, size_t index, struct perf_clock *clock)
+{
+    const uint64_t period = perf_config_period(&source->config, event_at(source, index));
+    return varies(source, index) ? perf_clock_jitter(clock, period, &source->random) : period;
+}
+
+int perf_jitter_add(struct perf_source *source, size_t index, uint64_t *period)
 {
     struct perf_clock clock = {0};
-    clock.period_ns = *period = next_period(source, &clock);
+    clock.period_ns = *period = next_period(source, index, &clock);
     return sprof_vec_push(&source->clocks, clock);
 }
 
@@ -65,13 +85,14 @@ static void note(struct perf_source *source, size_t index, uint64_t before_ns, u
 static uint64_t begin_change(const struct perf_source *source, size_t index)
 {
     const uint64_t now_ns = sprof_clock_monotonic_ns();
-    perf_filter_bpf_note_change(&source->filter, (size_t)source->cpus.items[index], now_ns);
+    if (event_at(source, index)->is_weighed)
+        perf_filter_bpf_note_change(&source->filter, cpu_at(source, index), now_ns);
     return now_ns;
 }
 
 void perf_jitter_rate(struct perf_source *source, size_t index)
 {
-    const uint64_t period_ns = next_period(source, &source->clocks.items[index]);
+    const uint64_t period_ns = next_period(source, index, &source->clocks.items[index]);
     const uint64_t before_ns = begin_change(source, index);
     if (!perf_event_set_period(source->events.items[index], period_ns))
         note(source, index, before_ns, source->paused ? 0 : period_ns);
@@ -86,10 +107,11 @@ void perf_jitter_pause(struct perf_source *source, size_t index, bool paused)
         note(source, index, before_ns, 0);
         return;
     }
-    const uint64_t period_ns = next_period(source, &source->clocks.items[index]);
-    if (source->jitters)
+    const uint64_t period_ns = next_period(source, index, &source->clocks.items[index]);
+    if (varies(source, index))
         perf_event_set_period(fd, period_ns);
-    perf_filter_bpf_begin_anew(&source->filter, (size_t)source->cpus.items[index]);
+    if (event_at(source, index)->is_weighed)
+        perf_filter_bpf_begin_anew(&source->filter, cpu_at(source, index));
     const uint64_t before_ns = sprof_clock_monotonic_ns();
     perf_event_enable(fd);
     note(source, index, before_ns, period_ns);
@@ -97,8 +119,8 @@ void perf_jitter_pause(struct perf_source *source, size_t index, bool paused)
 
 void perf_jitter_replace(struct perf_source *source, size_t index, int fd)
 {
-    const uint64_t period_ns = next_period(source, &source->clocks.items[index]);
-    if (source->jitters)
+    const uint64_t period_ns = next_period(source, index, &source->clocks.items[index]);
+    if (varies(source, index))
         perf_event_set_period(fd, period_ns);
     const uint64_t before_ns = begin_change(source, index);
     perf_event_disable(source->events.items[index]);
@@ -115,6 +137,8 @@ void perf_jitter_look(struct perf_source *source, uint64_t now_ns)
         return;
     for (size_t i = 0; i < source->clocks.count; i++) {
         struct perf_clock *clock = &source->clocks.items[i];
+        if (!varies(source, i))
+            continue;
         if (!perf_clock_has_room(clock))
             settle(source, clock);
         if (clock->delivered && perf_clock_has_room(clock))
@@ -131,12 +155,13 @@ void perf_jitter_weigh(struct source *opened, struct model_sample *sample, uint6
     struct perf_source *source = (struct perf_source *)opened;
     const uint64_t *index =
         source->jitters ? sprof_map_get(&source->event_index, source->sample_event) : NULL;
-    if (!index)
+    if (!index || !varies(source, *index))
         return;
     struct perf_clock *clock = &source->clocks.items[*index];
-    const uint64_t cpu = (uint64_t)source->cpus.items[*index];
     const uint64_t in_time_ns = perf_clock_weigh(clock, time_ns);
     sample->weight = in_time_ns;
-    perf_filter_bpf_weigh(&source->filter, cpu, time_ns, &clock->weighed, &sample->weight);
+    if (event_at(source, *index)->is_weighed)
+        perf_filter_bpf_weigh(&source->filter, cpu_at(source, *index), time_ns, &clock->weighed,
+                              &sample->weight);
     sample->late = (int64_t)(sample->weight - in_time_ns);
 }

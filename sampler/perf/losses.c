@@ -4,13 +4,13 @@
  * of its own that was; of the event that samples a CPU, that is samples alone. */
 #include "sampler/perf/perf_source.h"
 
-/* Samples of one CPU that were lost and nobody has been told of. */
-static bool untold(struct perf_source *source, size_t cpu, uint64_t *count)
+/* Samples of the event at an index that were lost, in no record so far. */
+static bool untold(struct perf_source *source, size_t index, uint64_t *count)
 {
     uint64_t lost;
-    if (!perf_event_lost(source->events.items[cpu], &lost))
+    if (!perf_event_lost(source->events.items[index], &lost))
         return false;
-    const struct perf_loss *loss = &source->losses.items[cpu];
+    const struct perf_loss *loss = &source->losses.items[index];
     lost += loss->of_closed;
     *count = lost > loss->told ? lost - loss->told : 0;
     return true;
@@ -25,19 +25,19 @@ static bool is_known(const struct perf_source *source)
 int perf_losses_open(struct perf_source *source)
 {
     const struct perf_loss none = {0};
-    while (source->losses.count < source->cpus.count)
+    while (source->losses.count < source->cpus.count * source->config.events.count)
         if (sprof_vec_push(&source->losses, none))
             return SPROF_ENOMEM;
     return 0;
 }
 
-void perf_losses_close_event(struct perf_source *source, size_t cpu, int fd)
+void perf_losses_close_event(struct perf_source *source, size_t index, int fd)
 {
     uint64_t lost = 0;
     perf_event_lost(fd, &lost);
     source->lost_of_closed += lost;
-    if (cpu < source->losses.count)
-        source->losses.items[cpu].of_closed += lost;
+    if (index < source->losses.count)
+        source->losses.items[index].of_closed += lost;
 }
 
 /* The index of a ring's CPU; SIZE_MAX: it is a counter's. */
@@ -53,23 +53,48 @@ static size_t cpu_of(const struct perf_source *source, size_t ring)
     return SIZE_MAX;
 }
 
-void perf_losses_tell(struct perf_source *source, size_t ring, struct model_record *record)
+/* Of the samples that events on a CPU lost, at most `most`, for they may have lost more since:
+ * those of the first that lost any become the record's, those of others records that follow. */
+static int tell_samples(struct perf_source *source, size_t cpu, uint64_t most,
+                        struct model_record *record)
+{
+    struct model_record one = *record;
+    bool told = false;
+    uint64_t left = most;
+    record->lost.count = 0;
+    for (size_t event = 0; event < source->config.events.count; event++) {
+        const size_t index = event * source->cpus.count + cpu;
+        uint64_t samples = 0;
+        if (!untold(source, index, &samples) || !samples || !left)
+            continue;
+        samples = samples < left ? samples : left;
+        left -= samples;
+        source->losses.items[index].told += samples;
+        one.lost.count = samples;
+        one.event = (uint32_t)event;
+        if (!told)
+            *record = one;
+        else if (sprof_vec_push(&source->following, one))
+            return SPROF_ENOMEM;
+        told = true;
+    }
+    source->counts.lost_others += left;
+    return 0;
+}
+
+int perf_losses_tell(struct perf_source *source, size_t ring, struct model_record *record)
 {
     uint64_t samples;
     const size_t cpu = cpu_of(source, ring);
     if (cpu == SIZE_MAX) {
         source->counts.lost_others += record->lost.count;
         record->lost.count = 0;
-        return;
+        return 0;
     }
     source->lost_told += record->lost.count;
     if (!is_known(source) || cpu >= source->losses.count || !untold(source, cpu, &samples))
-        return;
-    if (samples > record->lost.count) /* the rest was lost later: the next record tells of it */
-        samples = record->lost.count;
-    source->losses.items[cpu].told += samples;
-    source->counts.lost_others += record->lost.count - samples;
-    record->lost.count = samples;
+        return 0;
+    return tell_samples(source, cpu, record->lost.count, record);
 }
 
 static uint64_t lost_of(const struct sprof_id_list *fds)
@@ -95,18 +120,21 @@ static uint64_t all_untold(const struct perf_source *source)
     return all > source->lost_told ? all - source->lost_told : 0;
 }
 
-uint64_t perf_losses_at_the_end(struct perf_source *source)
+void perf_losses_at_the_end(struct perf_source *source, uint64_t *lost)
 {
     const uint64_t all = all_untold(source);
-    uint64_t samples = 0;
-    for (size_t cpu = 0; cpu < source->losses.count && is_known(source); cpu++) {
-        uint64_t lost;
-        if (!untold(source, cpu, &lost))
-            return all;
-        samples += lost;
+    uint64_t samples = 0, one;
+    bool known = is_known(source);
+    for (size_t i = 0; i < source->losses.count && known; i++)
+        known = untold(source, i, &one);
+    if (!known) { /* of which event is not known either */
+        lost[0] += all;
+        return;
     }
-    if (!is_known(source))
-        return all;
+    for (size_t i = 0; i < source->losses.count; i++) {
+        untold(source, i, &one);
+        lost[perf_source_event_of(source, i)] += one;
+        samples += one;
+    }
     source->counts.lost_others += all > samples ? all - samples : 0;
-    return samples;
 }

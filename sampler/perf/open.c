@@ -130,7 +130,9 @@ static void begin_rings_and_filter(struct perf_source *source)
                                         .tails = perf_stack_tail_wanted(source),
                                         .first = open_rings_beside,
                                         .context = source};
-    const bool weighs = source->config.event->is_clock && !source->config.exclude_kernel;
+    bool weighs = false;
+    for (size_t i = 0; i < source->config.events.count; i++)
+        weighs |= source->config.events.items[i].is_weighed;
     for (size_t i = 0; weighs && i < source->cpus.count; i++)
         if ((size_t)source->cpus.items[i] >= wanted.clocks)
             wanted.clocks = (size_t)source->cpus.items[i] + 1;
@@ -196,17 +198,20 @@ void perf_source_enlarge_rings(struct perf_source *source, const struct perf_con
 int perf_source_open_cpu_event(struct perf_source *source, size_t index, uint64_t period)
 {
     struct perf_event_attr attr;
-    perf_config_sampling_event(&source->config, &attr, true, false);
+    const size_t cpu = perf_source_cpu_of(source, index);
+    perf_config_sampling_event(&source->config, perf_source_event_of(source, index), &attr, true,
+                               false);
     attr.sample_period = period ? period : attr.sample_period;
-    return perf_open_dropping(&attr, -1, source->cpus.items[index],
-                              source->merge.rings.items[source->event_rings + index].fd);
+    return perf_open_dropping(&attr, -1, source->cpus.items[cpu],
+                              source->merge.rings.items[source->event_rings + cpu].fd);
 }
 
-/* The sampling event of one CPU. Where the program cannot be put on it, sprof filters itself. */
+/* The sampling event for an index of `events`, the next. Where the program cannot be put on it,
+ * sprof filters itself. */
 static int open_cpu_event(struct perf_source *source, size_t index)
 {
     uint64_t period;
-    if (perf_jitter_add(source, &period))
+    if (perf_jitter_add(source, index, &period))
         return -ENOMEM;
     const int fd = perf_source_open_cpu_event(source, index, period);
     if (fd < 0)
@@ -215,7 +220,8 @@ static int open_cpu_event(struct perf_source *source, size_t index)
         close(fd);
         return -ENOMEM;
     }
-    if (perf_jitter_bind(source, fd, index))
+    if (perf_jitter_bind(source, fd, index) ||
+        perf_source_number_event(source, fd, perf_source_event_of(source, index)))
         return -ENOMEM;
     if (source->filter.programs && perf_filter_bpf_attach(&source->filter, fd)) {
         explain_no_bpf(source, -EINVAL);
@@ -283,7 +289,7 @@ static int settle_cpu_scope(struct perf_source *source, struct sprof_error *erro
     perf_jitter_open(source);
     if (perf_losses_open(source))
         return sprof_error_memory(error);
-    for (size_t i = 0; i < source->cpus.count; i++) {
+    for (size_t i = 0; i < source->cpus.count * source->config.events.count; i++) {
         const int result = open_cpu_event(source, i);
         if (result)
             return perf_explain(0, false, -result, error);
@@ -300,32 +306,45 @@ static int settle_cpu_scope(struct perf_source *source, struct sprof_error *erro
     return filtered ? perf_attach_filter(source, error) : 0;
 }
 
-static bool kernel_allowed(const struct perf_config *config)
+static bool kernel_allowed(void)
 {
     struct perf_event_attr attr;
-    perf_config_sampling_event(config, &attr, false, false);
+    perf_config_kernel_clock(&attr);
     const int fd = perf_open_dropping(&attr, 0, -1, -1);
     if (fd >= 0)
         close(fd);
     return fd != -EACCES && fd != -EPERM;
 }
 
-/* The events of the command start at its execve and are inherited by all it starts. */
-static int open_command_events(struct perf_source *source, struct sprof_error *error)
+/* One of the events of the command, on each CPU. */
+static int open_command_event(struct perf_source *source, size_t number)
 {
     struct perf_event_attr attr;
-    perf_config_sampling_event(&source->config, &attr, false, true);
+    perf_config_sampling_event(&source->config, number, &attr, false, number == 0);
     attr.inherit = 1;
     attr.enable_on_exec = 1;
     for (size_t i = 0; i < source->cpus.count; i++) {
         const int fd = perf_open_dropping(&attr, target_command(source->target),
                                           source->cpus.items[i], source->merge.rings.items[i].fd);
         if (fd < 0)
-            return perf_explain(0, false, -fd, error);
+            return fd;
         if (sprof_vec_push(&source->events, fd)) {
             close(fd);
-            return sprof_error_memory(error);
+            return -ENOMEM;
         }
+        if (perf_source_number_event(source, fd, number))
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* The events of the command start at its execve and are inherited by all it starts. */
+static int open_command_events(struct perf_source *source, struct sprof_error *error)
+{
+    for (size_t i = 0; i < source->config.events.count; i++) {
+        const int result = open_command_event(source, i);
+        if (result)
+            return perf_explain(0, false, -result, error);
     }
     return 0;
 }
@@ -334,8 +353,10 @@ static int open_task_scope(struct perf_source *source, const struct sampler_opti
                            struct sprof_error *error)
 {
     settle_layout(source);
-    if (!source->config.exclude_kernel && !kernel_allowed(&source->config)) {
-        source->config.exclude_kernel = true;
+    if (!source->config.exclude_kernel && !kernel_allowed()) {
+        const int refused = perf_config_exclude_kernel(&source->config, error);
+        if (refused)
+            return refused;
         perf_explain_kernel_excluded(source->facts.kernel_excluded_why,
                                      sizeof source->facts.kernel_excluded_why);
         settle_layout(source);
@@ -345,7 +366,7 @@ static int open_task_scope(struct perf_source *source, const struct sampler_opti
     if (result)
         return result;
     fit_rings(source);
-    if (options->minimum_scope < SAMPLER_SCOPE_TASK)
+    if (options->minimum_scope < SAMPLER_SCOPE_TASK && !perf_config_has_tracepoint(&source->config))
         explain_no_bpf(source, -EPERM);
     perf_stack_tail_open(source);
     source->members.trust = PERF_TRUST_ALL;
@@ -357,7 +378,7 @@ static int open_task_scope(struct perf_source *source, const struct sampler_opti
 static bool cpu_scope_allowed(const struct perf_source *source)
 {
     struct perf_event_attr attr;
-    perf_config_sampling_event(&source->config, &attr, true, false);
+    perf_config_sampling_event(&source->config, 0, &attr, true, false);
     const int fd = perf_open_dropping(&attr, -1, source->cpus.items[0], -1);
     if (fd >= 0)
         close(fd);
@@ -375,7 +396,10 @@ int perf_source_open_events(struct perf_source *source, const struct sampler_opt
     source->facts.cpus = (unsigned)source->cpus.count;
     if (add_targets(source))
         return sprof_error_memory(error);
-    const bool cpu_scope = options->minimum_scope < SAMPLER_SCOPE_TASK && cpu_scope_allowed(source);
+    /* On whole CPUs a tracepoint would bring what all processes do: no program can filter it. */
+    const bool cpu_scope = options->minimum_scope < SAMPLER_SCOPE_TASK &&
+                           !perf_config_has_tracepoint(&source->config) &&
+                           cpu_scope_allowed(source);
     return cpu_scope ? open_cpu_scope(source, options, error)
                      : open_task_scope(source, options, error);
 }

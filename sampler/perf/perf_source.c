@@ -17,16 +17,21 @@ static struct perf_source *perf_of(struct source *source)
 
 static void describe(const struct perf_source *source, char *text, size_t size)
 {
-    const bool in_step = source->config.frequency_hz && source->config.event->is_clock &&
-                         !source->jitters; /* asked for a rate, but not for a fixed interval */
+    bool in_step = false; /* asked for a rate, but not for a fixed interval */
+    for (size_t i = 0; i < source->config.events.count; i++) {
+        const struct perf_event *event = &source->config.events.items[i];
+        in_step |= event->is_clock && perf_config_frequency(&source->config, event) &&
+                   !perf_jitter_varies(source, event);
+    }
     const struct perf_filter_bpf *filter = &source->filter;
     char most[64] = "";
     if (source->config.lowered)
         snprintf(most, sizeof most, MODEL_SOURCE_AT_MOST "%llu Hz",
                  (unsigned long long)source->config.frequency_hz);
     snprintf(
-        text, size, "%s%s%s%s%s%s%s%s%s%s",
+        text, size, "%s%s%s%s%s%s%s%s%s%s%s",
         source->scope == SAMPLER_SCOPE_TASK ? MODEL_SOURCE_PERF_THREADS : MODEL_SOURCE_PERF_CPUS,
+        perf_config_has_tracepoint(&source->config) ? MODEL_SOURCE_TRACEPOINTS : "",
         source->scope == SAMPLER_SCOPE_CPU_FILTERED ? MODEL_SOURCE_FILTERED : "",
         filter->refuses_weights ? MODEL_SOURCE_NO_WEIGHTS : "",
         filter->refuses_captures ? MODEL_SOURCE_NO_CAPTURES : "",
@@ -45,20 +50,43 @@ void perf_source_state_facts(struct perf_source *source)
         source->scope == SAMPLER_SCOPE_TASK && config->clock == SAMPLER_CLOCK_CPU;
     facts->weights = SAMPLER_WEIGHTS_EXACT;
     const bool wall = config->clock == SAMPLER_CLOCK_WALL;
-    snprintf(facts->event, sizeof facts->event, "%s",
-             wall ? MODEL_EVENT_WALL : config->event->name);
-    facts->event_is_clock = config->event->is_clock;
-    facts->frequency_hz = wall ? 0 : config->frequency_hz; /* a thread may have more, or fewer */
-    /* The timer of a clock event runs at one period, whatever asked for it, until we change it. */
-    facts->varying_period =
-        wall || (config->frequency_hz &&
-                 (!config->event->is_clock || source->jitters || source->generations.count));
-    if (!config->frequency_hz || config->event->is_clock)
-        facts->period = perf_config_period(config);
-    facts->due_ns = config->event->is_clock && !wall ? facts->period : 0;
+    const struct perf_event *first = config->events.items;
+    for (size_t i = 0; i < config->events.count; i++)
+        if (perf_config_follows(&config->events.items[i])) {
+            first = &config->events.items[i];
+            break;
+        }
+    /* Of the wall clock a thread may have more, or fewer. */
+    facts->frequency_hz = wall ? 0 : perf_config_frequency(config, first);
     facts->kernel_excluded = config->exclude_kernel;
     facts->stack_bytes = config->stack_bytes;
     facts->stack_bytes_wanted = config->stack_bytes_wanted;
+}
+
+/* The timer of a clock event runs at one period, whatever asked for it, until we change it. */
+static int perf_events(const struct source *opened, struct sampler_event_list *list)
+{
+    const struct perf_source *source = (const struct perf_source *)opened;
+    const struct perf_config *config = &source->config;
+    const bool wall = config->clock == SAMPLER_CLOCK_WALL;
+    int result = 0;
+    for (size_t i = 0; i < config->events.count && !result; i++) {
+        const struct perf_event *event = &config->events.items[i];
+        const bool has_rate = perf_config_frequency(config, event) != 0;
+        struct sampler_event one = {
+            .is_clock = event->is_clock,
+            .varying_period = wall || (has_rate && (!event->is_clock || source->generations.count ||
+                                                    perf_jitter_varies(source, event))),
+            .follows_rate = perf_config_follows(event),
+            .kernel_excluded = config->exclude_kernel || event->exclude_kernel,
+            .user_excluded = event->exclude_user,
+            .period = perf_config_period(config, event),
+        };
+        one.due_ns = event->is_clock && !wall && !event->exclude_user ? one.period : 0;
+        snprintf(one.name, sizeof one.name, "%s", wall ? MODEL_EVENT_WALL : event->name);
+        result = sprof_vec_push(list, one);
+    }
+    return result;
 }
 
 static void perf_free(struct source *opened)
@@ -87,6 +115,9 @@ static void perf_free(struct source *opened)
     perf_members_release(&source->members);
     sprof_vec_release(&source->end_records);
     sprof_vec_release(&source->clocks);
+    sprof_vec_release(&source->following);
+    sprof_map_release(&source->event_numbers);
+    perf_config_release(&source->config);
     sprof_vec_release(&source->pauses);
     sprof_map_release(&source->event_index);
     sprof_map_release(&source->event_tid);
@@ -115,15 +146,17 @@ static int open_parts(struct perf_source *source, const struct source_request *r
 static int perf_open_source(struct source **opened, const struct source_request *request,
                             struct sprof_error *error)
 {
+    if (request->options->all_cpus)
+        return perf_explain_all_cpus(error);
     struct perf_config config;
     int result = perf_config_make(&config, request->options, error);
-    if (!result && request->options->all_cpus)
-        result = perf_explain_all_cpus(error);
     if (result)
         return result;
     struct perf_source *source = calloc(1, sizeof *source);
-    if (!source)
+    if (!source) {
+        perf_config_release(&config);
         return sprof_error_memory(error);
+    }
     source->source.kind = &perf_source_kind;
     source->config = config;
     source->target = request->target;
@@ -242,12 +275,15 @@ static uint64_t perf_cpu_ns(struct source *opened)
     return source->counters_full ? 0 : perf_counters_total_ns(&source->counters);
 }
 
+static const struct source_kind *const beside[] = {&sampler_waiting_kind, NULL};
+
 const struct source_kind perf_source_kind = {
     .name = "perf",
     .in_child = perf_warm_up,
     .open = perf_open_source,
     .settle = perf_settle,
     .facts = perf_facts,
+    .events = perf_events,
     .start = perf_start,
     .stop = perf_stop,
     .wait_for = perf_batch_wait_for,
@@ -264,5 +300,5 @@ const struct source_kind perf_source_kind = {
     .set_capture = perf_control_capture,
     .set_slice = perf_control_slice,
     .free = perf_free,
-    .waiting = &sampler_waiting_kind,
+    .beside = beside,
 };

@@ -28,7 +28,7 @@ struct perf_generation {
     uint64_t from_ns, to_ns;
 };
 
-/* What the event on a CPU, and those before it there, have lost. */
+/* What an event on a CPU, and those before it there, have lost. */
 struct perf_loss {
     uint64_t of_closed; /* by events that are closed */
     uint64_t told;      /* samples that were told of as lost */
@@ -52,12 +52,15 @@ struct perf_source {
     size_t event_rings; /* the first of those that new sampling events write to, likewise */
     SPROF_VEC(size_t) larger_rings; /* the first of each such set that was opened later */
     size_t ring_budget_bytes;
-    int rings_result;                  /* of opening rings in the thread that loads programs; */
-    struct sprof_error rings_error;    /* … why it failed */
-    struct sprof_id_list events;       /* descriptors of sampling events */
-    struct sprof_id_list trackers;     /* descriptors of further events that report mappings and
-                                          forks */
-    struct sprof_map event_tid;        /* identifier of an event opened on a thread → tid */
+    int rings_result;               /* of opening rings in the thread that loads programs; */
+    struct sprof_error rings_error; /* … why it failed */
+    struct sprof_id_list events;    /* descriptors of sampling events; where they are on CPUs, for
+                                       each of config.events one on each of `cpus` */
+    struct sprof_map event_numbers; /* identifier of such an event → its index in config.events;
+                                       of the first none is needed */
+    struct sprof_id_list trackers;  /* descriptors of further events that report mappings and
+                                       forks */
+    struct sprof_map event_tid;     /* identifier of an event opened on a thread → tid */
     struct sprof_map tids_with_events; /* perf_attach_key of a thread with events of its own → 1 */
     SPROF_VEC(struct perf_generation) generations; /* of events of threads; none: never replaced */
     struct sprof_map event_generation; /* identifier of such an event → its index there */
@@ -87,8 +90,8 @@ struct perf_source {
     struct perf_stack_tail_bpf tail_bpf;
     struct sampler_stack_tails tails;
     struct stack_mapper *stack_mapper;   /* NULL where the kernel's program finds mappings */
-    bool jitters;                        /* periods of events are changed at random; then, */
-    SPROF_VEC(struct perf_clock) clocks; /* … for each of `events` */
+    bool jitters;                        /* periods of clocks with a rate are changed at random */
+    SPROF_VEC(struct perf_clock) clocks; /* where events are on CPUs, for each of `events` */
     struct sprof_map event_index;        /* … identifier of an event → its index */
     uint64_t random, next_jitter_ns;
     uint64_t sample_event; /* identifier of the event of the sample just taken */
@@ -97,7 +100,7 @@ struct perf_source {
     SPROF_VEC(struct perf_pause) pauses; /* of events that go on: their samples are dropped */
     size_t pause;                        /* the first that samples yet to be read may lie in */
     uint64_t lost_of_closed;             /* records that events closed since had no room for */
-    SPROF_VEC(struct perf_loss) losses;  /* for each of `cpus`, where events are on CPUs */
+    SPROF_VEC(struct perf_loss) losses;  /* for each of `events`, where they are on CPUs */
 
     bool stopped;
     uint64_t start_ns;   /* samples before it do not count */
@@ -106,9 +109,11 @@ struct perf_source {
     uint64_t last_ns;    /* time of the last record handed out */
     uint64_t lost_told;  /* how many the kernel's LOST records speak of */
     struct model_record record;
-    struct model_record cpu_time_record; /* follows the EXIT just handed out, if has_cpu_time */
-    bool has_cpu_time;
-    void *buffer; /* for a record that wraps, or is not aligned */
+    SPROF_VEC(struct model_record)
+    following;       /* what follows it: the CPU time of a thread that
+                        ended, losses of further events */
+    size_t followed; /* of them: handed out */
+    void *buffer;    /* for a record that wraps, or is not aligned */
 
     bool end_records_made;
     SPROF_VEC(struct model_record) end_records; /* what follows the last of the rings */
@@ -136,8 +141,27 @@ int perf_source_settle_events(struct perf_source *source, struct sprof_error *er
 int perf_filter_arrival_take(struct perf_source *source);
 void perf_filter_arrival_give_up(struct perf_source *source);
 
-/* Opens the sampling event of the CPU at an index of `cpus`, disabled, into that CPU's ring; period
- * 0: as configured. Returns a descriptor or a negative errno. */
+/* Which of config.events the event at an index of `events` is, and which of `cpus` it is on: where
+ * they are on CPUs. */
+static inline size_t perf_source_event_of(const struct perf_source *source, size_t index)
+{
+    return index / source->cpus.count;
+}
+static inline size_t perf_source_cpu_of(const struct perf_source *source, size_t index)
+{
+    return index % source->cpus.count;
+}
+
+/* A sampling event was opened: it is the one at an index of config.events. Returns 0 or
+ * SPROF_ENOMEM.
+ */
+static inline int perf_source_number_event(struct perf_source *source, int fd, size_t number)
+{
+    return number ? sprof_map_put(&source->event_numbers, perf_event_id(fd), number) : 0;
+}
+
+/* Opens the sampling event for an index of `events`, disabled, into its CPU's ring; period 0: as
+ * configured. Returns a descriptor or a negative errno. */
 int perf_source_open_cpu_event(struct perf_source *source, size_t index, uint64_t period);
 
 /* Opens larger rings beside those there are, for sampling events that `config` asks for and that
@@ -193,11 +217,13 @@ int perf_batch_look(struct source *source, uint64_t now_ns, const struct pollfd 
 /* How long records may gather before a ring fills or stacks grow stale. */
 uint64_t perf_batch_interval_ns(const struct perf_source *source);
 
-/* jitter.c: says whether periods are to be changed; gives an event that is to be opened a clock,
- * and its first period (0: as configured); it was opened; all are enabled now; changes those for
- * which it is time; the weight of the sample just taken. Two return 0 or SPROF_ENOMEM. */
+/* jitter.c: prepares for changing periods at random, and says whether those of an event vary; gives
+ * the event at an index of `events`, the next to be opened, a clock, and its first period (0: as
+ * configured); it was opened; all are enabled now; changes those for which it is time; the weight
+ * of the sample just taken. Two return 0 or SPROF_ENOMEM. */
 void perf_jitter_open(struct perf_source *source);
-int perf_jitter_add(struct perf_source *source, uint64_t *period);
+bool perf_jitter_varies(const struct perf_source *source, const struct perf_event *event);
+int perf_jitter_add(struct perf_source *source, size_t index, uint64_t *period);
 int perf_jitter_bind(struct perf_source *source, int fd, size_t index);
 void perf_jitter_start(struct perf_source *source);
 void perf_jitter_look(struct perf_source *source, uint64_t now_ns);
@@ -214,15 +240,17 @@ void perf_jitter_weigh(struct source *source, struct model_sample *sample, uint6
 /* Keeps account of what is lost on each CPU. Returns 0 or SPROF_ENOMEM. */
 int perf_losses_open(struct perf_source *source);
 
-/* An event is about to be closed; `cpu` is its index among `cpus`, SIZE_MAX: it is a thread's. */
-void perf_losses_close_event(struct perf_source *source, size_t cpu, int fd);
+/* An event is about to be closed; `index` is its own among `events`, SIZE_MAX: it is a thread's. */
+void perf_losses_close_event(struct perf_source *source, size_t index, int fd);
 
-/* A ring tells of a loss: leaves the samples in it, and counts the rest apart, where that is known:
- * all of it in the ring of a counter. */
-void perf_losses_tell(struct perf_source *source, size_t ring, struct model_record *record);
+/* A ring tells of a loss: leaves the samples in it, of the first event that lost any, adds records
+ * of those of others to `following`, and counts the rest apart, where that is known: all of it in
+ * the ring of a counter. Returns 0 or SPROF_ENOMEM. */
+int perf_losses_tell(struct perf_source *source, size_t ring, struct model_record *record);
 
-/* How many samples were lost that no ring has told of. */
-uint64_t perf_losses_at_the_end(struct perf_source *source);
+/* How many samples were lost that no ring has told of: adds them to lost[event], one for each of
+ * config.events. */
+void perf_losses_at_the_end(struct perf_source *source, uint64_t *lost);
 
 /* end_records.c: what is known only when all rings are empty: losses at the very end, and the CPU
  * time of the threads still alive (0 or SPROF_ENOMEM); that of one of them. */

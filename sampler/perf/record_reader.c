@@ -34,34 +34,39 @@ static bool admit(struct perf_source *source, const struct model_record *record,
            !(source->pauses.count && perf_control_in_pause(source, record->time_ns));
 }
 
-static void note_cpu_time_of_exit(struct perf_source *source)
+static int note_cpu_time_of_exit(struct perf_source *source)
 {
     const struct model_record *exited = &source->record;
     uint64_t cpu_time_ns;
     if (!perf_counters_thread_ns(&source->counters, exited->tid, true, &cpu_time_ns))
-        return;
-    source->cpu_time_record = (struct model_record){.type = MODEL_RECORD_CPU_TIME,
-                                                    .time_ns = exited->time_ns,
-                                                    .pid = exited->pid,
-                                                    .tid = exited->tid,
-                                                    .cpu = exited->cpu};
-    source->cpu_time_record.cpu_time.cpu_time_ns = cpu_time_ns;
-    source->has_cpu_time = true;
+        return 0;
+    struct model_record record = (struct model_record){.type = MODEL_RECORD_CPU_TIME,
+                                                       .time_ns = exited->time_ns,
+                                                       .pid = exited->pid,
+                                                       .tid = exited->tid,
+                                                       .cpu = exited->cpu};
+    record.cpu_time.cpu_time_ns = cpu_time_ns;
+    return sprof_vec_push(&source->following, record);
 }
 
-static void account(struct perf_source *source)
+static int account(struct perf_source *source)
 {
     const struct model_record *record = &source->record;
+    int result = 0;
     source->counts.records++;
     source->counts.samples += record->type == MODEL_RECORD_SAMPLE;
-    if (record->type == MODEL_RECORD_LOST)
+    if (record->type == MODEL_RECORD_LOST) {
         source->counts.lost += record->lost.count;
+        for (size_t i = 0; i < source->following.count; i++)
+            source->counts.lost += source->following.items[i].lost.count;
+    }
     if (record->type == MODEL_RECORD_EXIT)
-        note_cpu_time_of_exit(source);
+        result = note_cpu_time_of_exit(source);
     if (record->type == MODEL_RECORD_COMM && record->comm.exec)
         perf_stack_tail_forget(source, record->tid);
     if (record->type == MODEL_RECORD_SAMPLE && record->sample.stack_full)
         perf_stack_tail_expect(source);
+    return result;
 }
 
 /* A record is written before it is seen: a time far behind that is none. */
@@ -101,6 +106,13 @@ static enum sampler_decoded read_record(struct perf_source *source, struct sampl
     return result;
 }
 
+/* Which of config.events has written a record. */
+static uint32_t number_of(const struct perf_source *source, uint64_t event_id)
+{
+    const uint64_t *number = sprof_map_get(&source->event_numbers, event_id);
+    return number ? (uint32_t)*number : 0;
+}
+
 static int take_of_rings(struct perf_source *source, struct sampler_ring *ring, uint64_t time_ns)
 {
     uint64_t event_id;
@@ -113,9 +125,11 @@ static int take_of_rings(struct perf_source *source, struct sampler_ring *ring, 
         record->lost.count = 1;
         break;
     case SAMPLER_DECODED_RECORD:
+        record->event = number_of(source, event_id);
         if (record->type == MODEL_RECORD_LOST && record->lost.of_ring) {
             record->lost.since_ns = ring->last_ns;
-            perf_losses_tell(source, (size_t)(ring - source->merge.rings.items), record);
+            if (perf_losses_tell(source, (size_t)(ring - source->merge.rings.items), record))
+                return SPROF_ENOMEM;
         }
         ring->last_ns = record->time_ns;
         if (!admit(source, record, event_id))
@@ -125,8 +139,7 @@ static int take_of_rings(struct perf_source *source, struct sampler_ring *ring, 
     source->sample_event = event_id;
     if (record->time_ns > source->last_ns)
         source->last_ns = record->time_ns;
-    account(source);
-    return 0;
+    return account(source);
 }
 
 /* The ring whose first record may be taken now, and its time; NULL: none. */
@@ -146,7 +159,7 @@ struct source_next perf_record_next_time(struct source *opened)
 {
     const struct perf_source *source = (const struct perf_source *)opened;
     uint64_t time_ns = source->last_ns;
-    if (source->has_cpu_time || ripe_ring(source, &time_ns))
+    if (source->followed < source->following.count || ripe_ring(source, &time_ns))
         return (struct source_next){SOURCE_RECORD, time_ns};
     if (!source->stopped)
         return (struct source_next){SOURCE_NOTHING_BEFORE, source->horizon_ns};
@@ -158,11 +171,11 @@ struct source_next perf_record_next_time(struct source *opened)
 int perf_record_take(struct source *opened, struct model_record **record)
 {
     struct perf_source *source = (struct perf_source *)opened;
-    if (source->has_cpu_time) {
-        source->has_cpu_time = false;
-        *record = &source->cpu_time_record;
+    if (source->followed < source->following.count) {
+        *record = &source->following.items[source->followed++];
         return 0;
     }
+    source->followed = source->following.count = 0;
     uint64_t time_ns;
     struct sampler_ring *ring = ripe_ring(source, &time_ns);
     if (ring) {

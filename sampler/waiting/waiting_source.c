@@ -317,6 +317,11 @@ static void count(const struct source *opened, struct sampler_counters *counters
     counters->samples += source->counted;
 }
 
+static bool is_wanted(const struct sampler_options *options)
+{
+    return options->clock == SAMPLER_CLOCK_WALL;
+}
+
 static void facts(const struct source *source, struct sampler_facts *facts)
 {
     (void)source; /* those of the source beside it hold */
@@ -325,6 +330,7 @@ static void facts(const struct source *source, struct sampler_facts *facts)
 
 const struct source_kind sampler_waiting_kind = {
     .name = "waiting",
+    .is_wanted = is_wanted,
     .open = open_source,
     .facts = facts,
     .start = start,

@@ -45,7 +45,7 @@ record -F|-F HZ
 record --duration 10x true|10s
 record --stack-bytes lots true|64K
 record -e no-such-event true|no-such-event
-record -e cpu-clock,page-faults true|once for each.*--append
+record -e cpu-clock,page-fauts true|near it: page-faults
 report --callers a --callees b|one table
 report --frame app|--mode pc
 report --min-percent 200|0 to 100

@@ -8,12 +8,18 @@
 const struct sampler_facts *__real_sampler_facts(const struct sampler *sampler);
 const struct sampler_facts *__wrap_sampler_facts(const struct sampler *sampler);
 
+static const struct sampler_event events[] = {
+    {.name = "cpu-clock",
+     .is_clock = true,
+     .kernel_excluded = true,
+     .period = 1003009,
+     .due_ns = 1003009},
+    {.name = "page-faults", .varying_period = true},
+};
 static const struct sampler_facts facts = {
-    .event = "cpu-clock",
-    .event_is_clock = true,
+    .events = events,
+    .event_count = 2,
     .frequency_hz = 997,
-    .period = 1003009,
-    .due_ns = 1003009,
     .source = "perf per CPU",
     .kernel_excluded = true,
     .kernel_excluded_why = "kernel.perf_event_paranoid is 2",
@@ -60,6 +66,7 @@ static void test_a_shell_reads_the_command_back(void)
         sprof_str_appendf(&expected, "<%s>\n", words[i]);
     CU_ASSERT_STRING_EQUAL(output, expected.text);
     sprof_str_release(&expected);
+    sprof_vec_release(&session.events);
     sprof_arena_release(&session.arena);
 }
 
@@ -71,6 +78,7 @@ static void test_only_what_needs_it_is_quoted(void)
     describe(&session, &options);
     CU_ASSERT_STRING_EQUAL(session.run->command, "./a.out -O2 'two words' 'it'\\''s'");
     CU_ASSERT_PTR_NULL(session.run->targets);
+    sprof_vec_release(&session.events);
     sprof_arena_release(&session.arena);
 }
 
@@ -82,10 +90,12 @@ static void test_targets(void)
     describe(&session, &processes);
     CU_ASSERT_STRING_EQUAL(session.run->targets, "4242,77");
     CU_ASSERT_PTR_NULL(session.run->command);
+    sprof_vec_release(&session.events);
     sprof_arena_release(&session.arena);
     const struct record_options thread = {.mode = MODEL_MODE_FULL, .tid = 99};
     describe(&session, &thread);
     CU_ASSERT_STRING_EQUAL(session.run->targets, "thread 99");
+    sprof_vec_release(&session.events);
     sprof_arena_release(&session.arena);
 }
 
@@ -106,10 +116,17 @@ static void test_settings(void)
     CU_ASSERT_EQUAL(run->stack_bytes_wanted, 65528);
     CU_ASSERT_EQUAL(run->frequency_hz, 997);
     CU_ASSERT_EQUAL(run->cpus, 2);
-    CU_ASSERT_STRING_EQUAL(session.event.name, "cpu-clock");
-    CU_ASSERT_TRUE(session.event.is_clock);
-    CU_ASSERT_EQUAL(session.ledger.period_ns, 1003009);
-    CU_ASSERT_TRUE(session.ledger.kernel_excluded);
+    CU_ASSERT_EQUAL_FATAL(session.events.count, 2);
+    const struct record_event *clock = &session.events.items[0], *faults = clock + 1;
+    CU_ASSERT_STRING_EQUAL(clock->row.name, "cpu-clock");
+    CU_ASSERT_TRUE(clock->row.is_clock);
+    CU_ASSERT_EQUAL(clock->ledger.period_ns, 1003009);
+    CU_ASSERT_TRUE(clock->ledger.kernel_excluded);
+    CU_ASSERT_STRING_EQUAL(faults->row.name, "page-faults");
+    CU_ASSERT_TRUE(faults->row.varying && !faults->row.is_clock && !faults->ledger.period_ns);
+    CU_ASSERT_STRING_EQUAL(session.event_names, "cpu-clock,page-faults");
+    CU_ASSERT_PTR_EQUAL(record_clock(&session), clock);
+    sprof_vec_release(&session.events);
     sprof_arena_release(&session.arena);
 }
 
@@ -132,6 +149,7 @@ static void test_machine_and_recorder(void)
     pclose(shell);
     CU_ASSERT_EQUAL(run->recorder_start, strtoull(number, NULL, 10));
     CU_ASSERT_EQUAL(strlen(run->boot_id), 36);
+    sprof_vec_release(&session.events);
     sprof_arena_release(&session.arena);
 }
 

@@ -209,7 +209,7 @@ static void check_rate(enum sampler_scope scope, uint64_t frequency_hz, uint64_t
     CU_ASSERT_EQUAL(sampler_set_rate(sampler, 4999, &change_ns, NULL), 0);
     const uint64_t after_ns = sampler_target_cpu_ns(sampler);
     CU_ASSERT_EQUAL(sampler_facts(sampler)->frequency_hz, 4999);
-    CU_ASSERT_TRUE(sampler_facts(sampler)->varying_period);
+    CU_ASSERT_TRUE(sampler_facts(sampler)->events[0].varying_period);
     run_for_cpu(sampler, 300000000);
     sampler_stop(sampler);
     const uint64_t all_ns = sampler_target_cpu_ns(sampler);

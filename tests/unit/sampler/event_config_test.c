@@ -3,12 +3,23 @@
 #include <CUnit/CUnit.h>
 #include <string.h>
 
+static SPROF_VEC(struct perf_config) made; /* what config_of gave */
+
 static struct perf_config config_of(struct sampler_options options)
 {
     struct perf_config config;
     options.event = options.event ? options.event : "cpu-clock";
     CU_ASSERT_EQUAL_FATAL(perf_config_make(&config, &options, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&made, config), 0);
     return config;
+}
+
+static int release_made(void)
+{
+    for (size_t i = 0; i < made.count; i++)
+        perf_config_release(&made.items[i]);
+    sprof_vec_release(&made);
+    return 0;
 }
 
 static void test_defaults(void)
@@ -96,21 +107,83 @@ static void test_capture_asks_for_no_more(void)
 {
     struct perf_config config = config_of((struct sampler_options){.capture = SAMPLER_CAPTURE_PC});
     struct perf_event_attr attr;
-    perf_config_sampling_event(&config, &attr, true, false);
+    perf_config_sampling_event(&config, 0, &attr, true, false);
     CU_ASSERT_FALSE(attr.sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER));
     CU_ASSERT_TRUE(attr.exclude_idle);
     config.layout = (struct sampler_layout){.has_chain = true, .has_stack = true};
     config.stack_bytes = 4096;
-    perf_config_sampling_event(&config, &attr, false, true);
+    perf_config_sampling_event(&config, 0, &attr, false, true);
     CU_ASSERT_TRUE(attr.sample_type & PERF_SAMPLE_CALLCHAIN);
     CU_ASSERT_EQUAL(attr.sample_stack_user, 4096);
     CU_ASSERT_TRUE(attr.mmap2 && attr.comm && attr.task);
 }
 
+/* Each event of a list has its own rate, or the recording's, and its own modes; and the program in
+ * the kernel weighs one clock. */
+static void test_each_event_of_a_list_is_opened_by_itself(void)
+{
+    static const struct {
+        uint64_t config, period, frequency_hz, exclude_user, exclude_kernel, weighed;
+    } wanted[] = {
+        {PERF_COUNT_SW_PAGE_FAULTS, 3, 0, 0, 0, 0},
+        {PERF_COUNT_SW_CPU_CLOCK, 10000000, 0, 0, 1, 0},
+        {PERF_COUNT_SW_CPU_CLOCK, 2500000, 0, 0, 0, 1},
+        {PERF_COUNT_SW_CPU_CLOCK, 10000000, 0, 1, 0, 0},
+        {PERF_COUNT_SW_CPU_CLOCK, 10000000, 0, 0, 0, 0}, /* task-clock, on a whole CPU */
+        {PERF_COUNT_SW_CPU_MIGRATIONS, 0, 100, 0, 0, 0},
+    };
+    const struct perf_config config = config_of((struct sampler_options){
+        .event = "page-faults/period=3/,cpu-clock:u,cpu-clock/freq=400/,cpu-clock:k,task-clock,"
+                 "cpu-migrations",
+        .frequency_hz = 100});
+    CU_ASSERT_EQUAL_FATAL(config.events.count, sizeof wanted / sizeof *wanted);
+    for (size_t i = 0; i < config.events.count; i++) {
+        struct perf_event_attr attr;
+        perf_config_sampling_event(&config, i, &attr, true, false);
+        CU_ASSERT_EQUAL(attr.config, wanted[i].config);
+        CU_ASSERT_EQUAL(attr.freq, !wanted[i].period);
+        CU_ASSERT_EQUAL(attr.sample_period,
+                        wanted[i].period ? wanted[i].period : wanted[i].frequency_hz);
+        CU_ASSERT_EQUAL(attr.exclude_user, wanted[i].exclude_user);
+        CU_ASSERT_EQUAL(attr.exclude_kernel, wanted[i].exclude_kernel);
+        CU_ASSERT_EQUAL(attr.config2, wanted[i].weighed);
+    }
+    CU_ASSERT_EQUAL(perf_config_samples_per_second(&config), 4000 + 100 + 400 + 100 + 100 + 100);
+}
+
+/* What has a rate of its own keeps it. */
+static void test_a_new_rate_is_of_those_without_one(void)
+{
+    struct perf_config config = config_of(
+        (struct sampler_options){.event = "page-faults/period=3/,cpu-clock", .frequency_hz = 100});
+    CU_ASSERT_EQUAL(perf_config_set_rate(&config, 50, NULL), 0);
+    CU_ASSERT_EQUAL(perf_config_period(&config, &config.events.items[0]), 3);
+    CU_ASSERT_EQUAL(perf_config_period(&config, &config.events.items[1]), 20000000);
+    struct perf_config fixed = config_of((struct sampler_options){.event = "page-faults/freq=3/"});
+    CU_ASSERT_EQUAL(perf_config_set_rate(&fixed, 50, NULL), SPROF_EUSAGE);
+    CU_ASSERT_EQUAL(perf_config_frequency(&fixed, &fixed.events.items[0]), 3);
+}
+
+/* Without the kernel nothing that happens there alone is sampled, and nothing is weighed there. */
+static void test_events_of_the_kernel_need_it(void)
+{
+    static const char *const lists[] = {"cpu-clock,context-switches", "cpu-clock:k"};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        struct perf_config config;
+        struct sprof_error error = {0};
+        const struct sampler_options options = {.event = lists[i], .user_only = true};
+        CU_ASSERT_EQUAL(perf_config_make(&config, &options, &error), SPROF_EUSAGE);
+        CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "perf_event_paranoid"));
+    }
+    const struct perf_config config =
+        config_of((struct sampler_options){.event = "cpu-clock,page-faults", .user_only = true});
+    CU_ASSERT_FALSE(config.events.items[0].is_weighed);
+}
+
 void sprof_suite_sampler_event_config(void);
 void sprof_suite_sampler_event_config(void)
 {
-    CU_pSuite suite = CU_add_suite("sampler/event_config", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("sampler/event_config", NULL, release_made);
     CU_add_test(suite, "defaults", test_defaults);
     CU_add_test(suite, "impossible options are refused", test_impossible_options_are_refused);
     CU_add_test(suite, "the stack is rounded down", test_stack_is_rounded_down);
@@ -118,4 +191,9 @@ void sprof_suite_sampler_event_config(void)
     CU_add_test(suite, "slices leave room for 64 samples", test_slices_leave_room_for_64_samples);
     CU_add_test(suite, "low rates keep the slice", test_low_rates_keep_the_slice);
     CU_add_test(suite, "a capture asks for no more", test_capture_asks_for_no_more);
+    CU_add_test(suite, "each event of a list is opened by itself",
+                test_each_event_of_a_list_is_opened_by_itself);
+    CU_add_test(suite, "a new rate is of those without one",
+                test_a_new_rate_is_of_those_without_one);
+    CU_add_test(suite, "events of the kernel need it", test_events_of_the_kernel_need_it);
 }

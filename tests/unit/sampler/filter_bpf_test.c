@@ -164,7 +164,8 @@ static void test_program_goes_on_events(void)
     const struct sampler_options options = {.event = "cpu-clock"};
     CU_ASSERT_EQUAL_FATAL(perf_config_make(&plan, &options, NULL), 0);
     struct perf_event_attr attr;
-    perf_config_sampling_event(&plan, &attr, true, false);
+    perf_config_sampling_event(&plan, 0, &attr, true, false);
+    perf_config_release(&plan);
     const int fd = perf_open(&attr, -1, 0, -1);
     if (fd >= 0) {
         CU_ASSERT_EQUAL(perf_filter_bpf_attach(&filter, fd), 0);

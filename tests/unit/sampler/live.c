@@ -58,6 +58,7 @@ int live_record_work(const struct sampler_options *options, const struct live_wo
     if (result)
         return result;
     live->facts = *sampler_facts(sampler);
+    live->event = live->facts.events[0];
     result = sampler_start(sampler, error);
     const uint64_t end_ns = sprof_clock_monotonic_ns() + (uint64_t)(work->seconds * 1e9);
     uint64_t last_ns = 0;

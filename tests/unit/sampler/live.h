@@ -15,6 +15,7 @@ struct live {
     uint64_t in_kernel, with_chain, with_stack, foreign, out_of_order, execs;
     int wait_status;
     struct sampler_facts facts;
+    struct sampler_event event; /* the first */
     struct sampler_counters counters;
 };
 

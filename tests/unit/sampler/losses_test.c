@@ -37,6 +37,18 @@ static void open_source(struct perf_source *source)
         CU_ASSERT_EQUAL(sprof_vec_push(&source->cpus, cpu), 0);
         CU_ASSERT_EQUAL(sprof_vec_push(&source->events, event_that_lost(lost[cpu])), 0);
     }
+    const struct perf_event event = {.is_clock = true};
+    CU_ASSERT_EQUAL(sprof_vec_push(&source->config.events, event), 0);
+    CU_ASSERT_EQUAL(perf_losses_open(source), 0);
+}
+
+/* One more event, which has lost so many on each CPU. */
+static void add_event(struct perf_source *source, uint64_t lost)
+{
+    const struct perf_event event = {.name = "page-faults"};
+    CU_ASSERT_EQUAL(sprof_vec_push(&source->config.events, event), 0);
+    for (int cpu = 0; cpu < CPUS; cpu++)
+        CU_ASSERT_EQUAL(sprof_vec_push(&source->events, event_that_lost(lost)), 0);
     CU_ASSERT_EQUAL(perf_losses_open(source), 0);
 }
 
@@ -44,6 +56,8 @@ static void close_source(struct perf_source *source)
 {
     for (size_t i = 0; i < source->events.count; i++)
         close(source->events.items[i]);
+    perf_config_release(&source->config);
+    sprof_vec_release(&source->following);
     sprof_vec_release(&source->events);
     sprof_vec_release(&source->cpus);
     sprof_vec_release(&source->losses);
@@ -54,7 +68,7 @@ static void close_source(struct perf_source *source)
 static uint64_t told(struct perf_source *source, size_t ring, uint64_t count)
 {
     struct model_record record = {.type = MODEL_RECORD_LOST, .lost.count = count};
-    perf_losses_tell(source, ring, &record);
+    CU_ASSERT_EQUAL(perf_losses_tell(source, ring, &record), 0);
     return record.lost.count;
 }
 
@@ -102,6 +116,29 @@ static void test_closed_events_count(void)
     close_source(&source);
 }
 
+/* A ring tells of all that it lost: each event gets a record of its own part. */
+static void test_losses_are_those_of_their_events(void)
+{
+    struct perf_source source;
+    open_source(&source);
+    add_event(&source, 20);
+    struct model_record record = {.type = MODEL_RECORD_LOST, .time_ns = 5, .lost.count = 125};
+    CU_ASSERT_EQUAL(perf_losses_tell(&source, 0, &record), 0);
+    CU_ASSERT_EQUAL(record.event, 0);
+    CU_ASSERT_EQUAL(record.lost.count, 100);
+    CU_ASSERT_EQUAL_FATAL(source.following.count, 1);
+    CU_ASSERT_EQUAL(source.following.items[0].event, 1);
+    CU_ASSERT_EQUAL(source.following.items[0].time_ns, 5);
+    CU_ASSERT_EQUAL(source.following.items[0].lost.count, 20);
+    CU_ASSERT_EQUAL(source.counts.lost_others, 5);
+    uint64_t lost[2] = {0};
+    source.cpu_rings = 0; /* whose owners have lost nothing */
+    perf_losses_at_the_end(&source, lost);
+    CU_ASSERT_EQUAL(lost[0], 7);
+    CU_ASSERT_EQUAL(lost[1], 20);
+    close_source(&source);
+}
+
 void sprof_suite_sampler_losses(void);
 void sprof_suite_sampler_losses(void)
 {
@@ -109,4 +146,5 @@ void sprof_suite_sampler_losses(void)
     CU_add_test(suite, "each set of rings is of the CPUs", test_each_set_of_rings_is_of_the_cpus);
     CU_add_test(suite, "rings of counters lose no samples", test_rings_of_counters_lose_no_samples);
     CU_add_test(suite, "closed events count", test_closed_events_count);
+    CU_add_test(suite, "losses are those of their events", test_losses_are_those_of_their_events);
 }

@@ -26,9 +26,9 @@ static void test_one_thread_gives_997_a_second(void)
         .capture = SAMPLER_CAPTURE_PC, .event = "cpu-clock", .command = command};
     struct live live;
     CU_ASSERT_EQUAL(live_record(&options, 20, 0, &live, NULL), 0);
-    CU_ASSERT_TRUE(live.facts.event_is_clock);
-    CU_ASSERT_EQUAL(live.facts.varying_period, live_scope(&live.facts) != SAMPLER_SCOPE_TASK);
-    CU_ASSERT_EQUAL(live.facts.period, 1003009);
+    CU_ASSERT_TRUE(live.event.is_clock);
+    CU_ASSERT_EQUAL(live.event.varying_period, live_scope(&live.facts) != SAMPLER_SCOPE_TASK);
+    CU_ASSERT_EQUAL(live.event.period, 1003009);
     CU_ASSERT_TRUE(live_count_fits(live.records[MODEL_RECORD_SAMPLE], 997, live.target_ns));
     CU_ASSERT_TRUE(live_weight_fits(live.weight, 997, live.target_ns));
 }

@@ -24,9 +24,9 @@ static void test_facts(void)
     char *const command[] = {"/bin/true", NULL};
     const struct live live = record(command, (struct sampler_options){.frequency_hz = 499});
     CU_ASSERT_PTR_NOT_NULL(strstr(live.facts.source, "SIGPROF agent"));
-    CU_ASSERT_STRING_EQUAL(live.facts.event, "cpu-clock");
+    CU_ASSERT_STRING_EQUAL(live.event.name, "cpu-clock");
     CU_ASSERT_EQUAL(live.facts.weights, SAMPLER_WEIGHTS_TICK);
-    CU_ASSERT_TRUE(live.facts.event_is_clock && live.facts.varying_period);
+    CU_ASSERT_TRUE(live.event.is_clock && live.event.varying_period);
     CU_ASSERT_EQUAL(live.facts.frequency_hz, 499);
     CU_ASSERT_EQUAL(live.facts.stack_bytes, 0); /* addresses only */
     CU_ASSERT_EQUAL(live.wait_status, 0);

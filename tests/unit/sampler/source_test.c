@@ -16,7 +16,8 @@ struct toy {
     int take_result;  /* what taking gives once, unless 0 */
     bool started, stopped;
     unsigned looks;
-    int ends[2]; /* a pipe to wait for */
+    int ends[2];   /* a pipe to wait for */
+    size_t events; /* of its own; its records are of the last */
     struct model_record record;
 };
 
@@ -47,6 +48,14 @@ static void toy_facts(const struct source *source, struct sampler_facts *facts)
     (void)source;
     strcpy(facts->source, "toy");
     facts->kernel_excluded = true;
+}
+
+static int toy_events(const struct source *source, struct sampler_event_list *list)
+{
+    static const struct sampler_event event = {.name = "toys"};
+    for (size_t i = 0; i < toy_of(source)->events; i++)
+        CU_ASSERT_EQUAL(sprof_vec_push(list, event), 0);
+    return 0;
 }
 
 static int toy_start(struct source *source, struct sprof_error *error)
@@ -104,6 +113,7 @@ static int toy_take(struct source *source, struct model_record **record)
     }
     toy->record = (struct model_record){.type = MODEL_RECORD_SAMPLE,
                                         .time_ns = toy->times_ns[toy->next++],
+                                        .event = toy->events ? (uint32_t)toy->events - 1 : 0,
                                         .tid = (pid_t)(toy - toys)};
     *record = &toy->record;
     return 0;
@@ -139,6 +149,7 @@ static const struct source_kind toy_kind = {
     .stands_in = toy_stands_in,
     .open = toy_open,
     .facts = toy_facts,
+    .events = toy_events,
     .start = toy_start,
     .stop = toy_stop,
     .wait_for = toy_wait_for,
@@ -247,6 +258,54 @@ static void test_a_late_record_keeps_the_order(void)
     sampler_free(sampler);
 }
 
+/* Each source numbers its own events; the sampler numbers those of all. */
+static void test_events_are_numbered_across_sources(void)
+{
+    static const uint64_t first[] = {1, 3, 0}, second[] = {2, 0};
+    struct sampler *sampler = two_toys(first, second);
+    toys[0].events = 2;
+    toys[1].events = 3;
+    CU_ASSERT_EQUAL(sampler_settle(sampler, NULL, NULL), 0);
+    CU_ASSERT_EQUAL(sampler_facts(sampler)->event_count, 5);
+    static const uint32_t numbers[] = {1, 4, 1};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const struct model_record *record;
+        CU_ASSERT_EQUAL_FATAL(sampler_next(sampler, &record), 0);
+        CU_ASSERT_EQUAL(record->event, numbers[i]);
+    }
+    sampler_free(sampler);
+}
+
+static bool is_of_wall(const struct sampler_options *options)
+{
+    return options->clock == SAMPLER_CLOCK_WALL;
+}
+
+/* A source that adds samples to another's is opened beside it where the options want it. */
+static void test_sources_stand_beside_where_they_are_wanted(void)
+{
+    struct source_kind beside = toy_kind, kind = toy_kind;
+    beside.is_wanted = is_of_wall;
+    const struct source_kind *const list[] = {&beside, NULL};
+    const struct source_kind *const kinds[] = {&kind, NULL};
+    kind.beside = list;
+    const pid_t own = getpid();
+    for (size_t wanted = 0; wanted < 2; wanted++) {
+        const struct sampler_options options = {
+            .pids = &own, .pid_count = 1, .clock = wanted ? SAMPLER_CLOCK_WALL : SAMPLER_CLOCK_CPU};
+        opened = freed = 0;
+        refusal = 0;
+        memset(toys, 0, sizeof toys);
+        toys[0].source.kind = toys[1].source.kind = &toy_kind;
+        toys[0].times_ns = toys[1].times_ns = none;
+        struct sampler *sampler;
+        CU_ASSERT_EQUAL_FATAL(sampler_open_kinds(&sampler, kinds, &options, NULL), 0);
+        CU_ASSERT_EQUAL(sampler->sources.count, 1 + wanted);
+        sampler_free(sampler);
+        CU_ASSERT_EQUAL(freed, 1 + wanted);
+    }
+}
+
 static void test_errors_and_what_is_not_handed_out(void)
 {
     static const uint64_t times[] = {10, 11, 0};
@@ -337,6 +396,10 @@ void sprof_suite_sampler_source(void)
     CU_add_test(suite, "a late record keeps the order", test_a_late_record_keeps_the_order);
     CU_add_test(suite, "errors, and what is not handed out",
                 test_errors_and_what_is_not_handed_out);
+    CU_add_test(suite, "events are numbered across sources",
+                test_events_are_numbered_across_sources);
+    CU_add_test(suite, "sources stand beside where they are wanted",
+                test_sources_stand_beside_where_they_are_wanted);
     CU_add_test(suite, "waiting for both", test_waiting_for_both);
     CU_add_test(suite, "one stands in", test_one_stands_in);
     CU_add_test(suite, "sources by name", test_sources_by_name);

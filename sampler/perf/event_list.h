@@ -1,0 +1,40 @@
+/* The events of a recording, as `record -e` takes them. */
+#ifndef SPROF_SAMPLER_PERF_EVENT_LIST_H
+#define SPROF_SAMPLER_PERF_EVENT_LIST_H
+
+#include "base/base.h"
+
+/* One event, as it is opened. */
+struct perf_event {
+    char name[96]; /* as reports name it: with the modifiers that change what it samples */
+    uint32_t type; /* PERF_TYPE_… */
+    uint64_t config;
+    bool is_clock;                     /* counts nanoseconds of CPU time */
+    bool is_of_kernel;                 /* it happens in the kernel alone */
+    bool exclude_user, exclude_kernel; /* as its modifiers say */
+    bool is_weighed;                   /* the program in the kernel weighs its samples */
+    uint64_t frequency_hz, period;     /* its own; both 0: the recording's */
+};
+
+/* Zero is a valid empty list. */
+struct perf_event_list {
+    struct perf_event *items;
+    size_t count, capacity;
+};
+
+/* Reads "cpu-clock,page-faults:u,sched:*,block:block_rq_issue/period=10/". Events are software and
+ * hardware events by their names, and tracepoints, whose period is 1 where none is given; a pattern
+ * stands for all that fit. Fails with SPROF_EUSAGE (unknown event, with the names near it; an event
+ * given twice; a modifier, term or rate that is none; an event of the kernel in user mode),
+ * SPROF_EPERMISSION or SPROF_EUNSUPPORTED (no tracepoints here). The caller releases the list, also
+ * after a failure. */
+int perf_event_list_parse(struct perf_event_list *events, const char *text,
+                          struct sprof_error *error);
+void perf_event_list_release(struct perf_event_list *events);
+
+/* SPROF_EUSAGE where an event has nothing that could be sampled without the kernel. `why`: the
+ * kernel is left out, as "the modifier u". */
+int perf_event_check_user_mode(const struct perf_event *event, const char *why,
+                               struct sprof_error *error);
+
+#endif

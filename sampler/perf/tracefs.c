@@ -1,0 +1,182 @@
+/* Finds tracefs, and the tracepoints in it. */
+#include "sampler/perf/tracefs.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 320, NUMBER_BYTES = 32 };
+
+/* == Opening == */
+
+static int open_events(int directory, const char *path)
+{
+    const int fd = openat(directory, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* Where it is mounted by custom: as itself, or inside debugfs. */
+static int open_mounted(void)
+{
+    const int fd = open_events(AT_FDCWD, "/sys/kernel/tracing/events");
+    return fd != -ENOENT ? fd : open_events(AT_FDCWD, "/sys/kernel/debug/tracing/events");
+}
+
+/* A mount in no directory ends with its descriptors (Linux 5.2, fsopen(2)). */
+static int open_detached(void)
+{
+#if defined SYS_fsopen && defined SYS_fsconfig && defined SYS_fsmount
+    enum { CLOSE_ON_EXEC = 1, CREATE = 6 }; /* FSOPEN_, FSMOUNT_CLOEXEC; FSCONFIG_CMD_CREATE */
+    const int context = (int)syscall(SYS_fsopen, "tracefs", CLOSE_ON_EXEC);
+    if (context < 0)
+        return -errno;
+    int mount = -1;
+    if (!syscall(SYS_fsconfig, context, CREATE, NULL, NULL, 0))
+        mount = (int)syscall(SYS_fsmount, context, CLOSE_ON_EXEC, 0);
+    int result = mount < 0 ? -errno : 0;
+    close(context);
+    if (!result) {
+        result = open_events(mount, "events");
+        close(mount);
+    }
+    return result;
+#else
+    return -ENOSYS;
+#endif
+}
+
+int perf_tracefs_open(struct perf_tracefs *tracefs, struct sprof_error *error)
+{
+    int fd = open_mounted();
+    if (fd == -ENOENT)
+        fd = open_detached();
+    tracefs->events_fd = fd < 0 ? -1 : fd;
+    if (fd >= 0)
+        return 0;
+    if (fd == -EACCES || fd == -EPERM)
+        return sprof_error_set(error, SPROF_EPERMISSION, -fd,
+                               "only root may read which tracepoints there are (tracefs: %s)\n"
+                               "run sprof as root: `sudo sprof …`",
+                               strerror(-fd));
+    if (fd == -ENOSYS)
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, -fd,
+                               "tracefs, which has the tracepoints, is not mounted\n"
+                               "run `sudo mount -t tracefs tracefs /sys/kernel/tracing`");
+    return sprof_error_set(error, SPROF_EUNSUPPORTED, -fd,
+                           "this kernel has no tracepoints, or hides them here (tracefs: %s)\nrun "
+                           "sprof on the host, on a kernel built with CONFIG_FTRACE=y",
+                           strerror(-fd));
+}
+
+void perf_tracefs_close(struct perf_tracefs *tracefs)
+{
+    if (tracefs->events_fd >= 0)
+        close(tracefs->events_fd);
+    tracefs->events_fd = -1;
+}
+
+/* == Reading == */
+
+/* A file of a tracepoint, as a path below `events`; false: the name is not of its form. */
+static bool make_path(const char *name, char path[PATH_BYTES])
+{
+    const char *colon = strchr(name, ':');
+    if (!colon || strchr(name, '/') || *name == '.' || colon[1] == '.')
+        return false;
+    return snprintf(path, PATH_BYTES, "%.*s/%s/id", (int)(colon - name), name, colon + 1) <
+           PATH_BYTES;
+}
+
+int perf_tracefs_id(const struct perf_tracefs *tracefs, const char *name, uint64_t *id)
+{
+    char path[PATH_BYTES], text[NUMBER_BYTES] = "";
+    if (!make_path(name, path))
+        return -ENOENT;
+    const int fd = openat(tracefs->events_fd, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    const ssize_t size = read(fd, text, sizeof text - 1);
+    const int errnum = errno;
+    close(fd);
+    if (size < 0)
+        return -errnum;
+    char *end;
+    *id = strtoull(text, &end, 10);
+    return end == text ? -ENOENT : 0;
+}
+
+static int add_name(struct perf_tracepoints *names, const char *system, const char *name)
+{
+    struct sprof_str text = {0};
+    sprof_str_appendf(&text, "%s:%s", system, name);
+    if (text.failed || sprof_vec_push(names, text.text)) {
+        sprof_str_release(&text);
+        return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+static bool fits(const char *pattern, const struct dirent *entry)
+{
+    return entry->d_name[0] != '.' && entry->d_type == DT_DIR &&
+           !fnmatch(pattern, entry->d_name, 0);
+}
+
+/* Tracepoints are directories with an id; those of tracefs itself ("ftrace") have no events. */
+static int match_in(const struct perf_tracefs *tracefs, const char *system, const char *pattern,
+                    struct perf_tracepoints *names)
+{
+    const int fd = open_events(tracefs->events_fd, system);
+    DIR *directory = fd < 0 || !strcmp(system, "ftrace") ? NULL : fdopendir(fd);
+    int result = 0;
+    if (!directory && fd >= 0)
+        close(fd);
+    for (struct dirent *entry; !result && directory && (entry = readdir(directory));)
+        if (fits(pattern, entry))
+            result = add_name(names, system, entry->d_name);
+    if (directory)
+        closedir(directory);
+    return result;
+}
+
+static int compare(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+int perf_tracefs_match(const struct perf_tracefs *tracefs, const char *pattern,
+                       struct perf_tracepoints *names)
+{
+    const char *colon = strchr(pattern, ':');
+    char systems[PATH_BYTES];
+    if (!colon || snprintf(systems, sizeof systems, "%.*s", (int)(colon - pattern), pattern) >=
+                      (int)sizeof systems)
+        return 0;
+    const int fd = open_events(tracefs->events_fd, ".");
+    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+    int result = 0;
+    if (!directory && fd >= 0)
+        close(fd);
+    for (struct dirent *entry; !result && directory && (entry = readdir(directory));)
+        if (fits(systems, entry))
+            result = match_in(tracefs, entry->d_name, colon + 1, names);
+    if (directory)
+        closedir(directory);
+    if (names->count)
+        qsort(names->items, names->count, sizeof *names->items, compare);
+    return result;
+}
+
+void perf_tracepoints_release(struct perf_tracepoints *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        free(names->items[i]);
+    sprof_vec_release(names);
+}

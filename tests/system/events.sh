@@ -1,0 +1,151 @@
+#!/bin/bash
+# Several events in one recording: each with its own counts, unit and bases, launched, attached and changed meanwhile.
+#   events.sh CASE
+. "$(dirname "$0")/lib.sh"
+
+# Does known numbers of things, each in a function of its own: `acts` begins at once, `acts wait` when a line comes.
+cat >acts.c <<'END'
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+__attribute__((noinline)) void touch_pages(long pages)
+{
+    volatile char *memory = mmap(0, (size_t)pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise((void *)memory, (size_t)pages * 4096, MADV_NOHUGEPAGE);
+    for (long i = 0; i < pages; i++)
+        memory[i * 4096] = 1;
+}
+__attribute__((noinline)) void write_bytes(int fd, long times)
+{
+    for (long i = 0; i < times; i++)
+        if (write(fd, "x", 1) != 1)
+            _exit(1);
+}
+__attribute__((noinline)) void spin(long turns)
+{
+    for (volatile long i = 0; i < turns; i++);
+}
+int main(int count, char **arguments)
+{
+    char line[8];
+    const int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    for (int round = 0; count < 2 ? round < 1 : fgets(line, sizeof line, stdin) != 0; round++) {
+        touch_pages(1000);
+        write_bytes(fd, 300);
+        spin(400000000);
+    }
+    return (void)arguments, 0;
+}
+END
+
+build() {
+    gcc -O1 -g -o acts acts.c || skip "no compiler"
+}
+
+# counted FILE EVENT FUNCTION NUMBER: so many samples have the function on their stacks, less those that were lost.
+counted() {
+    local samples lost
+    samples=$(sql "$1" "SELECT coalesce(sum(inclusive_samples), 0) FROM v_function WHERE event = '$2' AND function = '$3'")
+    lost=$(sql "$1" "SELECT coalesce(sum(l.lost), 0) FROM ledger l JOIN event e ON e.id = l.event_id WHERE e.name = '$2'")
+    echo "$2 in $3: $samples samples, $lost lost"
+    holds "$samples <= $4 && $samples + $lost >= $4" "$2 has $4 samples in $3"
+}
+
+# clock_fits FILE EVENT: the weights of a clock's samples, with what was booked without one, are the CPU time.
+clock_fits() {
+    local weight cpu chance
+    IFS='|' read -r weight cpu chance < <(sql "$1" "SELECT sum(s.weight) / 1e9, r.target_cpu_ns / 1e9,
+        5 * sqrt(sum(1.0 * s.weight * s.weight)) / 1e9
+        FROM sample s JOIN run r ON r.id = s.run_id JOIN event e ON e.id = s.event_id WHERE e.name = '$2'")
+    echo "$2 weighs $weight s, CPU time $cpu s"
+    holds "$weight < 1.3 * $cpu + $chance && $weight > 0.75 * $cpu - $chance" "$2 weighs the CPU time"
+}
+
+needs_tracepoints() {
+    needs_root "tracepoints"
+    "$SPROF" record -o none.db -e sched:sched_switch -- true 2>err || skip "$(head -n1 err)"
+}
+
+on_cpus() { # events of whole CPUs, and the clock's weights, as if it were alone
+    build
+    needs_root "events of whole CPUs"
+    expect 0 "$SPROF" record -o t.db -e cpu-clock,page-faults/period=1/,task-clock -- ./acts
+    counted t.db page-faults touch_pages 1000
+    clock_fits t.db cpu-clock
+    clock_fits t.db task-clock
+    expect 0 "$SPROF" report -i t.db
+    grep -q 'of CPU time' out || fail "the first event is not shown by default"
+    expect 0 "$SPROF" report -i t.db --event page-faults
+    grep -q 'page-faults$' out || fail "the footer does not name the event"
+    [ "$(sql t.db "SELECT count(*) FROM sample s JOIN event e ON e.id = s.event_id WHERE e.name = 'page-faults'
+        AND s.weight <> 1")" = 0 ] || fail "a page fault weighs more than one"
+}
+
+modes() { # one clock, cut into what it meets in user mode and in the kernel
+    build
+    needs_kernel_samples
+    expect 0 "$SPROF" record -o t.db -e cpu-clock:u,cpu-clock:k -- ./acts
+    [ "$(sql t.db "SELECT count(*) FROM v_function WHERE event = 'cpu-clock:k' AND function = 'spin' AND exclusive_samples > 0")" = 0 ] ||
+        fail "user mode is in what the kernel alone has"
+    [ "$(sql t.db "SELECT count(*) FROM v_function WHERE event = 'cpu-clock:u' AND kind = 'kernel' AND exclusive_samples > 0")" = 0 ] ||
+        fail "the kernel is in what user mode alone has"
+    holds "$(sql t.db "SELECT coalesce(sum(exclusive_samples), 0) FROM v_function WHERE event = 'cpu-clock:u' AND function = 'spin'") > 0" "spin is sampled"
+}
+
+tracepoints() {
+    build
+    needs_tracepoints
+    expect 0 "$SPROF" record -o t.db -e 'cpu-clock,syscalls:sys_enter_writ*,page-faults/period=1/' -- ./acts
+    counted t.db syscalls:sys_enter_write write_bytes 300
+    counted t.db page-faults touch_pages 1000
+    counted t.db syscalls:sys_enter_writev write_bytes 0
+    clock_fits t.db cpu-clock
+}
+
+attached() { # tracepoints of what runs already, and of what it does after a change of mode and rate
+    build
+    needs_tracepoints
+    mkfifo lines
+    ./acts wait <lines &
+    children+=($!)
+    local target=$!
+    exec 7>lines
+    "$SPROF" record -o t.db -e cpu-clock,syscalls:sys_enter_write -p "$target" 2>record.err 7>&- &
+    local recorder=$!
+    children+=("$recorder")
+    until "$SPROF" ctl status -i t.db >/dev/null 2>&1; do
+        kill -0 "$recorder" || fail "the recorder ended: $(cat record.err)"
+        sleep 0.1
+    done
+    echo >&7
+    until grep -q '^State:	S' "/proc/$target/status"; do sleep 0.1; done
+    expect 0 "$SPROF" ctl mode app -i t.db
+    expect 0 "$SPROF" ctl rate 500 -i t.db
+    echo >&7
+    exec 7>&-
+    wait "$recorder" || fail "the recorder failed: $(cat record.err)"
+    counted t.db syscalls:sys_enter_write write_bytes 600
+}
+
+refusals() { # each says what is wrong, and what cures it
+    refuses() {
+        run "$SPROF" record -o none.db -e "$1" -- true
+        [ "$status" = 2 ] || [ "$status" = 1 ] || fail "-e $1 was not refused"
+        said "$2"
+        [ ! -e none.db ] || fail "-e $1 left a recording"
+    }
+    refuses page-fauts 'near it: page-faults'
+    refuses context-switches:u 'happens in the kernel'
+    refuses cpu-clock,cpu-clock 'given twice'
+    refuses page-faults/period=x/ 'no term of an event'
+    run "$SPROF" record -o none.db --max-overhead 1% -e page-faults/period=1/ -- true
+    said 'each event has a period'
+    [ "$(id -u)" = 0 ] || return 0
+    refuses sched:sched_swich 'near it: sched:sched_switch'
+    run setpriv --reuid 65534 --regid 65534 --clear-groups "$SPROF" record -o none.db -e sched:sched_switch -- true
+    said 'only root may read which tracepoints'
+    said 'sudo sprof'
+}
+
+"$1"
