@@ -1,5 +1,5 @@
-/* trace, inside: a process that waits for the end of the tracer, and where that was killed takes
- * probes out of what it traced. */
+/* trace, inside: a process that waits for the end of the tracer, and takes its probes out where it
+ * was killed. */
 #ifndef SPROF_TRACE_ATTACH_KEEPER_H
 #define SPROF_TRACE_ATTACH_KEEPER_H
 
@@ -11,30 +11,29 @@
 enum { TRACE_KEEPER_FILE_MAX = 96 };
 
 struct trace_keeper {
-    pid_t pid; /* 0: there is none */
-    int fd;    /* our end of a socket pair */
+    pid_t pid; /* 0: none */
+    int fd;    /* an end of a socket pair */
 };
 
-/* Forks the keeper, which has no file of ours open but its end. To be called before there are
- * threads or anything that must not be held open. Where it cannot be made, that is said, and the
- * trace is none the worse but where it is killed. */
+/* Forks the keeper, which keeps no file open but its end. To be called before there are threads or
+ * files that must not be inherited. A failure is reported, and the trace goes on without. */
 void trace_keeper_begin(struct trace_keeper *keeper, const struct sprof_log *log);
 
-/* From now on probes are put into a process, whose lock (see trace_lock) the keeper holds, too. It
- * was launched with the agent, or gets that while it runs. */
+/* From now on a process gets probes. The keeper holds its lock (see trace_lock), too. The process
+ * was launched with the agent, or gets it while it runs. */
 void trace_keeper_watch(const struct trace_keeper *keeper, pid_t pid, bool is_running, int lock_fd);
 
-/* The memory shared with it, by which the keeper can switch probes off even where it may not trace
+/* Hands over the shared memory, by which the keeper switches probes off even where it may not trace
  * the process. */
 void trace_keeper_share(const struct trace_keeper *keeper, pid_t pid, int memory_fd);
 
-/* A file of ours, by its whole path, to be removed. */
+/* A file, by its whole path, to be removed after a kill. */
 void trace_keeper_note_file(const struct trace_keeper *keeper, const char *file);
 
-/* There are none in it any more. */
+/* The process has no probes any more. */
 void trace_keeper_forget(const struct trace_keeper *keeper, pid_t pid);
 
-/* All is done that there is to do: ends the keeper. */
+/* Ends the keeper: nothing is left for it. */
 void trace_keeper_end(struct trace_keeper *keeper);
 
 #endif

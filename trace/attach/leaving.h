@@ -1,4 +1,4 @@
-/* trace, inside: taking probes out of a process, in parts that share what they have seen of it. */
+/* trace, inside: taking probes out of a process; its parts share what they have read of it. */
 #ifndef SPROF_TRACE_ATTACH_LEAVING_H
 #define SPROF_TRACE_ATTACH_LEAVING_H
 
@@ -11,7 +11,7 @@ enum {
     TRACE_PAGE = 4096,
     TRACE_RED_ZONE = 128,
     TRACE_CALL_WORDS = 7,
-    TRACE_END_WORDS = 1 + 15 + 5, /* behind calls: a mark, registers, where to go on */
+    TRACE_END_WORDS = 1 + 15 + 5, /* behind calls: a mark, registers, where it goes on */
     TRACE_HAND_CALLS = 576,       /* at a time */
 };
 
@@ -19,8 +19,8 @@ struct trace_span {
     uint64_t start, end;
 };
 
-/* An island that a killed tracer has asked for, and that was not there at first: a thread that it
- * had borrowed maps it once that runs. */
+/* An island that a killed tracer has requested, and that is not there yet: a borrowed thread maps
+ * it when it runs. */
 struct trace_coming {
     struct trace_span span;
     bool is_there;
@@ -44,10 +44,10 @@ struct trace_held {
 /* A file whose code runs in the process. */
 struct trace_known_file {
     const char *path;
-    bool unwinds; /* has an unwinder in it */
+    bool unwinds; /* it has an unwinder */
 };
 
-/* The calls of a borrowed thread, and its registers behind them, as agent/probe/hand.S takes them.
+/* The calls of a borrowed thread, and its registers behind them, as agent/probe/hand.S reads them.
  */
 struct trace_errand {
     uint64_t words[TRACE_HAND_CALLS * TRACE_CALL_WORDS + TRACE_END_WORDS];
@@ -63,7 +63,7 @@ struct trace_changed {
 struct trace_leaving {
     struct trace_session *session;
     SPROF_VEC(struct trace_changed) changed;
-    uint32_t functions; /* with thunks */
+    uint32_t functions; /* those with thunks */
     struct trace_stop stop;
     int memory_fd, pages_fd;           /* /proc/PID/mem, /proc/PID/pagemap */
     SPROF_VEC(struct trace_span) ours; /* thunks, the agent's code, islands */
@@ -71,18 +71,18 @@ struct trace_leaving {
     SPROF_VEC(struct trace_span) writable;
     SPROF_VEC(struct plan_text) texts;
     SPROF_VEC(struct trace_held) held;
-    pid_t asked_tid; /* a thread of which it is known, in this stop, whether it … */
+    pid_t asked_tid; /* the thread to which the answer below belongs, in this stop */
     bool asked_unwinds;
-    SPROF_VEC(struct trace_known_file) known_files; /* that were looked into */
-    bool shares_all;   /* who was killed may have put code back, and changes are not known */
-    bool held_failed;  /* out of memory: one is not there */
-    bool others_go_on; /* the memory that is shared with the tracer is that of others, too, which go
-                          on being traced: nothing is written there */
-    bool is_filtered;  /* nobody can be sent to unmap anything: see trace_attach_is_filtered */
-    struct trace_agent_place agent; /* by which it is unloaded */
+    SPROF_VEC(struct trace_known_file) known_files; /* that were read */
+    bool shares_all;   /* a killed tracer may have restored code; changes are not known */
+    bool held_failed;  /* out of memory: one is missing */
+    bool others_go_on; /* others use the shared memory, too, and go on being traced: nothing is
+                          written there */
+    bool is_filtered;  /* no thread can be sent to unmap: see trace_attach_is_filtered */
+    struct trace_agent_place agent; /* by what it is unloaded */
     struct trace_span stack;        /* the main thread's */
     struct trace_errand errand;
-    size_t sharing_words;     /* of the errand: calls that are known before all is looked at last */
+    size_t sharing_words;     /* of the errand: calls that are known before the last stop */
     struct sprof_arena arena; /* paths */
     struct sprof_error *error;
 };
@@ -110,18 +110,18 @@ bool trace_leaving_write(const struct trace_leaving *leaving, uint64_t address, 
 /* Reads the mappings of the process. Returns 0 or SPROF_ENOMEM. */
 int trace_leaving_look(struct trace_leaving *leaving);
 
-/* Opens the file itself that a text is mapped from, also one that was removed, or that lies in
- * another mount namespace. The caller frees. Errors as of image_open. */
+/* Opens the file that a text is mapped from, also a removed one, or one in another mount namespace.
+ * The caller frees. Errors as of image_open. */
 int trace_text_open(const struct trace_leaving *leaving, const struct plan_text *text,
                     struct image **image, struct sprof_error *error);
 
 /* == restore.c == */
 
-/* By address, before the threads of the process are stopped. */
+/* Sorts by address, before the threads are stopped. */
 void trace_leaving_sort(struct trace_leaving *leaving);
 
-/* Puts the code of all that changed back, while they stand: a jump is one instruction, so nobody is
- * within it. What is not as it was left is left alone. False: something could not be written. */
+/* Restores the code of all changes, while all threads stand: no thread is within a jump, which is
+ * one instruction. Other bytes than the jump are left alone. False: a write failed. */
 bool trace_leaving_restore(const struct trace_leaving *leaving);
 
 /* == drain.c == */
@@ -134,12 +134,12 @@ bool trace_leaving_is_anybody_unwinding(struct trace_leaving *leaving);
 
 /* == unwinders.c == */
 
-/* Looks into the files whose code runs in the process, as far as that was not done. It takes some
- * milliseconds: for while the process runs. */
+/* Reads the files whose code runs in the process, as far as that was not done. It takes
+ * milliseconds, so it is done while the process runs. */
 void trace_leaving_know_files(struct trace_leaving *leaving);
 
-/* Whether one of the words is an address in code of a file that has an unwinder in it, or that was
- * not looked into. */
+/* Whether one of the words is an address in a file with an unwinder, or in one that was not read.
+ */
 bool trace_leaving_is_unwinder(const struct trace_leaving *leaving, const uint64_t *words,
                                size_t count);
 
@@ -152,15 +152,15 @@ int trace_leave(struct trace_leaving *leaving);
 
 struct trace_tracer {
     pid_t pid;
-    uint64_t start; /* of that process, in clock ticks since boot */
+    uint64_t start; /* of that process, in ticks since boot */
 };
 
-/* Takes out what a tracer that was killed left in a process whose lock we hold, if there is
- * anything. Errors as of trace_clean_up. */
+/* Takes out what a killed tracer has left in a process whose lock the caller holds, if anything.
+ * Errors as of trace_clean_up. */
 int trace_clean_up_locked(pid_t pid, const struct sprof_log *log, struct sprof_error *error);
 
-/* Takes out what a tracer that has ended left in a process whose lock we hold; with `is_running`
- * also what there is of an agent that was being put into it. False: something is left. */
+/* Takes out what an ended tracer has left in a process whose lock the caller holds; with
+ * `is_running` also an agent that was being put into it. False: something is left. */
 bool trace_clean_up_after(const struct trace_tracer *tracer, pid_t pid, bool is_running,
                           struct sprof_error *error);
 

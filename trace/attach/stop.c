@@ -1,4 +1,4 @@
-/* Stops all threads of a process by ptrace(2), and lets them go on as if nothing had been. */
+/* Stops all threads of a process by ptrace(2), and lets them go on as before. */
 #include "trace/attach/stop.h"
 #include "base/compat.h"
 #include "trace/attach/sharers.h"
@@ -19,14 +19,13 @@
 #include <unistd.h>
 
 enum {
-    WAIT_MS = 500,         /* for one thread to stop; … */
-    BRIEF_MS = 50,         /* … for one that waits in the kernel, … */
-    LATE_MS = 1,           /* … and for each once another has not, … */
-    END_MS = 20,           /* … and for all these at last */
+    WAIT_MS = 500,         /* for one thread to stop */
+    BRIEF_MS = 50,         /* for one that waits in the kernel */
+    LATE_MS = 1,           /* for each once another has not stopped */
+    END_MS = 20,           /* for all these at last */
     APART_BYTES = 1 << 20, /* of a stack */
-    LOOK_TRIES = 10, /* to learn of it, between two looks whether the first thread has ended */
-    RESTART_SYS =
-        512, /* the kernel's codes of calls that it makes again by itself: ERESTARTSYS … */
+    LOOK_TRIES = 10,       /* waits between two checks whether the first thread has ended */
+    RESTART_SYS = 512,     /* codes by which the kernel makes calls again: ERESTARTSYS … */
     RESTART_NOINTR = 513,
     RESTART_NOHAND = 514,
     RESTART_BLOCK = 516,
@@ -39,21 +38,21 @@ static void pause_us(long microseconds)
     nanosleep(&time, NULL);
 }
 
-/* Whether it still runs; one that has ended and waits for the others does not. */
+/* Whether a thread still runs; one that has ended and waits for the others does not. */
 static bool is_alive(pid_t pid, pid_t tid)
 {
     struct sprof_proc_stat stat;
     return sprof_proc_thread_stat_read(pid, tid, &stat) && stat.state != 'Z' && stat.state != 'X';
 }
 
-/* What becomes of the process is for others to learn: its end is not taken note of here. That of
- * its other threads must be, or they would stay. The first one, of whose end nobody is told while
- * others live, is looked at. A stop is not taken note of either: where sprof ends, the kernel gives
- * the thread the signal that it was stopped for only then. */
+/* The end of the process is left for other readers. That of its other threads must be taken, or
+ * they would stay. The end of the first one is not reported while others live, so it is checked. A
+ * stop is not taken, either: only then does the kernel give the thread its signal where sprof ends.
+ */
 enum trace_waited trace_stop_wait(pid_t pid, pid_t tid, long limit_ms, int *status)
 {
     const int exits = tid == pid ? 0 : WEXITED, options = WSTOPPED | WNOHANG | WNOWAIT | __WALL;
-    /* In real time a yield lets nobody run. */
+    /* in real time a yield lets no thread run */
     const bool may_yield = sched_getscheduler(0) == SCHED_OTHER;
     for (long tries = 0; limit_ms < 0 || tries < limit_ms * 10; tries++) {
         siginfo_t event = {0};
@@ -83,7 +82,7 @@ static enum trace_waited wait_for_stop(pid_t pid, pid_t tid, long limit_ms, int 
 {
     int status = 0;
     const enum trace_waited waited = trace_stop_wait(pid, tid, limit_ms, &status);
-    /* The signal, with a ptrace event above it. */
+    /* the signal, with a ptrace event above it */
     *number = waited != TRACE_STOPPED || status >> 8 || status == SIGTRAP ? 0 : status;
     return waited;
 }
@@ -112,7 +111,7 @@ static uint64_t waiting_signals(pid_t pid, pid_t tid)
     return own & ~blocked;
 }
 
-/* Whether the signal of a fault waits for it, which belongs to the registers that it has. */
+/* Whether the signal of a fault waits for it. It belongs to the thread's present registers. */
 static bool has_fault(pid_t pid, pid_t tid)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
@@ -122,7 +121,7 @@ static bool has_fault(pid_t pid, pid_t tid)
     return waiting_signals(pid, tid) & mask;
 }
 
-/* Not what a call raised, of which nothing would be made again, nor a process or sigreturn(2), nor
+/* Whether a fault would be raised again: it is not of a call, a process or sigreturn(2), nor of
  * memory that another thread found broken: ptrace(2), sigaction(2). */
 static bool faults_again(const struct trace_stopped *thread, const siginfo_t *info)
 {
@@ -138,7 +137,7 @@ static bool faults_again(const struct trace_stopped *thread, const siginfo_t *in
     }
 }
 
-/* Lets it go on to where it takes the signal that waits for it, which is before any instruction. */
+/* Lets it go on to where it takes the signal that waits for it, before any instruction. */
 static bool take_up(struct trace_stopped *thread, pid_t pid)
 {
     thread->is_stopped = !ptrace(PTRACE_CONT, thread->tid, NULL, NULL) &&
@@ -157,7 +156,7 @@ bool trace_stop_leave_out_fault(struct trace_stopped *thread, pid_t pid)
         return false;
     if (ptrace(PTRACE_GETSIGINFO, thread->tid, NULL, &info) || !faults_again(thread, &info))
         return false;
-    /* The kernel gives a thread no signal whose stop has been taken note of, should sprof end. */
+    /* once a stop is taken, the kernel gives the thread no signal where sprof ends */
     if (waitid(P_PID, (id_t)thread->tid, &event, WSTOPPED | WNOHANG | __WALL))
         return false;
     thread->signal = 0;
@@ -180,9 +179,9 @@ static bool ends_when_stopped(uint64_t number)
     return false;
 }
 
-/* Leaves it to the kernel what becomes of the call, which it decides when the thread goes on: a
- * signal that has a handler ends it, also one that comes until then. One that is ignored, which the
- * kernel keeps for threads that are traced, or that another thread takes, does not. */
+/* Leaves the call to the kernel, which decides when the thread goes on. A signal with a handler
+ * ends the call, also one that comes until then. A signal that is ignored (the kernel keeps it for
+ * traced threads), or that another thread takes, does not. */
 static void repair(struct trace_stopped *thread)
 {
     struct user_regs_struct *registers = &thread->registers;
@@ -190,7 +189,7 @@ static void repair(struct trace_stopped *thread)
         !ends_when_stopped(registers->orig_rax))
         return;
     registers->rax = (unsigned long long)-RESTART_NOHAND;
-    /* At once: sprof may end within the stop. */
+    /* at once: sprof may end within the stop */
     thread->changed = ptrace(PTRACE_SETREGS, thread->tid, NULL, registers) != 0;
 }
 
@@ -237,10 +236,10 @@ static int ask_to_stop(struct trace_stop *stop, pid_t pid, pid_t tid, struct spr
     if (sprof_vec_reserve(&stop->threads, stop->threads.count + 1))
         return sprof_error_memory(error);
     const int errnum = ptrace(PTRACE_SEIZE, tid, NULL, NULL) ? errno : 0;
-    /* Also one of ours, which can be asked for ever. */
+    /* threads of sprof itself can be asked for ever */
     if (errnum && (errnum == ESRCH || !is_alive(pid, tid)))
         return 0;
-    /* One that has not stood when it was asked before is ours still. */
+    /* one that was asked before and did not stop is still seized */
     if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) && errnum)
         return sprof_error_set(error, SPROF_EPERMISSION, errnum,
                                "process %d cannot be stopped: %s; does a debugger or strace trace "
@@ -251,15 +250,15 @@ static int ask_to_stop(struct trace_stop *stop, pid_t pid, pid_t tid, struct spr
     return 1;
 }
 
-/* A thread that was killed while it stood stays, and its process with it, until that is taken note
- * of. */
+/* A thread that was killed while it stood stays, and its process with it, until its end is taken.
+ */
 static void take_note_of_end(const struct trace_stop *stop, struct trace_stopped *thread)
 {
     if (thread->tid != stop->pid)
         wait_for_stop(stop->pid, thread->tid, WAIT_MS, &thread->signal);
 }
 
-/* Whether it stands within that time, or has ended, which is taken note of by *ended. */
+/* Whether it stands within that time, or has ended, which *ended takes. */
 static bool comes_to_stand(const struct trace_stop *stop, struct trace_stopped *thread,
                            long limit_ms, bool *ended)
 {
@@ -276,7 +275,7 @@ static bool comes_to_stand(const struct trace_stop *stop, struct trace_stopped *
     return thread->is_stopped || *ended;
 }
 
-/* The same of one that is waited for; others stand still meanwhile, but not for what may last. */
+/* The same for a thread that others wait for, standing still; but not for a wait that may last. */
 static bool comes_in_time(const struct trace_stop *stop, struct trace_stopped *thread, bool *ended)
 {
     return comes_to_stand(stop, thread, BRIEF_MS, ended) ||
@@ -284,8 +283,8 @@ static bool comes_in_time(const struct trace_stop *stop, struct trace_stopped *t
             comes_to_stand(stop, thread, WAIT_MS - BRIEF_MS, ended));
 }
 
-/* All that have been asked. Where that has failed, or does, `result` being a negative code, no more
- * than those that stand by now. */
+/* Waits for all that were asked. After a failure (`result` negative) only for those that stand
+ * already. */
 static int wait_for_all(struct trace_stop *stop, int result, struct sprof_error *error)
 {
     size_t kept = 0;
@@ -308,8 +307,7 @@ static int wait_for_all(struct trace_stop *stop, int result, struct sprof_error 
     return result;
 }
 
-/* Asks all threads of a process that are there now. Returns how many were not asked before, or a
- * negative code. */
+/* Asks all present threads of a process. Returns how many are new, or a negative code. */
 static int ask_process(struct trace_stop *stop, pid_t pid, struct sprof_error *error)
 {
     char path[64];
@@ -350,7 +348,7 @@ static int ask_sharers(struct trace_stop *stop, struct sprof_error *error)
     return result < 0 ? result : added;
 }
 
-/* All threads that are there now. Returns how many were not stopped before, or a negative code. */
+/* Stops all present threads. Returns how many are new, or a negative code. */
 static int stop_threads(struct trace_stop *stop, struct sprof_error *error)
 {
     const int of_process = ask_process(stop, stop->pid, error);
@@ -389,8 +387,8 @@ static int begin(struct trace_stop *stop, pid_t pid, struct sprof_error *error)
     return added < 0 ? added : 0;
 }
 
-/* One that has been asked to stop and has not yet would wait for ever when it does, in which time
- * it is waited for. False: it does not stand yet. */
+/* A thread that was asked and has not stopped would stand for ever when it does, so it is waited
+ * for. False: it does not stand yet. */
 static bool let_go(const struct trace_stop *stop, struct trace_stopped *thread, long limit_ms)
 {
     bool ended = false;
@@ -403,8 +401,8 @@ static bool let_go(const struct trace_stop *stop, struct trace_stopped *thread, 
     return true;
 }
 
-/* A thread that has executed a program has the number of the first one, which only seemed to have
- * ended for good, and was asked to stop before that. */
+/* A thread that executes a program gets the number of the first one, which only seemed to have
+ * ended for good, and was asked before that. */
 static void let_go_of_first(const struct trace_stop *stop, uint64_t until_ns)
 {
     struct trace_stopped first = {.pid = stop->pid, .tid = stop->pid};

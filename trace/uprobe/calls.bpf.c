@@ -1,9 +1,9 @@
 /* The program that the kernel runs at uprobes: counts and times calls, by thread and function.
  *
- * Probes stand at the entry of functions and at each instruction by which they are left. Return
- * addresses stay as they are, so exceptions, coroutines and whoever walks stacks find what they
- * expect. A call is known by where its return address stands. The program is one function without a
- * relocation (see UPROBE_MAP_MARK), for which the bpf system call is loader enough. */
+ * Probes stand at the entry of functions and at each instruction that leaves them. Return addresses
+ * stay as they are, so exceptions, coroutines and unwinders find what they expect. A call is
+ * identified by the place of its return address. The program is one function without a relocation
+ * (see UPROBE_MAP_MARK), so the bpf system call can load it. */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_helpers.h>
@@ -41,7 +41,7 @@ IN_PLACE void *find(int map, const void *key, struct uprobe_control *control)
     return found;
 }
 
-/* The index stays within the array, which the verifier wants to see at each use. */
+/* The index stays within the array; the verifier must see that at each use. */
 IN_PLACE struct uprobe_frame *frame_at(struct uprobe_thread *thread, __u32 index)
 {
     asm volatile("%0 &= %1" : "+r"(index) : "i"(UPROBE_FRAMES - 1));
@@ -85,8 +85,8 @@ IN_PLACE __u64 higher(__u64 value, __u64 other)
     return other + positive((__s64)(value - other));
 }
 
-/* Two an octave, which is cut where it is half as much again as at its beginning, as by the agent;
- * the first begins at 2^4 ns. */
+/* Two buckets an octave, as the agent's: the second begins at half as much again as the first. The
+ * first octave begins at 2^4 ns. */
 IN_PLACE __u64 bucket_of(__u64 ns)
 {
     const __u64 half = 3u << 30, /* 2^31 · 1.5 */
@@ -105,7 +105,7 @@ IN_PLACE __u64 bucket_of(__u64 ns)
 
 /* == Ends == */
 
-/* What came before figures were cleared is not in them. */
+/* Drops what came before a clear. */
 IN_PLACE void begin_anew(const struct uprobe_control *control, struct uprobe_frame *frame)
 {
     const __u64 kept = mask_of(1 - is_above(control->cleared_ns, frame->start));
@@ -155,9 +155,9 @@ IN_PLACE void end_call(struct uprobe_control *control, struct uprobe_thread *thr
     stat->buckets[bucket_of(length) & (UPROBE_BUCKETS - 1)]++;
 }
 
-/* Ends what lies below the stack pointer, and then what stands at it, in the way `how`. Calls far
- * from it are of another stack, unless one outside of them ends (`all`): then they are over, too,
- * or will never be seen again. */
+/* Ends calls below the stack pointer, and then the one at it, in the way `how`. Calls far from it
+ * are on another stack. When a call outside of them ends (`all`), they are over, too, or will never
+ * be seen again. */
 IN_PLACE void end_calls(struct uprobe_control *control, struct uprobe_thread *thread, __u32 tid,
                         __u64 now, __u64 sp, __u64 how, __u64 all)
 {
@@ -212,7 +212,7 @@ IN_PLACE void enter(struct uprobe_control *control, struct uprobe_thread *thread
     frame->start = bpf_ktime_get_ns();
 }
 
-/* Where a stack is full of calls of another one, these are forgotten. */
+/* Forgets calls of another stack that fill this one. */
 IN_PLACE void make_room(struct uprobe_thread *thread, __u64 sp)
 {
     const __u64 slot = frame_at(thread, UPROBE_FRAMES - 1)->slot;
@@ -220,7 +220,7 @@ IN_PLACE void make_room(struct uprobe_thread *thread, __u64 sp)
         thread->depth = 0;
 }
 
-/* A function that is nothing but its end. */
+/* A function that consists of its end. */
 IN_PLACE void pass(const struct uprobe_control *control, struct uprobe_stat *stat, __u64 how)
 {
     const __u64 goes_on = mask_of(is_same(stat->period, control->period));
@@ -238,7 +238,7 @@ IN_PLACE void stop(struct uprobe_control *control)
     bpf_send_signal(SIGNAL_STOP);
 }
 
-/* Forgets what the verifier knows of a number. */
+/* Has the verifier forget the value of a number. */
 #define HIDE(number) asm volatile("" : "+r"(number))
 
 IN_PLACE __u32 tier_of(const struct uprobe_control *control, __u64 cookie)
@@ -256,8 +256,8 @@ IN_PLACE bool may_end(__u64 cookie, __u64 flags)
             arch_bpf_condition_holds(UPROBE_COOKIE_CONDITION(cookie), flags));
 }
 
-/* What to do is found out anew behind the loop of end_calls, which the verifier follows for each
- * way that leads to it with other knowledge. */
+/* The action is decided anew behind the loop of end_calls, because the verifier follows the loop
+ * for each way that leads to it with other knowledge. */
 __attribute__((section("at_probe"), used)) int probe_reached(struct pt_regs *registers)
 {
     const __u64 now = bpf_ktime_get_ns(), sp = ARCH_BPF_SP(registers);
@@ -278,7 +278,7 @@ __attribute__((section("at_probe"), used)) int probe_reached(struct pt_regs *reg
     thread->all = !begins && may_end(cookie, ARCH_BPF_FLAGS(registers)) && is_open(thread, sp);
     if (!begins && !thread->all && UPROBE_COOKIE_EXIT(cookie) != UPROBE_EXIT_LEAVE)
         return 0;
-    /* At an entry, what was entered with this stack pointer, or below it, was left unseen. */
+    /* at an entry: a call at this stack pointer, or below it, was left unseen */
     HIDE(cookie);
     end_calls(control, thread, tid, now, sp, UPROBE_COOKIE_HOW(cookie), thread->all);
     HIDE(cookie);

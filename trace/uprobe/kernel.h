@@ -18,39 +18,39 @@ struct uprobe_kernel {
 struct uprobe_site {
     uint64_t offset;   /* in the file */
     uint64_t cookie;   /* see calls.h */
-    uint32_t function; /* whose it is */
+    uint32_t function; /* its function */
 };
 
-/* Figures of one function in one thread, as they are read. */
+/* Figures of functions in threads, as read. */
 struct uprobe_figures {
     SPROF_VEC(struct uprobe_key) keys;
     SPROF_VEC(struct uprobe_stat) stats; /* by key */
 };
 
 /* Loads the program. SPROF_EUNSUPPORTED, SPROF_EPERMISSION or SPROF_ELIMIT. Closed by
- * uprobe_kernel_close, also where this fails. */
+ * uprobe_kernel_close, also after an error. */
 int uprobe_kernel_open(struct uprobe_kernel *kernel, struct sprof_error *error);
 void uprobe_kernel_close(struct uprobe_kernel *kernel);
 
 /* Stops the process when it has executed a program, before that runs (control->stopped). */
 int uprobe_kernel_stop_at_exec(struct uprobe_kernel *kernel, pid_t pid, struct sprof_error *error);
 
-/* Puts probes into a file, for one process. Those that the kernel refuses, because of their
- * instructions, are handed to `refused`. Returns 0, SPROF_ENOMEM, or SPROF_EPERMISSION,
- * SPROF_ENOTFOUND or SPROF_ELIMIT where none can be placed. */
+/* Puts probes into a file, for one process. `refused` gets those whose instructions the kernel
+ * refuses. Returns 0, SPROF_ENOMEM, or SPROF_EPERMISSION, SPROF_ENOTFOUND or SPROF_ELIMIT where
+ * none can be placed. */
 int uprobe_kernel_attach(struct uprobe_kernel *kernel, const char *path,
                          const struct uprobe_site *sites, size_t count, pid_t pid,
                          void (*refused)(void *context, const struct uprobe_site *site),
                          void *context, struct sprof_error *error);
 
-/* Takes all probes out again: takes some 30 ms for each file. */
+/* Takes all probes out, some 30 ms a file. */
 void uprobe_kernel_detach(struct uprobe_kernel *kernel);
 
-/* Reads all figures there are. Returns 0 or SPROF_ENOMEM. */
+/* Reads all figures. Returns 0 or SPROF_ENOMEM. */
 int uprobe_kernel_read(const struct uprobe_kernel *kernel, struct uprobe_figures *figures);
 void uprobe_figures_release(struct uprobe_figures *figures);
 
-/* The thread has ended: its number may be another's next. */
+/* Forgets an ended thread: its number may be another's next. */
 void uprobe_kernel_forget(const struct uprobe_kernel *kernel, const struct uprobe_key *key);
 void uprobe_kernel_forget_thread(const struct uprobe_kernel *kernel, uint32_t tid);
 

@@ -1,6 +1,5 @@
-/* Finds out what uprobes take of a program's time: sprof calls functions of its own that do nothing
- * and have probes. The shortest of many rows counts: what slows a row down is no part of the probe.
- */
+/* Measures the cost of uprobes: sprof calls empty functions of its own with probes. The shortest of
+ * many rows counts: what slows a row down is no part of the probe's cost. */
 #include "trace/uprobe/own_cost.h"
 
 #include <errno.h>
@@ -12,8 +11,8 @@
 
 enum { ROWS = 24, CALLS = 8 };
 
-/* Functions by how the kernel treats their first instruction, with the ends that have probes, too;
- * then the same ones, whose entry alone has one. */
+/* Functions by how the kernel treats their first instruction, with probes at their ends; then the
+ * same with a probe at the entry alone. */
 __asm__(".text\n"
         "uprobe_pushes: push %rbp\n pop %rbp\nuprobe_pushes_end: ret\n"
         "uprobe_rests: .byte 0x0f, 0x1f, 0x44, 0, 0\nuprobe_rests_end: ret\n"
@@ -47,8 +46,8 @@ static const struct subject {
 };
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
 
-/* Of the mapping of sprof's code that holds an address: less the address it is the file's offset.
- */
+/* Finds the mapping of sprof's code with an address: address - difference is the offset in the
+ * file. */
 static bool find_own_code(const void *code, uint64_t *difference)
 {
     char line[512];
@@ -103,7 +102,7 @@ struct measuring {
     uint32_t tid;
 };
 
-/* In a thread of its own, for a kernel that would see only a process's first thread. */
+/* In a thread of its own, because some kernels see only a process's first thread. */
 static void *call_all(void *context)
 {
     struct measuring *measuring = context;
@@ -139,7 +138,7 @@ static void note(struct uprobe_control *control, const struct subject *subject, 
             whole - inside;
 }
 
-/* Figures of sprof's own calls, which are taken away then. */
+/* Takes the figures of sprof's own calls, and removes them. */
 static int take_figures(struct uprobe_kernel *kernel, const struct measuring *measuring,
                         struct sprof_error *error)
 {

@@ -1,10 +1,10 @@
-/* Finds the instructions that get uprobes: where functions begin, and every place where they are
- * left, also in the parts that the compiler has put elsewhere.
+/* Finds the instructions that get uprobes: the beginnings of functions, and every place where they
+ * are left, also in their parts elsewhere.
  *
- * A return, and a jump out of the function, is an end. Whether a jump through a register leads out
- * or into a table of the function is not always known: with an address of data in a register it is
- * taken for a table's. An end is one only for a call whose return address the stack pointer stands
- * at, so that one too many does nothing inside a frame. */
+ * A return, and a jump out of the function, is an end. A jump through a register may lead out or
+ * into a table of the function: with an address of data in the register it is taken for a table's.
+ * An end counts only for the call whose return address is at the stack pointer, so one too many
+ * inside a frame does nothing. */
 #include "trace/uprobe/sites.h"
 
 #include "arch/arch.h"
@@ -14,7 +14,7 @@
 
 enum {
     FUNCTION_BYTES_MAX = 4 << 20,
-    CHECKS_BYTES_MAX = 64, /* of code in which Go's functions look whether their stack must grow */
+    CHECKS_BYTES_MAX = 64, /* of code in which Go's functions check their stack */
 };
 
 bool uprobe_may_stand(const struct plan_function *function)
@@ -44,10 +44,10 @@ uint32_t uprobe_entry_of(const uint8_t *code, size_t size)
     return pushes || jumps ? UPROBE_ENTRY_PUSH : UPROBE_ENTRY_STEP;
 }
 
-/* The kernel takes the opcode of an AVX instruction for that of an old one: it executes vzeroupper
- * (C5 F8 77) as `ja`, and vpbroadcastb (62 … 7A) as `jp`; and it takes xchg %rax,%r8 (49 90) for a
- * nop, whose opcode it has, and leaves it out (branch_setup_xol_ops of arch/x86/kernel/uprobes.c in
- * Linux 6.18). It refuses these prefixes itself (is_prefix_bad there), but does not say where. */
+/* The kernel misreads some opcodes: it executes vzeroupper (C5 F8 77) as `ja` and vpbroadcastb (62
+ * … 7A) as `jp`, and leaves xchg %rax,%r8 (49 90) out as a nop (branch_setup_xol_ops of
+ * arch/x86/kernel/uprobes.c in Linux 6.18). It refuses these prefixes itself (is_prefix_bad there),
+ * but does not say where. */
 const char *plan_uprobe_objection(const uint8_t *code, size_t size)
 {
     static const uint8_t prefixes[] = {0x64, 0x65, 0x66, 0x67, 0xf2, 0xf3},
@@ -75,14 +75,14 @@ struct finding {
     struct uprobe_sites *sites;
     const struct trace_file *file;
     struct image *image;
-    /* Of the function at hand: */
-    struct sprof_map scanned; /* it, and parts of it, by index */
-    SPROF_VEC(size_t) parts;  /* to be scanned */
+    /* Of the present function: */
+    struct sprof_map scanned; /* it and its parts, by index */
+    SPROF_VEC(size_t) parts;  /* still to be scanned */
     uint64_t entry;           /* its site */
-    uint64_t grows, grown;    /* where its first branches lead, and what is behind them */
+    uint64_t grows, grown;    /* where its first branches lead, and what follows them */
     uint32_t number;
     bool begins_anew, failed;
-    struct sprof_map jumpers; /* functions by which longjmp may go, by index */
+    struct sprof_map jumpers; /* functions through which longjmp may go, by index */
 };
 
 static void add(struct finding *finding, uint64_t vaddr, uint64_t cookie)
@@ -97,7 +97,7 @@ static bool is_within(const struct plan_function *function, uint64_t vaddr)
     return vaddr >= function->start && vaddr < function->end;
 }
 
-/* The number of a conditional jump's condition; `code` is a whole instruction. */
+/* The condition of a conditional jump; `code` is a whole instruction. */
 static uint32_t condition_of(const uint8_t *code, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -140,7 +140,7 @@ static bool loads_data_address(const struct finding *finding, uint64_t next,
            !plan_find(&finding->file->plan, next + (uint64_t)instruction->displacement);
 }
 
-/* Through a slot or a member of an object: elsewhere. */
+/* Whether a jump through a slot or a member of an object leads elsewhere. */
 static bool is_tail(const struct arch_instruction *instruction, bool has_table)
 {
     if (!(instruction->bits & ARCH_HAS_MEMORY))
@@ -148,7 +148,7 @@ static bool is_tail(const struct arch_instruction *instruction, bool has_table)
     return instruction->index == -1;
 }
 
-/* The bytes of a function, malloc'd; NULL: they are not there. */
+/* The bytes of a function, malloc'd; NULL: they are not in the file. */
 static uint8_t *read_code(const struct finding *finding, const struct plan_function *function,
                           size_t *there)
 {
@@ -309,7 +309,7 @@ static int by_offset(const void *left, const void *right)
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-/* One instruction, one probe: a function may be nothing but its end, and share a part. */
+/* Makes one probe of each instruction: a function may be nothing but its end, and share a part. */
 static void merge_sites(struct uprobe_sites *sites)
 {
     struct uprobe_site *items = sites->list.items;

@@ -1,5 +1,5 @@
-/* A trace by uprobes: holds the command until its probes are in place, and copies what the kernel
- * counts into the memory that the rest of a session reads, as the agent would have put it there. */
+/* A trace by uprobes: holds the command until its probes are in place, and copies the kernel's
+ * figures into the memory from which the rest of a session reads, as the agent would. */
 #include "trace/uprobe/uprobes.h"
 #include "trace/probes/probes.h"
 #include "trace/uprobe/own_cost.h"
@@ -20,9 +20,9 @@
 #include <unistd.h>
 
 enum {
-    READ_SHARE = 10, /* figures are read for at most one part in so many of the time */
-    OVER = 1 << 16,  /* of a thread's slab: it has ended, and all was copied */
-    BOUND_MOST = 50, /* percent of the CPU time that probes may take where nobody has chosen any */
+    READ_SHARE = 10, /* figures are read for at most this part of the time */
+    OVER = 1 << 16,  /* with a slab: its thread has ended, and all was copied */
+    BOUND_MOST = 50, /* percent of the CPU time for probes where no function was chosen */
 };
 
 /* == What cannot be done == */
@@ -109,7 +109,7 @@ int trace_uprobes_expect(struct trace_session *session, struct sprof_error *erro
     return uprobe_kernel_stop_at_exec(&session->uprobes->kernel, session->pid, error);
 }
 
-/* Waits until it stands still because of the n-th stop. False: it has ended. */
+/* Waits until it stands still at the n-th stop. False: it has ended. */
 static bool wait_for_stop(struct trace_session *session, uint32_t number)
 {
     const volatile struct uprobe_control *control = session->uprobes->kernel.control;
@@ -136,7 +136,7 @@ struct entry {
     struct sprof_error *error;
 };
 
-/* Puts a probe at the program's entry, at which it stops. */
+/* Puts a probe at the program's entry, where it stops. */
 static int stop_at_entry(void *context, const struct model_mmap *mapping)
 {
     struct entry *entry = context;
@@ -180,7 +180,7 @@ int trace_uprobes_hold(struct trace_session *session, struct sprof_error *error)
 
 /* == Placing == */
 
-/* What the agent's memory would be; nothing of it is in the process. */
+/* Makes what would be the agent's memory; the process does not have it. */
 static int make_memory(struct trace_session *session, struct sprof_error *error)
 {
     session->capacity = (uint32_t)session->probes.count;
@@ -204,8 +204,8 @@ static int make_memory(struct trace_session *session, struct sprof_error *error)
     return 0;
 }
 
-/* Return addresses stay as they are: only Go, which moves calls between threads, is not timed, nor
- * what leaves its own in another way than by a return. */
+/* Return addresses stay as they are. So only Go, which moves calls between threads, is not timed,
+ * nor a function that leaves calls in another way than by a return. */
 static uint8_t tier_of(const struct trace_probe *probe)
 {
     const struct plan_function *function = probe->function;
@@ -223,7 +223,7 @@ struct placing {
     bool failed;
 };
 
-/* The kernel says no more of it. */
+/* The kernel gives no reason. */
 static void note_refused(void *context, const struct uprobe_site *site)
 {
     struct placing *placing = context;
@@ -322,7 +322,7 @@ static int place_probes(struct trace_session *session, struct sprof_error *error
     return result;
 }
 
-/* Of a program that is linked statically nobody knows which functions are its libraries'. */
+/* In a static program it is unknown which functions are those of libraries. */
 static void warn_of_all(const struct trace_session *session)
 {
     const struct trace_options *options = &session->options;
@@ -415,7 +415,7 @@ uint64_t trace_uprobes_lost(const struct trace_session *session)
 
 /* == Figures == */
 
-/* The thread's slab, which it gets with its first figures; NULL: there is none left. */
+/* The thread's slab, which it gets with its first figures; NULL: none is left. */
 static uint64_t *slab_of(struct trace_session *session, uint32_t tid)
 {
     struct trace_uprobes *uprobes = session->uprobes;
@@ -470,7 +470,7 @@ static bool has_thread(const struct trace_session *session, uint32_t tid)
     return access(path, F_OK) == 0;
 }
 
-/* Threads that have ended before figures are read: no more come of them. */
+/* Notes threads that had ended before figures are read: they make no more. */
 static int note_ended(struct trace_session *session, struct sprof_map *ended)
 {
     struct trace_uprobes *uprobes = session->uprobes;

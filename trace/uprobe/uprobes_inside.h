@@ -1,11 +1,11 @@
-/* trace, inside: what a trace by uprobes has. */
+/* trace, inside: the struct of a trace by uprobes. */
 #ifndef SPROF_TRACE_UPROBE_UPROBES_INSIDE_H
 #define SPROF_TRACE_UPROBE_UPROBES_INSIDE_H
 
 #include "trace/uprobe/bound.h"
 #include "trace/uprobe/kernel.h"
 
-/* A file with probes, to place them again without some. */
+/* A file with probes, kept to place them again without some. */
 struct placed {
     int fd; /* owned */
     SPROF_VEC(struct uprobe_site) sites;
@@ -15,12 +15,12 @@ struct trace_uprobes {
     struct uprobe_kernel kernel;
     struct uprobe_figures figures; /* as last read */
     struct sprof_map slabs;        /* thread id → its slab, with OVER */
-    SPROF_VEC(uint32_t) tids;      /* of those that have not ended */
+    SPROF_VEC(uint32_t) tids;      /* of live threads */
     uint64_t next_read_ns;
-    uint64_t left_over; /* calls read last, of threads for which there was no slab */
+    uint64_t left_over; /* calls last read of threads without a slab */
     SPROF_VEC(struct placed) placed;
     SPROF_VEC(struct uprobe_load) loads;
-    SPROF_VEC(double) spent_ns; /* by probe, when that was looked at last */
+    SPROF_VEC(double) spent_ns; /* by probe, at the last look */
     uint64_t next_bound_ns, bound_cpu_ns;
 };
 
