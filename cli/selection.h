@@ -93,8 +93,8 @@ int cli_set_run(void *field, const char *value, struct sprof_error *error); /* c
          cli_set_text},                                                                             \
         {"phase",                                                                                   \
          0,                                                                                         \
-         "N",                                                                                       \
-         "only this phase of the run: see --by phase",                                              \
+         "N|NAME",                                                                                  \
+         "only this phase of the run, by number or mark: see --by phase",                           \
          CLI_SELECTION_FIELD(phase),                                                                \
          cli_set_text},                                                                             \
         {"mark",                                                                                    \

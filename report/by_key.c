@@ -74,13 +74,14 @@ unsigned report_keys_parts(const struct report_table_options *options,
         needs_frames = needs_frames || keys[by.keys[i]].needs_frames;
     const unsigned places = (report_by_key_has(&by, REPORT_CPU) ? REPORT_CPUS : 0) |
                             (report_by_key_has(&by, REPORT_PHASE) ? REPORT_PHASES : 0);
+    const unsigned modes = by.of_frames ? 0 : REPORT_ANY_MODE;
     if (all && !by.of_frames)
-        return REPORT_THREAD_COSTS | places;
+        return REPORT_THREAD_COSTS | places | modes;
     if (places)
-        return REPORT_STACKS | places;
+        return REPORT_STACKS | places | modes;
     if (all && by.key_count == 1 && by.keys[0] == REPORT_LINE)
         return REPORT_LINE_COSTS;
-    return by.of_samples || needs_frames ? REPORT_STACKS : 0;
+    return by.of_samples || needs_frames ? REPORT_STACKS | modes : 0;
 }
 
 /* == Columns and cells == */
@@ -210,6 +211,7 @@ static void key_columns(struct table *table, const struct by_key *by, enum repor
     case REPORT_PHASE:
         count_column(table, word, word, TABLE_STAYS);
         name_column(table, "mark", "mark");
+        name_column(table, "mode", "mode");
         break;
     case REPORT_MODULE:
         name_column(table, word, word);
@@ -313,6 +315,10 @@ static void put_key(struct table *table, const struct by_key *by, const struct k
             row->phase ? &dataset->phases.items[row->phase - 1] : NULL;
         report_table_put_count(table, phase ? phase->number : 0);
         report_table_put_text(table, phase && phase->mark ? phase->mark : "");
+        report_table_put_text(table, phase ? model_mode_options_text(phase->view.mode,
+                                                                     phase->view.frame_app,
+                                                                     phase->view.drop_interior)
+                                           : "");
         break;
     }
     case REPORT_MODULE:

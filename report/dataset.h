@@ -34,11 +34,13 @@ enum report_part {
      * report_selection_takes_all. */
     REPORT_THREAD_COSTS = 8, /* costs by thread, without nodes */
     REPORT_LINE_COSTS = 16,  /* frames and line_costs */
+    REPORT_ANY_MODE = 128,   /* stacks of different modes are not read together: any are taken */
     REPORT_ONLY_RUN = 64,    /* no functions that only other runs met, where these are many */
 };
 
 struct report_module {
     const char *name, *path; /* never NULL */
+    const char *path_bytes;  /* the path as the system takes it; NULL: as `path` */
     enum model_kind kind;    /* by the selection's rules */
     uint64_t key;            /* 0 unknown */
     const char *build_id;    /* lower-case hexadecimal; NULL none */
@@ -218,6 +220,8 @@ struct report_dataset {
         *node_stays; /* [node - 1]: 0 not known yet, 1 filters leave its stack, 2 nothing of it */
     SPROF_VEC(struct report_line_cost) line_costs; /* with REPORT_LINE_COSTS */
 
+    struct sprof_map file_bytes; /* hash of a file's clean path → pointer to its bytes */
+
     /* Database id → number. */
     struct report_row_numbers process_numbers, thread_numbers, node_numbers, function_numbers;
 };
@@ -251,6 +255,14 @@ enum report_known_callers report_dataset_callers(const struct report_dataset *da
 
 /* Whether calls were counted with their whole paths, not by function or direct caller alone. */
 bool report_dataset_has_paths(const struct report_dataset *dataset);
+
+/* A clean copy of a source file's path, whose bytes report_dataset_file_bytes finds; NULL when out
+ * of memory. */
+const char *report_dataset_copy_path(struct report_dataset *dataset, const char *path);
+
+/* The bytes of a source file's path, as the system takes it; of several that look the same those
+ * of none. */
+const char *report_dataset_file_bytes(const struct report_dataset *dataset, const char *path);
 
 /* The function, by its database id, that counts; 0: unknown. */
 static inline uint32_t report_dataset_function_of(const struct report_dataset *dataset, uint32_t id)
@@ -329,6 +341,9 @@ uint32_t report_dataset_phase(const struct report_dataset *dataset, uint32_t run
 /* The same by its number in the run. */
 uint32_t report_dataset_numbered_phase(const struct report_dataset *dataset, uint32_t run,
                                        uint32_t number);
+
+/* Appends "phase 1 (mode full, from 0.00 s), phase 2 …": what there is to choose from. */
+int report_dataset_list_phases(const struct report_dataset *dataset, struct sprof_str *list);
 
 /* Whether samples of that phase (0: none) on that CPU are selected. */
 bool report_dataset_takes_place(const struct report_dataset *dataset, uint32_t phase, int32_t cpu);

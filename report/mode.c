@@ -97,21 +97,24 @@ static const char *text_of(const struct model_view *view)
     return model_mode_options_text(view->mode, view->frame_app, false);
 }
 
-/* "phase 1 (mode full), phase 2 (mode pc)": what there is to choose from. */
-static int list_phases(const struct report_dataset *dataset, struct sprof_str *list)
+int report_dataset_list_phases(const struct report_dataset *dataset, struct sprof_str *list)
 {
     enum { MOST = 12 };
+    const char *before = "";
     int result = 0;
     for (size_t i = 0; i < dataset->phases.count && i < MOST && !result; i++) {
         const struct report_phase *phase = &dataset->phases.items[i];
         if (phase->paused)
             continue;
-        result = sprof_str_append(list, list->length ? ", " : "");
+        result = sprof_str_append(list, before);
+        before = ", ";
         if (!result && dataset->runs.count > 1)
             result = sprof_str_appendf(list, "run %u ", phase->run);
         if (!result)
-            result = sprof_str_appendf(list, "phase %u (mode %s, from %.2f s)", phase->number,
-                                       text_of(&phase->view), (double)phase->start_ns / 1e9);
+            result =
+                sprof_str_appendf(list, "phase %u (mode %s, from %.2f s%s%.60s)", phase->number,
+                                  text_of(&phase->view), (double)phase->start_ns / 1e9,
+                                  phase->mark ? ", mark " : "", phase->mark ? phase->mark : "");
     }
     if (!result && dataset->phases.count > MOST)
         result = sprof_str_append(list, ", …");
@@ -122,7 +125,7 @@ static int cannot_read_together(const struct report_dataset *dataset, const stru
                                 struct sprof_error *error)
 {
     struct sprof_str list = {0};
-    if (list_phases(dataset, &list)) {
+    if (report_dataset_list_phases(dataset, &list)) {
         sprof_str_release(&list);
         return sprof_error_memory(error);
     }
@@ -146,6 +149,10 @@ int report_dataset_read_mode(struct report_dataset *dataset,
                                      .drop_interior = selection->drop_interior};
     struct reading reading = {.as = selection->other_mode ? asked : dataset->recorded};
     each_view(dataset, try_reading, &reading);
+    if (reading.fails && !selection->other_mode && dataset->parts & REPORT_ANY_MODE) {
+        dataset->mode = MODEL_MODE_FULL; /* as recorded */
+        return 0;
+    }
     if (reading.fails && !selection->other_mode)
         return cannot_read_together(dataset, &reading, error);
     if (reading.fails)

@@ -89,6 +89,8 @@ static int source_line(struct report_dataset *dataset, struct quality_parts *par
             dataset, parts, "%s%s, read as %s", dataset->several_modes ? "several modes" : "mode ",
             dataset->several_modes ? "" : recorded,
             model_mode_options_text(dataset->mode, dataset->frame_app, dataset->drop_interior));
+    else if (dataset->several_modes)
+        result = report_quality_part(dataset, parts, "several modes");
     else
         result = report_quality_part(dataset, parts, "mode %s%s", recorded,
                                      recorded_frame ? " --frame app" : "");

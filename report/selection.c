@@ -430,8 +430,10 @@ static int take_phase(void *context, const struct store_phase *row)
     snprintf(number, sizeof number, "%u", phase.number);
     if (copy_text(phasing->dataset, &phase.mark))
         return SPROF_ENOMEM;
-    phase.selected = (!selection->phase || !strcmp(selection->phase, number)) &&
-                     (!selection->mark || (phase.mark && !fnmatch(selection->mark, phase.mark, 0)));
+    const char *mark = phase.mark ? phase.mark : "";
+    phase.selected = (!selection->phase || !strcmp(selection->phase, number) ||
+                      (phase.mark && !fnmatch(selection->phase, mark, 0))) &&
+                     (!selection->mark || (phase.mark && !fnmatch(selection->mark, mark, 0)));
     phasing->found = phasing->found || phase.selected;
     return sprof_vec_push(&phasing->dataset->phases, phase);
 }
@@ -449,10 +451,15 @@ static int choose_phases(struct report_loading *loading, const struct report_sel
     }
     if (result || phasing.found || (!selection->phase && !selection->mark))
         return result;
-    return sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                           "there is no phase %s'%.200s'; `sprof report --by phase` lists them",
-                           selection->phase ? "" : "that begins with the mark ",
-                           selection->phase ? selection->phase : selection->mark);
+    struct sprof_str text = {0};
+    sprof_str_appendf(&text, "there is no phase %s'%.200s'; there are ",
+                      selection->phase ? "" : "that begins with the mark ",
+                      selection->phase ? selection->phase : selection->mark);
+    if (!dataset->phases.count)
+        sprof_str_append(&text, "none");
+    else if (report_dataset_list_phases(dataset, &text))
+        text.failed = true;
+    return report_error_text(error, SPROF_ENOTFOUND, &text);
 }
 
 /* How many phases there are up to a run's last one that begins by then. */

@@ -244,8 +244,16 @@ modes_together)
     sleep $span
     end_all
     grep -q 'samples in t.db; .*choose one with --run or --phase' record.err || fail "no summary of modes app and pc"
-    expect 2 "$SPROF" report -i t.db --by phase && said 'phase 1 .mode .*, phase 2 .mode '
-    expect 2 "$SPROF" report -i t.db
+    expect 2 "$SPROF" report -i t.db && said 'phase 1 .mode .*, phase 2 .mode '
+    # By phase alone there is nothing to take together; which phases there are is said where one is not found.
+    expect 0 "$SPROF" report -i t.db --by phase
+    grep -q 'several modes' out || fail "it does not say that there are several modes"
+    "$SPROF" report -i t.db --by phase --sort phase:asc --show phase,mode --format csv | tr -d '\r' >phases
+    [ "$(cat phases)" = "phase,mode
+1,app
+2,pc" ] || fail "other phases: $(cat phases)"
+    expect 0 "$SPROF" report -i t.db --by phase,thread
+    expect 1 "$SPROF" report -i t.db --phase 9 && said 'there is no phase .9.; there are phase 1 .mode app, from .*, phase 2 .mode pc'
     expect 0 "$SPROF" report -i t.db --phase 1
     ;;
 governor)

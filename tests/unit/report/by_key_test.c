@@ -153,23 +153,24 @@ static void test_phases(void)
 {
     static const enum report_key phase[] = {REPORT_PHASE};
     const struct report_table_options table = {
-        .keys = phase, .key_count = 1, .show = "samples,of all,phase,mark"};
+        .keys = phase, .key_count = 1, .show = "samples,of all,phase,mark,mode"};
     const struct report_table_options alone = {
-        .keys = phase, .key_count = 1, .show = "samples,phase,mark"};
+        .keys = phase, .key_count = 1, .show = "samples,phase,mark,mode"};
     struct captured *captured = csv_of(&(struct report_selection){0}, &alone);
-    assert_text(captured->text, "inclusive_samples,phase,mark\r\n6,1,\r\n");
+    assert_text(captured->text, "inclusive_samples,phase,mark,mode\r\n6,1,,full\r\n");
     capture_free(captured);
     captured = csv_of(&(struct report_selection){.phase = "1"}, &table);
-    assert_text(captured->text, "inclusive_samples,inclusive_percent_of_all,phase,mark\r\n"
-                                "6,100,1,\r\n");
+    assert_text(captured->text, "inclusive_samples,inclusive_percent_of_all,phase,mark,mode\r\n"
+                                "6,100,1,,full\r\n");
     capture_free(captured);
     struct captured *none = capture();
     struct sprof_error error = {0};
     const struct report_request request = {.selection = {.mark = "nosuch*"}};
     CU_ASSERT_EQUAL(report_write(none->out, example.store, &request, &error), SPROF_ENOTFOUND);
-    assert_text(error.message,
-                "there is no phase that begins with the mark 'nosuch*'; `sprof report "
-                "--by phase` lists them");
+    assert_text(
+        error.message,
+        "there is no phase that begins with the mark 'nosuch*'; there are phase 1 (mode full, "
+        "from 0.00 s)");
     capture_free(none);
 }
 
