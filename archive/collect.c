@@ -24,8 +24,13 @@ struct collecting {
 
 static int tell_missing(struct collecting *collecting, const char *path, const char *why)
 {
-    if (++collecting->counts->missing <= TOLD_MAX)
-        sprof_log_message(collecting->log, SPROF_LOG_NOTE, "left out: %s: %s", path, why);
+    struct sprof_str text = {0};
+    if (++collecting->counts->missing > TOLD_MAX)
+        return 0;
+    sprof_utf8_clean(&text, path); /* a line's end, too */
+    sprof_log_message(collecting->log, SPROF_LOG_NOTE, "left out: %s: %s",
+                      text.text ? text.text : "", why);
+    sprof_str_release(&text);
     return 0;
 }
 
@@ -98,7 +103,7 @@ static int take_module(void *context, const struct store_module *module)
         return 0;
     if (!archive_path_is_clean(module->path))
         return tell_missing(collecting, module->name ? module->name : "a module",
-                            "its path holds parts such as `..`");
+                            "its path holds a line's end, or parts such as `..`");
     if (module->build_id.size && module->build_id.size <= sizeof request.file.build_id) {
         memcpy(request.file.build_id, module->build_id.data, module->build_id.size);
         request.file.build_id_size = (uint8_t)module->build_id.size;
@@ -123,11 +128,15 @@ static int take_source(struct collecting *collecting, const char *path)
 {
     struct stat facts;
     bool first;
-    if (!collecting->sources || !path || !archive_path_is_clean(path))
+    if (!collecting->sources || !path)
         return 0;
     if (see(collecting, path, &first))
         return SPROF_ENOMEM;
     if (!first)
+        return 0;
+    if (strchr(path, '\n'))
+        return tell_missing(collecting, path, "its path holds a line's end");
+    if (!archive_path_is_clean(path))
         return 0;
     const struct image_source_access access = {.named = collecting->files->source_directory};
     const int fd = image_source_open(path, &access);

@@ -13,11 +13,8 @@
 
 bool archive_path_is_clean(const char *path)
 {
-    if (*path != '/')
+    if (*path != '/' || strchr(path, '\n')) /* the list has a path a line */
         return false;
-    for (const char *at = path; *at; at++)
-        if ((unsigned char)*at < ' ' || *at == 0x7f)
-            return false;
     while (*path) {
         const char *part = path + 1;
         const size_t length = strcspn(part, "/");

@@ -369,8 +369,10 @@ static int add_sources(struct annotation *annotation)
         struct sprof_error error = {0};
         for (end = first; end < count && !strcmp(lines[end].file, lines[first].file); end++)
             ;
-        result = report_source_read(&source, &annotation->dataset->arena, lines[first].file,
-                                    &places, annotation->dataset->run.start_realtime_ns, &error);
+        result =
+            report_source_read(&source, &annotation->dataset->arena,
+                               report_dataset_file_bytes(annotation->dataset, lines[first].file),
+                               &places, annotation->dataset->run.start_realtime_ns, &error);
         if (result && result != SPROF_ENOMEM) {
             add_note(annotation, error.message);
             result = 0;

@@ -35,7 +35,28 @@ void report_dataset_release(struct report_dataset *dataset)
     report_row_numbers_release(&dataset->thread_numbers);
     report_row_numbers_release(&dataset->node_numbers);
     report_row_numbers_release(&dataset->function_numbers);
+    sprof_map_release(&dataset->file_bytes);
     sprof_arena_release(&dataset->arena);
+}
+
+const char *report_dataset_copy_path(struct report_dataset *dataset, const char *path)
+{
+    const char *copy = report_utf8_copy(&dataset->arena, path);
+    if (!copy || !strcmp(copy, path))
+        return copy;
+    uint64_t *known = sprof_map_at(&dataset->file_bytes, sprof_hash_text(copy));
+    const char *bytes = known ? sprof_arena_text(&dataset->arena, path) : NULL;
+    if (!bytes)
+        return NULL;
+    const bool other = *known && strcmp((const char *)(uintptr_t)*known, path) != 0;
+    *known = (uintptr_t)(other ? copy : bytes);
+    return copy;
+}
+
+const char *report_dataset_file_bytes(const struct report_dataset *dataset, const char *path)
+{
+    const uint64_t *known = sprof_map_get(&dataset->file_bytes, sprof_hash_text(path));
+    return known ? (const char *)(uintptr_t)*known : path;
 }
 
 uint32_t report_dataset_add_function(struct report_dataset *dataset,
@@ -46,14 +67,22 @@ uint32_t report_dataset_add_function(struct report_dataset *dataset,
     return (uint32_t)dataset->functions.count;
 }
 
-/* A clean copy in the arena, NULL for NULL; sets *failed when out of memory. Source files are few
- * and rows are many: `last` is reused where it is the same text. */
-static const char *copy_text(struct report_dataset *dataset, const char *text, const char *last,
+/* A clean copy in the arena, NULL for NULL; sets *failed when out of memory. */
+static const char *copy_text(struct report_dataset *dataset, const char *text, bool *failed)
+{
+    const char *copy = text ? report_utf8_copy(&dataset->arena, text) : NULL;
+    *failed = *failed || (text && !copy);
+    return copy;
+}
+
+/* The same of a source file. These are few and rows are many: `last` is reused where it is the same
+ * text. */
+static const char *copy_file(struct report_dataset *dataset, const char *text, const char *last,
                              bool *failed)
 {
     if (!text || (last && !strcmp(last, text)))
         return text ? last : NULL;
-    const char *copy = report_utf8_copy(&dataset->arena, text);
+    const char *copy = report_dataset_copy_path(dataset, text);
     *failed = *failed || !copy;
     return copy;
 }
@@ -101,15 +130,16 @@ static int add_module(void *context, const struct store_module *row)
     const bool as_stored = !loading->rules.count || row->kind == MODEL_KIND_NONE || !row->path;
     bool failed = false;
     const struct report_module module = {
-        .name = copy_text(dataset, row->name ? row->name : "", NULL, &failed),
-        .path = copy_text(dataset, row->path ? row->path : "", NULL, &failed),
+        .name = copy_text(dataset, row->name ? row->name : "", &failed),
+        .path = copy_text(dataset, row->path ? row->path : "", &failed),
+        .path_bytes = sprof_arena_text(&dataset->arena, row->path ? row->path : ""),
         .kind = as_stored ? row->kind
                           : model_kind_of(&loading->rules, row->path, row->main_executable,
                                           row->kind == MODEL_KIND_KERNEL),
         .key = row->key,
         .build_id = hexadecimal(dataset, row->build_id, &failed),
     };
-    if (failed || sprof_vec_push(&dataset->modules, module) ||
+    if (failed || !module.path_bytes || sprof_vec_push(&dataset->modules, module) ||
         sprof_map_put(&loading->module_contents, content, dataset->modules.count))
         return SPROF_ENOMEM;
     return report_row_numbers_put(&loading->modules, row->id, dataset->modules.count);
@@ -125,9 +155,9 @@ static int add_function(void *context, const struct store_function *row)
     const size_t count = dataset->functions.count;
     bool failed = false;
     const struct report_function function = {
-        .name = copy_text(dataset, row->name ? row->name : "?", NULL, &failed),
-        .linkage_name = copy_text(dataset, row->linkage_name, NULL, &failed),
-        .file = copy_text(dataset, row->file,
+        .name = copy_text(dataset, row->name ? row->name : "?", &failed),
+        .linkage_name = copy_text(dataset, row->linkage_name, &failed),
+        .file = copy_file(dataset, row->file,
                           count ? dataset->functions.items[count - 1].file : NULL, &failed),
         .line = row->line,
         .key = row->key,
@@ -156,7 +186,7 @@ static int add_frame(void *context, const struct store_frame *row)
         .part = report_dataset_number(&dataset->function_numbers, row->function_id),
         .outer = row->inline_parent_id, /* a database id until all are read */
         .inline_depth = row->inline_depth,
-        .file = copy_text(dataset, row->file, count ? dataset->frames.items[count - 1].file : NULL,
+        .file = copy_file(dataset, row->file, count ? dataset->frames.items[count - 1].file : NULL,
                           &failed),
         .line = row->line,
         .file_offset = row->file_offset,

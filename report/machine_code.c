@@ -6,7 +6,8 @@
 int report_machine_code_open(struct image **image, const struct report_module *module,
                              const char *root, struct sprof_error *error)
 {
-    struct image_request request = {.file = {.path = module->path}, .root = root};
+    struct image_request request = {
+        .file = {.path = module->path_bytes ? module->path_bytes : module->path}, .root = root};
     const char *digits = module->build_id ? module->build_id : "";
     for (; digits[0] && digits[1] && request.file.build_id_size < SPROF_BUILD_ID_MAX; digits += 2) {
         const char pair[] = {digits[0], digits[1], '\0'};

@@ -45,8 +45,12 @@ static int open_source(const char *path, const struct report_source_places *plac
     return fd < 0 && why != -ENOENT ? why : fd;
 }
 
-static int refuse(const char *path, bool is_of_users, int errnum, struct sprof_error *error)
+static int refuse(const char *bytes, struct sprof_arena *arena, bool is_of_users, int errnum,
+                  struct sprof_error *error)
 {
+    const char *path = report_utf8_copy(arena, bytes);
+    if (!path)
+        return SPROF_ENOMEM;
     if (errnum == EINVAL)
         return sprof_error_set(error, SPROF_EFORMAT, 0, "the source %s is not a text file", path);
     if (errnum == EPERM)
@@ -100,11 +104,11 @@ int report_source_read(struct report_source *source, struct sprof_arena *arena, 
     *source = (struct report_source){0};
     const int fd = open_source(path, places);
     if (fd < 0)
-        return refuse(path, places->users && places->users->count, -fd, error);
+        return refuse(path, arena, places->users && places->users->count, -fd, error);
     if (fstat(fd, &status) || !S_ISREG(status.st_mode) ||
         (uint64_t)status.st_size > largest_bytes) {
         close(fd);
-        return sprof_error_set(error, SPROF_EFORMAT, 0, "the source %s is not a text file", path);
+        return refuse(path, arena, false, EINVAL, error);
     }
     char *text = malloc((size_t)status.st_size + 1);
     const size_t size = text ? sprof_file_read(fd, 0, text, (size_t)status.st_size) : 0;

@@ -1,8 +1,6 @@
 /* Adds up what functions, source lines and addresses cost. */
 #include "report/html/line_costs.h"
 
-#include "report/utf8_text.h"
-
 #include <string.h>
 
 void report_html_lines_release(struct html_line_costs *lines)
@@ -34,7 +32,7 @@ uint32_t report_html_lines_file(struct html_line_costs *lines, struct report_dat
     const uint64_t *known = sprof_map_get(&lines->file_indexes, key);
     if (known)
         return (uint32_t)*known - 1;
-    const char *copy = report_utf8_copy(&dataset->arena, path);
+    const char *copy = report_dataset_copy_path(dataset, path);
     if (!copy || sprof_vec_push(&lines->files, copy) ||
         sprof_map_put(&lines->file_indexes, key, lines->files.count))
         return UINT32_MAX;

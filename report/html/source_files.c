@@ -66,7 +66,8 @@ int report_html_put_files(struct json *json, struct report_dataset *dataset,
         report_json_open_object(json, NULL);
         report_json_text(json, "path", paths[i]);
         if (lines[i].count) {
-            result = report_source_read(&text, &dataset->arena, paths[i], &places,
+            result = report_source_read(&text, &dataset->arena,
+                                        report_dataset_file_bytes(dataset, paths[i]), &places,
                                         dataset->run.start_realtime_ns, &error);
             const size_t bytes = text_bytes(&text, &lines[i]);
             if (result)

@@ -219,6 +219,43 @@ names) # of files are bytes: no UTF-8, and " (deleted)" at the end of one that i
     expect 0 "$SPROF" annotate -i s.db --archive packed main
     grep -q "prog (deleted): 0x" out || fail "no instructions of the archived program"
     ;;
+odd_paths) # directory, source and program with bytes that are no UTF-8, and with control characters
+    command -v gcc >/dev/null || skip "no gcc"
+    directory=$(printf 'd\377\033[31m')
+    source=$(printf 'so\351\tur\007ce.c')
+    mkdir "$directory"
+    cat >"$directory/$source" <<'END'
+static volatile unsigned long sink;
+__attribute__((noinline)) void burn(void) { for (unsigned long i = 0; i < 200000000; i++) sink += i; }
+int main(void) { burn(); return 0; }
+END
+    program=$PWD/$directory/$(printf 'pr\033og')
+    (cd "$directory" && gcc -O1 -g "$PWD/$source" -o "$program") || fail "gcc"
+    expect 0 "$SPROF" record -o s.db -- "$program"
+    clean() { # FILE: no control characters, and UTF-8
+        ! LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f]' "$1" || fail "$1 holds control characters"
+        iconv -f UTF-8 -t UTF-8 <"$1" >/dev/null || fail "$1 is no UTF-8"
+    }
+    shown() { # [OPTION…]
+        expect 0 "$SPROF" annotate -i s.db "$@" burn
+        clean out
+        grep -q 'void burn(void)' out || fail "no source line ($*)"
+        grep -qE 'addq|add ' out || fail "no instructions ($*)"
+    }
+    shown
+    shown --format json
+    python3 -c 'import json; json.load(open("out", encoding="utf-8"))' || fail "no JSON"
+    expect 0 "$SPROF" archive -i s.db -o packed
+    clean err
+    ! grep -q "left out" err || fail "something is left out"
+    if command -v node >/dev/null; then
+        "$SPROF" html s.db -o page.html 2>err && node "$here/page_numbers.js" page.html >page.json 2>err || fail "the page"
+        node -e 'const page = require("fs").readFileSync("page.html", "utf8");
+            if (/[\x00-\x08\x0b-\x1f\x7f]/.test(page.replace(/\n/g, ""))) throw "control characters";' || fail "the page holds control characters"
+    fi
+    rm -r "$directory"
+    shown --archive packed
+    ;;
 *) fail "no case $1" ;;
 esac
 exit 0
