@@ -300,8 +300,9 @@ const struct cli_command cli_ctl_command = {
         "traced on, as in a trace of several processes; with -p it does so, too, where sprof was\n"
         "killed while it traced the process.\n"
         "\n"
-        "Only the user who records may do this, and root. A recorded script can control its own\n"
-        "recording by `sprof ctl` without -i, a program with <sprof.h>.\n",
+        "Only the user who records may do this, and root, who names another user's file with -i. A\n"
+        "recorded script can control its own recording by `sprof ctl` without -i, a program with\n"
+        "<sprof.h>.\n",
     .arguments_size = sizeof(struct arguments),
     .release = release,
     .run = run,
