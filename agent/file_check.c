@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-    INTERPRETERS_MAX = 4, /* execve gives up there, too */
+    INTERPRETERS_MAX = 4, /* as execve */
     HEADERS_MAX = 64,
     DYNAMIC_MAX = 256,
     LINE_MAX_BYTES = 256,
@@ -24,12 +24,13 @@ static bool read_at(int fd, void *buffer, size_t size, uint64_t offset)
     return pread(fd, buffer, size, (off_t)offset) == (ssize_t)size;
 }
 
-/* The bits for other owners are on the file; capabilities are an extended attribute. */
+/* Whether it runs with other rights: bits for other owners, or capabilities, an extended attribute.
+ */
 static bool is_privileged(int fd)
 {
     struct stat status;
     char value[64];
-    if (syscall(SYS_fstat, fd, &status)) /* libc's name for it is new */
+    if (syscall(SYS_fstat, fd, &status)) /* the function of that name is new in libc */
         return false;
     const bool other_user = (status.st_mode & S_ISUID) && status.st_uid != geteuid();
     const bool other_group =
@@ -38,7 +39,7 @@ static bool is_privileged(int fd)
            (geteuid() != 0 && fgetxattr(fd, "security.capability", value, sizeof value) > 0);
 }
 
-/* Where in the file an address of its image is. */
+/* The place in the file of an address of its image. */
 static uint64_t offset_of(const Elf64_Phdr *headers, size_t count, uint64_t address)
 {
     for (size_t i = 0; i < count; i++)
@@ -48,7 +49,7 @@ static uint64_t offset_of(const Elf64_Phdr *headers, size_t count, uint64_t addr
     return 0;
 }
 
-/* Go's tables are sections of their own. Stripping leaves them. */
+/* Go's tables are sections of their own, and stay in stripped files. */
 static bool has_go_tables(int fd, const Elf64_Ehdr *elf)
 {
     Elf64_Shdr names, section;
@@ -74,8 +75,8 @@ static bool holds(const char *bytes, size_t size, const char *word)
 const char *const agent_sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init",
                                         "__hwasan_init", NULL};
 
-/* A sanitizer's interface stands among the dynamic strings, whether its library is needed or was
- * linked in. They are read in pieces that overlap by a name's length. */
+/* A sanitizer's interface is among the dynamic strings, whether its library is needed or linked in.
+ * They are read in pieces that overlap by a name's length. */
 static bool names_sanitizer(int fd, const Elf64_Phdr *headers, size_t count,
                             const Elf64_Phdr *dynamic)
 {
@@ -103,7 +104,7 @@ static bool names_sanitizer(int fd, const Elf64_Phdr *headers, size_t count,
     return false;
 }
 
-/* Whether something is to be loaded from behind the file's end: who runs it gets SIGBUS there. */
+/* Whether a segment lies behind the file's end: running it raises SIGBUS. */
 static bool is_cut_off(int fd, const Elf64_Phdr *headers, size_t count)
 {
     const off_t size = lseek(fd, 0, SEEK_END);
@@ -144,7 +145,7 @@ static enum agent_file check_elf(int fd)
     return names_sanitizer(fd, headers, count, dynamic) ? AGENT_FILE_SANITIZER : AGENT_FILE_GOOD;
 }
 
-/* The interpreter of a script's first line, cut out of it; NULL where there is none. */
+/* The interpreter in a script's first line, which is changed; NULL: none. */
 static const char *interpreter_of(char *line, size_t size)
 {
     line[size] = '\0';
@@ -158,7 +159,7 @@ static enum agent_file check_nested(const char *path, unsigned depth)
 {
     char line[LINE_MAX_BYTES];
     struct stat status;
-    /* A pipe's open would wait for a writer, or let one go on. */
+    /* opening a pipe would wait for a writer, or wake one */
     if (stat(path, &status) || !S_ISREG(status.st_mode))
         return AGENT_FILE_MISSING;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -172,7 +173,7 @@ static enum agent_file check_nested(const char *path, unsigned depth)
     else if (got > 2 && line[0] == '#' && line[1] == '!')
         next = interpreter_of(line, (size_t)got);
     else if (got >= 0)
-        next = "/bin/sh"; /* what execvp makes of a file without a known beginning */
+        next = "/bin/sh"; /* as execvp, for a file with an unknown beginning */
     close(fd);
     return next && depth < INTERPRETERS_MAX ? check_nested(next, depth + 1) : result;
 }

@@ -1,10 +1,9 @@
-/* Keeps the agent's signals away from handlers that run on a small alternate stack: the kernel ends
- * a program whose stack has no room for a signal's frame.
+/* Keeps the agent's signals away from handlers on a small alternate stack: the kernel ends a
+ * program whose stack has no room for a signal's frame.
  *
- * How much of its stack such a handler leaves is not known before the signal comes, so all handlers
- * on alternate stacks block SIGPROF while any thread has a small one. What they use is not sampled;
- * they are called by one of ours, which notes that, so that it is no cost of what they interrupt.
- */
+ * The room is not known before the signal comes. So all handlers on alternate stacks block SIGPROF
+ * while any thread has a small one. Their time is not sampled: a handler of the agent calls them
+ * and notes it, so that it does not count for the interrupted code. */
 #include "agent/preload/preload.h"
 
 #include <sys/auxv.h>
@@ -12,11 +11,11 @@
 #include <unistd.h>
 
 enum {
-    SMALL_BYTES = 256 << 10, /* a handler that needs more than this is sampled at its own risk */
-    OWN_BYTES = 4 << 10,     /* what the agent's handler needs below its frame, and some more */
-    LEAST_FRAME = 2048,      /* where the kernel does not say what its frames need */
+    SMALL_BYTES = 256 << 10, /* handlers that need more are sampled at their own risk */
+    OWN_BYTES = 4 << 10,     /* for the agent's handler below its frame, and a margin */
+    LEAST_FRAME = 2048,      /* where the kernel does not say the size of its frames */
     SIGNALS = 64,
-    NOTES = 256, /* threads by number; of two with the same place one may be forgotten */
+    NOTES = 256, /* threads by number; of two with one place, one may be forgotten */
 };
 
 #ifndef AT_MINSIGSTKSZ
@@ -89,7 +88,7 @@ void agent_alternate_hide(const struct agent_handler *handler, struct sigaction 
     action->sa_flags &= handler->takes_info ? ~0 : ~SA_SIGINFO;
 }
 
-/* Handlers that were set before the first small stack was. */
+/* Handlers from before the first small stack. */
 static void enter_all(void)
 {
     for (int number = 1; number <= SIGNALS; number++) {
@@ -111,7 +110,7 @@ static size_t frame_bytes(void)
 AGENT_EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
 {
     const bool is_small = stack && !(stack->ss_flags & SS_DISABLE) && stack->ss_size < SMALL_BYTES;
-    /* Before it is there: the next shot may come at once. */
+    /* before it exists: the next shot may come at once */
     if (is_small && agent_handler_is_installed()) {
         if (stack->ss_size < frame_bytes() + OWN_BYTES && !atomic_exchange(&has_tiny, true))
             agent_handler_renew();

@@ -1,9 +1,9 @@
-/* A thread of the agent's own, for rates above the kernel's tick: it looks at short intervals which
- * threads work, and makes their second timers expire.
+/* The helper: a thread for rates above the kernel's tick. At short intervals it finds the threads
+ * that work, and makes their second timers expire.
  *
- * It is made by clone, without thread-local storage: libc does not know it, and the program stays
- * as single-threaded as it was. So it calls nothing of libc's that could set errno. It has a table
- * of descriptors for itself: what it opens does not change the numbers that the program gets. */
+ * It is made by clone, without thread-local storage: libc does not count it, and the program stays
+ * single-threaded. So it calls nothing of libc's that could set errno. It has a table of
+ * descriptors of its own, so the program's numbers stay the same. */
 #include "agent/preload/preload.h"
 
 #include "base/compat.h"
@@ -22,16 +22,16 @@
 enum {
     STACK_BYTES = 64 << 10,
     GUARD_BYTES = 4096,
-    FILES_KEPT = 512,  /* open at the same time; further threads' are opened for each look */
-    SHARE = 10,        /* it works at most this part of its time */
-    NAP_NS = 10000000, /* more, while it does not help */
-    READY_S = 1,       /* until it has let go of the program's descriptors */
-    REST_LOOKS = 64,   /* without anybody working, until it looks as the kernel ticks … */
-    ALONE_LOOKS = 128, /* … and until it asks whether it is alone */
+    FILES_KEPT = 512,  /* open at the same time; for further threads they are opened at each look */
+    SHARE = 10,        /* it works at most this part of the time */
+    NAP_NS = 10000000, /* and more, while it does not help */
+    READY_S = 1,       /* to wait until it has closed the program's descriptors */
+    REST_LOOKS = 64,   /* looks without work until it looks as rarely as the kernel ticks */
+    ALONE_LOOKS = 128, /* and until it checks whether it is alone */
     ALL_SIGNALS_BYTES = 8,
 };
 
-/* How far it is; a futex. */
+/* Its state; a futex. */
 enum { NONE, STARTS, WORKS };
 static _Atomic uint32_t state;
 static _Atomic bool must_end;
@@ -76,8 +76,8 @@ static int open_file(pid_t tid)
     return (int)CALL(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
 }
 
-/* The file says which system call a thread sleeps in, or that it does not ("running"): it works, or
- * waits for a CPU (Documentation/filesystems/proc.rst). */
+/* The file shows the system call that a thread sleeps in, or "running": it works, or waits for a
+ * CPU (Documentation/filesystems/proc.rst). */
 static bool says_running(int fd)
 {
     char first = 0;
@@ -104,8 +104,8 @@ static bool is_running(size_t slot, pid_t tid)
     return files[slot].fd > 0 && says_running(files[slot].fd);
 }
 
-/* Two looks at the clock alone do not tell: a thread may have gone to sleep in between, and a
- * signal would cut its system call short. */
+/* The clock alone is not enough: a thread may have gone to sleep between two looks, and a signal
+ * would end its system call. */
 static bool look_at(size_t slot, bool helps)
 {
     struct agent_thread *thread = &agent_threads[slot];
@@ -136,8 +136,8 @@ static bool look(bool helps)
 
 /* == Its life == */
 
-/* A process whose first thread has ended lives until its last thread ends: that must not be this
- * one. */
+/* A process whose first thread has ended lives until its last thread ends. That must not be the
+ * helper. */
 static bool is_alone(void)
 {
     char text[512];
@@ -164,8 +164,7 @@ static void wait_until(uint64_t time_ns)
     CALL(clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &when, 0);
 }
 
-/* How long until the next look: what was asked for, and longer where looking takes long, with many
- * threads. */
+/* Time to the next look: the period asked for, or longer where a look takes long. */
 static uint64_t next_period_ns(uint64_t look_ns)
 {
     const uint64_t wanted_ns =
@@ -173,9 +172,8 @@ static uint64_t next_period_ns(uint64_t look_ns)
     return wanted_ns > look_ns * SHARE ? wanted_ns : look_ns * SHARE;
 }
 
-/* Looks at intervals that vary by 30 %, so that no work is in step with them. Where they would be
- * longer than the kernel's tick, it leaves the samples to the tick, and looks again what a look
- * takes now and then. */
+/* Looks at intervals that vary by 30 %, so that no work is in step. Where they would be longer than
+ * the kernel's tick, it leaves the samples to the tick, and now and then measures a look again. */
 static void help(void)
 {
     struct agent_control *control = &agent_process.shared->control;
@@ -219,7 +217,7 @@ static int run(void *unused)
     CALL(prctl, PR_SET_NAME, "sprof-agent", 0, 0);
     CALL(prctl, PR_SET_TIMERSLACK, 1, 0, 0);
     const int fd = open_file(agent_process.pid);
-    if (fd >= 0) { /* else there is no way to tell who works */
+    if (fd >= 0) { /* else working threads cannot be found */
         files[0].fd = fd;
         files[0].tid = agent_process.pid;
         atomic_store(&control->helper_tid, (uint32_t)CALL(gettid, 0, 0, 0, 0));
@@ -245,7 +243,7 @@ static bool make_stack(void)
     return true;
 }
 
-/* No signal of the program's may come to it: it would run the program's handlers. */
+/* No signal of the program may reach it, because it would run the program's handlers. */
 void agent_helper_start(void)
 {
     const int flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
@@ -264,7 +262,7 @@ void agent_helper_start(void)
     CALL(rt_sigprocmask, SIG_SETMASK, &before, NULL, ALL_SIGNALS_BYTES);
     if (tid < 0)
         atomic_store(&state, NONE);
-    else /* pipes that the program closes would else stay open for a moment */
+    else /* else pipes that the program closes would stay open for a moment */
         CALL(futex, &state, FUTEX_WAIT_PRIVATE, STARTS, &patience);
     errno = saved;
 }
@@ -275,12 +273,12 @@ void agent_helper_begin_child(void)
     memset(files, 0, sizeof files);
 }
 
-/* What it leaves to the program is what the program would be without it: one thread less. */
+/* Ends the helper, as if it had not been. */
 void agent_helper_end(void)
 {
     const struct timespec moment = {.tv_nsec = 100000};
     if (!agent_active() || !agent_timer_is(AGENT_CLOCK_FINE) ||
-        CALL(getpid, 0, 0, 0, 0) != agent_process.pid) /* in the child of vfork there is none */
+        CALL(getpid, 0, 0, 0, 0) != agent_process.pid) /* in a child of vfork there is none */
         return;
     const long tid =
         atomic_load_explicit(&agent_process.shared->control.helper_tid, memory_order_relaxed);
@@ -291,9 +289,9 @@ void agent_helper_end(void)
 
 /* == What a program with two threads may not do == */
 
-/* The kernel refuses some changes to a process with more than one thread, and makes the others for
- * the calling thread alone: the helper would keep rights that the program gives up. The tick goes
- * on sampling. */
+/* The kernel refuses some changes to a process with more than one thread, and makes others for the
+ * calling thread alone: the helper would keep rights that the program gives up. Then only the tick
+ * samples. */
 #define WITHOUT_HELPER(name, parameters, arguments)                                                \
     AGENT_EXPORT int name parameters                                                               \
     {                                                                                              \

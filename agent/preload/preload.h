@@ -1,5 +1,5 @@
-/* The agent from inside. It runs in programs that know nothing of it: it allocates nothing, takes
- * no lock, and uses of libc only what every version of glibc since 2.17 and musl have. */
+/* The agent, inside. It runs in programs that are not made for it: it allocates nothing, takes no
+ * lock, and uses only what every libc has (glibc since 2.17, and musl). */
 #ifndef SPROF_AGENT_PRELOAD_H
 #define SPROF_AGENT_PRELOAD_H
 
@@ -17,39 +17,38 @@
 
 #define AGENT_EXPORT __attribute__((visibility("default")))
 
-/* A thread with a slot. The table is private to the process: the timer's value points into it, so
- * that the handler needs no thread-local storage (threads made by clone may share their creator's).
- */
+/* A thread with a slot. The table is private to the process. The timer's value points into it, so
+ * the handler needs no thread-local storage (threads made by clone may share their creator's). */
 struct agent_thread {
     uint8_t *ring; /* of ring_bytes, a power of two */
     size_t ring_bytes;
     uint64_t head;
     uintptr_t stack_low, stack_end; /* all between is stack; stack_end 0: not known */
-    size_t stack_bytes;             /* of a thread to be; 0: not known */
-    uint64_t clock_ns;              /* when its last shot was, by the clock of its timer */
-    uint64_t weight_ns;             /* of shots that found no room */
+    size_t stack_bytes;             /* of a thread that begins; 0: not known */
+    uint64_t clock_ns;              /* time of its last shot, by the clock of its timer */
+    uint64_t weight_ns;             /* of shots without room */
     uint64_t period_ns;             /* the timer's */
-    uint64_t first_ns;              /* what the first shot weighs; 0 after it */
+    uint64_t first_ns;              /* weight of the first shot; 0 after it */
     pid_t pid, tid;
-    unsigned ending;               /* how often the key's destructor was called */
+    unsigned ending;               /* calls of the key's destructor */
     _Atomic int32_t timer;         /* the kernel's number; -1: none */
-    _Atomic int32_t poke;          /* of the timer that the helper makes expire; -1: none */
-    _Atomic uint64_t poked_ns;     /* when the helper did so last */
-    _Atomic uint64_t looked_at_ns; /* CPU time when the helper looked last */
+    _Atomic int32_t poke;          /* of the timer for the helper; -1: none */
+    _Atomic uint64_t poked_ns;     /* the helper's last use of it */
+    _Atomic uint64_t looked_at_ns; /* CPU time at the helper's last look */
     void *(*start)(void *);
     void *argument;
     int (*clone_start)(void *);
 };
 
-/* What stays as it is once the process samples. */
+/* Constant once the process samples. */
 struct agent_process {
     struct agent_shared *shared;   /* NULL: not sampling */
     const _Atomic uint32_t *owner; /* the recorder's mutex */
     pthread_key_t key;             /* its destructor ends a thread */
     bool has_key, has_handler, lacks_descriptors;
     unsigned ring_shift;
-    _Atomic uint32_t slots; /* that are mapped, and may be taken */
-    bool has_tails;         /* … as are the places for deep stacks */
+    _Atomic uint32_t slots; /* mapped slots, which may be taken */
+    bool has_tails;         /* places for deep stacks are mapped */
     size_t mapped_bytes;
     pid_t pid;
     uint64_t tick_ns;
@@ -62,7 +61,7 @@ struct agent_process {
 extern struct agent_process agent_process;
 extern struct agent_thread agent_threads[AGENT_SLOTS];
 
-/* libc's own versions of what the agent stands in front of. */
+/* libc's own versions of functions that the agent replaces. */
 struct agent_next {
     int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
     int (*clone)(int (*)(void *), void *, int, void *, ...);
@@ -101,16 +100,17 @@ struct agent_next {
     FILE *(*popen)(const char *, const char *);
 };
 
-/* Looked up on first use: constructors of other libraries may run before the agent's. */
+/* Found at first use: constructors of other libraries may run before the agent's. */
 const struct agent_next *agent_next(void);
 int agent_next_timer_create(clockid_t clock, struct sigevent *event, timer_t *timer);
 
-/* start.c: whether threads are to be sampled. False in a process that was forked behind libc's
- * back, and once the recorder has ended. */
+/* start.c: whether threads are sampled. False in a process of a raw fork, and after the recorder's
+ * end. */
 bool agent_active(void);
 
-/* threads.c: a slot for a thread to be, or NULL; the calling thread takes it and its timer starts;
- * the thread ends. agent_threads_request does what sprof asks for, in the handler of any thread. */
+/* threads.c: a slot for a new thread, or NULL; the calling thread takes it and its timer starts;
+ * the thread ends. agent_threads_request carries out requests of sprof, in the handler of any
+ * thread. */
 struct agent_thread *agent_thread_claim(void);
 void agent_thread_begin(struct agent_thread *thread);
 void agent_thread_end(struct agent_thread *thread);
@@ -121,16 +121,16 @@ void agent_timer_set(struct agent_thread *thread, uint64_t first_ns, uint64_t pe
 bool agent_timer_is(enum agent_clock clock);
 void agent_timer_arm_wall(struct agent_thread *thread);
 
-/* shot.c: takes a sample; false where the signal is not one of the agent's timers'. */
+/* shot.c: takes a sample; false where the signal is not of one of the agent's timers. */
 bool agent_shot(const siginfo_t *info, const ucontext_t *context);
 uint64_t agent_clock_ns(clockid_t clock);
 
-/* The time of what is written for sprof: CLOCK_MONOTONIC of the first time namespace. */
+/* Time for sprof: CLOCK_MONOTONIC of the first time namespace. */
 uint64_t agent_time_ns(void);
 
-/* helper.c: starts the thread that makes the threads' second timers expire; ends it, and returns
- * when it is gone. The time between its last two looks; 0: it does not help, and the kernel's tick
- * is all there is. In the child of a fork agent_helper_begin_child comes first. */
+/* helper.c: starts the helper; ends it, and returns when it is gone. The time between its last two
+ * looks; 0: it does not help, and only the kernel's tick samples. In the child of a fork
+ * agent_helper_begin_child comes first. */
 void agent_helper_start(void);
 void agent_helper_begin_child(void);
 void agent_helper_end(void);
@@ -147,13 +147,13 @@ void agent_ring_publish(struct agent_thread *thread);
 void agent_record_fork(struct agent_thread *thread);
 void agent_record_end(struct agent_thread *thread);
 
-/* signals.c: installs the handler unless the program has one; whether it did; does so again, as
- * alternate stacks are now. */
+/* signals.c: installs the handler unless the program has one, and returns whether it did; does so
+ * again for the present alternate stacks. */
 bool agent_handler_install(void);
 bool agent_handler_is_installed(void);
 void agent_handler_renew(void);
 
-/* A handler of the program's that is called by one of the agent's. */
+/* A handler of the program's that one of the agent's calls. */
 struct agent_handler {
     bool takes_info; /* with SA_SIGINFO */
     union {
@@ -162,28 +162,26 @@ struct agent_handler {
     };
 };
 
-/* alternate.c: whether a thread has had an alternate stack on which there may be no room for a
- * signal's frame beside a handler's; one that has none for the agent's handler alone; whether the
- * caller runs on a small one; whether a thread has run a handler on an alternate stack since this
- * was asked last. */
+/* alternate.c: whether a thread has had an alternate stack that may lack room for a signal's frame
+ * beside a handler's; one that lacks it for the agent's handler alone; whether the caller runs on a
+ * small one; whether a thread has run a handler on an alternate stack since the last question. */
 bool agent_alternate_is_small(void);
 bool agent_alternate_is_tiny(void);
 bool agent_alternate_is_on_small(void);
 bool agent_alternate_was_used(pid_t tid);
 
-/* Has a disposition that the program sets keep SIGPROF blocked where it must. What the kernel has
- * is shown to the program as it has set it: `handler` is that of agent_alternate_handler before any
- * change. */
+/* Has a disposition of the program's keep SIGPROF blocked where it must. The program is shown what
+ * it has set: `handler` is that of agent_alternate_handler before any change. */
 void agent_alternate_enter(int number, struct sigaction *action);
 struct agent_handler agent_alternate_handler(int number);
 void agent_alternate_hide(const struct agent_handler *handler, struct sigaction *action);
 
 void agent_unblock(void);
 
-/* The program sets timers of its own for SIGPROF. Of two such signals at the same time one gets
- * lost, so the agent takes no more samples, for good. Its handler stays: shots that are still under
- * way must not reach the program. A program's handler alone (sort and ls have one, to tidy up) is
- * called for what is not the agent's, and no reason to stand back. */
+/* The program sets timers for SIGPROF itself. Of two such signals at a time one gets lost, so the
+ * agent takes no more samples, for good. Its handler stays, because shots under way must not reach
+ * the program. A program's handler alone (sort and ls have one, to tidy up) is called for other
+ * signals, and no reason to stop. */
 void agent_stand_back(void);
 
 #endif

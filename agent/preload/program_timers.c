@@ -1,4 +1,4 @@
-/* Notices programs that set timers for SIGPROF themselves. */
+/* Detects programs that set timers for SIGPROF themselves. */
 #include "agent/preload/preload.h"
 
 AGENT_EXPORT int setitimer(__itimer_which_t which, const struct itimerval *restrict value,
@@ -9,7 +9,7 @@ AGENT_EXPORT int setitimer(__itimer_which_t which, const struct itimerval *restr
     return agent_next()->setitimer((int)which, value, old);
 }
 
-/* In glibc before 2.34 it is in a library that may be loaded later than the agent. */
+/* In glibc before 2.34 it is in a library that may be loaded after the agent. */
 AGENT_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict event,
                               timer_t *restrict timer)
 {

@@ -1,4 +1,4 @@
-/* Takes the agent along into the programs that a program starts, where it can be loaded. */
+/* Has started programs load the agent, where that is possible. */
 #include "agent/preload/preload.h"
 
 #include <alloca.h>
@@ -13,8 +13,8 @@
 
 extern char **environ;
 
-/* All of this also runs in the child of vfork, whose memory is its parent's: it keeps what it makes
- * on its own stack. */
+/* All of this also runs in the child of vfork, whose memory is its parent's. So everything it makes
+ * is on its own stack. */
 enum { VARIABLES_MAX = 16384 };
 
 static size_t count_of(char *const *list)
@@ -31,7 +31,7 @@ static bool is_variable(const char *text, const char *name)
     return strncmp(text, name, length) == 0 && text[length] == '=';
 }
 
-/* What a program's own LD_PRELOAD says; NULL: nothing, or the agent already. */
+/* The program's own LD_PRELOAD; NULL: none, or the agent already. */
 static const char *others_preload(char *const *environment)
 {
     for (; environment && *environment; environment++)
@@ -59,8 +59,8 @@ static void count_left_out(enum agent_left_out why)
                                   memory_order_relaxed);
 }
 
-/* Where the library cannot be read (another root), the loader would complain to the program's
- * standard error; where the socket cannot be written to (another user), nobody would answer. */
+/* Where the library cannot be read (another root), the loader would complain to standard error;
+ * where the socket cannot be written to (another user), there would be no answer. */
 static bool is_reachable(void)
 {
     const int saved = errno;
@@ -72,7 +72,7 @@ static bool is_reachable(void)
     return reachable;
 }
 
-/* Whether a program is of a kind that can take the agent; one that is not is counted. */
+/* Whether a program can take the agent. One that cannot is counted. */
 static bool is_good(enum agent_file kind)
 {
     if (kind != AGENT_FILE_GOOD && kind != AGENT_FILE_MISSING)
@@ -80,7 +80,7 @@ static bool is_good(enum agent_file kind)
     return kind == AGENT_FILE_GOOD;
 }
 
-/* How long the preload variable must be with what the program itself preloads. */
+/* The length of the preload variable, with the program's own preloads. */
 static size_t preload_size(char *const *environment)
 {
     const char *others = others_preload(environment);
@@ -170,7 +170,7 @@ AGENT_EXPORT int fexecve(int fd, char *const arguments[], char *const environmen
     return agent_next()->fexecve(fd, arguments, WITH_AGENT(check_descriptor(fd), environment));
 }
 
-/* The arguments of execl and its kin, counted and then copied onto the caller's stack. */
+/* Counts the arguments of execl and its like, then copies them onto the caller's stack. */
 #define LIST_OF(first, more)                                                                       \
     ({                                                                                             \
         va_list counting;                                                                          \
@@ -236,8 +236,8 @@ AGENT_EXPORT int posix_spawnp(pid_t *pid, const char *name,
 
 /* == The shell == */
 
-/* libc starts the shell with the environment there is. It is exchanged for one with the agent's
- * variables meanwhile; where another thread has exchanged it, too, that one's stays. */
+/* libc starts the shell with the present environment. It is exchanged meanwhile for one with the
+ * agent's variables. Where another thread has exchanged it, too, that one's stays. */
 #define WITH_SHELL(call)                                                                           \
     ({                                                                                             \
         char **before = environ;                                                                   \

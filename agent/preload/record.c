@@ -28,7 +28,7 @@ void agent_ring_publish(struct agent_thread *thread)
                           memory_order_release);
 }
 
-/* What ends each record but samples: PERF_SAMPLE_TID, TIME, CPU, IDENTIFIER. */
+/* The end of each record but samples: PERF_SAMPLE_TID, TIME, CPU, IDENTIFIER. */
 struct trailer {
     uint32_t pid, tid;
     uint64_t time_ns;
@@ -91,6 +91,6 @@ void agent_record_end(struct agent_thread *thread)
     prctl(PR_GET_NAME, comm.name);
     put_record(thread, PERF_RECORD_COMM, &comm, sizeof comm);
     put_record(thread, PERF_RECORD_READ, &used, sizeof used);
-    if (thread->tid != thread->pid) /* the process goes on without it: sprof sees when it ends */
+    if (thread->tid != thread->pid) /* the process goes on without it; sprof detects the end */
         put_record(thread, PERF_RECORD_EXIT, &task, sizeof task);
 }

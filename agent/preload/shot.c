@@ -1,7 +1,7 @@
 /* The handler of SIGPROF: copies registers and a slice of the stack, and does nothing else.
  *
- * It uses no thread-local storage and no errno, and it may run on a small alternate stack: what it
- * copies goes straight into the ring. */
+ * It uses no thread-local storage and no errno. It may run on a small alternate stack, so it copies
+ * straight into the ring. */
 #include "agent/preload/preload.h"
 #include SPROF_ARCH_CONTEXT_HEADER /* registers in a signal's context */
 
@@ -19,18 +19,18 @@ struct sample {
     uint64_t event_id, ip;
     uint32_t pid, tid;
     uint64_t time_ns;
-    uint32_t cpu, tail; /* the number of a struct agent_tail, plus one; 0: none */
+    uint32_t cpu, tail; /* tail: the number of a struct agent_tail + 1; 0: none */
     uint64_t weight_ns;
     uint64_t abi; /* from here on only with registers and stack */
     uint64_t registers[ARCH_REGISTERS];
-    uint64_t stack_bytes; /* a slice of so many bytes follows, and how many of them are of use */
+    uint64_t stack_bytes; /* bytes of the slice that follows, and how many are useful */
 };
 
 enum {
     BARE_BYTES = offsetof(struct sample, abi),
-    ROOM_KEPT = 512, /* in a ring, for what is said at a thread's end */
+    ROOM_KEPT = 512, /* in a ring, for records at a thread's end */
     PAGE_BYTES = 4096,
-    SLICE_LEAST = 512, /* of a stack whose tail is copied elsewhere: rings fill more slowly */
+    SLICE_LEAST = 512, /* of a stack with a tail: rings fill more slowly */
 };
 
 uint64_t agent_clock_ns(clockid_t clock)
@@ -45,20 +45,20 @@ uint64_t agent_time_ns(void)
     return agent_clock_ns(CLOCK_MONOTONIC) - (uint64_t)agent_process.clock_offset_ns;
 }
 
-/* Copies a stack that is not known to be mapped so far: the kernel stops where it ends. */
+/* Copies a stack whose end is unknown: the kernel stops there. */
 static size_t copy_unknown(struct agent_thread *thread, uintptr_t from, size_t size)
 {
     const size_t start = (size_t)thread->head & (thread->ring_bytes - 1);
     const size_t first = size < thread->ring_bytes - start ? size : thread->ring_bytes - start;
     const struct iovec local[2] = {{thread->ring + start, first}, {thread->ring, size - first}};
     const struct iovec remote = {(void *)from, size};
-    /* The last one is passed on the stack, where an int is half of what the kernel takes. */
+    /* the last argument goes over the stack, where an int is half of what the kernel reads */
     const long got = syscall(SYS_process_vm_readv, thread->tid, local, 2L, &remote, 1L, 0L);
     return got > 0 ? (size_t)got & ~(size_t)7 : 0;
 }
 
-/* How many bytes of stack to copy: what there is of it, what may be, and at most a quarter of the
- * room left, so that a stack is cut before a sample is lost. */
+/* How many bytes of stack to copy: what there is, what is allowed, and at most a quarter of the
+ * room left, so that stacks are cut before samples are lost. */
 static size_t slice_of(const struct agent_thread *thread, uintptr_t pointer, uint64_t room,
                        size_t wanted)
 {
@@ -70,9 +70,9 @@ static size_t slice_of(const struct agent_thread *thread, uintptr_t pointer, uin
     return (size < allowed ? size : (size_t)allowed) & ~(size_t)7;
 }
 
-/* Copies what a slice leaves over, with all of the stack's last page, so that nothing of it need be
- * read from a process that may be gone. Returns the number of the tail plus one, or 0: all are
- * taken, and the recorder must read what it needs from the living process. */
+/* Copies the rest of a stack, with all of its last page, so that nothing must be read from a
+ * process that may be gone. Returns the number of the tail + 1. 0: all are taken, and the recorder
+ * reads the living process. */
 static uint32_t put_tail(uintptr_t from, uintptr_t stack_end)
 {
     const uintptr_t end = (stack_end + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
@@ -92,7 +92,7 @@ static uint32_t put_tail(uintptr_t from, uintptr_t stack_end)
     return 0;
 }
 
-/* A slice one word longer than its useful bytes is one that was not cut: nothing is beyond it. */
+/* A slice one word longer than its useful bytes was not cut: nothing is beyond it. */
 static void put_stack(struct agent_thread *thread, const ucontext_t *context, struct sample *sample,
                       uint64_t room, size_t wanted)
 {
@@ -113,7 +113,7 @@ static void put_stack(struct agent_thread *thread, const ucontext_t *context, st
     }
     sample->stack_bytes = cut ? useful : useful + 8;
     const size_t closing =
-        sample->stack_bytes ? 8 : 0; /* no slice, no word for how much is useful */
+        sample->stack_bytes ? 8 : 0; /* without a slice there is no word of its useful bytes */
     sample->header.size = (uint16_t)(sizeof *sample + sample->stack_bytes + closing);
     agent_ring_put(thread, sample, sizeof *sample);
     if (known)
@@ -150,14 +150,14 @@ static void put_sample(struct agent_thread *thread, const ucontext_t *context, u
     agent_ring_publish(thread);
 }
 
-/* A thread that used so much CPU time without a shot is not left to the helper any longer. */
+/* CPU time after which a thread without a shot is not left to the helper any longer. */
 static uint64_t patience_ns(void)
 {
     return 2 * agent_process.tick_ns;
 }
 
 /* The first shot stands for the time between two shots, wherever in it the thread began; later ones
- * for what was really used since the last. */
+ * for the CPU time since the last. */
 static uint64_t weigh(struct agent_thread *thread, uint64_t clock_ns, bool by_tick)
 {
     const uint64_t interval_ns = agent_helper_interval_ns(), most_ns = patience_ns();
@@ -171,8 +171,8 @@ static uint64_t weigh(struct agent_thread *thread, uint64_t clock_ns, bool by_ti
     return weight_ns;
 }
 
-/* Where the helper looks often enough, the tick's shots are left out: what works in step with the
- * tick would be seen in them too often or never. Where it does not come, they stand in for it. */
+/* Where the helper looks often enough, the tick's shots are left out: they would meet work that is
+ * in step with the tick too often or never. Where it does not come, they replace it. */
 static bool is_helped(const struct agent_thread *thread, uint64_t cpu_ns)
 {
     return agent_helper_interval_ns() &&
@@ -180,8 +180,8 @@ static bool is_helped(const struct agent_thread *thread, uint64_t cpu_ns)
            cpu_ns - thread->clock_ns < patience_ns();
 }
 
-/* A thread that waits for a CPU while the helper looks takes its shot when it has one again, at the
- * place where it lost it, which is often a tick. It did not run at the time of the look. */
+/* A thread that waits for a CPU during a look takes its shot when it has one again, where it lost
+ * it, which is often at a tick. It did not run at the time of the look. */
 static bool is_late(const struct agent_thread *thread)
 {
     enum { LATE_NS = 200000 };
@@ -190,9 +190,8 @@ static bool is_late(const struct agent_thread *thread)
            LATE_NS;
 }
 
-/* While a handler on a small alternate stack keeps the signal blocked, more than the time between
- * two shots passes: that is no cost of the place where it returns to. Returns what the place costs.
- */
+/* While a handler on a small alternate stack blocks the signal, more time passes than between two
+ * shots. It does not count for the place where the handler returns. Returns what does. */
 static uint64_t leave_out_blocked(const struct agent_thread *thread, uint64_t passed_ns,
                                   uint64_t weight_ns)
 {
@@ -239,8 +238,8 @@ static void take(struct agent_thread *thread, const ucontext_t *context, bool by
         agent_timer_set(thread, period_ns, period_ns);
 }
 
-/* The number of the timer tells shots of a thread that has ended from those of the one that has its
- * slot now. */
+/* The number of the timer separates shots of an ended thread from those of the slot's present one.
+ */
 static bool is_ours(const siginfo_t *info)
 {
     const uintptr_t first = (uintptr_t)agent_threads, at = (uintptr_t)info->si_value.sival_ptr;

@@ -1,5 +1,5 @@
-/* Keeps SIGPROF deliverable, out of the sight of a program that waits for all signals, and leaves
- * it to a program that wants it for itself. */
+/* Keeps SIGPROF deliverable, hidden from a program that waits for all signals, and leaves it to a
+ * program that uses it. */
 #include "agent/preload/preload.h"
 
 #include <errno.h>
@@ -9,14 +9,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What the program has set for SIGPROF, as it would be without the agent. */
+/* The program's disposition of SIGPROF, as it would be without the agent. */
 static struct sigaction programs;
 
 static void call_program(int number, siginfo_t *info, void *context)
 {
     if (programs.sa_flags & SA_SIGINFO) {
         programs.sa_sigaction(number, info, context);
-    } else if (programs.sa_handler == SIG_DFL) { /* SIGPROF ends a program that has no use for it */
+    } else if (programs.sa_handler == SIG_DFL) { /* without a handler SIGPROF ends a program */
         const struct sigaction none = {.sa_handler = SIG_DFL};
         agent_next()->sigaction(SIGPROF, &none, NULL);
         syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), SIGPROF);
@@ -31,14 +31,14 @@ static void handle(int number, siginfo_t *info, void *context)
         call_program(number, info, context);
 }
 
-/* On other clocks than the CPU's the agent's signals cut system calls short, which the program may
+/* On other clocks than the CPU's the agent's signals end system calls early, which the program may
  * not expect of its own. */
 static bool interrupts(void)
 {
     return agent_process.shared && !agent_timer_is(AGENT_CLOCK_CPU);
 }
 
-/* On the alternate stack, but where that has no room: then a thread's own stack has. */
+/* On the alternate stack, or where that has no room on the thread's own. */
 static int install(const struct sigaction *like)
 {
     const int stack = agent_alternate_is_tiny() ? 0 : SA_ONSTACK;
@@ -138,7 +138,7 @@ AGENT_EXPORT void (*signal(int number, void (*handler)(int)))(int)
 
 /* == Masks == */
 
-/* A set without SIGPROF: the given one where it does not hold it anyway. */
+/* A set without SIGPROF; the given one where it does not contain it. */
 static const sigset_t *without(const sigset_t *set, sigset_t *copy)
 {
     if (!set || !installed || agent_process.has_handler || sigismember(set, SIGPROF) != 1)
@@ -148,7 +148,7 @@ static const sigset_t *without(const sigset_t *set, sigset_t *copy)
     return copy;
 }
 
-/* libc keeps signals of its own (32 to 34) from being blocked; so must who takes its place. */
+/* libc keeps its own signals (32 to 34) from being blocked; a replacement must do so, too. */
 static int change_mask(int how, const sigset_t *set, sigset_t *old)
 {
     enum { WORD = 8 };
@@ -160,8 +160,7 @@ static int change_mask(int how, const sigset_t *set, sigset_t *old)
         memcpy(&mask, wanted, sizeof mask);
         if (how != SIG_UNBLOCK)
             mask &= ~libcs;
-        /* A handler on a small stack keeps the signal blocked; what was left by a jump out of one
-         * takes it again. */
+        /* A handler on a small stack blocks the signal. After a jump out of one it is unblocked. */
         if (how != SIG_BLOCK && installed && agent_alternate_is_small() &&
             !agent_process.has_handler)
             mask =

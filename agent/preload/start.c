@@ -1,5 +1,5 @@
-/* Starts the agent in a process: finds sprof, agrees on a ring, takes itself out of the
- * environment. */
+/* Starts the agent in a process: connects to sprof, maps the rings, and restores the environment.
+ */
 #include "agent/preload/preload.h"
 #include SPROF_ARCH_CONTEXT_HEADER
 
@@ -18,8 +18,8 @@
 
 struct agent_process agent_process;
 
-/* One page that a fork leaves empty in the child, whoever calls it: a child made behind libc's back
- * must not write into its parent's rings. */
+/* A page that is empty in every forked child: a child of a raw fork must not write into its
+ * parent's rings. */
 static _Atomic uint32_t *alive_here;
 
 bool agent_active(void)
@@ -82,7 +82,7 @@ const struct agent_next *agent_next(void)
     find(&all.setresgid, "setresgid");
     find(&all.system, "system");
     find(&all.popen, "popen");
-    next = all; /* another thread, if there is one yet, finds the same */
+    next = all; /* another thread finds the same values */
     atomic_store_explicit(&found, 1, memory_order_release);
     return &next;
 }
@@ -117,7 +117,7 @@ static void remove_variable(char **at)
     while (*at++);
 }
 
-/* Keeps what children must get, and leaves the environment as it would be without the agent. */
+/* Keeps what children need, and leaves the environment as it would be without the agent. */
 static bool take_variables(void)
 {
     char **socket_at = find_variable(AGENT_SOCKET_VARIABLE);
@@ -223,7 +223,7 @@ static int open_socket(void)
     return second < 0 ? -1 : fd;
 }
 
-/* Of a program that has used up its descriptors: as many more as may be, for this moment. */
+/* Raises the limit for a moment, for a program without free descriptors. */
 static bool raise_limit(struct rlimit *before)
 {
     if (errno != EMFILE || getrlimit(RLIMIT_NOFILE, before) || before->rlim_cur >= before->rlim_max)
@@ -242,7 +242,7 @@ static bool call_sprof(int fd)
     return connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
 }
 
-/* Where there is room for the socket alone, sprof can be told at least; it need not answer. */
+/* With room for the socket alone the agent reports that, without an answer. */
 static bool say_no_descriptors(uint32_t flags)
 {
     const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -278,8 +278,7 @@ static void *map(int fd, size_t size, int protection)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* How many slots are mapped: of a process whose address space is limited only so many that it has
- * room for its own. */
+/* Chooses how many slots are mapped: with a limited address space only a few. */
 static void choose_slots(void)
 {
     enum { FEW_SLOTS = 16 };
@@ -291,7 +290,7 @@ static void choose_slots(void)
     agent_process.has_tails = !limited;
 }
 
-/* sprof tells the user; a page for that there mostly is. */
+/* sprof reports it to the user; there mostly is a page for that */
 static void say_no_memory(int fd)
 {
     struct agent_control *control = map(fd, sizeof *control, PROT_READ | PROT_WRITE);
@@ -301,7 +300,7 @@ static void say_no_memory(int fd)
     munmap(control, sizeof *control);
 }
 
-/* No descriptor stays open: the program's own numbers are what they would be. */
+/* No descriptor stays open, so the program's numbers are what they would be. */
 static bool join(uint32_t flags)
 {
     struct agent_welcome welcome;
@@ -332,7 +331,8 @@ static bool join(uint32_t flags)
 
 static void end_of_thread(void *value)
 {
-    /* Others' destructors come first: libc calls those that set their value again, a few times. */
+    /* Destructors of others come first: libc repeats those that set their value again, a few times.
+     */
     enum { LAST = 3 };
     struct agent_thread *thread = value;
     if (!agent_active() || thread->tid != (pid_t)syscall(SYS_gettid))
@@ -343,8 +343,8 @@ static void end_of_thread(void *value)
         agent_thread_end(thread);
 }
 
-/* Below the environment that the kernel put onto it, the stack is one piece as deep as its limit,
- * which mappings keep away from, up to a gibibyte. */
+/* Below the environment, the main stack is one piece up to its limit; mappings keep away from that,
+ * up to a gibibyte. */
 static void find_main_stack(struct agent_thread *thread)
 {
     enum { LOW_MARGIN = 64 << 10 };
@@ -376,8 +376,8 @@ static void begin_main_thread(const struct agent_thread *like)
     agent_thread_begin(thread);
 }
 
-/* The child of a fork: one thread, memory of its own, no timers; the rings are still its parent's.
- * Other threads may have held any lock of libc's, so nothing here takes one. */
+/* The child of a fork has one thread, memory of its own, no timers, and its parent's rings. Other
+ * threads may have held any lock of libc's, so none is taken here. */
 static void begin_child(void)
 {
     struct agent_thread like = {0};
@@ -392,7 +392,7 @@ static void begin_child(void)
            agent_process.mapped_bytes - sizeof agent_process.shared->page);
     munmap((void *)(uintptr_t)agent_process.owner, 4096);
     agent_process.shared = NULL;
-    agent_process.owner = NULL; /* where nobody answers any more, programs are started without */
+    agent_process.owner = NULL; /* without an answer, programs are started without the agent */
     agent_process.pid = (pid_t)syscall(SYS_getpid);
     agent_threads_reset();
     if (agent_process.has_key)
@@ -401,7 +401,7 @@ static void begin_child(void)
     if (join(AGENT_HELLO_FORKED)) {
         agent_helper_start();
         begin_main_thread(&like);
-    } else if (agent_process.lacks_descriptors) { /* nobody but the parent can say so */
+    } else if (agent_process.lacks_descriptors) { /* only the parent can report it */
         atomic_fetch_add(&parents->left_out[AGENT_LEFT_OUT_DESCRIPTORS], 1);
     }
     munmap(parents, sizeof agent_process.shared->page);
@@ -457,7 +457,7 @@ __attribute__((destructor)) static void end(void)
                      agent_clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 }
 
-/* Code that is gone makes room for other code: sprof must look again. */
+/* Other code may take the place of unmapped code, so sprof must read the mappings again. */
 AGENT_EXPORT int dlclose(void *library)
 {
     const int result = agent_next()->dlclose(library);

@@ -19,8 +19,7 @@ static _Atomic uint64_t taken[AGENT_SLOTS / 64]; /* a bit for each slot */
 static _Atomic uint32_t live_threads;
 static _Atomic bool serves_requests;
 
-/* The first free slot: early ones have the large rings, and pages that were touched before. Safe in
- * the handler. */
+/* The first free slot: early ones have large rings, and pages in use. Safe in the handler. */
 static struct agent_thread *claim_slot(void)
 {
     for (size_t word = 0; word < AGENT_SLOTS / 64; word++) {
@@ -49,9 +48,8 @@ static uint32_t end_of_taken(void)
     return end;
 }
 
-/* The program locks all its memory, of which there is a limit: the agent keeps what it uses. A
- * thread that takes a slot meanwhile either sees the new bound or is seen by the second look; a
- * place for a deep stack that is in use stays. */
+/* The program locks all its memory, which is limited: the agent keeps what it uses. A thread that
+ * takes a slot meanwhile sees the new bound, or is seen by the second look. A tail in use stays. */
 static void shrink(void)
 {
     enum { SPARE = 8 };
@@ -139,7 +137,7 @@ static void arm(struct agent_thread *thread, uint64_t first_ns, uint64_t interva
             NULL);
 }
 
-/* A timer that asked for the tick exactly would often miss it by a little: it asks for less. */
+/* A timer of exactly a tick would often miss it by a little, so it is set shorter. */
 void agent_timer_set(struct agent_thread *thread, uint64_t first_ns, uint64_t period_ns)
 {
     enum { ASKED_NS = 1000000 };
@@ -148,7 +146,7 @@ void agent_timer_set(struct agent_thread *thread, uint64_t first_ns, uint64_t pe
     arm(thread, first_ns, asks_less ? (uint64_t)ASKED_NS : period_ns);
 }
 
-/* Threads must not agree with one another. */
+/* Random numbers that differ between threads. */
 uint64_t agent_random_below(uint64_t limit, uint64_t now_ns, pid_t tid)
 {
     uint64_t value = now_ns ^ (uint64_t)tid << 32;
@@ -162,10 +160,9 @@ static uint64_t random_below(uint64_t limit, pid_t tid)
     return agent_random_below(limit, agent_clock_ns(CLOCK_MONOTONIC), tid);
 }
 
-/* A CPU timer expires in the kernel's tick. Its first expiry is put evenly into a period, which is
- * the tick at least, by whole ticks: that the tick finds the thread somewhere within the first of
- * them does the rest. The shot then stands for that period: threads shorter than it are measured
- * right on average, however short. */
+/* A CPU timer expires in the kernel's tick. Its first expiry is placed evenly in a period, which is
+ * at least the tick, by whole ticks; the tick finds the thread anywhere in the first of them. The
+ * shot stands for that period, so shorter threads are measured right on average. */
 static void start_cpu_timer(struct agent_thread *thread)
 {
     const uint64_t tick_ns = agent_process.tick_ns;
@@ -191,21 +188,21 @@ static uint64_t wall_period_ns(void)
     return threads <= AGENT_WALL_THREADS ? period_ns : period_ns * threads / AGENT_WALL_THREADS;
 }
 
-/* The next shot: within 30 % of a period, at random, so that no work is in step with it. */
+/* Sets the next shot within 30 % of a period, at random, so that no work is in step. */
 void agent_timer_arm_wall(struct agent_thread *thread)
 {
     const uint64_t period_ns = wall_period_ns();
     arm(thread, period_ns * 7 / 10 + 1 + random_below(period_ns * 6 / 10 + 1, thread->tid), 0);
 }
 
-/* This timer expires when it should, so that its first expiry is put evenly into a period. */
+/* This timer expires exactly, so its first expiry is placed evenly in a period. */
 static void start_wall_timer(struct agent_thread *thread)
 {
     thread->first_ns = wall_period_ns();
     arm(thread, 1 + random_below(thread->first_ns + 1, thread->tid), 0);
 }
 
-/* The kernel's struct sigevent; libc's has no name for the thread in all versions. */
+/* The kernel's struct sigevent; some libcs have no name for the thread. */
 struct event {
     void *value;
     int32_t signal, notify, tid;
@@ -225,7 +222,7 @@ static int32_t create_timer(const struct agent_thread *thread, clockid_t clock)
     return syscall(SYS_timer_create, clock, &event, &timer) ? -1 : timer;
 }
 
-/* The helper makes the second timer expire while the thread works. */
+/* Makes the timer that the helper makes expire. */
 static void start_poke(struct agent_thread *thread, clockid_t clock)
 {
     thread->clock_ns = agent_clock_ns(clock);
@@ -295,11 +292,11 @@ static struct agent_thread *thread_of(pid_t tid)
     return NULL;
 }
 
-/* A thread that somebody made by clone past the agent. Its clock can be used from any thread of the
- * process (CPUCLOCK_PERTHREAD and CPUCLOCK_SCHED, include/linux/posix-timers.h). */
+/* Takes in a thread of a raw clone. Its clock can be used from any thread of the process
+ * (CPUCLOCK_PERTHREAD and CPUCLOCK_SCHED, include/linux/posix-timers.h). */
 static void adopt(pid_t tid)
 {
-    struct agent_thread *thread = thread_of(tid) ? NULL : claim(); /* sprof counts who stays out */
+    struct agent_thread *thread = thread_of(tid) ? NULL : claim(); /* sprof counts those without */
     if (!thread)
         return;
     thread->tid = tid;
@@ -308,8 +305,8 @@ static void adopt(pid_t tid)
     start_timers(thread, (clockid_t)(~(unsigned)tid << 3 | 6));
 }
 
-/* Such a thread has ended, and nothing ran at its end. Its number may be another thread's by now.
- */
+/* Frees the slot of such a thread, at whose end nothing ran. Its number may be another thread's by
+ * now. */
 static void give_up(pid_t tid)
 {
     struct agent_thread *thread = thread_of(tid);
@@ -343,8 +340,8 @@ void agent_threads_request(void)
 
 /* == pthread_create == */
 
-/* The thread's control block stands on top of its stack, in glibc and in musl. Where it does not
- * look so, the end stays unknown, and the kernel must be asked how far the stack goes. */
+/* The thread's control block is on top of its stack, in glibc and in musl. Where it is not, the end
+ * stays unknown, and the kernel copies up to it. */
 static void find_stack(struct agent_thread *thread, uintptr_t frame)
 {
     enum { BLOCKS_MAX = 256 << 10, GUARD_MAX = 64 << 10 };
@@ -371,7 +368,7 @@ static __attribute__((noinline)) struct call begin(struct agent_thread *thread)
     return call;
 }
 
-/* Ends in a jump to the program's function: no frame of the agent's stays on the stack. */
+/* Ends in a jump to the program's function, so no frame of the agent's stays on the stack. */
 static void *start_thread(void *cell)
 {
     const struct call call = begin(cell);
@@ -423,7 +420,7 @@ AGENT_EXPORT int mlockall(int flags)
 
 /* == clone == */
 
-/* Its thread-local storage may be its creator's: nothing here may use any. */
+/* Its thread-local storage may be its creator's, so none is used here. */
 static int start_clone(void *cell)
 {
     struct agent_thread *thread = cell;
