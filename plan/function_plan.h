@@ -26,7 +26,7 @@ enum plan_mechanism {
     PLAN_FENTRY,   /* the nop of -mfentry -mnop-mcount -mrecord-mcount */
     PLAN_XRAY,     /* the entry sled of -fxray-instrument */
     PLAN_PROLOGUE, /* its first instructions are moved, and a jump takes their place */
-    PLAN_EMBEDDED, /* a switch in the file leads to the probe: see embed/embedded.h */
+    PLAN_EMBEDDED, /* a switch in the file leads to the probe: see plan/embedded.h */
     PLAN_LEAVE,    /* like that, and it ends frames of others: longjmp, the catching of an exception
                     */
     PLAN_MECHANISMS

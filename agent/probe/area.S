@@ -78,7 +78,7 @@ probe_points:
         .cfi_endproc
         .size   probe_points, . - probe_points
 
-/* Copies of the beginnings of functions, 64 bytes each, as trace/probes/far_copy.c writes them. What
+/* Copies of the beginnings of functions, 64 bytes each, as plan/far_copy.c writes them. What
  * was moved there is where unwinders go first when it faults, and where it came from next: the return
  * address is the instruction's place in its function, plus one, for it is looked up as one that
  * follows a call. So the function's own rows hold, and its own handlers are asked. Such a frame has

@@ -1,5 +1,5 @@
-/* What thunks call at entries and exits: the usual case of each, which is most of what a probe
- * costs; whatever is not usual goes to probe.c and end.c, which have both cases in words. */
+/* What thunks call at entries and exits: the usual case of each, which is most of a probe's cost.
+ * The other cases go to probe.c and end.c, which have all cases in C. */
 #include "agent/probe/offsets.h"
 
 #define RECORDS 0x440000000000 /* PROBE_RECORDS */
@@ -19,8 +19,8 @@
 #define EXTRA_SPARE 16
 #define DEPTH 0x7fffffff       /* enum logged */
 #define LOGGED 0x80000000
-/* So much of the stack is sure to be there for a probe, and for what functions begin with: the bits
- * of this are 0 in an address so near to the beginning of its page. */
+/* So many bytes of stack must exist below a call, for a probe and for what functions begin with.
+ * These bits are 0 in an address so near to the beginning of its page. */
 #define EDGE 0xc00
 #define RING_MARGIN 256
 #define RING_TAIL 64           /* struct probe_ring */
@@ -41,7 +41,7 @@
         .cfi_adjust_cfa_offset -8
         .endm
 
-/* Names the end of an instruction that speaks of a field of struct thread. */
+/* Names the end of an instruction that holds the offset of a field of struct thread. */
         .macro  field name
         .globl  probe_edge_\name
         .hidden probe_edge_\name
@@ -60,9 +60,9 @@ probe_edge_\name:
         add     \scratch, \record
         .endm
 
-/* Finds what the thread has of its own, struct thread, whose fields OWN names then. With a table
- * (table.h) it is where the thread's pointer leads to; own_thread goes elsewhere where that slot is
- * not the thread's, and own_place finds it again. */
+/* Finds struct thread, whose fields OWN names then. With a table (table.h) the thread's pointer
+ * leads to a slot; own_thread goes elsewhere where that is not the thread's, and own_place finds it
+ * again. */
 #ifdef PROBE_MAPPED
 #define OWN(field, at) field(at)
         .macro  own_place at, scratch
@@ -95,8 +95,8 @@ probe_edge_\name:
 #endif
 
         .text
-/* Called by a thunk at its entry: nothing may change. Sets the carry flag where the body is to be
- * jumped to, with the return address where it was. */
+/* Called by a thunk at its entry: no register may change. Sets the carry flag where the body is to
+ * be jumped to, with the return address where it was. */
         .globl  probe_enter
         .hidden probe_enter
         .type   probe_enter, @function
@@ -167,7 +167,7 @@ probe_enter:
 #else
         jne     .Lenter_extra
 #endif
-/* From here on it is a call. */
+/* From here on it is an open call. */
         mov     56(%rsp), %rdx
         lea     56+POINT(%rsp), %r11
         mov     %rdx, RECORD_RETURN_ADDRESS(%rsi)
@@ -188,7 +188,7 @@ probe_enter:
         mov     OWN(THREAD_SERIAL, %rdi), %r11d
         add     %rdx, %rax
         mov     %rax, RECORD_BEGIN(%rsi)
-/* In this order, as a signal's handler may leave it here: see settle() in end.c. */
+/* In this order, because a signal's handler may leave it here: see settle() in end.c. */
         mov     %rsi, OWN(THREAD_INNERMOST, %rdi)
         incq    STAT_CALLS(%rcx)
         mov     %r11, RECORD_SERIAL(%rsi)       /* and no node */
@@ -201,7 +201,7 @@ probe_enter:
         clc
         ret
         .cfi_restore_state
-/* Nothing is done, or it is counted, and taken off the caller. */
+/* Nothing is done; or it is counted, and its cost taken off the caller. */
 .Lenter_other:
         cmpb    $TIER_COUNT, SHARED_TIERS(%rax,%r11)
 #ifndef POINTS
@@ -247,7 +247,7 @@ probe_enter:
         stc
         ret
         .cfi_adjust_cfa_offset 16
-/* Perhaps a process that was forked. */
+/* Perhaps a forked process. */
 .Lenter_wiped:
         cmpl    $0, probe_inside+INSIDE_FOLLOWS_FORKS(%rip)
         je      .Lpass
@@ -260,8 +260,7 @@ probe_enter:
         incq    STAT_RECURSIVE(%rcx)
         jmp     .Lenter_time
 #ifndef POINTS
-/* A call that is logged, where its thread's ring has room for it and for the ends of all that are
- * open. */
+/* A logged call, where its thread's ring has room for it and for the ends of all open calls. */
 .Lenter_extra:
         cmpl    $EXTRA_LOG, SHARED_EXTRAS(%rax)
         jne     .Lenter_unusual
@@ -289,7 +288,7 @@ probe_enter:
         mov     %rax, RECORD_RETURN_ADDRESS(%rsi)
         lea     56(%rsp), %rax
         mov     %rax, RECORD_SLOT(%rsi)
-/* r11: its header, above where the lowest 20 bits of its place come in */
+/* r11: its header, above the lowest 20 bits of its place */
         lea     -LOGGED(%rdx), %eax              /* the same in 32 bits */
         shl     $64 - PLACE_AT, %r11
         shl     $DEPTH_AT + 64 - PLACE_AT, %rdx
@@ -300,11 +299,11 @@ probe_enter:
         mov     %rsi, OWN(THREAD_INNERMOST, %rdi)
         xadd    %rax, (%rcx)
         shrd    $64 - PLACE_AT, %rax, %r11
-/* rcx: its units, which stand one behind the other even at the ring's end */
+/* rcx: its units, which are side by side even at the ring's end */
         and     OWN(THREAD_RING_MASK, %rdi), %rax
         shl     $5, %rax
         lea     RING_UNITS(%rcx,%rax), %rcx
-        prefetchw RING_AHEAD(%rcx)              /* the tracer has read it since; a call takes */
+        prefetchw RING_AHEAD(%rcx)              /* the tracer has read it since; a beginning takes */
         prefetchw RING_AHEAD+64(%rcx)           /* one cache line and a half */
         mov     (%rsp), %rax                    /* rdi, and so on */
         mov     8(%rsp), %rdx
@@ -329,9 +328,9 @@ probe_enter:
         cmp     STAT_ENDED(%rdx), %rax
         je      1f
         incq    STAT_RECURSIVE(%rdx)
-/* The header says that the rest is there. Calls are counted behind it: one that a signal's handler
- * leaves before that would be counted, and not be in the log. It is the innermost since before its
- * room was taken: see settle() in end.c. */
+/* The header is written last. The call counts behind it: else one that a signal's handler leaves
+ * between would be counted, and missing in the log. It has been the innermost since before its room
+ * was taken: see settle() in end.c. */
 1:      mov     OWN(THREAD_SERIAL, %rdi), %eax
         mov     %r11, (%rcx)
         incq    OWN(THREAD_OPEN_LOGGED, %rdi)
@@ -348,7 +347,7 @@ probe_enter:
         ret
         .cfi_restore_state
 #endif
-/* The first six arguments, as the program passed them, for the C part to look at. */
+/* Pushes the first six arguments, as the program passed them, for the C part. */
 .Lenter_unusual:
         save    %r9
         save    %r8
@@ -370,9 +369,9 @@ probe_enter:
 #ifdef PROBE_MAPPED
 .Lenter_edge:
 #else
-/* The page below may not be there. What is known of that is the thread's own, and found without any
- * register, for there is no room yet to save one: the tracer adds where struct thread is to the
- * offsets here (PROBE_FIELDS). */
+/* The page below may not exist. The known range is the thread's own, and is found without a
+ * register, because there is no room yet to save one: the tracer adds the offset of struct thread
+ * to the offsets here (PROBE_FIELDS). */
 .Lenter_edge:
         cmp     %fs:THREAD_EDGE_LOW, %rsp
         field   low
@@ -380,14 +379,14 @@ probe_enter:
         cmp     %fs:THREAD_EDGE_HIGH, %rsp
         field   high
         jb      .Lenter_sure
-1:      lock btsl $0, %fs:THREAD_EDGE_IS_BUSY  /* whoever shares them may be on another processor */
+1:      lock btsl $0, %fs:THREAD_EDGE_IS_BUSY  /* another thread with the same data may be on another processor */
         field   take
         jc      probe_enter_touch
         mov     %rax, %fs:THREAD_EDGE_RAX
         field   save
         jmp     probe_edge
 #endif
-/* Where nothing is known it faults here, and unwinders find their way. */
+/* Where nothing is known the fault is here, and unwinders find their way. */
         .globl  probe_enter_touch
         .hidden probe_enter_touch
 probe_enter_touch:
@@ -397,9 +396,9 @@ probe_enter_touch:
         .cfi_endproc
         .size   probe_enter, . - probe_enter
 
-/* Called by a thunk at its exit: nothing but r11 may change, not even the flags, for assembly code
- * returns results in them. Puts the return address back to where the call had put it, before its
- * record leaves the chain: at each moment it is found in one of the two. */
+/* Called by a thunk at its exit: only r11 may change, not even the flags, because assembly code
+ * returns results in them. Writes the return address to its slot before the record leaves the
+ * chain, so it is always in one of the two. */
         .globl  probe_leave
         .hidden probe_leave
         .type   probe_leave, @function
@@ -449,8 +448,8 @@ probe_leave:
         jne     .Lleave_extra
 #endif
 .Lleave_figures:
-/* The call before it goes into its bucket only now: a bucket whose address is not known yet would
- * hold up all that follows. */
+/* The call before goes into its bucket only now: a bucket whose address is not known yet would hold
+ * up all that follows. */
         mov     OWN(THREAD_ROOT+RECORD_STAT, %rdi), %rcx
         mov     STAT_PENDING(%rcx), %rcx
         add     OWN(THREAD_STATS, %rdi), %rcx
@@ -459,7 +458,7 @@ probe_leave:
         sub     RECORD_BEGIN(%rsi), %rax
         movl    $0, RECORD_SERIAL(%rsi)
         mov     SHARED_COST_WHOLE(%r11), %ecx
-/* rax: ticks, then without what probes took; r11: that; rdx: the caller's record */
+/* rax: ticks, then without the cost of probes; r11: that cost; rdx: the caller's record */
         mov     RECORD_PROBE_TICKS(%rsi), %r11
         add     %r11, %rcx
         add     %rcx, RECORD_PROBE_TICKS(%rdx)
@@ -504,10 +503,10 @@ probe_leave:
         cmp     $63, %eax
         ja      .Lleave_longest
 .Lleave_count:
-/* rcx: for OWN; r11: struct probe_shared; rax: where in the slab the bucket is. A
- * histogram is twice as long as a stat, and one place further on. Where a signal's handler came upon
- * all this during another trace, rdi is of that one's memory, and the difference anything: the mask
- * keeps it within the memory of this one. */
+/* rcx: for OWN; r11: struct probe_shared; rax: offset of the bucket in the slab. A histogram is
+ * twice as long as a stat, and one place further on. Where a signal's handler interrupted all this
+ * during another trace, rdi is of that one's memory, and the difference is anything: the mask keeps
+ * it within this one's. */
         own_place %rcx, %r11
         mov     probe_inside+INSIDE_SHARED(%rip), %r11
         sub     OWN(THREAD_STATS, %rcx), %rdi
@@ -534,7 +533,7 @@ probe_leave:
         .cfi_restore_state
         .cfi_adjust_cfa_offset 40
 #ifndef POINTS
-/* It is in the log, or is too deep for it, or found no room; else it is counted by path. */
+/* It is in the log, or too deep for it, or had no room; else it has a path. */
 .Lleave_extra:
         js      .Lleave_log
         cmpl    $EXTRA_LOG, SHARED_EXTRAS(%r11)
@@ -548,8 +547,8 @@ probe_leave:
         call    probe_left
         mov     %rax, 64(%rsp)
         jmp     .Lleave_restore
-/* Perhaps of this thread, whose calls in flight have gone back to their callers, but for those of
- * coroutines that stood still then. */
+/* Perhaps the thread has lost the counter: its open calls have gone back to their callers, but for
+ * those of suspended coroutines. */
 .Lleave_no_clock:
         .cfi_adjust_cfa_offset -24
         save    %rcx
@@ -590,7 +589,7 @@ probe_leave:
         bts     $END_AT + 64 - PLACE_AT, %rdx
         xadd    %rcx, (%r8)
         shrd    $64 - PLACE_AT, %rcx, %rdx
-/* r8: the unit; how long the call was, with what it called and without, and not below zero */
+/* r8: the unit; the duration of the call, with calls below and without, not below zero */
         and     OWN(THREAD_RING_MASK, %rdi), %rcx
         shl     $5, %rcx
         lea     RING_UNITS(%r8,%rcx), %r8
@@ -623,8 +622,8 @@ probe_leave:
         .size   probe_leave, . - probe_leave
 
 #ifndef POINTS
-/* Does nothing, and calls as many others below it as probe_below says, each below the one before: to
- * calibrate with. */
+/* Does nothing, and calls as many others below it as probe_below says, each below the one before:
+ * for calibration. */
         .globl  probe_nothing
         .hidden probe_nothing
         .type   probe_nothing, @function

@@ -1,9 +1,9 @@
-/* Where the stack may end below a call: a probe must not be what runs out of it, for the program's
- * handler of that fault looks at where it happened. Whether the page is there is asked of the
- * kernel. Where it is not, the fault is had here, with a handler in between that gives the program's
- * own the fault as of the function's first instruction, and nothing more.
+/* Where the stack may end below a call. A probe must not run out of it, because the program's
+ * handler of that fault examines where it happened. The kernel says whether the page exists. Where
+ * it does not, the fault happens here, and a handler in between gives it to the program's as of the
+ * function's first instruction.
  *
- * Not with a table (table.h): no thread finds its place there without a register. */
+ * Not with a table (table.h): no thread finds its slot there without a register. */
 #ifndef PROBE_MAPPED
 #include "agent/probe/offsets.h"
 
@@ -12,7 +12,7 @@
 #define SA_NODEFER 0x40000000
 #define SA_RESETHAND 0x80000000
 #define SET_BYTES 8
-#define NO_SUCH_WAY -1         /* of changing a signal mask: refused when the mask has been read */
+#define NO_SUCH_WAY -1         /* not a way to change a signal mask: refused after the mask was read */
 #define SIG_BLOCK 0
 #define SIG_SETMASK 2
 #define EFAULT -14
@@ -22,9 +22,9 @@
 #define SYS_SCHED_YIELD 24
 #define YIELDS 1000
 #define PAGE 4096
-/* The main thread's stack ends where its limit says, and is not looked at above this. */
+/* The main thread's stack ends at its limit; no check is made this far above. */
 #define NEAR_END 0x40000
-/* struct sigaction, as the kernel has it */
+/* struct sigaction of the kernel */
 #define FLAGS 8
 #define RESTORER 16
 #define MASK 24
@@ -34,7 +34,7 @@
 #define UC_PC 168
 #define UC_MASK 296
 
-/* What was put by, but for r11; rax: where. */
+/* Restores the saved registers but r11; rax: offset of struct thread. */
         .macro  give_back
         mov     probe_thread@gottpoff(%rip), %rax
         mov     %fs:THREAD_EDGE_RCX(%rax), %rcx
@@ -52,13 +52,13 @@
 
         .bss
         .p2align 3
-/* Of the one thread that is at its stack's end. */
+/* For the one thread that is at its stack's end. */
 is_taken:
         .skip   8
-mask:   .skip   8              /* before; not the program's while a fault is awaited */
+mask:   .skip   8              /* the mask before; it is another one while a fault is awaited */
 handler:
-        .skip   32             /* the program's */
-action: .skip   32             /* … with another function */
+        .skip   32             /* the program's handler */
+action: .skip   32             /* the same with another function */
         .section .rodata
         .p2align 3
 others: .quad   ~(HANDLED | 0xd8) /* all but SIGSEGV, SIGBUS, SIGILL, SIGTRAP and SIGFPE */
@@ -79,7 +79,7 @@ probe_edge:
         mov     %rdi, %fs:THREAD_EDGE_RDI(%rax)
         mov     %r10, %fs:THREAD_EDGE_R10(%rax)
         mov     %r11, %fs:THREAD_EDGE_R11(%rax)
-/* rdx: the lowest that its stack may end at; rsi: its beginning */
+/* rdx: the lowest end of its stack; rsi: its beginning */
         mov     %rsp, %rcx
         mov     %fs:THREAD_LOW(%rax), %rdx
         mov     %fs:THREAD_HIGH(%rax), %rsi
@@ -109,7 +109,7 @@ probe_edge:
         je      .Lend
         cmp     $EINVAL, %rax
         jne     .Ldone
-/* Not where the stack ended once: it may do so again when the program has protected it again. */
+/* Not where the stack has ended before: the program may protect that page again. */
         add     $8, %rsi
         cmp     %fs:THREAD_EDGE_FLOOR(%rcx), %rsi
         jbe     .Ldone
@@ -129,8 +129,7 @@ probe_edge_give:
         jnc     probe_enter_touch
         ret
 
-/* The stack ends here. A call for which there is room, but perhaps not for its probe, is not
- * measured. */
+/* The stack ends here. A call that has room, but its probe perhaps not, is not measured. */
 .Lend:
         add     $8, %rsi
         cmp     %fs:THREAD_EDGE_FLOOR(%rcx), %rsi
@@ -152,7 +151,7 @@ probe_edge_give:
         movl    $1, SHARED_HAS_ENDS(%rcx)
 1:      stc
         jmp     .Lleave
-/* Where nothing handles that the program ends as it would. */
+/* Without a handler the program ends as it would. */
 .Lfault:
         cmpq    $0, THUNK_SITE(%rdx)
         je      .Ldone
@@ -178,7 +177,7 @@ probe_edge_give:
         jnz     .Lundo
         cmpq    $1, handler(%rip)               /* SIG_IGN; SIG_DFL is 0 */
         jbe     .Lundo
-/* The same but for the function. */
+/* The same with another function. */
         lea     probe_edge_handler(%rip), %rdx
         mov     %rdx, action(%rip)
         mov     handler+FLAGS(%rip), %rdx
@@ -198,7 +197,7 @@ probe_edge_give:
         mov     %rsp, %r11
         and     $-PAGE, %r11
 fault:  orb     $0, -8(%r11)
-/* It is there by now. */
+/* The page exists by now. */
         mov     $SIGSEGV, %edi
         lea     handler(%rip), %rsi
         xor     %edx, %edx
@@ -213,7 +212,8 @@ fault:  orb     $0, -8(%r11)
         .cfi_endproc
         .size   probe_edge, . - probe_edge
 
-/* The handler for that one fault. Another thread's that comes meanwhile is the program's. */
+/* The handler for that one fault. A fault of another thread meanwhile goes to the program's
+ * handler. */
         .type   probe_edge_handler, @function
         .p2align 4
 probe_edge_handler:
@@ -241,7 +241,7 @@ probe_edge_handler:
         .cfi_adjust_cfa_offset 8
         push    handler(%rip)
         .cfi_adjust_cfa_offset 8
-/* The mask that the program's handler would run with. */
+/* The mask with which the program's handler runs. */
         or      handler+MASK(%rip), %rax
         testl   $SA_NODEFER, handler+FLAGS(%rip)
         jnz     2f
@@ -274,8 +274,8 @@ probe_edge_handler:
         .cfi_endproc
         .size   probe_edge_handler, . - probe_edge_handler
 
-/* Where the tracer writes where those fields are from a thread's pointer, four bytes before so many
- * bytes of the instruction: struct probe_field. */
+/* Where the tracer writes the offsets of these fields from the thread pointer: four bytes, so many
+ * before the end of the instruction (struct probe_field). */
         .macro  field name, behind, offset
         .long   probe_edge_\name - \behind - 4 - probe_edge_fields
         .long   \offset

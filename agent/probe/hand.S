@@ -1,9 +1,8 @@
-/* What a borrowed thread of the program runs: system calls that the tracer has written onto its
- * stack, and then goes on as if nothing had been. It needs nobody for that, so that the tracer may
- * end at any time.
+/* Runs in a borrowed thread: makes system calls that the tracer has written onto its stack, and
+ * then goes on as before. It needs the tracer no more, which may end at any time.
  *
- * On the stack, from its pointer upwards: calls of seven words each (the number, six arguments), -1,
- * the registers r15 … rax as popped below, and what iretq takes: rip, cs, flags, rsp, ss. */
+ * On the stack, from its pointer upwards: calls of seven words each (the number, six arguments),
+ * -1, the registers r15 … rax as popped below, and what iretq takes: rip, cs, flags, rsp, ss. */
         .text
         .globl  probe_hand
         .hidden probe_hand

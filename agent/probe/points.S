@@ -1,5 +1,5 @@
-/* What the thunks of call points call: the same code as for functions, but for which record is
- * theirs, and whose the time is that they measure. */
+/* What the thunks of call points call: the code of functions, with other records and another owner
+ * of the time between. */
 #define POINTS
 #define probe_enter probe_point_enter
 #define probe_entered probe_point_entered
