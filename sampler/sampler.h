@@ -109,6 +109,19 @@ struct sampler_facts {
     pid_t command_pid; /* of the launched command; 0 when attached */
 };
 
+/* An event that can be asked for. */
+struct sampler_known_event {
+    const char *name;
+    const char *samples; /* how often it gives one, where nothing else is asked for */
+    const char *lacks;   /* why it cannot be recorded here; NULL: it can */
+};
+
+/* Calls `put` with each, until it returns non-zero, which is returned, as SPROF_ENOMEM is. Where
+ * tracepoints cannot be listed, *tracepoints has the reason and its cure, else it stays as it was.
+ */
+int sampler_known_events(int (*put)(void *context, const struct sampler_known_event *event),
+                         void *context, struct sprof_error *tracepoints);
+
 struct sampler;
 
 /* Opens everything and, for a command, forks it: it waits right before its execve until

@@ -194,8 +194,10 @@ static int unknown(const char *name, const struct perf_tracepoints *tracepoints,
         sprof_str_append(&text, ": no tracepoint fits");
     if (!text.length)
         sprof_str_appendf(&text, "; known are: %s", known);
-    const int result = sprof_error_set(error, SPROF_EUSAGE, 0, "unknown event `%s`%s", name,
-                                       text.text ? text.text : "");
+    const int result =
+        sprof_error_set(error, SPROF_EUSAGE, 0,
+                        "unknown event `%s`%s\n`sprof list` shows the events of this machine", name,
+                        text.text ? text.text : "");
     sprof_str_release(&text);
     return result;
 }

@@ -128,6 +128,28 @@ attached() { # tracepoints of what runs already, and of what it does after a cha
     counted t.db syscalls:sys_enter_write write_bytes 600
 }
 
+list() { # what can be recorded, what this machine lacks, and names near one that is none
+    expect 0 "$SPROF" list
+    grep -qE '^cpu-clock +997 a second' out || fail "the clock is not listed"
+    expect 0 "$SPROF" list --available '^page-faults$'
+    [ "$(wc -l <out)" = 1 ] || fail "more than one event is called page-faults"
+    "$SPROF" record -o none.db -e cycles -- true 2>/dev/null || {
+        expect 0 "$SPROF" list '^cycles$'
+        grep -qE '^cycles +not ' out || fail "it is not said that cycles cannot be counted"
+        expect 1 "$SPROF" list --available '^cycles$'
+    }
+    expect 1 "$SPROF" list page-fauts
+    said 'near it: page-faults'
+    expect 2 "$SPROF" list '('
+    said 'the regular expression'
+    [ "$(id -u)" = 0 ] || return 0
+    run setpriv --reuid 65534 --regid 65534 --clear-groups "$SPROF" list
+    said 'only root may read which tracepoints'
+    needs_tracepoints
+    expect 0 "$SPROF" list 'sched:sched_swi'
+    grep -q '^sched:sched_switch ' out || fail "tracepoints are not listed"
+}
+
 refusals() { # each says what is wrong, and what cures it
     refuses() {
         run "$SPROF" record -o none.db -e "$1" -- true
