@@ -101,7 +101,7 @@ enum probe_request_kind {
     /* The following are for a running program alone. */
     /* Say hello, and begin nothing. Answer: 0, or minus an errno. EOPNOTSUPP: the thread may not
      * read the processor's counter. ESRCH, with a table: the thread pointer leads to no control
-     * block with the thread's number, so threads cannot be told apart. */
+     * block with the thread's number, so threads cannot be distinguished. */
     PROBE_HELLO,
     PROBE_MAKE_MEMORY, /* answer: the descriptor of new shared memory, without any size */
     PROBE_CALIBRATE,   /* answer: 0 */
@@ -387,7 +387,7 @@ struct probe_cost {
 /* Libraries that come and go while the program runs. The loader's thread asks and waits; the tracer
  * may request mappings of it, and ends the wait. */
 enum probe_loading_state {
-    PROBE_LOADING_DONE,     /* nobody waits */
+    PROBE_LOADING_DONE,     /* no thread waits */
     PROBE_LOADING_ASKED,    /* a thread waits for the tracer */
     PROBE_LOADING_REQUEST,  /* the tracer waits for the answer to its request */
     PROBE_LOADING_ANSWERED, /* it is there */

@@ -335,7 +335,7 @@ int trace_flush(struct trace_session *session, struct sprof_error *error);
  * After an error some may be in it. */
 int trace_set_up(struct trace_session *session, struct sprof_error *error);
 
-/* A running process goes on without probes. What keeps them in it is told. */
+/* A running process goes on without probes. A reason why they stay in it is reported. */
 void trace_leave_process(struct trace_session *session);
 
 /* Adds what became of a program's probes. */
@@ -354,7 +354,7 @@ int trace_collect_program(struct trace_session *session, enum trace_collecting w
 int trace_backend_choose(const struct trace_options *options, struct trace_choice *choice,
                          struct sprof_error *error);
 
-/* The kernel's refusal of uprobes that nobody has asked for: says why they would be needed. Returns
+/* Adds to the refusal of uprobes that were not asked for why they would be needed. Returns
  * the error's code. */
 int trace_backend_explain(const struct trace_options *options, const struct trace_choice *choice,
                           struct sprof_error *error);

@@ -45,7 +45,7 @@ void probe_point_enter(void) __attribute__((visibility("hidden")));
 void probe_point_leave(void) __attribute__((visibility("hidden")));
 
 /* Maps the records, and the page whose first word says whether calls are measured. False: there is
- * no memory, or threads cannot be told apart. */
+ * no memory, or threads cannot be distinguished. */
 bool probe_say_hello(struct probe_hello *hello) __attribute__((visibility("hidden")));
 
 /* Finds where threads have their ids, by the running one. False: not found. */

@@ -191,7 +191,7 @@ static SAVES_ALL __attribute__((noinline)) void count_beyond(struct thread *thre
         leave_frames(thread, tier, slot, argument);
 }
 
-/* == Functions of allocators that nobody has chosen == */
+/* == Functions of allocators that were not chosen == */
 
 static inline bool is_thunk(uint64_t address)
 {

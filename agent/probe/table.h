@@ -57,7 +57,7 @@ static inline bool probe_is_musl(void)
     return probe_inside.tid_offset < 0x100;
 }
 
-/* Whether threads can be told apart. */
+/* Whether threads can be distinguished. */
 static inline bool probe_has_ids(void)
 {
     return probe_find_ids();

@@ -14,7 +14,7 @@ static bool is_question(const char *name)
 struct names {
     bool asks, takes; /* where files lie; an unwinder from elsewhere */
     bool has;         /* one of its own */
-    bool is_whole;    /* it names what nobody else can call, too */
+    bool is_whole;    /* its local functions have names, too */
 };
 
 static struct names read_names(struct image *image, const char *table, const char *strings)

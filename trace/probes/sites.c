@@ -33,7 +33,7 @@ void trace_forget_sites(struct trace_session *session, size_t first, size_t coun
     memset(session->shared->sites + 1 + first, 0, count * sizeof *session->shared->sites);
 }
 
-/* == Of a process that somebody traces == */
+/* == Of a traced process == */
 
 struct traced {
     struct probe_owner owner;

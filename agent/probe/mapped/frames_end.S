@@ -1,4 +1,4 @@
-/* The end of .eh_frame, for __register_frame_info, which is told where that begins alone. */
+/* The end of .eh_frame, for __register_frame_info, which gets only its beginning. */
         .section .eh_frame, "a", @progbits
         .long   0
 
