@@ -32,24 +32,25 @@ static int open_failed(const char *file, int errnum, struct sprof_error *error)
     return sprof_error_set(error, SPROF_EIO, errnum, "cannot read %s: %s", file, strerror(errnum));
 }
 
-/* O_NONBLOCK: a name may have become a pipe, whose open would wait for a writer. */
+/* Nothing is opened for reading before it is known to be a regular file: the open of a device may
+ * act, that of a pipe wait. The name may lead to another file at any time. */
 int image_open_file(const char *file, int *out, struct sprof_error *error)
 {
     struct stat status;
+    char link[64];
     *out = -1;
-    if (stat(file, &status) != 0)
+    const int place = open(file, O_PATH | O_CLOEXEC);
+    if (place < 0)
         return open_failed(file, errno, error);
-    if (!S_ISREG(status.st_mode))
-        return sprof_error_set(error, SPROF_EFORMAT, 0, "%s is not a regular file", file);
-    const int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0)
-        return open_failed(file, errno, error);
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-        close(fd);
+    if (fstat(place, &status) != 0 || !S_ISREG(status.st_mode)) {
+        close(place);
         return sprof_error_set(error, SPROF_EFORMAT, 0, "%s is not a regular file", file);
     }
-    *out = fd;
-    return 0;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", place);
+    *out = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    const int errnum = errno;
+    close(place);
+    return *out < 0 ? open_failed(file, errnum, error) : 0;
 }
 
 /* stat and the kernel's mapping records name different devices on these, but the same inode. */

@@ -63,6 +63,14 @@ static bool has_empty_frame(const char *stack)
     return !*stack || *stack == ';' || strstr(stack, ";;") || stack[strlen(stack) - 1] == ';';
 }
 
+static bool is_too_deep(const char *stack)
+{
+    size_t frames = 1;
+    for (const char *at = stack; (at = strchr(at, ';')) && frames <= IMPORT_FRAMES_MAX; at++)
+        frames++;
+    return frames > IMPORT_FRAMES_MAX;
+}
+
 /* Cuts the count off the end of a line; returns what is wrong with it, or NULL. */
 static const char *take_count(char *line, uint64_t *count)
 {
@@ -91,7 +99,9 @@ static const char *split_line(char *line, uint64_t *count, bool *two)
     *two = !take_count(line, &before);
     if (!*count && !*two)
         return "the count is zero";
-    return has_empty_frame(line) ? "a frame has no name" : NULL;
+    if (has_empty_frame(line))
+        return "a frame has no name";
+    return is_too_deep(line) ? IMPORT_TOO_DEEP : NULL;
 }
 
 /* Returns 0, SPROF_ENOMEM, or 1 with *wrong saying what is. */

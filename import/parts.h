@@ -87,6 +87,11 @@ struct import {
 /* A text that lives as long as the import; NULL: out of memory. */
 const char *import_text(struct import *import, const char *text);
 
+/* Frames of one stack: a few times as many as the deepest recursion that fits a stack of 8 MiB.
+ * More are a mistake, or meant to keep the importer busy. */
+enum { IMPORT_FRAMES_MAX = 1 << 18 };
+#define IMPORT_TOO_DEEP "a stack of more than 262 144 frames"
+
 /* The number of an address with these functions, innermost first. The caller sees to it that equal
  * ones get one number. */
 int import_address(struct import *import, const struct recording_level *levels, size_t count,

@@ -358,6 +358,11 @@ static int end_sample(struct reader *reader)
     reader->open = false;
     if (close_inlined(reader))
         return SPROF_ENOMEM;
+    if (reader->frames.count > IMPORT_FRAMES_MAX) {
+        import_complain(import, IMPORT_TOO_DEEP);
+        reader->frames.count = 0;
+        return 0;
+    }
     if (!reader->frames.count) {
         const struct frame_line nowhere = {0};
         if (add_frame(reader, &nowhere))

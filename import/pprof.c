@@ -272,6 +272,8 @@ static int stack_of(struct reader *reader, const sample_message *sample, uint32_
                     struct sprof_error *error)
 {
     *node = 0;
+    if (sample->n_location_id > IMPORT_FRAMES_MAX)
+        return damaged(reader, error, IMPORT_TOO_DEEP);
     for (size_t i = sample->n_location_id; i-- > 0;) {
         struct place *place = NULL;
         const int result = place_of(reader, sample->location_id[i], &place, error);

@@ -52,7 +52,8 @@ static bool is_older(const struct stat *status, uint64_t start_ns)
 }
 
 /* Anybody may write into /tmp: only the process's own user, or root, speaks for it, and nothing
- * that was written before it began: its number was another's then. */
+ * that was written before it began: its number was another's then. In a namespace of its own a user
+ * can mount any file in the map's place, so root's must be one that everybody may read. */
 static int check_owner(int fd, const char *path, const uid_t *uid, uint64_t start_ns,
                        struct sprof_error *error)
 {
@@ -66,6 +67,11 @@ static int check_owner(int fd, const char *path, const uid_t *uid, uint64_t star
                                "%s belongs to user %u, not to the process's user %u, and was not "
                                "read",
                                path, (unsigned)status.st_uid, (unsigned)*uid);
+    if (uid && status.st_uid != *uid && !(status.st_mode & S_IROTH))
+        return sprof_error_set(error, SPROF_EPERMISSION, 0,
+                               "%s belongs to root and may not be read by all users, and was not "
+                               "read: it may have been mounted in the map's place",
+                               path);
     if (is_older(&status, start_ns))
         return sprof_error_set(
             error, SPROF_ENOTFOUND, 0,

@@ -260,7 +260,34 @@ END
     done
 }
 
+# In a namespace of its own a user mounts root's file in the place of a map of names of compiled code.
+mounted_map() {
+    prepare
+    printf '%x %x the_secret_of_root\n' 0 4096 >"$victim"
+    chmod 711 "$work/root"
+    cat >user/mount.sh <<'END'
+: >/tmp/perf-$$.map && mount --bind "$1" /tmp/perf-$$.map && touch "$2" || touch "$2.failed"
+exec python3 -c '
+import ctypes, mmap, time # spends its time in code of its own
+code = mmap.mmap(-1, 4096, prot=7)
+code.write(bytes.fromhex("4889f848ffc875fbc3")) # counts down
+spin = ctypes.CFUNCTYPE(None, ctypes.c_long)(ctypes.addressof(ctypes.c_char.from_buffer(code)))
+end = time.time() + 30
+while time.time() < end: spin(20000000)'
+END
+    chmod a+r user/mount.sh
+    start "${as_other[@]}" unshare -Urm bash user/mount.sh "$victim" "$work/theirs/mounted"
+    wait_until 10 test -e theirs/mounted -o -e theirs/mounted.failed
+    [ -e theirs/mounted ] || skip "no mounts in namespaces of users"
+    run timeout 30 "$SPROF" record -p "$child" --duration 1 -o map.db
+    end_child
+    rm -f "/tmp/perf-$child.map"
+    ! "$SPROF" sql -i map.db "SELECT * FROM function" | grep -q the_secret || fail "root's file is in the recording"
+    ! grep -aq the_secret map.db || fail "root's file is in the recording's file"
+    grep -q 'belongs to root and may not be read by all users' err || fail "it does not say that the map was not read"
+}
+
 case $1 in
-lying_agent | shrinking | old_kernel | outputs | recordings | sources | hostile_recordings | control) "$1" ;;
+lying_agent | shrinking | old_kernel | outputs | recordings | sources | hostile_recordings | control | mounted_map) "$1" ;;
 *) fail "no such case: $1" ;;
 esac

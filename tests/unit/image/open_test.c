@@ -1,7 +1,13 @@
-#include "image/image.h"
+#include "image/elf_file.h"
 #include "tests/unit/image/fixture.h"
 
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -188,6 +194,43 @@ static void test_deleted_library_through_map_files(void)
     fixture_close(&fixture);
 }
 
+/* Puts a pipe and a regular file into each other's place until it is told to end. */
+static void *swap(void *context)
+{
+    atomic_bool *ends = context;
+    while (!*ends)
+        renameat2(AT_FDCWD, "file", AT_FDCWD, "pipe", RENAME_EXCHANGE);
+    return NULL;
+}
+
+/* Events of opens for reading, which O_PATH is not, are counted while names change. */
+static void test_only_regular_files_are_opened(void)
+{
+    struct fixture fixture;
+    fixture_open(&fixture);
+    fixture_run(&fixture, "mkfifo pipe; echo >file");
+    char before[PATH_MAX], event[4096];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(getcwd(before, sizeof before));
+    CU_ASSERT_EQUAL_FATAL(chdir(fixture.directory), 0);
+    const int opens = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    CU_ASSERT_TRUE_FATAL(inotify_add_watch(opens, "pipe", IN_OPEN) >= 0);
+    atomic_bool ends = false;
+    pthread_t swapper;
+    CU_ASSERT_EQUAL_FATAL(pthread_create(&swapper, NULL, swap, &ends), 0);
+    for (int i = 0; i < 20000; i++) {
+        struct sprof_error error;
+        int fd;
+        if (!image_open_file("file", &fd, &error))
+            close(fd);
+    }
+    ends = true;
+    pthread_join(swapper, NULL);
+    CU_ASSERT_EQUAL(read(opens, event, sizeof event), -1);
+    close(opens);
+    CU_ASSERT_EQUAL(chdir(before), 0);
+    fixture_close(&fixture);
+}
+
 static void test_a_pipe_does_not_hang(void)
 {
     struct fixture fixture;
@@ -213,4 +256,5 @@ void sprof_suite_image_open(void)
     CU_add_test(suite, "deleted while it runs", test_deleted_while_it_runs);
     CU_add_test(suite, "a deleted library", test_deleted_library_through_map_files);
     CU_add_test(suite, "a pipe does not hang", test_a_pipe_does_not_hang);
+    CU_add_test(suite, "only regular files are opened", test_only_regular_files_are_opened);
 }

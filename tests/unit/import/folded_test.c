@@ -14,6 +14,20 @@ static void expect_skipped(const char *text, const char *messages, const char *s
 #define PATHS "SELECT path, exclusive_samples, inclusive_samples FROM v_call_tree ORDER BY path"
 #define NAMES "SELECT function, module FROM v_function ORDER BY function, module"
 
+/* Nothing that ran has so many frames: the line is left out, and it does not take minutes. */
+static void test_a_stack_of_millions(void)
+{
+    enum { FRAMES = 300000 };
+    struct sprof_str text = {0};
+    for (int i = 0; i < FRAMES; i++)
+        sprof_str_append(&text, "f;");
+    sprof_str_append(&text, "f 1\na;b 2\n");
+    CU_ASSERT_FALSE_FATAL(text.failed);
+    importing_skips("folded", text.text, text.length, "in:1: a stack of more than 262 144 frames\n",
+                    PATHS, "a|0|2 a;b|2|2");
+    sprof_str_release(&text);
+}
+
 /* == What is right == */
 
 static void test_stacks_and_counts(void)
@@ -239,6 +253,7 @@ void sprof_suite_import_folded(void);
 void sprof_suite_import_folded(void)
 {
     CU_pSuite suite = CU_add_suite("import/folded", NULL, NULL);
+    CU_add_test(suite, "a stack of millions of frames", test_a_stack_of_millions);
     CU_add_test(suite, "stacks and counts", test_stacks_and_counts);
     CU_add_test(suite, "equal lines add up", test_equal_lines_add_up);
     CU_add_test(suite, "recursion counts once", test_recursion_counts_once);

@@ -32,6 +32,16 @@ static void test_map_of_a_process(void)
         CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "belongs to user 12345"));
         CU_ASSERT_EQUAL(open_for(&jit, 12345, &error), 0);
         symbolize_jit_free(jit);
+        /* Root's, which that user may have mounted there. */
+        CU_ASSERT_EQUAL(chown(path, 0, (gid_t)-1), 0);
+        CU_ASSERT_EQUAL(chmod(path, 0640), 0);
+        CU_ASSERT_EQUAL(open_for(&jit, 12345, &error), SPROF_EPERMISSION);
+        CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "belongs to root"));
+        CU_ASSERT_EQUAL(open_for(&jit, 0, &error), 0);
+        symbolize_jit_free(jit);
+        CU_ASSERT_EQUAL(chmod(path, 0644), 0);
+        CU_ASSERT_EQUAL(open_for(&jit, 12345, &error), 0);
+        symbolize_jit_free(jit);
     }
     unlink(path);
     CU_ASSERT_EQUAL(symlink("/etc/passwd", path), 0);
