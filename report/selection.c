@@ -309,7 +309,6 @@ static int say_selection(struct report_dataset *dataset, const struct report_sel
             dataset->filtered = dataset->filtered || parts[i].value != selection->host;
         }
     dataset->thread = selection->thread;
-    dataset->all_events = selection->all_events;
     dataset->by_phase = selection->phase || selection->mark;
     dataset->chosen_by_sample = selection->cpus || selection->time || dataset->by_phase ||
                                 selection->module || selection->focus || selection->ignore ||
@@ -548,6 +547,7 @@ int report_dataset_select(struct report_loading *loading, const struct report_se
                           struct sprof_error *error)
 {
     loading->rules = selection->rules;
+    loading->dataset->all_events = selection->all_events;
     int result = choose_runs(loading, selection, error);
     if (!result)
         result = load_users(loading, error);

@@ -78,6 +78,10 @@ on_cpus() { # events of whole CPUs, and the clock's weights, as if it were alone
     grep -q 'of CPU time' out || fail "the first event is not shown by default"
     expect 0 "$SPROF" report -i t.db --event page-faults
     grep -q 'page-faults$' out || fail "the footer does not name the event"
+    expect 0 "$SPROF" report -i t.db --by event
+    local all
+    all=$(sql t.db "SELECT samples FROM v_quality")
+    tr -d ' ' <out | grep -q "^${all}samples·" || fail "the footer of all events does not count all of the $all samples"
     [ "$(sql t.db "SELECT count(*) FROM sample s JOIN event e ON e.id = s.event_id WHERE e.name = 'page-faults'
         AND s.weight <> 1")" = 0 ] || fail "a page fault weighs more than one"
 }
