@@ -1,6 +1,7 @@
 /* Describes the columns of every table, and the statements that read a range of one. */
 #include "store/columns.h"
 #include "store/moved.h"
+#include "store/packing.h"
 #include "store/words.h"
 
 static const struct store_column run_columns[] = {
@@ -107,44 +108,6 @@ static const struct store_column frame_columns[] = {
     NULLED_OF(store_frame, inline_parent_id, "frame"),
 };
 
-/* How a frame was found, the depth of its stack, and how much of it was guessed: 4, 32 and 27 bits.
- */
-static uint64_t pack_node(const void *row)
-{
-    const struct store_node *node = row;
-    if (node->found_by > MODEL_BY_LEAF || node->guessed >> 27)
-        return STORE_UNPACKABLE;
-    return (uint64_t)node->guessed << 36 | (uint64_t)node->depth << 4 | node->found_by;
-}
-
-static bool unpack_node(void *row, uint64_t number)
-{
-    struct store_node *node = row;
-    node->found_by = number & 15;
-    node->depth = (uint32_t)(number >> 4);
-    node->guessed = (uint32_t)(number >> 36);
-    return node->found_by <= MODEL_BY_LEAF && number >> 63 == 0;
-}
-static const struct store_packing node_packing = {pack_node, unpack_node};
-
-/* How far before a node its parent stands; 0: it has none. Most new nodes continue the one before,
- * and a 1 takes no room in a row. */
-static uint64_t pack_parent(const void *row)
-{
-    const struct store_node *node = row;
-    return node->parent_id >= node->id ? STORE_UNPACKABLE
-           : node->parent_id           ? node->id - node->parent_id
-                                       : 0;
-}
-
-static bool unpack_parent(void *row, uint64_t number)
-{
-    struct store_node *node = row;
-    node->parent_id = number ? node->id - (uint32_t)number : 0;
-    return number < node->id;
-}
-static const struct store_packing node_parent = {pack_parent, unpack_parent};
-
 #define NODE_COMPUTED                                                                              \
     "\"parent_id\" INTEGER REFERENCES stack_node AS (nullif(id - parent_distance, id)),\n    "     \
     "\"found_by\" INTEGER AS (packed & 15),\n"                                                     \
@@ -153,9 +116,9 @@ static const struct store_packing node_parent = {pack_parent, unpack_parent};
 
 static const struct store_column node_columns[] = {
     COLUMN(store_node, id, NUMBER),
-    NAMED_PACKED(store_node, node_parent, "parent_distance"),
+    NAMED_PACKED(store_node, store_node_parent, "parent_distance"),
     OF(store_node, frame_id, "frame"),
-    PACKED(store_node, node_packing),
+    PACKED(store_node, store_node_packing),
 };
 
 static const struct store_column node_path_columns[] = {
@@ -163,37 +126,6 @@ static const struct store_column node_path_columns[] = {
     OF(store_node_path, path_id, "call_path"),
 };
 
-/* The circumstances of a sample: whether it has a user stack, and that was stitched; how the stack
- * ended (1, 1 and 4 bits); above them the CPU. What stands for several samples, or for none, or has
- * no CPU, has the count there, and all bits inverted. Most numbers fit one byte where CPUs are few.
- */
-static uint64_t pack_sample(const void *row)
-{
-    const struct store_sample *sample = row;
-    const uint64_t bits =
-        (uint64_t)sample->end_reason << 2 | (uint64_t)sample->stitched << 1 | sample->user_stack;
-    const uint64_t count =
-        sample->count < STORE_SAMPLE_COUNT_MAX ? sample->count : STORE_SAMPLE_COUNT_MAX;
-    if (sample->end_reason > MODEL_END_NO_STACK)
-        return STORE_UNPACKABLE;
-    return count == 1 && sample->cpu >= 0 ? (uint64_t)sample->cpu << 6 | bits
-                                          : ~(count << 6 | bits);
-}
-
-static bool unpack_sample(void *row, uint64_t number)
-{
-    struct store_sample *sample = row;
-    const bool counts = number >> 63;
-    if (counts)
-        number = ~number;
-    sample->user_stack = number & 1;
-    sample->stitched = number >> 1 & 1;
-    sample->end_reason = number >> 2 & 15;
-    sample->count = counts ? number >> 6 : 1;
-    sample->cpu = counts ? -1 : (int32_t)(number >> 6);
-    return sample->end_reason <= MODEL_END_NO_STACK && (counts || number >> 6 <= INT32_MAX);
-}
-static const struct store_packing sample_packing = {pack_sample, unpack_sample};
 #define SAMPLE_COMPUTED                                                                            \
     "\"user_stack\" INTEGER AS (iif(packed < 0, ~packed, packed) & 1),\n"                          \
     "    \"stitched\" INTEGER AS (iif(packed < 0, ~packed, packed) >> 1 & 1),\n"                   \
@@ -205,7 +137,7 @@ static const struct store_column sample_columns[] = {
     NULLED(store_sample, id, NUMBER),        OF(store_sample, run_id, "run"),
     OF(store_sample, event_id, "event"),     OF(store_sample, thread_id, "thread"),
     OF(store_sample, node_id, "stack_node"), COLUMN(store_sample, time_ns, NUMBER),
-    COLUMN(store_sample, weight, NUMBER),    PACKED(store_sample, sample_packing),
+    COLUMN(store_sample, weight, NUMBER),    PACKED(store_sample, store_sample_packing),
 };
 
 static const struct store_column sample_node_columns[] = {

@@ -41,77 +41,6 @@ static bool has_ended(const struct trace_session *session, const struct trace_th
 
 /* == Threads == */
 
-void trace_thread_name(pid_t pid, int32_t tid, char name[16])
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)pid, (int)tid);
-    FILE *file = fopen(path, "re");
-    *name = '\0';
-    if (file && fgets(name, 16, file))
-        name[strcspn(name, "\n")] = '\0';
-    if (file)
-        fclose(file);
-}
-
-/* The name that the thread of a slab gave itself, which outlives it; empty: none. */
-static void read_own_name(const struct trace_session *session, uint32_t slab, char name[16])
-{
-    const _Atomic uint64_t *from = session->shared->names[slab];
-    const uint64_t words[] = {atomic_load(&from[0]), atomic_load(&from[1])};
-    memcpy(name, words, sizeof words);
-    name[15] = '\0';
-}
-
-void trace_thread_own_name(const struct trace_session *session, pid_t pid, int32_t tid,
-                           char name[16])
-{
-    const uint32_t count = trace_slab_count(session);
-    *name = '\0';
-    for (uint32_t i = 0; i < count && !*name; i++)
-        if (atomic_load(&session->shared->slabs[i].tid) == (uint32_t)tid &&
-            atomic_load(&session->shared->slabs[i].pid) == (uint32_t)pid)
-            read_own_name(session, i, name);
-}
-
-/* Renames a thread that has named itself since it was first seen. */
-static int rename_thread(struct trace_session *session, uint32_t slab)
-{
-    struct trace_thread *thread = session->slabs[slab];
-    char name[16];
-    read_own_name(session, slab, name);
-    if (!*name || !strcmp(name, thread->name) || thread->shares || thread->is_idle)
-        return 0;
-    memcpy(thread->name, name, sizeof name);
-    const struct model_record named = {.type = MODEL_RECORD_COMM,
-                                       .time_ns = sprof_clock_monotonic_ns(),
-                                       .pid = thread->pid,
-                                       .tid = thread->tid,
-                                       .cpu = -1,
-                                       .comm.name = sprof_arena_text(&session->arena, name)};
-    return !named.comm.name || recording_event(session->recording, &named) ? SPROF_ENOMEM : 0;
-}
-
-/* A number that was used before is another thread's now. */
-static int add_row(struct trace_session *session, struct trace_thread *thread)
-{
-    const uint64_t now_ns = sprof_clock_monotonic_ns();
-    const struct model_record fork = {.type = MODEL_RECORD_FORK,
-                                      .time_ns = now_ns,
-                                      .pid = thread->pid,
-                                      .tid = thread->tid,
-                                      .fork = {thread->pid, thread->pid}};
-    const uint64_t key = (uint32_t)thread->tid;
-    const char *name = sprof_arena_text(&session->arena, thread->name);
-    if (!name ||
-        (sprof_map_get(&session->ended_tids, key) && recording_event(session->recording, &fork)))
-        return SPROF_ENOMEM;
-    const struct model_thread *row =
-        recording_thread(session->recording, thread->pid, thread->tid, *name ? name : NULL,
-                         thread->tid == session->pid || !thread->tid ? session->start_ns : now_ns);
-    thread->row = row ? row->id : 0;
-    return row ? 0 : SPROF_ENOMEM;
-}
-
 /* Its number is 0. */
 int trace_rest_begin(struct trace_session *session)
 {
@@ -126,7 +55,7 @@ int trace_rest_begin(struct trace_session *session)
             return SPROF_ENOMEM;
     }
     session->rest_stats = calloc(session->capacity, sizeof *session->rest_stats);
-    return session->rest_stats ? add_row(session, rest) : SPROF_ENOMEM;
+    return session->rest_stats ? trace_thread_add_row(session, rest) : SPROF_ENOMEM;
 }
 
 static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t tid)
@@ -150,8 +79,8 @@ static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t t
     if ((!process || !process->is_over) && thread->pid != session->leaves)
         trace_thread_name(thread->pid, thread->tid, thread->name);
     if (!*thread->name)
-        read_own_name(session, slab, thread->name);
-    return add_row(session, thread);
+        trace_slab_name(session, slab, thread->name);
+    return trace_thread_add_row(session, thread);
 }
 
 static void free_thread(struct trace_thread *thread)
@@ -486,12 +415,6 @@ static int clear_stat(struct trace_session *session, struct trace_thread *thread
     return 0;
 }
 
-uint32_t trace_slab_count(const struct trace_session *session)
-{
-    const uint32_t used = atomic_load(&session->shared->slabs_used);
-    return used < session->slab_count ? used : session->slab_count;
-}
-
 static int see_thread(struct trace_session *session, uint32_t slab, uint32_t tid)
 {
     const struct trace_thread *known = session->slabs[slab];
@@ -586,7 +509,7 @@ int trace_collect(struct trace_session *session, enum trace_collecting what)
     for (uint32_t i = 0; i < count && !result; i++) {
         if (!session->slabs[i] || session->slabs[i]->is_idle)
             continue;
-        result = rename_thread(session, i);
+        result = trace_thread_rename(session, i);
         const bool ended =
             what == TRACE_COLLECT_LAST || (!result && has_ended(session, session->slabs[i]));
         if (!result && (ended || what != TRACE_COLLECT_ENDED))

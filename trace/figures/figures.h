@@ -129,6 +129,16 @@ void trace_thread_name(pid_t pid, int32_t tid, char name[16]);
 void trace_thread_own_name(const struct trace_session *session, pid_t pid, int32_t tid,
                            char name[16]);
 
+/* The name that the thread of a slab gave itself, which outlives it; empty: none. */
+void trace_slab_name(const struct trace_session *session, uint32_t slab, char name[16]);
+
+/* Renames the thread of a slab that has named itself since it was first seen. Returns 0 or
+ * SPROF_ENOMEM. */
+int trace_thread_rename(struct trace_session *session, uint32_t slab);
+
+/* Gives a thread its row in the recording. Returns 0 or SPROF_ENOMEM. */
+int trace_thread_add_row(struct trace_session *session, struct trace_thread *thread);
+
 void trace_figures_release(struct trace_session *session);
 
 /* Offset in the shared memory. */
