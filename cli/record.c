@@ -15,7 +15,8 @@ struct arguments {
     struct cli_mode mode;
     bool frame_app, drop_interior, wall_clock, fine_clock;
     uint64_t frequency_hz, period;
-    const char *source, *event, *output;
+    const char *source, *output;
+    struct sprof_str events; /* of all -e, with commas */
     struct cli_pids pids;
     pid_t tid;
     bool all_cpus;
@@ -25,6 +26,15 @@ struct arguments {
     struct cli_rules rules;
     bool paused, append, no_symbolize, no_cache, keep_failed, per_thread, verbose;
 };
+
+/* Each -e adds to the list. */
+static int add_events(void *field, const char *value, struct sprof_error *error)
+{
+    struct sprof_str *events = field;
+    sprof_str_appendf(events, "%s%s", events->text ? "," : "", value);
+    sprof_str_append(events, ""); /* no text is not the same as no list */
+    return events->failed ? sprof_error_memory(error) : 0;
+}
 
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
@@ -47,7 +57,7 @@ static const struct cli_option options[] = {
      "the agent samples at the kernel's tick, or at -F, by a helper (3 to 10 % of a CPU)",
      FIELD(fine_clock), cli_set_agent_clock},
     {"event", 'e', "LIST", "what to count, such as cpu-clock,page-faults:u,sched:sched_switch",
-     FIELD(event), cli_set_text},
+     FIELD(events), add_events},
     {"output", 'o', "FILE", "the recording (sprof.db); an existing one becomes FILE.old",
      FIELD(output), cli_set_text},
     {"pid", 'p', "PID[,PID…]", "attach to running processes, all their threads", FIELD(pids),
@@ -139,7 +149,7 @@ static struct record_options options_of(const struct arguments *arguments,
         .source = arguments->source,
         .wall_clock = arguments->wall_clock,
         .fine_clock = arguments->fine_clock,
-        .event = arguments->event,
+        .event = arguments->events.text,
         .frequency_hz = arguments->frequency_hz,
         .period = arguments->period,
         .stack_bytes = arguments->stack_bytes,
@@ -237,6 +247,7 @@ static void release(void *all)
     struct arguments *arguments = all;
     sprof_vec_release(&arguments->pids.list);
     sprof_vec_release(&arguments->rules.list);
+    sprof_str_release(&arguments->events);
 }
 
 const struct cli_command cli_record_command = {

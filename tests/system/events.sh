@@ -89,7 +89,7 @@ on_cpus() { # events of whole CPUs, and the clock's weights, as if it were alone
 modes() { # one clock, cut into what it meets in user mode and in the kernel
     build
     needs_kernel_samples
-    expect 0 "$SPROF" record -o t.db -e cpu-clock:u,cpu-clock:k -- ./acts
+    expect 0 "$SPROF" record -o t.db -e cpu-clock:u -e cpu-clock:k -- ./acts
     [ "$(sql t.db "SELECT count(*) FROM v_function WHERE event = 'cpu-clock:k' AND function = 'spin' AND exclusive_samples > 0")" = 0 ] ||
         fail "user mode is in what the kernel alone has"
     [ "$(sql t.db "SELECT count(*) FROM v_function WHERE event = 'cpu-clock:u' AND kind = 'kernel' AND exclusive_samples > 0")" = 0 ] ||
