@@ -152,6 +152,13 @@ void trace_program_note_modules(struct trace_session *program)
         file->module = recording_module_at(program->recording, program->pid, file->bias + start,
                                            now_ns, &offset);
         file->offset = offset - start;
+        for (size_t k = 1; file->module && k < file->count; k++) {
+            struct trace_probe *probe = &program->probes.items[file->first + k];
+            const uint64_t next = probe->function->start;
+            const uint32_t module = recording_module_at(program->recording, program->pid,
+                                                        file->bias + next, now_ns, &offset);
+            probe->further = module == file->module ? offset - next - file->offset : 0;
+        }
     }
 }
 

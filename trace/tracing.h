@@ -41,6 +41,8 @@ struct trace_hook {
 
 /* A function with a probe. Its number is the one in its thunk. */
 struct trace_probe {
+    uint64_t further; /* by which its offset in the file exceeds what `offset` of the file says: its
+                         code lies in another segment than that of the file's first function */
     uint32_t file;
     const struct plan_function *function;
     uint32_t thunk;    /* place of its thunk: its number, unless an earlier trace has left thunks */

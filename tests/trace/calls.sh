@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace: programs compute what they compute untraced, and calls are counted exactly.
-#   calls.sh random LANGUAGE COMPILER | left | jumped | known | paths | coroutines | copied | compiled | tails | tails_left | tail_times | threads | begun | storm | real PROGRAM | environment | children | refused | kinds | packed | gotos | profiled | unwound | suspended | gone | follow
+#   calls.sh random LANGUAGE COMPILER | left | jumped | known | paths | coroutines | copied | compiled | tails | tails_left | tail_times | threads | begun | storm | real PROGRAM | environment | children | refused | kinds | packed | gotos | profiled | unwound | suspended | gone | follow | far
 set -u
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -1336,6 +1336,27 @@ refused)
     fi
     expect 2 "$SPROF" stats --sort nothing x.db && said 'sort by one of'
     expect 1 "$SPROF" stats missing.db && said 'no recording missing.db; make one with .*sprof trace'
+    ;;
+far) # Code far from the rest of it has a segment of its own: one file, whose unwinder is one, and whose names are right.
+    command -v gcc >/dev/null || skip "no gcc"
+    cat >program.c <<'END'
+#define FAR(name) __attribute__((section(name), noipa))
+static volatile int sink;
+FAR(".text.far") void in_far(void) { sink++; }
+FAR(".farther") void in_farther(void) { in_far(); in_far(); sink++; }
+__attribute__((noipa)) void in_text(void) { in_farther(); sink++; }
+int main(void) { for (int i = 0; i < 5; i++) in_text(); return 0; }
+END
+    for flags in "-static -no-pie" "-no-pie" "-pie -fPIE"; do
+        rm -f program.db
+        # shellcheck disable=SC2086
+        gcc -O1 -g $flags -Wl,--section-start=.farther=0x5000000 program.c -o program || fail "gcc $flags"
+        expect 0 "$SPROF" trace -o program.db --function '^in_' -- ./program
+        calls program.db >found
+        [ "$(cat found)" = "in_far 10
+in_farther 5
+in_text 5" ] || fail "$flags: other calls: $(cat found)"
+    done
     ;;
 *)
     fail "no such case: $1"

@@ -113,8 +113,10 @@ static void look_for_unwinder(struct trace_raw *raw, struct image *image, uint64
     struct image_symbol found[3];
     image_find_symbols(image, names, found);
     raw->has_hidden_unwinder |= may_hide_unwinder(image);
-    if (!found[0].vaddr)
+    /* A file has several mappings of code, where its sections lie far from each other. */
+    if (!found[0].vaddr || bias + found[0].vaddr == raw->unwinder)
         return;
+    raw->unwinder = bias + found[0].vaddr;
     raw->unwinders++;
     if (found[1].vaddr && found[2].vaddr) {
         raw->register_tables = bias + found[1].vaddr;

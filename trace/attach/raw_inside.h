@@ -12,6 +12,7 @@ struct trace_raw_range {
 struct trace_raw {
     pid_t pid;
     struct trace_ways ways;
+    uint64_t unwinder;  /* the last _Unwind_RaiseException that was found */
     unsigned unwinders; /* files that define _Unwind_RaiseException */
     bool has_hidden_unwinder;
     uint64_t register_tables, forget_tables; /* functions of libgcc's; 0: there is no unwinder */

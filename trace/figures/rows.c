@@ -82,7 +82,7 @@ int trace_node_of(struct trace_session *session, uint32_t function, uint32_t cal
     const int result =
         file->module
             ? recording_child_in(session->recording, caller, file->module,
-                                 probe->function->start + file->offset, node)
+                                 probe->function->start + file->offset + probe->further, node)
             : recording_child_at(session->recording, caller, session->pid,
                                  file->bias + probe->function->start, session->start_ns, node);
     if (!result && !caller)
