@@ -368,15 +368,55 @@ static int read_profile(struct reader *reader, struct sprof_error *error)
                                  error);
 }
 
-/* A profile begins with its types, each with a text; gzip was unpacked before. Texts have no NUL
- * bytes. */
+/* Protobuf's variable-length integer at *at, which moves on behind it. Returns whether all of it is
+ * there. */
+static bool next_varint(struct sprof_bytes bytes, size_t *at, uint64_t *value)
+{
+    *value = 0;
+    for (unsigned shift = 0; shift < 64 && *at < bytes.size; shift += 7) {
+        const uint8_t byte = bytes.data[(*at)++];
+        *value |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            return true;
+    }
+    return false;
+}
+
+/* Is the beginning of these bytes, as far as they go, a sequence of fields of a Profile
+ * (profile.proto)? Gzip was unpacked before. Letters are tags, too, and an empty line of a text has
+ * the tag of types: a text has no small control characters, and a type begins with a number. */
 bool import_pprof_recognizes(struct sprof_bytes head)
 {
-    if (head.size < 3)
+    enum { VARINT = 0, BYTES = 2 };
+    static const unsigned char wire_types[] = {
+        [1] = BYTES,  [2] = BYTES,   [3] = BYTES,  [4] = BYTES,   [5] = BYTES,
+        [6] = BYTES,  [7] = VARINT,  [8] = VARINT, [9] = VARINT,  [10] = VARINT,
+        [11] = BYTES, [12] = VARINT, [13] = BYTES, [14] = VARINT, [15] = VARINT,
+    };
+    size_t at = 0;
+    uint64_t tag, value;
+    bool is_text = head.size < 3 || head.data[0] >= ' ';
+    for (size_t i = 0; i < head.size && is_text; i++)
+        is_text = head.data[i] >= '\t';
+    if (is_text)
         return false;
-    const bool begins_with_type =
-        head.data[0] == 0x0a && (head.data[2] == 0x08 || head.data[2] == 0x10);
-    return begins_with_type || memchr(head.data, 0, head.size);
+    while (at < head.size && next_varint(head, &at, &tag)) {
+        const uint64_t field = tag >> 3;
+        const unsigned wire_type = tag & 7;
+        if (!field || field >= sizeof wire_types)
+            return false;
+        if (wire_type != wire_types[field] &&
+            !(field == 13 && wire_type == VARINT)) // comments, packed or not
+            return false;
+        if (!next_varint(head, &at, &value))
+            break;
+        if (field == 1 && value && at < head.size && head.data[at] != 0x08 && head.data[at] != 0x10)
+            return false;
+        if (wire_type == BYTES && value > head.size - at)
+            break;
+        at += wire_type == BYTES ? value : 0;
+    }
+    return true;
 }
 
 int import_pprof_read(struct import *import, struct import_input *input, struct sprof_error *error)

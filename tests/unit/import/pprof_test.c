@@ -1,4 +1,5 @@
 #include "formats/formats.h"
+#include "import/parts.h"
 #include "tests/unit/import/importing.h"
 
 #include <zlib.h>
@@ -266,6 +267,33 @@ static void test_cut_anywhere(void)
     free(written.bytes);
 }
 
+static bool recognizes(const char *bytes, size_t size)
+{
+    const struct import_format *format =
+        import_format_of((struct sprof_bytes){(const uint8_t *)bytes, size});
+    return format && !strcmp(format->name, "pprof");
+}
+
+/* Profiles are recognized whatever field they begin with, also where the beginning has no NUL. */
+static void test_beginnings(void)
+{
+    struct written written;
+    written_init(&written);
+    written_pack(&written);
+    CU_ASSERT_TRUE(recognizes((const char *)written.bytes, written.size));
+    for (size_t size = 4; size < written.size; size++)
+        CU_ASSERT_TRUE(recognizes((const char *)written.bytes, size));
+    free(written.bytes);
+    CU_ASSERT_TRUE(
+        recognizes("\x12\x03\x0a\x01\x01\x1a\x7f\x01", 8));         /* samples, and a cut mapping */
+    CU_ASSERT_TRUE(recognizes("H\x01\x0a\x04\x08\x01\x10\x02", 8)); /* its time, as of Go */
+    CU_ASSERT_FALSE(recognizes("\x12\x03\x0a\x01\x01!!!", 8));
+    CU_ASSERT_FALSE(recognizes("\nmain;work 3\n", 13));
+    CU_ASSERT_FALSE(recognizes("java;main 3\n", 12));
+    CU_ASSERT_FALSE(recognizes("Hxmain;work 3\n", 14));
+    CU_ASSERT_FALSE(recognizes("\n\n", 2));
+}
+
 void sprof_suite_import_pprof(void);
 void sprof_suite_import_pprof(void)
 {
@@ -277,4 +305,5 @@ void sprof_suite_import_pprof(void)
     CU_add_test(suite, "without names", test_without_names);
     CU_add_test(suite, "what is damaged", test_what_is_damaged);
     CU_add_test(suite, "cut anywhere", test_cut_anywhere);
+    CU_add_test(suite, "beginnings", test_beginnings);
 }
