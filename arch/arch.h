@@ -120,7 +120,7 @@ uint64_t arch_code_plt_entry_size(struct sprof_bytes plt, bool is_got);
 enum arch_known {
     ARCH_KNOWN_SIGNAL_RETURN, /* the trampoline that a signal handler returns to */
     ARCH_KNOWN_CLONE, /* behind clone's system call: a child, whose result is 0, starts here */
-    ARCH_KNOWN_START, /* nobody called it */
+    ARCH_KNOWN_START, /* it has no caller */
 };
 struct arch_known_code {
     size_t start, end; /* offsets into the bytes searched */

@@ -38,7 +38,7 @@ enum plan_reason {
     /* There is no probe. */
     PLAN_PART,           /* a part of a function, split off by the compiler */
     PLAN_RESOLVER,       /* chooses an implementation while the program is being linked (IFUNC) */
-    PLAN_START,          /* a thread begins there; nobody called it */
+    PLAN_START,          /* a thread begins there; it has no caller */
     PLAN_SIGNAL_RETURN,  /* the kernel's frame of a signal is below it */
     PLAN_LOADER,         /* of the dynamic loader */
     PLAN_UNWINDER,       /* of the library that unwinds stacks for exceptions */

@@ -19,7 +19,7 @@ struct plan_module {
 
 struct model_mmap; /* model/records.h */
 
-/* What somebody has put into a process, and is to be looked past. */
+/* What is in a process for another purpose, and is to be left out. */
 struct plan_put_in {
     const void *context;
     /* Puts what was there before into bytes that were read at an address. */

@@ -115,7 +115,7 @@ int report_quality_note_slices(struct report_dataset *dataset, struct quality_pa
 {
     const struct store_run *run = &dataset->run;
     if (run->stack_bytes >= run->stack_bytes_wanted - run->stack_bytes_wanted / 16)
-        return 0; /* what an ordinary user's rings hold of the largest slice; nobody misses it */
+        return 0; /* what an ordinary user's rings hold of the largest slice; it is not missed */
     return report_quality_part(
         dataset, notes,
         "%llu bytes of each stack were copied, not %llu: there was no more memory for rings; raise "
