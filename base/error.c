@@ -36,6 +36,8 @@ const char *sprof_code_text(int code)
     case SPROF_EUSAGE: return "wrong usage";
     case SPROF_ESTATE: return "wrong state";
     case SPROF_EFULL: return "no space left";
+    case SPROF_ENOCOMMAND: return "command not found";
+    case SPROF_ENOEXEC: return "command not executable";
     }
     return "unknown error";
 }

@@ -17,6 +17,9 @@ enum sprof_code {
     SPROF_EUSAGE = -8,       /* the user asked for something that makes no sense: exit status 2 */
     SPROF_ESTATE = -9,       /* the thing exists but is in the wrong state for this call */
     SPROF_EFULL = -10,       /* no space left on the device */
+    SPROF_ENOCOMMAND =
+        -11,             /* the command to be started is not there: exit status 127, as a shell's */
+    SPROF_ENOEXEC = -12, /* it is there, and cannot be executed: exit status 126 */
 };
 
 /* Zero is a valid "no error yet". `message` is one line without the program's name and without a

@@ -138,6 +138,17 @@ static void occupy_standard_files(void)
             return;
 }
 
+/* The failure's exit status. A command that could not be started gets that of a shell. */
+static int exit_status_of(int code)
+{
+    switch (code) {
+    case SPROF_EUSAGE: return 2;
+    case SPROF_ENOEXEC: return 126;
+    case SPROF_ENOCOMMAND: return 127;
+    default: return 1;
+    }
+}
+
 static int run_and_tell(int argc, char **argv)
 {
     occupy_standard_files();
@@ -153,7 +164,7 @@ static int run_and_tell(int argc, char **argv)
     if (status < 0) {
         fflush(stdout);
         cli_say(&terminal, "%s", error.message[0] ? error.message : sprof_code_text(status));
-        status = status == SPROF_EUSAGE ? 2 : 1;
+        status = exit_status_of(status);
     }
     cli_terminal_release(&terminal);
     return status;

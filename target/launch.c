@@ -36,25 +36,25 @@ static int command_error(struct sprof_error *error, const char *name, int errnum
     case ENOENT:
     case ENOTDIR:
         if (strchr(name, '/'))
-            return sprof_error_set(error, SPROF_ENOTFOUND, errnum,
+            return sprof_error_set(error, SPROF_ENOCOMMAND, errnum,
                                    "%s: command not found: no such file", name);
-        return sprof_error_set(error, SPROF_ENOTFOUND, errnum,
+        return sprof_error_set(error, SPROF_ENOCOMMAND, errnum,
                                "%s: command not found in PATH; give its path, such as ./%s", name,
                                name);
     case EISDIR:
-        return sprof_error_set(error, SPROF_EPERMISSION, errnum,
+        return sprof_error_set(error, SPROF_ENOEXEC, errnum,
                                "%s: not executable, it is a directory", name);
     case EACCES:
-        return sprof_error_set(error, SPROF_EPERMISSION, errnum,
+        return sprof_error_set(error, SPROF_ENOEXEC, errnum,
                                "%s: not executable\nrun `chmod +x %s` if it is a program", name,
                                name);
     case ENOEXEC:
-        return sprof_error_set(error, SPROF_EUNSUPPORTED, errnum,
+        return sprof_error_set(error, SPROF_ENOEXEC, errnum,
                                "%s: not executable on this system: the kernel cannot run this ELF "
                                "file\n`file %s` names the system that it is for",
                                name, name);
     default:
-        return sprof_error_set(error, SPROF_EIO, errnum, "%s: cannot be executed: %s", name,
+        return sprof_error_set(error, SPROF_ENOEXEC, errnum, "%s: cannot be executed: %s", name,
                                strerror(errnum));
     }
 }

@@ -30,8 +30,7 @@ struct target_launch {
 
 /* Forks a child that calls in_child (where not NULL) and waits for target_launch_go. The command
  * gets the signal mask of the calling thread and the dispositions that are ignored now; handlers
- * end with the execve, as always. Fails with SPROF_ENOTFOUND, SPROF_EPERMISSION (not executable),
- * SPROF_ELIMIT. */
+ * end with the execve, as always. Fails with SPROF_ENOCOMMAND, SPROF_ENOEXEC or SPROF_ELIMIT. */
 int target_launch_open(struct target_launch *launch, char *const *command, void (*in_child)(void),
                        struct sprof_error *error);
 

@@ -31,8 +31,9 @@ struct target_options {
 struct target;
 
 /* Checks that the targets exist and forks the command, which waits right before its execve until
- * target_start. Fails with SPROF_ENOTFOUND, SPROF_EPERMISSION (not executable), SPROF_EUSAGE (no
- * target, or one that is none) or SPROF_ELIMIT (processes, descriptors). The caller frees. */
+ * target_start. Fails with SPROF_ENOCOMMAND, SPROF_ENOEXEC, SPROF_ENOTFOUND (a process or thread),
+ * SPROF_EPERMISSION, SPROF_EUSAGE (no target, or one that is none) or SPROF_ELIMIT (processes,
+ * descriptors). The caller frees. */
 int target_open(struct target **target, const struct target_options *options,
                 struct sprof_error *error);
 
@@ -58,8 +59,8 @@ int target_find_library(const char *name, char path[TARGET_PATH_MAX], struct spr
  * SPROF_ENOMEM. */
 int target_set_environment(struct target *target, const char *assignment);
 
-/* Lets the command go and waits for the outcome of its execve: SPROF_ENOTFOUND, SPROF_EPERMISSION
- * … as from target_open. Of running targets: 0. */
+/* Lets the command go and waits for the outcome of its execve: SPROF_ENOCOMMAND, SPROF_ENOEXEC, …
+ * as from target_open. Of running targets: 0. */
 int target_start(struct target *target, struct sprof_error *error);
 
 /* When target_start returned (CLOCK_MONOTONIC): the execve of a command lies before it. 0: not yet.

@@ -205,7 +205,7 @@ refusals() {
     said_only 'CPU time only'
     expect 2 "$SPROF" record --source other -- true
     said_only 'there is no source `other`; there are: perf, sigprof'
-    expect 1 "${record[@]}" -- ./nowhere
+    expect 127 "${record[@]}" -- ./nowhere
     said_only 'command not found'
     [ -z "$(ls "$XDG_RUNTIME_DIR")" ] || fail "a socket is left over"
 }

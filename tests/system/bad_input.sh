@@ -75,36 +75,40 @@ help() {
 
 command_missing() {
     keep
-    expect 1 "$SPROF" record -- no-such-program
+    expect 127 "$SPROF" record -- no-such-program
     said_only 'no-such-program'
     kept
-    expect 1 "$SPROF" record -- ./no/such/program
+    expect 127 "$SPROF" record -- ./no/such/program
     said_only 'no/such/program'
     kept
+    for more in trace "record --source sigprof"; do
+        expect 127 "$SPROF" $more -- ./no/such/program
+        kept
+    done
     [ ! -e sprof.db.old ] || fail "the recording was moved away"
 }
 
 command_not_executable() {
     keep
     echo text >file
-    expect 1 "$SPROF" record -- ./file
+    expect 126 "$SPROF" record -- ./file
     said_only 'chmod \+x|not executable'
     kept
     chmod +x file
     mkdir directory
-    expect 1 "$SPROF" record -- ./directory
+    expect 126 "$SPROF" record -- ./directory
     said_only directory
     kept
     printf '\177ELF\nexit 9\n' >foreign
     chmod +x foreign
-    expect 1 "$SPROF" record -- ./foreign
+    expect 126 "$SPROF" record -- ./foreign
     said_only 'foreign: not executable on this system'
     kept
     mkfifo pipe
     for command in record trace; do
         for mode in -x +x; do
             chmod $mode pipe
-            expect 1 timeout 60 "$SPROF" $command -- ./pipe
+            expect 126 timeout 60 "$SPROF" $command -- ./pipe
             said_only 'pipe: not executable'
             kept
         done

@@ -1295,7 +1295,7 @@ refused)
     expect 2 "$SPROF" trace && said 'nothing to trace'
     expect 1 "$SPROF" trace --backend inject --all-points -- ./static && said 'with --all-points: it is linked statically'
     expect 1 "$SPROF" trace --mode log -- ./static && said 'with --mode: it has no symbols'
-    expect 1 "$SPROF" trace -- ./missing && said 'not found'
+    expect 127 "$SPROF" trace -- ./missing && said 'not found'
     # Limits of sprof's own: what it prints does not go into a file, which could not grow.
     for limit in "-n 16" "-f 0"; do
         # shellcheck disable=SC2016

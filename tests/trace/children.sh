@@ -669,7 +669,7 @@ bad)
     expect 2 "$SPROF" trace --children -o t.db -p $$
     said_only 'children belongs to a command'
     expect 2 "$SPROF" trace --children --function '(' -o t.db -- ./program leaf 1
-    expect 1 "$SPROF" trace --children -o t.db -- ./missing
+    expect 127 "$SPROF" trace --children -o t.db -- ./missing
     ;;
 *) fail "no such case" ;;
 esac

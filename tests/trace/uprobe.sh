@@ -442,7 +442,7 @@ END
     expect 2 "$SPROF" trace --backend kprobe -- ./program && said 'give auto, inject or uprobe'
     gcc -O1 -static -g -pthread program.c -o program || fail "no compiler"
     expect 1 "$SPROF" trace --backend uprobe -o none.db --function 'chose$' -- ./program && said 'finds none of .*choose'
-    expect 1 "$SPROF" trace --backend uprobe -o none.db -- ./missing && said 'not found'
+    expect 127 "$SPROF" trace --backend uprobe -o none.db -- ./missing && said 'not found'
     expect 1 "$SPROF" trace --backend uprobe -o none.db -p 4194304
     prepare_ordinary_user
     strip program && cp program "$work/user/"

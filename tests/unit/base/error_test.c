@@ -39,12 +39,12 @@ static void test_memory(void)
 
 static void test_every_code_has_a_text_of_its_own(void)
 {
-    for (int code = SPROF_OK; code >= SPROF_EFULL; code--) {
+    for (int code = SPROF_OK; code >= SPROF_ENOEXEC; code--) {
         CU_ASSERT_STRING_NOT_EQUAL(sprof_code_text(code), "unknown error");
         for (int other = SPROF_OK; other > code; other--)
             CU_ASSERT_STRING_NOT_EQUAL(sprof_code_text(code), sprof_code_text(other));
     }
-    CU_ASSERT_STRING_EQUAL(sprof_code_text(SPROF_EFULL - 1), "unknown error");
+    CU_ASSERT_STRING_EQUAL(sprof_code_text(SPROF_ENOEXEC - 1), "unknown error");
     CU_ASSERT_STRING_EQUAL(sprof_code_text(1), "unknown error");
 }
 

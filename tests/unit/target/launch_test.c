@@ -46,12 +46,12 @@ static void test_what_cannot_be_run(void)
         int code;
         const char *word;
     } cases[] = {
-        {"no-such-command-here", SPROF_ENOTFOUND, "PATH"},
-        {"/no/such/file", SPROF_ENOTFOUND, "command not found"},
-        {"", SPROF_ENOTFOUND, "not found"},
-        {"/etc/passwd", SPROF_EPERMISSION, "chmod +x"},
-        {"/etc", SPROF_EPERMISSION, "not executable, it is a directory"},
-        {"/etc/passwd/x", SPROF_ENOTFOUND, "not found"},
+        {"no-such-command-here", SPROF_ENOCOMMAND, "PATH"},
+        {"/no/such/file", SPROF_ENOCOMMAND, "command not found"},
+        {"", SPROF_ENOCOMMAND, "not found"},
+        {"/etc/passwd", SPROF_ENOEXEC, "chmod +x"},
+        {"/etc", SPROF_ENOEXEC, "not executable, it is a directory"},
+        {"/etc/passwd/x", SPROF_ENOCOMMAND, "not found"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char name[64];
@@ -85,7 +85,7 @@ static void test_scripts(void)
     CU_ASSERT_EQUAL(run(command, &status, &error), 0);
     CU_ASSERT_EQUAL(WEXITSTATUS(status), 9);
     write_script(path, "#!/no/such/interpreter\n");
-    CU_ASSERT_EQUAL(run(command, &status, &error), SPROF_ENOTFOUND);
+    CU_ASSERT_EQUAL(run(command, &status, &error), SPROF_ENOCOMMAND);
     unlink(path);
 }
 
@@ -102,7 +102,7 @@ static void test_foreign_programs(void)
     setenv("PATH", "/no/such/directory:/tmp", 1);
     for (int i = 0; i < 2; i++) {
         struct sprof_error error = {0};
-        CU_ASSERT_EQUAL(run(i ? by_name : command, &status, &error), SPROF_EUNSUPPORTED);
+        CU_ASSERT_EQUAL(run(i ? by_name : command, &status, &error), SPROF_ENOEXEC);
         CU_ASSERT_EQUAL(error.errnum, ENOEXEC);
         CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "cannot run this ELF file"));
     }
