@@ -1,5 +1,6 @@
 /* sprof: finds the command and runs it. */
 #include "cli/commands.h"
+#include "cli/foreign.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +25,9 @@ static const struct cli_command *find_command(const char *name)
 /* `before`: "help ", where help on the command was asked for. */
 static int unknown_command(const char *name, const char *before, struct sprof_error *error)
 {
+    const char *foreign = cli_foreign_command(name);
+    if (foreign)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "`%s` is not a command: %s", name, foreign);
     const char **names = calloc(cli_command_count + 1, sizeof *names);
     if (!names)
         return sprof_error_memory(error);
@@ -53,6 +57,10 @@ static int run_command(const struct cli_command *command, int argc, char **argv,
         return sprof_error_memory(error);
     struct cli_operands operands;
     int status = cli_options_parse(command, argc, argv, arguments, &operands, error);
+    if (!status && operands.behind)
+        cli_say(terminal,
+                "`%s` is the command's own: options of sprof stand before `%s`, `--` after them",
+                operands.behind, operands.items[0]);
     if (!status)
         status = command->run(terminal, arguments, &operands, error);
     else if (status == 1) {
@@ -138,17 +146,6 @@ static void occupy_standard_files(void)
             return;
 }
 
-/* The failure's exit status. A command that could not be started gets that of a shell. */
-static int exit_status_of(int code)
-{
-    switch (code) {
-    case SPROF_EUSAGE: return 2;
-    case SPROF_ENOEXEC: return 126;
-    case SPROF_ENOCOMMAND: return 127;
-    default: return 1;
-    }
-}
-
 static int run_and_tell(int argc, char **argv)
 {
     occupy_standard_files();
@@ -164,7 +161,7 @@ static int run_and_tell(int argc, char **argv)
     if (status < 0) {
         fflush(stdout);
         cli_say(&terminal, "%s", error.message[0] ? error.message : sprof_code_text(status));
-        status = exit_status_of(status);
+        status = cli_exit_status(status);
     }
     cli_terminal_release(&terminal);
     return status;

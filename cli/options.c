@@ -1,6 +1,8 @@
 /* Sets the arguments of a command from its command line. */
 #include "cli/options.h"
 
+#include "cli/foreign.h"
+
 #include <string.h>
 
 /* Where the parser stands. */
@@ -31,6 +33,10 @@ static const struct cli_option *find_short(const struct cli_command *command, ch
 static int unknown_option(const struct cli_command *command, const char *word,
                           struct sprof_error *error)
 {
+    const char *foreign = cli_foreign_option(command->name, word);
+    if (foreign)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "%s is no option of sprof: %s", word,
+                               foreign);
     SPROF_VEC(const char *) names = {0};
     for (const struct cli_option *option = command->options; option->name; option++)
         if (sprof_vec_push(&names, option->name))
@@ -129,22 +135,56 @@ static int parse_word(struct cursor *cursor, const char *word, struct sprof_erro
     return word[1] == '-' ? parse_long(cursor, word, error) : parse_short(cursor, word, error);
 }
 
+/* Are all words options of the command, one of them with a value? Their values are not judged. */
+static bool are_options(const struct cli_command *command, char **words)
+{
+    bool has_value = false;
+    for (; *words; words++) {
+        const char *word = *words;
+        const bool is_long = word[0] == '-' && word[1] == '-';
+        const size_t length = is_long ? strcspn(word + 2, "=") : 0;
+        const struct cli_option *option = is_long          ? find_long(command, word + 2, length)
+                                          : word[0] == '-' ? find_short(command, word[1])
+                                                           : NULL;
+        const bool is_attached = is_long ? word[2 + length] : word[0] && word[1] && word[2];
+        if (!option || (!option->argument && is_attached))
+            return false;
+        has_value |= option->argument != NULL;
+        if (option->argument && !is_attached && !*++words)
+            return false;
+    }
+    return has_value;
+}
+
 static void take_rest(struct cursor *cursor, struct cli_operands *operands)
 {
     while (cursor->next < cursor->argc)
         operands->items[operands->count++] = cursor->argv[cursor->next++];
 }
 
+int cli_exit_status(int code)
+{
+    switch (code) {
+    case SPROF_EUSAGE: return 2;
+    case SPROF_ENOEXEC: return 126;
+    case SPROF_ENOCOMMAND: return 127;
+    default: return 1;
+    }
+}
+
 int cli_options_parse(const struct cli_command *command, int argc, char **argv, void *arguments,
                       struct cli_operands *operands, struct sprof_error *error)
 {
     struct cursor cursor = {command, argv, argc, 0, arguments};
-    *operands = (struct cli_operands){argv, 0};
+    *operands = (struct cli_operands){argv, 0, NULL};
     while (cursor.next < argc) {
         char *word = argv[cursor.next];
         const bool is_operand = word[0] != '-' || !word[1];
-        if (is_operand && command->command_follows)
+        if (is_operand && command->command_follows) {
+            if (are_options(command, argv + cursor.next + 1))
+                operands->behind = argv[cursor.next + 1];
             break;
+        }
         cursor.next++;
         if (!strcmp(word, "--"))
             break;

@@ -25,6 +25,8 @@ struct cli_option {
 struct cli_operands {
     char **items; /* NULL-terminated, part of argv */
     int count;
+    const char *behind; /* the first word of a command line's arguments where all of them are options
+                         * of sprof and no `--` stands before the command; else NULL */
 };
 
 /* The state all commands share. */
@@ -49,6 +51,9 @@ struct cli_command {
  * where help was asked for, or a negative code with *error filled. Moves operands within argv. */
 int cli_options_parse(const struct cli_command *command, int argc, char **argv, void *arguments,
                       struct cli_operands *operands, struct sprof_error *error);
+
+/* The exit status of a failure. A command that could not be started gets a shell's. */
+int cli_exit_status(int code);
 
 /* The help of one command; and of sprof as a whole. `commands` ends with a NULL. */
 void cli_help_command(FILE *out, const struct cli_command *command);

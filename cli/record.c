@@ -238,7 +238,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         cli_say(terminal, "%s", error->message);
     const int command_status = command ? wait_for_command(command, &result) : 0;
     if (status)
-        return status == SPROF_EUSAGE ? 2 : 1;
+        return cli_exit_status(status);
     return command_status;
 }
 

@@ -620,6 +620,17 @@ busy_recording() {
 }
 
 # Names that cannot be found are told, with what is near.
+foreign_words() {
+    expect 2 "$SPROF" flamegraph
+    said_only 'not a command: `sprof html`'
+    expect 2 "$SPROF" record -g -- true
+    said_only '\-g is no option of sprof: stacks are recorded whole'
+    expect 0 "$SPROF" record true -F 99
+    said '`-F` is the command.s own: options of sprof stand before `true`'
+    expect 0 "$SPROF" record -- true -F 99
+    ! grep -q 'own: options' err || fail "a warning behind --"
+}
+
 unknown_names() {
     keep
     expect 1 "$SPROF" report --callers wrok

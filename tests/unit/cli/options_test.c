@@ -1,3 +1,4 @@
+#include "cli/foreign.h"
 #include "cli/options.h"
 #include "cli/values.h"
 
@@ -83,6 +84,51 @@ static void test_the_command_keeps_its_options(void)
     CU_ASSERT_STRING_EQUAL(result.operands.items[0], "-f");
 }
 
+/* Options of sprof that a user has put behind the command. */
+static void test_options_behind_the_command(void)
+{
+    static const struct {
+        const char *line, *behind;
+    } cases[] = {
+        {"./x --number 9", "--number"},
+        {"./x -f -ob", "-f"},
+        {"./x -o b --flag", "-o"},
+        {"-f ./x --output=b", "--output=b"},
+        {"./x", NULL},
+        {"./x -f", NULL},
+        {"./x -o b file", NULL},
+        {"./x -o", NULL},
+        {"./x -z 1", NULL},
+        {"./x --numbers 9", NULL},
+        {"-- ./x --number 9", NULL},
+        {"./x --flag=1 -o b", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct parse result;
+        parse(&result, &command_last, cases[i].line);
+        CU_ASSERT_EQUAL(result.status, 0);
+        CU_ASSERT_EQUAL(!result.operands.behind, !cases[i].behind);
+        if (result.operands.behind && cases[i].behind)
+            CU_ASSERT_STRING_EQUAL(result.operands.behind, cases[i].behind);
+    }
+}
+
+/* What is typed out of habit is answered, for the command that has the habit only. */
+static void test_words_of_other_profilers(void)
+{
+    CU_ASSERT_PTR_NOT_NULL(strstr(cli_foreign_option("record", "-g"), "recorded whole"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(cli_foreign_option("record", "--call-graph=dwarf"), "recorded whole"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(cli_foreign_option("report", "--no-children"), "--inclusive"));
+    CU_ASSERT_PTR_NULL(cli_foreign_option("diff", "-g"));
+    CU_ASSERT_PTR_NULL(cli_foreign_option("record", "--call-graphs"));
+    CU_ASSERT_PTR_NULL(cli_foreign_option("record", ""));
+    CU_ASSERT_PTR_NOT_NULL(strstr(cli_foreign_command("flamegraph"), "sprof html"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(cli_foreign_command("flame"), "sprof html"));
+    CU_ASSERT_PTR_NULL(cli_foreign_command("fla"));
+    CU_ASSERT_PTR_NULL(cli_foreign_command("report"));
+}
+
 static void test_mistakes_name_the_cure(void)
 {
     static const struct {
@@ -151,6 +197,8 @@ void sprof_suite_cli_options(void)
     CU_pSuite suite = CU_add_suite("cli/options", NULL, NULL);
     CU_add_test(suite, "every spelling", test_every_spelling);
     CU_add_test(suite, "the command keeps its options", test_the_command_keeps_its_options);
+    CU_add_test(suite, "options behind the command", test_options_behind_the_command);
+    CU_add_test(suite, "words of other profilers", test_words_of_other_profilers);
     CU_add_test(suite, "mistakes name the cure", test_mistakes_name_the_cure);
     CU_add_test(suite, "help lists every option", test_help_lists_every_option);
     CU_add_test(suite, "help cuts nothing", test_help_cuts_nothing);

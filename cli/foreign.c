@@ -1,0 +1,80 @@
+/* Words of perf, pprof, uftrace and their like that are no words of sprof. */
+#include "cli/foreign.h"
+
+#include <stddef.h>
+#include <string.h>
+
+struct foreign {
+    const char *command; /* that takes the option; NULL: any, or the word is a command */
+    const char *words;   /* with a blank before and behind each */
+    const char *answer;
+};
+
+static const struct foreign options[] = {
+    {"record", " -g --call-graph -G ",
+     "stacks are recorded whole without it; `-m pc` records none"},
+    {"record", " --off-cpu ", "`--clock wall` samples waiting threads, too"},
+    {"report", " --stdio --tui --gtk ",
+     "reports are text without it; `sprof html --open` shows a page"},
+    {"report", " -g --call-graph --hierarchy ",
+     "`--tree` goes from callers to callees, `--bottom-up` the other way"},
+    {"report", " -G --inverted ", "`--bottom-up`"},
+    {"report", " --no-children ",
+     "functions have their own cost without it; `--inclusive` adds what they call"},
+    {"report", " --children -cum ", "`--inclusive` adds what functions call"},
+    {"report", " -s ", "`--by KEY` chooses the rows, `--sort COLUMN` their order"},
+    {"report", " --percent-limit ", "`--min-percent P`"},
+    {"report", " --comm --comms --pid ", "`--process NAME|PID`"},
+    {"report", " --dso --dsos ", "`--module GLOB`"},
+    {"report", " --tid ", "`--thread NAME|TID`"},
+    {"report", " --symbol --symbols --symbol-filter ", "`--focus REGEX`"},
+    {"report", " -top -text ", "reports are text without it"},
+    {"report", " -peek ", "`--callers FUNC` and `--callees FUNC`"},
+    {"report", " -list ", "`sprof annotate FUNC`"},
+    {"report", " -web -http ", "`sprof html --open`"},
+    {"trace", " -F -P --patch ", "`--function REGEX`"},
+    {"trace", " -D ", "`--depth N` with `--mode log`"},
+    {"trace", " -g --call-graph ",
+     "`--paths` counts by who called whom, `--mode log` keeps every call"},
+};
+
+static const struct foreign commands[] = {
+    {NULL, " flamegraph flame flame-graph flamegraph.pl ",
+     "`sprof html` writes a page with a flame graph, `sprof export -f svg` one picture"},
+    {NULL, " convert ",
+     "`sprof export -f FORMAT` writes other tools' files, `sprof import` reads them"},
+    {NULL, " stat ", "`sprof record -e EVENT,EVENT -- PROGRAM`, then `sprof report --by event`"},
+    {NULL, " top live ", "`sprof record -p PID`, and `sprof report --follow` meanwhile"},
+    {NULL, " view web open ui gui serve show browse ", "`sprof html --open`"},
+    {NULL, " run profile start exec collect ", "`sprof record -- PROGRAM`"},
+    {NULL, " attach ", "`sprof record -p PID`"},
+    {NULL, " graph tree ", "`sprof report --tree`"},
+    {NULL, " peek ", "`sprof report --callers FUNC`"},
+    {NULL, " dump replay ", "`sprof script`"},
+    {NULL, " query ", "`sprof sql`"},
+    {NULL, " compare ", "`sprof diff`"},
+};
+
+static const char *answer_of(const struct foreign *all, size_t count, const char *command,
+                             const char *word)
+{
+    const size_t length = strcspn(word, "=");
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].command && strcmp(all[i].command, command) != 0)
+            continue;
+        for (const char *at = all[i].words + 1; *at; at = strchr(at, ' ') + 1)
+            if (strcspn(at, " ") == length && !strncmp(at, word, length))
+                return all[i].answer;
+    }
+    return NULL;
+}
+
+const char *cli_foreign_option(const char *command, const char *word)
+{
+    return answer_of(options, sizeof options / sizeof *options, command, word);
+}
+
+const char *cli_foreign_command(const char *word)
+{
+    return answer_of(commands, sizeof commands / sizeof *commands, NULL, word);
+}
