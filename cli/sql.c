@@ -50,6 +50,40 @@ static int run_statement(struct shell *shell, const char *text, size_t length,
     return status;
 }
 
+#define SCHEMA "SELECT sql || ';' AS schema FROM sqlite_schema WHERE sql IS NOT NULL"
+
+/* What sqlite3's shell has for looking around. `text` begins with a dot. */
+static int run_dot(struct shell *shell, const char *text, struct sprof_error *error)
+{
+    char word[16] = "", name[64] = "";
+    const int words = sscanf(text, " %15s %63[A-Za-z0-9_]", word, name);
+    struct sprof_str statement = {0};
+    int status;
+    if (!strcmp(word, ".tables") && words == 1)
+        status = sprof_str_append(
+            &statement, "SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view')"
+                        " AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY type DESC, name");
+    else if (!strcmp(word, ".schema") && words == 1)
+        status = sprof_str_append(&statement, SCHEMA " ORDER BY type, name");
+    else if (!strcmp(word, ".schema"))
+        status = sprof_str_appendf(&statement,
+                                   SCHEMA " AND tbl_name = '%s' ORDER BY type DESC, name", name);
+    else
+        status =
+            sprof_error_set(error, SPROF_EUSAGE, 0,
+                            "`%.40s` is no statement: there are .tables, .schema and .schema NAME, "
+                            "and SQL",
+                            text);
+    if (!status)
+        status = run_statement(shell, statement.text, statement.length, error);
+    else if (shell->interactive) {
+        cli_say(shell->terminal, "%s", error->message);
+        status = 0;
+    }
+    sprof_str_release(&statement);
+    return status;
+}
+
 /* Runs every complete statement of `text` and tells how much of it that was. */
 static int run_complete(struct shell *shell, const char *text, size_t *used,
                         struct sprof_error *error)
@@ -67,6 +101,8 @@ static int run_complete(struct shell *shell, const char *text, size_t *used,
 static int run_text(struct shell *shell, const char *text, struct sprof_error *error)
 {
     size_t used;
+    if (text[strspn(text, " \t")] == '.')
+        return run_dot(shell, text, error);
     const int status = run_complete(shell, text, &used, error);
     return status ? status : run_statement(shell, text + used, strlen(text + used), error);
 }
@@ -85,6 +121,12 @@ static void prompt(const struct shell *shell, const struct sprof_str *pending)
 static int take_line(struct shell *shell, struct sprof_str *pending, const char *line,
                      struct sprof_error *error)
 {
+    if (*line == '.' &&
+        cli_statement_is_empty(pending->text ? pending->text : "", pending->length)) {
+        char words[80];
+        snprintf(words, sizeof words, "%.*s", (int)strcspn(line, "\n"), line);
+        return run_dot(shell, words, error);
+    }
     if (sprof_str_append(pending, line))
         return sprof_error_memory(error);
     size_t used;
@@ -159,6 +201,7 @@ const struct cli_command cli_sql_command = {
     .options = options,
     .details =
         "Without QUERY, statements come from standard input, each ended by a semicolon.\n"
+        "`.tables` and `.schema [NAME]` show what there is, as in sqlite3.\n"
         "The views v_function, v_module, v_call_tree, v_edge, v_line, v_thread, v_sample and\n"
         "v_quality stay as they are from version to version; docs/schema.md has examples.\n",
     .arguments_size = sizeof(struct arguments),

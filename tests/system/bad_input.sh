@@ -631,6 +631,21 @@ foreign_words() {
     ! grep -q 'own: options' err || fail "a warning behind --"
 }
 
+dot_commands() {
+    keep
+    expect 0 "$SPROF" sql .tables
+    grep -q '^v_function  *view' out || fail "no view: $(cat out)"
+    expect 0 "$SPROF" sql --format csv '.schema v_module'
+    grep -q 'CREATE VIEW v_module' out || fail "no schema of a view"
+    ! grep -q v_function out || fail "the schema of another view"
+    printf '.schema run\nSELECT 1 AS one;\n.tables\n' >lines
+    expect 0 "$SPROF" sql --format csv <lines
+    grep -q 'CREATE TABLE run' out && grep -q '^one' out && grep -q '^v_line,view' out || fail "lines: $(cat out)"
+    expect 2 "$SPROF" sql .dump
+    said_only '.tables, .schema'
+    kept
+}
+
 unknown_names() {
     keep
     expect 1 "$SPROF" report --callers wrok
