@@ -64,7 +64,7 @@ assert listed("20", "7") == "".join(first.splitlines(keepends=True)[:60])
 for path, number, _ in places:
     with open(os.path.join(source, path)) as file:
         line = file.read().splitlines()[int(number) - 1].strip()
-    assert line and not line.startswith(("/*", "*", "//", "#")), (path, number, line)
+    assert line and not line.startswith(("/*", "* ", "*/", "//", "#")), (path, number, line)
 
 # Each source has tests that exist.
 names = re.findall(r"^ *Test *#\d+: (\S+)$", subprocess.run(["ctest", "--test-dir", build, "-N"], check=True, stdout=subprocess.PIPE).stdout.decode(), re.M)
