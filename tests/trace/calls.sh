@@ -1316,9 +1316,9 @@ refused)
     # What is appended to is as it was.
     expect 0 "$SPROF" trace -o kept.db -- ./program
     calls kept.db >before
-    for options in "-- ./missing" "--function maim -- ./program" "-p $$ --function ^no_such_function$"; do
+    for options in "127 -- ./missing" "1 --function maim -- ./program" "1 -p $$ --function ^no_such_function$"; do
         # shellcheck disable=SC2086
-        expect 1 "$SPROF" trace -o kept.db --append $options
+        expect ${options%% *} "$SPROF" trace -o kept.db --append ${options#* }
         calls kept.db | diff - before >&2 || fail "$options: other figures"
         expect 0 "$SPROF" sql kept.db --format csv "SELECT count(*) FROM run"
         [ "$(tail -n 1 out | tr -d '\r')" = 1 ] || fail "$options: a run was left: $(cat out)"
