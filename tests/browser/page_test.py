@@ -28,10 +28,10 @@ def worked_example(browser, work):
     browser.run("sprof.openFunction(sprof.data.functions.names.indexOf('A2'))")
     callers, callees = page.rows("callers")
     found = ([row[0].lstrip("▾▸") for row in callers], [row[1:] for row in callers])
-    if found != (["A1", "A3"], [["60 %", "50 %", "3"], ["40 %", "33 %", "2"]]):
+    if found != (["A1", "A3"], [["60 %", "50 %", "3", "20 %"], ["40 %", "33 %", "2", "20 %"]]):
         raise SystemExit(f"callers of A2: {found}")
     found = ([row[0].lstrip("▾▸") for row in callees], [row[1:] for row in callees])
-    if found != (["S1", "S2"], [["60 %", "50 %", "3"], ["60 %", "50 %", "3"]]):
+    if found != (["S1", "S2"], [["60 %", "50 %", "3", "0 %"], ["60 %", "50 %", "3", "60 %"]]):
         raise SystemExit(f"callees of A2: {found}")
 
 
