@@ -200,7 +200,7 @@ static void test_the_former_recording_stays(void)
     const int result = record(&scene);
     if (!permitted(&scene, result))
         return;
-    CU_ASSERT_EQUAL(result, SPROF_ENOTFOUND);
+    CU_ASSERT_EQUAL(result, SPROF_ENOCOMMAND);
     CU_ASSERT_STRING_NOT_EQUAL(scene.error.message, "");
     ASSERT_HANDMADE(&scene.made, "SELECT source FROM run", "import");
     CU_ASSERT_FALSE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old")));
@@ -218,7 +218,7 @@ static void test_an_older_one_is_not_put_back(void)
     const int result = record(&scene);
     if (!permitted(&scene, result))
         return;
-    CU_ASSERT_EQUAL(result, SPROF_ENOTFOUND);
+    CU_ASSERT_EQUAL(result, SPROF_ENOCOMMAND);
     CU_ASSERT_TRUE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old")));
     CU_ASSERT_FALSE(file_exists(scene.made.path));
     fixture_close(&scene.made.fixture);

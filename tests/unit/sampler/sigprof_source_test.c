@@ -94,7 +94,7 @@ static void test_what_it_cannot_do(void)
                     SPROF_EUSAGE);
     CU_ASSERT_EQUAL(code_of((struct sampler_options){.command = command, .frequency_hz = 2000000}),
                     SPROF_EUSAGE);
-    CU_ASSERT_EQUAL(code_of((struct sampler_options){.command = nothing}), SPROF_ENOTFOUND);
+    CU_ASSERT_EQUAL(code_of((struct sampler_options){.command = nothing}), SPROF_ENOCOMMAND);
 }
 
 /* It takes the place of perf events for a command, where nothing was asked for that it cannot do.
