@@ -230,7 +230,7 @@ static int take_run(void *context, const struct store_run *row)
 
 /* == Loading == */
 
-static int compare_costs(const void *a, const void *b)
+int report_slots_compare(const void *a, const void *b)
 {
     const struct report_slot_cost *x = a, *y = b;
     if (x->lane != y->lane)
@@ -258,7 +258,8 @@ int report_slots_load(struct report_slots *slots, struct store *store,
     if (!result)
         result = merge_costs(&loading);
     if (!result && slots->costs.count)
-        qsort(slots->costs.items, slots->costs.count, sizeof *slots->costs.items, compare_costs);
+        qsort(slots->costs.items, slots->costs.count, sizeof *slots->costs.items,
+              report_slots_compare);
     sprof_vec_release(&loading.node_paths);
     sprof_map_release(&loading.paths);
     sprof_map_release(&loading.places);

@@ -49,6 +49,9 @@ int report_slots_load(struct report_slots *slots, struct store *store,
                       const struct report_slots_limits *limits, struct sprof_error *error);
 void report_slots_release(struct report_slots *slots);
 
+/* For qsort: two struct report_slot_cost, in the order of report_slots.costs. */
+int report_slots_compare(const void *a, const void *b);
+
 struct report_dataset;
 
 /* Makes parts of functions (report/split_functions.h) one path with their functions, as in the tree

@@ -5,25 +5,15 @@
 
 #include <stdlib.h>
 
-static int compare_costs(const void *a, const void *b)
-{
-    const struct report_slot_cost *x = a, *y = b;
-    if (x->lane != y->lane)
-        return x->lane < y->lane ? -1 : 1;
-    if (x->slot != y->slot)
-        return x->slot < y->slot ? -1 : 1;
-    return (x->path > y->path) - (x->path < y->path);
-}
-
 /* Brings costs into order again after paths have become the same, and adds such up. */
 static void merge_costs(struct report_slots *slots)
 {
     struct report_slot_cost *items = slots->costs.items;
     size_t kept = 0;
     if (slots->costs.count)
-        qsort(items, slots->costs.count, sizeof *items, compare_costs);
+        qsort(items, slots->costs.count, sizeof *items, report_slots_compare);
     for (size_t i = 0; i < slots->costs.count; i++) {
-        if (kept && !compare_costs(&items[kept - 1], &items[i])) {
+        if (kept && !report_slots_compare(&items[kept - 1], &items[i])) {
             items[kept - 1].cost.samples += items[i].cost.samples;
             items[kept - 1].cost.weight += items[i].cost.weight;
         } else {

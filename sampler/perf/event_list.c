@@ -141,7 +141,7 @@ static int add(struct perf_event_list *events, const struct item *item, struct p
         return SPROF_EUSAGE;
     for (size_t i = 0; i < events->count; i++)
         if (!strcmp(events->items[i].name, event.name))
-            return usage(error, "`%s` is given twice: reports could not tell its two halves apart",
+            return usage(error, "`%s` is given twice: reports could not keep its two halves apart",
                          event.name);
     return sprof_vec_push(events, event) ? sprof_error_memory(error) : 0;
 }

@@ -243,12 +243,12 @@ int perf_losses_open(struct perf_source *source);
 /* An event is about to be closed; `index` is its own among `events`, SIZE_MAX: it is a thread's. */
 void perf_losses_close_event(struct perf_source *source, size_t index, int fd);
 
-/* A ring tells of a loss: leaves the samples in it, of the first event that lost any, adds records
+/* A ring reports a loss: leaves the samples in it, of the first event that lost any, adds records
  * of those of others to `following`, and counts the rest apart, where that is known: all of it in
  * the ring of a counter. Returns 0 or SPROF_ENOMEM. */
 int perf_losses_tell(struct perf_source *source, size_t ring, struct model_record *record);
 
-/* How many samples were lost that no ring has told of: adds them to lost[event], one for each of
+/* How many samples were lost that no ring has reported: adds them to lost[event], one for each of
  * config.events. */
 void perf_losses_at_the_end(struct perf_source *source, uint64_t *lost);
 

@@ -194,7 +194,7 @@ static void test_deleted_library_through_map_files(void)
     fixture_close(&fixture);
 }
 
-/* Puts a pipe and a regular file into each other's place until it is told to end. */
+/* Puts a pipe and a regular file into each other's place until it is to end. */
 static void *swap(void *context)
 {
     atomic_bool *ends = context;

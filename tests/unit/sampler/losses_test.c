@@ -116,7 +116,7 @@ static void test_closed_events_count(void)
     close_source(&source);
 }
 
-/* A ring tells of all that it lost: each event gets a record of its own part. */
+/* A ring reports all that it lost: each event gets a record of its own part. */
 static void test_losses_are_those_of_their_events(void)
 {
     struct perf_source source;
