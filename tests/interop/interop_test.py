@@ -102,7 +102,7 @@ def pprof(recording, work):
     client = tool("pprof", "/usr/lib/go*/pkg/tool/*/pprof")
     top = run(client, "-top", "-nodecount=1000000", "-nodefraction=0", "-edgefraction=0", "-sample_index=samples",
               export("pprof", recording, work, "export.pb.gz"), env={**os.environ, "PPROF_TMPDIR": work})
-    rows = re.findall(r"^ *(\d+) +[\d.]+% +[\d.]+% +(\d+) +[\d.]+% +(.*?)(?: \(inline\))?$", top, re.M)
+    rows = re.findall(r"^ *(\d+) +[\d.]+% +[\d.]+% +(\d+) +[\d.]+% +(.*?)(?: \((?:partial-)?inline\))?$", top, re.M)
     shown = {}
     for flat, cumulative, name in rows:
         cost = shown.setdefault(name, [0, 0])
