@@ -213,6 +213,7 @@ enum agent_file {
     AGENT_FILE_GO,     /* its runtime takes SIGPROF by system calls */
     AGENT_FILE_SANITIZER, /* its run-time library must be the first, or needs addresses for itself
                            */
+    AGENT_FILE_LOADER, /* a dynamic loader, which preloads the agent into its argument's program */
 };
 
 /* Beginnings of names in the run-time libraries of such sanitizers. A program with one has such a
@@ -223,8 +224,17 @@ extern const char *const agent_sanitizers[];
  * keeps errno, because it also runs between vfork and execve. */
 enum agent_file agent_check_file(const char *path);
 
-/* The same for the file that execvp(3) would find; `found` (AGENT_PATH_MAX bytes, may be NULL) gets
- * its path. `search` is the value of PATH, or NULL. */
-enum agent_file agent_check_command(const char *name, const char *search, char *found);
+/* The same for a program with its arguments, the first of which is its name: where it is a loader,
+ * the program that the arguments name is checked. */
+enum agent_file agent_check_program(const char *path, char *const *arguments);
+
+/* The same for the file that execvp(3) would find by `name`; `found` (AGENT_PATH_MAX bytes, may be
+ * NULL) gets the path of what was checked. `search` is the value of PATH, or NULL. */
+enum agent_file agent_check_command(const char *name, char *const *arguments, const char *search,
+                                    char *found);
+
+/* The program that a loader's arguments name, of which the first is the loader's own name; NULL:
+ * none. The result is one of the arguments. */
+const char *agent_loaded_program(char *const *arguments);
 
 #endif

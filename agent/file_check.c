@@ -116,6 +116,20 @@ static bool is_cut_off(int fd, const Elf64_Phdr *headers, size_t count)
     return false;
 }
 
+/* Whether a file without an interpreter is a shared object that can be started, as loaders are. A
+ * static program that can be moved is marked as a program. */
+static bool is_loader(int fd, const Elf64_Ehdr *elf, const Elf64_Phdr *dynamic)
+{
+    Elf64_Dyn entry;
+    for (size_t i = 0; i < dynamic->p_filesz / sizeof entry && i < DYNAMIC_MAX; i++) {
+        if (!read_at(fd, &entry, sizeof entry, dynamic->p_offset + i * sizeof entry))
+            return false;
+        if (entry.d_tag == DT_FLAGS_1 && (entry.d_un.d_val & DF_1_PIE))
+            return false;
+    }
+    return elf->e_type == ET_DYN && elf->e_entry;
+}
+
 static enum agent_file check_elf(int fd)
 {
     Elf64_Ehdr elf;
@@ -140,6 +154,8 @@ static enum agent_file check_elf(int fd)
     }
     if (has_go_tables(fd, &elf))
         return AGENT_FILE_GO;
+    if (!loader && dynamic && is_loader(fd, &elf, dynamic))
+        return AGENT_FILE_LOADER;
     if (!loader || !dynamic)
         return AGENT_FILE_STATIC;
     return names_sanitizer(fd, headers, count, dynamic) ? AGENT_FILE_SANITIZER : AGENT_FILE_GOOD;
@@ -186,7 +202,27 @@ enum agent_file agent_check_file(const char *path)
     return result;
 }
 
-enum agent_file agent_check_command(const char *name, const char *search, char *found)
+/* The program of a loader's arguments takes the place of the loader in `found`, which may be NULL.
+ */
+static enum agent_file check_loaded(enum agent_file kind, char *const *arguments, char *found)
+{
+    const char *program = kind == AGENT_FILE_LOADER ? agent_loaded_program(arguments) : NULL;
+    if (!program)
+        return kind;
+    if (found) {
+        strncpy(found, program, AGENT_PATH_MAX - 1);
+        found[AGENT_PATH_MAX - 1] = '\0';
+    }
+    return agent_check_file(program);
+}
+
+enum agent_file agent_check_program(const char *path, char *const *arguments)
+{
+    return check_loaded(agent_check_file(path), arguments, NULL);
+}
+
+enum agent_file agent_check_command(const char *name, char *const *arguments, const char *search,
+                                    char *found)
 {
     char candidate[AGENT_PATH_MAX];
     char *path = found ? found : candidate;
@@ -194,7 +230,7 @@ enum agent_file agent_check_command(const char *name, const char *search, char *
     if (strchr(name, '/') || !*name) {
         strncpy(path, name, AGENT_PATH_MAX - 1);
         path[AGENT_PATH_MAX - 1] = '\0';
-        return agent_check_file(name);
+        return check_loaded(agent_check_file(name), arguments, found);
     }
     const int saved = errno;
     enum agent_file result = AGENT_FILE_MISSING;
@@ -208,7 +244,7 @@ enum agent_file agent_check_command(const char *name, const char *search, char *
             memcpy(path + (length ? length + 1 : 0), name, name_length + 1);
         }
         if (fits && access(path, X_OK) == 0) {
-            result = agent_check_file(path);
+            result = check_loaded(agent_check_file(path), arguments, found);
             break;
         }
         next = next[length] ? next + length + 1 : NULL;

@@ -2,7 +2,8 @@
 # program), without anything that needs set-up before it runs, and with all its symbols bound at once
 # (the handler must never enter the loader).
 file(GLOB preload_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/agent/preload/*.c)
-add_library(sprof-agent SHARED ${preload_sources} ${CMAKE_SOURCE_DIR}/agent/file_check.c)
+add_library(sprof-agent SHARED ${preload_sources} ${CMAKE_SOURCE_DIR}/agent/file_check.c
+            ${CMAKE_SOURCE_DIR}/agent/loader.c)
 sprof_language(sprof-agent)
 set_target_properties(sprof-agent PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/libexec/sprof)
 set(SPROF_PRELOAD_DEFINITIONS _GNU_SOURCE SPROF_ARCH_HEADER="${SPROF_ARCH_HEADER}"

@@ -2,6 +2,7 @@
  * into it. */
 #include "trace/attach/attach.h"
 #include "trace/attach/hold.h"
+#include "trace/program_file.h"
 #include "trace/uprobe/uprobes.h"
 
 #include "agent/agent.h"
@@ -20,6 +21,7 @@ static const char *obstacle_of_file(enum agent_file kind, const char *path)
     case AGENT_FILE_SETUID: return "runs with other rights than yours";
     case AGENT_FILE_GO: return "is of Go, which moves its stacks";
     case AGENT_FILE_SANITIZER: return "is built with a sanitizer";
+    case AGENT_FILE_LOADER: return "is a dynamic loader, and no program follows it";
     case AGENT_FILE_GOOD:
         return image_has_foreign_loader(path) ? "is not loaded by glibc's loader" : NULL;
     default: return NULL;
@@ -121,13 +123,27 @@ static enum agent_file find_program(const struct trace_options *options, char *p
                                     char *name, size_t name_size)
 {
     if (!options->pid) {
-        const enum agent_file kind = agent_check_command(*options->command, getenv("PATH"), path);
+        const enum agent_file kind =
+            agent_check_command(*options->command, options->command, getenv("PATH"), path);
         snprintf(name, name_size, "%s", path);
         return kind;
     }
     sprof_proc_shared_path(path, size, options->pid, "exe");
     snprintf(name, name_size, "process %d", (int)options->pid);
-    return agent_check_file(path);
+    const enum agent_file kind = agent_check_file(path);
+    return kind == AGENT_FILE_LOADER && trace_program_file(options->pid, path)
+               ? agent_check_file(path)
+               : kind;
+}
+
+/* Why a command cannot be held where its main begins; NULL: it can. */
+static const char *obstacle_of_hold(const struct trace_options *options, const char *path)
+{
+    const enum agent_file started =
+        agent_check_command(*options->command, NULL, getenv("PATH"), NULL);
+    return started == AGENT_FILE_LOADER
+               ? "is started by a loader, so it cannot be held where its main begins"
+               : trace_hold_obstacle(path);
 }
 
 /* Whether the agent is put into a program that runs: a process, or a command that cannot be
@@ -156,7 +172,7 @@ int trace_backend_choose(const struct trace_options *options, struct trace_choic
     const char *reason = obstacle_of_file(kind, path);
     choice->attaches = may_attach(options, path, &reason);
     if (choice->attaches && !options->pid)
-        reason = trace_hold_obstacle(path);
+        reason = obstacle_of_hold(options, path);
     if (!reason && options->pid)
         reason = trace_attach_obstacle(options->pid);
     if (!reason && !options->children)

@@ -5,6 +5,7 @@
 #include "trace/load.h"
 #include "trace/meet.h"
 #include "trace/probes/probes.h"
+#include "trace/program_file.h"
 
 #include "agent/agent.h"
 
@@ -17,7 +18,7 @@ struct trace_session *trace_program_make(struct trace_session *common, int fd, p
                                          const struct probe_hello *hello)
 {
     struct trace_session *program = calloc(1, sizeof *program);
-    char link[64], path[PATH_MAX];
+    char path[PATH_MAX];
     if (!program)
         return NULL;
     program->options = common->options;
@@ -36,10 +37,8 @@ struct trace_session *trace_program_make(struct trace_session *common, int fd, p
     program->pid = pid;
     program->hello = *hello;
     program->start_ns = sprof_clock_monotonic_ns();
-    sprof_proc_shared_path(link, sizeof link, pid, "exe");
-    const ssize_t length = readlink(link, path, sizeof path - 1);
-    path[length > 0 ? length : 0] = '\0';
-    program->executable = sprof_arena_text(&program->arena, length > 0 ? path : "a program");
+    const bool is_found = trace_program_file(pid, path);
+    program->executable = sprof_arena_text(&program->arena, is_found ? path : "a program");
     return program;
 }
 
@@ -164,9 +163,11 @@ void trace_program_note_modules(struct trace_session *program)
 
 static int check_program(const struct trace_session *program, struct sprof_error *error)
 {
-    char link[64];
-    sprof_proc_shared_path(link, sizeof link, program->pid, "exe");
-    const enum agent_file kind = agent_check_file(link);
+    char path[PATH_MAX];
+    sprof_proc_shared_path(path, sizeof path, program->pid, "exe");
+    enum agent_file kind = agent_check_file(path);
+    if (kind == AGENT_FILE_LOADER && trace_program_file(program->pid, path))
+        kind = agent_check_file(path);
     return kind == AGENT_FILE_GO || kind == AGENT_FILE_SANITIZER
                ? trace_refuse(kind, program->executable, error)
                : 0;

@@ -118,31 +118,33 @@ static void fill(char **list, char *preload, char *const *environment)
         list;                                                                                      \
     })
 
-static enum agent_file check_command(const char *name)
+static enum agent_file check_command(const char *name, char *const *arguments)
 {
     for (char **at = environ; at && *at; at++)
         if (is_variable(*at, "PATH"))
-            return agent_check_command(name, *at + sizeof "PATH", NULL);
-    return agent_check_command(name, NULL, NULL);
+            return agent_check_command(name, arguments, *at + sizeof "PATH", NULL);
+    return agent_check_command(name, arguments, NULL, NULL);
 }
 
-static enum agent_file check_descriptor(int fd)
+static enum agent_file check_descriptor(int fd, char *const *arguments)
 {
     char path[32];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return agent_check_file(path);
+    return agent_check_program(path, arguments);
 }
 
 /* == exec == */
 
 static int call_execve(const char *path, char *const *arguments, char *const *environment)
 {
-    return agent_next()->execve(path, arguments, WITH_AGENT(agent_check_file(path), environment));
+    return agent_next()->execve(path, arguments,
+                                WITH_AGENT(agent_check_program(path, arguments), environment));
 }
 
 static int call_execvpe(const char *name, char *const *arguments, char *const *environment)
 {
-    return agent_next()->execvpe(name, arguments, WITH_AGENT(check_command(name), environment));
+    return agent_next()->execvpe(name, arguments,
+                                 WITH_AGENT(check_command(name, arguments), environment));
 }
 
 AGENT_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
@@ -167,7 +169,8 @@ AGENT_EXPORT int execvp(const char *name, char *const arguments[])
 
 AGENT_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
 {
-    return agent_next()->fexecve(fd, arguments, WITH_AGENT(check_descriptor(fd), environment));
+    return agent_next()->fexecve(fd, arguments,
+                                 WITH_AGENT(check_descriptor(fd, arguments), environment));
 }
 
 /* Counts the arguments of execl and its like, then copies them onto the caller's stack. */
@@ -222,7 +225,7 @@ AGENT_EXPORT int posix_spawn(pid_t *pid, const char *path,
                              char *const environment[])
 {
     return agent_next()->posix_spawn(pid, path, actions, attributes, arguments,
-                                     WITH_AGENT(agent_check_file(path), environment));
+                                     WITH_AGENT(agent_check_program(path, arguments), environment));
 }
 
 AGENT_EXPORT int posix_spawnp(pid_t *pid, const char *name,
@@ -231,7 +234,7 @@ AGENT_EXPORT int posix_spawnp(pid_t *pid, const char *name,
                               char *const environment[])
 {
     return agent_next()->posix_spawnp(pid, name, actions, attributes, arguments,
-                                      WITH_AGENT(check_command(name), environment));
+                                      WITH_AGENT(check_command(name, arguments), environment));
 }
 
 /* == The shell == */

@@ -36,6 +36,7 @@ static int refuse(enum agent_file kind, const char *path, struct sprof_error *er
         [AGENT_FILE_SETUID] = "runs with other rights than yours: the loader keeps the agent out",
         [AGENT_FILE_GO] = "is a Go program, whose runtime uses SIGPROF itself",
         [AGENT_FILE_SANITIZER] = "is built with a sanitizer, which must be loaded first",
+        [AGENT_FILE_LOADER] = "is a dynamic loader, and no program follows it",
     };
     return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                            "cannot sample with the SIGPROF agent: %s %s\n" CURE, path,
@@ -71,7 +72,8 @@ static int check_request(const struct sampler_options *options, struct sprof_err
                                "%llu samples a second are impossible: at most %d",
                                (unsigned long long)options->frequency_hz, most);
     char path[AGENT_PATH_MAX];
-    const enum agent_file kind = agent_check_command(*options->command, getenv("PATH"), path);
+    const enum agent_file kind =
+        agent_check_command(*options->command, options->command, getenv("PATH"), path);
     return kind == AGENT_FILE_GOOD || kind == AGENT_FILE_MISSING ? 0 : refuse(kind, path, error);
 }
 

@@ -423,6 +423,21 @@ END
     ! grep -q 'ld.so' err || fail "the loader complained"
 }
 
+# A loader that is a command runs the program of its arguments: with an agent, also as a child.
+loaders() {
+    local loader
+    loader=$(python3 -c 'import re, sys
+print(re.search(rb"/[^\0]*ld-linux[^\0]*", open(sys.argv[1], "rb").read()).group().decode())' "$SUBJECT") || skip "no glibc"
+    expect 0 "${record[@]}" -- "$loader" --argv0 other "$SUBJECT" spin 200
+    holds "$(value samples) > 5" "samples of a program of the loader"
+    expect 0 "${record[@]}" -- sh -c "$loader $SUBJECT spin 200; exit 0"
+    holds "$(value samples) > 5" "samples of such a child"
+    rm t.db
+    refused 'linked statically' "$loader" "$OTHERS/agent_static"
+    refused 'sanitizer' "$loader" "$OTHERS/agent_sanitized"
+    refused 'no program follows it' "$loader" --version
+}
+
 # A library takes the address of another one that was unloaded: each has its own samples.
 replaced_code() {
     for name in one two; do

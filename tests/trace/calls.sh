@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace: programs compute what they compute untraced, and calls are counted exactly.
-#   calls.sh random LANGUAGE COMPILER | left | jumped | known | paths | coroutines | copied | compiled | tails | tails_left | tail_times | threads | begun | storm | real PROGRAM | environment | children | refused | kinds | packed | gotos | profiled | unwound | suspended | gone | follow | far
+#   calls.sh random LANGUAGE COMPILER | left | jumped | known | paths | coroutines | copied | compiled | tails | tails_left | tail_times | threads | begun | storm | real PROGRAM | environment | children | refused | kinds | packed | gotos | profiled | unwound | suspended | gone | follow | far | loaders
 set -u
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -1357,6 +1357,35 @@ END
 in_farther 5
 in_text 5" ] || fail "$flags: other calls: $(cat found)"
     done
+    ;;
+loaders) # A loader that is a command runs the program of its arguments, which is traced.
+    command -v gcc >/dev/null || skip "no gcc"
+    cat >program.c <<'END'
+static volatile int sink;
+__attribute__((noipa)) void work(void) { sink++; }
+int main(int count, char **arguments)
+{
+    for (int i = 0; i < count * 10; i++)
+        work();
+    return sink != count * 10 || !arguments[0];
+}
+END
+    for flags in -pie -no-pie; do
+        gcc -O1 -g $flags program.c -o program || fail "gcc $flags"
+        loader=$(readelf -lW program | sed -n 's/.*interpreter: \(.*\)]/\1/p')
+        expect 0 "$SPROF" trace -o program.db --function '^work' -- "$loader" --argv0 other ./program argument
+        calls program.db >found
+        [ "$(cat found)" = "work 20" ] || fail "$flags: other calls: $(cat found)"
+    done
+    expect 0 "$SPROF" trace --children -o child.db --function '^work' -- sh -c "$loader $PWD/program; exit 0"
+    calls child.db >found
+    [ "$(cat found)" = "work 10" ] || fail "as a child: other calls: $(cat found)"
+    # Without a choice, the functions of this program are the ones, as when it is started by itself.
+    expect 0 "$SPROF" trace -o program.db -- "$loader" ./program
+    calls program.db >found
+    grep -qx 'work 10' found && grep -qx 'main 1' found || fail "other functions: $(cat found)"
+    expect 1 "$SPROF" trace --backend inject -- "$loader" --version
+    said 'no program follows it'
     ;;
 *)
     fail "no such case: $1"

@@ -5,6 +5,7 @@
 #include "plan/plan.h"
 #include "target/target.h"
 #include "trace/attach/stacks.h"
+#include "trace/program_file.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -248,10 +249,7 @@ int trace_code_open(struct trace_code **out, pid_t pid, struct cache *cache,
     struct trace_code *code = *out = calloc(1, sizeof *code);
     if (!code)
         return sprof_error_memory(error);
-    char link[64];
-    sprof_proc_shared_path(link, sizeof link, pid, "exe");
-    const ssize_t length = readlink(link, code->executable, sizeof code->executable - 1);
-    code->executable[length > 0 ? length : 0] = '\0';
+    trace_program_file(pid, code->executable);
     code->pid = pid;
     int result = trace_stacks_open(&code->stacks, pid, cache, look_into, code)
                      ? sprof_error_memory(error)

@@ -3,6 +3,7 @@
  * leads on to the body. */
 #include "trace/attach/attach.h"
 #include "trace/probes/probes.h"
+#include "trace/program_file.h"
 
 #include "arch/arch.h"
 
@@ -46,10 +47,8 @@ static bool set_passed(const struct trace_session *session, struct trace_probe *
 
 static bool is_program(pid_t pid, const char *file)
 {
-    char path[64], program[4096];
-    sprof_proc_shared_path(path, sizeof path, pid, "exe");
-    const ssize_t length = readlink(path, program, sizeof program - 1);
-    program[length > 0 ? length : 0] = 0;
+    char program[PATH_MAX];
+    trace_program_file(pid, program);
     program[sprof_file_path_length(program)] = 0;
     return !strcmp(file, program);
 }

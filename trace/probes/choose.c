@@ -6,6 +6,7 @@
 #include "trace/probes/heap.h"
 #include "trace/probes/points.h"
 #include "trace/probes/probes.h"
+#include "trace/program_file.h"
 #include "trace/uprobe/sites.h"
 
 #include <fnmatch.h>
@@ -364,11 +365,8 @@ static int open_chooser(struct chooser *chooser, struct trace_session *session,
                         struct sprof_error *error)
 {
     const struct trace_options *options = &session->options;
-    char link[64];
     *chooser = (struct chooser){.session = session, .error = error};
-    sprof_proc_shared_path(link, sizeof link, session->pid, "exe");
-    const ssize_t length = readlink(link, chooser->executable, sizeof chooser->executable - 1);
-    chooser->executable[length > 0 ? length : 0] = '\0';
+    trace_program_file(session->pid, chooser->executable);
     return plan_expressions_make(&chooser->expressions, options->functions, options->function_count,
                                  error);
 }

@@ -1,10 +1,13 @@
 #include "agent/agent.h"
+#include "tests/unit/skip.h"
 
 #include <CUnit/CUnit.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -87,7 +90,7 @@ static void test_damaged_files_are_of_no_class(void)
         for (int i = 0; i < 8; i++)
             bytes[5 + (unsigned)rand_r(&seed) % 800] = (uint8_t)rand_r(&seed);
         const enum agent_file kind = agent_check_file(write_file("garbled", bytes, size));
-        CU_ASSERT_TRUE(kind >= AGENT_FILE_GOOD && kind <= AGENT_FILE_SANITIZER);
+        CU_ASSERT_TRUE(kind >= AGENT_FILE_GOOD && kind <= AGENT_FILE_LOADER);
     }
 }
 
@@ -105,22 +108,53 @@ static void test_privileged_programs(void)
     }
 }
 
+/* The loader of the test itself. */
+static const char *find_loader(void)
+{
+    static Dl_info info;
+    const uintptr_t base = getauxval(AT_BASE);
+    return base && dladdr((const void *)(base + 1), &info) ? info.dli_fname : NULL;
+}
+
+static void test_a_loader_runs_the_program_of_its_arguments(void)
+{
+    const char *path = find_loader();
+    if (!path) {
+        sprof_test_skip("this program has no loader");
+        return;
+    }
+    char loader[AGENT_PATH_MAX], found[AGENT_PATH_MAX];
+    snprintf(loader, sizeof loader, "%s", path);
+    CU_ASSERT_EQUAL(agent_check_file(loader), AGENT_FILE_LOADER);
+    char *good[] = {loader, "--argv0", "name", AGENT_SUBJECT, "argument", NULL};
+    char *fixed[] = {loader, AGENT_STATIC, NULL}, *alone[] = {loader, "--version", NULL};
+    CU_ASSERT_EQUAL(agent_check_program(loader, good), AGENT_FILE_GOOD);
+    CU_ASSERT_EQUAL(agent_check_program(loader, fixed), AGENT_FILE_STATIC);
+    CU_ASSERT_EQUAL(agent_check_program(loader, alone), AGENT_FILE_LOADER);
+    CU_ASSERT_EQUAL(agent_check_program(AGENT_STATIC, good), AGENT_FILE_STATIC);
+    CU_ASSERT_EQUAL(agent_check_command(loader, good, NULL, found), AGENT_FILE_GOOD);
+    CU_ASSERT_STRING_EQUAL(found, AGENT_SUBJECT);
+    CU_ASSERT_EQUAL(agent_check_command(loader, NULL, NULL, found), AGENT_FILE_LOADER);
+    CU_ASSERT_STRING_EQUAL(found, loader);
+}
+
 static void test_commands_are_looked_up_as_execvp_does(void)
 {
     char found[AGENT_PATH_MAX], search[300];
     write_file("command", "#!/bin/sh\n", 10);
     snprintf(search, sizeof search, "/nowhere::%s:/bin", directory);
-    CU_ASSERT_EQUAL(agent_check_command("command", search, found), AGENT_FILE_GOOD);
+    CU_ASSERT_EQUAL(agent_check_command("command", NULL, search, found), AGENT_FILE_GOOD);
     CU_ASSERT_STRING_EQUAL(found, in_directory("command"));
-    CU_ASSERT_EQUAL(agent_check_command("no-such-command", search, found), AGENT_FILE_MISSING);
-    CU_ASSERT_EQUAL(agent_check_command("sh", NULL, found), AGENT_FILE_GOOD);
-    CU_ASSERT_EQUAL(agent_check_command(AGENT_STATIC, NULL, found), AGENT_FILE_STATIC);
+    CU_ASSERT_EQUAL(agent_check_command("no-such-command", NULL, search, found),
+                    AGENT_FILE_MISSING);
+    CU_ASSERT_EQUAL(agent_check_command("sh", NULL, NULL, found), AGENT_FILE_GOOD);
+    CU_ASSERT_EQUAL(agent_check_command(AGENT_STATIC, NULL, NULL, found), AGENT_FILE_STATIC);
     CU_ASSERT_STRING_EQUAL(found, AGENT_STATIC);
-    CU_ASSERT_EQUAL(agent_check_command("", "/bin", found), AGENT_FILE_MISSING);
+    CU_ASSERT_EQUAL(agent_check_command("", NULL, "/bin", found), AGENT_FILE_MISSING);
     static char endless[5000];
     memset(endless, 'x', sizeof endless - 1);
-    CU_ASSERT_EQUAL(agent_check_command(endless, "/bin", found), AGENT_FILE_MISSING);
-    CU_ASSERT_EQUAL(agent_check_command("sh", endless, found), AGENT_FILE_MISSING);
+    CU_ASSERT_EQUAL(agent_check_command(endless, NULL, "/bin", found), AGENT_FILE_MISSING);
+    CU_ASSERT_EQUAL(agent_check_command("sh", NULL, endless, found), AGENT_FILE_MISSING);
 }
 
 void sprof_suite_agent_file_check(void);
@@ -132,5 +166,6 @@ void sprof_suite_agent_file_check(void)
     CU_ADD_TEST(suite, test_scripts_are_their_interpreters);
     CU_ADD_TEST(suite, test_damaged_files_are_of_no_class);
     CU_ADD_TEST(suite, test_privileged_programs);
+    CU_ADD_TEST(suite, test_a_loader_runs_the_program_of_its_arguments);
     CU_ADD_TEST(suite, test_commands_are_looked_up_as_execvp_does);
 }
