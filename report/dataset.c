@@ -421,9 +421,8 @@ static int find_less_measured(struct report_dataset *dataset, struct store *stor
     return result;
 }
 
-int report_dataset_load(struct report_dataset *dataset, struct store *store,
-                        const struct report_selection *selection, unsigned parts,
-                        struct sprof_error *error)
+static int load(struct report_dataset *dataset, struct store *store,
+                const struct report_selection *selection, unsigned parts, struct sprof_error *error)
 {
     *dataset = (struct report_dataset){.parts = parts & ~(unsigned)REPORT_ONLY_RUN};
     struct report_loading loading = {
@@ -458,4 +457,20 @@ int report_dataset_load(struct report_dataset *dataset, struct store *store,
     sprof_vec_release(&loading.node_paths);
     sprof_vec_release(&loading.marked);
     return report_error_code(result, error);
+}
+
+int report_dataset_load(struct report_dataset *dataset, struct store *store,
+                        const struct report_selection *selection, unsigned parts,
+                        struct sprof_error *error)
+{
+    bool overlap = false;
+    int result = load(dataset, store, selection, parts, error);
+    if (!result && parts & REPORT_LINE_COSTS)
+        result = report_error_code(report_dataset_lines_overlap(dataset, &overlap), error);
+    if (result || !overlap)
+        return result;
+    report_dataset_release(dataset);
+    parts = (parts & ~(unsigned)REPORT_LINE_COSTS) | REPORT_STACKS;
+    result = load(dataset, store, selection, parts, error);
+    return result ? result : report_error_code(report_dataset_add_up_lines(dataset), error);
 }

@@ -70,6 +70,14 @@ int report_dataset_filter(struct report_dataset *dataset, const struct report_se
 /* Leaves of the costs at hand what the expressions and modules say. 0 or SPROF_ENOMEM. */
 int report_dataset_filter_costs(struct report_dataset *dataset);
 
+/* Whether lines of several parts of one function are one line in the report, so that their sums in
+ * the recording may hold one stack twice. 0 or SPROF_ENOMEM. */
+int report_dataset_lines_overlap(const struct report_dataset *dataset, bool *overlap);
+
+/* Adds up `line_costs` from the costs of whole stacks, which REPORT_STACKS brings; they are there as
+ * with REPORT_LINE_COSTS from then on. 0 or SPROF_ENOMEM. */
+int report_dataset_add_up_lines(struct report_dataset *dataset);
+
 /* Computes the totals of the tree. */
 void report_dataset_total(struct report_dataset *dataset);
 

@@ -53,6 +53,12 @@ list.cold,2,2
 main,68,0" ] || fail "other functions"
     functions known.db --by function,thread >threads # from stacks, not from the tree
     [ "$(cut -d, -f1-3 threads)" = "$(cat out)" ] || fail "threads give others: $(cat threads)"
+    functions known.db --by line >lines # a call of a part from its own line is one, too
+    [ "$(cat lines)" = "$(cat out)" ] || fail "lines give others: $(cat lines)"
+    "$SPROF" report -i known.db --by line --no-join-parts --format csv | grep -q ',f\.part\.0,' || fail "no lines of the part"
+    expect 0 "$SPROF" diff known.db known.db --by line --inclusive --all --format csv
+    grep -q ',57,57,57,57,f,' out || fail "the difference of lines has other sums: $(cat out)"
+    functions known.db >out
     functions known.db --no-join-parts | grep -q '^f\.part\.0,40,6$' || fail "the part is not apart"
     # A part's name means its function; an expression finds it by either name.
     for name in f f.part.0 f.cold; do
