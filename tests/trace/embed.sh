@@ -725,6 +725,14 @@ prologue)
     kind landing prologue g++ -O2 -g -fcf-protection=full
     kind unoptimized prologue g++ -O0 -g
     ;;
+low) # At the lowest address there is no room below the code, and the room behind it begins where a page of code may end.
+    g++ -O2 -g -no-pie -fno-pie -Wl,-Ttext-segment=0x10000 program.cc -o low || fail "no compiler"
+    output=low.probes embed low
+    same low
+    traced low
+    "$SPROF" trace -o plain.db -- ./low >traced.txt 2>err
+    [ $? = 7 ] || fail "the program itself ends with another status"
+    ;;
 sled)
     kind sled sled g++ -O2 -g -fpatchable-function-entry=5
     kind landing_sled sled g++ -O2 -g -fcf-protection=full -fpatchable-function-entry=16

@@ -69,9 +69,12 @@ static uint64_t find_room(const struct gaps *gaps, uint64_t size, uint64_t low, 
         if (end <= low && end - begin >= size && reaches(end - size, size, low, high))
             return end - size;
     }
+    /* `high` may lie beyond the end of the code, where a gap begins. */
+    const uint64_t behind = (high + PAGE - 1) / PAGE * PAGE;
     for (size_t i = 0; i < gaps->ends.count && !above; i += 2) {
-        const uint64_t begin = gaps->ends.items[i], end = gaps->ends.items[i + 1];
-        if (begin < high)
+        const uint64_t end = gaps->ends.items[i + 1];
+        const uint64_t begin = gaps->ends.items[i] > behind ? gaps->ends.items[i] : behind;
+        if (end <= begin)
             continue;
         const uint64_t at = begin + (end - begin > 2 * (uint64_t)HEAP_ROOM ? HEAP_ROOM : 0);
         if (end - at >= size && reaches(at, size, low, high))
