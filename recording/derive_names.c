@@ -132,10 +132,8 @@ static void tell_problem(const struct derive *derive, const struct derive_job *j
     const struct derive_module *module = job->module;
     bool nameless = false;
     if (job->problem && ++*told <= TOLD_MAX)
-        sprof_log_message(derive->source->log, SPROF_LOG_NOTE,
-                          "%s: lines and inlined calls are "
-                          "missing: %s",
-                          module->row.name, job->problem);
+        sprof_log_message(derive->source->log, SPROF_LOG_NOTE, "%s: %s", module->row.name,
+                          job->problem);
     for (size_t i = 0; i < job->count && !nameless; i++)
         nameless = !recording_derive_frame_is_named(derive, job->frames[i]);
     if (!nameless || !module->row.problem || module->image || ++*told > TOLD_MAX)

@@ -104,8 +104,8 @@ uint64_t symbolize_session_preparable(struct symbolize_session *session);
 void symbolize_session_prepare(struct symbolize_session *session, const uint64_t *addresses,
                                size_t count, const atomic_bool *stop);
 
-/* Which debug information of the image could not be read for the questions so far, and what helps,
- * as a sentence without its beginning and end; NULL: nothing is known to be missing. Valid until the
+/* What is missing because debug information of the image could not be read so far, why, and what
+ * helps, as a sentence without its end; NULL: nothing is known to be missing. Valid until the
  * session is closed. */
 const char *symbolize_session_problem(const struct symbolize_session *session);
 

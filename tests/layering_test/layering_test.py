@@ -22,6 +22,7 @@ OWNERS = {
     "elfutils/libdwfl.h": "symbolize",
     "elfutils/libdwelf.h": "symbolize",
     "elfutils/debuginfod.h": "symbolize",
+    "elfutils/version.h": "symbolize",
     "dwarf.h": "symbolize",
     "libiberty/demangle.h": "symbolize",
     "demangle.h": "symbolize",

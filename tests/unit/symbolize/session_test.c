@@ -1,6 +1,8 @@
 /* What is prepared before it is asked for changes no answer. */
 #include "tests/unit/symbolize/naming.h"
 
+#include <elfutils/version.h>
+
 /* Without a header of the library: the tests compile it often. */
 static const char header[] =
     "template <typename T, int N> struct Row {\n"
@@ -243,6 +245,10 @@ static void test_problems_are_told(void)
     check_problem(&fixture, "cc a.c -o a", directory, NULL);
     check_problem(&fixture, "cc -g -gsplit-dwarf a.c -o a", directory, NULL);
     check_problem(&fixture, "rm *.dwo", directory, ".dwo files that are not there");
+#if !_ELFUTILS_PREREQ(0, 191)
+    check_problem(&fixture, "echo package >a.dwp", directory, "a.dwp, which libdw reads from");
+    check_problem(&fixture, "rm a.dwp && mkdir a.dwp", directory, ".dwo files that are not there");
+#endif
     check_problem(&fixture,
                   "cc -g a.c -o a && strip -g -o b a && objcopy --only-keep-debug a a.debug && "
                   "objcopy --add-gnu-debuglink=a.debug b a && "
