@@ -8,6 +8,7 @@
 struct arguments {
     struct cli_rules rules; /* first: see cli_release_rules */
     const char *folded, *output;
+    bool overwrite;
     const struct import_format *format;
 };
 
@@ -23,7 +24,10 @@ static const struct cli_option options[] = {
     {"format", 'f', "perf.data|perf-script|pprof|folded", "what FILE is (told from its content)",
      FIELD(format), set_format},
     {"folded", 0, "FILE", "the same as -f folded FILE", FIELD(folded), cli_set_text},
-    {"output", 'o', "FILE", "the recording to write (sprof.db)", FIELD(output), cli_set_text},
+    {"output", 'o', "FILE", "the recording to write (sprof.db); an existing one becomes FILE.old.1",
+     FIELD(output), cli_set_text},
+    {"overwrite", 0, NULL, "keep no copy of the recording that is replaced", FIELD(overwrite),
+     cli_set_flag},
     {"app-module", 0, "GLOB", "these modules are application", FIELD(rules), cli_set_app_module},
     {"system-module", 0, "GLOB", "these modules are system; the last match wins", FIELD(rules),
      cli_set_system_module},
@@ -46,6 +50,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     const struct import_options import = {
         .input = input,
         .output = output,
+        .overwrite = arguments->overwrite,
         .format = arguments->folded ? import_format_find("folded", error) : arguments->format,
         .rules = cli_rules_of(&arguments->rules),
         .sprof_version = SPROF_VERSION,

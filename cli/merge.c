@@ -8,13 +8,15 @@
 
 struct arguments {
     const char *output;
-    bool skip_damaged;
+    bool skip_damaged, overwrite;
 };
 
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
-    {"output", 'o', "FILE", "the recording to write; an existing one becomes FILE.old",
+    {"output", 'o', "FILE", "the recording to write; an existing one becomes FILE.old.1",
      FIELD(output), cli_set_text},
+    {"overwrite", 0, NULL, "keep no copy of the recording that is replaced", FIELD(overwrite),
+     cli_set_flag},
     {"skip-damaged", 0, NULL, "leave out recordings that cannot be read, and name them",
      FIELD(skip_damaged), cli_set_flag},
     {0},
@@ -66,6 +68,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
                                "where to? name the recording to write with -o");
     const struct store_merge_options merge = {
         .output = arguments->output,
+        .overwrite = arguments->overwrite,
         .inputs = (const char *const *)operands->items,
         .count = (size_t)operands->count,
         .skip_damaged = arguments->skip_damaged,

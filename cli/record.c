@@ -24,7 +24,7 @@ struct arguments {
     size_t stack_bytes;
     double max_overhead; /* percent */
     struct cli_rules rules;
-    bool paused, append, no_symbolize, no_cache, keep_failed, per_thread, verbose;
+    bool paused, append, overwrite, no_symbolize, no_cache, keep_failed, per_thread, verbose;
 };
 
 /* Each -e adds to the list. */
@@ -58,7 +58,7 @@ static const struct cli_option options[] = {
      FIELD(fine_clock), cli_set_agent_clock},
     {"event", 'e', "LIST", "what to count, such as cpu-clock,page-faults:u,sched:sched_switch",
      FIELD(events), add_events},
-    {"output", 'o', "FILE", "the recording (sprof.db); an existing one becomes FILE.old",
+    {"output", 'o', "FILE", "the recording (sprof.db); an existing one becomes FILE.old.1",
      FIELD(output), cli_set_text},
     {"pid", 'p', "PID[,PID…]", "attach to running processes, all their threads", FIELD(pids),
      cli_set_pids},
@@ -76,6 +76,8 @@ static const struct cli_option options[] = {
     {"app-interior", 0, "keep|drop", "with -m app: system frames between application frames (keep)",
      FIELD(drop_interior), cli_set_interior},
     {"append", 0, NULL, "add a run to an existing recording", FIELD(append), cli_set_flag},
+    {"overwrite", 0, NULL, "keep no copy of the recording that is replaced", FIELD(overwrite),
+     cli_set_flag},
     {"no-symbolize", 0, NULL, "leave the names to `sprof symbolize`", FIELD(no_symbolize),
      cli_set_flag},
     {"no-cache", 0, NULL, "compute all tables and names anew, and keep none", FIELD(no_cache),
@@ -125,6 +127,8 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
     if (arguments->fine_clock && arguments->wall_clock)
         return usage(error, "--agent-clock fine samples CPU time, --clock wall time: leave one of "
                             "them out");
+    if (arguments->append && arguments->overwrite)
+        return usage(error, "--append keeps the runs that --overwrite removes: give one of them");
     if (arguments->frequency_hz && arguments->period)
         return usage(error, "-F and -c exclude each other: give one of them");
     if (arguments->max_overhead > 0 && arguments->period)
@@ -143,6 +147,7 @@ static struct record_options options_of(const struct arguments *arguments,
         .rules = cli_rules_of(&arguments->rules),
         .output = arguments->output ? arguments->output : CLI_DEFAULT_RECORDING,
         .append = arguments->append,
+        .overwrite = arguments->overwrite,
         .no_symbolize = arguments->no_symbolize,
         .no_cache = arguments->no_cache,
         .keep_failed = arguments->keep_failed,

@@ -36,7 +36,7 @@ struct arguments {
     struct limits warn_over, watchdog;
     struct heap_limits heap_check;
     double stack_check; /* percent; 0: none */
-    bool append, children, paths, callers, all_points, no_cache, paused, verbose;
+    bool append, overwrite, children, paths, callers, all_points, no_cache, paused, verbose;
 };
 
 static int set_mode(void *field, const char *value, struct sprof_error *error)
@@ -197,9 +197,11 @@ static const struct cli_option options[] = {
     {"max-size", 0, "SIZE",
      "mode log: write down no more calls once the recording has so many bytes, as in 2G",
      FIELD(max_size), cli_set_size},
-    {"output", 'o', "FILE", "the recording (sprof.db); an existing one becomes FILE.old",
+    {"output", 'o', "FILE", "the recording (sprof.db); an existing one becomes FILE.old.1",
      FIELD(output), cli_set_text},
     {"append", 0, NULL, "add a run to an existing recording", FIELD(append), cli_set_flag},
+    {"overwrite", 0, NULL, "keep no copy of the recording that is replaced", FIELD(overwrite),
+     cli_set_flag},
     {"app-module", 0, "GLOB", "these modules are application", FIELD(rules), cli_set_app_module},
     {"system-module", 0, "GLOB", "these modules are system; the last match wins", FIELD(rules),
      cli_set_system_module},
@@ -418,6 +420,10 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--children belongs to a command: a process that runs is traced by "
                                "itself (`sprof trace --children -- COMMAND`)");
+    if (arguments->append && arguments->overwrite)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--append keeps the runs that --overwrite removes: give one of "
+                               "them");
     if (arguments->delay_ns && arguments->paused)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--paused waits for `sprof ctl start`, --delay for its time: give "
@@ -459,6 +465,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .mode = arguments->mode,
         .backend = arguments->backend,
         .append = arguments->append,
+        .overwrite = arguments->overwrite,
         .children = arguments->children,
         .command = operands->items,
         .pid = pids ? *arguments->pids.list.items : 0,

@@ -124,6 +124,7 @@ int import_open(struct import *import, const struct import_options *options,
     *import = (struct import){.options = options, .name = options->input};
     const struct recording_options recording = {.view = {.mode = MODEL_MODE_FULL},
                                                 .rules = options->rules,
+                                                .overwrite = options->overwrite,
                                                 .no_cache = true,
                                                 .log = options->log};
     const int result = recording_open(&import->recording, &recording, error);

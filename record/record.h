@@ -18,6 +18,7 @@ struct record_options {
     struct model_kind_rules rules;
     const char *output; /* NULL: "sprof.db" */
     bool append;        /* add a run to an existing recording */
+    bool overwrite;     /* a recording that is replaced is not kept */
     bool no_symbolize;
     bool no_cache;      /* neither read nor write what is kept from one recording to the next */
     bool keep_failed;   /* keep registers, stack and end reason of stacks that are not whole */

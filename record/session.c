@@ -104,6 +104,7 @@ static int open_recording(struct record_session *session, struct sprof_error *er
     const struct recording_options recording = {
         .output = options->output,
         .append = options->append,
+        .overwrite = options->overwrite,
         .view = session->view,
         .rules = options->rules,
         .keep_failed = options->keep_failed,

@@ -15,10 +15,10 @@
 
 struct recording {
     struct recording_options options;
-    struct store *store; /* NULL: nothing is stored */
-    bool created;        /* the database was made by this recording … */
-    bool replaces;       /* … in the place of another */
-    bool appends;        /* its run has a number behind those that were there */
+    struct store *store;        /* NULL: nothing is stored */
+    bool created;               /* the database was made by this recording … */
+    struct store_former former; /* … in the place of another */
+    bool appends;               /* its run has a number behind those that were there */
     struct model_process_table process_table;
     struct cache *cache; /* NULL: none */
     struct recording_images images;

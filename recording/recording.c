@@ -57,10 +57,10 @@ static int open_for_append(struct recording *recording, struct sprof_error *erro
 int recording_create(struct recording *recording, const char *path, struct sprof_error *error)
 {
     recording->options.output = path;
-    recording->replaces = access(path, F_OK) == 0;
-    if (recording->options.append && recording->replaces)
+    if (recording->options.append && access(path, F_OK) == 0)
         return open_for_append(recording, error);
-    const int result = store_create(&recording->store, path, error);
+    recording->former.overwrite = recording->options.overwrite;
+    const int result = store_replace(&recording->store, path, &recording->former, error);
     recording->created = result == 0;
     return result;
 }
@@ -122,13 +122,8 @@ void recording_abandon(struct recording *recording)
     if (recording->appends)
         store_remove_run(recording->store, recording->run.id, NULL);
     recording_close(recording, NULL);
-    if (!recording->created)
-        return;
-    char old[4096];
-    snprintf(old, sizeof old, "%s.old", recording->options.output);
-    unlink(recording->options.output);
-    if (recording->replaces)
-        rename(old, recording->options.output);
+    if (recording->created)
+        store_former_undo_at(&recording->former, recording->options.output);
 }
 
 void recording_free(struct recording *recording)
@@ -355,6 +350,7 @@ int recording_finish(struct recording *recording, const struct recording_end *en
     struct recording_kernel_opening kernel = {0};
     recording->run.state = STORE_RECORDED;
     int result = 0;
+    store_former_settle_at(&recording->former, recording->options.output);
     recording_early_stop(&recording->early);
     if (derives && !end->names && recording->walk.saw_kernel)
         recording_kernel_opening_begin(&kernel);

@@ -34,6 +34,7 @@ struct recording_sampled {
 struct recording_options {
     const char *output;     /* path of the database; NULL: none, or none yet */
     bool append;            /* adds a run, where there is a recording already */
+    bool overwrite;         /* one that is replaced is not kept (store/former.h) */
     struct model_view view; /* the mode; its function ids are not used */
     struct model_kind_rules rules;
     bool keep_failed; /* keep registers, stack and end reason of stacks that are not whole */

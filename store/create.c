@@ -26,56 +26,6 @@ int store_refuse_link(const char *path, struct sprof_error *error)
                            path);
 }
 
-/* Makes it one file that can be renamed. Fails where another program writes it: whoever does so has
- * a log or a journal beside it (store_start_log), but for recorders of version 1. */
-static int fold(const char *path, const struct store_file *file, struct sprof_error *error)
-{
-    struct store *store;
-    if (!file->has_log && file->version == STORE_SCHEMA_VERSION)
-        return 0;
-    int status = file->has_log ? store_open_write(&store, path, error)
-                               : store_open_read(&store, path, error);
-    return status ? status : store_close(store, error);
-}
-
-void store_remove_logs(const struct sprof_place *place, const char *name)
-{
-    static const char *const suffixes[] = {"-wal", "-shm", "-journal"};
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        struct sprof_str beside = {0};
-        if (!sprof_str_appendf(&beside, "%s%s", name, suffixes[i]))
-            unlinkat(place->directory_fd, beside.text, 0);
-        sprof_str_release(&beside);
-    }
-}
-
-static int rename_to_old(const struct sprof_place *place, const char *path, const char *old,
-                         struct sprof_error *error)
-{
-    struct store_file file;
-    char name[NAME_MAX + 1];
-    const int status = store_file_look(old, &file, error);
-    if (status == SPROF_EFORMAT)
-        return sprof_error_set(error, status, 0,
-                               "%s should become %s, but that is not a recording of sprof; move it "
-                               "away, or name another file with -o",
-                               path, old);
-    if (status)
-        return status;
-    const int fd = place->directory_fd;
-    const bool fits = snprintf(name, sizeof name, "%s.old", place->name) < (int)sizeof name;
-    errno = ENAMETOOLONG;
-    if (fits) {
-        store_remove_logs(place, name);
-        unlinkat(fd, name, 0); /* ext4 writes a file to its disk that is renamed over another */
-    }
-    if (!fits || renameat(fd, place->name, fd, name))
-        return sprof_error_set(
-            error, errno == EACCES || errno == EPERM ? SPROF_EPERMISSION : SPROF_EIO, errno,
-            "cannot rename %s to %s: %s; name another file with -o", path, old, strerror(errno));
-    return 0;
-}
-
 /* An empty file is what a recorder leaves that was killed in its first millisecond, or mktemp(1).
  */
 static int remove_empty(const struct sprof_place *place, const char *path,
@@ -88,40 +38,23 @@ static int remove_empty(const struct sprof_place *place, const char *path,
                            strerror(errno));
 }
 
-static bool is_empty(const char *path)
+static int clear(const struct sprof_place *place, const char *path, struct store_former *former,
+                 struct sprof_error *error)
 {
-    struct store_file file;
-    return !store_file_look(path, &file, NULL) && file.kind == STORE_FILE_EMPTY;
-}
-
-static int set_aside(const struct sprof_place *place, const char *path,
-                     const struct store_file *file, struct sprof_error *error)
-{
-    struct sprof_str old = {0};
-    int status = fold(path, file, error);
-    if (status && is_empty(path)) /* folding undid a creation that was cut off */
-        return remove_empty(place, path, error);
-    if (!status && sprof_str_appendf(&old, "%s.old", path))
-        status = sprof_error_memory(error);
-    if (!status)
-        status = rename_to_old(place, path, old.text, error);
-    sprof_str_release(&old);
-    return status;
-}
-
-static int clear(const struct sprof_place *place, const char *path, struct sprof_error *error)
-{
-    struct store_file file;
+    struct store_file file, now;
     int status = store_file_look(path, &file, error);
     if (status == SPROF_EPERMISSION) /* nobody wanted to read it */
         status = sprof_error_set(error, status, EACCES,
                                  "cannot replace %s: %s; name another file, or one in a directory "
                                  "of your own, with -o",
                                  path, strerror(EACCES));
-    if (!status && file.kind == STORE_FILE_EMPTY)
+    if (!status && file.kind == STORE_FILE_RECORDING) {
+        status = store_former_begin(former, place, path, &file, error);
+        if (status && !store_file_look(path, &now, NULL))
+            file = now; /* it was looked at, which undid a creation that was cut off */
+    }
+    if (file.kind == STORE_FILE_EMPTY)
         status = remove_empty(place, path, error);
-    else if (!status && file.kind != STORE_FILE_ABSENT)
-        status = set_aside(place, path, &file, error);
     if (!status) /* of a recording that was removed by name */
         store_remove_logs(place, place->name);
     return status;
@@ -170,11 +103,13 @@ static int find_place(struct sprof_place *place, const char *path, struct sprof_
     return found ? refused(path, -found, error) : 0;
 }
 
-int store_clear_the_way(const char *path, struct sprof_place *place, struct sprof_error *error)
+int store_clear_the_way(const char *path, struct sprof_place *place, struct store_former *former,
+                        struct sprof_error *error)
 {
     *place = SPROF_PLACE_NONE;
+    former->slot = 0;
     const int status = find_place(place, path, error);
-    return status ? status : clear(place, path, error);
+    return status ? status : clear(place, path, former, error);
 }
 
 /* A file that does not exist yet has no name that a half-written one could be found by. Returns 0,
@@ -232,12 +167,13 @@ static int fill(struct store **store, const char *path, const struct stat *made,
     return status;
 }
 
-int store_create(struct store **store, const char *path, struct sprof_error *error)
+int store_replace(struct store **store, const char *path, struct store_former *former,
+                  struct sprof_error *error)
 {
     struct sprof_place place;
     struct stat made = {0};
     *store = NULL;
-    int status = store_clear_the_way(path, &place, error);
+    int status = store_clear_the_way(path, &place, former, error);
     if (!status)
         status = create_file(&place, path, &made, error);
     const bool is_made = !status;
@@ -248,6 +184,16 @@ int store_create(struct store **store, const char *path, struct sprof_error *err
         *store = NULL;
         unlinkat(place.directory_fd, place.name, 0);
     }
+    if (status)
+        store_former_undo(former, &place);
     sprof_place_close(&place);
+    return status;
+}
+
+int store_create(struct store **store, const char *path, struct sprof_error *error)
+{
+    struct store_former former = {0};
+    const int status = store_replace(store, path, &former, error);
+    store_former_settle_at(&former, path);
     return status;
 }

@@ -83,10 +83,15 @@ static int exchange(const struct merge *merge, struct sprof_error *error)
     const char *slash = strrchr(merge->path, '/');
     const char *name = slash ? slash + 1 : merge->path;
     struct sprof_place place;
-    int status = store_clear_the_way(output, &place, error);
+    struct store_former former = {.overwrite = merge->options->overwrite};
+    int status = store_clear_the_way(output, &place, &former, error);
     if (!status && renameat(place.directory_fd, name, place.directory_fd, place.name))
         status = sprof_error_set(error, SPROF_EIO, errno, "cannot rename %s to %s: %s", merge->path,
                                  output, strerror(errno));
+    if (status)
+        store_former_undo(&former, &place);
+    else
+        store_former_settle(&former, &place);
     if (status && place.directory_fd >= 0)
         unlinkat(place.directory_fd, name, 0);
     sprof_place_close(&place);

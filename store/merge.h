@@ -7,7 +7,8 @@
 #include <stdbool.h>
 
 struct store_merge_options {
-    const char *output;        /* an existing recording there becomes `output`.old */
+    const char *output;        /* an existing recording there is set aside (store/former.h) */
+    bool overwrite;            /* it is not kept */
     const char *const *inputs; /* in the order that their runs shall have */
     size_t count;
     bool skip_damaged; /* inputs that cannot be read are left out, with a warning */

@@ -3,6 +3,7 @@
 #define SPROF_STORE_OPEN_H
 
 #include "base/base.h"
+#include "store/former.h"
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -19,13 +20,10 @@ void store_start_log(struct store *store);
 /* SPROF_EPERMISSION where the path is a symbolic link. */
 int store_refuse_link(const char *path, struct sprof_error *error);
 
-/* Removes what may lie beside a database of that name: a log replayed into another one destroys it.
- */
-void store_remove_logs(const struct sprof_place *place, const char *name);
-
-/* Makes the path free: an existing recording becomes `path`.old, an empty file and logs of what is
- * gone go. *place: where that is, to be closed by the caller, also after an error. Errors as
- * store_create. */
-int store_clear_the_way(const char *path, struct sprof_place *place, struct sprof_error *error);
+/* Makes the path free: an existing recording is set aside (store/former.h), an empty file and logs
+ * of a file that is gone are removed. *place: where that is, to be closed by the caller, also after
+ * an error. Errors as store_create. */
+int store_clear_the_way(const char *path, struct sprof_place *place, struct store_former *former,
+                        struct sprof_error *error);
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef SPROF_STORE_WRITER_H
 #define SPROF_STORE_WRITER_H
 
+#include "store/former.h"
 #include "store/rows.h"
 #include "store/table_list.h"
 
@@ -9,11 +10,15 @@
 struct store;
 
 /* Creates a new recording: 0600, O_EXCL, WAL (a rollback journal where WAL cannot work). An
- * existing recording at `path` is checkpointed and renamed to `path.old` (an older .old is
- * replaced); a file that is not a recording is refused (SPROF_EFORMAT), as is one that is being
- * recorded to by a live sprof (SPROF_ESTATE). Errors name the cure: missing directory, no
- * permission, no space. The caller frees with store_close. */
+ * existing recording at `path` is checkpointed and becomes `path`.old.1 (store/former.h); a file
+ * that is not a recording is refused (SPROF_EFORMAT), as is one that is being recorded to by a live
+ * sprof (SPROF_ESTATE). Errors name the cure: missing directory, no permission, no space. The
+ * caller frees with store_close. */
 int store_create(struct store **store, const char *path, struct sprof_error *error);
+
+/* The same, and until store_former_settle_at it can be undone, by store_former_undo_at. */
+int store_replace(struct store **store, const char *path, struct store_former *former,
+                  struct sprof_error *error);
 
 /* Opens an existing recording for writing: to append a run, or to finish one. SPROF_ENOTFOUND,
  * SPROF_EFORMAT (not a recording, damaged), SPROF_EUNSUPPORTED (of a newer schema: the message says

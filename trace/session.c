@@ -165,6 +165,7 @@ static int open_recording(struct trace_session *session, struct sprof_error *err
     const struct trace_options *options = &session->options;
     const struct recording_options recording = {.output = options->output,
                                                 .append = options->append,
+                                                .overwrite = options->overwrite,
                                                 .view = {.mode = MODEL_MODE_FULL},
                                                 .rules = options->rules,
                                                 .no_cache = options->no_cache,

@@ -69,6 +69,7 @@ struct trace_options {
     double max_overhead;
     uint64_t memory;   /* bytes for figures; 0: 256 MiB */
     bool append;       /* add a run to an existing recording */
+    bool overwrite;    /* a recording that is replaced is not kept */
     bool children;     /* trace what the command forks and executes, too */
     bool paths;        /* calls by call path; in mode stats */
     bool callers;      /* calls by caller and function */

@@ -85,7 +85,7 @@ command_missing() {
         expect 127 "$SPROF" $more -- ./no/such/program
         kept
     done
-    [ ! -e sprof.db.old ] || fail "the recording was moved away"
+    [ ! -e sprof.db.old.1 ] || fail "the recording was moved away"
 }
 
 command_not_executable() {
@@ -261,7 +261,7 @@ output_is_something_else() {
     expect 1 "$SPROF" record -o thesis.txt -- true
     said_only thesis.txt
     kept
-    [ ! -e thesis.txt.old ] || fail "it was moved away"
+    [ ! -e thesis.txt.old.1 ] || fail "it was moved away"
 }
 
 # What cannot be appended to is said before the command runs.

@@ -6,7 +6,7 @@
 exit_status() {
     expect 7 "$SPROF" record -- sh -c 'exit 7'
     expect 0 "$SPROF" record -- true
-    [ -s sprof.db ] && [ -s sprof.db.old ] || fail "no sprof.db.old"
+    [ -s sprof.db ] && [ -s sprof.db.old.1 ] || fail "no sprof.db.old.1"
     [ "$(stat -c %a sprof.db)" = 600 ] || fail "others can read the recording"
     for name in SEGV TERM KILL; do
         bash -c 'ulimit -c 0; "$0" record -- sh -c "kill -$1 \$\$"; exit $?' "$SPROF" "$name" >out 2>err
@@ -295,7 +295,7 @@ append() {
     expect 0 "$SPROF" record -o t.db -- "$PROGRAMS/split" once 1500
     expect 0 "$SPROF" record -o t.db --append -- "$PROGRAMS/split" once 1500
     [ "$(sql t.db 'SELECT count(*) FROM run')" = 2 ] || fail "not two runs"
-    [ ! -e t.db.old ] || fail "appended and renamed"
+    [ ! -e t.db.old.1 ] || fail "appended and renamed"
     holds "$(sql t.db "SELECT count(DISTINCT run_id) FROM v_function WHERE function = 'delta'
         AND exclusive_samples > 20") == 2" "both runs have the function"
     expect 0 "$SPROF" report -i t.db --run 1

@@ -100,7 +100,7 @@ static void test_not_symbolized(void)
     const struct recording_derive_options finish = {0};
     CU_ASSERT_EQUAL(recording_derive(scene.made.path, &finish, &scene.error), 0);
     ASSERT_HANDMADE(&scene.made, "SELECT state FROM v_run", "complete");
-    CU_ASSERT_TRUE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old")));
+    CU_ASSERT_TRUE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old.1")));
     fixture_close(&scene.made.fixture);
 }
 
@@ -144,7 +144,7 @@ static void test_appended_runs(void)
                     "1|complete 2|complete");
     ASSERT_HANDMADE(&scene.made, "SELECT run_id FROM event ORDER BY id", "1 2");
     ASSERT_HANDMADE(&scene.made, "PRAGMA foreign_key_check", "");
-    CU_ASSERT_FALSE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old")));
+    CU_ASSERT_FALSE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old.1")));
     fixture_close(&scene.made.fixture);
 }
 
@@ -203,7 +203,7 @@ static void test_the_former_recording_stays(void)
     CU_ASSERT_EQUAL(result, SPROF_ENOCOMMAND);
     CU_ASSERT_STRING_NOT_EQUAL(scene.error.message, "");
     ASSERT_HANDMADE(&scene.made, "SELECT source FROM run", "import");
-    CU_ASSERT_FALSE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old")));
+    CU_ASSERT_FALSE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old.1")));
     fixture_close(&scene.made.fixture);
 }
 
@@ -213,13 +213,13 @@ static void test_an_older_one_is_not_put_back(void)
     struct scene scene;
     scene_open(&scene);
     import(&scene);
-    fixture_run(&scene.made.fixture, "mv sprof.db sprof.db.old");
+    fixture_run(&scene.made.fixture, "mv sprof.db sprof.db.old.1");
     use_broken_script(&scene);
     const int result = record(&scene);
     if (!permitted(&scene, result))
         return;
     CU_ASSERT_EQUAL(result, SPROF_ENOCOMMAND);
-    CU_ASSERT_TRUE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old")));
+    CU_ASSERT_TRUE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old.1")));
     CU_ASSERT_FALSE(file_exists(scene.made.path));
     fixture_close(&scene.made.fixture);
 }

@@ -188,7 +188,7 @@ static void test_an_output_that_exists_becomes_old(void)
     char old[200];
     scene_open(&scene);
     const char *const inputs[] = {scene.first, scene.second};
-    snprintf(old, sizeof old, "%s.old", scene.all);
+    snprintf(old, sizeof old, "%s.old.1", scene.all);
     CU_ASSERT_EQUAL(merge(scene.all, inputs, 1, false, &result, NULL), 0);
     CU_ASSERT_EQUAL(merge(scene.all, inputs, 2, false, &result, NULL), 0);
     char *now = ask(scene.all, "SELECT count(*) FROM run"),

@@ -201,10 +201,10 @@ static void test_an_abandoned_recording_was_never_there(void)
     feed_process(&scene);
     scene_finish(&scene, true);
     scene_start(&scene, 0);
-    CU_ASSERT_TRUE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old")));
+    CU_ASSERT_TRUE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old.1")));
     recording_abandon(scene.recording);
     recording_free(scene.recording);
-    CU_ASSERT_FALSE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old")));
+    CU_ASSERT_FALSE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old.1")));
     ASSERT_HANDMADE(&scene.made, "SELECT count(*) FROM run", "1");
     fixture_close(&scene.made.fixture);
 }
