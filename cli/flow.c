@@ -2,6 +2,8 @@
  * began, indented by depth, with durations and exits. */
 #include "cli/flow.h"
 
+#include "cli/statements.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,14 +104,6 @@ static int show_call(void *context, int count, char *const *values, char *const 
 
 /* == All == */
 
-static void append_quoted(struct sprof_str *sql, const char *text)
-{
-    sprof_str_append(sql, "'");
-    for (; *text; text++)
-        sprof_str_append_bytes(sql, *text == '\'' ? "''" : text, *text == '\'' ? 2 : 1);
-    sprof_str_append(sql, "'");
-}
-
 static int check(const struct report_selection *selection, struct sprof_error *error)
 {
     const bool more = selection->all_runs || selection->host || selection->event ||
@@ -127,9 +121,9 @@ static int check(const struct report_selection *selection, struct sprof_error *e
 static void append_thread(struct sprof_str *sql, const char *thread)
 {
     sprof_str_append(sql, " AND (thread GLOB ");
-    append_quoted(sql, thread);
+    cli_quote(sql, thread);
     sprof_str_append(sql, " OR CAST(tid AS TEXT) = ");
-    append_quoted(sql, thread);
+    cli_quote(sql, thread);
     sprof_str_append(sql, ")");
 }
 

@@ -70,10 +70,12 @@ static int set_option(struct cursor *cursor, const struct cli_option *option, co
     return status;
 }
 
-/* The value that follows an option as an argument of its own. */
+/* The value that follows an option as an argument of its own; NULL where it need not have one. */
 static int next_value(struct cursor *cursor, const struct cli_option *option, const char *word,
                       const char **value, struct sprof_error *error)
 {
+    if (cursor->next >= cursor->argc && option->argument[0] == '[')
+        return 0;
     if (cursor->next >= cursor->argc)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "%s wants a value: %s %s (%s)", word, word,
                                option->argument, option->help);

@@ -13,7 +13,8 @@
 struct cli_option {
     const char *name;     /* without dashes; NULL ends a table */
     char letter;          /* 0: none */
-    const char *argument; /* what help calls its value; NULL: it takes none */
+    const char *argument; /* what help calls its value; "[…]": none is needed where it ends the
+                             line; NULL: it takes none */
     const char *help;     /* one line; NULL: help and shells do not offer it */
     size_t offset;        /* of the field it sets, in the command's struct of arguments */
     /* Returns 0, SPROF_EUSAGE with a message that says what a good value is, or SPROF_ENOMEM.

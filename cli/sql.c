@@ -1,6 +1,7 @@
 /* sprof sql: statements on the recording's tables and views. */
 #include "cli/commands.h"
 #include "cli/open.h"
+#include "cli/recipes.h"
 #include "cli/statements.h"
 #include "cli/values.h"
 #include "report/report.h"
@@ -13,7 +14,20 @@
 struct arguments {
     const char *input;
     const struct report_format *format;
+    struct {
+        bool given;
+        const char *name; /* NULL: all are listed */
+    } recipe;
 };
+
+static int set_recipe(void *field, const char *value, struct sprof_error *error)
+{
+    struct arguments *arguments = field;
+    (void)error;
+    arguments->recipe.given = true;
+    arguments->recipe.name = value;
+    return 0;
+}
 
 /* Where statements go, and what to do when one is wrong. */
 struct shell {
@@ -28,6 +42,8 @@ static const struct cli_option options[] = {
     {"input", 'i', "FILE", "the recording (sprof.db)", FIELD(input), cli_set_text},
     {"format", 0, "text|csv|json|markdown", "an aligned table (text), CSV, JSON, Markdown",
      FIELD(format), cli_set_row_format},
+    {"recipe", 0, "[NAME]", "run the query of that name; without NAME: list those there are", 0,
+     set_recipe},
     {0},
 };
 
@@ -52,28 +68,69 @@ static int run_statement(struct shell *shell, const char *text, size_t length,
 
 #define SCHEMA "SELECT sql || ';' AS schema FROM sqlite_schema WHERE sql IS NOT NULL"
 
+static int note_row(void *context, int columns, char *const *values, char *const *names)
+{
+    (void)columns, (void)values, (void)names;
+    *(bool *)context = true;
+    return 0;
+}
+
+/* The schema of a table or view with its indexes, or a refusal where there is none. */
+static int schema_of(struct shell *shell, const char *name, struct sprof_str *statement,
+                     struct sprof_error *error)
+{
+    bool found = false;
+    struct sprof_str quoted = {0}, test = {0};
+    int status = cli_quote(&quoted, name);
+    if (!status)
+        status = sprof_str_appendf(
+            &test, "SELECT 1 FROM sqlite_schema WHERE tbl_name = %s COLLATE NOCASE", quoted.text);
+    if (!status)
+        status = store_query(shell->store, test.text, note_row, &found, error);
+    if (!status && !found)
+        status = sprof_error_set(error, SPROF_EUSAGE, 0,
+                                 "there is no table or view `%.60s`: .tables lists them", name);
+    if (!status)
+        status = sprof_str_appendf(statement,
+                                   SCHEMA " AND tbl_name = %s COLLATE NOCASE"
+                                          " ORDER BY type DESC, name",
+                                   quoted.text);
+    sprof_str_release(&quoted);
+    sprof_str_release(&test);
+    return status;
+}
+
+static int dot_statement(struct shell *shell, const char *word, const char *name,
+                         struct sprof_str *statement, struct sprof_error *error)
+{
+    if (!strcmp(word, ".tables") && !*name)
+        return sprof_str_append(
+            statement, "SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view')"
+                       " AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY type DESC, name");
+    if (!strcmp(word, ".schema"))
+        return *name ? schema_of(shell, name, statement, error)
+                     : sprof_str_append(statement, SCHEMA " ORDER BY type, name");
+    return sprof_error_set(error, SPROF_EUSAGE, 0,
+                           "`%.20s%s%.40s` is no statement: there are .tables, .schema and .schema "
+                           "NAME, and SQL",
+                           word, *name ? " " : "", name);
+}
+
 /* What sqlite3's shell has for looking around. `text` begins with a dot. */
 static int run_dot(struct shell *shell, const char *text, struct sprof_error *error)
 {
-    char word[16] = "", name[64] = "";
-    const int words = sscanf(text, " %15s %63[A-Za-z0-9_]", word, name);
+    static const char blanks[] = " \t\r\n;";
+    char *word = strdup(text + strspn(text, blanks));
     struct sprof_str statement = {0};
-    int status;
-    if (!strcmp(word, ".tables") && words == 1)
-        status = sprof_str_append(
-            &statement, "SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view')"
-                        " AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY type DESC, name");
-    else if (!strcmp(word, ".schema") && words == 1)
-        status = sprof_str_append(&statement, SCHEMA " ORDER BY type, name");
-    else if (!strcmp(word, ".schema"))
-        status = sprof_str_appendf(&statement,
-                                   SCHEMA " AND tbl_name = '%s' ORDER BY type DESC, name", name);
-    else
-        status =
-            sprof_error_set(error, SPROF_EUSAGE, 0,
-                            "`%.40s` is no statement: there are .tables, .schema and .schema NAME, "
-                            "and SQL",
-                            text);
+    if (!word)
+        return sprof_error_memory(error);
+    for (size_t length = strlen(word); length && strchr(blanks, word[length - 1]);)
+        word[--length] = '\0';
+    char *name = word + strcspn(word, blanks);
+    if (*name)
+        *name++ = '\0';
+    int status = dot_statement(shell, word, name + strspn(name, blanks), &statement, error);
+    free(word);
     if (!status)
         status = run_statement(shell, statement.text, statement.length, error);
     else if (shell->interactive) {
@@ -121,12 +178,8 @@ static void prompt(const struct shell *shell, const struct sprof_str *pending)
 static int take_line(struct shell *shell, struct sprof_str *pending, const char *line,
                      struct sprof_error *error)
 {
-    if (*line == '.' &&
-        cli_statement_is_empty(pending->text ? pending->text : "", pending->length)) {
-        char words[80];
-        snprintf(words, sizeof words, "%.*s", (int)strcspn(line, "\n"), line);
-        return run_dot(shell, words, error);
-    }
+    if (*line == '.' && cli_statement_is_empty(pending->text ? pending->text : "", pending->length))
+        return run_dot(shell, line, error);
     if (sprof_str_append(pending, line))
         return sprof_error_memory(error);
     size_t used;
@@ -176,18 +229,40 @@ static int sort_operands(const struct cli_operands *operands, const char **input
     return 0;
 }
 
+static int run_recipe(struct shell *shell, const char *name, struct sprof_error *error)
+{
+    struct sprof_str statement = {0};
+    int status = cli_recipe_find(&statement, name, error);
+    if (!status)
+        status = run_statement(shell, statement.text, statement.length, error);
+    sprof_str_release(&statement);
+    return status;
+}
+
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
     const struct arguments *arguments = all;
     const char *input = arguments->input, *query = NULL;
+    if (arguments->recipe.given && !arguments->recipe.name) {
+        cli_recipes_list(stdout);
+        return 0;
+    }
     int status = sort_operands(operands, &input, &query, error);
+    if (!status && query && arguments->recipe.given)
+        status = sprof_error_set(error, SPROF_EUSAGE, 0,
+                                 "a recipe and a query of your own, or no such file: `%s`", query);
     if (status)
         return status;
     struct shell shell = {.terminal = terminal, .format = arguments->format};
     status = cli_open_recording(&shell.store, input, terminal, error);
     if (status)
         return status;
+    if (arguments->recipe.given) {
+        status = run_recipe(&shell, arguments->recipe.name, error);
+        store_close(shell.store, NULL);
+        return status;
+    }
     shell.interactive = !query && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     status = query ? run_text(&shell, query, error) : run_input(&shell, error);
     store_close(shell.store, NULL);
@@ -202,6 +277,7 @@ const struct cli_command cli_sql_command = {
     .details =
         "Without QUERY, statements come from standard input, each ended by a semicolon.\n"
         "`.tables` and `.schema [NAME]` show what there is, as in sqlite3.\n"
+        "`sprof sql FILE --recipe runs` runs a query that is there already.\n"
         "The views v_function, v_module, v_call_tree, v_edge, v_line, v_thread, v_sample and\n"
         "v_quality stay as they are from version to version; docs/schema.md has examples.\n",
     .arguments_size = sizeof(struct arguments),

@@ -641,8 +641,35 @@ dot_commands() {
     printf '.schema run\nSELECT 1 AS one;\n.tables\n' >lines
     expect 0 "$SPROF" sql --format csv <lines
     grep -q 'CREATE TABLE .*run' out && grep -q '^one' out && grep -q '^v_line,view' out || fail "lines: $(cat out)"
+    expect 0 "$SPROF" sql --format csv ' .schema V_MODULE; '
+    grep -q 'CREATE VIEW v_module' out || fail "names of tables have no case"
+    for name in '"x' "o'dd" 'no such' '%'; do
+        expect 2 "$SPROF" sql ".schema $name"
+        said_only 'there is no table or view `'"$name"
+    done
+    expect 2 "$SPROF" sql '.tables x'
+    said_only '.tables, .schema'
     expect 2 "$SPROF" sql .dump
     said_only '.tables, .schema'
+    kept
+}
+
+# Each runs on any recording.
+recipes() {
+    keep
+    expect 0 "$SPROF" sql --recipe
+    local names
+    names=$(cut -d ' ' -f 1 out)
+    [ "$(wc -w <<<"$names")" -ge 17 ] || fail "recipes: $names"
+    for name in $names; do
+        expect 0 "$SPROF" sql --recipe "$name" --format csv
+    done
+    expect 0 "$SPROF" sql sprof.db --recipe functions --format csv
+    grep -q '^work,.*,3,100.0' out || fail "not the function: $(cat out)"
+    expect 2 "$SPROF" sql --recipe function
+    said_only "near it: functions"
+    expect 2 "$SPROF" sql --recipe functions 'SELECT 1'
+    said_only 'SELECT 1'
     kept
 }
 
