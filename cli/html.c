@@ -18,7 +18,7 @@ enum { INPUTS_MOST = 8 };
 
 struct arguments {
     const char *input, *output, *source;
-    bool open, no_source;
+    bool open, no_source, parts_apart;
 };
 
 #define FIELD(name) offsetof(struct arguments, name)
@@ -30,6 +30,8 @@ static const struct cli_option options[] = {
      cli_set_text},
     {"no-source", 0, NULL, "neither source lines nor instructions: for pages that leave the house",
      FIELD(no_source), cli_set_flag},
+    {"no-join-parts", 0, NULL, "show f.cold, f.part.0, f.constprop.0 beside f, not in it",
+     FIELD(parts_apart), cli_set_flag},
     {"open", 0, NULL, "show it in the browser", FIELD(open), cli_set_flag},
     {0},
 };
@@ -57,6 +59,7 @@ static int write_page(const struct arguments *arguments, const char *path,
                       struct sprof_error *error)
 {
     const struct report_html_options html = {.no_source = arguments->no_source,
+                                             .parts_apart = arguments->parts_apart,
                                              .source_directory = arguments->source};
     struct cli_output output = {0};
     int status = 0;

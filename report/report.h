@@ -163,6 +163,7 @@ struct report_html_input {
 struct report_html_options {
     bool no_source; /* neither source lines nor instructions: for pages that leave the house */
     const char *source_directory; /* as in struct report_annotate_options */
+    bool parts_apart;             /* as in struct report_selection */
 };
 
 /* All runs of one or several recordings as one HTML page that holds all it needs: about 6 MB at the

@@ -280,7 +280,8 @@ static int index_threads(const struct html_page *page, struct html_part *part)
 int report_html_runs(struct html_page *page, struct html_part *part)
 {
     for (size_t i = 0; i < part->runs.count; i++) {
-        const struct report_selection selection = {.run_id = part->runs.items[i]};
+        const struct report_selection selection = {.run_id = part->runs.items[i],
+                                                   .parts_apart = page->options->parts_apart};
         report_dataset_release(&part->dataset);
         int result =
             report_dataset_load(&part->dataset, part->input->store, &selection, 0, page->error);

@@ -82,6 +82,10 @@ page)
     node -e 'const page = JSON.parse(require("fs").readFileSync("page.json", "utf8"));
         for (const [stack, own] of page.topDown) console.log(stack.join(";") + " " + own);' | sort >out
     [ "$(cat out)" = "$joined" ] || fail "the page has other stacks"
+    "$SPROF" html known.db --no-join-parts -o page.html 2>err && node "$here/page_numbers.js" page.html >page.json 2>err || fail "the page"
+    node -e 'const page = JSON.parse(require("fs").readFileSync("page.json", "utf8"));
+        for (const [stack, own] of page.topDown) console.log(stack.join(";") + " " + own);' | sort >out
+    [ "$(cat out)" = "$(sort known.txt)" ] || fail "the page has no parts: $(cat out)"
     ;;
 gcc | clang)
     command -v "$1" >/dev/null || skip "no $1"
