@@ -15,7 +15,7 @@ static const struct cli_option options[] = {{0}};
     "exclusive_percent|exclusive_interval|exclusive_seconds|exclusive_samples|exclusive_weight|"   \
     "inclusive_percent|inclusive_interval|inclusive_seconds|inclusive_samples|inclusive_weight|"   \
     "function|module|file|line|address|thread|tid|process|pid|host|run|cpu|event|phase|mark|kind|" \
-    "path|place|depth|build_id|mode"
+    "path|place|depth|build_id|mode|short_command|command"
 
 /* What a shell can offer for a value, told by how the help writes it. */
 enum value_kind { VALUE_NONE, VALUE_OTHER, VALUE_WORDS, VALUE_FILE, VALUE_PID };
@@ -36,7 +36,8 @@ static enum value_kind kind_of(const char *argument)
 static const struct {
     const char *command, *option, *values;
 } known_values[] = {
-    {"report", "by", "run|host|process|thread|cpu|event|phase|module|function|file|line|address"},
+    {"report", "by",
+     "run|host|process|command|thread|cpu|event|phase|module|function|file|line|address"},
     {"report", "sort", REPORT_COLUMNS},
     {"report", "show", REPORT_COLUMNS},
     {"stats", "sort",

@@ -84,8 +84,8 @@ static const struct cli_option options[] = {
     {"inclusive", 0, NULL, "by inclusive instead of exclusive samples", FIELD(inclusive),
      cli_set_flag},
     {"by", 0, "KEY[,KEY…]",
-     "a row for each run, host, process, thread, cpu, event, phase, module, function, file, line, "
-     "address",
+     "a row for each run, host, process, command, thread, cpu, event, phase, module, function, "
+     "file, line, address",
      FIELD(by), set_by},
     {"modules", 0, NULL, "by module: executables and libraries", FIELD(modules), cli_set_flag},
     {"lines", 0, NULL, "by source line", FIELD(lines), cli_set_flag},

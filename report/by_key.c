@@ -18,6 +18,7 @@ static const struct {
     [REPORT_RUN] = {"run", "runs", true, false},
     [REPORT_HOST] = {"host", "hosts", true, false},
     [REPORT_PROCESS] = {"process", "processes", true, false},
+    [REPORT_COMMAND] = {"command", "command lines", true, false},
     [REPORT_THREAD] = {"thread", "threads", true, false},
     [REPORT_CPU] = {"cpu", "CPUs", true, false},
     [REPORT_EVENT] = {"event", "events", true, false},
@@ -190,6 +191,16 @@ static void namesake_columns(struct table *table, struct namesakes namesakes)
     name_column(table, namesakes.builds ? "build id" : NULL, "build_id");
 }
 
+/* Cut at its end for people, who see what tells command lines apart. */
+static void command_columns(struct table *table, unsigned optional)
+{
+    report_table_column(table, (struct table_column){.title = "command",
+                                                     .key = "short_command",
+                                                     .kind = TABLE_CODE,
+                                                     .optional = optional});
+    name_column(table, NULL, "command");
+}
+
 static void key_columns(struct table *table, const struct by_key *by, enum report_key key)
 {
     const char *word = keys[key].word;
@@ -200,7 +211,10 @@ static void key_columns(struct table *table, const struct by_key *by, enum repor
         else
             second_column(table, word);
         count_column(table, "pid", "pid", TABLE_DETAIL);
+        if (report_by_key_has(by, key) && !report_by_key_has(by, REPORT_COMMAND))
+            command_columns(table, TABLE_SECOND);
         break;
+    case REPORT_COMMAND: command_columns(table, TABLE_STAYS); break;
     case REPORT_THREAD:
         name_column(table, word, word);
         count_column(table, "tid", "tid", TABLE_DETAIL);
@@ -271,6 +285,32 @@ static void put_namesake(struct table *table, const struct report_module *module
     report_table_put_text(table, module && module->build_id ? module->build_id : "");
 }
 
+static void put_command(struct table *table, const struct by_key *by, const char *command)
+{
+    struct sprof_str text = {0};
+    const bool failed = report_commands_short(&by->commands, command, &text) != 0;
+    const char *kept = failed ? NULL : report_utf8_keep(&by->dataset->arena, &text);
+    sprof_str_release(&text);
+    table->failed = table->failed || !kept;
+    report_table_put_text(table, kept ? kept : "");
+    report_table_put_text(table, command ? command : "");
+}
+
+static int take_commands(struct by_key *by)
+{
+    int result = 0;
+    if (!report_by_key_has(by, REPORT_PROCESS) && !report_by_key_has(by, REPORT_COMMAND))
+        return 0;
+    for (size_t i = 0; i < by->rows.count && !result; i++) {
+        const uint32_t thread = by->rows.items[i].thread;
+        const uint32_t process = thread ? by->dataset->threads.items[thread - 1].process : 0;
+        if (process)
+            result = report_commands_add(&by->commands,
+                                         by->dataset->processes.items[process - 1].command);
+    }
+    return result;
+}
+
 static void put_key(struct table *table, const struct by_key *by, const struct key_row *row,
                     enum report_key key)
 {
@@ -293,8 +333,13 @@ static void put_key(struct table *table, const struct by_key *by, const struct k
         const struct report_process *process = &dataset->processes.items[thread->process - 1];
         report_table_put_text(table, process->name ? process->name : "?");
         report_table_put_count(table, (uint64_t)process->pid);
+        if (report_by_key_has(by, key) && !report_by_key_has(by, REPORT_COMMAND))
+            put_command(table, by, process->command);
         break;
     }
+    case REPORT_COMMAND:
+        put_command(table, by, report_dataset_command(dataset, thread->process));
+        break;
     case REPORT_THREAD:
         report_table_put_text(table, thread->name ? thread->name : "?");
         report_table_put_count(table, (uint64_t)thread->tid);
@@ -492,6 +537,8 @@ int report_table_by_keys(struct table *table, struct report_dataset *dataset,
         by.without_inclusive && by.inclusive ? refuse_inclusive(error) : report_by_key_add(&by);
     if (!result)
         result = report_by_key_drop(&by);
+    if (!result)
+        result = take_commands(&by);
     if (!result) {
         report_columns_begin(table, dataset, title_of(&by), report_columns_base(dataset));
         make_rows(table, &by);
@@ -499,6 +546,7 @@ int report_table_by_keys(struct table *table, struct report_dataset *dataset,
                      ? SPROF_ENOMEM
                      : cut_rows(table, &by, options->sort, error);
     }
+    report_commands_release(&by.commands);
     report_by_key_release(&by);
     return result;
 }

@@ -2,6 +2,7 @@
 #ifndef SPROF_REPORT_BY_KEY_H
 #define SPROF_REPORT_BY_KEY_H
 
+#include "report/command_text.h"
 #include "report/dataset.h"
 
 /* One row and its sums. */
@@ -31,12 +32,13 @@ struct by_key {
     bool without_inclusive;     /* of calls whose paths were not measured */
     SPROF_VEC(struct key_row) rows;
     struct key_cut cut;
-    size_t few_rows;            /* those that were left when some were dropped */
-    uint32_t *labels;           /* frame → number of its keys' values; 0: not asked yet */
-    struct sprof_map numbers;   /* hash of the values → number */
-    SPROF_VEC(uint32_t) row_of; /* label → row + 1 of the group at work, … */
-    SPROF_VEC(uint32_t) seen;   /* … the cost it was last counted for, by `counted` */
-    uint32_t counted;           /* costs so far */
+    size_t few_rows;                 /* those that were left when some were dropped */
+    uint32_t *labels;                /* frame → number of its keys' values; 0: not asked yet */
+    struct sprof_map numbers;        /* hash of the values → number */
+    SPROF_VEC(uint32_t) row_of;      /* label → row + 1 of the group at work, … */
+    SPROF_VEC(uint32_t) seen;        /* … the cost it was last counted for, by `counted` */
+    uint32_t counted;                /* costs so far */
+    struct report_commands commands; /* of the rows, where they are shown */
 };
 
 /* Whether a key is the same for the whole stack. */

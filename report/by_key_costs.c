@@ -43,6 +43,7 @@ static uint64_t sample_value(const struct by_key *by, enum report_key key,
     case REPORT_RUN: return dataset->processes.items[thread->process - 1].run;
     case REPORT_HOST: return sprof_hash_text(report_dataset_host(dataset, thread->process));
     case REPORT_PROCESS: return thread->process;
+    case REPORT_COMMAND: return sprof_hash_text(report_dataset_command(dataset, thread->process));
     case REPORT_THREAD: return cost->thread;
     case REPORT_CPU: return (uint32_t)cost->cpu;
     case REPORT_EVENT: return cost->event;

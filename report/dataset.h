@@ -324,6 +324,9 @@ static inline uint32_t report_dataset_frame_function(const struct report_dataset
 bool report_dataset_address(const struct report_dataset *dataset, uint32_t frame, uint32_t thread,
                             uint64_t time_ns, uint64_t *address);
 
+/* The command line of a process, as a shell would read it; "" unknown. */
+const char *report_dataset_command(const struct report_dataset *dataset, uint32_t process);
+
 /* The host on which a process ran; "?" unknown. */
 const char *report_dataset_host(const struct report_dataset *dataset, uint32_t process);
 

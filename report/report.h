@@ -52,6 +52,7 @@ enum report_key {
     REPORT_RUN,
     REPORT_HOST,
     REPORT_PROCESS,
+    REPORT_COMMAND,
     REPORT_THREAD,
     REPORT_CPU,
     REPORT_EVENT,

@@ -534,6 +534,12 @@ bool report_selection_takes_all(const struct report_selection *selection)
            !selection->other_mode;
 }
 
+const char *report_dataset_command(const struct report_dataset *dataset, uint32_t process)
+{
+    const char *command = dataset->processes.items[process - 1].command;
+    return command ? command : "";
+}
+
 const char *report_dataset_host(const struct report_dataset *dataset, uint32_t process)
 {
     const uint32_t run = dataset->processes.items[process - 1].run;

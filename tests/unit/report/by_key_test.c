@@ -35,13 +35,18 @@ static void check(const enum report_key *keys, size_t count, const char *show, c
 static void test_each_key(void)
 {
     static const enum report_key thread[] = {REPORT_THREAD}, process[] = {REPORT_PROCESS},
-                                 line[] = {REPORT_LINE}, file[] = {REPORT_FILE},
-                                 cpu[] = {REPORT_CPU}, run[] = {REPORT_RUN, REPORT_HOST},
-                                 event[] = {REPORT_EVENT}, address[] = {REPORT_ADDRESS};
+                                 command[] = {REPORT_COMMAND}, line[] = {REPORT_LINE},
+                                 file[] = {REPORT_FILE}, cpu[] = {REPORT_CPU},
+                                 run[] = {REPORT_RUN, REPORT_HOST}, event[] = {REPORT_EVENT},
+                                 address[] = {REPORT_ADDRESS};
     check(thread, 1, "samples,thread,tid,process,pid",
           "inclusive_samples,thread,tid,process,pid\r\n5,prog,100,prog,100\r\n0,child,200,child,200"
           "\r\n1,worker,101,prog,100\r\n");
     check(process, 1, "samples,pid", "inclusive_samples,pid\r\n6,100\r\n0,200\r\n");
+    check(process, 1, "pid,short_command,command",
+          "pid,short_command,command\r\n100,prog --fast,/bin/prog --fast\r\n200,,\r\n");
+    check(command, 1, "samples,command",
+          "inclusive_samples,command\r\n6,/bin/prog --fast\r\n0,\r\n");
     check(line, 1, "exclusive_samples,inclusive_samples,place,function",
           "exclusive_samples,inclusive_samples,place,function\r\n"
           "3,3,sys.c:9,S2\r\n0,0,?,[not sampled]\r\n1,6,main.c:10,A1\r\n1,3,main.c:20,A2\r\n"

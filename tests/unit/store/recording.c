@@ -16,7 +16,7 @@ static const struct store_event event = {.id = 1,
                                          .period = WEIGHT_NS};
 
 static struct store_process processes[] = {
-    {.id = 1, .run_id = 1, .pid = 100, .name = "prog"},
+    {.id = 1, .run_id = 1, .pid = 100, .name = "prog", .command = "/bin/prog --fast"},
     {.id = 2,
      .run_id = 1,
      .parent_id = 1,
