@@ -3,6 +3,7 @@
 #include "record/record.h"
 #include "cli/commands.h"
 #include "cli/open.h"
+#include "cli/process_tree.h"
 #include "cli/signals.h"
 #include "cli/values.h"
 #include "report/report.h"
@@ -24,7 +25,8 @@ struct arguments {
     size_t stack_bytes;
     double max_overhead; /* percent */
     struct cli_rules rules;
-    bool paused, append, overwrite, no_symbolize, no_cache, keep_failed, per_thread, verbose;
+    bool children, paused, append, overwrite, no_symbolize, no_cache, keep_failed, per_thread,
+        verbose;
 };
 
 /* Each -e adds to the list. */
@@ -62,6 +64,8 @@ static const struct cli_option options[] = {
      FIELD(output), cli_set_text},
     {"pid", 'p', "PID[,PID…]", "attach to running processes, all their threads", FIELD(pids),
      cli_set_pids},
+    {"children", 0, NULL, "with -p: and to the processes that these have started", FIELD(children),
+     cli_set_flag},
     {"tid", 't', "TID", "attach to one running thread", FIELD(tid), cli_set_tid},
     /* Not shown: this version says what works instead. */
     {"all-cpus", 'a', NULL, NULL, FIELD(all_cpus), cli_set_flag},
@@ -102,6 +106,9 @@ static int check_targets(const struct arguments *arguments, const struct cli_ope
         (operands->count > 0) + (arguments->pids.list.count > 0) + (arguments->tid > 0);
     if (arguments->all_cpus && (arguments->pids.list.count > 0 || arguments->tid > 0))
         return usage(error, "-a is all that runs, -p and -t are some of it: give one of them");
+    if (arguments->children && !arguments->pids.list.count)
+        return usage(error, "--children belongs to -p PID: what a command starts is recorded with "
+                            "it");
     if (!kinds && !arguments->all_cpus)
         return usage(error, "nothing to record: give a command (`sprof record -- PROGRAM`), -p PID "
                             "or -t TID");
@@ -207,6 +214,49 @@ static int summarize(struct cli_terminal *terminal, struct store *store,
     return 0;
 }
 
+/* Attached to a process that others work for, such as a server's master: which was it? */
+static void say_who_worked(struct cli_terminal *terminal, struct store *store, uint32_t run_id,
+                           const struct arguments *arguments, struct cli_descendants *children)
+{
+    static const uint64_t least_ns = 20000000; /* two ticks */
+    const uint64_t worked_ns = cli_descendants_worked(children);
+    struct store_quality quality;
+    const size_t count = children->list.count;
+    if (worked_ns < least_ns || store_quality(store, run_id, &quality, NULL) ||
+        worked_ns <= quality.target_cpu_ns)
+        return;
+    struct sprof_str pids = {0};
+    for (size_t i = 0; i < arguments->pids.list.count; i++)
+        sprof_str_appendf(&pids, "%s%d", i ? "," : "", (int)arguments->pids.list.items[i]);
+    if (!pids.failed)
+        cli_say(terminal,
+                "%zu process%s that %s had started before worked for %.2f s and %s not recorded "
+                "(such as %d): `sprof record -p %s --children`",
+                count, count == 1 ? "" : "es", pids.text, (double)worked_ns / 1e9,
+                count == 1 ? "was" : "were", (int)children->list.items[0].pid, pids.text);
+    sprof_str_release(&pids);
+}
+
+/* With --children those that end before they are attached to are left out: they are looked for
+ * anew. */
+static int open_session(struct record_session **session, struct record_options *record,
+                        struct arguments *arguments, const struct cli_operands *operands,
+                        const struct cli_terminal *terminal, struct sprof_error *error)
+{
+    const size_t given = arguments->pids.list.count;
+    int status = SPROF_ENOTFOUND;
+    for (int attempt = 0; attempt < 5 && status == SPROF_ENOTFOUND; attempt++) {
+        arguments->pids.list.count = given;
+        if (arguments->children && cli_add_descendants(&arguments->pids))
+            return sprof_error_memory(error);
+        *record = options_of(arguments, operands, terminal);
+        status = record_open(session, record, error);
+        if (!arguments->children)
+            break;
+    }
+    return status;
+}
+
 /* A command that outlived its recording (--duration, or a failure) is waited for: it is sprof's
  * child, and whoever started sprof waits for both. */
 static int wait_for_command(pid_t command, struct record_result *result)
@@ -220,13 +270,14 @@ static int wait_for_command(pid_t command, struct record_result *result)
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
-    const struct arguments *arguments = all;
+    struct arguments *arguments = all;
     terminal->verbose = arguments->verbose;
-    const struct record_options record = options_of(arguments, operands, terminal);
+    struct record_options record;
     struct record_session *session;
+    struct cli_descendants children = {0};
     int status = check(arguments, operands, error);
     if (!status)
-        status = record_open(&session, &record, error);
+        status = open_session(&session, &record, arguments, operands, terminal, error);
     if (status)
         return status;
     const pid_t command = record_command_pid(session);
@@ -234,10 +285,15 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     if (!command && !record.duration_ns && terminal->shows_progress)
         cli_say(terminal, "recording: Ctrl-C ends it");
     struct record_result result = {0};
+    if (!arguments->children)
+        cli_descendants_note(&children, &arguments->pids);
     status = record_run(session, &result, error);
     cli_signals_forget_session();
     if (!status)
         status = summarize(terminal, record_store(session), &record, &result, error);
+    if (!status)
+        say_who_worked(terminal, record_store(session), result.run_id, arguments, &children);
+    cli_descendants_release(&children);
     record_free(session);
     if (status)
         cli_say(terminal, "%s", error->message);

@@ -245,6 +245,21 @@ children() {
         FROM v_thread") > 0.8" "the children's share"
 }
 
+# A master that sleeps and a worker that was there before.
+workers() {
+    # shellcheck disable=SC2016
+    start bash -c '"$0" once 60000 & echo $! >worker; wait' "$PROGRAMS/split" >split.out
+    until [ -s worker ]; do sleep 0.05; done
+    expect 0 "$SPROF" record -o t.db -p "$child" --duration 1s
+    said "1 process that $child had started before worked .*$(cat worker).*-p $child --children"
+    expect 0 "$SPROF" record -o t.db -p "$child" --children --duration 1s
+    grep -q 'had started before' err && fail "it is recorded"
+    holds "$(sql t.db "SELECT sum(samples) FROM v_thread WHERE pid = $(cat worker)") > 1" "the worker's samples"
+    kill -9 "$(cat worker)"
+    expect 2 "$SPROF" record --children -- true
+    said 'belongs to -p PID'
+}
+
 # A command that ends and leaves a server running: that it is recorded no longer is said, with its number. Not so of
 # what is still in the command's session, which is about to end.
 background() {
