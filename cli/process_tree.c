@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -53,6 +54,22 @@ int cli_add_descendants(struct cli_pids *pids)
                 !holds(pids, process->pid))
                 status = sprof_vec_push(&pids->list, process->pid);
         }
+    sprof_vec_release(&all.list);
+    return status;
+}
+
+int cli_add_named(struct cli_pids *pids, const char *name)
+{
+    struct processes all = {0};
+    char own[16], wanted[sizeof own];
+    int status = read_all(&all);
+    snprintf(wanted, sizeof wanted, "%s", name);
+    for (size_t i = 0; i < all.list.count && !status; i++) {
+        const pid_t pid = all.list.items[i].pid;
+        sprof_proc_comm(pid, pid, own);
+        if (*own && !strcmp(own, wanted) && pid != getpid() && !holds(pids, pid))
+            status = sprof_vec_push(&pids->list, pid);
+    }
     sprof_vec_release(&all.list);
     return status;
 }

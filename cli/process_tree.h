@@ -8,6 +8,10 @@
  * what it started. Returns 0 or SPROF_ENOMEM. */
 int cli_add_descendants(struct cli_pids *pids);
 
+/* Adds the living processes whose first thread has that name, as the kernel keeps it (15 bytes);
+ * not sprof itself. Returns 0 or SPROF_ENOMEM. */
+int cli_add_named(struct cli_pids *pids, const char *name);
+
 /* Descendants with the CPU time that they had used at some moment. Zero is valid and empty. */
 struct cli_descendant {
     pid_t pid;

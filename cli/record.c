@@ -2,6 +2,7 @@
  */
 #include "record/record.h"
 #include "cli/commands.h"
+#include "cli/machine.h"
 #include "cli/open.h"
 #include "cli/process_tree.h"
 #include "cli/signals.h"
@@ -20,7 +21,7 @@ struct arguments {
     struct sprof_str events; /* of all -e, with commas */
     struct cli_pids pids;
     pid_t tid;
-    bool all_cpus;
+    struct cli_machine machine;
     uint64_t duration_ns, delay_ns;
     size_t stack_bytes;
     double max_overhead; /* percent */
@@ -62,13 +63,19 @@ static const struct cli_option options[] = {
      FIELD(events), add_events},
     {"output", 'o', "FILE", "the recording (sprof.db); an existing one becomes FILE.old.1",
      FIELD(output), cli_set_text},
-    {"pid", 'p', "PID[,PID…]", "attach to running processes, all their threads", FIELD(pids),
+    {"pid", 'p', "PID|NAME[,…]", "attach to running processes, all their threads", FIELD(pids),
      cli_set_pids},
     {"children", 0, NULL, "with -p: and to the processes that these have started", FIELD(children),
      cli_set_flag},
     {"tid", 't', "TID", "attach to one running thread", FIELD(tid), cli_set_tid},
-    /* Not shown: this version says what works instead. */
-    {"all-cpus", 'a', NULL, NULL, FIELD(all_cpus), cli_set_flag},
+    {"all-cpus", 'a', NULL, "all that runs on the machine, for as long as COMMAND does",
+     FIELD(machine.all), cli_set_flag},
+    {"cpu", 0, "LIST", "all that runs on these CPUs, such as 0-3,8", FIELD(machine), cli_set_cpus},
+    {"cgroup", 0, "PATH", "all that runs in this cgroup and those below it", FIELD(machine.cgroup),
+     cli_set_text},
+    {"user", 0, "NAME", "all that this user runs", FIELD(machine), cli_set_user},
+    {"match", 0, "NAME", "all programs of this name, those too that begin later",
+     FIELD(machine.program), cli_set_program},
     {"duration", 0, "T", "end the recording after 10, 10s, 500ms, 2m", FIELD(duration_ns),
      cli_set_duration},
     {"delay", 0, "T", "begin it so long after the start", FIELD(delay_ns), cli_set_duration},
@@ -104,14 +111,27 @@ static int check_targets(const struct arguments *arguments, const struct cli_ope
 {
     const int kinds =
         (operands->count > 0) + (arguments->pids.list.count > 0) + (arguments->tid > 0);
-    if (arguments->all_cpus && (arguments->pids.list.count > 0 || arguments->tid > 0))
-        return usage(error, "-a is all that runs, -p and -t are some of it: give one of them");
+    const char *machine = cli_machine_option(&arguments->machine);
+    if (machine && (arguments->pids.list.count > 0 || arguments->tid > 0))
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "%s is for the whole machine, -p and -t attach: give one of them",
+                               machine);
+    if (machine && arguments->wall_clock)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--clock wall looks at the threads of a command or of -p, and not "
+                               "of the machine: leave %s out",
+                               machine);
+    if (machine && arguments->per_thread)
+        return sprof_error_set(
+            error, SPROF_EUSAGE, 0,
+            "%s samples whole CPUs, --per-thread does not: leave one of them out", machine);
     if (arguments->children && !arguments->pids.list.count)
         return usage(error, "--children belongs to -p PID: what a command starts is recorded with "
                             "it");
-    if (!kinds && !arguments->all_cpus)
-        return usage(error, "nothing to record: give a command (`sprof record -- PROGRAM`), -p PID "
-                            "or -t TID");
+    if (!kinds && !machine)
+        return usage(error,
+                     "nothing to record: give a command (`sprof record -- PROGRAM`), -p PID, "
+                     "-t TID or -a");
     if (kinds > 1)
         return usage(error, operands->count
                                 ? "a command is launched, -p and -t attach: give one of "
@@ -169,7 +189,8 @@ static struct record_options options_of(const struct arguments *arguments,
         .pids = arguments->pids.list.items,
         .pid_count = arguments->pids.list.count,
         .tid = arguments->tid,
-        .all_cpus = arguments->all_cpus,
+        .all_cpus = cli_machine_option(&arguments->machine) != NULL,
+        .choice = &arguments->machine.choice,
         .max_overhead = arguments->max_overhead / 100,
         .paused = arguments->paused,
         .delay_ns = arguments->delay_ns,
@@ -273,6 +294,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     struct arguments *arguments = all;
     terminal->verbose = arguments->verbose;
     struct record_options record;
+    cli_machine_choose(&arguments->machine);
     struct record_session *session;
     struct cli_descendants children = {0};
     int status = check(arguments, operands, error);
@@ -282,6 +304,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         return status;
     const pid_t command = record_command_pid(session);
     cli_signals_catch(session, command);
+    cli_say_pids(terminal, &arguments->pids);
     if (!command && !record.duration_ns && terminal->shows_progress)
         cli_say(terminal, "recording: Ctrl-C ends it");
     struct record_result result = {0};
@@ -307,6 +330,7 @@ static void release(void *all)
 {
     struct arguments *arguments = all;
     sprof_vec_release(&arguments->pids.list);
+    sprof_vec_release(&arguments->machine.cpus);
     sprof_vec_release(&arguments->rules.list);
     sprof_str_release(&arguments->events);
 }

@@ -1,6 +1,7 @@
 /* Turns the values of options into numbers, modes, lists and formats. */
 #include "cli/values.h"
 
+#include "cli/process_tree.h"
 #include "report/report.h"
 
 #include <ctype.h>
@@ -271,12 +272,29 @@ int cli_set_tid(void *field, const char *value, struct sprof_error *error)
     return status;
 }
 
+static int add_named(struct cli_pids *pids, const char *name, struct sprof_error *error)
+{
+    const size_t before = pids->list.count;
+    pids->by_name = true;
+    if (cli_add_named(pids, name))
+        return sprof_error_memory(error);
+    return pids->list.count > before
+               ? 0
+               : sprof_error_set(error, SPROF_EUSAGE, 0,
+                                 "`%s` is not a process id, as in 4242,4243, and no program of "
+                                 "that name runs\nrun `ps -e` to see which do",
+                                 name);
+}
+
 static int add_pid(struct cli_pids *pids, const char *text, struct sprof_error *error)
 {
     uint64_t pid = 0;
-    if (parse_number(text, 1, INT_MAX, &pid, NULL))
+    const bool is_number = *text && !text[strspn(text, "-0123456789")];
+    if (is_number && parse_number(text, 1, INT_MAX, &pid, NULL))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "`%s` is not a process id: write numbers, as in 4242,4243", text);
+    if (!is_number)
+        return add_named(pids, text, error);
     if (sprof_vec_push(&pids->list, (pid_t)pid))
         return sprof_error_memory(error);
     return 0;
@@ -293,6 +311,19 @@ int cli_set_pids(void *field, const char *value, struct sprof_error *error)
         status = add_pid(field, strsep(&rest, ","), error);
     free(words);
     return status;
+}
+
+void cli_say_pids(struct cli_terminal *terminal, const struct cli_pids *pids)
+{
+    struct sprof_str text = {0};
+    char name[16];
+    for (size_t i = 0; i < pids->list.count; i++) {
+        sprof_proc_comm(pids->list.items[i], pids->list.items[i], name);
+        sprof_str_appendf(&text, "%s%d %s", i ? ", " : "", (int)pids->list.items[i], name);
+    }
+    if (pids->by_name && text.text)
+        cli_say(terminal, "attached to %s", text.text);
+    sprof_str_release(&text);
 }
 
 static int add_rule(struct cli_rules *rules, enum model_kind kind, const char *glob,

@@ -11,6 +11,7 @@
 /* -p and its like; zero is a valid empty list. */
 struct cli_pids {
     SPROF_VEC(pid_t) list;
+    bool by_name; /* some were found by the name of their program */
 };
 
 /* --app-module and --system-module in the order given. */
@@ -67,6 +68,9 @@ int cli_parse_size(const char *text, size_t least, const char *least_text, size_
                    struct sprof_error *error);
 
 struct model_kind_rules cli_rules_of(const struct cli_rules *rules);
+
+/* Says which processes were found by name, if any were. */
+void cli_say_pids(struct cli_terminal *terminal, const struct cli_pids *pids);
 
 /* The `release` of commands whose struct of arguments begins with its cli_rules. */
 void cli_release_rules(void *arguments);

@@ -22,6 +22,8 @@ static const char *keep_text(struct record_session *session, const char *text)
 static const char *targets_text(struct record_session *session)
 {
     struct sprof_str text = {0};
+    if (session->options.all_cpus)
+        return record_machine_text(session);
     for (size_t i = 0; i < session->options.pid_count; i++)
         sprof_str_appendf(&text, "%s%d", i ? "," : "", (int)session->options.pids[i]);
     if (session->options.tid)

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+struct sampler_choice;
+
 /* Zero values take the defaults. All strings and arrays are borrowed until the call returns. */
 struct record_options {
     enum model_mode mode; /* note: the zero value is MODEL_MODE_PC; set it */
@@ -33,8 +35,9 @@ struct record_options {
     const pid_t *pids;
     size_t pid_count;
     pid_t tid;
-    bool all_cpus;                  /* whatever runs; beside it a command says for how long */
-    uint64_t delay_ns, duration_ns; /* 0: none, no end */
+    bool all_cpus;                       /* whatever runs; beside it a command says for how long */
+    const struct sampler_choice *choice; /* … of that; NULL: all */
+    uint64_t delay_ns, duration_ns;      /* 0: none, no end */
     double max_overhead; /* the rate goes down until sprof and its samples cost no more than this
                             fraction of the targets' CPU time; 0: it stays */
     bool paused;         /* take no samples until somebody says so over the control socket */

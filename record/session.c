@@ -31,7 +31,7 @@ static int begin_sampler(struct record_session *session, struct sprof_error *err
     session->view = (struct model_view){.mode = options->mode,
                                         .frame_app = options->frame_app,
                                         .drop_interior = options->drop_interior};
-    const struct sampler_options sampler = {
+    struct sampler_options sampler = {
         .capture = record_capture(&session->view),
         .clock = options->wall_clock ? SAMPLER_CLOCK_WALL : SAMPLER_CLOCK_CPU,
         .fine_clock = options->fine_clock,
@@ -51,7 +51,12 @@ static int begin_sampler(struct record_session *session, struct sprof_error *err
         .early = true,
         .log = options->log,
     };
-    return sampler_begin(&session->sampler, &sampler, error);
+    if (options->choice)
+        sampler.choice = *options->choice;
+    const int result = sampler_begin(&session->sampler, &sampler, error);
+    return result == SPROF_EPERMISSION && options->all_cpus
+               ? record_begin_own(session, &sampler, error)
+               : result;
 }
 
 static int note_sample(void *context, const struct recording_sampled *sampled)
@@ -198,6 +203,7 @@ void record_free(struct record_session *session)
     sprof_vec_release(&session->events);
     sprof_map_release(&session->cpu_before);
     sprof_vec_release(&session->past_events);
+    sprof_vec_release(&session->own_processes);
     sprof_arena_release(&session->arena);
     free(session);
 }

@@ -33,6 +33,7 @@ struct record_session {
     SPROF_VEC(struct record_event) events; /* as the sampler numbers them; at least one */
     const char *event_names;               /* of all of them, with commas */
     struct sprof_arena arena;              /* texts of run and event */
+    SPROF_VEC(pid_t) own_processes;        /* instead of the whole machine */
     uint64_t start_ns;                     /* CLOCK_MONOTONIC of the run's time 0 */
     uint64_t end_ns;                       /* 0: no end set */
     uint64_t stop_ns;                      /* when to pause; 0: no deadline */
@@ -73,6 +74,15 @@ int record_book_unsampled(struct record_session *session, uint64_t unseen_ns);
 /* The events at hand are replaced by others at `changed_ns`. Returns 0 or
  * SPROF_ENOMEM. */
 int record_note_past_events(struct record_session *session, uint64_t changed_ns);
+
+/* machine.c: where the whole machine may not be sampled, begins with the command, or with all
+ * processes of this user, and says so. `error` holds why it may not, which stays where there is
+ * nothing else to sample either. Returns as sampler_begin. */
+int record_begin_own(struct record_session *session, struct sampler_options *options,
+                     struct sprof_error *error);
+
+/* machine.c: what of the machine is sampled, as options; the session's. */
+const char *record_machine_text(struct record_session *session);
 
 /* warnings.c: says what of the targets was not recorded, and what helps. */
 void record_warn(const struct record_session *session, const struct record_result *result);

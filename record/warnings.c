@@ -115,6 +115,6 @@ void record_warn(const struct record_session *session, const struct record_resul
 {
     warn_of_agents(session);
     warn_of_waiting(session);
-    if (session->options.command && result->has_wait_status)
+    if (session->options.command && !session->options.all_cpus && result->has_wait_status)
         warn_of_daemons(session);
 }

@@ -182,6 +182,7 @@ static int open_parts(struct sampler *sampler, const struct source_kind *const *
     if (result)
         return result;
     sampler->was_paused = options->paused;
+    sampler->introduces = options->all_cpus;
     sampler->capture = options->capture;
     sampler->facts.command_pid = target_command(sampler->target);
     return take_snapshot(sampler, before_ns) ? sprof_error_memory(error) : 0;
@@ -252,6 +253,7 @@ void sampler_free(struct sampler *sampler)
     sampler_close(sampler);
     target_free(sampler->target);
     target_snapshot_release(&sampler->initial);
+    sprof_map_release(&sampler->introduced);
     sprof_vec_release(&sampler->wait.polls);
     sprof_vec_release(&sampler->events);
     if (sampler->interrupt_fd >= 0)
@@ -425,6 +427,8 @@ static void keep_order(struct sampler *sampler, struct model_record *record)
 int sampler_next(struct sampler *sampler, const struct model_record **record)
 {
     *record = target_snapshot_next(&sampler->initial);
+    if (!*record)
+        *record = sampler_introductions_end(sampler);
     if (*record)
         return 0;
     for (struct source *source; (source = next_source(sampler));) {
@@ -438,8 +442,7 @@ int sampler_next(struct sampler *sampler, const struct model_record **record)
             source->kind->weigh(source, &taken->sample, taken->time_ns);
         taken->event += source->first_event;
         keep_order(sampler, taken);
-        *record = taken;
-        return 0;
+        return sampler_introduce(sampler, taken, record);
     }
     return 1;
 }
@@ -523,8 +526,8 @@ uint64_t sampler_unseen_cpu_ns(struct sampler *sampler)
 {
     const uint64_t seen_ns = sampler_target_cpu_ns(sampler) + sampler_counters(sampler).helpers_ns;
     const uint64_t charged_ns = target_command_cpu_ns(sampler->target); /* 0 until it was reaped */
-    return !sampler->facts.kernel_excluded && !sampler->was_paused && seen_ns &&
-                   charged_ns > seen_ns
+    return !sampler->facts.kernel_excluded && !sampler->was_paused && !sampler->introduces &&
+                   seen_ns && charged_ns > seen_ns
                ? charged_ns - seen_ns
                : 0;
 }

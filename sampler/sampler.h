@@ -35,6 +35,16 @@ enum sampler_scope {
     SAMPLER_SCOPE_TASK,         /* inherited events of each thread; short threads go unsampled */
 };
 
+/* What of the machine is sampled: whatever fits all that is given here. Zero: all that runs. */
+struct sampler_choice {
+    const int *cpus; /* on these CPUs; none: on all */
+    size_t cpu_count;
+    const char *cgroup; /* in this cgroup or its children, as target_cgroup_find takes it */
+    bool by_user;
+    uid_t user;          /* by the rights of this user, where by_user */
+    const char *program; /* programs of this name, as the kernel keeps it: up to 15 bytes */
+};
+
 /* Zero values take the defaults named. Strings and arrays are borrowed until sampler_open returns.
  */
 enum { SAMPLER_WALL_HZ = 100, SAMPLER_WALL_HZ_MAX = 1000 }; /* of SAMPLER_CLOCK_WALL */
@@ -53,10 +63,11 @@ struct sampler_options {
     char *const *command;     /* argv of a command to launch, NULL-terminated; or NULL */
     const pid_t *pids;        /* processes to attach to, all their threads */
     size_t pid_count;
-    pid_t tid;      /* one thread to attach to; 0: none */
-    bool all_cpus;  /* whatever runs on the machine: no source can do that yet */
-    bool user_only; /* do not even ask for kernel samples */
-    bool paused;    /* begin without taking samples: see sampler_set_paused */
+    pid_t tid;     /* one thread to attach to; 0: none */
+    bool all_cpus; /* whatever runs on the machine; a command beside it says for how long */
+    struct sampler_choice choice; /* of that, where all_cpus */
+    bool user_only;               /* do not even ask for kernel samples */
+    bool paused;                  /* begin without taking samples: see sampler_set_paused */
     bool early; /* a command may be let go before its samples are filtered in the kernel, and its
                    deep stacks captured there: sprof does it for the first milliseconds */
     enum sampler_scope minimum_scope; /* do not try scopes before this one; 0: the best there is */

@@ -11,6 +11,9 @@ struct sampler {
     struct target *target;
     SPROF_VEC(struct source *) sources;
     struct target_snapshot initial; /* handed out before anything else */
+    bool introduces;             /* processes that nothing was said of yet: see introductions.c */
+    struct sprof_map introduced; /* process → 1 */
+    const struct model_record *held; /* what follows `initial`; NULL: nothing is held back */
     bool started, stopped;
     uint64_t last_ns;             /* time of the last record handed out */
     enum sampler_capture capture; /* as asked for last */
@@ -24,6 +27,13 @@ struct sampler {
 /* As sampler_open, with these kinds of sources (ended by NULL) instead of the program's. */
 int sampler_open_kinds(struct sampler **sampler, const struct source_kind *const *kinds,
                        const struct sampler_options *options, struct sprof_error *error);
+
+/* Hands out what /proc shows of the processes that a record speaks of, where nothing was said of
+ * them yet, and holds the record back until then. Returns 0 and the first of all these, or
+ * SPROF_ENOMEM. The second: after `initial`, the record that was held back, or NULL. */
+int sampler_introduce(struct sampler *sampler, const struct model_record *taken,
+                      const struct model_record **record);
+const struct model_record *sampler_introductions_end(struct sampler *sampler);
 
 /* Opens one more source beside those the sampler has. */
 int sampler_add_source(struct sampler *sampler, const struct source_kind *kind,

@@ -66,9 +66,11 @@ int sampler_wait(struct sampler *sampler, int timeout_ms, int extra_fd)
     const uint64_t timeout_ns = timeout_ms < 0 ? UINT64_MAX : (uint64_t)timeout_ms * NS_PER_MS;
     wait->polls.count = 0;
     wait->deadline_ns = timeout_ms < 0 ? UINT64_MAX : before_ns + timeout_ns;
+    int result = add_own(sampler, before_ns, extra_fd);
+    if (sampler->held) /* its source must not give back the room it is in */
+        return result ? result : sleep_on(sampler, before_ns);
     if (sampler->initial.next < sampler->initial.records.count)
         wait->deadline_ns = 0;
-    int result = add_own(sampler, before_ns, extra_fd);
     size_t first = wait->polls.count;
     for (size_t i = 0; !result && i < sampler->sources.count; i++) {
         struct source *source = sampler->sources.items[i];

@@ -21,6 +21,7 @@ struct target {
     pidfds; /* … for each the descriptor that becomes readable at its end, -1: none */
     SPROF_VEC(bool) ended; /* … and whether it was seen to end */
     pid_t tid;
+    bool all;
     uint64_t started_ns;
 };
 
@@ -88,6 +89,7 @@ int target_open(struct target **opened, const struct target_options *options,
     if (!target)
         return sprof_error_memory(error);
     target->launch = TARGET_LAUNCH_NONE;
+    target->all = options->all;
     result = open_parts(target, options, error);
     if (result)
         target_free(target);
@@ -186,7 +188,7 @@ bool target_ended(struct target *target, int *wait_status)
             *wait_status = target->launch.wait_status;
         return true;
     }
-    bool ended = true;
+    bool ended = !target->all;
     for (size_t i = 0; i < target->pids.count; i++)
         ended &= attached_ended(target, i);
     return ended;

@@ -115,6 +115,28 @@ size_t target_read_existing(pid_t pid, uint64_t address, void *buffer, size_t si
 /* Where a live process's program itself begins, behind its loader; 0: not known. */
 uint64_t target_entry(pid_t pid);
 
+/* == Choosing targets == */
+
+/* Appends the numbers of all processes, in order. Returns 0 or a negative errno. */
+int target_all_processes(struct sprof_id_list *list);
+
+/* A cgroup of version 2. */
+struct target_cgroup {
+    uint64_t id;
+    uint32_t level;                  /* the root has 0 */
+    char directory[TARGET_PATH_MAX]; /* where it is mounted */
+};
+
+/* Finds a cgroup by its path below the mount of cgroup2, which /proc/self/mountinfo shows. Fails
+ * with SPROF_ENOTFOUND, or SPROF_EUNSUPPORTED where there is no such mount. */
+int target_cgroup_find(const char *path, struct target_cgroup *cgroup, struct sprof_error *error);
+
+/* The path of a live process's cgroup, as /proc shows it; "" where it is not known. */
+void target_cgroup_of(pid_t pid, char *path, size_t size);
+
+/* Whether a live process is in the cgroup, or in a child of it. */
+bool target_cgroup_has(const struct target_cgroup *cgroup, pid_t pid);
+
 /* == What /proc shows == */
 
 /* Records as the kernel would have written them; zero is a valid empty snapshot. */

@@ -27,6 +27,8 @@ struct uprobe_task {
 
 struct task_struct {
     int pid;
+    char comm[16];
+    struct task_struct *group_leader;
     __u64 start_time;
     struct mm_struct *mm;
     struct sched_entity se;

@@ -15,6 +15,9 @@ enum { LOOKED_AT_ONCE = 64 /* samples of which each looks for an agent of the tr
 const volatile bool captures;    /* what follows the slices, of samples that have any */
 const volatile bool keeps_ticks; /* the events are clocks, and not of user mode alone */
 
+const volatile __u32 keeps;      /* enum sampling_keeps */
+const volatile struct sampling_choice choice;
+
 /* == Members ================================================================================== */
 
 /* task_newtask(task, flags), in its creator, before it may run: the children of members are
@@ -27,6 +30,31 @@ int take_new_thread(struct bpf_raw_tracepoint_args *ctx)
     struct task_struct *task = (void *)ctx->args[0];
     ids_put(BPF_CORE_READ(task, pid), ids_has(current_tid()));
     return 0;
+}
+
+/* == All threads of the machine ================================================================ */
+
+/* The name of a process is its first thread's. Behind the name the kernel's buffer may hold what an
+ * older one left. */
+static __always_inline bool has_chosen_name(const struct task_struct *task)
+{
+    char name[SAMPLING_NAME_BYTES] = {0};
+    const struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+    if (bpf_core_read_str(name, sizeof name, &leader->comm) < 0)
+        return false;
+    const __u64 *words = (const __u64 *)name;
+    return words[0] == choice.name[0] && words[1] == choice.name[1];
+}
+
+static __always_inline bool is_chosen(void)
+{
+    const struct task_struct *task = bpf_get_current_task_btf();
+    if (choice.cgroup_id &&
+        bpf_get_current_ancestor_cgroup_id((int)choice.cgroup_level) != choice.cgroup_id)
+        return false;
+    if (choice.by_user && (__u32)bpf_get_current_uid_gid() != choice.user)
+        return false;
+    return !choice.by_name || has_chosen_name(task);
 }
 
 /* == Calls in flight of traced threads ========================================================= */
@@ -279,12 +307,12 @@ static __always_inline void capture_all(void *ctx, __u64 stack_bytes)
     capture(stack_bytes, ARCH_BPF_SP(registers), ARCH_BPF_FP(registers), interrupted.sp);
 }
 
-/* Whether the sample is kept: it is a member's. The tail of its stack is written right before it.
+/* Whether the sample is kept: it is a member's, or one of those chosen. The tail of its stack is written right before it.
  * (One program for samples with stacks and without: the verifier takes a millisecond for each.) */
 SEC("perf_event")
 int take_sample(void *ctx)
 {
-    const bool kept = ids_has(current_tid());
+    const bool kept = keeps == SAMPLING_KEEPS_CHOSEN ? is_chosen() : ids_has(current_tid());
     if (keeps_ticks && is_weighed(ctx))
         take_tick(ctx, kept);
     if (kept && captures) {

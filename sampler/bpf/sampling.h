@@ -18,6 +18,22 @@ enum {
  * others may share its CPU. */
 enum { SAMPLING_WEIGHED = 1 };
 
+/* Which samples are kept. */
+enum sampling_keeps {
+    SAMPLING_KEEPS_MEMBERS, /* of the threads whose bits are set */
+    SAMPLING_KEEPS_CHOSEN,  /* of all threads that fit a struct sampling_choice */
+};
+
+/* A choice among all threads of the machine. What is zero excludes none. */
+enum { SAMPLING_NAME_BYTES = 16 }; /* of a program's name, as the kernel keeps it */
+struct sampling_choice {
+    __u64 cgroup_id; /* it or its children, of the cgroup2 hierarchy */
+    __u32 cgroup_level;
+    __u32 by_user, user; /* real */
+    __u32 by_name;
+    __u64 name[SAMPLING_NAME_BYTES / sizeof(__u64)]; /* padded with zeroes */
+};
+
 /* How an end of a stack is known. */
 enum sampling_end {
     SAMPLING_END_MAPPING = 1, /* of the mapping: the stack ends there or below */

@@ -30,6 +30,7 @@ int perf_control_pause(struct source *opened, bool paused, struct sprof_error *e
     if (source->scope != SAMPLER_SCOPE_TASK)
         for (size_t i = 0; i < source->events.count; i++)
             perf_jitter_pause(source, i, paused);
+    perf_machine_count(source, !paused);
     if (paused)
         perf_counters_disable(&source->counters);
     else

@@ -18,12 +18,15 @@ enum { MEMBERS_BYTES = SAMPLER_ID_WORDS * sizeof(uint64_t) };
 
 /* Loads the programs as the kernel's verifier shall see them: what is constant decides what of them
  * is there at all. */
-static int load(struct perf_filter_bpf *filter, const struct perf_filter_bpf_tails *tails,
-                size_t clock_count)
+static int load(struct perf_filter_bpf *filter, const struct sampling_choice *choice,
+                const struct perf_filter_bpf_tails *tails, size_t clock_count)
 {
     struct sampling_bpf *programs = sampling_bpf__open();
     if (!programs)
         return -ENOMEM;
+    programs->rodata->keeps = choice ? SAMPLING_KEEPS_CHOSEN : SAMPLING_KEEPS_MEMBERS;
+    if (choice)
+        memcpy(&programs->rodata->choice, choice, sizeof *choice);
     programs->rodata->captures = tails->wanted;
     programs->rodata->tail_bytes = tails->most_bytes;
     programs->rodata->wake_bytes = tails->ring_bytes / 2;
@@ -88,26 +91,27 @@ static bool may_take_less(int result)
 
 /* Loads as much of the programs as the kernel takes: its verifier may refuse weights, captures, or
  * both together. */
-static int load_most(struct perf_filter_bpf *filter, const struct perf_filter_bpf_tails *tails,
-                     size_t *clock_count)
+static int load_most(struct perf_filter_bpf *filter, const struct sampling_choice *choice,
+                     const struct perf_filter_bpf_tails *tails, size_t *clock_count)
 {
     static const struct perf_filter_bpf_tails none = {0};
     const bool both = tails->wanted && *clock_count;
-    int result = load(filter, tails, *clock_count);
+    int result = load(filter, choice, tails, *clock_count);
     if (may_take_less(result) && both)
-        result = load(filter, &none, *clock_count);
+        result = load(filter, choice, &none, *clock_count);
     if (may_take_less(result) && both) {
         *clock_count = 0;
-        result = load(filter, tails, 0);
+        result = load(filter, choice, tails, 0);
     }
     if (may_take_less(result)) {
         *clock_count = 0;
-        result = load(filter, &none, 0);
+        result = load(filter, choice, &none, 0);
     }
     return result;
 }
 
 int perf_filter_bpf_open(struct perf_filter_bpf *filter, bool follow_forks,
+                         const struct sampling_choice *choice,
                          const struct perf_filter_bpf_tails *tails, size_t clock_count)
 {
     *filter = PERF_FILTER_BPF_NONE;
@@ -115,7 +119,7 @@ int perf_filter_bpf_open(struct perf_filter_bpf *filter, bool follow_forks,
         return -ENOENT;
     const size_t clocks_wanted = clock_count;
     const struct rlimit limit = sprof_kernel_lift_bpf_limit();
-    int result = load_most(filter, tails, &clock_count);
+    int result = load_most(filter, choice, tails, &clock_count);
     sprof_kernel_restore_bpf_limit(&limit);
     filter->refuses_captures = !result && tails->wanted && !filter->captures;
     filter->refuses_weights = !result && clocks_wanted && !clock_count;
@@ -223,9 +227,11 @@ void perf_filter_bpf_close(struct perf_filter_bpf *filter)
 #else /* a build without BPF */
 
 int perf_filter_bpf_open(struct perf_filter_bpf *filter, bool follow_forks,
+                         const struct sampling_choice *choice,
                          const struct perf_filter_bpf_tails *tails, size_t clock_count)
 {
     (void)follow_forks;
+    (void)choice;
     (void)tails;
     (void)clock_count;
     *filter = PERF_FILTER_BPF_NONE;

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 struct sampling_bpf;
+struct sampling_choice;
 struct sampling_clock;
 struct sampling_counts;
 
@@ -34,12 +35,14 @@ struct perf_filter_bpf_tails {
 };
 
 /* Loads the programs; with follow_forks, children of members become members from then on. With
+ * `choice`, there are no members: samples of all threads are kept that fit it. With
  * `clock_count` CPUs, the programs keep what each sample weighs: for clock events that do not leave
  * the kernel out. Works in the first pid namespace only, since programs
  * see the system's own thread ids. Kernels that have not all that capturing needs still filter.
  * Returns 0 or a negative errno: -ENOSYS in a build without BPF, -ENOENT in another pid namespace,
  * -EPERM where it is not permitted, -EAGAIN where a signal to this thread broke it off. */
 int perf_filter_bpf_open(struct perf_filter_bpf *filter, bool follow_forks,
+                         const struct sampling_choice *choice,
                          const struct perf_filter_bpf_tails *tails, size_t clock_count);
 
 /* Why perf_filter_bpf_open failed, in a few words. */

@@ -28,8 +28,8 @@ static void *load(void *context)
     const struct perf_filter_wanted *wanted = &loading->wanted;
     const uint64_t one = 1;
     do_first(loading);
-    loading->result = perf_filter_bpf_open(&loading->filter, wanted->follow_forks, &wanted->tails,
-                                           wanted->clocks);
+    loading->result = perf_filter_bpf_open(&loading->filter, wanted->follow_forks, wanted->choice,
+                                           &wanted->tails, wanted->clocks);
     atomic_store(&loading->ended, true);
     if (loading->ended_fd >= 0 && write(loading->ended_fd, &one, sizeof one) < 0) {
         /* The counter is at its end: it is readable. */
@@ -104,7 +104,8 @@ int perf_filter_loading_end(struct perf_filter_loading *loading,
         return loading->result;
     }
     perf_filter_loading_cancel(loading);
-    return perf_filter_bpf_open(filter, wanted->follow_forks, tails, wanted->clocks);
+    return perf_filter_bpf_open(filter, wanted->follow_forks, wanted->choice, tails,
+                                wanted->clocks);
 }
 
 void perf_filter_loading_cancel(struct perf_filter_loading *loading)

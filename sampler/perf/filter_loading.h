@@ -12,6 +12,7 @@
 /* What to load, and what the thread does before. */
 struct perf_filter_wanted {
     bool follow_forks;
+    const struct sampling_choice *choice; /* NULL: members are sampled; else it stays valid */
     struct perf_filter_bpf_tails tails;
     size_t clocks;
     void (*first)(void *context); /* NULL: nothing */

@@ -29,7 +29,7 @@ bool perf_members_know(const struct perf_members *members, pid_t pid, pid_t tid)
 {
     if (members->only_thread)
         return tid == members->only_thread;
-    return members->trust > PERF_TRUST_NOTHING || is_target(members, pid);
+    return members->everyone || members->trust > PERF_TRUST_NOTHING || is_target(members, pid);
 }
 
 /* Between fork and execve the command's process runs sprof's own code. */
@@ -125,5 +125,7 @@ static_assert(sizeof admit / sizeof *admit == MODEL_RECORD_TYPES, "one for each 
 
 bool perf_members_admit(struct perf_members *members, const struct model_record *record)
 {
+    if (members->everyone)
+        return record->type < MODEL_RECORD_TYPES;
     return record->type < MODEL_RECORD_TYPES && admit[record->type](members, record);
 }

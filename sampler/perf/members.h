@@ -20,6 +20,7 @@ struct perf_members {
     bool command_runs;        /* the execve was seen */
     uint64_t command_runs_ns; /* … or must have happened by then; 0: not yet known */
     pid_t only_thread;        /* 0: whole processes and their children */
+    bool everyone;            /* all that runs on the machine: no list is kept */
 };
 
 /* Both return 0 or SPROF_ENOMEM. */

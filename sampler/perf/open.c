@@ -126,7 +126,9 @@ static void open_rings_beside(void *context)
 /* Begins to open rings, which takes the kernel a millisecond each, and then to load programs. */
 static void begin_rings_and_filter(struct perf_source *source)
 {
-    struct perf_filter_wanted wanted = {.follow_forks = !source->members.only_thread,
+    const bool is_machine = source->machine.is_wanted;
+    struct perf_filter_wanted wanted = {.follow_forks = !is_machine && !source->members.only_thread,
+                                        .choice = is_machine ? &source->machine.choice : NULL,
                                         .tails = perf_stack_tail_wanted(source),
                                         .first = open_rings_beside,
                                         .context = source};
@@ -223,7 +225,11 @@ static int open_cpu_event(struct perf_source *source, size_t index)
     if (perf_jitter_bind(source, fd, index) ||
         perf_source_number_event(source, fd, perf_source_event_of(source, index)))
         return -ENOMEM;
-    if (source->filter.programs && perf_filter_bpf_attach(&source->filter, fd)) {
+    /* The kernel takes no program on a tracepoint: it samples all that runs, as is wanted. */
+    const struct perf_event *event =
+        &source->config.events.items[perf_source_event_of(source, index)];
+    if (source->filter.programs && !perf_event_is_tracepoint(event) &&
+        perf_filter_bpf_attach(&source->filter, fd)) {
         explain_no_bpf(source, -EINVAL);
         perf_filter_bpf_close(&source->filter);
     }
@@ -271,9 +277,9 @@ static int open_cpu_scope(struct perf_source *source, const struct sampler_optio
  */
 static bool may_come_later(const struct perf_source *source)
 {
-    return source->early && source->wants_filter && target_command(source->target) &&
-           source->config.clock == SAMPLER_CLOCK_CPU && source->filter_loading.running &&
-           !perf_filter_loading_ended(&source->filter_loading) &&
+    return source->early && source->wants_filter && !source->machine.is_wanted &&
+           target_command(source->target) && source->config.clock == SAMPLER_CLOCK_CPU &&
+           source->filter_loading.running && !perf_filter_loading_ended(&source->filter_loading) &&
            sprof_proc_waited_ns() - source->waited_ns < WAITED_NS_MAX;
 }
 
@@ -298,6 +304,8 @@ static int settle_cpu_scope(struct perf_source *source, struct sprof_error *erro
     perf_stack_tail_open(source);
     source->scope =
         filtered || source->filter_comes ? SAMPLER_SCOPE_CPU_FILTERED : SAMPLER_SCOPE_CPU;
+    if (source->machine.is_wanted)
+        return 0;
     source->members.trust = filtered ? PERF_TRUST_SAMPLES : PERF_TRUST_NOTHING;
     if (target_command(source->target))
         return filtered && perf_filter_bpf_add(&source->filter, target_command(source->target))
@@ -385,6 +393,18 @@ static bool cpu_scope_allowed(const struct perf_source *source)
     return fd >= 0;
 }
 
+/* Whole CPUs or nothing: samples of all that runs, from events of any kind. */
+static int open_machine(struct perf_source *source, const struct sampler_options *options,
+                        struct sprof_error *error)
+{
+    const int result = perf_machine_open(source, &options->choice, error);
+    if (result)
+        return result;
+    if (!cpu_scope_allowed(source))
+        return perf_explain_all_cpus(error);
+    return open_cpu_scope(source, options, error);
+}
+
 int perf_source_open_events(struct perf_source *source, const struct sampler_options *options,
                             struct sprof_error *error)
 {
@@ -394,6 +414,8 @@ int perf_source_open_events(struct perf_source *source, const struct sampler_opt
     if (sprof_proc_online_cpus(&source->cpus))
         return sprof_error_memory(error);
     source->facts.cpus = (unsigned)source->cpus.count;
+    if (source->machine.is_wanted)
+        return open_machine(source, options, error);
     if (add_targets(source))
         return sprof_error_memory(error);
     /* On whole CPUs a tracepoint would bring what all processes do: no program can filter it. */
@@ -407,5 +429,5 @@ int perf_source_open_events(struct perf_source *source, const struct sampler_opt
 int perf_source_settle_events(struct perf_source *source, struct sprof_error *error)
 {
     const int result = source->scope == SAMPLER_SCOPE_TASK ? 0 : settle_cpu_scope(source, error);
-    return result ? result : perf_attach_counters(source, error);
+    return result || source->machine.is_wanted ? result : perf_attach_counters(source, error);
 }

@@ -31,7 +31,9 @@ static void describe(const struct perf_source *source, char *text, size_t size)
     snprintf(
         text, size, "%s%s%s%s%s%s%s%s%s%s%s",
         source->scope == SAMPLER_SCOPE_TASK ? MODEL_SOURCE_PERF_THREADS : MODEL_SOURCE_PERF_CPUS,
-        perf_config_has_tracepoint(&source->config) ? MODEL_SOURCE_TRACEPOINTS : "",
+        source->machine.is_wanted                     ? PERF_MACHINE_SOURCE
+        : perf_config_has_tracepoint(&source->config) ? MODEL_SOURCE_TRACEPOINTS
+                                                      : "",
         source->scope == SAMPLER_SCOPE_CPU_FILTERED ? MODEL_SOURCE_FILTERED : "",
         filter->refuses_weights ? MODEL_SOURCE_NO_WEIGHTS : "",
         filter->refuses_captures ? MODEL_SOURCE_NO_CAPTURES : "",
@@ -113,6 +115,7 @@ static void perf_free(struct source *opened)
     sampler_layouts_release(&source->layouts);
     sampler_stack_tail_copies_release(&source->tail_copies);
     perf_members_release(&source->members);
+    sprof_map_release(&source->machine.chosen);
     sprof_vec_release(&source->end_records);
     sprof_vec_release(&source->clocks);
     sprof_vec_release(&source->following);
@@ -135,7 +138,8 @@ static void perf_free(struct source *opened)
 static int open_parts(struct perf_source *source, const struct source_request *request,
                       struct sprof_error *error)
 {
-    source->members.command = target_command(source->target);
+    source->members.command = source->machine.is_wanted ? 0 : target_command(source->target);
+    source->members.everyone = source->machine.is_wanted;
     source->members.only_thread = target_thread(source->target);
     source->buffer = aligned_alloc(8, SAMPLER_RING_RECORD_MAX);
     if (!source->buffer)
@@ -146,8 +150,6 @@ static int open_parts(struct perf_source *source, const struct source_request *r
 static int perf_open_source(struct source **opened, const struct source_request *request,
                             struct sprof_error *error)
 {
-    if (request->options->all_cpus)
-        return perf_explain_all_cpus(error);
     struct perf_config config;
     int result = perf_config_make(&config, request->options, error);
     if (result)
@@ -163,6 +165,7 @@ static int perf_open_source(struct source **opened, const struct source_request 
     source->log = request->log;
     source->paused = request->options->paused;
     source->early = request->options->early;
+    source->machine.is_wanted = request->options->all_cpus;
     source->filter = PERF_FILTER_BPF_NONE;
     source->tail_bpf = PERF_STACK_TAIL_BPF_NONE;
     source->spare_fds[0] = source->spare_fds[1] = -1;
@@ -224,6 +227,7 @@ static int perf_start(struct source *opened, struct sprof_error *error)
         perf_counters_enable(&source->counters);
     perf_jitter_start(source);
     source->start_ns = sprof_clock_monotonic_ns();
+    perf_machine_count(source, !source->paused);
     return 0;
 }
 
@@ -233,6 +237,7 @@ static void perf_stop(struct source *opened)
     perf_filter_arrival_give_up(source);
     for_each_event(source, perf_event_disable);
     perf_counters_disable(&source->counters);
+    perf_machine_count(source, false);
     source->stopped = true;
     source->members.command_runs_ns = target_started_ns(source->target);
     sampler_merge_refresh(&source->merge);
@@ -271,7 +276,9 @@ static void perf_count(const struct source *opened, struct sampler_counters *cou
 
 static uint64_t perf_cpu_ns(struct source *opened)
 {
-    const struct perf_source *source = perf_of(opened);
+    struct perf_source *source = perf_of(opened);
+    if (source->machine.is_wanted)
+        return perf_machine_cpu_ns(source);
     return source->counters_full ? 0 : perf_counters_total_ns(&source->counters);
 }
 

@@ -9,6 +9,7 @@
 #include "sampler/perf/event_config.h"
 #include "sampler/perf/filter_bpf.h"
 #include "sampler/perf/filter_loading.h"
+#include "sampler/perf/machine.h"
 #include "sampler/perf/members.h"
 #include "sampler/perf/stack_tail_bpf.h"
 #include "sampler/source.h"
@@ -44,6 +45,7 @@ struct perf_source {
     const struct sprof_log *log; /* NULL once it is open */
 
     struct target *target;
+    struct perf_machine machine;
     struct perf_members members;
     struct perf_counters counters;
 

@@ -112,10 +112,11 @@ int perf_explain_all_cpus(struct sprof_error *error)
     const int refused = open_harmless();
     if (refused)
         return perf_explain(0, false, -refused, error);
-    return sprof_error_set(error, SPROF_EUSAGE, 0,
-                           "this version of sprof cannot sample the whole machine yet\nrecord a "
-                           "command with all that it starts (`sprof record -- PROGRAM`), or what "
-                           "runs already with all its threads (`sprof record -p PID,PID`)");
+    return sprof_error_set(error, SPROF_EPERMISSION, EACCES,
+                           "kernel.perf_event_paranoid is %ld, which lets root alone sample the "
+                           "whole machine\nrun sprof as root (`sudo sprof record -a`), or `sudo "
+                           "sysctl kernel.perf_event_paranoid=0`",
+                           sprof_proc_number(paranoid_path, PARANOID_UNKNOWN));
 }
 
 int perf_explain_rings(size_t ring_bytes, int errnum, struct sprof_error *error)

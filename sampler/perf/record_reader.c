@@ -28,8 +28,14 @@ static bool admit(struct perf_source *source, const struct model_record *record,
         source->counts.foreign_samples += record->type == MODEL_RECORD_SAMPLE;
         return false;
     }
-    if (record->type != MODEL_RECORD_SAMPLE)
+    if (record->type != MODEL_RECORD_SAMPLE) {
+        perf_machine_note(source, record);
         return true;
+    }
+    if (source->machine.is_wanted && !perf_machine_chooses(source, record)) {
+        source->counts.foreign_samples++;
+        return false;
+    }
     return record->time_ns >= source->start_ns && !is_duplicate(source, record, event_id) &&
            !(source->pauses.count && perf_control_in_pause(source, record->time_ns));
 }

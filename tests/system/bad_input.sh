@@ -31,6 +31,7 @@ record|nothing to record
 record -p 1 -- true|give one of them
 record -p 1 -t 1|give one of them
 record -a -p 1|give one of them
+record --cpu 0 -p 1|give one of them
 record --all-cpus -t 1|give one of them
 record -a -F 100 -c 1000|exclude each other
 record --source sigprof -a|the SIGPROF agent samples a command
@@ -57,7 +58,7 @@ import -f wat x|pprof, perf-script, folded
 import a b|one input
 script --format xml|text, csv, json
 END
-    [ "$cases" = 35 ] || fail "$cases cases"
+    [ "$cases" = 36 ] || fail "$cases cases"
     [ ! -e sprof.db ] || fail "a usage error made a recording"
 }
 
@@ -201,17 +202,46 @@ refused_eperm() { refused EPERM; }
 refused_eacces() { refused EACCES; }
 refused_enosys() { refused ENOSYS; }
 
-# Where events are permitted, it is sprof that cannot.
+# What cannot be chosen of the whole machine, each with its cure.
 whole_machine() {
     run "$SPROF" record --source perf -o t.db -- true
     [ "$status" = 0 ] || skip "perf events are refused here"
     keep
-    for how in -a "-a -- true" "-a --clock wall" "-a --append"; do
-        expect 2 "$SPROF" record $how
-        said_only 'cannot sample the whole machine'
-        said 'sprof record -p PID,PID'
-    done
+    local offline
+    offline=$(($(nproc --all) + 4000))
+    while IFS='|' read -r wanted how message cure; do
+        expect "$wanted" "$SPROF" record $how -- true
+        said_only "$message"
+        said "$cure"
+    done <<END
+2|-a --clock wall|leave -a out|--clock wall
+2|--cpu 0 --per-thread|leave one of them out|--cpu
+2|--cpu x|no list of CPUs|0-3,8
+2|--cpu $offline|CPU $offline is not online|/sys/devices/system/cpu/online
+2|--match /bin/true|without directories|ps -e
+2|--user no-such-user|no user .no-such-user.|getent passwd
+2|-p no-such-program|not a process id|ps -e
+END
     kept
+}
+
+# An ordinary user gets what the kernel permits, and the command for more.
+whole_machine_ordinary_user() {
+    [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -ge 1 ] && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] ||
+        skip "the kernel permits everything to everybody, or nothing"
+    prepare_ordinary_user
+    cd "$work/home" || exit 1
+    expect 3 "${as_ordinary_user[@]}" "$user_sprof" record -a -o t.db -- sh -c 'exit 3'
+    said 'only the command is recorded'
+    said 'sudo sprof record -a'
+    start "${as_ordinary_user[@]}" sleep 60
+    expect 0 "${as_ordinary_user[@]}" "$user_sprof" record -a --duration 100ms -o t.db
+    said 'only your own [0-9]+ processes are recorded'
+    said 'sudo sprof record -a'
+    expect 1 "${as_ordinary_user[@]}" "$user_sprof" record --cpu 0 -o u.db -- true
+    said_only 'lets root alone sample the whole machine'
+    said 'sudo sprof record -a'
+    [ ! -e u.db ] || fail "a recording of nothing"
 }
 
 no_room_for_rings() {

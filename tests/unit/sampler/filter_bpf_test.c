@@ -20,7 +20,7 @@
 static bool open_filter(struct perf_filter_bpf *filter, bool follow)
 {
     static const struct perf_filter_bpf_tails none = {0};
-    const int result = perf_filter_bpf_open(filter, follow, &none, 0);
+    const int result = perf_filter_bpf_open(filter, follow, NULL, &none, 0);
     if (!result)
         return true;
     CU_ASSERT_TRUE(geteuid() || result == -ENOENT || result == -EPERM || result == -ENOSYS ||
@@ -192,7 +192,7 @@ static void try_variant(const struct variant *variant)
     };
     const size_t clocks = variant->too_many_clocks ? UINT32_MAX : variant->ticks ? 2 : 0;
     struct perf_filter_bpf filter;
-    const int result = perf_filter_bpf_open(&filter, false, &tails, clocks);
+    const int result = perf_filter_bpf_open(&filter, false, NULL, &tails, clocks);
     CU_ASSERT_EQUAL_FATAL(result, 0);
     CU_ASSERT_EQUAL(filter.captures, variant->captures && !variant->odd_ring);
     CU_ASSERT_EQUAL(filter.clock_count, variant->ticks && !variant->too_many_clocks ? 2 : 0);

@@ -1,0 +1,144 @@
+#!/bin/bash
+# The whole machine, and what is chosen of it.
+#   machine.sh CASE
+. "$(dirname "$0")/lib.sh"
+needs_root "to sample the whole machine"
+run "$SPROF" record -a -m pc --duration 50ms -o t.db
+[ "$status" = 0 ] || skip "the whole machine cannot be sampled here"
+
+# A program that spins for some milliseconds of its CPU time, under any name; with a third argument, in a child of its own.
+cat >spins.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+__attribute__((noinline)) void spin_here(double seconds)
+{
+    struct timespec used;
+    do
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    while ((double)used.tv_sec + (double)used.tv_nsec / 1e9 < seconds);
+}
+int main(int count, char **arguments)
+{
+    if (count > 2 && fork() > 0)
+        return wait(NULL) < 0;
+    if (count > 1)
+        spin_here(atof(arguments[1]) / 1000);
+    return 0;
+}
+END
+gcc -O1 -g -o spins spins.c || skip "no compiler"
+
+# named FILE PROGRAM: the samples of programs of a name, and their weight in milliseconds.
+named() {
+    sql "$1" "SELECT count(*), coalesce(sum(s.weight), 0) / 1000000 FROM sample s JOIN thread t ON t.id = s.thread_id
+        JOIN process p ON p.id = t.process_id WHERE p.name = '$2'"
+}
+
+# fits FILE PROGRAM MS: programs of that name have used so much, but for chance and what the end of a process uses.
+fits() {
+    local samples weight
+    IFS='|' read -r samples weight < <(named "$1" "$2")
+    echo "$2: $samples samples, $weight ms of $3"
+    holds "$weight > 0.75 * $3 && $weight < 1.35 * $3 + 20" "weight of $2"
+}
+
+# What ran before, what begins and ends meanwhile, children, and the command itself; the CPU time is within the machine's.
+all() {
+    cp spins before && cp spins meanwhile && cp spins parent
+    start ./before 100000
+    expect 7 "$SPROF" record -a -m pc --append -o t.db -- sh -c './meanwhile 300; ./parent 300 child; exit 7'
+    fits t.db meanwhile 300
+    fits t.db parent 300
+    local samples weight
+    IFS='|' read -r samples weight < <(named t.db before)
+    holds "$samples > 0" "samples of a program that ran before"
+    holds "$(sql t.db "SELECT count(*) FROM v_function WHERE function = 'spin_here' AND module = 'before'") > 0" \
+        "the names of a program that ran before"
+    holds "$(sql t.db 'SELECT count(*) FROM run WHERE target_cpu_ns > (duration_ns + 20000000) * cpus OR target_cpu_ns <= 0') == 0" \
+        "used no more than there was"
+    holds "$(sql t.db "SELECT count(*) FROM run WHERE targets = 'all that runs'") == 2" "the name of what was recorded"
+}
+
+# Programs of a name, those too that begin later; not the others.
+match() {
+    cp spins chosen && cp spins other
+    start ./other 100000
+    expect 0 "$SPROF" record --match chosen -o t.db -- sh -c './chosen 300; ./chosen 200'
+    fits t.db chosen 500
+    holds "$(sql t.db "SELECT count(DISTINCT p.name) FROM process p JOIN thread t ON t.process_id = p.id
+        WHERE t.samples > 0") == 1" "nothing else"
+}
+
+# The programs of a user, whoever starts them; a tracepoint cannot be filtered in the kernel.
+user() {
+    cp spins theirs && chmod 755 theirs
+    expect 0 "$SPROF" record --user 65534 -o t.db -- setpriv --reuid=65534 --clear-groups ./theirs 300
+    fits t.db theirs 300
+    holds "$(sql t.db "SELECT count(*) FROM process p JOIN thread t ON t.process_id = p.id
+        WHERE t.samples > 0 AND p.name NOT IN ('theirs', 'setpriv')") == 0" "nothing else"
+}
+
+# A cgroup and those below it; its CPU time is known.
+cgroup() {
+    local root name=sprof_test_$$
+    root=$(awk '{ for (i = 7; i < NF; i++) if ($i == "-" && $(i + 1) == "cgroup2") print $5 }' /proc/self/mountinfo | head -n 1)
+    [ -n "$root" ] && mkdir -p "$root/$name/below" 2>/dev/null || skip "no cgroup can be made"
+    cp spins inside && cp spins outside
+    start ./outside 100000
+    run "$SPROF" record --cgroup "$name" -o t.db -- \
+        sh -c "echo \$\$ >$root/$name/below/cgroup.procs; ./inside 400; echo \$\$ >$root/cgroup.procs"
+    local recorded=$status
+    rmdir "$root/$name/below" "$root/$name"
+    [ "$recorded" = 0 ] || fail "exit status $recorded"
+    fits t.db inside 400
+    holds "$(sql t.db "SELECT count(*) FROM process p JOIN thread t ON t.process_id = p.id
+        WHERE t.samples > 0 AND p.name NOT IN ('inside', 'sh')") == 0" "nothing else"
+    holds "$(sql t.db 'SELECT target_cpu_ns / 1000000 FROM run') > 300" "the CPU time of the cgroup"
+    expect 1 "$SPROF" record --cgroup "$name" -- true
+    said 'no cgroup'
+    said '/proc/PID/cgroup'
+}
+
+# One CPU: all samples are of it.
+cpu() {
+    local cpu
+    cpu=$(taskset -cp $$ | sed -E 's/.*[ ,-]//')
+    expect 0 "$SPROF" record --cpu "$cpu" -o t.db -- taskset -c "$cpu" ./spins 200
+    fits t.db spins 200
+    holds "$(sql t.db "SELECT count(*) FROM sample WHERE cpu NOT IN ($cpu, -1)") == 0" "no other CPU"
+}
+
+# Threads of the kernel, at a tracepoint, which no program in the kernel filters.
+kernel_threads() {
+    local thread
+    expect 0 "$SPROF" record -a -m pc -e cpu-clock,sched:sched_switch -o t.db -- sh -c 'sync; sleep 0.2'
+    thread=$(sql t.db "SELECT count(*) FROM sample s JOIN thread t ON t.id = s.thread_id JOIN process p ON p.id = t.process_id
+        WHERE p.pid = 2 OR p.name LIKE 'kworker%' OR p.name LIKE 'rcu%' OR p.name LIKE 'ksoftirqd%'")
+    holds "$thread > 0" "samples of the kernel's threads"
+}
+
+# Attaching by name takes all that run.
+by_name() {
+    cp spins named
+    start ./named 100000
+    start ./named 100000
+    expect 0 "$SPROF" record -p named --duration 300ms -o t.db
+    said "attached to [0-9]+ named, [0-9]+ named"
+    holds "$(sql t.db "SELECT count(*) FROM process WHERE name = 'named'") == 2" "both"
+}
+
+# Pauses, modes and rates change as for one program.
+control() {
+    cp spins steady
+    start ./steady 100000
+    expect 0 "$SPROF" record -a -m app --paused -o t.db -- sh -c "sleep 0.3; '$SPROF' ctl start && sleep 0.3 &&
+        '$SPROF' ctl mode pc && sleep 0.3 && '$SPROF' ctl rate 200 && sleep 0.3 && '$SPROF' ctl stop"
+    holds "$(sql t.db 'SELECT count(*) FROM sample') > 20" "samples"
+    holds "$(sql t.db 'SELECT count(*) FROM phase') >= 3" "phases"
+    holds "$(sql t.db 'SELECT count(*) FROM run WHERE target_cpu_ns > duration_ns * cpus') == 0" "CPU time of pauses"
+}
+
+"$1"
