@@ -287,7 +287,72 @@ END
     grep -q 'belongs to root and may not be read by all users' err || fail "it does not say that the map was not read"
 }
 
+# sprof's own code and file are hardened, as its linked libraries are; agents have no code that may be written.
+hardened() {
+    readelf -dlW "$SPROF" >headers
+    for mark in 'FLAGS_1.*NOW.*PIE' 'GNU_RELRO' 'GNU_STACK.* RW '; do
+        grep -q "$mark" headers || fail "$SPROF lacks $mark"
+    done
+    readelf -sW "$SPROF" | grep -q ' __stack_chk_fail' || fail "no stack protector"
+    readelf -sW "$SPROF" | grep -q ' __snprintf_chk' || fail "no checks of sizes"
+    objdump -d --no-show-raw-insn --disassemble=sprof_proc_comm "$SPROF" >code
+    grep -q 'endbr64' code || [ "$(uname -m)" != x86_64 ] || fail "functions are no marked targets of jumps"
+    grep -q '__stack_chk_fail' code || fail "functions of sprof's own have no stack protector"
+    for file in "$SPROF" "$(dirname "$SPROF")"/libexec/sprof/*.so; do
+        ! readelf -lW "$file" | grep -q ' RWE ' || fail "$file has code that may be written"
+        readelf -dW "$file" | grep -q NOW || fail "$file binds symbols late"
+    done
+}
+
+# only_known FILE: what sessions opened for writing, made, cut, moved or removed is on the list of known places. Their
+# command, which writes nothing, is traced, too.
+only_known() {
+    python3 - "$1" "$work/mine" "$XDG_CACHE_HOME" >places <<'END' || fail "another place is written to: $(cat places)"
+import os, re, sys
+known = re.compile("|".join([re.escape(place) for place in sys.argv[2:]] + [
+    "/dev/null$", "/dev/tty$", "/proc/(self|[0-9]+)/(task/[0-9]+/)?mem$", "/proc/(self|[0-9]+)/fd/[0-9]+/?", "/sys/kernel/(debug/)?tracing"]))
+wrong = 0
+for line in open(sys.argv[1], errors="replace"):
+    call = re.match(r"(?:\[pid +\d+\] |\d+ +)?(\w+)\((.*)\) += \d+(<(.*)>)?$", line.strip())
+    if not call or (call[1].startswith("open") and not re.search("O_(WRONLY|RDWR|CREAT|TRUNC)", call[2])):
+        continue
+    # what a descriptor leads to, or the names of the call, below the descriptor's directory
+    places = [call[4]] if call[4] else []
+    for directory, name in re.findall(r'(?:<([^>]*)>, )?"([^"]*)"', "" if call[4] else call[2]):
+        places.append(os.path.join(directory or os.getcwd(), name))
+    places += re.findall(r"^\d+<([^>]*)>", call[2]) if "truncate" in call[1] else []
+    for place in places:
+        anonymous = re.match(r"/memfd:|anon_inode|socket:|pipe:", place)
+        if not anonymous and not known.match(place.removesuffix(" (deleted)")):
+            wrong = 1
+            print(place, "of", line.strip())
+sys.exit(wrong)
+END
+}
+
+# Each file that a session opens for writing, cuts, moves or removes is one of those that docs/security.md names.
+writes() {
+    command -v strace >/dev/null || skip "no strace"
+    mkdir -p mine cache
+    local calls=open,openat,openat2,creat,truncate,ftruncate,rename,renameat,renameat2,unlink,unlinkat,link,linkat,symlink,symlinkat,mkdir,mkdirat,mknod,mknodat,chmod,fchmodat,chown
+    watched() { # NAME ARGUMENT…
+        TMPDIR=$work/mine strace -f --seccomp-bpf -y -qq -o own.calls -e trace=$calls "$SPROF" "$@" >out 2>err || fail "$*: $(cat err)"
+        cat own.calls >>all.calls
+    }
+    export XDG_CACHE_HOME=$work/cache XDG_RUNTIME_DIR=$work/mine
+    watched record -o mine/t.db -- "$PROGRAMS/split" once 20
+    watched record --source sigprof -o mine/s.db -- "$PROGRAMS/split" once 20
+    watched export -i mine/t.db -f folded -o mine/t.txt
+    watched html mine/t.db -o mine/t.html
+    watched archive mine/t.db -o mine/t.tar
+    only_known all.calls
+    grep -q 'mine/t\.db' all.calls || fail "the recording itself was not seen"
+    # The rule does not hold for what no session may do.
+    echo 'openat(AT_FDCWD</>, "/etc/shadow", O_RDWR|O_CLOEXEC) = 3</etc/shadow>' >wrong.calls
+    ! (only_known wrong.calls) >/dev/null 2>&1 || fail "anything may be written"
+}
+
 case $1 in
-lying_agent | shrinking | old_kernel | outputs | recordings | sources | hostile_recordings | control | mounted_map) "$1" ;;
+lying_agent | shrinking | old_kernel | outputs | recordings | sources | hostile_recordings | control | mounted_map | hardened | writes) "$1" ;;
 *) fail "no such case: $1" ;;
 esac
