@@ -94,6 +94,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .format = arguments->style.format,
         .columns = cli_columns(stdout, arguments->style.columns),
         .color = cli_wants_color(arguments->style.color),
+        .full_names = arguments->style.full_names,
     };
     if (!arguments->style.no_pager)
         cli_pager_start(&pager);

@@ -24,6 +24,7 @@ struct arguments {
     uint64_t limit;
     const struct report_format *format;
     uint64_t columns;
+    bool full_names;
 };
 
 static int choose(const char *const *words, const char *value, int *choice,
@@ -124,8 +125,10 @@ static const struct cli_option options[] = {
      cli_set_rows},
     {"format", 0, "text|csv|json|markdown", "for people (text, markdown), or for programs",
      FIELD(format), cli_set_table_format},
-    {"columns", 0, "N", "width of text (the terminal's, at most 100)", FIELD(columns),
+    {"columns", 0, "N", "width of text (the terminal's, else 100)", FIELD(columns),
      cli_set_positive},
+    {"full-names", 0, NULL, "functions with parameters and template arguments, in text too",
+     FIELD(full_names), cli_set_flag},
     {0},
 };
 
@@ -264,6 +267,7 @@ static int compare_sides(struct arguments *arguments, const struct sides *sides,
         .format = arguments->format,
         .columns = cli_columns(stdout, arguments->columns),
         .color = false,
+        .full_names = arguments->full_names,
     };
     const int result = report_diff(stdout, &diff, &style, &outcome, why, error);
     if (result == SPROF_EUSAGE && arguments->limits.count) {

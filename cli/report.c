@@ -176,6 +176,7 @@ static struct report_request request_of(const struct arguments *arguments, enum 
                 .format = arguments->style.format,
                 .columns = cli_columns(stdout, arguments->style.columns),
                 .color = cli_wants_color(arguments->style.color),
+                .full_names = arguments->style.full_names,
             },
     };
     for (size_t i = 0; i < arguments->by.count; i++) {

@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define WIDEST 100
+#define USUAL_COLUMNS 100
 enum { MESSAGE_MOST = 2048 }; /* bytes */
 /* Short phases show nothing; long ones a line ten times a second. */
 #define PROGRESS_AFTER_NS 300000000u
@@ -128,8 +128,8 @@ unsigned cli_columns(FILE *out, uint64_t asked)
     if (asked)
         return asked < 10000 ? (unsigned)asked : 10000;
     struct winsize size;
-    if (ioctl(fileno(out), TIOCGWINSZ, &size) || !size.ws_col || size.ws_col > WIDEST)
-        return WIDEST;
+    if (ioctl(fileno(out), TIOCGWINSZ, &size) || !size.ws_col)
+        return USUAL_COLUMNS;
     return size.ws_col;
 }
 

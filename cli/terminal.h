@@ -33,7 +33,7 @@ void cli_say(struct cli_terminal *terminal, const char *format, ...)
  * not be written; a reader that went away ends sprof quietly instead. */
 int cli_finish_output(struct sprof_error *error);
 
-/* The width for tables on a stream: `asked`, or at most 100 and not more than its terminal has. */
+/* The width for tables on a stream: `asked`, or its terminal's; 100 where it is none. */
 unsigned cli_columns(FILE *out, uint64_t asked);
 
 enum cli_color { CLI_COLOR_AUTO, CLI_COLOR_ALWAYS, CLI_COLOR_NEVER };

@@ -2,8 +2,11 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "plan/expressions.h"
 
+#include "names/names.h"
+
 #include <pcre2.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Work that one name may take; an expression that backtracks without end is stopped by it. */
 enum { MATCH_LIMIT = 200000, DEPTH_LIMIT = 20000 };
@@ -100,10 +103,12 @@ static int find(const struct plan_expressions *expressions, const struct express
         expression->text, name);
 }
 
-/* Whether an expression of that kind finds it. */
+/* Whether an expression of that kind finds it by its name, its linkage name, or what reports call
+ * it. */
 static int find_any(const struct plan_expressions *expressions,
                     const struct plan_function *function, bool excludes, struct sprof_error *error)
 {
+    struct sprof_str shown = {0};
     int found = 0;
     for (size_t i = 0; expressions && i < expressions->list.count && !found; i++) {
         const struct expression *expression = &expressions->list.items[i];
@@ -112,7 +117,12 @@ static int find_any(const struct plan_expressions *expressions,
         found = find(expressions, expression, function->name, error);
         if (!found && function->linkage_name != function->name)
             found = find(expressions, expression, function->linkage_name, error);
+        if (!found && !shown.length && function->name)
+            found = names_append(&shown, function->name, NAMES_SHORT);
+        if (!found && shown.length && strcmp(shown.text, function->name))
+            found = find(expressions, expression, shown.text, error);
     }
+    sprof_str_release(&shown);
     return found;
 }
 

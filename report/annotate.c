@@ -1,4 +1,5 @@
 /* One function with its source lines and instructions, and what each of them cost. */
+#include "names/names.h"
 #include "report/columns.h"
 #include "report/error_text.h"
 #include "report/format.h"
@@ -301,6 +302,17 @@ static void add_heading(struct annotation *annotation, const char *text)
         add_row(annotation, NULL, &row);
 }
 
+/* A function as it is called here; the file and line beside it tell functions of one name apart. */
+static const char *shown_name(struct annotation *annotation, const char *name)
+{
+    struct sprof_str text = {0};
+    if (annotation->options->full_names)
+        return name;
+    names_append(&text, name, NAMES_SHORT);
+    const char *shown = report_utf8_keep(&annotation->dataset->arena, &text);
+    return shown ? shown : name;
+}
+
 static int compare_lines(const void *a, const void *b)
 {
     const struct line *first = a, *second = b;
@@ -324,7 +336,8 @@ static void add_source_line(struct annotation *annotation, const struct report_s
         .inlined =
             line && line->inlined
                 ? format_text(annotation, "inlines %.200s",
-                              report_dataset_function_name(annotation->dataset, line->inlined))
+                              shown_name(annotation, report_dataset_function_name(
+                                                         annotation->dataset, line->inlined)))
                 : "",
     };
     add_row(annotation, line ? &line->costs : NULL, &row);
@@ -409,7 +422,8 @@ static const char *origin(struct annotation *annotation, const struct code *code
         return "";
     return format_text(annotation, "%s:%" PRIu32 "%s%.200s", name ? name + 1 : frame->file,
                        frame->line, inlined ? " inlined " : "",
-                       inlined ? names->functions[frame->function].name : "");
+                       inlined ? shown_name(annotation, names->functions[frame->function].name)
+                               : "");
 }
 
 static void add_instructions(struct annotation *annotation, const struct code *code)
@@ -449,7 +463,8 @@ static int make_table(struct annotation *annotation)
     const uint32_t function = annotation->set.items[0];
     struct sprof_str title = {0}, note = {0};
     sprof_str_append(&title, "Annotation of ");
-    report_utf8_shortened(&title, report_dataset_function_name(dataset, function), 50);
+    sprof_str_append(&title,
+                     shown_name(annotation, report_dataset_function_name(dataset, function)));
     const uint64_t own = annotation->all.exclusive.samples;
     sprof_str_appendf(&note, "%s %s%s in it, %s in it or below, of %s", sprof_digits_of(own).text,
                       report_counts_calls(dataset) ? "call" : "sample", sprof_plural(own),
@@ -531,6 +546,7 @@ int report_annotate(FILE *out, struct store *store, const struct report_selectio
     struct table table = {0};
     struct report_annotate_options own = *options;
     own.brief = !style->format || style->format->brief;
+    own.full_names = style->full_names || !own.brief;
     struct annotation annotation = {.dataset = &dataset, .options = &own, .table = &table};
     int result = report_dataset_load(&dataset, store, selection, REPORT_STACKS, error);
     if (!result)

@@ -95,11 +95,13 @@ static void name_column(struct table *table, const char *title, const char *key)
 }
 
 /* What rows are about, besides the first name. */
-static void subject_column(struct table *table, const char *word)
+static void function_column(struct table *table)
 {
-    report_table_column(
-        table,
-        (struct table_column){.title = word, .key = word, .kind = TABLE_NAME, .subject = true});
+    report_table_column(table, (struct table_column){.title = "function",
+                                                     .key = "function",
+                                                     .kind = TABLE_NAME,
+                                                     .subject = true,
+                                                     .functions = true});
 }
 
 /* What only tells more of a name before it. */
@@ -237,11 +239,11 @@ static void key_columns(struct table *table, const struct by_key *by, enum repor
         name_column(table, NULL, "file");
         count_column(table, NULL, "line", TABLE_DETAIL);
         break;
-    case REPORT_FUNCTION: subject_column(table, word); break;
+    case REPORT_FUNCTION: function_column(table); break;
     default: name_column(table, word, word); break;
     }
     if (adds_function(by, key))
-        subject_column(table, "function");
+        function_column(table);
     if (adds_module(by, key))
         second_column(table, "module");
     if (adds_module(by, key) && key == REPORT_FUNCTION)

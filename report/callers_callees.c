@@ -1,5 +1,7 @@
 /* The tables about one function: the ways into it, and what lies below it. */
+#include "names/names.h"
 #include "report/function_search.h"
+#include "report/name_cut.h"
 #include "report/tree.h"
 #include "report/utf8_text.h"
 
@@ -166,19 +168,17 @@ static int show(struct table *table, struct report_dataset *dataset, uint32_t fu
 {
     const struct model_cost all = cost_of_roots(paths);
     const char *name = report_dataset_function_name(dataset, function);
-    struct sprof_str bare = {0}, of = {0}, title = {0}, note = {0};
-    if (report_function_bare_name(&bare, name))
+    struct sprof_str shown = {0}, of = {0}, title = {0}, note = {0};
+    if (names_append(&shown, name, NAMES_SHORT))
         return SPROF_ENOMEM;
     /* Not much wider than the numbers below; the title holds the name. */
     sprof_str_appendf(&of, "of %s",
-                      report_utf8_width(bare.text) <= NAME_IN_TITLE ? bare.text : "it");
-    sprof_str_append(&title, direction->before);
-    report_utf8_shortened(&title, bare.text, 40);
-    sprof_str_append(&title, direction->behind);
+                      report_utf8_width(shown.text) <= NAME_IN_TITLE ? shown.text : "it");
+    sprof_str_appendf(&title, "%s%s%s", direction->before, shown.text, direction->behind);
     sprof_str_appendf(&note, "%s of %s %s ", sprof_digits_of(all.samples).text,
                       sprof_digits_of(dataset->total.samples).text, direction->counted);
-    report_utf8_shortened(&note, bare.text, 24);
-    sprof_str_release(&bare);
+    report_name_cut(NULL, &note, shown.text, 24);
+    sprof_str_release(&shown);
     const char *of_function = report_utf8_keep(&dataset->arena, &of);
     struct report_tree tree = {
         .dataset = dataset,

@@ -379,6 +379,11 @@ static inline const char *report_dataset_module_name(const struct report_dataset
     return dataset->modules.items[dataset->facts.items[function - 1].module - 1].name;
 }
 
+/* What people read for each function, [number - 1], so that no two of those with `wanted`
+ * [number - 1] look the same; the full names of the others. The caller frees the array, whose texts
+ * live as long as the dataset. NULL when out of memory. */
+const char **report_dataset_short_names(struct report_dataset *dataset, const bool *wanted);
+
 /* Adds a function; returns its number, 0 when out of memory. Texts must live as long as the
  * dataset. */
 uint32_t report_dataset_add_function(struct report_dataset *dataset,

@@ -90,7 +90,9 @@ static void add_columns(struct table *table, const struct diff_comparison *compa
         {.title = report_diff_kinds[comparison->diff->by].title,
          .key = report_diff_kinds[comparison->diff->by].key,
          .kind = TABLE_NAME,
-         .subject = true},
+         .subject = true,
+         .functions = comparison->diff->by == REPORT_DIFF_FUNCTIONS ||
+                      comparison->diff->by == REPORT_DIFF_PATHS},
         {.title = "module", .key = "module", .kind = TABLE_NAME, .optional = TABLE_DETAIL + 3},
     };
     const size_t count = sizeof columns / sizeof *columns;
@@ -258,6 +260,8 @@ int report_diff_write_table(FILE *out, struct diff_comparison *comparison,
     table.note = note_of(comparison, result);
     table.left_out = footer_of(comparison, result, shown);
     int status = table.failed || !table.title || !table.note || !table.left_out ? SPROF_ENOMEM : 0;
+    if (!status && brief && !style->full_names)
+        status = report_table_shorten(&table, &comparison->arena);
     if (!status) {
         const struct report_content content = {
             .kind = REPORT_TABLE, .dataset = &comparison->dataset, .table = &table};

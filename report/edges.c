@@ -3,10 +3,12 @@
 
 static void name_column(struct table *table, const char *title, const char *key)
 {
-    report_table_column(
-        table,
-        (struct table_column){
-            .title = title, .key = key, .kind = TABLE_NAME, .only_data = !title, .subject = true});
+    report_table_column(table, (struct table_column){.title = title,
+                                                     .key = key,
+                                                     .kind = TABLE_NAME,
+                                                     .only_data = !title,
+                                                     .subject = true,
+                                                     .functions = title != NULL});
 }
 
 int report_table_of_edges(struct table *table, struct report_dataset *dataset,

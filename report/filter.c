@@ -1,5 +1,6 @@
 /* Leaves of the stacks what regular expressions and modules say, as pprof does. */
 #define PCRE2_CODE_UNIT_WIDTH 8
+#include "names/names.h"
 #include "report/dataset_parts.h"
 
 #include <fnmatch.h>
@@ -60,6 +61,24 @@ static int matches(const struct matcher *matcher, const struct expression *expre
                            expression->option, expression->text, text);
 }
 
+/* The same of a function's name, and of what reports make of it. */
+static int matches_name(const struct matcher *matcher, const struct expression *expression,
+                        const char *name, struct sprof_error *error)
+{
+    struct sprof_str shown = {0};
+    int found = matches(matcher, expression, name, error);
+    for (enum names_detail detail = NAMES_SHORT; detail < NAMES_FULL && !found; detail++) {
+        sprof_str_clear(&shown);
+        found = names_append(&shown, name, detail);
+        if (!found && (!shown.text || !strcmp(shown.text, name)))
+            break;
+        if (!found)
+            found = matches(matcher, expression, shown.text, error);
+    }
+    sprof_str_release(&shown);
+    return found;
+}
+
 /* Sets the filter's bit at each function that the expression finds by name, source file or module.
  */
 static int mark_functions(struct report_dataset *dataset, const struct matcher *matcher,
@@ -73,7 +92,7 @@ static int mark_functions(struct report_dataset *dataset, const struct matcher *
         const struct report_function *function = &dataset->functions.items[i];
         found = in_module[dataset->facts.items[i].module - 1];
         if (!found)
-            found = matches(matcher, expression, function->name, error);
+            found = matches_name(matcher, expression, function->name, error);
         if (!found)
             found = matches(matcher, expression, function->file, error);
         if (!found && function->part)

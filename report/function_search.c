@@ -1,6 +1,7 @@
 /* Finds the function that a person means by a name. */
 #include "report/function_search.h"
 
+#include "names/names.h"
 #include "report/error_text.h"
 #include "report/split_functions.h"
 
@@ -121,6 +122,20 @@ static bool is_last_part(struct search *search, uint32_t function)
     return make_bare(search, function) && same(last_part(search->bare.text), search->wanted);
 }
 
+/* What reports call it, with any detail. */
+static bool is_shown_name(struct search *search, uint32_t function)
+{
+    const char *name = report_dataset_function_name(search->dataset, function);
+    for (enum names_detail detail = NAMES_SHORT; detail < NAMES_FULL; detail++) {
+        sprof_str_clear(&search->bare);
+        if (names_append(&search->bare, name, detail) || !search->bare.text)
+            return false;
+        if (same(search->bare.text, search->wanted))
+            return true;
+    }
+    return false;
+}
+
 static bool in_module(const struct search *search, uint32_t function)
 {
     if (!search->module)
@@ -163,7 +178,7 @@ static int add_found(struct search *search, uint32_t function)
 static int look(struct search *search, const bool *present)
 {
     static bool (*const ways[])(struct search *, uint32_t) = {is_name, is_plain_name, is_bare_name,
-                                                              is_last_part};
+                                                              is_shown_name, is_last_part};
     for (size_t way = 0; way < sizeof ways / sizeof *ways && !search->found.count; way++)
         for (uint32_t id = 1; id <= search->dataset->functions.count; id++)
             if (present[id] && in_module(search, id) && ways[way](search, id) &&
@@ -220,17 +235,35 @@ static bool has_namesake(const struct search *search, const struct report_module
     return false;
 }
 
+/* Names of functions as tables show them, which tell them apart. NULL when out of memory. */
+static const char **short_names(const struct search *search, struct sprof_arena *arena,
+                                const uint32_t *functions, size_t count)
+{
+    const char **names = malloc((count + 1) * sizeof *names);
+    for (size_t i = 0; names && i < count; i++)
+        names[i] = report_dataset_function_name(search->dataset, functions[i]);
+    if (names && names_shorten(arena, names, count, names)) {
+        free(names);
+        return NULL;
+    }
+    return names;
+}
+
 static int say_ambiguous(const struct search *search, const char *wanted, struct sprof_error *error)
 {
     struct sprof_str text = {0};
+    struct sprof_arena arena = {0};
+    const char **names = short_names(search, &arena, search->found.items, search->found.count);
+    text.failed = !names;
     sprof_str_appendf(&text, "%zu functions are called '%.100s'; choose: ", search->found.count,
                       wanted);
-    for (size_t i = 0; i < search->found.count && i < CANDIDATES_SHOWN; i++) {
+    for (size_t i = 0; names && i < search->found.count && i < CANDIDATES_SHOWN; i++) {
         const struct report_module *module = module_of(search, search->found.items[i]);
-        sprof_str_appendf(&text, "%s'%s!%.80s'", i ? ", " : "",
-                          has_namesake(search, module) ? module->path : module->name,
-                          report_dataset_function_name(search->dataset, search->found.items[i]));
+        sprof_str_appendf(&text, "%s'%s!%.120s'", i ? ", " : "",
+                          has_namesake(search, module) ? module->path : module->name, names[i]);
     }
+    free(names);
+    sprof_arena_release(&arena);
     if (search->found.count > CANDIDATES_SHOWN)
         sprof_str_appendf(&text, " or %zu more", search->found.count - CANDIDATES_SHOWN);
     return report_error_text(error, SPROF_EUSAGE, &text);
@@ -240,15 +273,23 @@ static int say_unknown(const struct search *search, const bool *present, struct 
 {
     struct sprof_suggestions near = {0};
     const struct report_dataset *dataset = search->dataset;
-    for (uint32_t id = 1; id <= dataset->functions.count; id++)
-        if (present[id])
-            sprof_suggest_offer(&near, search->wanted, report_dataset_function_name(dataset, id));
+    struct sprof_arena arena = {0};
     struct sprof_str text = {0};
+    SPROF_VEC(uint32_t) functions = {0};
+    for (uint32_t id = 1; id <= dataset->functions.count; id++)
+        if (present[id] && sprof_vec_push(&functions, id))
+            text.failed = true;
+    const char **names = short_names(search, &arena, functions.items, functions.count);
+    for (size_t i = 0; names && i < functions.count; i++)
+        sprof_suggest_offer(&near, search->wanted, names[i]);
     sprof_str_appendf(&text,
                       report_counts_calls(dataset) ? "no call of a function '%.200s' was counted"
                                                    : "no sample contains a function '%.200s'",
                       search->wanted);
     sprof_suggest_append(&text, &near);
+    free(names);
+    sprof_vec_release(&functions);
+    sprof_arena_release(&arena);
     return report_error_text(error, SPROF_ENOTFOUND, &text);
 }
 

@@ -50,6 +50,8 @@ static void put_cell(FILE *out, const struct table *table, size_t row, size_t c)
         for (uint32_t level = 0; level < table->places.items[row].depth; level++)
             fputs("&nbsp;&nbsp;", out);
         put_text(out, cell->text);
+        if (table->places.items[row].mark)
+            put_text(out, table->places.items[row].mark);
         break;
     case TABLE_NAME: put_text(out, cell->text); break;
     }

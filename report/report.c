@@ -44,6 +44,8 @@ int report_write(FILE *out, struct store *store, const struct report_request *re
         result = views[options.view].build(&table, &dataset, &options, error);
     if (!result)
         result = report_table_show(&table, options.show, error);
+    if (!result && brief && !request->style.full_names)
+        result = report_table_shorten(&table, &dataset.arena);
     result = report_error_code(result, error);
     dataset.shows_callers = views[options.view].callers;
     if (!result) {

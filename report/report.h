@@ -94,6 +94,7 @@ struct report_style {
     const struct report_format *format; /* NULL: text */
     unsigned columns;                   /* width of text; 0: 100 */
     bool color;
+    bool full_names; /* functions with parameters and template arguments, also for people */
 };
 
 struct report_request {
@@ -189,6 +190,7 @@ struct report_annotate_options {
                          for first; NULL none */
     uint32_t context; /* lines and instructions shown around those that cost something */
     bool brief;       /* set by report_annotate: headings, and only what is near costs */
+    bool full_names;  /* the same: of functions, as in struct report_style */
 };
 
 /* The source lines of a function and its instructions, each with what it cost, as one table. What

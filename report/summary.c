@@ -81,6 +81,8 @@ static int write_top(FILE *out, struct report_dataset *dataset, unsigned columns
     /* Whatever has a share at all, and no line about the rest. */
     const struct report_table_options options = {.limit = TOP_FUNCTIONS, .min_percent = 1e-9};
     int result = report_table_by_keys(&table, dataset, &options, NULL);
+    if (!result)
+        result = report_table_shorten(&table, &dataset->arena);
     table.title = table.left_out = NULL;
     for (size_t c = 0; c < table.column_count; c++)
         if (table.columns[c].kind == TABLE_COUNT)

@@ -29,6 +29,7 @@ struct table_column {
     bool only_data;    /* not in text */
     bool apart;        /* text: a wider gap before it */
     bool subject;      /* text: rows are about this name as much as about the first text */
+    bool functions;    /* names of functions, or ways through them: see report_table_shorten */
     unsigned optional; /* TABLE_STAYS, or the more the sooner it goes */
     uint64_t whole;    /* what its percentages are of */
     unsigned decimals; /* text: of its percentages */
@@ -47,6 +48,8 @@ struct table_place {
     uint32_t depth; /* 0 for a root */
     bool last;      /* the last of its siblings */
     uint32_t bars;  /* bit d: the ancestor of depth d has siblings below this row */
+    bool folded;      /* it stands for several frames, and its text is no name */
+    const char *mark; /* for people: what is said behind the name; NULL nothing */
 };
 
 /* Texts live in the dataset's arena. Zero is a valid empty table. Cells lie row after row. */
@@ -124,6 +127,10 @@ int report_table_sort_column(const struct table *table, const char *sort, size_t
  * the order of their names. */
 int report_table_sort(const struct table *table, const char *sort, uint32_t **order,
                       struct sprof_error *error);
+
+/* Replaces the names of functions by short ones, as people read them: no two rows with different
+ * names look the same. Texts come into the arena. 0 or SPROF_ENOMEM. */
+int report_table_shorten(struct table *table, struct sprof_arena *arena);
 
 /* Keeps `count` rows, in this order. 0 or SPROF_ENOMEM. */
 int report_table_take(struct table *table, const uint32_t *rows, size_t count);

@@ -1,5 +1,6 @@
 /* Text for people: tables, with the quality of their data below. */
 #include "report/format.h"
+#include "report/name_cut.h"
 #include "report/number_format.h"
 #include "report/quality.h"
 #include "report/utf8_text.h"
@@ -13,9 +14,9 @@ enum {
     INDENT = 2,
     GAP = 2,
     WIDE_GAP = 4,
-    NAME_KEEPS = 40, /* columns of what the table is about: others go before it gets narrower */
+    NAME_KEEPS = 40,     /* columns of what the table is about: others go before it gets narrower */
+    FUNCTION_KEEPS = 24, /* the same of functions, before modules get narrower */
     LEAST_NAME = 12,
-    SECOND_NAME_KEEPS = 24,
     LEAST_SECOND_NAME = 8,
     NOTE_COLUMN = 45
 };
@@ -24,8 +25,11 @@ struct page {
     const struct table *table;
     size_t widths[TABLE_COLUMNS];
     bool dropped[TABLE_COLUMNS];
-    size_t keeps[TABLE_COLUMNS]; /* what a text that the table is about keeps behind branches */
-    size_t first;                /* the first text: what the table is about */
+    /* What a text that the table is about keeps behind branches while details are there, and while
+     * other texts can get narrower. */
+    size_t keeps[TABLE_COLUMNS], least[TABLE_COLUMNS];
+    size_t first;                               /* the first text: what the table is about */
+    struct report_cut_names cut[TABLE_COLUMNS]; /* of functions: how those that are cut look */
     struct sprof_str line, cell;
     bool color;
 };
@@ -53,9 +57,18 @@ static int put_branch(struct sprof_str *out, const struct table_place *place)
     return result ? result : sprof_str_append(out, place->last ? "└ " : "├ ");
 }
 
-/* The text of a cell; paths at most `width` wide behind their branch, of which nothing is cut: it
- * holds the depth. Others not yet cut. *branch: the width of the branch. */
-static int put_cell(struct page *page, size_t row, size_t shown, size_t width, size_t *branch)
+/* What is said behind a name in a tree. */
+static const char *mark_of(const struct table *table, size_t row, size_t shown)
+{
+    const bool is_path = table->columns[table->shown[shown]].kind == TABLE_PATH;
+    const char *mark = is_path ? table->places.items[row].mark : NULL;
+    return mark ? mark : "";
+}
+
+/* The text of a cell; names of functions at most `width` wide with their branch and mark, of which
+ * nothing is cut: they hold the depth, and what tells rows apart. Others not yet cut. *fixed: the
+ * width of branch and mark. */
+static int put_cell(struct page *page, size_t row, size_t shown, size_t width, size_t *fixed)
 {
     const struct table *table = page->table;
     const struct table_column *column = column_at(page, shown);
@@ -63,7 +76,7 @@ static int put_cell(struct page *page, size_t row, size_t shown, size_t width, s
     struct sprof_str *out = &page->cell;
     char number[NUMBER_BYTES];
     sprof_str_clear(out);
-    *branch = 0;
+    *fixed = 0;
     if (table->blank_zeros && !report_column_is_text(column) && !cell->count)
         return sprof_str_append(out, "");
     switch (column->kind) {
@@ -74,15 +87,36 @@ static int put_cell(struct page *page, size_t row, size_t shown, size_t width, s
     case TABLE_INTERVAL: return sprof_str_appendf(out, "%.*f", (int)table->decimals, cell->points);
     case TABLE_TIME:
         return sprof_str_append(out, report_number_time(number, cell->count, table->time_unit_ns));
-    case TABLE_NAME: return sprof_str_append(out, cell->text);
     case TABLE_CODE: return report_utf8_cut(out, cell->text, width);
+    case TABLE_NAME: break;
     case TABLE_PATH:
         if (put_branch(out, &table->places.items[row]))
             return SPROF_ENOMEM;
-        *branch = out->text ? report_utf8_width(out->text) : 0;
-        return report_utf8_shortened(out, cell->text, *branch < width ? width - *branch : 1);
+        *fixed = out->text ? report_utf8_width(out->text) : 0;
+        *fixed += report_utf8_width(mark_of(table, row, shown));
+        break;
     }
-    return 0;
+    const size_t room = *fixed < width ? width - *fixed : 1;
+    if (column->functions ? report_name_cut(&page->cut[shown], out, cell->text, room)
+                          : sprof_str_append(out, cell->text))
+        return SPROF_ENOMEM;
+    return sprof_str_append(out, mark_of(table, row, shown));
+}
+
+/* The larger one of what a text keeps beside branch and mark, `usual`, and its last component. */
+static size_t kept_width(const struct page *page, size_t row, size_t shown, size_t width,
+                         size_t usual)
+{
+    const size_t column = page->table->shown[shown];
+    const size_t last = page->table->columns[column].functions && width > usual
+                            ? report_name_least(report_table_cell(page->table, row, column)->text)
+                            : 0;
+    return width <= usual ? width : last > usual ? last : usual;
+}
+
+static void grow_to(size_t *most, size_t value)
+{
+    *most = value > *most ? value : *most;
 }
 
 static int measure_columns(struct page *page)
@@ -95,20 +129,18 @@ static int measure_columns(struct page *page)
             continue;
         const bool text = report_column_is_text(column_at(page, c));
         page->widths[c] = report_utf8_width(column_at(page, c)->title);
-        size_t keeps = page->widths[c];
+        page->keeps[c] = page->least[c] = page->widths[c];
         for (size_t r = 0; r < rows; r++) {
-            size_t branch;
-            if (put_cell(page, r, c, SIZE_MAX, &branch))
+            size_t fixed;
+            if (put_cell(page, r, c, SIZE_MAX, &fixed))
                 return SPROF_ENOMEM;
             const size_t width = report_utf8_width(page->cell.text);
-            const size_t kept = width < branch + NAME_KEEPS ? width : branch + NAME_KEEPS;
-            page->widths[c] = width > page->widths[c] ? width : page->widths[c];
-            keeps = kept > keeps ? kept : keeps;
+            grow_to(&page->widths[c], width);
+            grow_to(&page->keeps[c], fixed + kept_width(page, r, c, width - fixed, NAME_KEEPS));
+            grow_to(&page->least[c], fixed + kept_width(page, r, c, width - fixed, FUNCTION_KEEPS));
         }
-        if (text) {
+        if (text)
             page->first = c;
-            page->keeps[c] = keeps;
-        }
     }
     return 0;
 }
@@ -136,16 +168,16 @@ static bool is_subject(const struct page *page, size_t shown)
 }
 
 /* Takes columns from the widest of the texts that the table is about, or of the others, until the
- * page fits or none is wider than `least`, 0: than what it keeps. */
-static void narrow_texts(struct page *page, bool subjects, size_t least, size_t columns)
+ * page fits or none is wider than `least`, or than what it keeps where `keeps` is not NULL. */
+static void narrow_texts(struct page *page, bool subjects, const size_t *keeps, size_t least,
+                         size_t columns)
 {
     const size_t none = page->table->shown_count;
     while (page_width(page) > columns) {
         size_t widest = none;
         for (size_t c = page->first; c < none; c++)
             if (!is_hidden(page, c) && report_column_is_text(column_at(page, c)) &&
-                is_subject(page, c) == subjects &&
-                page->widths[c] > (least ? least : page->keeps[c]) &&
+                is_subject(page, c) == subjects && page->widths[c] > (keeps ? keeps[c] : least) &&
                 (widest == none || page->widths[c] > page->widths[widest]))
                 widest = c;
         if (widest == none)
@@ -180,22 +212,20 @@ static void widen_texts(struct page *page, const size_t wholes[static TABLE_COLU
             page->widths[c]++;
 }
 
-/* Makes the page fit. Names in a tree keep their columns behind their branch while other texts and
- * details give way, and with their branch while all else goes; only then they get narrower still.
- */
+/* Makes the page fit. The scopes of long names give way first, then details, then all scopes, then
+ * modules and other texts; the last component of a name is cut when nothing else is left. */
 static void narrow(struct page *page, size_t columns)
 {
     size_t wholes[TABLE_COLUMNS];
     if (page->first == page->table->shown_count)
         return;
     memcpy(wholes, page->widths, sizeof wholes);
-    narrow_texts(page, false, SECOND_NAME_KEEPS, columns);
-    narrow_texts(page, true, 0, columns);
+    narrow_texts(page, true, page->keeps, 0, columns);
     drop_columns(page, TABLE_DETAIL, columns);
-    narrow_texts(page, false, LEAST_SECOND_NAME, columns);
-    narrow_texts(page, true, NAME_KEEPS, columns);
+    narrow_texts(page, true, page->least, 0, columns);
+    narrow_texts(page, false, NULL, LEAST_SECOND_NAME, columns);
     drop_columns(page, TABLE_SECOND, columns);
-    narrow_texts(page, true, LEAST_NAME, columns);
+    narrow_texts(page, true, NULL, LEAST_NAME, columns);
     widen_texts(page, wholes, columns);
     for (size_t c = page->table->shown_count; c-- > page->first + 1;)
         if (page_width(page) > columns && !is_hidden(page, c))
@@ -213,6 +243,24 @@ static int end_line(struct page *page, FILE *out, const char *style)
         fprintf(out, "%s\n", line->text);
     sprof_str_clear(line);
     return 0;
+}
+
+/* Takes note of the names that need not be cut: those that are will look different. */
+static int note_whole(struct page *page)
+{
+    int result = 0;
+    for (size_t c = 0; c < page->table->shown_count; c++) {
+        if (is_hidden(page, c) || !column_at(page, c)->functions)
+            continue;
+        for (size_t r = 0; r < report_table_rows(page->table) && !result; r++) {
+            size_t fixed;
+            const char *name = report_table_cell(page->table, r, page->table->shown[c])->text;
+            result = put_cell(page, r, c, SIZE_MAX, &fixed);
+            if (!result && report_utf8_width(page->cell.text) <= page->widths[c])
+                result = report_name_whole(&page->cut[c], name);
+        }
+    }
+    return result;
 }
 
 static int put_fitted(struct page *page, size_t shown, const char *text)
@@ -305,8 +353,8 @@ static int write_title(struct page *page, FILE *out, size_t columns)
 static int write_row(struct page *page, FILE *out, size_t row)
 {
     for (size_t c = 0; c < page->table->shown_count; c++) {
-        size_t branch;
-        if (!is_hidden(page, c) && (put_cell(page, row, c, page->widths[c], &branch) ||
+        size_t fixed;
+        if (!is_hidden(page, c) && (put_cell(page, row, c, page->widths[c], &fixed) ||
                                     put_fitted(page, c, page->cell.text)))
             return SPROF_ENOMEM;
     }
@@ -319,8 +367,10 @@ int report_table_write_text(FILE *out, const struct table *table, unsigned colum
     int result = measure_columns(&page);
     if (!result) {
         narrow(&page, columns);
-        result = write_title(&page, out, columns);
+        result = note_whole(&page);
     }
+    if (!result)
+        result = write_title(&page, out, columns);
     if (!result)
         result = write_groups(&page, out);
     if (!result)
@@ -329,6 +379,8 @@ int report_table_write_text(FILE *out, const struct table *table, unsigned colum
         result = write_row(&page, out, r);
     if (!result && table->left_out)
         result = write_parts(&page, out, table->left_out, columns);
+    for (size_t c = 0; c < table->shown_count; c++)
+        report_cut_names_release(&page.cut[c]);
     sprof_str_release(&page.line);
     sprof_str_release(&page.cell);
     return result;

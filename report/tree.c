@@ -193,29 +193,32 @@ static int put_distinction(const struct layout *layout, const struct model_path 
                                   : sprof_str_appendf(text, " (%s:%u)", file, own->line);
 }
 
-/* A function that already runs further out, or whose code is part of its caller's, is said to be
- * so. */
-static const char *name_of(const struct layout *layout, const struct model_path *path)
+/* Sets what is said behind the name: that a function already runs further out, or that its code is
+ * part of its caller's. 0 or SPROF_ENOMEM. */
+static int find_mark(const struct layout *layout, const struct model_path *path, const char **mark)
 {
     struct report_dataset *dataset = layout->tree->dataset;
-    const char *name = report_dataset_function_name(dataset, path->function);
     bool recursive = false;
+    *mark = NULL;
     for (uint32_t id = path->parent; id && !recursive; id = path_of(layout, id)->parent)
         recursive = path_of(layout, id)->function == path->function;
     const bool inlined = layout->tree->own_paths && path->id <= dataset->path_inlined.count &&
                          dataset->path_inlined.items[path->id - 1];
     if (!layout->tree->options->marks ||
         !(recursive || inlined || layout->namesakes[path->function]))
-        return name;
+        return 0;
     struct sprof_str text = {0};
-    sprof_str_append(&text, name);
+    sprof_str_append(&text, "");
     put_distinction(layout, path, &text);
     sprof_str_appendf(&text, "%s%s", recursive ? " (recursive)" : "", inlined ? " (inlined)" : "");
-    return report_utf8_keep(&dataset->arena, &text);
+    *mark = report_utf8_keep(&dataset->arena, &text);
+    return *mark ? 0 : SPROF_ENOMEM;
 }
 
+/* Adds a row; of `place` its depth and bars are set here. */
 static int add_row(struct layout *layout, const struct model_path *path, const char *name,
-                   const char *module, const struct model_costs *costs, bool last, uint32_t depth)
+                   const char *module, const struct model_costs *costs, struct table_place place,
+                   uint32_t depth)
 {
     const struct report_tree *tree = layout->tree;
     struct table *table = layout->table;
@@ -229,9 +232,10 @@ static int add_row(struct layout *layout, const struct model_path *path, const c
     report_table_put_count(table, path->depth);
     report_table_put_text(table, name);
     report_table_put_text(table, module);
-    const struct table_place place = {depth, last, layout->bars};
+    place.depth = depth;
+    place.bars = layout->bars;
     if (depth < TABLE_BARS)
-        layout->bars = last ? layout->bars & ~(1u << depth) : layout->bars | 1u << depth;
+        layout->bars = place.last ? layout->bars & ~(1u << depth) : layout->bars | 1u << depth;
     return !name || table->failed || sprof_vec_push(&table->places, place) ? SPROF_ENOMEM : 0;
 }
 
@@ -269,7 +273,8 @@ static int add_fold(struct layout *layout, uint32_t id, uint32_t passed,
     struct sprof_str text = {0};
     sprof_str_appendf(&text, "… %u frames", passed);
     const char *name = report_utf8_keep(&layout->tree->dataset->arena, &text);
-    return add_row(layout, path_of(layout, layout->leaves[id].first_child), name, "", costs, true,
+    return add_row(layout, path_of(layout, layout->leaves[id].first_child), name, "", costs,
+                   (struct table_place){.last = true, .folded = true},
                    layout->leaves[id].depth + 1);
 }
 
@@ -283,10 +288,13 @@ static int add_rows(struct layout *layout)
     while (id && !result) {
         const struct model_path *path = path_of(layout, id);
         struct model_costs costs;
+        struct table_place place = {.last = !leaves[id].next_sibling};
         uint32_t passed, end;
-        result = add_row(layout, path, name_of(layout, path),
-                         report_dataset_module_name(dataset, path->function), &path->costs,
-                         !leaves[id].next_sibling, leaves[id].depth);
+        result = find_mark(layout, path, &place.mark);
+        if (!result)
+            result = add_row(layout, path, report_dataset_function_name(dataset, path->function),
+                             report_dataset_module_name(dataset, path->function), &path->costs,
+                             place, leaves[id].depth);
         const bool may_fold =
             layout->tree->options->fold && !(layout->tree->callers && !path->parent);
         if (!result && may_fold && (end = end_of_chain(layout, id, &passed, &costs)) != id &&
@@ -339,7 +347,8 @@ static void make_columns(struct table *table, const struct report_tree *tree)
         report_table_column(table, (struct table_column){
                                        .key = numbers[i], .kind = TABLE_COUNT, .only_data = true});
     report_table_column(
-        table, (struct table_column){.title = "call path", .key = "function", .kind = TABLE_PATH});
+        table, (struct table_column){
+                   .title = "call path", .key = "function", .kind = TABLE_PATH, .functions = true});
     report_table_column(
         table, (struct table_column){.key = "module", .kind = TABLE_NAME, .only_data = true});
 }

@@ -37,7 +37,7 @@ static const char *color_of(enum model_kind kind)
 }
 
 static void put_function(FILE *out, const struct report_dataset *dataset, uint32_t function,
-                         const struct model_costs *costs)
+                         const char *short_name, const struct model_costs *costs)
 {
     char own[NUMBER_BYTES], all[NUMBER_BYTES];
     const uint64_t total = report_dataset_value(dataset, dataset->total);
@@ -46,9 +46,11 @@ static void put_function(FILE *out, const struct report_dataset *dataset, uint32
     report_number_percent(own, exclusive, total, 1);
     report_number_percent(all, report_dataset_value(dataset, costs->inclusive), total, 1);
     fprintf(out, "  f%u [label=\"", function);
-    put_quoted(out, report_dataset_function_name(dataset, function));
+    put_quoted(out, short_name);
     fprintf(out, "\\n%s of %s\", fillcolor=\"%s\", fontsize=%.0f, tooltip=\"", own, all,
             color_of(dataset->facts.items[function - 1].kind), 9 + 24 * sqrt(share));
+    put_quoted(out, report_dataset_function_name(dataset, function));
+    fputs(" · ", out);
     put_quoted(out, report_dataset_module_name(dataset, function));
     fputs("\"];\n", out);
 }
@@ -66,12 +68,14 @@ static void put_edge(FILE *out, const struct report_dataset *dataset, const stru
 
 int report_dot_write(FILE *out, const struct report_content *content, struct sprof_error *error)
 {
-    const struct report_dataset *dataset = content->dataset;
+    struct report_dataset *dataset = content->dataset;
     const struct model_functions facts = report_dataset_facts(dataset);
     const double least = least_share * (double)report_dataset_value(dataset, dataset->total);
     struct model_costs *costs = calloc(facts.count + 1, sizeof *costs);
+    bool *drawn = calloc(facts.count + 1, sizeof *drawn);
+    const char **short_names = NULL;
     struct model_edges edges = {0};
-    int result = costs ? report_dataset_function_costs(dataset, costs) : SPROF_ENOMEM;
+    int result = costs && drawn ? report_dataset_function_costs(dataset, costs) : SPROF_ENOMEM;
     if (!result)
         result = model_edge_costs(&dataset->paths, &edges);
     fputs("digraph profile {\n  node [shape=box, style=\"rounded,filled\", "
@@ -81,13 +85,19 @@ int report_dot_write(FILE *out, const struct report_content *content, struct spr
     put_quoted(out, report_export_title(dataset));
     fputs("\";\n", out);
     for (uint32_t f = 1; f <= facts.count && !result; f++)
-        if (costs[f - 1].inclusive.samples &&
-            (double)report_dataset_value(dataset, costs[f - 1].inclusive) >= least)
-            put_function(out, dataset, f, &costs[f - 1]);
+        drawn[f - 1] = costs[f - 1].inclusive.samples &&
+                       (double)report_dataset_value(dataset, costs[f - 1].inclusive) >= least;
+    if (!result && !(short_names = report_dataset_short_names(dataset, drawn)))
+        result = SPROF_ENOMEM;
+    for (uint32_t f = 1; f <= facts.count && !result; f++)
+        if (drawn[f - 1])
+            put_function(out, dataset, f, short_names[f - 1], &costs[f - 1]);
     for (size_t i = 0; i < edges.items.count && !result; i++)
         if ((double)report_dataset_value(dataset, edges.items.items[i].cost) >= least)
             put_edge(out, dataset, &edges.items.items[i]);
     fputs("}\n", out);
+    free(short_names);
+    free(drawn);
     free(costs);
     model_edges_release(&edges);
     return result ? sprof_error_memory(error) : 0;

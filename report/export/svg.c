@@ -1,7 +1,7 @@
 /* A flame graph as a picture (SVG 1.1) that needs no script: hovering shows the title of a box. */
 #include "report/export/export.h"
+#include "report/name_cut.h"
 #include "report/number_format.h"
-#include "report/utf8_text.h"
 
 enum { WIDTH = 1200, MARGIN = 10, ROW = 17, HEAD = 34, CHARACTER = 7 };
 
@@ -25,11 +25,12 @@ static int compare_boxes(const void *a, const void *b)
 
 struct picture {
     FILE *out;
-    const struct report_dataset *dataset;
-    double scale;   /* pixels for each unit of value */
-    double *left;   /* [path]: where its box begins; [0] the whole picture */
-    double *next;   /* [path]: where its next child begins */
-    uint32_t depth; /* of the deepest box that is drawn */
+    struct report_dataset *dataset;
+    const char **short_names; /* [function - 1] */
+    double scale;             /* pixels for each unit of value */
+    double *left;             /* [path]: where its box begins; [0] the whole picture */
+    double *next;             /* [path]: where its next child begins */
+    uint32_t depth;           /* of the deepest box that is drawn */
     struct sprof_str text;
 };
 
@@ -65,7 +66,7 @@ static int draw(struct picture *picture, const struct box *box, double width, do
             color_of(dataset->facts.items[path->function - 1].kind, path->function));
     const size_t fit = width > 3 * CHARACTER ? (size_t)((width - 6) / CHARACTER) : 0;
     sprof_str_clear(&picture->text);
-    if (fit && report_utf8_shortened(&picture->text, name, fit))
+    if (fit && report_name_cut(NULL, &picture->text, picture->short_names[path->function - 1], fit))
         return SPROF_ENOMEM;
     if (fit) {
         fprintf(picture->out, "<text x=\"%.2f\" y=\"%.0f\">", picture->left[box->path] + 3,
@@ -124,7 +125,7 @@ static int draw_picture(struct picture *picture, const struct box *boxes, size_t
 
 int report_svg_write(FILE *out, const struct report_content *content, struct sprof_error *error)
 {
-    const struct report_dataset *dataset = content->dataset;
+    struct report_dataset *dataset = content->dataset;
     const size_t count = dataset->paths.items.count;
     const uint64_t total = report_dataset_value(dataset, dataset->total);
     struct picture picture = {
@@ -135,17 +136,23 @@ int report_svg_write(FILE *out, const struct report_content *content, struct spr
         .next = calloc(count + 1, sizeof *picture.next),
     };
     struct box *boxes = calloc(count + 1, sizeof *boxes);
-    int result = boxes && picture.left && picture.next ? 0 : SPROF_ENOMEM;
+    bool *drawn = calloc(dataset->functions.count + 1, sizeof *drawn);
+    int result = boxes && drawn && picture.left && picture.next ? 0 : SPROF_ENOMEM;
     for (size_t i = 0; i < count && !result; i++) {
         const struct model_path *path = &dataset->paths.items.items[i];
+        drawn[path->function - 1] = true;
         boxes[i] = (struct box){path->id, path->parent,
                                 report_dataset_value(dataset, path->costs.inclusive)};
     }
+    if (!result && !(picture.short_names = report_dataset_short_names(dataset, drawn)))
+        result = SPROF_ENOMEM;
     if (!result) {
         qsort(boxes, count, sizeof *boxes, compare_boxes);
         result = draw_picture(&picture, boxes, count);
     }
     free(boxes);
+    free(drawn);
+    free(picture.short_names);
     free(picture.left);
     free(picture.next);
     sprof_str_release(&picture.text);

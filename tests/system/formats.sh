@@ -296,9 +296,9 @@ for name, samples in inclusive.items():
 dot = ask("export", "-f", "dot", "a.db", "-o", "-")
 keyed = [((row["function"], row["module"]), row) for row in rows(ask(*report, "--inclusive", "--format", "csv"))]
 keys = collections.Counter(key for key, _ in keyed)
-labels = re.findall(r'label="((?:[^"\\]|\\.)*?)\\n([\d.]+) % of ([\d.]+) %".*tooltip="((?:[^"\\]|\\.)*)"', dot)
+labels = re.findall(r'\\n([\d.]+) % of ([\d.]+) %".*tooltip="((?:[^"\\]|\\.)*) · ((?:[^"\\]|\\.)*)"', dot)
 drawn = {(re.sub(r"\\(.)", r"\1", name), re.sub(r"\\(.)", r"\1", module)): (float(own), float(all))
-         for name, own, all, module in labels}
+         for own, all, name, module in labels}
 for key, row in keyed:
     if keys[key] > 1: # static functions of one name
         continue

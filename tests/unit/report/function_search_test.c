@@ -113,7 +113,7 @@ static void test_several_are_listed(void)
     CU_ASSERT_EQUAL(find(&dataset, "v::push", &error), 0);
     CU_ASSERT_EQUAL(error.code, SPROF_EUSAGE);
     same_text(error.message, "2 functions are called 'v::push'; choose: "
-                             "'app!v<int>::push(int)', 'app!v<char>::push(char)'");
+                             "'app!v<int>::push', 'app!v<char>::push'");
     CU_ASSERT_EQUAL(find(&dataset, "push", &error), 0);
     CU_ASSERT_EQUAL(error.code, SPROF_EUSAGE);
     CU_ASSERT_EQUAL(find(&dataset, "main", &error), 0);
