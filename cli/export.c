@@ -1,5 +1,6 @@
 /* sprof export: a recording in another tool's format. */
 #include "cli/commands.h"
+#include "cli/export_rows.h"
 #include "cli/open.h"
 #include "cli/output.h"
 #include "cli/selection.h"
@@ -13,30 +14,93 @@ struct arguments {
     struct cli_selection selection; /* first: see cli_release_rules */
     const char *output;
     const struct report_format *format;
+    uint64_t window_ns;
+    struct cli_texts labels;
 };
+
+static int set_window(void *field, const char *value, struct sprof_error *error)
+{
+    enum { DAY_S = 86400 };
+    const uint64_t second_ns = 1000000000;
+    const int status = cli_set_duration(field, value, error);
+    const uint64_t window_ns = *(const uint64_t *)field;
+    if (!status && (window_ns % second_ns || window_ns > DAY_S * second_ns))
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "a window is whole seconds, at most a day: write 1s, 10s, 1m or 1h");
+    return status;
+}
+
+static void release(void *all)
+{
+    struct arguments *arguments = all;
+    sprof_vec_release(&arguments->labels.list);
+    cli_release_rules(all);
+}
 
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
-    {"format", 'f', "folded|pprof|speedscope|firefox|callgrind|chrome|tsv|svg|dot|lcov",
+    {"format", 'f', "folded|pprof|speedscope|firefox|callgrind|chrome|tsv|svg|dot|lcov|rows",
      "whose format", FIELD(format), cli_set_profile_format},
     {"output", 'o', "FILE", "the file (sprof. and what the format ends in); -: standard output",
      FIELD(output), cli_set_text},
+    {"window", 0, "TIME", "with rows: costs are added up by windows of whole seconds (10s)",
+     FIELD(window_ns), set_window},
+    {"label", 'l', "KEY=VALUE", "with rows: service.name, service.version, host.name, any other",
+     FIELD(labels), cli_add_text},
     CLI_SELECTION_OPTIONS,
     {0},
 };
+
+static int check(const struct arguments *arguments, struct sprof_error *error)
+{
+    const bool of_rows = arguments->window_ns || arguments->labels.list.count;
+    if (!arguments->format) {
+        struct sprof_error formats = {0};
+        report_format_find("", REPORT_PROFILE | REPORT_FLEET, &formats);
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "in which format? With -f %s",
+                               formats.message);
+    }
+    if (of_rows && !(arguments->format->kinds & REPORT_FLEET))
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "--window and --label belong to -f rows");
+    return 0;
+}
+
+static int write_rows(struct cli_terminal *terminal, struct store *store, const char *input,
+                      const char *path, const struct arguments *arguments,
+                      const struct report_selection *selection, struct sprof_error *error)
+{
+    static const uint64_t usual_window_ns = 10000000000;
+    const struct report_rows_options wanted = {
+        .window_ns = arguments->window_ns ? arguments->window_ns : usual_window_ns,
+        .labels = arguments->labels.list.items,
+        .label_count = arguments->labels.list.count,
+        .sprof_version = SPROF_VERSION,
+    };
+    return cli_export_rows(terminal, store, input, path, selection, &wanted, error);
+}
+
+static int write_file(struct cli_terminal *terminal, struct store *store, const char *input,
+                      const char *path, const struct arguments *arguments,
+                      const struct report_selection *selection, struct sprof_error *error)
+{
+    struct cli_output output;
+    int status = cli_output_open(&output, path, input, error);
+    if (!status)
+        status = cli_output_close(
+            &output, report_export(output.file, store, selection, arguments->format, error), error);
+    if (!status && strcmp(path, "-") != 0)
+        cli_say(terminal, "%s", path);
+    return status;
+}
 
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
     struct arguments *arguments = all;
     char usual[64];
-    if (!arguments->format) {
-        struct sprof_error formats = {0};
-        report_format_find("", REPORT_PROFILE, &formats);
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "in which format? With -f %s",
-                               formats.message);
-    }
-    int status = cli_selection_finish(&arguments->selection, operands, error);
+    int status = check(arguments, error);
+    if (!status)
+        status = cli_selection_finish(&arguments->selection, operands, error);
     if (status)
         return status;
     snprintf(usual, sizeof usual, "sprof%s", arguments->format->extension);
@@ -48,15 +112,10 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     if (status)
         return status;
     const struct report_selection selection = cli_selection_of(&arguments->selection);
-    struct cli_output output;
-    status = cli_output_open(&output, path, input, error);
-    if (!status)
-        status = cli_output_close(
-            &output, report_export(output.file, store, &selection, arguments->format, error),
-            error);
+    const bool are_rows = arguments->format->kinds & REPORT_FLEET;
+    status = (are_rows ? write_rows : write_file)(terminal, store, input, path, arguments,
+                                                  &selection, error);
     store_close(store, NULL);
-    if (!status && strcmp(path, "-") != 0)
-        cli_say(terminal, "%s", path);
     return status;
 }
 
@@ -75,8 +134,13 @@ const struct cli_command cli_export_command = {
         "tsv         databases and spreadsheets: a row for each thread and call path\n"
         "svg         a flame graph as a picture\n"
         "dot         the call graph, for Graphviz\n"
-        "lcov        lcov, genhtml: functions that were called, of `trace --mode coverage`\n",
+        "lcov        lcov, genhtml: functions that were called, of `trace --mode coverage`\n"
+        "rows        ClickHouse, DuckDB: four tables of many hosts, with keys that are the same "
+        "in\n"
+        "            all builds; files in a directory, or one stream; `sprof import -f rows` "
+        "reads\n"
+        "            any selection of them\n",
     .arguments_size = sizeof(struct arguments),
-    .release = cli_release_rules,
+    .release = release,
     .run = run,
 };

@@ -4,6 +4,8 @@
 #include "cli/values.h"
 
 #include <stddef.h>
+#include <stdio.h>
+#include <sys/stat.h>
 
 struct arguments {
     struct cli_rules rules; /* first: see cli_release_rules */
@@ -21,8 +23,8 @@ static int set_format(void *field, const char *value, struct sprof_error *error)
 
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
-    {"format", 'f', "perf.data|perf-script|pprof|folded", "what FILE is (told from its content)",
-     FIELD(format), set_format},
+    {"format", 'f', "perf.data|perf-script|pprof|folded|rows",
+     "what FILE is (told from its content)", FIELD(format), set_format},
     {"folded", 0, "FILE", "the same as -f folded FILE", FIELD(folded), cli_set_text},
     {"output", 'o', "FILE", "the recording to write (sprof.db); an existing one becomes FILE.old.1",
      FIELD(output), cli_set_text},
@@ -34,15 +36,36 @@ static const struct cli_option options[] = {
     {0},
 };
 
+/* Rows of a fleet's database may be in several files, or in directories of them. */
+static bool are_rows(const struct arguments *arguments, const struct cli_operands *operands)
+{
+    struct stat status;
+    return import_format_is_rows(arguments->format) ||
+           (!arguments->format && operands->count && !stat(operands->items[0], &status) &&
+            S_ISDIR(status.st_mode));
+}
+
+static void say_imported(struct cli_terminal *terminal, const struct import_result *result,
+                         const char *output)
+{
+    char runs[64] = "";
+    if (result->runs > 1)
+        snprintf(runs, sizeof runs, " of %zu runs", result->runs);
+    cli_say(terminal, "%llu sample%s%s imported to %s (%s)", (unsigned long long)result->samples,
+            sprof_plural(result->samples), runs, output, result->format);
+}
+
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
     const struct arguments *arguments = all;
+    const bool rows = !arguments->folded && are_rows(arguments, operands);
     const bool both = arguments->folded && (operands->count || arguments->format);
     const char *input = arguments->folded ? arguments->folded : operands->items[0];
-    if (both || operands->count > 1)
+    if (both || (operands->count > 1 && !rows))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "one input at a time: give `-f folded FILE` or `--folded FILE`");
+                               "one input at a time: give `-f folded FILE` or `--folded FILE`; "
+                               "several hold rows, with -f rows");
     if (!input)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "nothing to import: give a FILE, or - for standard input");
@@ -57,22 +80,26 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .log = &terminal->log,
     };
     struct import_result result;
-    const int status = import_file(&import, &result, error);
+    const int status = rows ? import_rows(&import, (const char *const *)operands->items,
+                                          (size_t)operands->count, &result, error)
+                            : import_file(&import, &result, error);
     if (!status)
-        cli_say(terminal, "%llu sample%s imported to %s (%s)", (unsigned long long)result.samples,
-                result.samples == 1 ? "" : "s", output, result.format);
+        say_imported(terminal, &result, output);
     return status;
 }
 
 const struct cli_command cli_import_command = {
     .name = "import",
     .summary = "Turn what other profilers took into a recording",
-    .operands = "FILE",
+    .operands = "FILE ...",
     .options = options,
     .details =
         "FILE (- for standard input) is folded stacks, `root;…;leaf COUNT` a line with\n"
         "`module!function` or `function` for a frame; the text that `perf script` prints;\n"
         "perf.data, for which perf must be there; or a pprof profile. It may be gzip'd.\n"
+        "Rows are what `sprof export -f rows` writes, any number of files and directories of "
+        "them,\n"
+        "or a query with FORMAT TSVWithNames: each service, version and host becomes a run.\n"
         "What is malformed is told, for texts with the line's number, and nothing is written.\n",
     .arguments_size = sizeof(struct arguments),
     .release = cli_release_rules,

@@ -260,7 +260,7 @@ int cli_set_row_format(void *field, const char *value, struct sprof_error *error
 
 int cli_set_profile_format(void *field, const char *value, struct sprof_error *error)
 {
-    return set_format(field, value, REPORT_PROFILE, error);
+    return set_format(field, value, REPORT_PROFILE | REPORT_FLEET, error);
 }
 
 int cli_set_tid(void *field, const char *value, struct sprof_error *error)

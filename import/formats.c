@@ -5,6 +5,7 @@
 
 static const struct import_format formats[] = {
     {"perf.data", import_perf_data_recognizes, import_perf_data_read},
+    {"rows", import_rows_recognizes, NULL},
     {"pprof", import_pprof_recognizes, import_pprof_read},
     {"perf-script", import_perf_script_recognizes, import_perf_script_read},
     {"folded", import_folded_recognizes, import_folded_read},
@@ -22,6 +23,11 @@ const struct import_format *import_format_of(struct sprof_bytes head)
     while (format->name && !format->recognizes(head))
         format++;
     return format->name ? format : NULL;
+}
+
+bool import_format_is_rows(const struct import_format *format)
+{
+    return format && !format->read;
 }
 
 const struct import_format *import_format_find(const char *name, struct sprof_error *error)

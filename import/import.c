@@ -2,6 +2,8 @@
  * whole input has turned out to be good. */
 #include "import/parts.h"
 
+#include "import/rows.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -236,11 +238,13 @@ int import_file(const struct import_options *options, struct import_result *resu
     code = import_input_head(&input, &head, error);
     if (!code && !format)
         format = import_format_of(head);
-    if (!code && (code = import_open(&import, options, error)) == 0) {
+    if (!code && import_format_is_rows(format))
+        code = import_rows_opened(options, &input, result, error);
+    else if (!code && (code = import_open(&import, options, error)) == 0) {
         code = format->read(&import, &input, error);
         if (!code)
             code = finish(&import, error);
-        *result = (struct import_result){format->name, import.taken};
+        *result = (struct import_result){format->name, import.taken, 1};
         import_free(&import);
     }
     import_input_close(&input);

@@ -25,6 +25,7 @@ struct import_options {
 struct import_result {
     const char *format; /* its name */
     uint64_t samples;
+    size_t runs; /* of rows, else 1 */
 };
 
 /* Makes a recording of what the input holds. Lines of text that cannot be read are left out, and
@@ -35,6 +36,15 @@ struct import_result {
  * SPROF_EUSAGE for a perf.data from standard input, and those of store_create. */
 int import_file(const struct import_options *options, struct import_result *result,
                 struct sprof_error *error);
+
+/* The same of rows of a fleet's database, from several inputs together: files, "-", or directories
+ * as `sprof export -f rows` fills them. What is wrong in any line ends it, SPROF_EFORMAT;
+ * SPROF_ELIMIT for more rows than can be held. `options->input` is not used. */
+int import_rows(const struct import_options *options, const char *const *inputs, size_t count,
+                struct import_result *result, struct sprof_error *error);
+
+/* Whether a format is that of rows. */
+bool import_format_is_rows(const struct import_format *format);
 
 /* The format of a name; NULL with *error listing those there are. */
 const struct import_format *import_format_find(const char *name, struct sprof_error *error);

@@ -147,6 +147,7 @@ int import_input_line(struct import_input *input, char **line, size_t *length,
         if (!left)
             return 1;
         *length = end ? (size_t)(end - start) : left;
+        input->is_cut = !end;
         input->start += *length + (end ? 1 : 0);
         start[*length] = '\0';
         *line = (char *)start;

@@ -22,6 +22,7 @@ struct import_input {
     size_t start, end, capacity; /* what was read and not yet taken */
     uint64_t total;              /* bytes unpacked so far */
     bool is_packed, at_end;
+    bool is_cut; /* the last line had no end */
 };
 
 /* Opens a path, or standard input for "-". */
@@ -134,6 +135,7 @@ void import_free(struct import *import);
 struct import_format {
     const char *name;
     bool (*recognizes)(struct sprof_bytes head);
+    /* NULL: the format is that of rows, which are several runs */
     int (*read)(struct import *import, struct import_input *input, struct sprof_error *error);
 };
 const struct import_format *import_formats(void); /* ended by a NULL name */
@@ -147,6 +149,7 @@ int import_pprof_read(struct import *import, struct import_input *input, struct 
 bool import_perf_script_recognizes(struct sprof_bytes head);
 int import_perf_script_read(struct import *import, struct import_input *input,
                             struct sprof_error *error);
+bool import_rows_recognizes(struct sprof_bytes head);
 bool import_perf_data_recognizes(struct sprof_bytes head);
 int import_perf_data_read(struct import *import, struct import_input *input,
                           struct sprof_error *error);

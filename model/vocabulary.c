@@ -81,3 +81,8 @@ bool model_kind_is_app(enum model_kind kind)
 {
     return kind == MODEL_KIND_APP || kind == MODEL_KIND_JIT;
 }
+
+bool model_source_is_import(const char *source)
+{
+    return !strcmp(source, MODEL_SOURCE_IMPORT) || !strcmp(source, MODEL_SOURCE_ROWS);
+}

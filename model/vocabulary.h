@@ -113,4 +113,10 @@ enum model_pseudo {
 /* `run.source` of an imported recording, whose names came with its stacks. */
 #define MODEL_SOURCE_IMPORT "import"
 
+/* … and of one made of rows of a fleet's database, which hold costs by window and call path. */
+#define MODEL_SOURCE_ROWS "import of rows"
+
+/* Whether `run.source` is one of these two. */
+bool model_source_is_import(const char *source);
+
 #endif

@@ -29,7 +29,7 @@ static bool is_this_boot(const char *recorded)
 static int load_run(void *context, const struct store_run *run)
 {
     struct derive *derive = context;
-    const bool imported = strcmp(run->source, MODEL_SOURCE_IMPORT) == 0;
+    const bool imported = model_source_is_import(run->source);
     const bool wanted =
         run->state != STORE_COMPLETE || derive->source->again || derive->source->unnamed;
     if (imported && !derive->import && derive->source->rules.count)

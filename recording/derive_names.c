@@ -311,7 +311,8 @@ static int give_names(struct derive *derive, struct derive_frame *frame,
             .linkage_name = given->linkage_name ? given->linkage_name : given->name,
             .file = given->declared_file,
             .line = given->declared_line,
-            .named = true,
+            .start = given->start,
+            .named = !given->is_unnamed,
         };
         struct derive_level level = {.file = given->file, .line = given->line};
         frame->key = model_frame_key(frame->key, given->name ? sprof_hash_text(given->name) : 0);

@@ -21,7 +21,7 @@ enum { IMPORTED = 1 };
 static int check_run(void *context, const struct store_run *run)
 {
     (void)context;
-    return strcmp(run->source, MODEL_SOURCE_IMPORT) == 0 ? IMPORTED : 0;
+    return model_source_is_import(run->source) ? IMPORTED : 0;
 }
 
 static int open_for_append(struct recording *recording, struct sprof_error *error)

@@ -205,6 +205,8 @@ struct recording_level {
     const char *linkage_name;  /* NULL: as `name` */
     const char *declared_file; /* where the function is declared … */
     uint32_t declared_line;
+    uint64_t start;   /* of the function, as the ELF file numbers addresses; 0 unknown */
+    bool is_unnamed;  /* the name says where it is, as no symbol does */
     const char *file; /* … and the line that ran, or the call that is inlined */
     uint32_t line;
 };

@@ -550,6 +550,8 @@ int report_annotate(FILE *out, struct store *store, const struct report_selectio
     struct annotation annotation = {.dataset = &dataset, .options = &own, .table = &table};
     int result = report_dataset_load(&dataset, store, selection, REPORT_STACKS, error);
     if (!result)
+        result = report_error_of_rows(&dataset, "lines and instructions", error);
+    if (!result)
         result = report_error_code(annotate(&annotation, error), error);
     if (!result) {
         const struct report_content content = {

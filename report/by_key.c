@@ -522,6 +522,15 @@ static int cut_rows(struct table *table, struct by_key *by, const char *sort,
     return result;
 }
 
+static int refuse_places_of_rows(const struct by_key *by, struct sprof_error *error)
+{
+    for (size_t i = 0; i < by->key_count; i++)
+        if (by->keys[i] == REPORT_FILE || by->keys[i] == REPORT_LINE ||
+            by->keys[i] == REPORT_ADDRESS || by->keys[i] == REPORT_CPU)
+            return report_error_of_rows(by->dataset, "lines, addresses and CPUs", error);
+    return 0;
+}
+
 int report_table_by_keys(struct table *table, struct report_dataset *dataset,
                          const struct report_table_options *options, struct sprof_error *error)
 {
@@ -535,8 +544,10 @@ int report_table_by_keys(struct table *table, struct report_dataset *dataset,
     by.cut.largest_first = !options->sort;
     by.cut.min_percent = options->min_percent;
     by.without_inclusive = !knows_inclusive(&by);
-    int result =
-        by.without_inclusive && by.inclusive ? refuse_inclusive(error) : report_by_key_add(&by);
+    int result = refuse_places_of_rows(&by, error);
+    if (!result)
+        result =
+            by.without_inclusive && by.inclusive ? refuse_inclusive(error) : report_by_key_add(&by);
     if (!result)
         result = report_by_key_drop(&by);
     if (!result)

@@ -136,6 +136,7 @@ static int add_module(void *context, const struct store_module *row)
         .kind = as_stored ? row->kind
                           : model_kind_of(&loading->rules, row->path, row->main_executable,
                                           row->kind == MODEL_KIND_KERNEL),
+        .main_executable = row->main_executable,
         .key = row->key,
         .build_id = hexadecimal(dataset, row->build_id, &failed),
     };

@@ -42,6 +42,7 @@ struct report_module {
     const char *name, *path; /* never NULL */
     const char *path_bytes;  /* the path as the system takes it; NULL: as `path` */
     enum model_kind kind;    /* by the selection's rules */
+    bool main_executable;    /* of a process */
     uint64_t key;            /* 0 unknown */
     const char *build_id;    /* lower-case hexadecimal; NULL none */
 };

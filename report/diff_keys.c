@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-/* "libfoo.so.1.2.3" and "libfoo.so.1.3" are one library, libfoo.so.1, as its soname would say. */
-static size_t stem_of(const char *name)
+size_t report_diff_module_stem(const char *name)
 {
     const char *version = strstr(name, ".so.");
     const size_t length = version ? (size_t)(version - name) + 4 : strlen(name);
@@ -29,7 +28,7 @@ uint64_t report_diff_module_key(const struct diff_comparison *comparison, size_t
                                 const char *name)
 {
     const char *known = report_diff_module_name(comparison, side, name);
-    return sprof_hash_bytes(known, stem_of(known));
+    return sprof_hash_bytes(known, report_diff_module_stem(known));
 }
 
 uint64_t report_diff_file_key(const char *file)
@@ -101,7 +100,7 @@ int report_diff_function_key(struct diff_comparison *comparison, size_t side, ui
 
 bool report_diff_same_build(const struct diff_comparison *comparison, const char *module)
 {
-    const uint64_t key = sprof_hash_bytes(module, stem_of(module));
+    const uint64_t key = sprof_hash_bytes(module, report_diff_module_stem(module));
     const uint64_t *before = sprof_map_get(&comparison->builds[0], key);
     const uint64_t *after = sprof_map_get(&comparison->builds[1], key);
     return before && after && *before > 1 && *before == *after;

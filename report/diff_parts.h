@@ -62,6 +62,10 @@ const char *report_diff_module_name(const struct diff_comparison *comparison, si
 uint64_t report_diff_module_key(const struct diff_comparison *comparison, size_t side,
                                 const char *name);
 
+/* How many bytes of a module's name stand for it in all its versions: "libfoo.so.1.2.3" and
+ * "libfoo.so.1.3" are one library, libfoo.so.1, as its soname would say. */
+size_t report_diff_module_stem(const char *name);
+
 /* A source file is known by its last part; 0 for NULL. */
 uint64_t report_diff_file_key(const char *file);
 

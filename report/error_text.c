@@ -3,6 +3,8 @@
 
 #include "report/dataset.h"
 
+#include <string.h>
+
 int report_error_code(int result, struct sprof_error *error)
 {
     if (result == SPROF_ENOMEM)
@@ -31,4 +33,18 @@ int report_error_counted(const struct report_dataset *dataset, struct sprof_erro
                            "calls were counted, and not written down: what is shown in the order "
                            "of time needs the times of calls, which `sprof trace --mode log` "
                            "keeps");
+}
+
+int report_error_of_rows(const struct report_dataset *dataset, const char *what,
+                         struct sprof_error *error)
+{
+    for (size_t i = 0; i < dataset->runs.count; i++)
+        if (dataset->runs.items[i].source &&
+            !strcmp(dataset->runs.items[i].source, MODEL_SOURCE_ROWS))
+            return sprof_error_set(error, SPROF_EUSAGE, 0,
+                                   "run %u was made of rows, which do not hold %s: see the "
+                                   "recording on its host; function, module, call path, process, "
+                                   "thread and window are here",
+                                   dataset->runs.items[i].id, what);
+    return 0;
 }

@@ -18,4 +18,9 @@ struct report_dataset;
  * there were none. */
 int report_error_counted(const struct report_dataset *dataset, struct sprof_error *error);
 
+/* SPROF_EUSAGE where one of the runs was made of rows of a fleet's database, which do not hold
+ * `what`; else 0. */
+int report_error_of_rows(const struct report_dataset *dataset, const char *what,
+                         struct sprof_error *error);
+
 #endif

@@ -23,6 +23,7 @@ static const struct report_format formats[] = {
     {"svg", ".svg", REPORT_PROFILE, false, false, report_svg_write},
     {"dot", ".dot", REPORT_PROFILE, false, false, report_dot_write},
     {"lcov", ".info", REPORT_PROFILE, false, true, report_lcov_write},
+    {"rows", ".rows", REPORT_FLEET, false, false, NULL},
     {0},
 };
 

@@ -118,7 +118,7 @@ static int source_line(struct report_dataset *dataset, struct quality_parts *par
 /* Of imported stacks nobody knows what CPU time there was beside them. */
 static bool is_imported(const struct report_dataset *dataset)
 {
-    return dataset->run.source && !strcmp(dataset->run.source, MODEL_SOURCE_IMPORT);
+    return dataset->run.source && model_source_is_import(dataset->run.source);
 }
 
 /* How many of the selected runs have the event that is read, and how long these were together: as

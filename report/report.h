@@ -31,7 +31,7 @@ struct report_selection {
      * taken out, and frames outside the outermost of `show_from`. */
     const char *focus, *ignore, *hide, *show_from;
     bool parts_apart; /* "f.cold" and "f.part.0" do not count for f */
-    bool other_mode; /* read a full recording as `mode`; else as it was recorded */
+    bool other_mode;  /* read a full recording as `mode`; else as it was recorded */
     enum model_mode mode;
     bool frame_app, drop_interior;
     struct model_kind_rules rules; /* which modules are application here; count 0: as recorded */
@@ -111,6 +111,8 @@ enum report_kind {
     REPORT_SAMPLES = 2, /* the samples of report_script */
     REPORT_ROWS = 4,    /* the results of report_query */
     REPORT_PROFILE = 8, /* the whole dataset, for another tool */
+    REPORT_FLEET =
+        16, /* … for a database: the tables of report_rows, which `write` does not write */
 };
 
 struct report_content; /* report/format.h */
@@ -178,6 +180,29 @@ int report_html(FILE *out, const struct report_html_input *inputs, size_t count,
 /* What is selected in a format of kind REPORT_PROFILE, for another tool. Errors as report_write. */
 int report_export(FILE *out, struct store *store, const struct report_selection *selection,
                   const struct report_format *format, struct sprof_error *error);
+
+/* Rows of a recording for a fleet's database, docs/fleet.md. All is borrowed. */
+struct report_rows_options {
+    uint64_t window_ns;        /* costs are added up by so much; whole seconds */
+    const char *const *labels; /* "KEY=VALUE" */
+    size_t label_count;
+    const char *sprof_version;
+};
+
+/* Where each table goes, as tab-separated values with a line of column names. */
+struct report_rows_files {
+    FILE *function, *path, *cost, *run;
+};
+
+struct report_rows_count {
+    uint64_t runs, costs, paths, functions;
+};
+
+/* Writes the rows of the selected runs, of each event that they have or of the selected one.
+ * SPROF_EUSAGE for labels and runs that rows cannot have; other errors as report_write. */
+int report_rows(const struct report_rows_files *files, struct store *store,
+                const struct report_selection *selection, const struct report_rows_options *options,
+                struct report_rows_count *count, struct sprof_error *error);
 
 /* What `sprof annotate` shows. */
 struct report_annotate_options {

@@ -116,6 +116,8 @@ int report_script(FILE *out, struct store *store, const struct report_selection 
 {
     struct report_dataset dataset;
     int result = report_dataset_load(&dataset, store, selection, REPORT_STACKS, error);
+    if (!result)
+        result = report_error_of_rows(&dataset, "single samples", error);
     if (!result && are_all_counted(&dataset))
         result = report_error_counted(&dataset, error);
     if (!result) {

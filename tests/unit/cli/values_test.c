@@ -135,7 +135,7 @@ static void test_options_name_the_formats(void)
     } setters[] = {{cli_set_table_format, REPORT_TABLE},
                    {cli_set_sample_format, REPORT_SAMPLES},
                    {cli_set_row_format, REPORT_ROWS},
-                   {cli_set_profile_format, REPORT_PROFILE}};
+                   {cli_set_profile_format, REPORT_PROFILE | REPORT_FLEET}};
     unsigned found = 0;
     for (size_t c = 0; c < cli_command_count; c++)
         for (const struct cli_option *option = cli_commands[c]->options; option->name; option++)

@@ -1,0 +1,73 @@
+/* Rows of a fleet's database (docs/fleet.md) in memory, between reading and the recording made of
+ * them. Texts are numbers in `texts`; 0 is the empty one. */
+#ifndef SPROF_IMPORT_ROWS_H
+#define SPROF_IMPORT_ROWS_H
+
+#include "import/parts.h"
+
+struct import_row_function {
+    uint64_t key;
+    uint32_t module, kind, name, linkage_name, file;
+    uint64_t line, start, named;
+};
+
+struct import_row_path {
+    uint64_t key;
+    size_t first, count; /* in `chains`, root first */
+};
+
+struct import_row_cost {
+    uint32_t service, version, host, event, unit, state, process, thread;
+    uint64_t time_s; /* when its window begins, since 1970; 0 unknown */
+    uint64_t path_key, samples, weight, total_ns;
+};
+
+struct import_row_run {
+    uint64_t key, time_s, duration_ns;
+    uint32_t service, version, host, event, unit, mode;
+    uint64_t is_clock, varying, period, samples, weight, lost, target_cpu_ns, own_cpu_ns, hz;
+    double squares;
+};
+
+/* Zero is valid and empty. */
+struct import_rows {
+    const char *name; /* of the input at hand, in messages */
+    size_t line;
+    SPROF_VEC(struct import_row_function) functions;
+    SPROF_VEC(struct import_row_path) paths;
+    SPROF_VEC(struct import_row_cost) costs;
+    SPROF_VEC(struct import_row_run) runs;
+    SPROF_VEC(uint64_t) chains;
+    struct sprof_intern texts;
+    struct sprof_map function_index, path_index; /* key → position + 1 */
+};
+
+/* What can be held. */
+enum { IMPORT_ROWS_MAX = 8 << 20, IMPORT_CHAINS_MAX = 1 << 27, IMPORT_GROUPS_MAX = 4096 };
+
+/* Reads an input to its end: one table or several, each behind a line of column names. Returns 0 or
+ * a negative code with *error naming the line: SPROF_EFORMAT, SPROF_ELIMIT, or as
+ * import_input_line.
+ */
+int import_rows_read(struct import_rows *rows, struct import_input *input,
+                     struct sprof_error *error);
+
+/* Whether every key that is referred to is there, each for one thing. SPROF_EFORMAT. */
+int import_rows_check(struct import_rows *rows, struct sprof_error *error);
+void import_rows_release(struct import_rows *rows);
+
+static inline const char *import_rows_text(const struct import_rows *rows, uint32_t number)
+{
+    return number ? sprof_intern_text(&rows->texts, number) : "";
+}
+
+/* As import_rows, of an input that is open already. */
+int import_rows_opened(const struct import_options *options, struct import_input *input,
+                       struct import_result *result, struct sprof_error *error);
+
+/* Writes a recording of all rows, a run for each service, version and host. Errors as import_file.
+ */
+int import_rows_build(struct import_rows *rows, const struct import_options *options,
+                      struct import_result *result, struct sprof_error *error);
+
+#endif

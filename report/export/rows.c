@@ -1,0 +1,395 @@
+/* Writes the rows of a recording for a fleet's database: functions and call paths by keys that are
+ * the same everywhere, what was spent on them by window, and how it was recorded. */
+#include "report/export/rows.h"
+
+#include "report/diff_parts.h"
+#include "report/error_text.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+/* What the labels say. NULL: nothing. */
+struct labels {
+    const char *service, *version, *host;
+    struct sprof_str others; /* as ClickHouse writes a Map */
+    uint64_t key;            /* of the others; 0: none */
+};
+
+struct writing {
+    const struct report_rows_files *files;
+    const struct report_rows_options *options;
+    struct report_rows_count *count;
+    struct store *store;
+    struct labels labels;
+    struct sprof_map functions, paths; /* keys that are written */
+};
+
+/* What all rows of a run have in common. */
+struct identity {
+    const char *service, *host, *state;
+    char version[13]; /* the beginning of a build id */
+};
+
+/* == Text == */
+
+static void put_escaped(FILE *out, const char *text)
+{
+    for (; *text; text++)
+        switch (*text) {
+        case '\t': fputs_unlocked("\\t", out); break;
+        case '\n': fputs_unlocked("\\n", out); break;
+        case '\r': fputs_unlocked("\\r", out); break;
+        case '\\': fputs_unlocked("\\\\", out); break;
+        default: putc_unlocked(*text, out);
+        }
+}
+
+static void put_text(FILE *out, const char *text)
+{
+    if (text)
+        put_escaped(out, text);
+    putc_unlocked('\t', out);
+}
+
+static void put_number(FILE *out, uint64_t number)
+{
+    char digits[24], *at = digits + sizeof digits;
+    *--at = '\t';
+    do
+        *--at = (char)('0' + number % 10);
+    while (number /= 10);
+    fwrite_unlocked(at, 1, (size_t)(digits + sizeof digits - at), out);
+}
+
+static void put_time(FILE *out, uint64_t seconds)
+{
+    const time_t time = (time_t)seconds;
+    struct tm parts;
+    char text[32];
+    gmtime_r(&time, &parts);
+    strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S\t", &parts);
+    fputs_unlocked(text, out);
+}
+
+static void end_row(FILE *out, const char *last)
+{
+    put_escaped(out, last);
+    putc_unlocked('\n', out);
+}
+
+static void put_headings(const struct report_rows_files *files)
+{
+    fputs("function_key\tmodule\tkind\tname\tlinkage_name\tfile\tline\tstart\tnamed\n",
+          files->function);
+    fputs("path_key\tfunctions\n", files->path);
+    fputs(
+        "service\tversion\thost\ttime\tevent\tunit\tstate\tlabels_key\tprocess\tthread\tpath_key\t"
+        "samples\tweight\ttotal\n",
+        files->cost);
+    fputs("run_key\ttime\tduration_ns\tservice\tversion\thost\tlabels_key\tlabels\tevent\tunit\t"
+          "is_clock\tvarying\tperiod\tmode\twindow\tsamples\tweight\tsquares\tlost\ttarget_cpu_ns\t"
+          "own_cpu_ns\thz\tchance\tsprof_version\n",
+          files->run);
+}
+
+/* == Labels == */
+
+static bool is_key(const char *label, size_t length, const char *key)
+{
+    return strlen(key) == length && !strncmp(label, key, length);
+}
+
+static int append_quoted(struct sprof_str *text, const char *bytes, size_t length)
+{
+    int result = sprof_str_append(text, "'");
+    for (size_t i = 0; i < length && !result; i++) {
+        const char *special = strchr("\\'", bytes[i]);
+        if (special)
+            result = sprof_str_append(text, "\\");
+        if (!result)
+            result = sprof_str_append_bytes(text, &bytes[i], 1);
+    }
+    return result ? result : sprof_str_append(text, "'");
+}
+
+/* Labels in another order are other labels: equal keys need equal order. */
+static int compare_labels(const void *left, const void *right)
+{
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+static int add_label(struct labels *labels, const char *label, struct sprof_error *error)
+{
+    const char *equals = strchr(label, '=');
+    const size_t length = equals ? (size_t)(equals - label) : 0;
+    if (!length)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "-l %s: write KEY=VALUE, as in -l service.name=shop", label);
+    for (const char *at = label; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f)
+            return sprof_error_set(error, SPROF_EUSAGE, 0,
+                                   "-l %.*s: a label holds no control characters", (int)length,
+                                   label);
+    const struct {
+        const char *key, *brief, **field;
+    } known[] = {{"service.name", "service", &labels->service},
+                 {"service.version", "version", &labels->version},
+                 {"host.name", "host", &labels->host}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (is_key(label, length, known[i].key) || is_key(label, length, known[i].brief)) {
+            *known[i].field = equals + 1;
+            return 0;
+        }
+    labels->key = sprof_hash_pair(labels->key, sprof_hash_text(label));
+    return sprof_str_append(&labels->others, labels->others.length ? "," : "{") ||
+                   append_quoted(&labels->others, label, length) ||
+                   sprof_str_append(&labels->others, ":") ||
+                   append_quoted(&labels->others, equals + 1, strlen(equals + 1))
+               ? sprof_error_memory(error)
+               : 0;
+}
+
+static int take_labels(struct labels *labels, const struct report_rows_options *options,
+                       struct sprof_error *error)
+{
+    const char **sorted = calloc(options->label_count + 1, sizeof *sorted);
+    int result = sorted ? 0 : sprof_error_memory(error);
+    if (!result && options->label_count) {
+        memcpy(sorted, options->labels, options->label_count * sizeof *sorted);
+        qsort(sorted, options->label_count, sizeof *sorted, compare_labels);
+    }
+    for (size_t i = 0; i < options->label_count && !result; i++)
+        result = add_label(labels, sorted[i], error);
+    free(sorted);
+    if (!result && sprof_str_append(&labels->others, labels->others.length ? "}" : "{}"))
+        result = sprof_error_memory(error);
+    return result;
+}
+
+/* == Functions and paths == */
+
+static int put_function(struct writing *writing, const struct report_dataset *dataset,
+                        uint32_t number, uint64_t key)
+{
+    const struct report_function *function = &dataset->functions.items[number - 1];
+    const struct report_module *module =
+        &dataset->modules.items[dataset->facts.items[number - 1].module - 1];
+    const char *slash = function->file ? strrchr(function->file, '/') : NULL;
+    FILE *out = writing->files->function;
+    uint64_t *written = sprof_map_at(&writing->functions, key);
+    if (!written || *written)
+        return written ? 0 : SPROF_ENOMEM;
+    *written = 1;
+    writing->count->functions++;
+    put_number(out, key);
+    put_text(out, module->name);
+    put_text(out, model_kind_text(module->kind));
+    put_text(out, function->name);
+    put_text(out, function->linkage_name);
+    put_text(out, slash ? slash + 1 : function->file);
+    put_number(out, function->line);
+    put_number(out, function->start);
+    end_row(out, function->named ? "1" : "0");
+    return 0;
+}
+
+static int put_path(struct writing *writing, const struct report_dataset *dataset,
+                    const struct report_row_keys *keys, uint32_t path, struct export_chain *chain)
+{
+    uint64_t *written = sprof_map_at(&writing->paths, keys->paths[path]);
+    FILE *out = writing->files->path;
+    if (!written || *written)
+        return written ? 0 : SPROF_ENOMEM;
+    *written = 1;
+    writing->count->paths++;
+    int result = report_export_chain(dataset, path, chain);
+    put_number(out, keys->paths[path]);
+    for (size_t i = 0; i < chain->functions.count && !result; i++) {
+        const uint32_t function = chain->functions.items[i];
+        fprintf(out, "%c%" PRIu64, i ? ',' : '[', keys->functions[function]);
+        result = put_function(writing, dataset, function, keys->functions[function]);
+    }
+    fputs("]\n", out);
+    return result;
+}
+
+/* == Costs and runs == */
+
+static const char *unit_of(const struct report_dataset *dataset)
+{
+    return report_counts_calls(dataset) ? "call" : "sample";
+}
+
+/* The program that the run began with. */
+static const struct report_module *main_module(const struct report_dataset *dataset)
+{
+    for (size_t i = 0; i < dataset->modules.count; i++)
+        if (dataset->modules.items[i].main_executable)
+            return &dataset->modules.items[i];
+    return NULL;
+}
+
+static struct identity identify(const struct writing *writing, const struct report_dataset *dataset)
+{
+    const struct report_module *module = main_module(dataset);
+    const struct report_process *first =
+        dataset->processes.count ? &dataset->processes.items[0] : NULL;
+    const bool runs = dataset->event.is_clock && strcmp(dataset->event.name, MODEL_EVENT_WALL) != 0;
+    struct identity identity = {
+        .service = writing->labels.service ? writing->labels.service
+                   : module                ? module->name
+                   : first && first->name  ? first->name
+                                           : "",
+        .host = writing->labels.host ? writing->labels.host
+                : dataset->run.host  ? dataset->run.host
+                                     : "",
+        .state = runs ? "running" : "",
+    };
+    if (module && module->build_id)
+        snprintf(identity.version, sizeof identity.version, "%.12s", module->build_id);
+    return identity;
+}
+
+static void put_identity(struct writing *writing, FILE *out, const struct identity *identity)
+{
+    put_text(out, identity->service);
+    put_text(out, writing->labels.version ? writing->labels.version : identity->version);
+    put_text(out, identity->host);
+}
+
+static void put_cost(struct writing *writing, const struct report_dataset *dataset,
+                     const struct identity *identity, const struct report_row_costs *costs,
+                     const struct report_row_cost *row, uint64_t path_key)
+{
+    FILE *out = writing->files->cost;
+    put_identity(writing, out, identity);
+    put_time(out, row->window * (writing->options->window_ns / 1000000000));
+    put_text(out, dataset->event.name);
+    put_text(out, unit_of(dataset));
+    put_text(out, identity->state);
+    put_number(out, writing->labels.key);
+    put_text(out, sprof_intern_text(&costs->names, row->process));
+    put_text(out, sprof_intern_text(&costs->names, row->thread));
+    put_number(out, path_key);
+    put_number(out, row->cost.samples);
+    put_number(out, row->cost.weight);
+    fprintf(out, "%" PRIu64 "\n", row->total_ns);
+    writing->count->costs++;
+}
+
+/* The sum of the squared weights of the samples of the run. */
+static double squares_of(const struct report_dataset *dataset)
+{
+    const double weight = (double)(dataset->total.weight - dataset->not_sampled.weight);
+    return dataset->effective_samples > 0 ? weight * weight / dataset->effective_samples : 0;
+}
+
+static void put_run(struct writing *writing, const struct report_dataset *dataset,
+                    const struct identity *identity, struct model_cost sum)
+{
+    const struct store_run *run = &dataset->run;
+    const struct store_event *event = &dataset->event;
+    FILE *out = writing->files->run;
+    put_number(out, run->key);
+    put_time(out, run->start_realtime_ns / 1000000000);
+    put_number(out, run->duration_ns);
+    put_identity(writing, out, identity);
+    put_number(out, writing->labels.key);
+    put_text(out, writing->labels.others.text);
+    put_text(out, event->name);
+    put_text(out, unit_of(dataset));
+    put_number(out, event->is_clock);
+    put_number(out, event->varying);
+    put_number(out, event->period);
+    put_text(out,
+             model_mode_options_text(dataset->mode, dataset->frame_app, dataset->drop_interior));
+    put_number(out, writing->options->window_ns / 1000000000);
+    put_number(out, sum.samples);
+    put_number(out, sum.weight);
+    fprintf(out, "%.17g\t", squares_of(dataset));
+    put_number(out, dataset->quality.lost);
+    put_number(out, run->target_cpu_ns);
+    put_number(out, run->own_cpu_ns);
+    put_number(out, run->frequency_hz);
+    put_number(out, 1);
+    end_row(out, writing->options->sprof_version);
+    writing->count->runs++;
+}
+
+static int put_rows(struct writing *writing, struct report_dataset *dataset, const uint32_t *paths,
+                    struct sprof_error *error)
+{
+    const struct report_content content = {
+        .kind = REPORT_PROFILE, .dataset = dataset, .store = writing->store};
+    const struct identity identity = identify(writing, dataset);
+    struct report_row_costs costs;
+    struct report_row_keys keys = {0};
+    struct export_chain chain = {0};
+    struct model_cost sum = {0};
+    int result = report_row_costs_make(&costs, &content, paths, writing->options->window_ns, error);
+    if (!result)
+        result = report_row_keys_make(&keys, dataset);
+    for (size_t i = 0; i < costs.items.count && !result; i++) {
+        const struct report_row_cost *row = &costs.items.items[i];
+        result = put_path(writing, dataset, &keys, row->path, &chain);
+        put_cost(writing, dataset, &identity, &costs, row, keys.paths[row->path]);
+        sum.samples += row->cost.samples;
+        sum.weight += row->cost.weight;
+    }
+    if (!result && costs.items.count)
+        put_run(writing, dataset, &identity, sum);
+    sprof_vec_release(&chain.functions);
+    report_row_keys_release(&keys);
+    report_row_costs_release(&costs);
+    return result;
+}
+
+/* One event of one run. */
+static int put_event(struct writing *writing, const struct report_selection *selection,
+                     struct sprof_error *error)
+{
+    struct report_dataset dataset;
+    int result = report_dataset_load(&dataset, writing->store, selection,
+                                     REPORT_STACKS | REPORT_ONLY_RUN, error);
+    if (!result && dataset.covered)
+        result = sprof_error_set(error, SPROF_EUSAGE, 0,
+                                 "run %u says which functions were called, and rows hold costs: "
+                                 "`sprof export -f lcov` writes coverage",
+                                 dataset.run.id);
+    uint32_t *paths = result ? NULL : report_export_paths(&dataset);
+    if (!result)
+        result = paths ? put_rows(writing, &dataset, paths, error) : SPROF_ENOMEM;
+    free(paths);
+    report_dataset_release(&dataset);
+    return report_error_code(result, error);
+}
+
+int report_rows(const struct report_rows_files *files, struct store *store,
+                const struct report_selection *selection, const struct report_rows_options *options,
+                struct report_rows_count *count, struct sprof_error *error)
+{
+    struct writing writing = {.files = files, .options = options, .count = count, .store = store};
+    struct report_dataset all = {0};
+    *count = (struct report_rows_count){0};
+    int result = take_labels(&writing.labels, options, error);
+    if (!result)
+        result = report_dataset_load(&all, store, selection, REPORT_ANY_MODE, error);
+    put_headings(files);
+    for (size_t i = 0; i < all.events.count && !result; i++) {
+        const struct store_event *event = &all.events.items[i];
+        struct report_selection one = *selection;
+        if (selection->event && strcmp(all.event.name, event->name) != 0)
+            continue;
+        one.run_id = event->run_id;
+        one.all_runs = false;
+        one.host = NULL;
+        one.event = event->name;
+        result = put_event(&writing, &one, error);
+    }
+    report_dataset_release(&all);
+    sprof_str_release(&writing.labels.others);
+    sprof_map_release(&writing.functions);
+    sprof_map_release(&writing.paths);
+    return result;
+}

@@ -1,0 +1,41 @@
+/* Rows for a fleet's database: four tables whose keys are the same in all builds and on all hosts.
+ * docs/fleet.md describes the tables. */
+#ifndef SPROF_REPORT_EXPORT_ROWS_H
+#define SPROF_REPORT_EXPORT_ROWS_H
+
+#include "report/export/export.h"
+
+/* The keys of what a dataset holds, by number; index 0 is for none. */
+struct report_row_keys {
+    uint64_t *functions; /* [function] */
+    uint64_t *paths;     /* [path] */
+};
+
+/* Makes the keys of a dataset's functions and paths. Returns 0 or SPROF_ENOMEM. The caller
+ * releases, also on failure. */
+int report_row_keys_make(struct report_row_keys *keys, const struct report_dataset *dataset);
+void report_row_keys_release(struct report_row_keys *keys);
+
+/* What was spent on a path in a window by the threads of one name. */
+struct report_row_cost {
+    uint32_t window;  /* its number: start of the window since 1970, in windows */
+    uint32_t process; /* number of its name in `names`; 0: none */
+    uint32_t thread;
+    uint32_t path;
+    struct model_cost cost;
+    uint64_t total_ns; /* of calls: with what they called */
+};
+
+struct report_row_costs {
+    SPROF_VEC(struct report_row_cost) items; /* in order of window, process, thread, path */
+    struct sprof_intern names;
+};
+
+/* Adds up what was selected of the run and event of the dataset (loaded with REPORT_STACKS) by
+ * windows of `window_ns`. `paths` are those of report_export_paths. Errors as report_export. The
+ * caller releases, also on failure. */
+int report_row_costs_make(struct report_row_costs *costs, const struct report_content *content,
+                          const uint32_t *paths, uint64_t window_ns, struct sprof_error *error);
+void report_row_costs_release(struct report_row_costs *costs);
+
+#endif

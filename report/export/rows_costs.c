@@ -1,0 +1,209 @@
+/* Adds up samples and calls by window of time, names of process and thread, and call path. */
+#include "report/export/rows.h"
+
+#include "report/dataset_parts.h"
+
+#include <string.h>
+
+/* Texts of a thread by number in `names`. */
+struct thread_names {
+    uint32_t process, thread;
+    uint32_t pair; /* number of both together */
+};
+
+struct adding {
+    struct report_row_costs *costs;
+    const struct report_dataset *dataset;
+    const uint32_t *paths; /* [node] */
+    uint64_t window_ns, start_ns, slot_ns;
+    uint32_t first_window;
+    SPROF_VEC(struct thread_names) threads; /* [thread - 1] */
+    struct sprof_map pairs;                 /* process and thread name → number */
+    struct sprof_map cells;                 /* pair and path → number */
+    struct sprof_map places;                /* cell and window → index + 1 in costs */
+};
+
+/* == Names == */
+
+static const char *or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
+static int name_threads(struct adding *adding)
+{
+    const struct report_dataset *dataset = adding->dataset;
+    int result = 0;
+    for (size_t i = 0; i < dataset->threads.count && !result; i++) {
+        const struct report_thread *thread = &dataset->threads.items[i];
+        const char *process = dataset->processes.items[thread->process - 1].name;
+        const char *name = thread->name ? thread->name : process;
+        struct thread_names names;
+        if (sprof_intern_put(&adding->costs->names, or_empty(process), &names.process) ||
+            sprof_intern_put(&adding->costs->names, or_empty(name), &names.thread))
+            return SPROF_ENOMEM;
+        uint64_t *pair = sprof_map_at(&adding->pairs, (uint64_t)names.process << 32 | names.thread);
+        if (!pair)
+            return SPROF_ENOMEM;
+        *pair = *pair ? *pair : adding->pairs.count + 1;
+        names.pair = (uint32_t)*pair;
+        result = sprof_vec_push(&adding->threads, names);
+    }
+    return result;
+}
+
+/* == Adding == */
+
+/* Numbers of cells are small, so that a cell and a window fit a key. */
+static int find_place(struct adding *adding, const struct report_row_cost *cost, uint32_t pair,
+                      uint64_t **place)
+{
+    uint64_t *cell = sprof_map_at(&adding->cells, (uint64_t)pair << 32 | cost->path);
+    if (!cell)
+        return SPROF_ENOMEM;
+    *cell = *cell ? *cell : adding->cells.count + 1;
+    *place = sprof_map_at(&adding->places, *cell << 32 | cost->window);
+    return *place ? 0 : SPROF_ENOMEM;
+}
+
+static int add(struct adding *adding, uint32_t thread, uint32_t node, uint64_t time_ns,
+               struct model_cost cost, uint64_t total_ns)
+{
+    const struct thread_names *names = &adding->threads.items[thread - 1];
+    const struct report_row_cost row = {
+        .window = (uint32_t)((adding->start_ns + time_ns) / adding->window_ns),
+        .process = names->process,
+        .thread = names->thread,
+        .path = adding->paths[node],
+        .cost = cost,
+        .total_ns = total_ns,
+    };
+    uint64_t *place;
+    if (!row.path) /* nothing of the stack is selected */
+        return 0;
+    if (find_place(adding, &row, names->pair, &place))
+        return SPROF_ENOMEM;
+    if (!*place) {
+        *place = adding->costs->items.count + 1;
+        return sprof_vec_push(&adding->costs->items, row);
+    }
+    struct report_row_cost *known = &adding->costs->items.items[*place - 1];
+    known->cost.samples += cost.samples;
+    known->cost.weight += cost.weight;
+    known->total_ns += total_ns;
+    return 0;
+}
+
+/* == From what is stored == */
+
+static int add_stored(struct adding *adding, uint32_t event_id, uint32_t thread_id,
+                      uint32_t node_id, uint64_t time_ns, struct model_cost cost, uint64_t total_ns)
+{
+    const struct report_dataset *dataset = adding->dataset;
+    if (event_id != dataset->event.id)
+        return 0;
+    const uint32_t thread = report_dataset_number(&dataset->thread_numbers, thread_id);
+    const uint32_t node = report_dataset_number(&dataset->node_numbers, node_id);
+    if (!thread || !node)
+        return SPROF_EFORMAT;
+    if (!dataset->threads.items[thread - 1].selected)
+        return 0;
+    return add(adding, thread, node, time_ns, cost, total_ns);
+}
+
+static int take_slot(void *context, const struct store_slot_cost *row)
+{
+    struct adding *adding = context;
+    return add_stored(adding, row->event_id, row->thread_id, row->node_id,
+                      row->slot * adding->slot_ns, row->cost, 0);
+}
+
+/* Calls and their own times are samples, too; total times are known of the run as a whole. */
+static int take_call(void *context, const struct store_call_cost *row)
+{
+    struct adding *adding = context;
+    return row->total_ns
+               ? add_stored(adding, row->event_id, row->thread_id, row->node_id,
+                            adding->dataset->run.duration_ns, (struct model_cost){0}, row->total_ns)
+               : 0;
+}
+
+static int take_sample(void *context, const struct store_sample *row)
+{
+    struct adding *adding = context;
+    if (row->event_id != adding->dataset->event.id ||
+        !report_dataset_takes_sample(adding->dataset, 0, row))
+        return 0;
+    return add_stored(adding, row->event_id, row->thread_id, row->node_id, row->time_ns,
+                      (struct model_cost){row->count, row->weight}, 0);
+}
+
+static int take_event_cost(void *context, const struct store_event_cost *row)
+{
+    struct adding *adding = context;
+    if (row->event_id == adding->dataset->event.id && row->has_node_costs)
+        adding->slot_ns = row->slot_ns;
+    return 0;
+}
+
+/* Whether sums by slot of time say all: samples are not chosen by what only they have, and no slot
+ * is long beside a window. */
+static bool suffices(const struct adding *adding)
+{
+    const struct report_dataset *dataset = adding->dataset;
+    const uint64_t end_ns = adding->start_ns + dataset->run.duration_ns;
+    const bool one_window = adding->start_ns / adding->window_ns == end_ns / adding->window_ns;
+    return adding->slot_ns && !dataset->cpus && !dataset->by_phase && !dataset->ranges.count &&
+           (one_window || adding->window_ns / adding->slot_ns >= 10);
+}
+
+static int add_all(struct adding *adding, struct store *store, struct sprof_error *error)
+{
+    const uint32_t run = adding->dataset->run.id;
+    int result = store_each_event_cost(store, run, take_event_cost, adding, error);
+    if (!result)
+        result = suffices(adding) ? store_each_slot_cost(store, run, take_slot, adding, error)
+                                  : store_each_raw_sample(store, run, take_sample, adding, error);
+    if (!result && report_counts_calls(adding->dataset))
+        result = store_each_call_cost(store, run, take_call, adding, error);
+    return result;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct report_row_cost *a = left, *b = right;
+    if (a->window != b->window)
+        return a->window < b->window ? -1 : 1;
+    if (a->process != b->process)
+        return a->process < b->process ? -1 : 1;
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    return (a->path > b->path) - (a->path < b->path);
+}
+
+int report_row_costs_make(struct report_row_costs *costs, const struct report_content *content,
+                          const uint32_t *paths, uint64_t window_ns, struct sprof_error *error)
+{
+    struct adding adding = {.costs = costs,
+                            .dataset = content->dataset,
+                            .paths = paths,
+                            .window_ns = window_ns,
+                            .start_ns = content->dataset->run.start_realtime_ns};
+    *costs = (struct report_row_costs){0};
+    int result = name_threads(&adding);
+    if (!result)
+        result = add_all(&adding, content->store, error);
+    if (costs->items.count && !result)
+        qsort(costs->items.items, costs->items.count, sizeof *costs->items.items, compare);
+    sprof_vec_release(&adding.threads);
+    sprof_map_release(&adding.pairs);
+    sprof_map_release(&adding.cells);
+    sprof_map_release(&adding.places);
+    return result;
+}
+
+void report_row_costs_release(struct report_row_costs *costs)
+{
+    sprof_vec_release(&costs->items);
+    sprof_intern_release(&costs->names);
+}

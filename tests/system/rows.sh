@@ -1,0 +1,253 @@
+#!/bin/bash
+# Rows for a fleet's database: what is exported comes back with the same numbers, and what is wrong with rows is said.
+#   rows.sh worked|program|fleet|selection|traces|refused
+set -uf
+. "$(dirname "$0")/lib.sh"
+
+# Two threads, templates, inlined and static functions of one name, and a library that calls back.
+build() {
+    command -v g++ >/dev/null || skip "no g++"
+    mkdir -p a b
+    for part in a b; do
+        cat >$part/same.cc <<END
+static __attribute__((noinline)) unsigned same(unsigned n)
+{
+	unsigned sum = 1;
+	for (unsigned i = 0; i < n; i++)
+		sum += sum / (i | 1);
+	return sum;
+}
+unsigned from_$part(unsigned n) { return same(n) + 1; }
+END
+        [ $part = a ] || sed -i '1i // in another line' $part/same.cc
+    done
+    cat >program.cc <<'END'
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include <thread>
+unsigned from_a(unsigned), from_b(unsigned);
+static volatile unsigned sink;
+template <class T> __attribute__((noinline)) T step(T n)
+{
+	T sum = 1;
+	for (T i = 0; i < n; i++)
+		sum = sum * 3 + sum / (i | 1);
+	return sum;
+}
+static __attribute__((noinline)) void recurse(int depth)
+{
+	sink = sink + (unsigned)step<unsigned long>(2000);
+	if (depth)
+		recurse(depth - 1);
+}
+static int compare(const void *a, const void *b)
+{
+	sink = sink + step<unsigned>(20);
+	return *(const int *)a - *(const int *)b;
+}
+static void work()
+{
+	timespec spent;
+	do {
+		int values[64];
+		for (int i = 0; i < 64; i++)
+			values[i] = i * 7919 % 101;
+		qsort(values, 64, sizeof *values, compare);
+		sink = sink + from_a(3000) + from_b(3000);
+		recurse(3);
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+	} while (spent.tv_sec == 0 && spent.tv_nsec < 150000000);
+}
+int main()
+{
+	std::thread other([] { pthread_setname_np(pthread_self(), "other"); work(); });
+	work();
+	other.join();
+	return 0;
+}
+END
+    g++ -O1 -g -Wl,--build-id program.cc a/same.cc b/same.cc -o program -pthread || fail "g++"
+}
+
+# Each number of a recording's reports, sorted: functions of one name are told apart by their files' last parts.
+numbers() { # RECORDING [OPTION …]
+    local recording=$1 view
+    shift
+    for view in "" --inclusive --modules "--by process" --edges --tree; do
+        # shellcheck disable=SC2086
+        "$SPROF" report "$recording" $view "$@" -n 0 --format csv 2>err || fail "report $recording $view"
+    done | python3 -c '
+import csv, sys
+rows, heading = [], []
+for row in csv.reader(sys.stdin):
+    if any(word in ("samples", "exclusive_samples", "inclusive_samples") for word in row):
+        heading = row
+        continue
+    taken = [(key, value) for key, value in zip(heading, row)
+             if key in ("function", "module", "kind", "caller", "callee", "process", "depth") or key.endswith("samples") or key.endswith("weight")]
+    rows.append(str(taken))
+print("\n".join(sorted(rows)))'
+    "$SPROF" export -f folded "$recording" "$@" -o - 2>err | sort
+}
+
+equal() { # RECORDING RECORDING [OPTION …]
+    numbers "$1" "${@:3}" >was
+    numbers "$2" "${@:3}" >now
+    [ -s was ] || fail "no numbers of $1"
+    diff was now >out || fail "$1 and $2 differ"
+}
+
+round_trip() { # RECORDING NEW [OPTION …]
+    "$SPROF" export -f rows "$1" -o "$2.rows" "${@:3}" 2>err || fail "export of $1"
+    "$SPROF" import "$2.rows" -o "$2" 2>err || fail "import of $2.rows"
+}
+
+refused() { # WORDS FILE … : the import of these is refused with these words, and the recording stays
+    echo before >kept.db
+    "$SPROF" import -f rows "${@:2}" -o kept.db 2>err && fail "taken: $1"
+    grep -q -- "$1" err || fail "not said: $1"
+    [ "$(cat kept.db)" = before ] || fail "the file that was there is gone"
+}
+
+case $1 in
+worked)
+    "$SPROF" import --folded "$GOLDEN/worked.folded" -o a.db --system-module lib.so 2>err || fail "import"
+    round_trip a.db b.db -l service.name=shop -l service.version=7 -l host.name=one -l "team=a'b\\c"
+    equal a.db b.db
+    "$SPROF" report b.db --format csv >out 2>err || fail "report"
+    grep -q ',S2,lib.so,' out || fail "no S2"
+    sql b.db "SELECT command, host, source FROM run" >out
+    [ "$(cat out)" = 'shop 7|one|import of rows' ] || fail "the run is another"
+    grep -qF "{'team':'a\\\\'b" b.db.rows/run.tsv || grep -qF "{'team':'a\\'b" b.db.rows/run.tsv || fail "no label"
+    # A stream holds the same tables, one behind the other, and rows of rows are the same rows.
+    "$SPROF" export -f rows a.db -o - -l service=shop -l version=7 -l host=one >stream 2>err || fail "export -o -"
+    "$SPROF" import - -o c.db <stream 2>err || fail "import -"
+    equal a.db c.db
+    "$SPROF" export -f rows c.db -o d.rows -l service=shop -l version=7 2>err || fail "export of an import"
+    for table in function path; do
+        cmp <(sort d.rows/$table.tsv) <(sort b.db.rows/$table.tsv) || fail "$table"
+    done
+    ;;
+program)
+    build
+    "$SPROF" record -F 997 -o a.db -- ./program >out 2>err || fail "record"
+    round_trip a.db b.db --window 1s
+    equal a.db b.db
+    equal a.db b.db --thread other
+    equal a.db b.db --hide 'step'
+    "$SPROF" report b.db --format csv -n 0 >out 2>err || fail "report"
+    [ "$(grep -c ',same(' out)" = 2 ] || fail "functions of one name are not apart"
+    # Read as another mode, too: which modules are the application is kept.
+    equal a.db b.db --mode app
+    "$SPROF" export -f rows a.db --mode app -o app.rows 2>err || fail "export --mode app"
+    "$SPROF" import -f rows app.rows -o app.db 2>err || fail "import"
+    numbers a.db --mode app >was
+    numbers app.db >now
+    diff was now >out || fail "mode app differs"
+    for format in pprof speedscope firefox callgrind chrome svg dot; do
+        "$SPROF" export -f $format b.db -o x 2>err || fail "export -f $format"
+    done
+    "$SPROF" html b.db -o x.html 2>err || fail "html"
+    ;;
+fleet)
+    # Two hosts with two runs each, two of them in one file: as merged, so imported.
+    for number in 1 2 3; do
+        printf 'main;parse;get%s %s\nmain;work %s\nmain 1\n' $number $number $((number * 3)) >$number.folded
+        "$SPROF" import --folded $number.folded -o $number.db 2>err || fail "import"
+        host=$([ $number = 3 ] && echo two || echo one)
+        "$SPROF" export -f rows $number.db -o $number.rows -l host.name=$host -l service=s -l version=$number 2>err || fail "export"
+    done
+    "$SPROF" merge 1.db 2.db 3.db -o merged.db 2>err || fail "merge"
+    "$SPROF" import -f rows 1.rows 2.rows 3.rows -o fleet.db 2>err || fail "import"
+    grep -q 'of 3 runs' err || fail "not three runs"
+    equal merged.db fleet.db --run all
+    "$SPROF" report fleet.db --by host --run all --format csv >out 2>err || fail "report --by host"
+    grep -q ',14,one' out && grep -q ',13,two' out || fail "hosts"
+    "$SPROF" import -f rows 1.rows -o x.db 2>err && "$SPROF" import -f rows 3.rows -o y.db 2>err || fail "import"
+    "$SPROF" diff x.db y.db >was 2>err || fail "diff of rows"
+    "$SPROF" diff 1.db 3.db >now 2>err || fail "diff"
+    diff <(grep -E 'work|get|parse|main' was) <(grep -E 'work|get|parse|main' now) >out || fail "differences differ"
+    # One run, where the query leaves the columns out.
+    cat {1,2,3}.rows/{function,path}.tsv >stream
+    for number in 1 2 3; do
+        cut -f4- $number.rows/cost.tsv >>stream
+    done
+    "$SPROF" import stream -o one.db 2>err || fail "import"
+    [ "$(sql one.db "SELECT count(*) FROM run")" = 1 ] || fail "not one run"
+    "$SPROF" export -f folded one.db -o - 2>err | sort >now
+    "$SPROF" export -f folded merged.db --run all -o - 2>err | sort >was
+    cmp was now || fail "one run has other numbers"
+    ;;
+selection)
+    "$SPROF" import --folded "$GOLDEN/worked.folded" -o a.db 2>err || fail "import"
+    "$SPROF" export -f rows a.db -o r 2>err || fail "export"
+    # Columns in another order, some left out, others added; tables in another order; times as numbers.
+    awk -F'\t' -v OFS='\t' '{ print $13, NR == 1 ? "more" : "x", $12, $11 }' r/cost.tsv >cost
+    cat cost r/function.tsv r/path.tsv >stream
+    "$SPROF" import stream -o b.db 2>err || fail "import"
+    grep -q 'no rows of the table .run' err || fail "a missing table is not said"
+    "$SPROF" report b.db --format csv | cut -d, -f1-4 >now && "$SPROF" report a.db --format csv | cut -d, -f1-4 >was
+    cmp was now || fail "numbers of a selection"
+    # A part of the rows.
+    head -n 3 r/cost.tsv >cost && cat r/path.tsv r/function.tsv r/run.tsv cost >stream
+    "$SPROF" import stream -o b.db 2>err || fail "import"
+    grep -q 'samples of these runs are here' err || fail "a part is not said to be one"
+    # What rows do not hold.
+    for command in "annotate -i b.db A2" "script b.db" "report b.db --by line" "report b.db --by address"; do
+        # shellcheck disable=SC2086
+        "$SPROF" $command >out 2>err && fail "$command: taken"
+        grep -q 'rows' err || fail "$command: not said why"
+    done
+    ;;
+traces)
+    command -v gcc >/dev/null || skip "no gcc"
+    cat >calls.c <<'END'
+__attribute__((noinline)) int leaf(int n) { __asm__ volatile("" : "+r"(n)); return n * 3; }
+__attribute__((noinline)) int twice(int n) { return leaf(n) + leaf(n + 1); }
+__attribute__((noinline)) int fall(int n) { return n ? fall(n - 1) + twice(n) : leaf(n); }
+int main(void)
+{
+	int sum = 0;
+	for (int i = 0; i < 100; i++)
+		sum += fall(4) + twice(i);
+	return sum == 1;
+}
+END
+    gcc -O1 -g -fno-ipa-sra calls.c -o calls || fail "gcc"
+    "$SPROF" trace --paths -o a.db --function '^(leaf|twice|fall|main)$' -- ./calls >out 2>err || skip "no trace here: $(cat err)"
+    round_trip a.db b.db
+    equal a.db b.db
+    "$SPROF" trace --mode coverage -o c.db -- ./calls >out 2>err || fail "coverage"
+    "$SPROF" export -f rows c.db -o x.rows 2>err && fail "coverage was exported"
+    grep -q 'lcov' err || fail "$(cat err)"
+    ;;
+refused)
+    "$SPROF" import --folded "$GOLDEN/worked.folded" -o a.db 2>err || fail "import"
+    "$SPROF" export -f rows a.db -o r 2>err || fail "export"
+    cat r/function.tsv r/path.tsv r/cost.tsv r/run.tsv >all
+    refused 'no line of column names' <(tail -n +2 r/cost.tsv)
+    refused 'was cut' <(head -c -5 all)
+    refused 'fields where the table' <(sed '3s/\t/ /' all)
+    refused 'column .line.: no whole number' <(awk -F'\t' -v OFS='\t' 'NR == 2 { $7 = "x" } 1' all)
+    refused 'has no column .samples.' <(cut -f1-11 r/cost.tsv) r/path.tsv
+    refused 'has no row in the table .path' r/cost.tsv r/function.tsv
+    refused 'has no row in the table .function' r/cost.tsv r/path.tsv
+    refused 'holds no rows of the table .cost' r/function.tsv r/path.tsv
+    refused 'stands for two functions' all <(sed '2s/\tA1\t/\tB1\t/' r/function.tsv)
+    refused 'stands for two call paths' all <(sed '3s/\[/[1,/' r/path.tsv)
+    refused 'written \[KEY,KEY\]' <(sed 's/\[/(/' r/path.tsv)
+    refused 'cannot open' missing
+    refused 'cannot open' .
+    "$SPROF" export -f folded a.db -o x --window 5s 2>err && fail "--window with folded"
+    grep -q 'belong to -f rows' err || fail "$(cat err)"
+    "$SPROF" export -f rows a.db -o x --window 100ms 2>err && fail "--window 100ms"
+    grep -q 'whole seconds' err || fail "$(cat err)"
+    "$SPROF" export -f rows a.db -o x -l nothing 2>err && fail "-l without a value"
+    grep -q 'KEY=VALUE' err || fail "$(cat err)"
+    : >file
+    "$SPROF" export -f rows a.db -o file 2>err && fail "-o of a file"
+    grep -q 'no directory' err || fail "$(cat err)"
+    ;;
+esac
+exit 0
