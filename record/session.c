@@ -114,6 +114,7 @@ static int open_recording(struct record_session *session, struct sprof_error *er
         .rules = options->rules,
         .keep_failed = options->keep_failed,
         .no_cache = options->no_cache,
+        .only_sampled = options->all_cpus,
         .early_names = !options->no_symbolize && !(options->max_overhead > 0),
         .table_budget_bytes = options->table_budget_bytes,
         .sampled = note_sample,
@@ -483,6 +484,16 @@ static int conclude_governor(struct record_session *session)
     return session->run->source ? 0 : SPROF_ENOMEM;
 }
 
+/* CPU time that samples stand for: where no sum of it is known, as of a user's programs. */
+static uint64_t sampled_cpu_ns(struct record_session *session)
+{
+    const struct record_event *clock = record_clock(session);
+    uint64_t sum_ns = 0;
+    for (size_t i = 0; clock && i < clock->ledger.sums.count; i++)
+        sum_ns += clock->ledger.sums.items[i].weight_ns;
+    return sum_ns;
+}
+
 /* The last account: with what the counters have not seen of processes' ends. What of it was used
  * during a delay nobody knows. */
 static int account_all(struct record_session *session, struct sprof_error *error)
@@ -500,6 +511,8 @@ static int account_all(struct record_session *session, struct sprof_error *error
         result = conclude_governor(session);
     if (!result)
         result = record_book_unsampled(session, unseen_ns);
+    if (!session->run->target_cpu_ns && session->options.all_cpus)
+        session->run->target_cpu_ns = sampled_cpu_ns(session);
     if (!result)
         result = write_ledgers(session);
     if (!result)

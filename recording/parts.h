@@ -33,6 +33,7 @@ struct recording {
     struct store_phase phase;                   /* the one at hand; id 0: none yet */
     SPROF_VEC(struct store_sampled_user) users; /* those in the database, or on the way there */
     struct sprof_map of_unknown_users;          /* process → 1 */
+    struct sprof_map kept_processes;            /* where only those with samples are kept: → 1 */
     uint32_t last_event, last_phase; /* largest ids in use, also of the database appended to */
     uint64_t last_sample;            /* … of the database appended to */
     uint32_t last_frame, last_node;  /* of the database appended to */

@@ -147,6 +147,7 @@ void recording_free(struct recording *recording)
     sprof_vec_release(&recording->walked);
     sprof_vec_release(&recording->users);
     sprof_map_release(&recording->of_unknown_users);
+    sprof_map_release(&recording->kept_processes);
     sprof_arena_release(&recording->arena);
     free(recording);
 }

@@ -39,6 +39,8 @@ struct recording_options {
     struct model_kind_rules rules;
     bool keep_failed; /* keep registers, stack and end reason of stacks that are not whole */
     bool no_cache;    /* neither read nor write what is kept from one recording to the next */
+    bool only_sampled; /* rows of processes that have samples, and of those that have started them:
+                          not of all that was fed */
     bool early_names; /* debug information is read while the recording goes on */
     size_t table_budget_bytes; /* bound of all unwind tables together; 0: 64 MiB */
     /* Called for each sample row, in the order in which they are added, which is not that of time

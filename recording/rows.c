@@ -1,11 +1,38 @@
 /* From the recording's state to database rows: whatever is new or changed since the last batch. */
 #include "recording/parts.h"
 
+/* Whether a process has rows. It may have none now, and have some later. */
+static bool is_kept(const struct recording *recording, uint32_t process)
+{
+    return !recording->options.only_sampled || sprof_map_get(&recording->kept_processes, process);
+}
+
+/* A process that has samples by now is kept, and so are those that it descends from. */
+static int keep_sampled(struct recording *recording)
+{
+    const struct model_process_table *table = &recording->process_table;
+    if (!recording->options.only_sampled)
+        return 0;
+    for (size_t i = 0; i < table->processes.count; i++) {
+        const struct model_process *process = table->processes.items[i];
+        while (process->sampled || process != table->processes.items[i]) {
+            if (is_kept(recording, process->id))
+                break;
+            if (sprof_map_put(&recording->kept_processes, process->id, 1))
+                return SPROF_ENOMEM;
+            if (!process->parent)
+                break;
+            process = recording_process(recording, process->parent);
+        }
+    }
+    return 0;
+}
+
 static int process_rows(struct recording *recording, struct store_batch *batch)
 {
     for (size_t i = 0; i < recording->process_table.processes.count; i++) {
         struct model_process *process = recording->process_table.processes.items[i];
-        if (!process->dirty)
+        if (!process->dirty || !is_kept(recording, process->id))
             continue;
         const struct store_process row = {
             .id = process->id,
@@ -28,7 +55,7 @@ static int thread_rows(struct recording *recording, struct store_batch *batch)
 {
     for (size_t i = 0; i < recording->process_table.threads.count; i++) {
         struct model_thread *thread = recording->process_table.threads.items[i];
-        if (!thread->dirty)
+        if (!thread->dirty || !is_kept(recording, thread->process))
             continue;
         const uint64_t cpu_time_ns = model_process_table_own_cpu_ns(
             &recording->process_table, thread, recording->weights_are_time);
@@ -78,7 +105,7 @@ static int module_rows(struct recording *recording, struct store_batch *batch)
     struct sprof_arena *arena = &recording_writer_batch(&recording->writer)->arena;
     for (size_t i = 0; i < recording->process_table.modules.count; i++) {
         struct model_module *module = recording->process_table.modules.items[i];
-        if (!module->dirty)
+        if (!module->dirty || (module->process && !is_kept(recording, module->process)))
             continue;
         if (sprof_vec_push(&batch->modules, module_row(module, arena)))
             return SPROF_ENOMEM;
@@ -91,6 +118,8 @@ static int mapping_rows(struct recording *recording, struct store_batch *batch, 
 {
     for (size_t i = from; i < recording->process_table.mappings.rows.count; i++) {
         const struct model_mapping *mapping = recording->process_table.mappings.rows.items[i];
+        if (mapping->process && !is_kept(recording, mapping->process))
+            continue;
         const struct store_mapping row = {
             .id = mapping->id,
             .process_id = mapping->process,
@@ -145,10 +174,10 @@ int recording_collect_rows(struct recording *recording, bool last)
     struct store_batch *batch = recording_batch(recording);
     /* Mappings end without a record of their own: the last batch writes them all again. */
     const size_t first_mapping = last ? 0 : recording->flushed_mappings;
-    return recording_add_unknown_user(recording) || process_rows(recording, batch) ||
-                   thread_rows(recording, batch) || module_rows(recording, batch) ||
-                   mapping_rows(recording, batch, first_mapping) || frame_rows(recording, batch) ||
-                   node_rows(recording, batch)
+    return recording_add_unknown_user(recording) || keep_sampled(recording) ||
+                   process_rows(recording, batch) || thread_rows(recording, batch) ||
+                   module_rows(recording, batch) || mapping_rows(recording, batch, first_mapping) ||
+                   frame_rows(recording, batch) || node_rows(recording, batch)
                ? SPROF_ENOMEM
                : 0;
 }

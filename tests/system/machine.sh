@@ -70,6 +70,9 @@ match() {
     fits t.db chosen 500
     holds "$(sql t.db "SELECT count(DISTINCT p.name) FROM process p JOIN thread t ON t.process_id = p.id
         WHERE t.samples > 0") == 1" "nothing else"
+    holds "$(sql t.db "SELECT count(*) FROM process WHERE name = 'other'") == 0" "no rows of what has no samples"
+    holds "$(sql t.db 'SELECT abs(r.target_cpu_ns - (SELECT sum(weight) FROM sample)) < 1000 FROM run r') == 1" \
+        "the CPU time is that of the samples"
 }
 
 # The programs of a user, whoever starts them; a tracepoint cannot be filtered in the kernel.
