@@ -136,14 +136,23 @@ static enum agent_file find_program(const struct trace_options *options, char *p
                : kind;
 }
 
-/* Why a command cannot be held where its main begins; NULL: it can. */
-static const char *obstacle_of_hold(const struct trace_options *options, const char *path)
+/* Whether a command is a loader that is to start a program (`ld.so ./program`). */
+static bool is_loaded(const struct trace_options *options)
 {
-    const enum agent_file started =
-        agent_check_command(*options->command, NULL, getenv("PATH"), NULL);
-    return started == AGENT_FILE_LOADER
-               ? "is started by a loader, so it cannot be held where its main begins"
-               : trace_hold_obstacle(path);
+    return !options->pid && agent_loaded_program(options->command) &&
+           agent_check_command(*options->command, NULL, getenv("PATH"), NULL) == AGENT_FILE_LOADER;
+}
+
+/* Probes of the kernel are for the file that is executed, which is the loader. */
+static int refuse_loaded(const struct trace_options *options, const char *reason,
+                         struct sprof_error *error)
+{
+    const char *program = agent_loaded_program(options->command);
+    return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                           "cannot trace %s as a program of the loader %s%s%s: the kernel counts "
+                           "calls of a command's own file alone\n`sprof trace -- %s` can trace it",
+                           program, *options->command, reason ? ": it " : "", reason ? reason : "",
+                           program);
 }
 
 /* Whether the agent is put into a program that runs: a process, or a command that cannot be
@@ -167,12 +176,14 @@ int trace_backend_choose(const struct trace_options *options, struct trace_choic
     if (is_foreign && !options->children)
         return refuse_class(name, kind, error);
     if (options->backend == TRACE_UPROBE)
-        return trace_uprobes_check(options, error);
+        return is_loaded(options) ? refuse_loaded(options, NULL, error)
+                                  : trace_uprobes_check(options, error);
     choice->backend = TRACE_INJECT;
     const char *reason = obstacle_of_file(kind, path);
     choice->attaches = may_attach(options, path, &reason);
     if (choice->attaches && !options->pid)
-        reason = obstacle_of_hold(options, path);
+        reason = is_loaded(options) ? "can be held at its main only without one"
+                                    : trace_hold_obstacle(path);
     if (!reason && options->pid)
         reason = trace_attach_obstacle(options->pid);
     if (!reason && !options->children)
@@ -194,6 +205,8 @@ int trace_backend_choose(const struct trace_options *options, struct trace_choic
                                name, reason);
     if (options->backend == TRACE_INJECT)
         return refuse_injection(name, reason, error);
+    if (is_loaded(options))
+        return refuse_loaded(options, reason, error);
     const char *flag = trace_uprobes_excluded(options);
     if (flag)
         return refuse_option(name, reason, flag, error);

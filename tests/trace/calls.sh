@@ -1386,6 +1386,10 @@ END
     grep -qx 'work 10' found && grep -qx 'main 1' found || fail "other functions: $(cat found)"
     expect 1 "$SPROF" trace --backend inject -- "$loader" --version
     said 'no program follows it'
+    expect 1 "$SPROF" trace --backend uprobe -- "$loader" ./program
+    said 'program of the loader .*own file' && said '`sprof trace -- ./program` can'
+    gcc -O1 -static program.c -o fixed && expect 1 "$SPROF" trace -- "$loader" ./fixed
+    said 'fixed as a program of the loader .*own file'
     ;;
 *)
     fail "no such case: $1"
