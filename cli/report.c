@@ -21,7 +21,7 @@ struct arguments {
     bool inclusive, modules, lines, threads, processes, edges, tree, bottom_up, no_fold, follow;
     uint64_t interval_ns;
     struct key_list by;
-    const char *callers, *callees, *sort, *show;
+    const char *callers, *callees, *peek, *sort, *show;
     uint64_t limit;
     bool limit_given;
     struct {
@@ -98,6 +98,8 @@ static const struct cli_option options[] = {
     {"callers", 0, "FUNC", "the ways into a function, its immediate callers first", FIELD(callers),
      cli_set_text},
     {"callees", 0, "FUNC", "what a function calls, and on", FIELD(callees), cli_set_text},
+    {"peek", 0, "REGEX", "callers and callees of all functions that it finds, as one", FIELD(peek),
+     cli_set_text},
     CLI_SELECTION_OPTIONS,
     {"sort", 0, "COLUMN[:asc]", "the order of rows (the first share, largest first)", FIELD(sort),
      cli_set_text},
@@ -134,6 +136,7 @@ static int choose_view(struct arguments *arguments, enum report_view *view,
         {arguments->bottom_up, REPORT_BOTTOM_UP, REPORT_KEYS},
         {arguments->callers != NULL, REPORT_CALLERS, REPORT_KEYS},
         {arguments->callees != NULL, REPORT_CALLEES, REPORT_KEYS},
+        {arguments->peek != NULL, REPORT_PEEK, REPORT_KEYS},
     };
     int asked = 0;
     *view = REPORT_BY_KEYS;
@@ -148,7 +151,8 @@ static int choose_view(struct arguments *arguments, enum report_view *view,
     if (asked > 1)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "one table at a time: choose --by, --modules, --lines, --threads, "
-                               "--processes, --edges, --tree, --bottom-up, --callers or --callees");
+                               "--processes, --edges, --tree, --bottom-up, --callers, --callees or "
+                               "--peek");
     return 0;
 }
 
@@ -162,7 +166,9 @@ static struct report_request request_of(const struct arguments *arguments, enum 
                 .keys = arguments->by.items,
                 .key_count = arguments->by.count,
                 .inclusive = arguments->inclusive,
-                .function = arguments->callers ? arguments->callers : arguments->callees,
+                .function = arguments->callers   ? arguments->callers
+                            : arguments->callees ? arguments->callees
+                                                 : arguments->peek,
                 .sort = arguments->sort,
                 .show = arguments->show,
                 .limit = (size_t)arguments->limit,

@@ -5,23 +5,24 @@
 #include "report/tree.h"
 #include "report/utf8_text.h"
 
-/* A copy of the tree in which the functions of the set are its first. */
-static int unite(const struct model_paths *paths, const struct report_function_set *set,
-                 struct model_paths *united)
+int report_paths_unite(const struct model_paths *paths, const struct report_function_set *set,
+                       struct model_paths *united)
 {
+    struct sprof_map members = {0};
     uint32_t *moved = calloc(paths->items.count + 1, sizeof *moved);
     int result = moved ? 0 : SPROF_ENOMEM;
+    for (size_t i = 0; i < set->count && !result; i++)
+        result = sprof_map_put(&members, set->items[i], 1);
     for (size_t i = 0; i < paths->items.count && !result; i++) {
         const struct model_path *path = &paths->items.items[i];
-        uint32_t function = path->function;
-        for (size_t k = 1; k < set->count; k++)
-            if (function == set->items[k])
-                function = set->items[0];
+        const uint32_t function =
+            sprof_map_get(&members, path->function) ? set->items[0] : path->function;
         result = model_paths_child(united, moved[path->parent], function, &moved[path->id]);
         if (!result)
             model_paths_add(united, moved[path->id], path->costs.exclusive);
     }
     free(moved);
+    sprof_map_release(&members);
     if (!result)
         model_paths_sum(united);
     return result;
@@ -208,7 +209,7 @@ static int make(struct table *table, struct report_dataset *dataset,
     int result = report_function_search(dataset, options->function, &set, error);
     const bool alone = set.count == 1;
     if (!result && !alone)
-        result = unite(&dataset->paths, &set, &united);
+        result = report_paths_unite(&dataset->paths, &set, &united);
     if (!result)
         result = direction->paths(alone ? &dataset->paths : &united, set.items[0], &paths);
     if (!result)

@@ -2,6 +2,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "names/names.h"
 #include "report/dataset_parts.h"
+#include "report/function_search.h"
 
 #include <fnmatch.h>
 #include <pcre2.h>
@@ -136,6 +137,47 @@ static int mark_modules(struct report_dataset *dataset, const char *glob, struct
     return SPROF_ENOTFOUND;
 }
 
+static int matcher_open(struct matcher *matcher)
+{
+    *matcher = (struct matcher){pcre2_match_data_create(1, NULL), pcre2_match_context_create(NULL)};
+    if (!matcher->data || !matcher->context)
+        return SPROF_ENOMEM;
+    pcre2_set_match_limit(matcher->context, MATCH_LIMIT);
+    pcre2_set_depth_limit(matcher->context, DEPTH_LIMIT);
+    pcre2_set_heap_limit(matcher->context, HEAP_LIMIT_KB);
+    return 0;
+}
+
+static void matcher_close(struct matcher *matcher)
+{
+    pcre2_match_data_free(matcher->data);
+    pcre2_match_context_free(matcher->context);
+}
+
+int report_functions_matching(const struct report_dataset *dataset, const char *option,
+                              const char *text, struct report_function_set *set,
+                              struct sprof_error *error)
+{
+    struct expression expression = {option, text, 0, NULL};
+    struct matcher matcher;
+    int found = matcher_open(&matcher);
+    if (!found)
+        found = compile(&expression, error);
+    for (size_t i = 0; i < dataset->functions.count && found >= 0; i++) {
+        const struct report_function *function = &dataset->functions.items[i];
+        found = matches(&matcher, &expression, function->name, error);
+        if (found > 0 && sprof_vec_push(set, (uint32_t)i + 1))
+            found = SPROF_ENOMEM;
+    }
+    pcre2_code_free(expression.code);
+    matcher_close(&matcher);
+    if (found >= 0 && !set->count)
+        return sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                               "no function has a name in which --%s '%.200s' is found", option,
+                               text);
+    return found < 0 ? found : 0;
+}
+
 static int mark(struct report_dataset *dataset, const struct report_selection *selection,
                 struct sprof_error *error)
 {
@@ -145,15 +187,10 @@ static int mark(struct report_dataset *dataset, const struct report_selection *s
         {"hide", selection->hide, REPORT_HIDE, NULL},
         {"show-from", selection->show_from, REPORT_SHOW_FROM, NULL},
     };
-    const struct matcher matcher = {pcre2_match_data_create(1, NULL),
-                                    pcre2_match_context_create(NULL)};
+    struct matcher matcher;
+    int result = matcher_open(&matcher);
     dataset->function_filters = calloc(dataset->functions.count + 1, 1);
-    int result = matcher.data && matcher.context && dataset->function_filters ? 0 : SPROF_ENOMEM;
-    if (!result) {
-        pcre2_set_match_limit(matcher.context, MATCH_LIMIT);
-        pcre2_set_depth_limit(matcher.context, DEPTH_LIMIT);
-        pcre2_set_heap_limit(matcher.context, HEAP_LIMIT_KB);
-    }
+    result = dataset->function_filters ? result : SPROF_ENOMEM;
     for (size_t i = 0; i < sizeof expressions / sizeof *expressions && !result; i++) {
         if (!expressions[i].text)
             continue;
@@ -167,8 +204,7 @@ static int mark(struct report_dataset *dataset, const struct report_selection *s
         dataset->filters |= REPORT_IN_MODULE;
         result = mark_modules(dataset, selection->module, error);
     }
-    pcre2_match_data_free(matcher.data);
-    pcre2_match_context_free(matcher.context);
+    matcher_close(&matcher);
     return result;
 }
 

@@ -20,6 +20,16 @@ struct report_function_set {
 int report_function_search(const struct report_dataset *dataset, const char *wanted,
                            struct report_function_set *set, struct sprof_error *error);
 
+/* Finds all functions whose names the expression finds, which option --`option` gave.
+ * SPROF_ENOTFOUND where there is none. The caller releases the set, also on failure. */
+int report_functions_matching(const struct report_dataset *dataset, const char *option,
+                              const char *expression, struct report_function_set *set,
+                              struct sprof_error *error);
+
+/* A copy of the tree in which the functions of the set are its first. Returns 0 or SPROF_ENOMEM. */
+int report_paths_unite(const struct model_paths *paths, const struct report_function_set *set,
+                       struct model_paths *united);
+
 /* Appends a C++ or Rust name without parameters, template arguments, return type and what follows
  * them: "void a::b<int>::c(int) const" becomes "a::b::c". 0 or SPROF_ENOMEM. */
 int report_function_bare_name(struct sprof_str *out, const char *name);

@@ -22,6 +22,7 @@ static const struct {
     [REPORT_BOTTOM_UP] = {true, true, NULL, report_table_bottom_up},
     [REPORT_CALLERS] = {true, true, NULL, report_table_of_callers},
     [REPORT_CALLEES] = {true, true, NULL, report_table_of_callees},
+    [REPORT_PEEK] = {false, true, NULL, report_table_of_peek},
 };
 static_assert(sizeof views / sizeof *views == REPORT_VIEWS, "each view is made somewhere");
 

@@ -44,6 +44,7 @@ enum report_view {
     REPORT_BOTTOM_UP, /* every function, with the ways into it below */
     REPORT_CALLERS,   /* of `function`, the nearest first */
     REPORT_CALLEES,   /* and what they call */
+    REPORT_PEEK,      /* callers and callees of all that the expression `function` finds, as one */
     REPORT_VIEWS,
 };
 

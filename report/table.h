@@ -153,6 +153,8 @@ int report_table_bottom_up(struct table *table, struct report_dataset *dataset,
                            const struct report_table_options *options, struct sprof_error *error);
 int report_table_of_callers(struct table *table, struct report_dataset *dataset,
                             const struct report_table_options *options, struct sprof_error *error);
+int report_table_of_peek(struct table *table, struct report_dataset *dataset,
+                         const struct report_table_options *options, struct sprof_error *error);
 int report_table_of_callees(struct table *table, struct report_dataset *dataset,
                             const struct report_table_options *options, struct sprof_error *error);
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Callers and callees of a function, each with inclusive and exclusive samples, of stacks that are known.
-#   callers.sh CASE      report, page
+#   callers.sh CASE      report, peek, page
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
 
@@ -45,6 +45,29 @@ work,4,1,2,2" --callees work
     "$SPROF" report -i known.db --callers leaf >out
     grep -qE '^  inclusive +exclusive' out || fail "the text has no two groups"
     ! grep -q 'exclusive .* together' out || fail "exclusive samples of ways are added up"
+    ;;
+peek)
+    peek() { # EXPRESSION [OPTION…]: role, function and inclusive samples
+        expect 0 "$SPROF" report -i known.db --format csv --peek "$@" --show role,function,inclusive_samples
+        tr -d '\r' <out | tail -n +2
+    }
+    [ "$(peek '^work$' | sort)" = "callee,leaf,14
+caller,a,7
+caller,b,7
+caller,c,7
+caller,leaf,5
+here,work,21
+self,work,12" ] || fail "of one function: $(cat out)"
+    # What they call of each other is neither above nor below.
+    [ "$(peek '^[bc]$')" = "caller,main,14
+here,2 functions that '^[bc]$' finds,14
+self,2 functions that '^[bc]$' finds,0
+callee,work,14" ] || fail "of several functions: $(cat out)"
+    [ "$(peek '^work$' -n 1 | grep -c caller)" = 1 ] || fail "more callers than one"
+    expect 1 "$SPROF" report -i known.db --peek nothing
+    said "--peek 'nothing'"
+    expect 2 "$SPROF" report -i known.db --peek '('
+    said 'closing parenthesis'
     ;;
 page)
     command -v node >/dev/null || skip "no node"
