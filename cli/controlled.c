@@ -48,7 +48,7 @@ static int choose(const struct choice *choice, struct sprof_error *error)
     const size_t count = choice->records + choice->traces;
     if (count == 1)
         return 0;
-    if (!count && choice->wanted == CLI_CONTROL_TRACE && trace_listens(choice->pid))
+    if (!count && choice->wanted == CLI_CONTROL_TRACE && inject_listens(choice->pid))
         return sprof_error_set(error, SPROF_ESTATE, 0,
                                "process %d listens, and nobody traces it: its probes are off, and "
                                "there is nothing to take out\n`sprof trace -p %d` traces it",
@@ -72,13 +72,13 @@ static int choose(const struct choice *choice, struct sprof_error *error)
                                                                        : "-i FILE");
 }
 
-int cli_find_controlled(pid_t pid, enum cli_controlled wanted, char output[TRACE_OUTPUT_BYTES],
+int cli_find_controlled(pid_t pid, enum cli_controlled wanted, char output[INJECT_OUTPUT_BYTES],
                         bool *is_alive, struct sprof_error *error)
 {
     struct choice choice = {.pid = pid, .wanted = wanted};
     struct control_files files;
-    char traced[TRACE_OUTPUT_BYTES] = "";
-    const int owned = trace_find_owner(pid, traced, is_alive, error);
+    char traced[INJECT_OUTPUT_BYTES] = "";
+    const int owned = inject_find_owner(pid, traced, is_alive, error);
     const bool may_be_recorded =
         owned == SPROF_ESTATE || owned == SPROF_EPERMISSION || owned == SPROF_EUNSUPPORTED;
     if (owned && !may_be_recorded)
@@ -100,7 +100,7 @@ int cli_find_controlled(pid_t pid, enum cli_controlled wanted, char output[TRACE
     else
         result = choose(&choice, error);
     if (!result) {
-        snprintf(output, TRACE_OUTPUT_BYTES, "%s", choice.output);
+        snprintf(output, INJECT_OUTPUT_BYTES, "%s", choice.output);
         *is_alive = choice.output != traced || *is_alive;
     }
     free(resolved);

@@ -2,7 +2,7 @@
 #ifndef SPROF_CLI_CONTROLLED_H
 #define SPROF_CLI_CONTROLLED_H
 
-#include "trace/trace.h"
+#include "inject/inject.h"
 
 enum cli_controlled {
     CLI_CONTROL_ANY,
@@ -12,8 +12,8 @@ enum cli_controlled {
 
 /* Finds the file. *is_alive: somebody records into it; else a tracer was killed, whose probes may
  * be in the process. SPROF_EUSAGE: there are several, which the message names; SPROF_ESTATE: there
- * is none; else as of trace_find_owner. */
-int cli_find_controlled(pid_t pid, enum cli_controlled wanted, char output[TRACE_OUTPUT_BYTES],
+ * is none; else as of inject_find_owner. */
+int cli_find_controlled(pid_t pid, enum cli_controlled wanted, char output[INJECT_OUTPUT_BYTES],
                         bool *is_alive, struct sprof_error *error);
 
 #endif

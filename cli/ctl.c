@@ -6,7 +6,7 @@
 #include "cli/stats.h"
 #include "cli/values.h"
 #include "control/control.h"
-#include "trace/trace.h"
+#include "inject/inject.h"
 
 #include <ctype.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 struct arguments {
     const char *input;
     struct cli_pids pids;
-    char output[TRACE_OUTPUT_BYTES]; /* of that process */
+    char output[INJECT_OUTPUT_BYTES]; /* of that process */
     bool record, trace, frame_app;
     enum cli_format format;
 };
@@ -200,17 +200,17 @@ static int choose_process(struct arguments *arguments, const char *word, bool *d
         cli_find_controlled(pid, wanted_of(arguments, word), arguments->output, &is_alive, error);
     arguments->input = arguments->output;
     const bool is_left =
-        status == SPROF_ESTATE && !strcmp(word, "detach") && trace_has_left_agent(pid);
+        status == SPROF_ESTATE && !strcmp(word, "detach") && inject_has_left_agent(pid);
     *done = is_left || (!status && !is_alive && !strcmp(word, "detach"));
     if (is_left)
-        return trace_clean_up(pid, &terminal->log, error);
+        return inject_clean_up(pid, &terminal->log, error);
     if (!status && is_alive && strcmp(word, "detach") != 0 &&
-        trace_is_with_others(pid, arguments->output))
+        inject_is_with_others(pid, arguments->output))
         cli_say(terminal, "process %d is traced with others, into %s: this holds for all of them",
                 (int)pid, arguments->output);
     if (status || is_alive)
         return status;
-    return *done ? trace_clean_up(pid, &terminal->log, error)
+    return *done ? inject_clean_up(pid, &terminal->log, error)
                  : sprof_error_set(error, SPROF_ESTATE, 0,
                                    "who traced process %d into %s was killed\n`sprof ctl -p %d "
                                    "detach` takes the probes out",
@@ -226,8 +226,8 @@ static int send_command(const struct arguments *arguments, const char *word, con
     const pid_t from = arguments->pids.list.count ? CONTROL_OF_CALLER : CONTROL_NAMED;
     const int status = control_send(arguments->input, from, request, answer, error);
     const pid_t pid = arguments->pids.list.count ? *arguments->pids.list.items : 0;
-    *done = status == SPROF_ESTATE && pid && !strcmp(word, "detach") && trace_is_over(pid);
-    return *done ? trace_clean_up(pid, &terminal->log, error) : status;
+    *done = status == SPROF_ESTATE && pid && !strcmp(word, "detach") && inject_is_over(pid);
+    return *done ? inject_clean_up(pid, &terminal->log, error) : status;
 }
 
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
@@ -300,7 +300,8 @@ const struct cli_command cli_ctl_command = {
         "traced on, as in a trace of several processes; with -p it does so, too, where sprof was\n"
         "killed while it traced the process.\n"
         "\n"
-        "Only the user who records may do this, and root, who names another user's file with -i. A\n"
+        "Only the user who records may do this, and root, who names another user's file with -i. "
+        "A\n"
         "recorded script can control its own recording by `sprof ctl` without -i, a program with\n"
         "<sprof.h>.\n",
     .arguments_size = sizeof(struct arguments),

@@ -8,8 +8,8 @@
 #include "cli/producers.h"
 #include "cli/values.h"
 #include "embed/embed.h"
+#include "inject/inject.h"
 #include "plan/plan.h"
-#include "trace/trace.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -353,11 +353,11 @@ static void tell_trace(struct view *view)
 {
     const pid_t pid = view->arguments->pid;
     struct sprof_error untold = {0};
-    char output[TRACE_OUTPUT_BYTES], owner[TRACE_OUTPUT_BYTES];
+    char output[INJECT_OUTPUT_BYTES], owner[INJECT_OUTPUT_BYTES];
     bool is_alive, is_owned;
     if (cli_find_controlled(pid, CLI_CONTROL_TRACE, output, &is_alive, &untold))
         return;
-    view->by_uprobes = trace_find_owner(pid, owner, &is_owned, &untold) != 0;
+    view->by_uprobes = inject_find_owner(pid, owner, &is_owned, &untold) != 0;
     if (view->by_uprobes)
         cli_say(view->terminal,
                 "process %d is being traced into %s by uprobes: where these stand it runs other "
@@ -382,7 +382,8 @@ static int show(struct view *view, const char *file, struct sprof_error *error)
     int code;
     if (arguments->pid) {
         tell_trace(view);
-        code = trace_plan_untraced(arguments->pid, cache, show_module, view, &view->guarded, error);
+        code =
+            inject_plan_untraced(arguments->pid, cache, show_module, view, &view->guarded, error);
     } else {
         const struct image_request request = {.file = {.path = file}};
         struct plan plan;

@@ -110,7 +110,7 @@ struct arguments {
     uint64_t run, limit, interval_ns;
     enum cli_format format;
     struct cli_pids pids;
-    char output[TRACE_OUTPUT_BYTES]; /* of that process */
+    char output[INJECT_OUTPUT_BYTES]; /* of that process */
 };
 
 static int no_such_field(const char *name, enum by by, struct sprof_error *error)

@@ -1,8 +1,6 @@
 /* Decides what counts the calls of a program: the agent, or the kernel where nothing can be put
  * into it. */
-#include "trace/attach/attach.h"
-#include "trace/attach/hold.h"
-#include "trace/program_file.h"
+#include "inject/inject.h"
 #include "trace/uprobe/uprobes.h"
 
 #include "agent/agent.h"
@@ -90,7 +88,7 @@ int trace_refuse(enum agent_file kind, const char *path, struct sprof_error *err
     const char *reason = obstacle_of_file(kind, path);
     if (!reason)
         return refuse_class(path, kind, error);
-    if (trace_raw_is_for(path) && !trace_raw_obstacle(0, path))
+    if (inject_raw_is_for(path) && !inject_raw_obstacle(0, path))
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "cannot trace %s: it %s\nby itself `sprof trace -- %s` can trace it",
                                path, reason, path);
@@ -131,7 +129,7 @@ static enum agent_file find_program(const struct trace_options *options, char *p
     sprof_proc_shared_path(path, size, options->pid, "exe");
     snprintf(name, name_size, "process %d", (int)options->pid);
     const enum agent_file kind = agent_check_file(path);
-    return kind == AGENT_FILE_LOADER && trace_program_file(options->pid, path)
+    return kind == AGENT_FILE_LOADER && inject_program_file(options->pid, path)
                ? agent_check_file(path)
                : kind;
 }
@@ -161,9 +159,9 @@ static bool may_attach(const struct trace_options *options, const char *path, co
 {
     if (!options->pid && (options->children || options->all_points))
         return false;
-    if (*reason && trace_raw_is_for(path))
-        *reason = trace_raw_obstacle(options->pid, path);
-    return !*reason && (options->pid || trace_raw_is_for(path));
+    if (*reason && inject_raw_is_for(path))
+        *reason = inject_raw_obstacle(options->pid, path);
+    return !*reason && (options->pid || inject_raw_is_for(path));
 }
 
 int trace_backend_choose(const struct trace_options *options, struct trace_choice *choice,
@@ -183,9 +181,9 @@ int trace_backend_choose(const struct trace_options *options, struct trace_choic
     choice->attaches = may_attach(options, path, &reason);
     if (choice->attaches && !options->pid)
         reason = is_loaded(options) ? "can be held at its main only without one"
-                                    : trace_hold_obstacle(path);
+                                    : inject_hold_obstacle(path);
     if (!reason && options->pid)
-        reason = trace_attach_obstacle(options->pid);
+        reason = inject_obstacle(options->pid);
     if (!reason && !options->children)
         reason = obstacle_of_room(options->pid);
     if (options->children && (reason || is_foreign)) {
@@ -197,7 +195,7 @@ int trace_backend_choose(const struct trace_options *options, struct trace_choic
     }
     if (!reason)
         return 0;
-    if (options->all_points && trace_raw_is_for(path))
+    if (options->all_points && inject_raw_is_for(path))
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "cannot put probes into %s with --all-points: it %s, and gets them "
                                "when it comes to its main\nwithout --all-points functions have "

@@ -2,7 +2,7 @@
  * a socket and waits there for its probes. Forked processes need no probes of their own; those that
  * have not called anything yet are found in /proc where that matters. */
 #include "trace/children.h"
-#include "trace/attach/attach.h"
+#include "inject/inject.h"
 #include "trace/load.h"
 #include "trace/meet.h"
 #include "trace/program.h"
@@ -46,7 +46,7 @@ struct trace_children {
     int listeners[LISTENERS]; /* in the abstract namespace; and a file, -1 where it is missing */
     char address[64];         /* NAME:SECRET; the secret is known to processes with the command's
                                  environment alone */
-    char file[TRACE_KEEPER_FILE_MAX]; /* empty: none */
+    char file[INJECT_KEEPER_FILE_MAX]; /* empty: none */
     SPROF_VEC(struct newcomer) newcomers;
     SPROF_VEC(struct stranger) strangers;
     struct sprof_map left;        /* by pid: executed something after its program was over */
@@ -107,7 +107,7 @@ int trace_children_open(struct trace_session *session, struct sprof_error *error
                                "-n`",
                                strerror(errno));
     listen_at_file(children, abstract + 1, length);
-    trace_keeper_note_file(&session->keeper, children->file);
+    inject_keeper_note_file(&session->keeper, children->file);
     return 0;
 }
 
@@ -135,10 +135,10 @@ int trace_children_polls(const struct trace_session *session, struct trace_polls
 
 static bool has_figures(const struct trace_session *program, pid_t pid)
 {
-    const uint32_t used = atomic_load(&program->shared->slabs_used);
+    const uint32_t used = atomic_load(&program->process.shared->slabs_used);
     bool has = trace_process_find(program, pid) != NULL;
     for (uint32_t i = 0; i < used && i < program->slab_count && !has; i++)
-        has = atomic_load(&program->shared->slabs[i].pid) == (uint32_t)pid;
+        has = atomic_load(&program->process.shared->slabs[i].pid) == (uint32_t)pid;
     return has;
 }
 
@@ -147,9 +147,9 @@ static int end_process(struct trace_session *program, struct trace_process *proc
 {
     process->is_over = true;
     process->is_left = false;
-    trace_keeper_forget(&program->common->keeper, process->pid);
-    program->executed |= process->pid == program->pid;
-    trace_close(&process->fd);
+    inject_keeper_forget(&program->common->keeper, process->pid);
+    program->executed |= process->pid == program->process.pid;
+    inject_close(&process->fd);
     return trace_collect_program(program, TRACE_COLLECT_ENDED);
 }
 
@@ -215,8 +215,8 @@ static int take_program(struct trace_session *common, int fd, pid_t pid,
         children->programs++;
         return 0;
     }
-    if (program->agent_fd >= 0)
-        send(program->agent_fd, &give_up, sizeof give_up, MSG_NOSIGNAL);
+    if (program->process.agent_fd >= 0)
+        send(program->process.agent_fd, &give_up, sizeof give_up, MSG_NOSIGNAL);
     /* not reported: a program without any chosen function, and one that was killed meanwhile */
     if (result != SPROF_ENOTFOUND && result != SPROF_ENOMEM && !trace_processes_are_over(program)) {
         children->left_out++;
@@ -295,7 +295,7 @@ static bool shares_memory(const char *maps, const struct trace_session *program)
 {
     struct stat status;
     char inode[32];
-    if (fstat(program->memory_fd, &status))
+    if (fstat(program->process.memory_fd, &status))
         return false;
     snprintf(inode, sizeof inode, " %llu ", (unsigned long long)status.st_ino);
     for (const char *at = maps; (at = strstr(at, "/memfd:" PROBE_MEMORY_NAME)); at++) {
@@ -401,9 +401,9 @@ static int let_go(struct trace_session *program, struct trace_process *process,
                   uint64_t *stopped_ns, struct sprof_error *error)
 {
     const pid_t pid = process->pid;
-    if (pid == program->pid) /* forked processes do not connect */
+    if (pid == program->process.pid) /* forked processes do not connect */
         trace_loads_close(program);
-    int result = trace_take_out_of(pid, stopped_ns, program->options.log, error);
+    int result = inject_take_out_of(pid, stopped_ns, program->options.log, error);
     if (result)
         return result;
     process->is_out = true;

@@ -1,6 +1,5 @@
 /* Carries out the commands that control a trace. */
-#include "trace/attach/attach.h"
-#include "trace/attach/lock.h"
+#include "inject/inject.h"
 #include "trace/children.h"
 #include "trace/figures/coverage.h"
 #include "trace/figures/log.h"
@@ -230,17 +229,19 @@ static int mark(void *context, char *argument, struct sprof_str *answer, struct 
 /* One of several processes that are traced; or the command. */
 static pid_t first_process(const struct trace_session *session)
 {
-    return trace_is_of_several(session) && session->programs.count ? session->programs.items[0]->pid
-                                                                   : session->pid;
+    return trace_is_of_several(session) && session->programs.count
+               ? session->programs.items[0]->process.pid
+               : session->process.pid;
 }
 
 /* All processes, in the form of `-p`. */
 static void append_processes(const struct trace_session *session, struct sprof_str *answer)
 {
     if (!session->programs.count)
-        sprof_str_appendf(answer, "%d", (int)session->pid);
+        sprof_str_appendf(answer, "%d", (int)session->process.pid);
     for (size_t i = 0; i < session->programs.count; i++)
-        sprof_str_appendf(answer, "%s%d", i ? "," : "", (int)session->programs.items[i]->pid);
+        sprof_str_appendf(answer, "%s%d", i ? "," : "",
+                          (int)session->programs.items[i]->process.pid);
 }
 
 static int status(void *context, char *argument, struct sprof_str *answer,
@@ -380,7 +381,7 @@ static int detach(void *context, char *argument, struct sprof_str *answer,
     session->ended = true;
     sprof_str_appendf(answer,
                       "the probes are out, and the trace ends; threads stood still for %.1f ms",
-                      (double)session->stopped_ns / 1e6);
+                      (double)session->process.stopped_ns / 1e6);
     return 0;
 }
 

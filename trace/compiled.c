@@ -37,7 +37,7 @@ static int add_mapping(void *context, const struct model_mmap *mapping)
     if (!mapping->file.path)
         return 0;
     compiled->stacks_are_code |= !strncmp(mapping->file.path, "[stack", 6);
-    if (plan_is_generated(compiled->session->pid, mapping))
+    if (plan_is_generated(compiled->session->process.pid, mapping))
         compiled->bytes += mapping->size - bytes_of_islands(compiled->session, mapping);
     return 0;
 }
@@ -46,13 +46,13 @@ void trace_compiled_look(struct trace_session *session)
 {
     struct compiled compiled = {.session = session};
     const uint64_t now_ns = sprof_clock_monotonic_ns();
-    const int pid = (int)session->pid;
+    const int pid = (int)session->process.pid;
     if (session->common->told_compiled || now_ns < session->next_compiled_ns)
         return;
     session->compiled_wait_ns = session->compiled_wait_ns ? 2 * session->compiled_wait_ns
                                                           : FIRST_WAIT_MS * UINT64_C(1000000);
     session->next_compiled_ns = now_ns + session->compiled_wait_ns;
-    target_each_mapping(session->pid, add_mapping, &compiled);
+    target_each_mapping(session->process.pid, add_mapping, &compiled);
     if (compiled.stacks_are_code || compiled.bytes < (session->runtime ? 1 : LEAST_BYTES))
         return;
     session->common->told_compiled = true;

@@ -37,7 +37,7 @@ static const char *copier_of(const struct image_request *request)
 
 bool trace_copier_came(struct trace_session *session, const struct model_mmap *mapping)
 {
-    const struct image_request request = plan_request_of(session->pid, mapping);
+    const struct image_request request = plan_request_of(session->process.pid, mapping);
     const char *copier =
         session->copier || session->uprobes || !mapping->file.path ? NULL : copier_of(&request);
     if (!copier)
@@ -55,7 +55,7 @@ enum { LINKED_MOST = 65536, NAME_BYTES = 256 };
 
 static bool read_there(const struct trace_session *session, const void *at, void *to, size_t size)
 {
-    return pread(session->code_fd, to, size, (off_t)(uintptr_t)at) == (ssize_t)size;
+    return pread(session->process.code_fd, to, size, (off_t)(uintptr_t)at) == (ssize_t)size;
 }
 
 /* Reads a name, which may end with its mapping; empty where there is none. */
@@ -77,7 +77,8 @@ static bool unwinds_by_libunwind(const struct trace_session *session)
     static const char known[] = "libunwind.so.8";
     struct r_debug debug;
     struct link_map map;
-    if (!read_there(session, (const void *)(uintptr_t)session->hello.debug, &debug, sizeof debug))
+    if (!read_there(session, (const void *)(uintptr_t)session->process.hello.debug, &debug,
+                    sizeof debug))
         return false;
     const struct link_map *at = debug.r_map;
     for (size_t i = 0; i < LINKED_MOST && at && read_there(session, at, &map, sizeof map); i++) {
@@ -100,7 +101,7 @@ static int take_mapping(void *context, const struct model_mmap *mapping)
 
 int trace_copiers_find(struct trace_session *session)
 {
-    const int result = target_each_mapping(session->pid, take_mapping, session);
+    const int result = target_each_mapping(session->process.pid, take_mapping, session);
     if (!result && session->listens && !session->copier && unwinds_by_libunwind(session)) {
         session->copier = "libunwind";
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,

@@ -1,5 +1,5 @@
 /* Detects that a traced process has executed another program in its own place. */
-#include "trace/attach/lock.h"
+#include "inject/inject.h"
 #include "trace/several.h"
 #include "trace/tracing.h"
 
@@ -30,7 +30,7 @@ static bool runs_other_file(struct trace_session *session, const char *link, con
 void trace_executed_look(struct trace_session *session)
 {
     char link[64], path[PATH_MAX];
-    sprof_proc_shared_path(link, sizeof link, session->pid, "exe");
+    sprof_proc_shared_path(link, sizeof link, session->process.pid, "exe");
     const ssize_t length = readlink(link, path, sizeof path - 1);
     const bool is_hidden = length < 0 && (errno == EACCES || errno == EPERM);
     if ((length <= 0 && !is_hidden) || session->executed)
@@ -40,12 +40,12 @@ void trace_executed_look(struct trace_session *session)
         strcpy(path, "a program with other rights");
     else
         path[length] = '\0';
-    session->executed =
-        (!is_hidden && runs_other_file(session, link, path)) ||
-        (!is_first && may_be && trace_lock_is_stale(session->pid, session->lock_fd));
+    session->executed = (!is_hidden && runs_other_file(session, link, path)) ||
+                        (!is_first && may_be &&
+                         inject_lock_is_stale(session->process.pid, session->process.lock_fd));
     char who[32] = "the command";
     if (trace_has_others(session))
-        snprintf(who, sizeof who, "process %d", (int)session->pid);
+        snprintf(who, sizeof who, "process %d", (int)session->process.pid);
     if (session->executed)
         sprof_log_message(
             session->options.log, SPROF_LOG_WARNING,

@@ -1,7 +1,7 @@
 /* Bounds the cost of probes: functions whose calls are shortest are only counted, and where that is
  * too much, too, lose their probe. */
 #include "trace/governor.h"
-#include "trace/attach/stop.h"
+#include "inject/inject.h"
 #include "trace/probes/probes.h"
 #include "trace/uprobe/uprobes.h"
 #include "trace/uprobe/uprobes_inside.h"
@@ -37,7 +37,7 @@ struct seen {
 static bool governs(const struct trace_session *session)
 {
     return session->options.max_overhead > 0 && session->mode != TRACE_COVERAGE &&
-           session->shared && !session->uprobes; /* uprobes are for trace_govern_uprobes */
+           session->process.shared && !session->uprobes; /* uprobes are for trace_govern_uprobes */
 }
 
 static double spent_ns(struct trace_session *session)
@@ -169,20 +169,22 @@ static void remove_stopped(void *context)
  * probes stay, switched off. */
 static void remove_probes(struct trace_session *session)
 {
-    struct trace_stop stop = {.notes_sharers = &session->shared->has_sharers};
+    struct inject_stop stop = {.notes_sharers = &session->process.shared->has_sharers};
     char path[64];
-    sprof_proc_shared_path(path, sizeof path, session->pid, "mem");
-    const int memory_fd = session->listens ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
+    sprof_proc_shared_path(path, sizeof path, session->process.pid, "mem");
+    const int memory_fd = session->listens ? fcntl(session->process.code_fd, F_DUPFD_CLOEXEC, 0)
                                            : open(path, O_RDWR | O_CLOEXEC);
     const uint64_t begin_ns = sprof_clock_monotonic_ns();
     struct removing removing = {session, memory_fd};
     /* a probe in a file is switched by one byte, without a stop */
     if (memory_fd >= 0 && !session->executed && session->listens)
         remove_stopped(&removing);
-    else if (memory_fd >= 0 && !session->executed && !trace_stop_would_wait(session->pid) &&
-             !trace_stop_while(&stop, session->pid, remove_stopped, &removing, NULL)) {
+    else if (memory_fd >= 0 && !session->executed &&
+             !inject_stop_would_wait(session->process.pid) &&
+             !inject_stop_while(&stop, session->process.pid, remove_stopped, &removing, NULL)) {
         const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
-        session->stopped_ns = took_ns > session->stopped_ns ? took_ns : session->stopped_ns;
+        session->process.stopped_ns =
+            took_ns > session->process.stopped_ns ? took_ns : session->process.stopped_ns;
     }
     if (memory_fd >= 0)
         close(memory_fd);
@@ -216,7 +218,7 @@ static double self_per_call(const struct trace_probe *probe)
 
 static struct trace_call_cost cost_of(const struct trace_session *session, double cpu_ns)
 {
-    const struct probe_cost *cost = &session->shared->cost;
+    const struct probe_cost *cost = &session->process.shared->cost;
     return (struct trace_call_cost){
         .timed_ns = cost->whole ? cost->whole * session->ns_per_tick : FULL_NS,
         .counted_ns = cost->count ? cost->count * session->ns_per_tick : COUNT_NS,
@@ -229,7 +231,7 @@ static bool is_passed(const struct trace_session *session, size_t number)
 {
     const struct trace_probe *probe = &session->probes.items[number];
     return probe->is_placed && !probe->is_left && !probe->rests && !session->paused &&
-           atomic_load(&session->shared->tiers[number]) == PROBE_OFF;
+           atomic_load(&session->process.shared->tiers[number]) == PROBE_OFF;
 }
 
 /* A probe that is off has as many calls as before. */
@@ -246,9 +248,9 @@ static double calls_since(const struct seen *seen, struct trace_probe *probe, bo
 static enum trace_governed doing(const struct trace_session *session, size_t number)
 {
     const struct trace_probe *probe = &session->probes.items[number];
-    return atomic_load(&session->shared->tiers[number]) == PROBE_OFF ? TRACE_GOVERNED_OFF
-           : trace_governed_tier(probe, probe->tier) == PROBE_FULL   ? TRACE_GOVERNED_NOT
-                                                                     : TRACE_GOVERNED_COUNT;
+    return atomic_load(&session->process.shared->tiers[number]) == PROBE_OFF ? TRACE_GOVERNED_OFF
+           : trace_governed_tier(probe, probe->tier) == PROBE_FULL           ? TRACE_GOVERNED_NOT
+                                                                             : TRACE_GOVERNED_COUNT;
 }
 
 /* Fills the list. */
@@ -486,8 +488,8 @@ static void place_again(struct trace_session *session)
                 placed->sites.items[kept++] = placed->sites.items[k];
         placed->sites.count = kept;
         snprintf(path, sizeof path, "/proc/self/fd/%d", placed->fd);
-        if (uprobe_kernel_attach(&uprobes->kernel, path, placed->sites.items, kept, session->pid,
-                                 ignore_again, NULL, &error) &&
+        if (uprobe_kernel_attach(&uprobes->kernel, path, placed->sites.items, kept,
+                                 session->process.pid, ignore_again, NULL, &error) &&
             error.code != SPROF_ENOTFOUND)
             sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                               "calls are not counted any more: %s", error.message);

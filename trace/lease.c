@@ -16,9 +16,9 @@ static double tick_ns(const struct trace_session *common)
 void trace_lease_make(struct trace_session *session)
 {
     const double ticks = (double)LEASE_NS / tick_ns(session->common);
-    atomic_store(&session->shared->lease, UINT64_MAX);
+    atomic_store(&session->process.shared->lease, UINT64_MAX);
     if (!session->listens) /* a listening agent sees the end of the socket */
-        atomic_store(&session->shared->lease_ticks, (uint64_t)ticks);
+        atomic_store(&session->process.shared->lease_ticks, (uint64_t)ticks);
 }
 
 static void set_deadline(struct trace_session *session)
@@ -28,14 +28,15 @@ static void set_deadline(struct trace_session *session)
     const uint64_t left_ns = (common->off_ns > now_ns ? common->off_ns - now_ns : 0) + LATE_NS;
     const double left = (double)left_ns / tick_ns(common);
     const bool is_soon = common->off_ns && left < (double)(UINT64_MAX / 2);
-    atomic_store(&session->shared->deadline, is_soon ? now + (uint64_t)left : 0);
+    atomic_store(&session->process.shared->deadline, is_soon ? now + (uint64_t)left : 0);
 }
 
 static void begin(struct trace_session *session)
 {
     set_deadline(session);
-    atomic_store(&session->shared->lease_over, 0);
-    atomic_store(&session->shared->lease, probe_lease_until(session->shared, probe_ticks()));
+    atomic_store(&session->process.shared->lease_over, 0);
+    atomic_store(&session->process.shared->lease,
+                 probe_lease_until(session->process.shared, probe_ticks()));
     session->has_lease = true;
 }
 
@@ -50,10 +51,10 @@ void trace_lease_set_deadline(struct trace_session *session, uint64_t off_ns)
  */
 static uint64_t serve(struct trace_session *session)
 {
-    const uint64_t over = atomic_load(&session->shared->lease_over);
-    const bool is_deadline = over && over == atomic_load(&session->shared->deadline);
+    const uint64_t over = atomic_load(&session->process.shared->lease_over);
+    const bool is_deadline = over && over == atomic_load(&session->process.shared->deadline);
     if (!over && session->has_lease) {
-        probe_lease_renew(session->shared, probe_ticks());
+        probe_lease_renew(session->process.shared, probe_ticks());
         return 0;
     }
     if (is_deadline)

@@ -96,9 +96,10 @@ static bool has_jumps(const struct trace_session *session, const struct trace_fi
         uint8_t there[PLAN_JUMP_BYTES];
         if (!probe->is_placed || probe->rests)
             continue;
-        const size_t got = session->code_fd > 0
-                               ? sprof_file_read(session->code_fd, site, there, sizeof there)
-                               : target_read_memory(session->pid, site, there, sizeof there);
+        const size_t got =
+            session->process.code_fd > 0
+                ? sprof_file_read(session->process.code_fd, site, there, sizeof there)
+                : target_read_memory(session->process.pid, site, there, sizeof there);
         if (got != sizeof there)
             return false;
         if (!memcmp(there, probe->jump, sizeof there))
@@ -167,13 +168,13 @@ static int note_mapping(struct trace_session *session, const struct trace_mapped
     const struct model_record record = {
         .type = MODEL_RECORD_MMAP,
         .time_ns = sprof_clock_monotonic_ns(),
-        .pid = session->pid,
-        .tid = session->pid,
+        .pid = session->process.pid,
+        .tid = session->process.pid,
         .cpu = -1,
         .mapping = {mapped->address, mapped->size, mapped->file_offset, mapped->file}};
     if (recording_event(session->recording, &record))
         return SPROF_ENOMEM;
-    file->module = recording_module_at(session->recording, session->pid, mapped->address,
+    file->module = recording_module_at(session->recording, session->process.pid, mapped->address,
                                        record.time_ns, &offset);
     file->offset = offset - (mapped->address - file->bias);
     return file->module ? 0 : SPROF_ENOMEM;
@@ -252,12 +253,12 @@ static int take_new(struct trace_loads *loads, struct trace_mapped *mapped, stru
     struct sprof_error error = {0};
     struct plan_module module = {.path = mapped->file.path};
     const struct model_mmap mapping = trace_mapped_as_model(mapped);
-    const struct image_request request = plan_request_of(session->pid, &mapping);
+    const struct image_request request = plan_request_of(session->process.pid, &mapping);
     if (trace_copier_came(session, &mapping))
         trace_switch(session);
     if (!trace_wants(session, &request) || is_known(loads, mapped))
         return 0;
-    plan_mapping(&module, session->pid, &mapping, cache);
+    plan_mapping(&module, session->process.pid, &mapping, cache);
     if (module.error.code)
         error = module.error;
     else if (module.plan.is_loader || has_text_relocations(&request))
@@ -321,7 +322,7 @@ int trace_loads_catch_up(struct trace_session *session, struct sprof_error *erro
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                           "libraries that process %d loads later are not traced: nothing could be "
                           "put into its loader",
-                          (int)session->pid);
+                          (int)session->process.pid);
     return take(session->loads) ? sprof_error_memory(error) : 0;
 }
 
@@ -394,8 +395,8 @@ static int know_files(struct trace_loads *loads)
                 continue;
             uint64_t offset;
             file->is_loaded = true;
-            file->module = recording_module_at(session->recording, session->pid, file->loaded_at,
-                                               now_ns, &offset);
+            file->module = recording_module_at(session->recording, session->process.pid,
+                                               file->loaded_at, now_ns, &offset);
             file->offset = offset - (file->loaded_at - file->bias);
             result = sprof_vec_push(&loads->files, i);
         }
@@ -407,7 +408,7 @@ static int know_files(struct trace_loads *loads)
 static int begin_watching(struct trace_loads *loads, struct sprof_error *error)
 {
     sigset_t all, before;
-    loads->shared = &loads->session->shared->loading;
+    loads->shared = &loads->session->process.shared->loading;
     loads->shared->tracer = (uint32_t)getpid();
     loads->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     sigfillset(&all);
@@ -431,12 +432,12 @@ static bool has_loader(pid_t pid)
 int trace_loads_begin(struct trace_session *session, struct sprof_error *error)
 {
     struct trace_hook *hook = &session->hook;
-    const uint64_t at = session->hello.notify;
-    if (!at || !session->hello.loaded ||
-        target_read_memory(session->pid, at, hook->original, sizeof hook->original) !=
+    const uint64_t at = session->process.hello.notify;
+    if (!at || !session->process.hello.loaded ||
+        target_read_memory(session->process.pid, at, hook->original, sizeof hook->original) !=
             sizeof hook->original ||
         !is_empty_function(at, hook->original)) {
-        if (has_loader(session->pid))
+        if (has_loader(session->process.pid))
             sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                               "the program's loader is not known: libraries that it loads later "
                               "are not traced");
@@ -445,7 +446,7 @@ int trace_loads_begin(struct trace_session *session, struct sprof_error *error)
     }
     int result = session->loads ? 0 : open_loads(session, error);
     struct trace_loads *loads = session->loads;
-    if (!result && session->attachment && know_files(loads))
+    if (!result && session->process.attachment && know_files(loads))
         result = sprof_error_memory(error);
     if (!result)
         result = begin_watching(loads, error);

@@ -34,7 +34,7 @@ static int take_mapping(void *context, const struct model_mmap *mapping)
                                   .file_offset = mapping->file_offset,
                                   .file = mapping->file};
     if (!mapping->file.path || mapping->file.path[0] != '/' ||
-        plan_is_generated(look->session->pid, mapping))
+        plan_is_generated(look->session->process.pid, mapping))
         return 0;
     mapped.file.path = kept_path(look, mapping->file.path);
     return !mapped.file.path || sprof_vec_push(&look->now, mapped) ? SPROF_ENOMEM : 0;
@@ -66,7 +66,8 @@ bool trace_look_has_other(const struct trace_look *look, size_t index)
         const struct model_mmap other = trace_mapped_as_model(&look->now.items[i]);
         if (plan_identity(&other.file) == plan_identity(&mapped->file) &&
             (i < index || trace_look_had(look, &look->now.items[i])) &&
-            (plan_is_same_copy(&other, &mapping) || !plan_is_idle_copy(look->session->pid, &other)))
+            (plan_is_same_copy(&other, &mapping) ||
+             !plan_is_idle_copy(look->session->process.pid, &other)))
             return true;
     }
     return false;
@@ -78,12 +79,12 @@ int trace_look_read_linked(struct trace_look *look)
     struct r_debug debug;
     struct link_map map;
     look->linked.count = 0;
-    if (target_read_memory(session->pid, session->hello.debug, &debug, sizeof debug) !=
-        sizeof debug)
+    if (target_read_memory(session->process.pid, session->process.hello.debug, &debug,
+                           sizeof debug) != sizeof debug)
         return 0;
     for (uint64_t at = (uint64_t)debug.r_map; at && look->linked.count < LINKED_MOST;
          at = (uint64_t)map.l_next)
-        if (target_read_memory(session->pid, at, &map, sizeof map) != sizeof map)
+        if (target_read_memory(session->process.pid, at, &map, sizeof map) != sizeof map)
             break;
         else if (sprof_vec_push(&look->linked, map.l_addr))
             return SPROF_ENOMEM;
@@ -101,7 +102,7 @@ bool trace_look_is_linked(const struct trace_look *look, uint64_t bias)
 int trace_look_again(struct trace_look *look)
 {
     look->now.count = 0;
-    return target_each_mapping(look->session->pid, take_mapping, look);
+    return target_each_mapping(look->session->process.pid, take_mapping, look);
 }
 
 void trace_look_keep(struct trace_look *look)

@@ -1,7 +1,6 @@
 /* Meets the agent of a command: its hello, its requests, and the memory that both share. */
 #include "trace/meet.h"
-#include "trace/attach/attach.h"
-#include "trace/attach/lock.h"
+#include "inject/inject.h"
 #include "trace/figures/log.h"
 #include "trace/load.h"
 #include "trace/probes/points.h"
@@ -37,34 +36,10 @@ static int no_agent(struct sprof_error *error, const char *command)
                            command);
 }
 
-int trace_hello_check(const struct trace_session *session, struct sprof_error *error)
-{
-    const struct probe_hello *hello = &session->hello;
-    if (hello->magic != PROBE_MAGIC || hello->version != PROBE_VERSION)
-        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                               "the tracing agent is of another version than sprof: install both "
-                               "together with `cmake --install`");
-    if (hello->window_error == EEXIST)
-        return sprof_error_set(
-            error, SPROF_EUNSUPPORTED, 0,
-            "cannot trace process %d: it has memory of its own between %#llx and "
-            "%#llx, where its calls would be kept\n`--backend uprobe`, as root, "
-            "has the kernel count them; or start it again, as such addresses are "
-            "often drawn by lot",
-            (int)session->pid, PROBE_RECORDS, PROBE_RECORDS + PROBE_RECORDS_BYTES);
-    if (hello->window_error)
-        return sprof_error_set(error, SPROF_ELIMIT, hello->window_error,
-                               "cannot trace process %d: the addresses for its calls cannot be "
-                               "reserved: %s; see `ulimit -v`, `ulimit -d`, "
-                               "/proc/sys/vm/overcommit_memory and, after mlockall, `ulimit -l`",
-                               (int)session->pid, strerror(hello->window_error));
-    return 0;
-}
-
 int trace_meet(struct trace_session *session, struct sprof_error *error)
 {
     const char *command = *session->options.command;
-    struct pollfd polls[4] = {{.fd = session->agent_fd, .events = POLLIN}};
+    struct pollfd polls[4] = {{.fd = session->process.agent_fd, .events = POLLIN}};
     bool blind, told = false;
     size_t count = 1;
     if (target_poll_count(session->target) < sizeof polls / sizeof *polls)
@@ -81,27 +56,27 @@ int trace_meet(struct trace_session *session, struct sprof_error *error)
             told = true;
         }
     }
-    struct probe_hello *hello = &session->hello;
-    if (recv(session->agent_fd, hello, sizeof *hello, 0) != sizeof *hello)
+    struct probe_hello *hello = &session->process.hello;
+    if (recv(session->process.agent_fd, hello, sizeof *hello, 0) != sizeof *hello)
         return no_agent(error, command);
-    return trace_hello_check(session, error);
+    return inject_hello_check(&session->process, error);
 }
 
 int64_t trace_ask(struct trace_session *session, enum probe_request_kind kind, uint64_t address,
                   uint64_t size, int fd)
 {
     const struct probe_request request = {
-        .kind = kind, .fd = session->memory_there, .address = address, .size = size};
+        .kind = kind, .fd = session->process.memory_there, .address = address, .size = size};
     struct probe_answer answer;
     ssize_t got;
     if (trace_loads_is_serving(session))
         return trace_loads_ask(session, &request);
-    if (session->attachment)
-        return trace_attached_ask(session, &request, NULL);
-    if (!sprof_message_send(session->agent_fd, &request, sizeof request, fd, 0))
+    if (session->process.attachment)
+        return inject_request(&session->process, &request, NULL);
+    if (!sprof_message_send(session->process.agent_fd, &request, sizeof request, fd, 0))
         return -EPIPE;
     do
-        got = recv(session->agent_fd, &answer, sizeof answer, 0);
+        got = recv(session->process.agent_fd, &answer, sizeof answer, 0);
     while (got < 0 && errno == EINTR);
     return got == sizeof answer ? answer.result : -EPIPE;
 }
@@ -109,7 +84,7 @@ int64_t trace_ask(struct trace_session *session, enum probe_request_kind kind, u
 int trace_send_off(struct trace_session *session, struct sprof_error *error)
 {
     const struct probe_request go = {.kind = PROBE_GO};
-    return sprof_message_send(session->agent_fd, &go, sizeof go, -1, 0)
+    return sprof_message_send(session->process.agent_fd, &go, sizeof go, -1, 0)
                ? 0
                : no_agent(error, session->options.command ? *session->options.command
                                                           : session->executable);
@@ -122,20 +97,20 @@ static void find_stack(struct trace_session *session)
 {
     char path[64], line[512];
     struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
-    prlimit(session->pid, RLIMIT_STACK, NULL, &limit);
+    prlimit(session->process.pid, RLIMIT_STACK, NULL, &limit);
     uint64_t bytes = STACK_BYTES_MOST;
     if (limit.rlim_cur < STACK_BYTES_MOST)
         bytes = limit.rlim_cur < STACK_BYTES_DEFAULT ? STACK_BYTES_DEFAULT : limit.rlim_cur;
-    session->shared->stack_bytes = bytes == STACK_BYTES_MOST ? STACK_BYTES_DEFAULT : bytes;
-    sprof_proc_shared_path(path, sizeof path, session->pid, "maps");
+    session->process.shared->stack_bytes = bytes == STACK_BYTES_MOST ? STACK_BYTES_DEFAULT : bytes;
+    sprof_proc_shared_path(path, sizeof path, session->process.pid, "maps");
     FILE *maps = fopen(path, "re");
     while (maps && fgets(line, sizeof line, maps)) {
         unsigned long start, end;
         if (!strstr(line, "[stack]") || sscanf(line, "%lx-%lx", &start, &end) != 2)
             continue;
-        session->shared->stack_high = end;
-        session->shared->stack_low = end - bytes;
-        session->shared->stack_end =
+        session->process.shared->stack_high = end;
+        session->process.shared->stack_low = end - bytes;
+        session->process.shared->stack_end =
             end - (limit.rlim_cur < STACK_BYTES_MOST ? limit.rlim_cur : STACK_BYTES_MOST);
     }
     if (maps)
@@ -178,17 +153,19 @@ static const char *cure_of_memory(int errnum)
  * checked afterwards. */
 static int make_memory(struct trace_session *session, struct sprof_error *error)
 {
-    if (!session->attachment)
-        session->memory_fd = memfd_create(PROBE_MEMORY_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    else if (trace_attach_memory(session, error))
+    if (!session->process.attachment)
+        session->process.memory_fd =
+            memfd_create(PROBE_MEMORY_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    else if (inject_make_memory(&session->process, error))
         return error->code;
-    if (session->memory_fd < 0 || ftruncate(session->memory_fd, (off_t)session->shared_bytes) ||
-        fcntl(session->memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+    if (session->process.memory_fd < 0 ||
+        ftruncate(session->process.memory_fd, (off_t)session->process.shared_bytes) ||
+        fcntl(session->process.memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
         return sprof_error_set(error, SPROF_ELIMIT, errno, "cannot make shared memory: %s\n%s",
                                strerror(errno), cure_of_memory(errno));
-    return trace_memory_is_sealed(session->memory_fd, session->shared_bytes)
+    return inject_memory_is_sealed(session->process.memory_fd, session->process.shared_bytes)
                ? 0
-               : trace_refuse_memory(session, error);
+               : inject_refuse_memory(&session->process, error);
 }
 
 int trace_share_memory(struct trace_session *session, struct sprof_error *error)
@@ -207,39 +184,40 @@ int trace_share_memory(struct trace_session *session, struct sprof_error *error)
         (session->options.children ? SHARED_BYTES_MAX_OF_MANY : SHARED_BYTES_MAX) / slab_bytes;
     const uint32_t slabs = most < PROBE_SLABS ? (uint32_t)most : PROBE_SLABS;
     session->slab_count = slabs;
-    session->shared_bytes = probe_shared_bytes(slabs, slab_bytes);
+    session->process.shared_bytes = probe_shared_bytes(slabs, slab_bytes);
     const int made = make_memory(session, error);
     if (made)
         return made;
-    void *mapped = mmap(NULL, session->shared_bytes, PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_NORESERVE, session->memory_fd, 0);
+    void *mapped = mmap(NULL, session->process.shared_bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_NORESERVE, session->process.memory_fd, 0);
     if (mapped == MAP_FAILED)
         return sprof_error_set(
             error, SPROF_ELIMIT, errno,
             "cannot map the shared memory, %llu GiB of addresses of which little "
             "is in memory: %s\nraise sprof's own `ulimit -v`",
-            (unsigned long long)(session->shared_bytes >> 30), strerror(errno));
-    session->shared = mapped;
+            (unsigned long long)(session->process.shared_bytes >> 30), strerror(errno));
+    session->process.shared = mapped;
     trace_lease_make(session);
-    session->shared->slab_bytes = slab_bytes;
-    session->shared->slab_count = slabs;
+    session->process.shared->slab_bytes = slab_bytes;
+    session->process.shared->slab_count = slabs;
     trace_log_begin(session);
     trace_set_extras(session);
-    session->shared->function_count = functions;
-    session->shared->histograms = mask_of(slab_bytes);
-    session->shared->cleared = PROBE_CLEARED_NOTHING;
-    session->shared->main_tid = (uint32_t)session->pid;
-    session->shared->follows_forks = session->options.children;
-    session->shared->cost = session->common->known_cost;
+    session->process.shared->function_count = functions;
+    session->process.shared->histograms = mask_of(slab_bytes);
+    session->process.shared->cleared = PROBE_CLEARED_NOTHING;
+    session->process.shared->main_tid = (uint32_t)session->process.pid;
+    session->process.shared->follows_forks = session->options.children;
+    session->process.shared->cost = session->common->known_cost;
     trace_points_number(session, functions - (uint32_t)points);
     find_stack(session);
     for (size_t i = 0; i < probes; i++)
-        session->shared->tiers[i] = session->probes.items[i].tier;
-    trace_owner_write(session);
-    trace_keeper_share(&session->common->keeper, session->pid, session->memory_fd);
-    const int64_t there =
-        trace_ask(session, PROBE_MAP_SHARED, 0, session->shared_bytes, session->memory_fd);
-    session->shared_at = there > 0 ? (uint64_t)there : 0;
+        session->process.shared->tiers[i] = session->probes.items[i].tier;
+    inject_owner_write(&session->process, session->options.output,
+                       session->common->options.other_count != 0);
+    inject_keeper_share(&session->common->keeper, session->process.pid, session->process.memory_fd);
+    const int64_t there = trace_ask(session, PROBE_MAP_SHARED, 0, session->process.shared_bytes,
+                                    session->process.memory_fd);
+    session->process.shared_at = there > 0 ? (uint64_t)there : 0;
     return there > 0 ? 0
                      : sprof_error_set(error, SPROF_ELIMIT, (int)-there,
                                        "the shared memory cannot be mapped into the command: %s; "

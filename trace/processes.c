@@ -34,7 +34,7 @@ static int add(struct trace_session *session, pid_t pid, bool is_there)
     if (!sprof_map_put(&session->process_index, (uint32_t)pid, session->processes.count) &&
         !sprof_vec_push(&session->processes, process)) {
         if (!process.is_over)
-            trace_keeper_watch(&session->common->keeper, pid, false, -1);
+            inject_keeper_watch(&session->common->keeper, pid, false, -1);
         return 0;
     }
     if (process.fd >= 0)
@@ -59,7 +59,7 @@ static int add_forked(struct trace_session *session, pid_t pid, bool is_there)
                                       .time_ns = sprof_clock_monotonic_ns(),
                                       .pid = pid,
                                       .tid = pid,
-                                      .fork = {session->pid, session->pid}};
+                                      .fork = {session->process.pid, session->process.pid}};
     return recording_event(session->recording, &fork) ? SPROF_ENOMEM : add(session, pid, is_there);
 }
 
@@ -99,7 +99,8 @@ static pid_t find_inside(const struct trace_session *session, pid_t inner)
 /* Whether the program was executed in another pid namespace than sprof's. */
 static bool is_inside(const struct trace_session *session)
 {
-    return session->hello.pid && session->hello.pid != (uint32_t)session->pid;
+    return session->process.hello.pid &&
+           session->process.hello.pid != (uint32_t)session->process.pid;
 }
 
 pid_t trace_process_thread(const struct trace_session *session, pid_t pid, uint32_t number)
@@ -124,8 +125,9 @@ pid_t trace_process_seen(struct trace_session *session, uint32_t number)
 {
     struct sprof_proc_stat stat;
     const pid_t inner = (pid_t)number;
-    if (!session->options.children || !number || number > INT32_MAX || number == session->hello.pid)
-        return session->pid;
+    if (!session->options.children || !number || number > INT32_MAX ||
+        number == session->process.hello.pid)
+        return session->process.pid;
     const uint64_t *known = sprof_map_get(&session->inner_numbers, number);
     if (known)
         return (pid_t)*known;
@@ -160,7 +162,7 @@ bool trace_processes_are_over(struct trace_session *session)
         if (!process->is_over && has_ended(process)) {
             process->is_over = true;
             read_cpu_time(process->pid, &process->cpu_ns); /* readable until its parent reaps it */
-            trace_keeper_forget(&session->common->keeper, process->pid);
+            inject_keeper_forget(&session->common->keeper, process->pid);
             if (process->fd >= 0)
                 close(process->fd);
             process->fd = -1;

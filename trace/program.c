@@ -1,11 +1,11 @@
 /* A program of several, from the hello of its agent until its probes are placed. */
 #include "trace/program.h"
+#include "inject/inject.h"
 #include "trace/figures/coverage.h"
 #include "trace/governor.h"
 #include "trace/load.h"
 #include "trace/meet.h"
 #include "trace/probes/probes.h"
-#include "trace/program_file.h"
 
 #include "agent/agent.h"
 
@@ -29,15 +29,18 @@ struct trace_session *trace_program_make(struct trace_session *common, int fd, p
     program->event = common->event;
     program->mode = common->mode;
     program->paused = common->paused;
-    program->agent_fd = fd;
-    program->child_fd = program->memory_fd = -1;
+    program->process = INJECT_PROCESS_NONE;
+    program->process.log = common->options.log;
+    program->process.no_cache = common->options.no_cache;
+    program->process.agent_fd = fd;
+    program->child_fd = -1;
     program->control = CONTROL_SERVER_NONE;
-    program->hold = TRACE_HOLD_NONE;
+    program->hold = INJECT_HOLD_NONE;
     program->ns_per_tick = 1;
-    program->pid = pid;
-    program->hello = *hello;
+    program->process.pid = pid;
+    program->process.hello = *hello;
     program->start_ns = sprof_clock_monotonic_ns();
-    const bool is_found = trace_program_file(pid, path);
+    const bool is_found = inject_program_file(pid, path);
     program->executable = sprof_arena_text(&program->arena, is_found ? path : "a program");
     return program;
 }
@@ -72,9 +75,9 @@ int trace_program_end(struct trace_session *common, size_t index, enum trace_col
     trace_count_probes(program, &common->ended_probes);
     common->ended_probes.processes += program->processes.count;
     common->ended_cpu_ns += trace_command_cpu_ns(program);
-    common->known_cost = program->shared->cost;
-    if (program->stopped_ns > common->stopped_ns)
-        common->stopped_ns = program->stopped_ns;
+    common->known_cost = program->process.shared->cost;
+    if (program->process.stopped_ns > common->process.stopped_ns)
+        common->process.stopped_ns = program->process.stopped_ns;
     common->programs.items[index] = common->programs.items[--common->programs.count];
     trace_program_free(program);
     return result;
@@ -102,7 +105,7 @@ static pid_t known_parent(const struct trace_session *common, pid_t pid)
         for (size_t i = 0; i < common->programs.count; i++)
             if (trace_process_find(common->programs.items[i], status.parent))
                 return status.parent;
-    return common->pid;
+    return common->process.pid;
 }
 
 /* Writes rows of a process that has executed a program, with its mappings. Two programs of one
@@ -112,26 +115,27 @@ static int note_process(struct trace_session *program, bool was_known)
     struct trace_session *common = program->common;
     struct model_record record = {.type = MODEL_RECORD_FORK,
                                   .time_ns = sprof_clock_monotonic_ns(),
-                                  .pid = program->pid,
-                                  .tid = program->pid,
+                                  .pid = program->process.pid,
+                                  .tid = program->process.pid,
                                   .cpu = -1};
     struct target_snapshot snapshot = {0};
     const struct model_record *mapped;
     char name[16];
     int result = 0;
-    record.fork.parent_pid = record.fork.parent_tid = known_parent(common, program->pid);
+    record.fork.parent_pid = record.fork.parent_tid = known_parent(common, program->process.pid);
     if (was_known)
-        result = recording_replace_process(program->recording, program->pid, record.time_ns);
-    else if (program->pid != common->pid)
+        result =
+            recording_replace_process(program->recording, program->process.pid, record.time_ns);
+    else if (program->process.pid != common->process.pid)
         result = recording_event(program->recording, &record);
-    sprof_proc_comm(program->pid, program->pid, name);
+    sprof_proc_comm(program->process.pid, program->process.pid, name);
     record.type = MODEL_RECORD_COMM;
     record.comm.exec = true;
     record.comm.name = sprof_arena_text(&program->arena, name);
     if (!result)
         result = recording_event(program->recording, &record);
     if (!result)
-        result = target_snapshot_process(&snapshot, program->pid, record.time_ns);
+        result = target_snapshot_process(&snapshot, program->process.pid, record.time_ns);
     while (!result && (mapped = target_snapshot_next(&snapshot)))
         if (mapped->type == MODEL_RECORD_MMAP)
             result = recording_event(program->recording, mapped);
@@ -148,13 +152,13 @@ void trace_program_note_modules(struct trace_session *program)
             continue;
         const uint64_t start = program->probes.items[file->first].function->start;
         uint64_t offset = 0;
-        file->module = recording_module_at(program->recording, program->pid, file->bias + start,
-                                           now_ns, &offset);
+        file->module = recording_module_at(program->recording, program->process.pid,
+                                           file->bias + start, now_ns, &offset);
         file->offset = offset - start;
         for (size_t k = 1; file->module && k < file->count; k++) {
             struct trace_probe *probe = &program->probes.items[file->first + k];
             const uint64_t next = probe->function->start;
-            const uint32_t module = recording_module_at(program->recording, program->pid,
+            const uint32_t module = recording_module_at(program->recording, program->process.pid,
                                                         file->bias + next, now_ns, &offset);
             probe->further = module == file->module ? offset - next - file->offset : 0;
         }
@@ -164,9 +168,9 @@ void trace_program_note_modules(struct trace_session *program)
 static int check_program(const struct trace_session *program, struct sprof_error *error)
 {
     char path[PATH_MAX];
-    sprof_proc_shared_path(path, sizeof path, program->pid, "exe");
+    sprof_proc_shared_path(path, sizeof path, program->process.pid, "exe");
     enum agent_file kind = agent_check_file(path);
-    if (kind == AGENT_FILE_LOADER && trace_program_file(program->pid, path))
+    if (kind == AGENT_FILE_LOADER && inject_program_file(program->process.pid, path))
         kind = agent_check_file(path);
     return kind == AGENT_FILE_GO || kind == AGENT_FILE_SANITIZER
                ? trace_refuse(kind, program->executable, error)
@@ -176,9 +180,9 @@ static int check_program(const struct trace_session *program, struct sprof_error
 int trace_program_begin(struct trace_session *program, bool was_known, struct sprof_error *error)
 {
     struct trace_session *common = program->common;
-    if (trace_process_add(program, program->pid))
+    if (trace_process_add(program, program->process.pid))
         return sprof_error_memory(error);
-    int result = trace_hello_check(program, error);
+    int result = inject_hello_check(&program->process, error);
     if (!result)
         result = check_program(program, error);
     if (!result && note_process(program, was_known))
@@ -188,11 +192,11 @@ int trace_program_begin(struct trace_session *program, bool was_known, struct sp
     if (result)
         return result;
     if (common->programs.count)
-        common->known_cost = common->programs.items[0]->shared->cost;
+        common->known_cost = common->programs.items[0]->process.shared->cost;
     trace_program_note_modules(program);
     result = trace_place(program, error);
-    close(program->agent_fd);
-    program->agent_fd = -1;
+    close(program->process.agent_fd);
+    program->process.agent_fd = -1;
     if (!result && program->mode == TRACE_COVERAGE && trace_coverage_begin(program))
         result = sprof_error_memory(error);
     trace_govern_anew(program);

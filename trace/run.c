@@ -1,7 +1,5 @@
 /* Runs a tracing session: places probes, and writes what they measure until the end. */
-#include "trace/attach/attach.h"
-#include "trace/attach/listening.h"
-#include "trace/attach/lock.h"
+#include "inject/inject.h"
 #include "trace/children.h"
 #include "trace/figures/coverage.h"
 #include "trace/figures/log.h"
@@ -10,6 +8,7 @@
 #include "trace/meet.h"
 #include "trace/probes/points.h"
 #include "trace/probes/probes.h"
+#include "trace/probes/switches.h"
 #include "trace/program.h"
 #include "trace/several.h"
 #include "trace/uprobe/uprobes.h"
@@ -34,7 +33,8 @@ static int take_snapshot(struct trace_session *session)
 {
     struct target_snapshot snapshot = {0};
     const struct model_record *record;
-    int result = target_snapshot_process(&snapshot, session->pid, session->run->start_monotonic_ns);
+    int result =
+        target_snapshot_process(&snapshot, session->process.pid, session->run->start_monotonic_ns);
     while (!result && (record = target_snapshot_next(&snapshot)))
         result = recording_event(session->recording, record);
     target_snapshot_release(&snapshot);
@@ -50,8 +50,8 @@ static bool is_held(const struct trace_session *session)
 static int hold(struct trace_session *session, struct sprof_error *error)
 {
     const char *name = *session->options.command;
-    const int result = trace_hold_at_main(&session->hold, name, error);
-    const char *obstacle = result ? NULL : trace_attach_obstacle(session->pid);
+    const int result = inject_hold_at_main(&session->hold, name, error);
+    const char *obstacle = result ? NULL : inject_obstacle(session->process.pid);
     if (!result && !obstacle)
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                           "%s gets its probes when its main begins: what runs before that, as "
@@ -78,7 +78,7 @@ int trace_set_up(struct trace_session *session, struct sprof_error *error)
     int result = is_held(session) ? hold(session, error) : 0;
     if (result)
         return result;
-    result = session->listens                           ? trace_listening_meet(session, error)
+    result = session->listens ? inject_listening_meet(&session->process, error)
              : session->uprobes && session->options.pid ? 0
              : session->uprobes                         ? trace_uprobes_hold(session, error)
              : session->attaches                        ? trace_loads_note(session, error)
@@ -88,7 +88,7 @@ int trace_set_up(struct trace_session *session, struct sprof_error *error)
         trace_compiled_look(session);
     }
     if (!result && session->listens)
-        result = trace_listening_number(session, error);
+        result = trace_switches_number(session, error);
     if (!result)
         result = trace_points_find(session, error);
     if (!result && take_snapshot(session))
@@ -107,7 +107,7 @@ int trace_set_up(struct trace_session *session, struct sprof_error *error)
         result = trace_place(session, error);
     sprof_urgency_restore(&urgency);
     if (!result)
-        trace_hold_release(&session->hold);
+        inject_hold_release(&session->hold);
     return result;
 }
 
@@ -121,23 +121,23 @@ static int start(struct trace_session *session, struct sprof_error *error)
     if (result)
         return result;
     if (!session->options.pid)
-        session->pid = target_command(session->target);
+        session->process.pid = target_command(session->target);
     if (session->uprobes && !session->options.pid)
         result = trace_uprobes_expect(session, error);
     if (is_held(session))
-        result = trace_hold_seize(&session->hold, session->pid, error);
+        result = inject_hold_seize(&session->hold, session->process.pid, error);
     if (!result)
         result = target_start(session->target, error);
     if (!session->options.pid && !session->uprobes && !result)
-        result = trace_lock(session->pid, &session->lock_fd, error);
+        result = inject_lock(session->process.pid, &session->process.lock_fd, error);
     if (!result && !session->uprobes && !trace_is_of_several(session))
-        trace_keeper_watch(&session->common->keeper, session->pid, session->attaches,
-                           session->lock_fd);
-    trace_close(&session->child_fd);
+        inject_keeper_watch(&session->common->keeper, session->process.pid, session->attaches,
+                            session->process.lock_fd);
+    inject_close(&session->child_fd);
     if (result)
         recording_abandon(session->recording);
     else if (!session->children && !trace_is_of_several(session) &&
-             (trace_process_add(session, session->pid) ||
+             (trace_process_add(session, session->process.pid) ||
               sprof_vec_push(&session->programs, session)))
         return sprof_error_memory(error);
     if (!result)
@@ -192,9 +192,9 @@ void trace_program_add_up(const struct trace_session *program, struct trace_sums
     sums->abnormal += program->abnormal;
     sums->logged += program->logged;
     sums->unlogged += program->unlogged;
-    sums->untracked += atomic_load(&program->shared->untracked);
+    sums->untracked += atomic_load(&program->process.shared->untracked);
     sums->warnings_lost +=
-        atomic_load(&program->shared->warnings.lost) + program->warnings_unplaced;
+        atomic_load(&program->process.shared->warnings.lost) + program->warnings_unplaced;
     sums->unplaced_calls += program->unplaced_calls;
     for (size_t i = 0; i < program->probes.count; i++) {
         sums->unplaced += program->probes.items[i].is_unplaced;
@@ -436,7 +436,7 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->points = trace_points_count(session);
     result->point_calls = trace_points_calls(session);
     trace_coverage_count(session, &result->covered, &result->left);
-    result->stopped_ns = session->stopped_ns;
+    result->stopped_ns = session->process.stopped_ns;
     trace_count_probes(session, result);
     if (trace_is_of_several(session))
         trace_several_count(session, result);
@@ -446,7 +446,7 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->unplaced_calls = sums.unplaced_calls;
     result->unplaced = sums.unplaced;
     const struct trace_session *any = session->programs.count ? *session->programs.items : NULL;
-    const uint32_t cost = any ? any->shared->cost.whole : session->known_cost.whole;
+    const uint32_t cost = any ? any->process.shared->cost.whole : session->known_cost.whole;
     result->probe_ns = cost * session->ns_per_tick;
     if (session->children)
         trace_children_count(session, result);
@@ -468,16 +468,16 @@ void trace_leave_process(struct trace_session *session)
 {
     struct sprof_error error = {0};
     if (session->listens) /* its agent keeps the shared memory until the session is freed */
-        trace_listening_leave(session);
-    if (!session->attachment || session->is_out)
+        trace_switches_leave(session);
+    if (!session->process.attachment || session->is_out)
         return;
     int result = 0;
     struct sprof_urgency urgency;
     sprof_urgency_raise(&urgency);
-    if (session->hello.hand)
+    if (session->process.hello.hand)
         result = trace_detach(session, &error);
     else if (!session->executed)
-        result = trace_attach_give_up(session, &error);
+        result = inject_give_up(&session->process, &error);
     sprof_urgency_restore(&urgency);
     if (result && *error.message && error.code != SPROF_ENOTFOUND && !session->executed)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", error.message);
@@ -515,7 +515,7 @@ static void end_command(struct trace_session *session, struct trace_result *resu
         return;
     }
     if (session->hold.is_past) {
-        trace_hold_release(&session->hold);
+        inject_hold_release(&session->hold);
         wait_for_command(session, result);
         return;
     }
@@ -557,24 +557,24 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
     int failed = start(session, error);
     if (failed)
         return session->options.pid && target_ended(session->target, NULL)
-                   ? trace_refuse_ended(session->pid, error)
+                   ? inject_refuse_ended(session->process.pid, error)
                    : failed;
     failed = trace_set_up(session, error);
     if (failed) {
         if (session->options.pid && !trace_is_of_several(session) &&
-            trace_lock_has_become_stale(session->pid, session->lock_fd)) {
+            inject_lock_has_become_stale(session->process.pid, session->process.lock_fd)) {
             session->executed = true;
-            failed = trace_refuse_executed(session->pid, error);
+            failed = inject_refuse_executed(session->process.pid, error);
         } else if (session->options.pid && !trace_is_of_several(session) &&
                    target_ended(session->target, NULL)) {
-            failed = trace_refuse_ended(session->pid, error);
+            failed = inject_refuse_ended(session->process.pid, error);
         }
         end_command(session, result);
         recording_abandon(session->recording);
         return failed;
     }
     if (!session->listens) /* else the end of the process shows its agent that of sprof */
-        trace_close(&session->agent_fd);
+        inject_close(&session->process.agent_fd);
     if (!session->children && session->mode == TRACE_COVERAGE && trace_coverage_begin(session))
         failed = sprof_error_memory(error);
     if (!failed && session->options.pid)

@@ -1,8 +1,6 @@
 /* Opens a tracing session: launches the command or finds the process, and begins a recording. */
+#include "inject/inject.h"
 #include "plan/plan.h"
-#include "trace/attach/attach.h"
-#include "trace/attach/listening.h"
-#include "trace/attach/lock.h"
 #include "trace/children.h"
 #include "trace/figures/warn.h"
 #include "trace/load.h"
@@ -26,20 +24,13 @@
 
 /* == Opening == */
 
-void trace_close(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 const char *const trace_mode_words[] = {"stats", "coverage", "log", NULL};
 
 /* Only a command of root's can have programs of other users. They run all the same. */
 static void note_closed(const struct trace_session *session, const char *library)
 {
     char closed[TARGET_PATH_MAX];
-    if (!geteuid() && trace_attach_is_closed(library, closed))
+    if (!geteuid() && inject_is_closed(library, closed))
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                           "what the command starts as another user is not traced: it may not %s "
                           "%s, and has to load the tracing agent: install sprof where all users "
@@ -87,7 +78,7 @@ static int open_sockets(struct trace_session *session, struct sprof_error *error
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
         return sprof_error_set(error, SPROF_ELIMIT, errno,
                                "cannot make a socket pair: %s\nsee `ulimit -n`", strerror(errno));
-    session->agent_fd = ends[0];
+    session->process.agent_fd = ends[0];
     session->child_fd = dup(ends[1]); /* without FD_CLOEXEC */
     close(ends[1]);
     return session->child_fd >= 0
@@ -212,7 +203,7 @@ static int open_hold(struct trace_session *session, struct sprof_error *error)
 {
     char library[AGENT_PATH_MAX];
     const int result = target_find_library(PROBE_MAPPED_LIBRARY, library, error);
-    return result ? result : trace_hold_open(&session->hold, error);
+    return result ? result : inject_hold_open(&session->hold, error);
 }
 
 /* Opens uprobes, and reports why where they were not asked for. */
@@ -272,8 +263,8 @@ static int open_backend(struct trace_session *session, struct sprof_error *error
 
 void trace_entry_close(struct trace_entry *entry)
 {
-    trace_close(&entry->agent_fd);
-    trace_close(&entry->lock_fd);
+    inject_close(&entry->agent_fd);
+    inject_close(&entry->lock_fd);
 }
 
 int trace_entry_open(struct trace_entry *entry, const struct trace_options *options,
@@ -282,14 +273,14 @@ int trace_entry_open(struct trace_entry *entry, const struct trace_options *opti
     *entry = (struct trace_entry){.choice.backend = TRACE_INJECT, .agent_fd = -1, .lock_fd = -1};
     int listens = 0, result = 0;
     if (options->pid && options->backend != TRACE_UPROBE) {
-        listens = trace_listening_connect(options->pid, &entry->agent_fd, &entry->lock_fd, error);
+        listens = inject_listening_connect(options->pid, &entry->agent_fd, &entry->lock_fd, error);
         result = listens < 0 ? listens : 0;
     }
     entry->listens = listens > 0;
     if (!result && !listens)
         result = trace_backend_choose(options, &entry->choice, error);
     if (!result && !listens && entry->choice.backend == TRACE_INJECT && options->pid)
-        result = trace_attach_check(options->pid, &entry->lock_fd, options->log, error);
+        result = inject_check(options->pid, &entry->lock_fd, options->log, error);
     if (result)
         trace_entry_close(entry);
     return result;
@@ -308,7 +299,7 @@ static int open_target(struct trace_session *session, struct sprof_error *error)
                                           .pids = pids.items,
                                           .pid_count = pids.count,
                                           .in_child = injects ? NULL : trace_uprobes_in_child,
-                                          .meanwhile = holds ? trace_hold_pass_signals : NULL,
+                                          .meanwhile = holds ? inject_hold_pass_signals : NULL,
                                           .meanwhile_context = &session->hold};
     result = result ? sprof_error_memory(error) : target_open(&session->target, &target, error);
     sprof_vec_release(&pids);
@@ -329,13 +320,16 @@ static int open_session(struct trace_session **out, const struct trace_options *
         trace_entry_close(&entry);
         return result ? result : sprof_error_memory(error);
     }
-    session->lock_fd = entry.lock_fd;
+    session->process = INJECT_PROCESS_NONE;
+    session->process.log = options->log;
+    session->process.no_cache = options->no_cache;
+    session->process.lock_fd = entry.lock_fd;
     if (injects && !entry.listens)
-        trace_keeper_begin(&session->keeper, options->log);
+        inject_keeper_begin(&session->keeper, options->log);
     session->options = *options;
     session->choice = entry.choice;
     session->attaches = entry.choice.attaches || options->other_count;
-    session->hold = TRACE_HOLD_NONE;
+    session->hold = INJECT_HOLD_NONE;
     session->options.rest_ns = options->rest_ns ? options->rest_ns : REST_NS;
     session->common = session;
     session->opened_ns = sprof_clock_monotonic_ns();
@@ -343,11 +337,11 @@ static int open_session(struct trace_session **out, const struct trace_options *
     session->mode = options->mode;
     if (!session->options.output)
         session->options.output = "sprof.db";
-    session->child_fd = session->memory_fd = -1;
-    session->agent_fd = entry.agent_fd;
+    session->child_fd = -1;
+    session->process.agent_fd = entry.agent_fd;
     session->listens = entry.listens;
     session->control = CONTROL_SERVER_NONE;
-    session->pid = options->pid;
+    session->process.pid = options->pid;
     result = open_backend(session, error);
     if (!result)
         result = open_target(session, error);
@@ -376,7 +370,7 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
     result = open_session(out, options, error);
     return result && options->pid && !options->other_count &&
                    target_check(options->pid, false, NULL) == SPROF_ENOTFOUND
-               ? trace_refuse_ended(options->pid, error)
+               ? inject_refuse_ended(options->pid, error)
                : result;
 }
 
@@ -388,22 +382,14 @@ pid_t trace_command_pid(const struct trace_session *session)
 void trace_program_release(struct trace_session *session)
 {
     trace_loads_free(session);
-    trace_close(&session->agent_fd); /* before the next tracer may come */
-    if (session->lock_fd > 0)
-        trace_close(&session->lock_fd);
     trace_uprobes_free(session->uprobes);
-    trace_close(&session->child_fd);
-    trace_close(&session->memory_fd);
-    if (session->code_fd > 0)
-        trace_close(&session->code_fd);
-    if (session->shared)
-        munmap(session->shared, session->shared_bytes);
+    inject_process_release(&session->process);
+    inject_close(&session->child_fd);
     for (size_t i = 0; i < session->files.count; i++)
         plan_release(&session->files.items[i].plan);
     trace_figures_release(session);
     trace_warnings_free(session);
     trace_points_free(session);
-    trace_attach_free(session->attachment);
     sprof_vec_release(&session->files);
     sprof_vec_release(&session->probes);
     sprof_vec_release(&session->ranges);
@@ -422,9 +408,9 @@ void trace_free(struct trace_session *session)
     for (size_t i = 0; i < session->programs.count; i++)
         if (session->programs.items[i] != session)
             trace_program_free(session->programs.items[i]);
-    trace_hold_release(&session->hold);
+    inject_hold_release(&session->hold);
     trace_program_release(session);
-    trace_keeper_end(&session->keeper);
+    inject_keeper_end(&session->keeper);
     sprof_vec_release(&session->programs);
     sprof_map_release(&session->covered);
     free(session);

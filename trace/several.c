@@ -1,8 +1,7 @@
 /* Traces several running processes together. Each has a session of its own and is entered as one
  * alone is; recording and control are common. */
 #include "trace/several.h"
-#include "trace/attach/attach.h"
-#include "trace/attach/lock.h"
+#include "inject/inject.h"
 #include "trace/figures/coverage.h"
 #include "trace/governor.h"
 #include "trace/probes/probes.h"
@@ -41,7 +40,7 @@ static int open_process(struct trace_session *common, pid_t pid, struct sprof_er
     options.other_count = 0;
     const int result = trace_entry_open(&entry, &options, error);
     if (result)
-        return target_check(pid, false, NULL) == SPROF_ENOTFOUND ? trace_refuse_ended(pid, error)
+        return target_check(pid, false, NULL) == SPROF_ENOTFOUND ? inject_refuse_ended(pid, error)
                                                                  : result;
     if (entry.choice.backend != TRACE_INJECT) {
         trace_entry_close(&entry);
@@ -57,7 +56,7 @@ static int open_process(struct trace_session *common, pid_t pid, struct sprof_er
     program->choice = entry.choice;
     program->attaches = entry.choice.attaches;
     program->listens = entry.listens;
-    program->lock_fd = entry.lock_fd;
+    program->process.lock_fd = entry.lock_fd;
     program->executable = NULL; /* noted with its file, at the first look */
     return 0;
 }
@@ -87,22 +86,22 @@ static int set_up_process(struct trace_session *program, struct sprof_error *err
 {
     share(program);
     if (!program->listens)
-        trace_keeper_watch(&program->common->keeper, program->pid, program->attaches,
-                           program->lock_fd);
-    int result = trace_process_add(program, program->pid) ? sprof_error_memory(error)
-                                                          : trace_set_up(program, error);
+        inject_keeper_watch(&program->common->keeper, program->process.pid, program->attaches,
+                            program->process.lock_fd);
+    int result = trace_process_add(program, program->process.pid) ? sprof_error_memory(error)
+                                                                  : trace_set_up(program, error);
     if (!result && program->mode == TRACE_COVERAGE && trace_coverage_begin(program))
         result = sprof_error_memory(error);
     if (!result) {
         program->governor.cpu_ns = trace_command_cpu_ns(program);
         return 0;
     }
-    if (trace_lock_has_become_stale(program->pid, program->lock_fd)) {
+    if (inject_lock_has_become_stale(program->process.pid, program->process.lock_fd)) {
         program->executed = true;
-        return trace_refuse_executed(program->pid, error);
+        return inject_refuse_executed(program->process.pid, error);
     }
-    return target_check(program->pid, false, NULL) == SPROF_ENOTFOUND
-               ? trace_refuse_ended(program->pid, error)
+    return target_check(program->process.pid, false, NULL) == SPROF_ENOTFOUND
+               ? inject_refuse_ended(program->process.pid, error)
                : result;
 }
 
@@ -111,10 +110,10 @@ static void leave_out(struct trace_session *common, size_t index, const struct s
 {
     struct trace_session *program = common->programs.items[index];
     sprof_log_message(common->options.log, SPROF_LOG_WARNING, "process %d is not traced: %s",
-                      (int)program->pid, why->message);
+                      (int)program->process.pid, why->message);
     trace_leave_process(program);
-    trace_keeper_forget(&common->keeper, program->pid);
-    target_forget(common->target, program->pid);
+    inject_keeper_forget(&common->keeper, program->process.pid);
+    target_forget(common->target, program->process.pid);
     common->programs.count--;
     for (size_t i = index; i < common->programs.count; i++)
         common->programs.items[i] = common->programs.items[i + 1];
@@ -125,7 +124,7 @@ int trace_several_set_up(struct trace_session *session, struct sprof_error *erro
 {
     int result = trace_ranges_begin(session, error);
     for (size_t i = 0; i < session->programs.count && !result;) {
-        const pid_t pid = session->programs.items[i]->pid;
+        const pid_t pid = session->programs.items[i]->process.pid;
         result = set_up_process(session->programs.items[i], error);
         if (result == SPROF_ENOTFOUND && session->programs.count > 1) {
             leave_out(session, i, error);
@@ -151,7 +150,7 @@ int trace_several_serve(struct trace_session *session)
     int result = 0;
     for (size_t i = session->programs.count; i && !result; i--) {
         struct trace_session *program = session->programs.items[i - 1];
-        const pid_t pid = program->pid;
+        const pid_t pid = program->process.pid;
         if (!trace_processes_are_over(program))
             continue;
         result = trace_program_end(session, i - 1, TRACE_COLLECT_LAST);
@@ -169,17 +168,18 @@ static int detach_process(struct trace_session *common, size_t index, uint64_t *
 {
     struct trace_session *program = common->programs.items[index];
     program->paused = true;
-    program->shared->owner.is_ending = true;
+    program->process.shared->owner.is_ending = true;
     trace_switch(program);
     const int result = trace_detach(program, error);
     if (result) {
         program->paused = common->paused;
-        program->shared->owner.is_ending = false;
+        program->process.shared->owner.is_ending = false;
         trace_switch(program);
         return result;
     }
-    target_forget(common->target, program->pid); /* commands do not find it any more */
-    *stopped_ns = program->stopped_ns > *stopped_ns ? program->stopped_ns : *stopped_ns;
+    target_forget(common->target, program->process.pid); /* commands do not find it any more */
+    *stopped_ns =
+        program->process.stopped_ns > *stopped_ns ? program->process.stopped_ns : *stopped_ns;
     return trace_program_end(common, index, TRACE_COLLECT_END) ? sprof_error_memory(error) : 0;
 }
 
@@ -189,7 +189,7 @@ int trace_several_detach(struct trace_session *session, pid_t pid, uint64_t *sto
     bool is_any = !pid;
     int result = 0;
     for (size_t i = session->programs.count; i && !result; i--) {
-        if (pid && session->programs.items[i - 1]->pid != pid)
+        if (pid && session->programs.items[i - 1]->process.pid != pid)
             continue;
         is_any = true;
         result = detach_process(session, i - 1, stopped_ns, error);
@@ -213,7 +213,7 @@ void trace_several_count(const struct trace_session *session, struct trace_resul
     for (size_t i = 0; i < session->programs.count; i++) {
         const struct trace_session *program = session->programs.items[i];
         trace_count_probes(program, result);
-        if (program->stopped_ns > result->stopped_ns)
-            result->stopped_ns = program->stopped_ns;
+        if (program->process.stopped_ns > result->stopped_ns)
+            result->stopped_ns = program->process.stopped_ns;
     }
 }

@@ -1,9 +1,8 @@
-/* trace: every call of chosen functions, by probes at their entries: a session, which launches a command or attaches
- * to a process, puts probes there and records what they measure. */
+/* trace: every call of chosen functions, by probes at their entries: a session, which launches a
+ * command or attaches to a process, puts probes there and records what they measure. */
 #ifndef SPROF_TRACE_TRACE_H
 #define SPROF_TRACE_TRACE_H
 
-#include "trace/attach/owner.h"
 #include "trace/session.h"
 
 #endif

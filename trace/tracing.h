@@ -5,11 +5,10 @@
 #include "agent/agent.h"
 #include "agent/probe.h"
 #include "control/control.h"
+#include "inject/inject.h"
 #include "plan/plan.h"
 #include "recording/recording.h"
 #include "target/target.h"
-#include "trace/attach/hold.h"
-#include "trace/attach/keeper.h"
 #include "trace/figures/figures.h"
 #include "trace/spent.h"
 #include "trace/trace.h"
@@ -168,29 +167,19 @@ struct trace_session {
     struct store_run *run;
     struct sprof_arena arena;
     uint32_t event;
-    struct trace_keeper keeper; /* in `common` */
-    int lock_fd;                /* lock of the process, against other tracers; 0, -1: not held */
-    int agent_fd, child_fd;     /* ends of the socket pair; -1: closed */
-    int memory_fd;              /* of the shared memory */
-    int code_fd;                /* the process's own memory; 0, -1: not open */
-    int memory_there; /* the shared memory's descriptor in a running process, while it is being
-                         mapped */
+    struct inject_process process; /* that executed the program */
+    struct inject_keeper keeper;   /* in `common` */
+    int child_fd;                  /* the command's end of the agent's socket pair; -1: closed */
     bool attaches; /* the agent is put into a program that runs. Else it is preloaded, listens, or
                       there is none */
-    struct trace_hold hold; /* a command that waits for its probes */
-    bool listens; /* the agent was there, and is reached over its socket: see listening.h */
-    struct trace_attachment *attachment; /* to a running process; NULL: it was launched */
-    bool rests;                          /* probes that are placed now are to be at rest */
-    size_t asleep;                       /* probes that are to be on and are still at rest */
-    uint64_t next_wake_ns;               /* the next try to wake them */
-    uint64_t next_rest_ns;               /* when probes are put to rest next: see rest.c */
-    uint64_t next_lost_ns;               /* the next search for jumps that are gone */
-    bool told_lost;                      /* it was reported that some were: see lost.c */
-    struct probe_shared *shared;
-    uint64_t shared_bytes;
-    uint64_t shared_at;  /* in the process */
-    uint64_t stopped_ns; /* the longest stop of threads */
-    struct probe_hello hello;
+    struct inject_hold hold; /* a command that waits for its probes */
+    bool listens;          /* the agent was there, and is reached over its socket: see switches.h */
+    bool rests;            /* probes that are placed now are to be at rest */
+    size_t asleep;         /* probes that are to be on and are still at rest */
+    uint64_t next_wake_ns; /* the next try to wake them */
+    uint64_t next_rest_ns; /* when probes are put to rest next: see rest.c */
+    uint64_t next_lost_ns; /* the next search for jumps that are gone */
+    bool told_lost;        /* it was reported that some were: see lost.c */
     SPROF_VEC(struct trace_file) files;
     SPROF_VEC(struct trace_probe) probes;
     uint32_t capacity;             /* probes that have room in the shared memory */
@@ -241,7 +230,6 @@ struct trace_session {
     const char *copier;  /* name of a library that copies stacks, or cannot unwind through thunks;
                             NULL: none */
     bool told_compiled;  /* in `common`: see compiled.c */
-    pid_t pid;           /* the command's */
     uint64_t start_ns, start_ticks;
     uint64_t now_ns;    /* when time was last taken; at the end the time of the end */
     double ns_per_tick; /* as known at `now_ns` */
@@ -249,6 +237,15 @@ struct trace_session {
     uint64_t compiled_wait_ns, next_compiled_ns; /* between two looks; the next one */
     uint64_t own_cpu_start_ns;
 };
+
+/* == detach.c == */
+
+/* Notes that the trace is about to end or not, for tracers that wait for its processes. */
+void trace_owner_end(struct trace_session *session, bool is_ending);
+
+/* Takes out all probes and what was mapped for them. Threads stand still for milliseconds. Open
+ * calls stay open. Errors as of inject_take_out. */
+int trace_detach(struct trace_session *session, struct sprof_error *error);
 
 /* == copiers.c == */
 
@@ -302,9 +299,6 @@ void trace_switch_all(struct trace_session *session);
 int trace_serve_commands(struct trace_session *session, struct sprof_error *error);
 
 /* == session.c == */
-
-/* Closes a descriptor that is open, and sets it to -1. */
-void trace_close(int *fd);
 
 /* How a program is entered. */
 struct trace_entry {

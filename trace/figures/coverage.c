@@ -1,7 +1,7 @@
 /* Coverage: the first call of each function is noted in the process, and its probe is removed, so
  * that later calls cost nothing. */
 #include "trace/figures/coverage.h"
-#include "trace/attach/stop.h"
+#include "inject/inject.h"
 #include "trace/children.h"
 #include "trace/probes/probes.h"
 
@@ -100,8 +100,9 @@ static bool is_blind(const struct trace_session *session, uint32_t number)
 {
     const struct trace_probe *probe = &session->probes.items[number];
     return session->mode == TRACE_COVERAGE && !session->paused && probe->is_on &&
-           probe->is_looked_for && !(atomic_load(&session->shared->tiers[number]) & PROBE_COVER) &&
-           !atomic_load(&session->shared->hits[number].first);
+           probe->is_looked_for &&
+           !(atomic_load(&session->process.shared->tiers[number]) & PROBE_COVER) &&
+           !atomic_load(&session->process.shared->hits[number].first);
 }
 
 int trace_coverage_collect(struct trace_session *session)
@@ -109,7 +110,7 @@ int trace_coverage_collect(struct trace_session *session)
     bool is_missed = false;
     for (uint32_t i = 0; i < session->probes.count; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
-        const struct probe_hit *hit = &session->shared->hits[i];
+        const struct probe_hit *hit = &session->process.shared->hits[i];
         if (probe->is_looked_for && !probe->first_ns && atomic_load(&hit->first) &&
             note_hit(session, i, hit))
             return SPROF_ENOMEM;
@@ -136,9 +137,9 @@ static void clear_program(struct trace_session *program)
     for (size_t i = 0; i < program->probes.count; i++) {
         program->probes.items[i].first_ns = 0;
         program->probes.items[i].is_looked_for = false;
-        atomic_store(&program->shared->hits[i].first, 0);
-        atomic_store(&program->shared->hits[i].pid, 0);
-        atomic_store(&program->shared->hits[i].tid, 0);
+        atomic_store(&program->process.shared->hits[i].first, 0);
+        atomic_store(&program->process.shared->hits[i].pid, 0);
+        atomic_store(&program->process.shared->hits[i].tid, 0);
     }
 }
 
@@ -279,10 +280,10 @@ static void restore_stopped(void *context)
 static int remove_from(struct trace_session *session, pid_t pid, bool *is_done,
                        struct sprof_error *why)
 {
-    struct trace_stop stop = {.notes_sharers = &session->shared->has_sharers};
+    struct inject_stop stop = {.notes_sharers = &session->process.shared->has_sharers};
     char path[64];
     sprof_proc_shared_path(path, sizeof path, pid, "mem");
-    const int memory_fd = session->listens ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
+    const int memory_fd = session->listens ? fcntl(session->process.code_fd, F_DUPFD_CLOEXEC, 0)
                                            : open(path, O_RDWR | O_CLOEXEC);
     const uint64_t begin_ns = sprof_clock_monotonic_ns();
     struct restoring restoring = {session, memory_fd};
@@ -290,12 +291,13 @@ static int remove_from(struct trace_session *session, pid_t pid, bool *is_done,
     if (!result && session->listens)
         restore(session, memory_fd);
     else if (!result)
-        result = trace_stop_while(&stop, pid, restore_stopped, &restoring, why);
+        result = inject_stop_while(&stop, pid, restore_stopped, &restoring, why);
     *is_done |= !result;
     if (memory_fd >= 0)
         close(memory_fd);
     const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
-    session->stopped_ns = took_ns > session->stopped_ns ? took_ns : session->stopped_ns;
+    session->process.stopped_ns =
+        took_ns > session->process.stopped_ns ? took_ns : session->process.stopped_ns;
     return result;
 }
 

@@ -11,7 +11,7 @@ int trace_coverage_begin(struct trace_session *session);
 int trace_coverage_collect(struct trace_session *session);
 
 /* Has probes that have left see calls again, in all processes of all programs. SPROF_ESTATE where
- * that is not possible now; else as trace_stop_while. */
+ * that is not possible now; else as inject_stop_while. */
 int trace_coverage_return(struct trace_session *session, struct sprof_error *error);
 
 /* Drops the coverage so far. Errors as of trace_coverage_return. */

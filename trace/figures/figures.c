@@ -25,7 +25,8 @@ static uint64_t nodes_offset(const struct trace_session *session, uint32_t slab)
 
 static struct probe_stat *stats_of(const struct trace_session *session, uint32_t slab)
 {
-    return (struct probe_stat *)((uint8_t *)session->shared + trace_slab_offset(session, slab));
+    return (struct probe_stat *)((uint8_t *)session->process.shared +
+                                 trace_slab_offset(session, slab));
 }
 
 /* A process that executed another program has threads of the same numbers. */
@@ -47,7 +48,7 @@ int trace_rest_begin(struct trace_session *session)
     struct trace_thread *rest = &session->rest;
     if (rest->row)
         return 0;
-    rest->pid = session->pid;
+    rest->pid = session->process.pid;
     snprintf(rest->name, sizeof rest->name, "[more threads]");
     for (uint32_t i = 0; i < session->capacity; i++) {
         const struct trace_cell cell = {.function = i};
@@ -65,7 +66,8 @@ static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t t
         return SPROF_ENOMEM;
     session->slabs[slab] = thread;
     thread->slab_tid = tid;
-    thread->pid = trace_process_seen(session, atomic_load(&session->shared->slabs[slab].pid));
+    thread->pid =
+        trace_process_seen(session, atomic_load(&session->process.shared->slabs[slab].pid));
     if (!thread->pid)
         return SPROF_ENOMEM;
     thread->tid = trace_process_thread(session, thread->pid, tid);
@@ -125,10 +127,10 @@ static void settle(struct trace_session *session, uint32_t slab)
 
 static void give_back(struct trace_session *session, uint32_t slab)
 {
-    atomic_store(&session->shared->names[slab][0], 0);
-    atomic_store(&session->shared->names[slab][1], 0);
-    atomic_store(&session->shared->slabs[slab].tid, 0);
-    atomic_store(&session->shared->slabs[slab].state, PROBE_SLAB_FREE);
+    atomic_store(&session->process.shared->names[slab][0], 0);
+    atomic_store(&session->process.shared->names[slab][1], 0);
+    atomic_store(&session->process.shared->slabs[slab].tid, 0);
+    atomic_store(&session->process.shared->slabs[slab].state, PROBE_SLAB_FREE);
 }
 
 /* Another thread has taken a slab with the figures of earlier ones. */
@@ -137,7 +139,8 @@ static int resume_slab(struct trace_session *session, uint32_t slab, uint32_t ti
     struct trace_thread *thread = session->slabs[slab];
     thread->is_idle = false;
     thread->slab_tid = tid;
-    thread->pid = trace_process_seen(session, atomic_load(&session->shared->slabs[slab].pid));
+    thread->pid =
+        trace_process_seen(session, atomic_load(&session->process.shared->slabs[slab].pid));
     thread->tid = trace_process_thread(session, thread->pid, tid);
     session->thread_count++;
     return thread->pid ? 0 : SPROF_ENOMEM;
@@ -145,7 +148,7 @@ static int resume_slab(struct trace_session *session, uint32_t slab, uint32_t ti
 
 static void empty_slab(struct trace_session *session, uint32_t slab)
 {
-    fallocate(session->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+    fallocate(session->process.memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
               (off_t)trace_slab_offset(session, slab), (off_t)probe_slab_bytes(session->capacity));
     trace_log_empty(session, slab);
     if (session->memory.is_spare)
@@ -164,7 +167,7 @@ void trace_slabs_empty(struct trace_session *session)
          i++) {
         uint32_t state = PROBE_SLAB_FREE;
         if (!session->slabs[i] || !session->slabs[i]->is_idle ||
-            !atomic_compare_exchange_strong(&session->shared->slabs[i].state, &state,
+            !atomic_compare_exchange_strong(&session->process.shared->slabs[i].state, &state,
                                             PROBE_SLAB_TAKEN))
             continue;
         empty_slab(session, i);
@@ -181,7 +184,8 @@ static int end_thread(struct trace_session *session, uint32_t slab)
                                       .time_ns = sprof_clock_monotonic_ns(),
                                       .pid = thread->pid,
                                       .tid = thread->tid};
-    const bool is_main = thread->tid == session->pid && !session->shared->follows_forks;
+    const bool is_main =
+        thread->tid == session->process.pid && !session->process.shared->follows_forks;
     const int result = !thread->shares && !is_main &&
                                (sprof_map_put(&session->ended_tids, (uint32_t)thread->tid, 1) ||
                                 recording_event(session->recording, &exit))
@@ -426,8 +430,8 @@ static int see_thread(struct trace_session *session, uint32_t slab, uint32_t tid
 /* The thread of a slab; 0: none. */
 static uint32_t holder_of(const struct trace_session *session, uint32_t slab)
 {
-    const uint32_t tid = atomic_load(&session->shared->slabs[slab].tid);
-    return atomic_load(&session->shared->slabs[slab].state) == PROBE_SLAB_TAKEN ? tid : 0;
+    const uint32_t tid = atomic_load(&session->process.shared->slabs[slab].tid);
+    return atomic_load(&session->process.shared->slabs[slab].state) == PROBE_SLAB_TAKEN ? tid : 0;
 }
 
 int trace_meet_thread(struct trace_session *session, uint32_t slab)
@@ -471,7 +475,7 @@ static int begin_threads(struct trace_session *session, uint32_t count)
 static int add_spent(struct trace_session *session, struct trace_thread *thread, uint32_t function,
                      struct probe_stat *stat)
 {
-    const struct probe_cost *cost = &session->shared->cost;
+    const struct probe_cost *cost = &session->process.shared->cost;
     (void)thread;
     (void)function;
     session->governor.seen_ticks +=
@@ -535,7 +539,7 @@ int trace_clear_figures(struct trace_session *session, uint64_t ticks)
     int result = session->uprobes ? trace_uprobes_clear(session) : 0;
     if (!result)
         result = trace_collect(session, TRACE_COLLECT_ENDED);
-    atomic_store(&session->shared->cleared, ticks);
+    atomic_store(&session->process.shared->cleared, ticks);
     session->cleared_ticks = ticks;
     const uint32_t count = trace_slab_count(session);
     for (uint32_t i = 0; i < count && !result; i++) {

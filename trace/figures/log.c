@@ -27,14 +27,14 @@ void trace_set_extras(struct trace_session *session)
     if (session->memory.is_spare)
         extras |= PROBE_SPARE;
     session->has_logged |= session->mode == TRACE_LOG;
-    atomic_store(&session->shared->extras, extras);
+    atomic_store(&session->process.shared->extras, extras);
 }
 
 void trace_log_begin(struct trace_session *session)
 {
     const uint32_t depth = session->options.depth ? session->options.depth : UINT32_MAX;
-    atomic_store(&session->shared->log_depth, depth);
-    atomic_store(&session->shared->log_reach,
+    atomic_store(&session->process.shared->log_depth, depth);
+    atomic_store(&session->process.shared->log_reach,
                  depth < PROBE_LOG_DEPTH_MAX ? depth : PROBE_LOG_DEPTH_MAX);
 }
 
@@ -246,7 +246,7 @@ static bool is_stuck(const struct trace_session *session, struct trace_thread *t
 
 static struct probe_ring *ring_of(const struct trace_session *session, uint32_t slab)
 {
-    return (struct probe_ring *)((uint8_t *)session->shared + PROBE_SHARED_BYTES +
+    return (struct probe_ring *)((uint8_t *)session->process.shared + PROBE_SHARED_BYTES +
                                  (uint64_t)session->slab_count *
                                      probe_slab_bytes(session->capacity) +
                                  probe_ring_offset(slab));
@@ -329,8 +329,8 @@ int trace_log_end(struct trace_session *session, struct trace_thread *thread, ui
 void trace_log_empty(struct trace_session *session, uint32_t slab)
 {
     const uint64_t offset =
-        (uint64_t)((uint8_t *)ring_of(session, slab) - (uint8_t *)session->shared);
-    fallocate(session->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+        (uint64_t)((uint8_t *)ring_of(session, slab) - (uint8_t *)session->process.shared);
+    fallocate(session->process.memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
               (off_t)(PROBE_RING_REST + probe_ring_bytes(slab)));
 }
 
@@ -411,12 +411,13 @@ static void look_at_size(struct trace_session *session)
 {
     const struct trace_options *options = &session->options;
     if (!options->max_size || session->mode != TRACE_LOG ||
-        session->now_ns < session->next_size_ns || !atomic_load(&session->shared->log_reach))
+        session->now_ns < session->next_size_ns ||
+        !atomic_load(&session->process.shared->log_reach))
         return;
     session->next_size_ns = session->now_ns + SIZE_NS;
     if (bytes_of(options->output, "") + bytes_of(options->output, "-wal") < options->max_size)
         return;
-    atomic_store(&session->shared->log_reach, 0);
+    atomic_store(&session->process.shared->log_reach, 0);
     sprof_log_message(options->log, SPROF_LOG_WARNING,
                       "%s has reached its largest size: further calls are counted and timed, and "
                       "have no rows of their own",

@@ -20,7 +20,7 @@ static uint64_t ring_bytes(const struct trace_session *session)
     uint64_t sum = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct probe_ring *ring =
-            (const struct probe_ring *)((const uint8_t *)session->shared +
+            (const struct probe_ring *)((const uint8_t *)session->process.shared +
                                         trace_slab_offset(session, session->slab_count) +
                                         probe_ring_offset(i));
         const uint64_t most = probe_ring_bytes(i);
@@ -39,7 +39,7 @@ static uint64_t used_bytes(const struct trace_session *common)
     for (size_t i = 0; i < common->programs.count; i++) {
         const struct trace_session *program = common->programs.items[i];
         struct stat status;
-        if (program->memory_fd < 0 || fstat(program->memory_fd, &status))
+        if (program->process.memory_fd < 0 || fstat(program->process.memory_fd, &status))
             continue;
         const uint64_t all = (uint64_t)status.st_blocks * STAT_BLOCK_BYTES;
         const uint64_t rings = ring_bytes(program);
@@ -54,7 +54,7 @@ static uint64_t used_bytes(const struct trace_session *common)
 static void empty_histograms(const struct trace_session *session)
 {
     for (uint32_t i = 0; i < trace_slab_count(session); i++)
-        fallocate(session->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+        fallocate(session->process.memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                   (off_t)(trace_slab_offset(session, i) + probe_stats_bytes(session->capacity)),
                   (off_t)probe_histograms_bytes(session->capacity));
 }
@@ -76,7 +76,7 @@ static int drop_histograms(struct trace_session *session)
 {
     struct trace_memory *common = &session->common->memory;
     int result = trace_collect(session, TRACE_COLLECT_ALL);
-    atomic_store(&session->shared->histograms, 0);
+    atomic_store(&session->process.shared->histograms, 0);
     session->memory.no_histograms = true;
     empty_histograms(session);
     if (!result)
@@ -94,10 +94,10 @@ static int drop_histograms(struct trace_session *session)
 bool trace_next_pages(const struct trace_session *session, uint64_t at, uint64_t end,
                       uint64_t *first, uint64_t *behind)
 {
-    const off_t data = at < end ? lseek(session->memory_fd, (off_t)at, SEEK_DATA) : -1;
+    const off_t data = at < end ? lseek(session->process.memory_fd, (off_t)at, SEEK_DATA) : -1;
     if (data < 0 || (uint64_t)data >= end)
         return false;
-    const off_t hole = lseek(session->memory_fd, data, SEEK_HOLE);
+    const off_t hole = lseek(session->process.memory_fd, data, SEEK_HOLE);
     *first = (uint64_t)data;
     *behind = hole < 0 || (uint64_t)hole > end ? end : (uint64_t)hole;
     return true;
@@ -117,7 +117,7 @@ static void note_pages(const struct trace_session *session, uint64_t begin, uint
 static void note_all_pages(const struct trace_session *session)
 {
     const uint64_t stats = probe_stats_bytes(session->capacity);
-    struct probe_shared *shared = session->shared;
+    struct probe_shared *shared = session->process.shared;
     for (uint32_t i = 0; i < trace_slab_count(session) && i < PROBE_SLABS; i++) {
         const uint64_t slab = trace_slab_offset(session, i);
         note_pages(session, slab, stats, shared->stat_pages[i]);
@@ -128,7 +128,7 @@ static void note_all_pages(const struct trace_session *session)
 
 void trace_memory_forget(struct trace_session *session, uint32_t slab)
 {
-    struct probe_shared *shared = session->shared;
+    struct probe_shared *shared = session->process.shared;
     for (size_t i = 0; i < PROBE_STAT_PAGES / 8; i++)
         if (atomic_load(&shared->stat_pages[slab][i]))
             atomic_store(&shared->stat_pages[slab][i], 0);
@@ -213,19 +213,19 @@ static int add_beyond(struct trace_session *session, uint32_t function, uint64_t
 /* Reports threads that share their thread-local data. */
 static void tell_shared(struct trace_session *session)
 {
-    if (session->memory.told_shared || !atomic_load(&session->shared->shared_threads))
+    if (session->memory.told_shared || !atomic_load(&session->process.shared->shared_threads))
         return;
     session->memory.told_shared = true;
     sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                       "process %d has begun a process or a thread with the thread-local data of "
                       "the one that began it (clone with CLONE_VM alone): from then on calls of "
                       "both are only counted",
-                      (int)session->pid);
+                      (int)session->process.pid);
 }
 
 int trace_memory_collect(struct trace_session *session)
 {
-    const struct probe_shared *shared = session->shared;
+    const struct probe_shared *shared = session->process.shared;
     const bool has_some = atomic_load(&shared->untracked) || atomic_load(&shared->has_ends) ||
                           atomic_load(&shared->shared_threads);
     tell_shared(session);
@@ -235,7 +235,7 @@ int trace_memory_collect(struct trace_session *session)
         result = trace_rest_begin(session);
     for (uint32_t i = 0; known && i < session->probes.count && i < session->capacity && !result;
          i++) {
-        const uint64_t calls = atomic_load(&session->shared->beyond[i]);
+        const uint64_t calls = atomic_load(&session->process.shared->beyond[i]);
         if (calls - known[i] - 1 < most && session->probes.items[i].is_chosen)
             result = add_beyond(session, i, calls - known[i]);
     }
@@ -247,7 +247,7 @@ void trace_memory_clear(struct trace_session *session)
     session->common->memory.beyond_calls = 0;
     session->common->memory.beyond_functions = 0;
     for (uint32_t i = 0; session->memory.beyond && i < session->capacity; i++)
-        session->memory.beyond[i] = atomic_load(&session->shared->beyond[i]);
+        session->memory.beyond[i] = atomic_load(&session->process.shared->beyond[i]);
     for (size_t i = 0; i < session->probes.count; i++)
         session->probes.items[i].is_beyond = false;
 }

@@ -120,7 +120,7 @@ static int each_node(struct trace_session *session, struct trace_thread *thread,
 {
     const uint64_t end = begin + PROBE_NODES * sizeof(struct probe_node);
     const struct probe_node *nodes =
-        (const struct probe_node *)((const uint8_t *)session->shared + begin);
+        (const struct probe_node *)((const uint8_t *)session->process.shared + begin);
     int result = 0;
     uint64_t first, behind = begin;
     while (!result && trace_next_pages(session, behind, end, &first, &behind)) {

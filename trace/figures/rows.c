@@ -83,7 +83,7 @@ int trace_node_of(struct trace_session *session, uint32_t function, uint32_t cal
         file->module
             ? recording_child_in(session->recording, caller, file->module,
                                  probe->function->start + file->offset + probe->further, node)
-            : recording_child_at(session->recording, caller, session->pid,
+            : recording_child_at(session->recording, caller, session->process.pid,
                                  file->bias + probe->function->start, session->start_ns, node);
     if (!result && !caller)
         probe->node = *node;
@@ -102,7 +102,7 @@ static int put_call_cost(struct trace_session *session, const struct trace_figur
                                           sizeof figures->histogram.buckets),
         sizeof figures->histogram.buckets};
     const struct probe_cost costs = session->uprobes ? trace_uprobes_cost(session, cell->function)
-                                                     : session->shared->cost,
+                                                     : session->process.shared->cost,
                             *cost = &costs;
     const struct store_call_cost row = {
         .run_id = session->run->id,

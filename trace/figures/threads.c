@@ -7,7 +7,7 @@
 
 uint32_t trace_slab_count(const struct trace_session *session)
 {
-    const uint32_t used = atomic_load(&session->shared->slabs_used);
+    const uint32_t used = atomic_load(&session->process.shared->slabs_used);
     return used < session->slab_count ? used : session->slab_count;
 }
 
@@ -25,7 +25,7 @@ void trace_thread_name(pid_t pid, int32_t tid, char name[16])
 
 void trace_slab_name(const struct trace_session *session, uint32_t slab, char name[16])
 {
-    const _Atomic uint64_t *from = session->shared->names[slab];
+    const _Atomic uint64_t *from = session->process.shared->names[slab];
     const uint64_t words[] = {atomic_load(&from[0]), atomic_load(&from[1])};
     memcpy(name, words, sizeof words);
     name[15] = '\0';
@@ -37,8 +37,8 @@ void trace_thread_own_name(const struct trace_session *session, pid_t pid, int32
     const uint32_t count = trace_slab_count(session);
     *name = '\0';
     for (uint32_t i = 0; i < count && !*name; i++)
-        if (atomic_load(&session->shared->slabs[i].tid) == (uint32_t)tid &&
-            atomic_load(&session->shared->slabs[i].pid) == (uint32_t)pid)
+        if (atomic_load(&session->process.shared->slabs[i].tid) == (uint32_t)tid &&
+            atomic_load(&session->process.shared->slabs[i].pid) == (uint32_t)pid)
             trace_slab_name(session, i, name);
 }
 
@@ -73,9 +73,9 @@ int trace_thread_add_row(struct trace_session *session, struct trace_thread *thr
     if (!name ||
         (sprof_map_get(&session->ended_tids, key) && recording_event(session->recording, &fork)))
         return SPROF_ENOMEM;
-    const struct model_thread *row =
-        recording_thread(session->recording, thread->pid, thread->tid, *name ? name : NULL,
-                         thread->tid == session->pid || !thread->tid ? session->start_ns : now_ns);
+    const struct model_thread *row = recording_thread(
+        session->recording, thread->pid, thread->tid, *name ? name : NULL,
+        thread->tid == session->process.pid || !thread->tid ? session->start_ns : now_ns);
     thread->row = row ? row->id : 0;
     return row ? 0 : SPROF_ENOMEM;
 }

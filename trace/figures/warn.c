@@ -2,11 +2,11 @@
  * the agent notes them; and of calls that have not returned, found in the records of threads. The
  * program can write anything there, so numbers are checked. */
 #include "trace/figures/warn.h"
+#include "inject/inject.h"
 #include "plan/plan.h"
 #include "trace/probes/heap.h"
 #include "trace/probes/probes.h"
 #include "trace/several.h"
-#include "trace/thread_data.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -122,7 +122,7 @@ static int set_limits(struct trace_session *session, size_t first,
             result = find_limit(options->watchdog, stuck, options->watchdog_count, probe->function,
                                 &stuck_ns, error);
         if (slow_ns)
-            atomic_store(&session->shared->warnings.slow[i],
+            atomic_store(&session->process.shared->warnings.slow[i],
                          (uint64_t)((double)slow_ns / session->common->tick_ns) + 1);
         if (!result && sprof_vec_push(&session->warnings->stuck_ns, stuck_ns))
             result = sprof_error_memory(error);
@@ -157,7 +157,7 @@ int trace_warnings_begin(struct trace_session *session, size_t first, struct spr
     if (!session->warnings && !(session->warnings = calloc(1, sizeof *session->warnings)))
         return sprof_error_memory(error);
     if (options->stack_check > 0)
-        atomic_store(&session->shared->warnings.stack_part,
+        atomic_store(&session->process.shared->warnings.stack_part,
                      (uint32_t)(options->stack_check * 256 / 100) + 1);
     session->warnings->stuck_ns.count = first;
     int result = make_all(&slow, options->warn_over, options->warn_over_count, error);
@@ -299,7 +299,7 @@ int trace_warnings_read(struct trace_session *session)
 {
     if (!session->warnings)
         return 0;
-    struct probe_warnings *warnings = &session->shared->warnings;
+    struct probe_warnings *warnings = &session->process.shared->warnings;
     const uint64_t head = atomic_load(&warnings->head);
     uint64_t place = atomic_load(&warnings->tail);
     int result = 0;
@@ -365,13 +365,14 @@ static int look_at_record(struct trace_session *session, uint32_t slab, const st
 
 static int look_at_thread(struct trace_session *session, uint32_t slab)
 {
-    const uint64_t pointer = atomic_load(&session->shared->slabs[slab].thread);
+    const uint64_t pointer = atomic_load(&session->process.shared->slabs[slab].thread);
     const pid_t pid = session->slabs[slab]->pid;
     struct thread thread;
     struct record record;
     int result = 0;
-    const uint64_t data = trace_thread_data(&session->hello, pid, pointer,
-                                            atomic_load(&session->shared->slabs[slab].tid));
+    const uint64_t data =
+        inject_thread_data(&session->process.hello, pid, pointer,
+                           atomic_load(&session->process.shared->slabs[slab].tid));
     if (!data || target_read_memory(pid, data, &thread, sizeof thread) != sizeof thread ||
         !thread.stats)
         return 0;
@@ -388,7 +389,7 @@ static int look_at_thread(struct trace_session *session, uint32_t slab)
 static int look_for_stuck(struct trace_session *session)
 {
     const struct trace_options *options = &session->options;
-    const uint32_t used = atomic_load(&session->shared->slabs_used);
+    const uint32_t used = atomic_load(&session->process.shared->slabs_used);
     uint64_t wait_ns = LOOK_MOST_MS * UINT64_C(1000000);
     int result = 0;
     if (!options->watchdog_count || session->now_ns < session->warnings->next_ns)
@@ -401,7 +402,7 @@ static int look_for_stuck(struct trace_session *session)
     session->warnings->next_ns = session->now_ns + wait_ns;
     for (uint32_t i = 0; i < used && i < session->slab_count && !result; i++)
         if (session->slabs[i] &&
-            atomic_load(&session->shared->slabs[i].tid) == session->slabs[i]->slab_tid)
+            atomic_load(&session->process.shared->slabs[i].tid) == session->slabs[i]->slab_tid)
             result = look_at_thread(session, i);
     return result;
 }

@@ -1,9 +1,8 @@
 /* Passes probes that are off. One byte of the jump at the entry then leads to the copy of the first
  * instructions and not to the thunk. Where the two are too far apart, the first byte of the thunk
  * leads on to the body. */
-#include "trace/attach/attach.h"
+#include "inject/inject.h"
 #include "trace/probes/probes.h"
-#include "trace/program_file.h"
 
 #include "arch/arch.h"
 
@@ -17,7 +16,8 @@
  * is that of the program with the agent, also where the process has executed another one since. */
 static bool write_byte(const struct trace_session *session, uint64_t at, uint8_t byte)
 {
-    return session->code_fd > 0 && pwrite(session->code_fd, &byte, 1, (off_t)at) == 1;
+    return session->process.code_fd > 0 &&
+           pwrite(session->process.code_fd, &byte, 1, (off_t)at) == 1;
 }
 
 /* Turns the jump at the entry to the other of its two targets. */
@@ -25,8 +25,9 @@ static bool turn_jump(const struct trace_session *session, struct trace_probe *p
 {
     const uint64_t site = session->files.items[probe->file].bias + probe->function->site;
     uint8_t there[PLAN_JUMP_BYTES];
-    if (session->code_fd <= 0 || probe->is_left || probe->rests ||
-        pread(session->code_fd, there, sizeof there, (off_t)site) != (ssize_t)sizeof there ||
+    if (session->process.code_fd <= 0 || probe->is_left || probe->rests ||
+        pread(session->process.code_fd, there, sizeof there, (off_t)site) !=
+            (ssize_t)sizeof there ||
         memcmp(there, probe->jump, sizeof there) != 0 ||
         !write_byte(session, site + probe->pass_at, probe->pass_byte))
         return false;
@@ -48,7 +49,7 @@ static bool set_passed(const struct trace_session *session, struct trace_probe *
 static bool is_program(pid_t pid, const char *file)
 {
     char program[PATH_MAX];
-    trace_program_file(pid, program);
+    inject_program_file(pid, program);
     program[sprof_file_path_length(program)] = 0;
     return !strcmp(file, program);
 }
@@ -57,7 +58,8 @@ static bool is_program(pid_t pid, const char *file)
  * code may come there. */
 void trace_bypass_look_at_file(const struct trace_session *session, struct trace_file *file)
 {
-    file->stays = session->attaches ? is_program(session->pid, file->path) : !file->is_loaded;
+    file->stays =
+        session->attaches ? is_program(session->process.pid, file->path) : !file->is_loaded;
 }
 
 void trace_bypass_note(struct trace_session *session, struct trace_probe *probe, uint64_t body)
@@ -82,10 +84,10 @@ void trace_bypass_note(struct trace_session *session, struct trace_probe *probe,
 void trace_bypass_begin(struct trace_session *session)
 {
     char path[64];
-    sprof_proc_shared_path(path, sizeof path, session->pid, "mem");
+    sprof_proc_shared_path(path, sizeof path, session->process.pid, "mem");
     if (!session->options.children && !session->listens)
-        session->code_fd = session->attachment ? trace_attach_memory_fd(session->attachment)
-                                               : open(path, O_RDWR | O_CLOEXEC);
+        session->process.code_fd = session->process.attachment ? inject_open_code(&session->process)
+                                                               : open(path, O_RDWR | O_CLOEXEC);
 }
 
 void trace_bypass_end(struct trace_session *session, size_t number)
@@ -104,7 +106,7 @@ static bool handles_faults(const struct trace_session *session)
     const uint64_t faults = UINT64_C(1) << (SIGSEGV - 1) | UINT64_C(1) << (SIGBUS - 1);
     char path[64], line[256];
     unsigned long long caught = 0;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)session->pid);
+    snprintf(path, sizeof path, "/proc/%d/status", (int)session->process.pid);
     FILE *file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file))
         if (sscanf(line, "SigCgt: %llx", &caught) == 1)
@@ -124,12 +126,12 @@ static bool is_any_off(const struct trace_session *session)
 
 void trace_bypass_look(struct trace_session *session)
 {
-    const bool handles =
-        !session->listens && session->code_fd > 0 && is_any_off(session) && handles_faults(session);
-    for (size_t i = 0; i < session->probes.count && session->code_fd > 0; i++) {
+    const bool handles = !session->listens && session->process.code_fd > 0 && is_any_off(session) &&
+                         handles_faults(session);
+    for (size_t i = 0; i < session->probes.count && session->process.code_fd > 0; i++) {
         struct trace_probe *probe = &session->probes.items[i];
         const bool is_off = probe->is_placed && !probe->is_left && !probe->rests &&
-                            !atomic_load(&session->shared->tiers[i]);
+                            !atomic_load(&session->process.shared->tiers[i]);
         if (handles && probe->is_passed && set_passed(session, probe, false))
             probe->is_passed = false;
         if (!handles && is_off && probe->was_off && !probe->is_passed)

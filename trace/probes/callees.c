@@ -93,8 +93,9 @@ static int follow_slot(struct trace_callees *callees, const struct trace_file *f
                        const struct plan_callee *callee, uint8_t level)
 {
     uint64_t target = 0;
-    const bool is_read = target_read_memory(callees->session->pid, file->bias + callee->address,
-                                            &target, sizeof target) == sizeof target;
+    const bool is_read =
+        target_read_memory(callees->session->process.pid, file->bias + callee->address, &target,
+                           sizeof target) == sizeof target;
     if (is_read && sprof_map_get(&callees->by_start, target))
         return want_address(callees, target, level);
     return callee->imported ? want_name(callees, callee->imported, level) : 0;

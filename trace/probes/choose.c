@@ -1,12 +1,11 @@
 /* Chooses the functions that get probes: by module, by name, by their callers, and those that leave
  * frames, without which figures would be wrong. */
+#include "inject/inject.h"
 #include "plan/plan.h"
-#include "trace/attach/raw.h"
 #include "trace/probes/callees.h"
 #include "trace/probes/heap.h"
 #include "trace/probes/points.h"
 #include "trace/probes/probes.h"
-#include "trace/program_file.h"
 #include "trace/uprobe/sites.h"
 
 #include <fnmatch.h>
@@ -102,7 +101,7 @@ static bool sees_clock_go(const struct trace_session *session, uint32_t file,
 {
     const char *name = function->linkage_name, *path = session->files.items[file].path;
     return !session->uprobes && name && (!strcmp(name, "prctl") || !strcmp(name, "__prctl")) &&
-           (may_leave_frames(path) || trace_raw_is_for(path));
+           (may_leave_frames(path) || inject_raw_is_for(path));
 }
 
 /* Whether it begins threads and processes, some of which share the data of their thread. Its parts
@@ -304,7 +303,7 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
                                "--module '%s' matches nothing with functions that is mapped%s: see "
                                "/proc/%d/maps",
                                options->modules[0], near_modules.text ? near_modules.text : "",
-                               (int)chooser->session->pid);
+                               (int)chooser->session->process.pid);
     else if (!chooser->seen && !is_chosen(chooser, chooser->executable))
         code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
                                "%s is a system module by --system-module, and no other is "
@@ -332,7 +331,7 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
                                "process %d listens, and none of the %zu chosen function%s has a "
                                "probe in its file: `sprof probes FILE --embed -o COPY` puts them "
                                "there",
-                               (int)chooser->session->pid, chooser->found,
+                               (int)chooser->session->process.pid, chooser->found,
                                sprof_plural(chooser->found));
     else
         code = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
@@ -366,7 +365,7 @@ static int open_chooser(struct chooser *chooser, struct trace_session *session,
 {
     const struct trace_options *options = &session->options;
     *chooser = (struct chooser){.session = session, .error = error};
-    trace_program_file(session->pid, chooser->executable);
+    inject_program_file(session->process.pid, chooser->executable);
     return plan_expressions_make(&chooser->expressions, options->functions, options->function_count,
                                  error);
 }
@@ -410,8 +409,9 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
     bool generated;
     int result = open_chooser(&chooser, session, error);
     if (!result)
-        result = plan_process(session->pid, session->listens ? session->code_fd : -1, cache, NULL,
-                              wants_or_notes, take_module, &chooser, &generated, error);
+        result =
+            plan_process(session->process.pid, session->listens ? session->process.code_fd : -1,
+                         cache, NULL, wants_or_notes, take_module, &chooser, &generated, error);
     if (!result && trace_copiers_find(session))
         result = sprof_error_memory(error);
     if (!result)

@@ -113,7 +113,7 @@ int trace_heap_find(struct trace_session *session, struct sprof_error *error)
         struct trace_file *file = &session->files.items[i];
         struct trace_allocator allocator = {0};
         struct image_request request;
-        if (plan_request_find(&request, session->pid, file->identity, file->path))
+        if (plan_request_find(&request, session->process.pid, file->identity, file->path))
             return sprof_error_memory(error);
         if (!find_functions(&request, allocator.starts))
             continue;
@@ -195,7 +195,7 @@ static int find_limit(const struct trace_options *options, struct plan_expressio
 static int set_probes(struct trace_session *session, size_t first,
                       struct plan_expressions *const *each, struct sprof_error *error)
 {
-    struct probe_heap *heap = &session->shared->heap;
+    struct probe_heap *heap = &session->process.shared->heap;
     int result = 0;
     for (size_t i = first; i < session->probes.count && !result; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
@@ -223,14 +223,14 @@ int trace_heap_begin(struct trace_session *session, size_t first, struct sprof_e
     for (size_t i = 0; i < session->files.count; i++) {
         const struct trace_allocator *allocator = session->files.items[i].allocator;
         if (allocator && allocator->number)
-            session->shared->heap.usable[allocator->number] = allocator->usable;
+            session->process.shared->heap.usable[allocator->number] = allocator->usable;
     }
     if (!each)
         result = sprof_error_memory(error);
     if (!result)
         result = set_probes(session, first, each, error);
-    if (!result && !atomic_load(&session->shared->heap.epoch))
-        atomic_store(&session->shared->heap.epoch, 1);
+    if (!result && !atomic_load(&session->process.shared->heap.epoch))
+        atomic_store(&session->process.shared->heap.epoch, 1);
     const bool is_all = !first && !options->children && !trace_has_others(session); /* so far */
     for (size_t i = 0; i < options->heap_check_count && is_all && !result; i++)
         result = trace_tell_unfound(session, "heap-check", options->heap_check[i].function, each[i],

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define BETWEEN_NS UINT64_C(1000000000)
-enum { PAGE_SHIFT = 12, BLOCK = 512 /* pages: 2 MiB of code */ };
+enum { PAGE_BITS = 12, BLOCK = 512 /* pages: 2 MiB of code */ };
 /* /proc/PID/pagemap: see proc(5) */
 #define IN_SWAP (UINT64_C(1) << 62)
 #define PRESENT (UINT64_C(1) << 63)
@@ -25,7 +25,7 @@ struct pages {
 /* Whether a page is the file's. A page with a jump is the process's own copy. */
 static bool is_files(struct pages *pages, uint64_t address)
 {
-    const uint64_t page = address >> PAGE_SHIFT;
+    const uint64_t page = address >> PAGE_BITS;
     if (page - pages->first >= pages->count) {
         pages->first = page - page % BLOCK;
         const ssize_t size = pread(pages->fd, pages->entries, sizeof pages->entries,
@@ -45,14 +45,15 @@ static bool is_lost(const struct trace_session *session, const struct trace_prob
     uint8_t there[PLAN_JUMP_BYTES];
     return probe->is_placed && !probe->is_left && !probe->rests &&
            trace_can_place_live(session, probe) && is_files(pages, site) &&
-           pread(session->code_fd, there, sizeof there, (off_t)site) == (ssize_t)sizeof there &&
+           pread(session->process.code_fd, there, sizeof there, (off_t)site) ==
+               (ssize_t)sizeof there &&
            !memcmp(there, probe->function->original, sizeof there);
 }
 
 static bool may_look(const struct trace_session *session)
 {
     return session->now_ns >= session->next_lost_ns && session->options.rest_ns != TRACE_NEVER &&
-           session->code_fd > 0 && !session->options.children && !session->listens &&
+           session->process.code_fd > 0 && !session->options.children && !session->listens &&
            !session->uprobes && !session->points && !session->executed;
 }
 
@@ -63,7 +64,7 @@ void trace_lost_look(struct trace_session *session)
     if (!may_look(session))
         return;
     session->next_lost_ns = session->now_ns + BETWEEN_NS;
-    sprof_proc_shared_path(path, sizeof path, session->pid, "pagemap");
+    sprof_proc_shared_path(path, sizeof path, session->process.pid, "pagemap");
     struct pages pages = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
     for (size_t i = 0; i < session->probes.count && pages.fd >= 0; i++)
         if (is_lost(session, &session->probes.items[i], &pages)) {

@@ -1,13 +1,12 @@
 /* Puts probes into a command that waits for them: asks its agent for memory, writes copies and
  * thunks, and last the jumps to them. */
-#include "trace/attach/attach.h"
-#include "trace/attach/listening.h"
-#include "trace/attach/lock.h"
+#include "inject/inject.h"
 #include "trace/figures/warn.h"
 #include "trace/load.h"
 #include "trace/meet.h"
 #include "trace/probes/points.h"
 #include "trace/probes/probes.h"
+#include "trace/probes/switches.h"
 #include "trace/uprobe/uprobes.h"
 
 #include <errno.h>
@@ -95,18 +94,18 @@ int trace_make_island(struct trace_session *session, struct trace_file *file, ui
     int64_t at = -EEXIST;
     for (int tries = 0; tries < ISLAND_TRIES && at == -EEXIST; tries++) {
         struct gaps gaps = {0};
-        if (read_gaps(session->pid, &gaps))
+        if (read_gaps(session->process.pid, &gaps))
             return sprof_error_memory(error);
         file->island = find_room(&gaps, file->island_bytes, low, high);
         sprof_vec_release(&gaps.ends);
         if (file->island)
-            trace_owner_add_island(session, file->island, file->island_bytes);
+            inject_owner_add_island(&session->process, file->island, file->island_bytes);
         at = file->island
                  ? trace_ask(session, PROBE_MAP_ISLAND, file->island, file->island_bytes, -1)
                  : -ENOMEM;
         if (at == (int64_t)file->island && at)
             return 0;
-        trace_owner_drop_island(session, file->island);
+        inject_owner_drop_island(&session->process, file->island);
     }
     file->island = 0;
     return sprof_error_set(error, SPROF_ELIMIT, at < 0 ? (int)-at : 0,
@@ -259,7 +258,7 @@ static uint64_t place_far_copy(struct writing *writing, const struct trace_file 
     const struct trace_session *session = writing->session;
     const struct trace_probe *probe = &session->probes.items[number];
     const struct plan_function *function = probe->function;
-    const uint64_t at = session->hello.copies + (uint64_t)probe->thunk * PROBE_COPY_BYTES;
+    const uint64_t at = session->process.hello.copies + (uint64_t)probe->thunk * PROBE_COPY_BYTES;
     const size_t own = (size_t)(function->end - function->site);
     struct plan_far_copy copy;
     const int result = plan_far_copy_make(&copy, function->original, function->displaced, own,
@@ -302,10 +301,10 @@ static int place_probe(struct writing *writing, const struct trace_file *file, u
     if (!body)
         return 1;
     plan_thunk_write(writing->thunks + (number - writing->first) * PROBE_THUNK_BYTES, thunk, number,
-                     session->hello.enter, session->hello.leave, site, body);
+                     session->process.hello.enter, session->process.hello.leave, site, body);
     if (session->listens)
-        return trace_listening_aim(session, site, function, thunk + PROBE_THUNK_ENTRY, probe->jump,
-                                   writing->error);
+        return trace_switches_aim(session, site, function, thunk + PROBE_THUNK_ENTRY, probe->jump,
+                                  writing->error);
     if (arch_jump_write(probe->jump, site, thunk + PROBE_THUNK_ENTRY))
         return 0;
     uint8_t far_jump[PLAN_FAR_JUMP_BYTES];
@@ -362,7 +361,7 @@ static int place_fields(const struct writing *writing)
 {
     int result = 0;
     for (size_t i = 0; i < PROBE_FIELDS && !result; i++) {
-        const struct probe_field *field = &writing->session->hello.fields[i];
+        const struct probe_field *field = &writing->session->process.hello.fields[i];
         if (field->at)
             result = write_code(writing, field->at, &field->value, sizeof field->value);
     }
@@ -372,7 +371,7 @@ static int place_fields(const struct writing *writing)
 /* For calls that tell what a probe takes. */
 static int place_calibration(struct writing *writing)
 {
-    const struct probe_hello *hello = &writing->session->hello;
+    const struct probe_hello *hello = &writing->session->process.hello;
     const uint32_t number = writing->session->capacity;
     const uint64_t at = hello->thunks + (uint64_t)number * PROBE_THUNK_BYTES;
     uint8_t thunk[PROBE_THUNK_BYTES];
@@ -401,7 +400,8 @@ static int write_far_copies(struct writing *writing, size_t count)
             end++;
         else
             result = write_code(
-                writing, session->hello.copies + (uint64_t)probes[first].thunk * PROBE_COPY_BYTES,
+                writing,
+                session->process.hello.copies + (uint64_t)probes[first].thunk * PROBE_COPY_BYTES,
                 writing->copies + first * PROBE_COPY_BYTES, (end - first) * PROBE_COPY_BYTES);
     }
     return result;
@@ -463,19 +463,19 @@ static int begin_writing(struct writing *writing, struct trace_session *session,
                                 .thunks = calloc(count + 1, PROBE_THUNK_BYTES),
                                 .copies = calloc(count + 1, PROBE_COPY_BYTES),
                                 .first = first,
-                                .has_shadow_stack = has_shadow_stack(session->pid),
+                                .has_shadow_stack = has_shadow_stack(session->process.pid),
                                 .error = error};
-    if (!session->listens && !session->attachment) {
-        const int result = trace_memory_open(session->pid, &writing->fd, error);
+    if (!session->listens && !session->process.attachment) {
+        const int result = inject_memory_open(session->process.pid, &writing->fd, error);
         if (result)
             return result;
     } else {
-        writing->fd = session->listens ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
-                                       : trace_attach_memory_fd(session->attachment);
+        writing->fd = session->listens ? fcntl(session->process.code_fd, F_DUPFD_CLOEXEC, 0)
+                                       : inject_open_code(&session->process);
         if (writing->fd < 0)
             return sprof_error_set(error, SPROF_EIO, errno,
                                    "cannot copy the descriptor of the memory of process %d: %s",
-                                   (int)session->pid, strerror(errno));
+                                   (int)session->process.pid, strerror(errno));
     }
     return writing->thunks && writing->copies ? 0 : sprof_error_memory(error);
 }
@@ -499,7 +499,7 @@ static int write_probes(struct trace_session *session, struct sprof_error *error
         result = place_calibration(&writing);
     if (!result)
         result = place_files(&writing, session->files.items, session->files.count,
-                             session->attachment || session->listens);
+                             session->process.attachment || session->listens);
     end_writing(&writing);
     return result;
 }
@@ -537,14 +537,14 @@ int trace_place_hook(struct trace_session *session, const char *loader_path, uin
     int result = begin_writing(&writing, session, 0, 0, error);
     if (!result)
         result = trace_make_island(session, &loader, PAGE, at, at + PAGE, error);
-    plan_far_jump_write(far_jump, session->hello.loaded);
+    plan_far_jump_write(far_jump, session->process.hello.loaded);
     if (!result)
         result = write_code(&writing, loader.island, far_jump, sizeof far_jump);
     if (!result && sprof_vec_push(&session->files, loader))
         result = sprof_error_memory(error);
     if (!result && arch_jump_write(hook->jump, at, loader.island)) {
         trace_note_site(session, 0, at, hook->original);
-        if (session->attachment)
+        if (session->process.attachment)
             hook->wanted = at;
         else {
             result = write_code(&writing, at, hook->jump, sizeof hook->jump);
@@ -556,10 +556,10 @@ int trace_place_hook(struct trace_session *session, const char *loader_path, uin
 }
 
 /* All that a borrowed thread does at first: it loads the agent, and maps what that needs. */
-static int enter(struct trace_session *session, void *unused, struct sprof_error *error)
+static int enter(struct inject_process *process, void *context, struct sprof_error *error)
 {
-    (void)unused;
-    int result = trace_attach_enter(session, error);
+    struct trace_session *session = context;
+    int result = inject_enter(process, error);
     if (!result)
         result = trace_share_memory(session, error);
     if (!result)
@@ -571,7 +571,7 @@ int trace_place(struct trace_session *session, struct sprof_error *error)
 {
     if (session->uprobes)
         return trace_uprobes_place(session, error);
-    int result = session->attaches ? trace_attach_with_hand(session, enter, NULL, error)
+    int result = session->attaches ? inject_borrow_and_act(&session->process, enter, session, error)
                                    : trace_share_memory(session, error);
     trace_bypass_begin(session);
     session->rests = session->common->paused;
@@ -585,17 +585,17 @@ int trace_place(struct trace_session *session, struct sprof_error *error)
         result = trace_ranges_begin(session, error);
     if (!result && session != session->common && trace_ranges_adopt(session, session->common))
         result = sprof_error_memory(error);
-    if (!result && !session->attachment && !session->listens)
+    if (!result && !session->process.attachment && !session->listens)
         result = trace_loads_begin(session, error);
     if (result)
         return result;
     trace_switch(session);
-    if (session->attachment) {
+    if (session->process.attachment) {
         result = trace_place_live(session, error);
         return result ? result : trace_loads_catch_up(session, error);
     }
     if (session->listens)
-        return trace_listening_begin(session, error);
+        return trace_switches_begin(session, error);
     session->start_ns = sprof_clock_monotonic_ns();
     session->start_ticks = probe_ticks();
     return trace_send_off(session, error);

@@ -1,8 +1,6 @@
 /* Writes the jumps to probes into a process that runs, in stops of its threads. */
-#include "trace/attach/attach.h"
-#include "trace/attach/leaving.h"
+#include "inject/inject.h"
 #include "trace/probes/probes.h"
-#include "trace/thread_data.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +35,7 @@ struct site {
 
 /* Executable memory, of a file or not. */
 struct code {
-    struct trace_span span;
+    struct inject_span span;
     uint64_t identity; /* see plan_identity */
     bool is_copy;      /* it has no file; so far as checked in this stop */
     const struct trace_file *copied;
@@ -48,14 +46,14 @@ struct placing {
     struct trace_session *session;
     pid_t pid;
     bool is_ours; /* the program is still the same: its memory is open */
-    struct trace_stop stop;
+    struct inject_stop stop;
     int fd;                       /* /proc/PID/mem */
     bool begins;                  /* the first placing of this trace */
     bool wakes;                   /* it is for resting probes */
     bool returns;                 /* it is for probes that have left, in one of several processes */
     bool has_other_code;          /* other code is in the place of a file's */
     SPROF_VEC(struct site) sites; /* sites that wait, by address */
-    SPROF_VEC(struct trace_span) writable;
+    SPROF_VEC(struct inject_span) writable;
     SPROF_VEC(struct code) code; /* by address */
 };
 
@@ -148,8 +146,8 @@ static void mark(struct placing *placing, uint64_t ip)
 static uint64_t end_of_stack(const struct placing *placing, uint64_t address)
 {
     for (size_t i = 0; i < placing->writable.count; i++) {
-        const struct trace_span *span = &placing->writable.items[i];
-        if (trace_span_holds(span, address))
+        const struct inject_span *span = &placing->writable.items[i];
+        if (inject_span_holds(span, address))
             return span->end - address < SCAN_BYTES ? span->end : address + SCAN_BYTES;
     }
     return 0;
@@ -170,7 +168,7 @@ static void mark_interrupted(struct placing *placing, uint64_t stack_pointer, in
         for (size_t i = 0; i + 2 < count; i++) {
             if ((words[i + 2] & 0xffff) == USER_CODE)
                 mark(placing, words[i]);
-            if (i && trace_is_signal_frame(words + i - 1) &&
+            if (i && inject_is_signal_frame(words + i - 1) &&
                 (words[i - 1] < begin || words[i - 1] >= end) &&
                 end_of_stack(placing, words[i - 1]))
                 other = words[i - 1];
@@ -192,14 +190,15 @@ static int look_at_mappings(struct placing *placing)
     placing->writable.count = placing->code.count = 0;
     placing->is_ours = false;
     sprof_proc_shared_path(path, sizeof path, placing->pid, "maps");
-    FILE *maps = fstat(session->memory_fd, &shared) ? NULL : fopen(path, "re");
+    FILE *maps = fstat(session->process.memory_fd, &shared) ? NULL : fopen(path, "re");
     while (maps && !result && fgets(line, sizeof line, maps)) {
         struct code code = {0};
         struct sprof_file_id file = {0};
         if (sscanf(line, "%lx-%lx %7s %*s %x:%x %lu", &code.span.start, &code.span.end, rights,
                    &file.device_major, &file.device_minor, &file.inode) != 6)
             continue;
-        placing->is_ours |= code.span.start == session->shared_at && file.inode == shared.st_ino;
+        placing->is_ours |=
+            code.span.start == session->process.shared_at && file.inode == shared.st_ino;
         if (rights[1] == 'w' && code.span.start != PROBE_RECORDS)
             result = sprof_vec_push(&placing->writable, code.span);
         code.identity = plan_identity(&file);
@@ -285,7 +284,7 @@ static bool is_code_of(const struct placing *placing, uint64_t address,
             high = middle;
     }
     struct code *code = low < placing->code.count ? &placing->code.items[low] : NULL;
-    if (!code || !trace_span_holds(&code->span, address))
+    if (!code || !inject_span_holds(&code->span, address))
         return false;
     return code->is_copy ? placing->wakes && is_true_copy(placing, code, file)
                          : code->identity == file->identity;
@@ -377,8 +376,8 @@ static int compare_words(const void *a, const void *b)
 /* As the agent's probe_share_thread. */
 static void mark_shared(const struct placing *placing, uint64_t pointer)
 {
-    const struct probe_hello *hello = &placing->session->hello;
-    const uint64_t thread = trace_thread_give_data(hello, placing->pid, placing->fd, pointer);
+    const struct probe_hello *hello = &placing->session->process.hello;
+    const uint64_t thread = inject_thread_give_data(hello, placing->pid, placing->fd, pointer);
     const off_t is_shared_at = (off_t)(thread + hello->is_shared),
                 generation_at = (off_t)(thread + hello->generation);
     const uint32_t yes = 1, none = 0;
@@ -388,12 +387,12 @@ static void mark_shared(const struct placing *placing, uint64_t pointer)
         is_shared || pwrite(placing->fd, &yes, sizeof yes, is_shared_at) != sizeof yes ||
         pwrite(placing->fd, &none, sizeof none, generation_at) != sizeof none)
         return;
-    atomic_fetch_add(&placing->session->shared->shared_threads, 1);
+    atomic_fetch_add(&placing->session->process.shared->shared_threads, 1);
 }
 
 /* A thread that the kernel has made for io_uring: it has the data of its owner, and runs nothing of
  * the program's. */
-static bool is_kernels(const struct trace_stopped *thread)
+static bool is_kernels(const struct inject_stopped *thread)
 {
     return !thread->registers.rip && !thread->registers.rsp;
 }
@@ -402,14 +401,14 @@ static bool is_kernels(const struct trace_stopped *thread)
  * probes. False: the memory cannot be read. */
 static bool mark_all_shared(const struct placing *placing)
 {
-    const struct trace_stop *stop = &placing->stop;
+    const struct inject_stop *stop = &placing->stop;
     const size_t count = stop->threads.count;
     uint64_t *pointers = calloc(count + 1, sizeof *pointers);
     for (size_t i = 0; i < count && pointers; i++) {
-        const struct trace_stopped *thread = &stop->threads.items[i];
+        const struct inject_stopped *thread = &stop->threads.items[i];
         pointers[i] = is_kernels(thread) ? 0 : thread->registers.fs_base;
         if (thread->pid != placing->pid)
-            atomic_store(&placing->session->shared->has_sharers, 1);
+            atomic_store(&placing->session->process.shared->has_sharers, 1);
     }
     if (pointers)
         qsort(pointers, count, sizeof *pointers, compare_words);
@@ -440,10 +439,10 @@ static int place_in_stops(struct placing *placing, struct sprof_error *error)
 {
     struct trace_session *session = placing->session;
     placing->stop.has_sharers = placing->begins || placing->wakes;
-    placing->stop.notes_sharers = &session->shared->has_sharers;
+    placing->stop.notes_sharers = &session->process.shared->has_sharers;
     const uint64_t until_ns =
         sprof_clock_monotonic_ns() + (placing->wakes ? WAKE_MS : SLOW_MS) * UINT64_C(1000000);
-    if (placing->sites.count && may_be_unseen(placing) && trace_attach_is_strict(placing->pid))
+    if (placing->sites.count && may_be_unseen(placing) && inject_is_strict(placing->pid))
         return sprof_error_set(error, SPROF_ESTATE, 0,
                                "a thread has come under strict seccomp, which would end it where a "
                                "probe reads the clock");
@@ -451,10 +450,10 @@ static int place_in_stops(struct placing *placing, struct sprof_error *error)
         const uint64_t begin_ns = sprof_clock_monotonic_ns();
         struct writing writing = {.placing = placing};
         const int result =
-            placing->wakes && trace_stop_would_wait(placing->pid)
+            placing->wakes && inject_stop_would_wait(placing->pid)
                 ? sprof_error_set(error, SPROF_ESTATE, 0,
                                   "a thread waits in the kernel, as for a child of vfork")
-                : trace_stop_while(&placing->stop, placing->pid, write_stopped, &writing, error);
+                : inject_stop_while(&placing->stop, placing->pid, write_stopped, &writing, error);
         if (result == SPROF_ESTATE && begin_ns < until_ns) {
             pause_ms(placing->wakes ? BETWEEN_MS : LATE_MS);
             continue;
@@ -462,7 +461,8 @@ static int place_in_stops(struct placing *placing, struct sprof_error *error)
         if (result)
             return result;
         const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
-        session->stopped_ns = took_ns > session->stopped_ns ? took_ns : session->stopped_ns;
+        session->process.stopped_ns =
+            took_ns > session->process.stopped_ns ? took_ns : session->process.stopped_ns;
         if (!writing.is_done)
             return sprof_error_set(error, SPROF_EPERMISSION, writing.errnum,
                                    "cannot write probes into process %d: %s", (int)placing->pid,
@@ -482,11 +482,11 @@ static int place_jumps(struct placing *placing, size_t first, size_t count,
                        struct sprof_error *error)
 {
     const struct trace_session *session = placing->session;
-    const bool is_open = session->code_fd > 0 && placing->pid == session->pid;
+    const bool is_open = session->process.code_fd > 0 && placing->pid == session->process.pid;
     int result = 0;
     if (!is_open)
-        result = trace_memory_open(placing->pid, &placing->fd, error);
-    else if ((placing->fd = fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)) < 0)
+        result = inject_memory_open(placing->pid, &placing->fd, error);
+    else if ((placing->fd = fcntl(session->process.code_fd, F_DUPFD_CLOEXEC, 0)) < 0)
         result = sprof_error_set(error, SPROF_EIO, errno,
                                  "cannot copy the descriptor of the memory of process %d: %s",
                                  (int)placing->pid, strerror(errno));
@@ -514,7 +514,7 @@ static int place_first(struct trace_session *session, size_t first, size_t count
         probe->rests = probe->jump[0] && trace_rests_at_once(session, probe);
         probe->is_placed |= probe->rests;
     }
-    struct placing placing = {.session = session, .pid = session->pid, .begins = begins};
+    struct placing placing = {.session = session, .pid = session->process.pid, .begins = begins};
     const int result = place_jumps(&placing, first, count, error);
     release(&placing);
     for (size_t i = first; i < first + count; i++) {
@@ -527,7 +527,7 @@ static int place_first(struct trace_session *session, size_t first, size_t count
 
 int trace_place_live(struct trace_session *session, struct sprof_error *error)
 {
-    const int result = trace_attach_begin(session, error);
+    const int result = inject_begin(&session->process, error);
     session->start_ns = sprof_clock_monotonic_ns();
     session->start_ticks = probe_ticks();
     return result ? result : place_first(session, 0, session->probes.count, true, error);
@@ -549,7 +549,7 @@ int trace_place_again(struct trace_session *session, pid_t pid, struct sprof_err
 
 int trace_place_woken(struct trace_session *session, struct sprof_error *error)
 {
-    struct placing placing = {.session = session, .pid = session->pid, .wakes = true};
+    struct placing placing = {.session = session, .pid = session->process.pid, .wakes = true};
     int result = place_jumps(&placing, 0, session->probes.count, error);
     if (!result && placing.has_other_code && !placing.sites.count)
         result = sprof_error_set(error, SPROF_ESTATE, 0,
@@ -558,15 +558,22 @@ int trace_place_woken(struct trace_session *session, struct sprof_error *error)
     return result;
 }
 
-static int place_copies(struct trace_session *session, void *file, struct sprof_error *error)
+struct copying {
+    struct trace_session *session;
+    struct trace_file *file;
+};
+
+static int place_copies(struct inject_process *process, void *context, struct sprof_error *error)
 {
-    const int result = trace_attach_borrow(session, error);
-    return result ? result : trace_place_copies(session, file, error);
+    const struct copying *copying = context;
+    const int result = inject_borrow(process, error);
+    return result ? result : trace_place_copies(copying->session, copying->file, error);
 }
 
 int trace_place_live_file(struct trace_session *session, struct trace_file *file,
                           struct sprof_error *error)
 {
-    const int result = trace_attach_with_hand(session, place_copies, file, error);
+    struct copying copying = {session, file};
+    const int result = inject_borrow_and_act(&session->process, place_copies, &copying, error);
     return result ? result : place_first(session, file->first, file->count, false, error);
 }

@@ -1,7 +1,7 @@
 /* Finds and writes call points: see points.h. */
 #include "trace/probes/points.h"
+#include "inject/inject.h"
 #include "plan/plan.h"
-#include "trace/attach/attach.h"
 #include "trace/meet.h"
 #include "trace/probes/probes.h"
 
@@ -84,7 +84,7 @@ static int find_calls(struct trace_session *session, uint32_t file_number,
     const uint64_t start = file->bias + function->start, site = file->bias + function->site;
     uint8_t *code = malloc(size + 1);
     int result = code ? 0 : SPROF_ENOMEM;
-    if (!result && target_read_memory(session->pid, start, code, size) != size)
+    if (!result && target_read_memory(session->process.pid, start, code, size) != size)
         goto done;
     for (size_t at = 0; at < size && !result;) {
         struct arch_instruction instruction;
@@ -119,7 +119,7 @@ static int find_call_slots(const struct trace_session *session, const struct tra
 {
     struct image *image;
     struct image_request request;
-    int result = plan_request_find(&request, session->pid, file->identity, file->path);
+    int result = plan_request_find(&request, session->process.pid, file->identity, file->path);
     if (result)
         return result;
     if (image_open(&image, &request, NULL))
@@ -153,8 +153,8 @@ static int find_slots(struct trace_session *session, uint32_t file_number,
         if (!is_known || *is_known)
             continue;
         *is_known = 1;
-        if (target_read_memory(session->pid, point.at, &point.target, sizeof point.target) !=
-            sizeof point.target)
+        if (target_read_memory(session->process.pid, point.at, &point.target,
+                               sizeof point.target) != sizeof point.target)
             continue;
         const struct plan_function *target = function_at(session, point.target);
         if (target && may_be_called(target))
@@ -220,8 +220,8 @@ void trace_points_number(struct trace_session *session, uint32_t first)
     if (!session->points)
         return;
     session->points->first = first;
-    session->shared->first_open_point = first + session->points->with_caller;
-    session->shared->owner.has_points = 1;
+    session->process.shared->first_open_point = first + session->points->with_caller;
+    session->process.shared->owner.has_points = 1;
 }
 
 /* == Writing == */
@@ -290,7 +290,7 @@ static int aim(struct trace_session *session, int fd, struct sprof_error *error)
         for (size_t i = 0; i < points->list.count && !result; i++) {
             const struct point *point = &points->list.items[i];
             const uint64_t thunk =
-                session->hello.points + i * PROBE_THUNK_BYTES + PROBE_THUNK_ENTRY;
+                session->process.hello.points + i * PROBE_THUNK_BYTES + PROBE_THUNK_ENTRY;
             if (point->file == f)
                 result = point->is_slot ? write_at(fd, point->at, &thunk, sizeof thunk, error)
                                         : aim_call(fd, point, thunk, &room, &used, error);
@@ -306,26 +306,28 @@ int trace_points_place(struct trace_session *session, struct sprof_error *error)
     if (!count)
         return 0;
     uint8_t *thunks = malloc((size_t)count * PROBE_THUNK_BYTES);
-    int result = thunks ? trace_memory_open(session->pid, &fd, error) : sprof_error_memory(error);
+    int result =
+        thunks ? inject_memory_open(session->process.pid, &fd, error) : sprof_error_memory(error);
     for (uint32_t i = 0; i < count && !result; i++)
         plan_thunk_write(thunks + (size_t)i * PROBE_THUNK_BYTES,
-                         session->hello.points + (uint64_t)i * PROBE_THUNK_BYTES,
-                         session->points->first + i, session->hello.point_enter,
-                         session->hello.point_leave, 0, session->points->list.items[i].target);
+                         session->process.hello.points + (uint64_t)i * PROBE_THUNK_BYTES,
+                         session->points->first + i, session->process.hello.point_enter,
+                         session->process.hello.point_leave, 0,
+                         session->points->list.items[i].target);
     if (!result)
-        result =
-            write_at(fd, session->hello.points, thunks, (size_t)count * PROBE_THUNK_BYTES, error);
+        result = write_at(fd, session->process.hello.points, thunks,
+                          (size_t)count * PROBE_THUNK_BYTES, error);
     if (!result)
         result = aim(session, fd, error);
     free(thunks);
-    trace_close(&(int){fd});
+    inject_close(&(int){fd});
     return result;
 }
 
 void trace_points_switch(struct trace_session *session, bool are_on)
 {
     for (uint32_t i = 0; i < trace_points_count(session); i++)
-        atomic_store(&session->shared->tiers[session->points->first + i],
+        atomic_store(&session->process.shared->tiers[session->points->first + i],
                      are_on ? PROBE_FULL : PROBE_OFF);
 }
 

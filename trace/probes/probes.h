@@ -52,8 +52,8 @@ int trace_make_island(struct trace_session *session, struct trace_file *file, ui
 
 /* == sites.c == */
 
-/* Note in session->shared that a jump will be written, for the process that cleans up after a kill.
- * Index 0 is the loader's function. */
+/* Note in session->process.shared that a jump will be written, for the process that cleans up after
+ * a kill. Index 0 is the loader's function. */
 void trace_note_site(struct trace_session *session, size_t index, uint64_t address,
                      const uint8_t original[PLAN_JUMP_BYTES]);
 void trace_note_site_of(struct trace_session *session, size_t number);
@@ -78,7 +78,7 @@ int trace_place_again(struct trace_session *session, pid_t pid, struct sprof_err
 
 /* Writes the jumps of resting probes that are to be on. After 0 some may still rest, because
  * threads stand in their places. SPROF_ESTATE also where other code is there. Else as
- * trace_stop_while. */
+ * inject_stop_while. */
 int trace_place_woken(struct trace_session *session, struct sprof_error *error);
 
 /* Writes the probes of one more file, whose code may run already. */

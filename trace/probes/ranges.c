@@ -423,19 +423,20 @@ void trace_switch(struct trace_session *session)
         const uint8_t still = stays ? (uint8_t)(probe->tier | PROBE_QUIET) : PROBE_OFF;
         uint8_t tier = counts ? trace_governed_tier(probe, probe->tier) : still;
         if (session->mode == TRACE_COVERAGE)
-            tier = counts && probe->is_chosen && !atomic_load(&session->shared->hits[i].first)
-                       ? still | PROBE_COVER
-                       : still;
+            tier =
+                counts && probe->is_chosen && !atomic_load(&session->process.shared->hits[i].first)
+                    ? still | PROBE_COVER
+                    : still;
         if (probe->operation && !session->paused && session->mode != TRACE_COVERAGE &&
             tier != PROBE_FULL)
             tier = PROBE_BYTES;
         if (tier != PROBE_OFF)
             trace_bypass_end(session, i);
-        switched |= probe->operation && tier != atomic_load(&session->shared->tiers[i]);
-        atomic_store(&session->shared->tiers[i], tier);
+        switched |= probe->operation && tier != atomic_load(&session->process.shared->tiers[i]);
+        atomic_store(&session->process.shared->tiers[i], tier);
     }
     if (switched)
-        atomic_fetch_add(&session->shared->heap.epoch, 1);
+        atomic_fetch_add(&session->process.shared->heap.epoch, 1);
     session->rests &= session->paused;
     trace_wake(session);
     if (session->uprobes)

@@ -1,11 +1,12 @@
 /* Puts probes to rest that have been off for long, or cost too much: their functions have the bytes
  * of their files again. They get their jumps back before they are to be on. Copies, thunks and
  * tables stay, for threads within them and for the next time. */
-#include "trace/attach/leaving.h"
+#include "inject/inject.h"
 #include "trace/probes/probes.h"
 
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { STOP_SHARE = 100 /* threads stand still for at most this part of the time */ };
 #define AGAIN_NS UINT64_C(1000000000) /* between two tries */
@@ -22,16 +23,17 @@ bool trace_stays_on(const struct trace_probe *probe)
 bool trace_is_wanted(const struct trace_session *session, size_t number)
 {
     const struct trace_probe *probe = &session->probes.items[number];
-    return trace_stays_on(probe) ? !session->paused
-                                 : atomic_load(&session->shared->tiers[number]) != PROBE_OFF;
+    return trace_stays_on(probe)
+               ? !session->paused
+               : atomic_load(&session->process.shared->tiers[number]) != PROBE_OFF;
 }
 
 /* So they rest only where no call is in flight. After a clear, calls from before may be open that
  * are not counted. */
 bool trace_may_rest(const struct trace_session *session, const struct trace_probe *probe)
 {
-    return session->options.rest_ns != TRACE_NEVER && session->code_fd > 0 && !session->listens &&
-           !session->points && !session->executed && !probe->is_left &&
+    return session->options.rest_ns != TRACE_NEVER && session->process.code_fd > 0 &&
+           !session->listens && !session->points && !session->executed && !probe->is_left &&
            trace_can_place_live(session, probe) &&
            (!trace_stays_on(probe) ||
             (session->paused && !session->in_flight && !session->cleared_ns));
@@ -55,22 +57,32 @@ static bool is_due(const struct trace_session *session, const struct trace_probe
            trace_may_rest(session, probe);
 }
 
-static struct trace_changed changed_by(const struct trace_session *session,
-                                       const struct trace_probe *probe)
+static struct inject_changed changed_by(const struct trace_session *session,
+                                        const struct trace_probe *probe)
 {
-    struct trace_changed changed = {.address = session->files.items[probe->file].bias +
-                                               probe->function->site};
+    struct inject_changed changed = {.address = session->files.items[probe->file].bias +
+                                                probe->function->site};
     memcpy(changed.jump, probe->jump, sizeof changed.jump);
     memcpy(changed.original, probe->function->original, sizeof changed.original);
     return changed;
 }
 
+/* What is to be put to rest, and the process's memory. */
+struct taking {
+    struct trace_session *session;
+    struct inject_changes changes;
+    struct inject_stop stop;
+    int memory_fd;
+    bool is_done;
+};
+
 /* Bytes that are not the jump any more are left alone. */
-static bool is_back(const struct trace_leaving *leaving, const struct trace_probe *probe)
+static bool is_back(const struct taking *taking, const struct trace_probe *probe)
 {
-    const struct trace_changed changed = changed_by(leaving->session, probe);
+    const struct inject_changed changed = changed_by(taking->session, probe);
     uint8_t there[PLAN_JUMP_BYTES];
-    return !trace_leaving_read(leaving, changed.address, there, sizeof there) ||
+    return pread(taking->memory_fd, there, sizeof there, (off_t)changed.address) !=
+               (ssize_t)sizeof there ||
            memcmp(there, changed.jump, sizeof there) != 0;
 }
 
@@ -87,45 +99,40 @@ void trace_note_rest(struct trace_probe *probe)
     probe->is_passed = false;
 }
 
-static int list_due(struct trace_leaving *leaving)
+static int list_due(struct taking *taking)
 {
-    const struct trace_session *session = leaving->session;
+    const struct trace_session *session = taking->session;
     for (size_t i = 0; i < session->probes.count; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
-        if (is_due(session, probe) && sprof_vec_push(&leaving->changed, changed_by(session, probe)))
+        if (is_due(session, probe) && sprof_vec_push(&taking->changes, changed_by(session, probe)))
             return SPROF_ENOMEM;
     }
-    trace_leaving_sort(leaving);
+    inject_changes_sort(&taking->changes);
     return 0;
 }
-
-struct taking {
-    struct trace_leaving *leaving;
-    bool is_done;
-};
 
 static void take_stopped(void *context)
 {
     struct taking *taking = context;
-    taking->is_done = trace_leaving_restore(taking->leaving);
+    taking->is_done = inject_changes_restore(&taking->changes, taking->memory_fd);
 }
 
 /* Threads that came through a jump go on in thunk or copy, which stay. */
-static int take_back(struct trace_leaving *leaving)
+static int take_back(struct taking *taking)
 {
-    struct trace_session *session = leaving->session;
+    struct trace_session *session = taking->session;
     const uint64_t begin_ns = sprof_clock_monotonic_ns();
-    struct taking taking = {.leaving = leaving};
     const int result =
-        trace_stop_while(&leaving->stop, session->pid, take_stopped, &taking, leaving->error);
+        inject_stop_while(&taking->stop, session->process.pid, take_stopped, taking, NULL);
     if (result)
         return result;
     const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
-    session->stopped_ns = took_ns > session->stopped_ns ? took_ns : session->stopped_ns;
+    if (took_ns > session->process.stopped_ns)
+        session->process.stopped_ns = took_ns;
     session->next_rest_ns = begin_ns + took_ns * STOP_SHARE;
     for (size_t i = 0; i < session->probes.count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
-        if (is_due(session, probe) && (taking.is_done || is_back(leaving, probe)))
+        if (is_due(session, probe) && (taking->is_done || is_back(taking, probe)))
             trace_note_rest(probe);
     }
     return 0;
@@ -134,17 +141,16 @@ static int take_back(struct trace_leaving *leaving)
 /* A failure hinders nothing else. */
 static void rest(struct trace_session *session)
 {
-    struct trace_leaving leaving = {.session = session,
-                                    .stop.notes_sharers = &session->shared->has_sharers,
-                                    .memory_fd = -1,
-                                    .pages_fd = -1};
+    struct taking taking = {.session = session,
+                            .stop.notes_sharers = &session->process.shared->has_sharers};
     session->next_rest_ns = session->now_ns + AGAIN_NS;
-    if (trace_stop_would_wait(session->pid))
+    if (inject_stop_would_wait(session->process.pid))
         return;
-    leaving.memory_fd = fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0);
-    if (leaving.memory_fd >= 0 && !list_due(&leaving) && !take_back(&leaving))
+    taking.memory_fd = fcntl(session->process.code_fd, F_DUPFD_CLOEXEC, 0);
+    if (taking.memory_fd >= 0 && !list_due(&taking) && !take_back(&taking))
         session->rests = session->paused;
-    trace_leaving_release(&leaving);
+    inject_close(&taking.memory_fd);
+    sprof_vec_release(&taking.changes);
 }
 
 static bool note_off(struct trace_session *session, size_t number)
@@ -159,7 +165,7 @@ static bool note_off(struct trace_session *session, size_t number)
 static bool is_any_due(struct trace_session *session)
 {
     size_t due = 0;
-    if (session->options.rest_ns == TRACE_NEVER || session->code_fd <= 0)
+    if (session->options.rest_ns == TRACE_NEVER || session->process.code_fd <= 0)
         return false;
     for (size_t i = 0; i < session->probes.count; i++)
         due += note_off(session, i);

@@ -106,7 +106,7 @@ void trace_uprobes_in_child(void)
 
 int trace_uprobes_expect(struct trace_session *session, struct sprof_error *error)
 {
-    return uprobe_kernel_stop_at_exec(&session->uprobes->kernel, session->pid, error);
+    return uprobe_kernel_stop_at_exec(&session->uprobes->kernel, session->process.pid, error);
 }
 
 /* Waits until it stands still at the n-th stop. False: it has ended. */
@@ -116,7 +116,7 @@ static bool wait_for_stop(struct trace_session *session, uint32_t number)
     struct sprof_proc_stat stat;
     const struct timespec pause = {.tv_nsec = 500000};
     while (!target_ended(session->target, NULL)) {
-        if (control->stopped >= number && sprof_proc_stat_read(session->pid, &stat) &&
+        if (control->stopped >= number && sprof_proc_stat_read(session->process.pid, &stat) &&
             stat.state == 'T')
             return true;
         nanosleep(&pause, NULL);
@@ -146,9 +146,10 @@ static int stop_at_entry(void *context, const struct model_mmap *mapping)
     const struct uprobe_site site = {.offset =
                                          mapping->file_offset + entry->address - mapping->address,
                                      .cookie = UPROBE_COOKIE(0, 0, UPROBE_EXIT_STOP, 0)};
-    sprof_proc_shared_path(path, sizeof path, entry->session->pid, "exe");
-    const int result = uprobe_kernel_attach(&entry->session->uprobes->kernel, path, &site, 1,
-                                            entry->session->pid, ignore, NULL, entry->error);
+    sprof_proc_shared_path(path, sizeof path, entry->session->process.pid, "exe");
+    const int result =
+        uprobe_kernel_attach(&entry->session->uprobes->kernel, path, &site, 1,
+                             entry->session->process.pid, ignore, NULL, entry->error);
     return result ? result : 1;
 }
 
@@ -163,15 +164,15 @@ int trace_uprobes_hold(struct trace_session *session, struct sprof_error *error)
     struct entry entry = {.session = session, .error = error};
     if (!wait_for_stop(session, 1))
         return no_start(session, error);
-    entry.address = target_entry(session->pid);
-    const int result = target_each_mapping(session->pid, stop_at_entry, &entry);
+    entry.address = target_entry(session->process.pid);
+    const int result = target_each_mapping(session->process.pid, stop_at_entry, &entry);
     if (result < 0)
         return result;
     if (!result || !session->uprobes->kernel.links.count)
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "where %s begins is not known, or cannot have a probe",
                                *session->options.command);
-    kill(session->pid, SIGCONT);
+    kill(session->process.pid, SIGCONT);
     if (!wait_for_stop(session, 2))
         return no_start(session, error);
     uprobe_kernel_detach(&session->uprobes->kernel);
@@ -185,22 +186,23 @@ static int make_memory(struct trace_session *session, struct sprof_error *error)
 {
     session->capacity = (uint32_t)session->probes.count;
     session->slab_count = UPROBE_THREADS;
-    session->shared_bytes = PROBE_SHARED_BYTES +
-                            session->slab_count * probe_slab_bytes(session->capacity) +
-                            probe_ring_offset(session->slab_count);
-    session->memory_fd = memfd_create(PROBE_MEMORY_NAME, MFD_CLOEXEC);
+    session->process.shared_bytes = PROBE_SHARED_BYTES +
+                                    session->slab_count * probe_slab_bytes(session->capacity) +
+                                    probe_ring_offset(session->slab_count);
+    session->process.memory_fd = memfd_create(PROBE_MEMORY_NAME, MFD_CLOEXEC);
     void *mapped = MAP_FAILED;
-    if (session->memory_fd >= 0 && !ftruncate(session->memory_fd, (off_t)session->shared_bytes))
-        mapped = mmap(NULL, session->shared_bytes, PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_NORESERVE, session->memory_fd, 0);
+    if (session->process.memory_fd >= 0 &&
+        !ftruncate(session->process.memory_fd, (off_t)session->process.shared_bytes))
+        mapped = mmap(NULL, session->process.shared_bytes, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_NORESERVE, session->process.memory_fd, 0);
     if (mapped == MAP_FAILED)
         return sprof_error_set(error, SPROF_ELIMIT, errno,
                                "cannot make room for figures: %s; see `ulimit -v`",
                                strerror(errno));
-    session->shared = mapped;
-    session->shared->slab_count = session->slab_count;
-    session->shared->function_count = session->capacity;
-    session->shared->cost = trace_uprobes_cost(session, 0);
+    session->process.shared = mapped;
+    session->process.shared->slab_count = session->slab_count;
+    session->process.shared->function_count = session->capacity;
+    session->process.shared->cost = trace_uprobes_cost(session, 0);
     return 0;
 }
 
@@ -282,7 +284,7 @@ static int place_file(struct trace_session *session, const struct trace_file *fi
     struct image_request request;
     struct image *image;
     char path[64];
-    if (plan_request_find(&request, session->pid, file->identity, file->path))
+    if (plan_request_find(&request, session->process.pid, file->identity, file->path))
         return sprof_error_memory(error);
     int result = image_open(&image, &request, error);
     if (result)
@@ -290,9 +292,9 @@ static int place_file(struct trace_session *session, const struct trace_file *fi
     snprintf(path, sizeof path, "/proc/self/fd/%d", image_fd(image));
     result = uprobe_sites_find(&sites, session, file, image) ? sprof_error_memory(error) : 0;
     if (!result)
-        result =
-            uprobe_kernel_attach(&session->uprobes->kernel, path, sites.list.items,
-                                 sites.list.count, session->pid, note_refused, &placing, error);
+        result = uprobe_kernel_attach(&session->uprobes->kernel, path, sites.list.items,
+                                      sites.list.count, session->process.pid, note_refused,
+                                      &placing, error);
     if (!result && placing.failed)
         result = sprof_error_memory(error);
     if (!result)
@@ -331,7 +333,7 @@ static void warn_of_all(const struct trace_session *session)
     char path[64];
     if (options->function_count || options->children_of_count)
         return;
-    sprof_proc_shared_path(path, sizeof path, session->pid, "exe");
+    sprof_proc_shared_path(path, sizeof path, session->process.pid, "exe");
     const bool holds_libraries = agent_check_file(path) == AGENT_FILE_STATIC;
     for (size_t i = 0; i < session->probes.count; i++)
         count += session->probes.items[i].is_chosen;
@@ -365,7 +367,7 @@ int trace_uprobes_place(struct trace_session *session, struct sprof_error *error
     session->start_ns = session->start_ticks = sprof_clock_monotonic_ns();
     trace_switch(session);
     if (!session->options.pid)
-        kill(session->pid, SIGCONT);
+        kill(session->process.pid, SIGCONT);
     return 0;
 }
 
@@ -373,7 +375,7 @@ void trace_uprobes_switch(struct trace_session *session)
 {
     struct uprobe_control *control = session->uprobes->kernel.control;
     for (size_t i = 0; i < session->probes.count; i++) {
-        const uint8_t tier = atomic_load(&session->shared->tiers[i]);
+        const uint8_t tier = atomic_load(&session->process.shared->tiers[i]);
         const bool counts = session->probes.items[i].is_chosen && !(tier & PROBE_QUIET);
         __atomic_store_n(&control->tiers[i],
                          (uint8_t)(!counts || tier == PROBE_OFF ? UPROBE_OFF
@@ -419,7 +421,7 @@ uint64_t trace_uprobes_lost(const struct trace_session *session)
 static uint64_t *slab_of(struct trace_session *session, uint32_t tid)
 {
     struct trace_uprobes *uprobes = session->uprobes;
-    struct probe_shared *shared = session->shared;
+    struct probe_shared *shared = session->process.shared;
     uint64_t *known = sprof_map_get(&uprobes->slabs, tid);
     if (known && !(*known & OVER))
         return known;
@@ -439,7 +441,7 @@ static uint64_t *slab_of(struct trace_session *session, uint32_t tid)
 static void copy(struct trace_session *session, uint64_t slab, uint32_t function,
                  const struct uprobe_stat *from)
 {
-    uint8_t *stats = (uint8_t *)session->shared + PROBE_SHARED_BYTES +
+    uint8_t *stats = (uint8_t *)session->process.shared + PROBE_SHARED_BYTES +
                      slab * probe_slab_bytes(session->capacity);
     struct probe_stat *stat = (struct probe_stat *)stats + function;
     *stat = (struct probe_stat){.calls = from->calls,
@@ -466,7 +468,7 @@ static void copy(struct trace_session *session, uint64_t slab, uint32_t function
 static bool has_thread(const struct trace_session *session, uint32_t tid)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task/%u", (int)session->pid, tid);
+    snprintf(path, sizeof path, "/proc/%d/task/%u", (int)session->process.pid, tid);
     return access(path, F_OK) == 0;
 }
 

@@ -39,7 +39,7 @@ int trace_uprobes_read(struct trace_session *session, bool at_once);
 /* Whether a thread has ended, and all its figures were copied. */
 bool trace_uprobes_has_ended(const struct trace_session *session, uint32_t tid);
 
-/* Switches functions as session->shared->tiers says. */
+/* Switches functions as session->process.shared->tiers says. */
 void trace_uprobes_switch(struct trace_session *session);
 
 /* Reads figures until now; open calls lose their time before. Returns 0 or SPROF_ENOMEM. */

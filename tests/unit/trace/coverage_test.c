@@ -24,10 +24,10 @@ static void make(struct coverage *coverage)
     session->mode = TRACE_COVERAGE;
     session->capacity = 1;
     session->ns_per_tick = 1;
-    session->shared_bytes = probe_shared_bytes(1, probe_slab_bytes(1));
-    session->shared = mmap(NULL, session->shared_bytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    CU_ASSERT_NOT_EQUAL_FATAL(session->shared, MAP_FAILED);
+    session->process.shared_bytes = probe_shared_bytes(1, probe_slab_bytes(1));
+    session->process.shared = mmap(NULL, session->process.shared_bytes, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CU_ASSERT_NOT_EQUAL_FATAL(session->process.shared, MAP_FAILED);
     CU_ASSERT_EQUAL_FATAL(recording_open(&session->recording, &options, NULL), 0);
     session->run = recording_run(session->recording);
     const struct trace_probe probe = {.function = &coverage->function,
@@ -53,12 +53,12 @@ static void release(struct coverage *coverage)
     sprof_map_release(&session->covered);
     sprof_arena_release(&session->arena);
     recording_free(session->recording);
-    munmap(session->shared, session->shared_bytes);
+    munmap(session->process.shared, session->process.shared_bytes);
 }
 
 static bool is_looking(const struct coverage *coverage)
 {
-    return atomic_load(&coverage->session.shared->tiers[0]) & PROBE_COVER;
+    return atomic_load(&coverage->session.process.shared->tiers[0]) & PROBE_COVER;
 }
 
 /* The agent takes the flag off, and notes when; that is cleared between the two. */
@@ -67,7 +67,7 @@ static void test_call_in_a_clear(void)
     struct coverage coverage;
     make(&coverage);
     CU_ASSERT_TRUE(is_looking(&coverage));
-    atomic_store(&coverage.session.shared->tiers[0], PROBE_OFF);
+    atomic_store(&coverage.session.process.shared->tiers[0], PROBE_OFF);
     CU_ASSERT_EQUAL(trace_coverage_collect(&coverage.session), 0);
     CU_ASSERT_TRUE(is_looking(&coverage));
     CU_ASSERT_EQUAL(coverage.probe->first_ns, 0);
@@ -79,7 +79,7 @@ static void test_flag_that_stays_off(void)
 {
     struct coverage coverage;
     make(&coverage);
-    atomic_store(&coverage.session.shared->tiers[0], PROBE_OFF);
+    atomic_store(&coverage.session.process.shared->tiers[0], PROBE_OFF);
     coverage.session.paused = true;
     CU_ASSERT_EQUAL(trace_coverage_collect(&coverage.session), 0);
     CU_ASSERT_FALSE(is_looking(&coverage));
@@ -91,8 +91,8 @@ static void test_flag_that_stays_off(void)
     coverage.session.ranges.items[0].is_on = true;
     trace_switch(&coverage.session);
     CU_ASSERT_TRUE(is_looking(&coverage));
-    atomic_store(&coverage.session.shared->tiers[0], PROBE_OFF);
-    atomic_store(&coverage.session.shared->hits[0].first, 5);
+    atomic_store(&coverage.session.process.shared->tiers[0], PROBE_OFF);
+    atomic_store(&coverage.session.process.shared->hits[0].first, 5);
     coverage.session.now_ns = coverage.session.start_ns + 10;
     CU_ASSERT_EQUAL(trace_coverage_collect(&coverage.session), 0);
     CU_ASSERT_FALSE(is_looking(&coverage));

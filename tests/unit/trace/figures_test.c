@@ -29,12 +29,13 @@ static void make(struct figures *figures)
     session->options.paths = true;
     session->capacity = session->slab_count = session->phase = 1;
     session->ns_per_tick = 1;
-    session->memory_fd = memfd_create("figures", MFD_CLOEXEC);
-    CU_ASSERT_EQUAL_FATAL(ftruncate(session->memory_fd, (off_t)bytes), 0);
-    session->shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, session->memory_fd, 0);
-    CU_ASSERT_NOT_EQUAL_FATAL(session->shared, MAP_FAILED);
-    session->shared_bytes = bytes;
-    session->shared->slabs_used = 1;
+    session->process.memory_fd = memfd_create("figures", MFD_CLOEXEC);
+    CU_ASSERT_EQUAL_FATAL(ftruncate(session->process.memory_fd, (off_t)bytes), 0);
+    session->process.shared =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, session->process.memory_fd, 0);
+    CU_ASSERT_NOT_EQUAL_FATAL(session->process.shared, MAP_FAILED);
+    session->process.shared_bytes = bytes;
+    session->process.shared->slabs_used = 1;
     CU_ASSERT_EQUAL_FATAL(recording_open(&session->recording, &options, NULL), 0);
     session->run = recording_run(session->recording);
     const struct trace_probe probe = {
@@ -45,7 +46,7 @@ static void make(struct figures *figures)
     struct trace_thread *thread = session->slabs[0] = calloc(1, sizeof *thread);
     CU_ASSERT_PTR_NOT_NULL_FATAL(thread);
     thread->pid = thread->tid = getpid();
-    uint8_t *slab = (uint8_t *)session->shared + trace_slab_offset(session, 0);
+    uint8_t *slab = (uint8_t *)session->process.shared + trace_slab_offset(session, 0);
     figures->stat = (struct probe_stat *)slab;
     figures->node =
         (struct probe_node *)(slab + probe_stats_bytes(1) + probe_histograms_bytes(1)) + NODE;
@@ -61,8 +62,8 @@ static void release(struct figures *figures)
     sprof_vec_release(&session->probes);
     sprof_vec_release(&session->files);
     recording_free(session->recording);
-    munmap(session->shared, session->shared_bytes);
-    close(session->memory_fd);
+    munmap(session->process.shared, session->process.shared_bytes);
+    close(session->process.memory_fd);
 }
 
 /* Of all sample rows, as they were written last. */
@@ -229,7 +230,7 @@ static void test_impossible(void)
 /* As the agent writes it. */
 static void note_slow(struct figures *figures)
 {
-    struct probe_warnings *warnings = &figures->session.shared->warnings;
+    struct probe_warnings *warnings = &figures->session.process.shared->warnings;
     const uint64_t place = warnings->head++;
     warnings->items[place] = (struct probe_warning){.value = 5, .limit = 2, .kind = PROBE_SLOW};
     warnings->items[place].place = place + 1;
@@ -240,7 +241,7 @@ static void begin_warnings(struct figures *figures, const struct trace_limit *li
     struct trace_session *session = &figures->session;
     struct sprof_error error = {0};
     session->tick_ns = 1;
-    session->pid = getpid();
+    session->process.pid = getpid();
     session->options.warn_over = limit;
     session->options.warn_over_count = 1;
     session->programs.count = 0;
@@ -266,8 +267,8 @@ static void test_warning_of_new_thread(void)
     free(session->slabs[0]);
     session->slabs[0] = NULL;
     begin_warnings(&figures, &limit);
-    session->shared->slabs[0].state = PROBE_SLAB_TAKEN;
-    session->shared->slabs[0].tid = (uint32_t)getpid();
+    session->process.shared->slabs[0].state = PROBE_SLAB_TAKEN;
+    session->process.shared->slabs[0].tid = (uint32_t)getpid();
     note_slow(&figures);
     CU_ASSERT_EQUAL(trace_warnings_read(session), 0);
     CU_ASSERT_EQUAL(session->warning_count, 1);

@@ -1,0 +1,240 @@
+/* Decides whether the threads of a stopped process still need what was put into it. */
+#include "inject/leaving.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    SCAN_WORDS = 4096, /* of a stack at a time */
+    SCAN_BYTES = 16 << 20,
+    STACKS = 4,       /* of handlers within handlers */
+    OVERLAP = 3,      /* words that are checked together, less one */
+    USER_CODE = 0x33, /* the selector of 64-bit code */
+};
+
+/* Threads leave thunks, copies and agent by running, in milliseconds. */
+bool inject_leaving_is_anybody_inside(const struct inject_leaving *leaving)
+{
+    for (size_t i = 0; i < leaving->stop.threads.count; i++)
+        if (inject_leaving_is_ours(leaving, leaving->stop.threads.items[i].registers.rip))
+            return true;
+    return false;
+}
+
+/* Whether a signal handler will return into memory of sprof's: the kernel's frame has flags and the
+ * code selector behind the instruction pointer. */
+static bool holds_frame(const struct inject_leaving *leaving, const uint64_t *words, size_t count)
+{
+    for (size_t i = 0; i + 2 < count; i++)
+        if ((words[i + 2] & 0xffff) == USER_CODE && inject_leaving_is_ours(leaving, words[i]))
+            return true;
+    return false;
+}
+
+typedef bool piece_found(struct inject_leaving *leaving, const struct inject_stopped *thread,
+                         const uint64_t *words, size_t count, uint64_t address);
+
+static uint64_t end_of_stack(const struct inject_leaving *leaving, uint64_t address)
+{
+    for (size_t i = 0; i < leaving->writable.count; i++) {
+        const struct inject_span *span = &leaving->writable.items[i];
+        if (inject_span_holds(span, address))
+            return span->end - address < SCAN_BYTES ? span->end : address + SCAN_BYTES;
+    }
+    return 0;
+}
+
+/* The interrupted stack, from the frame of a signal that came on another one. 0: there is no such
+ * frame. */
+static uint64_t find_other_stack(const struct inject_leaving *leaving, const uint64_t *words,
+                                 size_t count, uint64_t begin, uint64_t end)
+{
+    for (size_t i = 0; i + 3 < count; i++)
+        if (inject_is_signal_frame(words + i) && (words[i] < begin || words[i] >= end) &&
+            end_of_stack(leaving, words[i]))
+            return words[i];
+    return 0;
+}
+
+/* Calls `found` for the words of a thread's stack, and of interrupted ones, in pieces that overlap
+ * by three words, with the address of the first. Ends when that returns true, and returns that. */
+static bool each_piece(struct inject_leaving *leaving, const struct inject_stopped *thread,
+                       piece_found *found)
+{
+    uint64_t words[SCAN_WORDS], stack = thread->registers.rsp;
+    for (int stacks = 0; stacks < STACKS && stack; stacks++) {
+        uint64_t at = (stack - INJECT_RED_ZONE) & ~UINT64_C(7), other = 0;
+        const uint64_t begin = at, end = end_of_stack(leaving, stack);
+        while (at < end) {
+            const size_t size = end - at < sizeof words ? (size_t)(end - at) : sizeof words;
+            const ssize_t got = pread(leaving->memory_fd, words, size, (off_t)at);
+            const size_t count = got > 0 ? (size_t)got / sizeof *words : 0;
+            if (count && found(leaving, thread, words, count, at))
+                return true;
+            if (count <= OVERLAP)
+                break;
+            other = other ? other : find_other_stack(leaving, words, count, begin, end);
+            at += (count - OVERLAP) * sizeof *words;
+        }
+        stack = other;
+    }
+    return false;
+}
+
+static bool is_interrupted(struct inject_leaving *leaving, const struct inject_stopped *thread,
+                           const uint64_t *words, size_t count, uint64_t address)
+{
+    (void)thread;
+    (void)address;
+    return holds_frame(leaving, words, count);
+}
+
+bool inject_leaving_is_drained(struct inject_leaving *leaving)
+{
+    for (size_t i = 0; i < leaving->stop.threads.count; i++)
+        if (each_piece(leaving, &leaving->stop.threads.items[i], is_interrupted))
+            return false;
+    return true;
+}
+
+/* == Unwinding that is under way == */
+
+/* An unwinder, as for an exception, holds copies of return addresses into thunks. It reads the slot
+ * of such an address, and its record, once more: neither may change until then. libgcc's holds only
+ * the record's address when it is about to enter a handler of a function that called through a
+ * thunk. A copy may also be left over, where a thread sleeps, or works in a function that leaves
+ * some of its stack unused. */
+enum { LEFT_OVER_NS = 200000000 };
+
+static bool is_thunk_return(const struct inject_leaving *leaving, uint64_t word)
+{
+    const uint64_t offset = word - leaving->process->hello.thunks;
+    return offset < PROBE_THUNKS * (uint64_t)PROBE_THUNK_BYTES &&
+           offset % PROBE_THUNK_BYTES == PROBE_THUNK_RETURN;
+}
+
+static bool is_record(uint64_t word)
+{
+    const uint64_t offset = word - PROBE_RECORDS;
+    return offset < PROBE_RECORDS_BYTES && offset % PROBE_RECORD_BYTES == 0;
+}
+
+/* Whether an address is in the agent's data of a thread, which may be on top of its stack and holds
+ * addresses of records. */
+static bool is_of_agent(const struct inject_leaving *leaving, const struct inject_stopped *thread,
+                        uint64_t address)
+{
+    const struct probe_hello *hello = &leaving->process->hello;
+    return !hello->table.address &&
+           address - (thread->registers.fs_base + (uint64_t)hello->thread) < hello->thread_bytes;
+}
+
+/* Whether an open call has its return address there. */
+static bool is_slot(const struct inject_leaving *leaving, uint64_t address)
+{
+    uint8_t record[PROBE_RECORD_BYTES];
+    uint64_t slot;
+    uint32_t serial;
+    if (!inject_leaving_read(leaving, PROBE_RECORDS + (address & PROBE_SLOT_MASK) * 8, record,
+                             sizeof record))
+        return false;
+    memcpy(&slot, record + PROBE_RECORD_SLOT, sizeof slot);
+    memcpy(&serial, record + PROBE_RECORD_SERIAL, sizeof serial);
+    return slot == address && serial;
+}
+
+static void hold(struct inject_leaving *leaving, const struct inject_stopped *thread,
+                 uint64_t address)
+{
+    for (size_t i = 0; i < leaving->held.count; i++)
+        if (leaving->held.items[i].tid == thread->tid &&
+            leaving->held.items[i].address == address) {
+            leaving->held.items[i].is_there = true;
+            return;
+        }
+    const struct inject_held held = {thread->tid, address, sprof_clock_monotonic_ns(), true};
+    if (sprof_vec_push(&leaving->held, held))
+        leaving->held_failed = true;
+}
+
+static bool leads_to_unwinder(struct inject_leaving *leaving, const struct inject_stopped *thread,
+                              const uint64_t *words, size_t count, uint64_t address)
+{
+    (void)thread;
+    (void)address;
+    return inject_leaving_is_unwinder(leaving, words, count);
+}
+
+/* Whether the thread is in an unwinder, or a word on its stack leads to one. A program that
+ * registers tables for its threads has no unwinder in a file of its own. */
+static bool may_unwind(struct inject_leaving *leaving, const struct inject_stopped *thread)
+{
+    const uint64_t ip = thread->registers.rip;
+    if (leaving->process->hello.table.address)
+        return true;
+    if (leaving->asked_tid != thread->tid)
+        leaving->asked_unwinds = inject_leaving_is_unwinder(leaving, &ip, 1) ||
+                                 each_piece(leaving, thread, leads_to_unwinder);
+    leaving->asked_tid = thread->tid;
+    return leaving->asked_unwinds;
+}
+
+static bool hold_copies(struct inject_leaving *leaving, const struct inject_stopped *thread,
+                        const uint64_t *words, size_t count, uint64_t address)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_thunk_return(leaving, words[i])
+                ? !is_slot(leaving, address + i * sizeof *words)
+                : is_record(words[i]) &&
+                      !is_of_agent(leaving, thread, address + i * sizeof *words) &&
+                      may_unwind(leaving, thread))
+            hold(leaving, thread, address + i * sizeof *words);
+    return false;
+}
+
+/* A copy in a register is in use now. */
+static bool is_in_register(const struct inject_leaving *leaving, const struct user_regs_struct *r)
+{
+    const uint64_t values[] = {r->rax, r->rbx, r->rcx, r->rdx, r->rsi, r->rdi, r->rbp, r->r8,
+                               r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (is_thunk_return(leaving, values[i]) || is_record(values[i]))
+            return true;
+    return false;
+}
+
+/* Whether a copy has been there for long, and nothing on the thread's stack leads to an unwinder.
+ */
+static bool is_left_over(struct inject_leaving *leaving, const struct inject_held *held)
+{
+    for (size_t i = 0; i < leaving->stop.threads.count; i++) {
+        const struct inject_stopped *thread = &leaving->stop.threads.items[i];
+        const uint64_t ip = thread->registers.rip;
+        if (thread->tid == held->tid)
+            return sprof_clock_monotonic_ns() - held->since_ns > LEFT_OVER_NS &&
+                   !inject_leaving_is_unwinder(leaving, &ip, 1) &&
+                   !each_piece(leaving, thread, leads_to_unwinder);
+    }
+    return true;
+}
+
+bool inject_leaving_is_anybody_unwinding(struct inject_leaving *leaving)
+{
+    bool is_any = leaving->held_failed;
+    size_t kept = 0;
+    leaving->asked_tid = 0;
+    for (size_t i = 0; i < leaving->held.count; i++)
+        leaving->held.items[i].is_there = false;
+    for (size_t i = 0; i < leaving->stop.threads.count; i++) {
+        is_any |= is_in_register(leaving, &leaving->stop.threads.items[i].registers);
+        each_piece(leaving, &leaving->stop.threads.items[i], hold_copies);
+    }
+    for (size_t i = 0; i < leaving->held.count; i++) {
+        if (!leaving->held.items[i].is_there)
+            continue;
+        leaving->held.items[kept++] = leaving->held.items[i];
+        is_any |= !is_left_over(leaving, &leaving->held.items[i]);
+    }
+    leaving->held.count = kept;
+    return is_any;
+}

@@ -1,0 +1,71 @@
+/* Writes code for system calls over a process's entry point. */
+#include "inject/entry_code.h"
+#include "plan/plan.h"
+#include "target/target.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* pop rax, rdi, rsi, rdx, r10, r8, r9; syscall; ret. */
+static const uint8_t code[INJECT_ENTRY_CODE_BYTES] = {0x58, 0x5f, 0x5e, 0x5a, 0x41, 0x5a, 0x41,
+                                                      0x58, 0x41, 0x59, 0x0f, 0x05, 0xc3, 0xcc};
+
+struct search {
+    struct inject_entry_code *entry;
+    pid_t pid;
+    bool found;
+};
+
+/* Reads the file's bytes at the entry point, from its mapping. */
+static int look_into(void *context, const struct model_mmap *mapping)
+{
+    struct search *search = context;
+    const uint64_t offset = search->entry->at - mapping->address;
+    if (offset >= mapping->size || mapping->size - offset < INJECT_ENTRY_CODE_BYTES ||
+        !mapping->file.path)
+        return 0;
+    struct image *image;
+    const struct image_request request = plan_request_of(search->pid, mapping);
+    if (image_open(&image, &request, NULL))
+        return 0;
+    search->found = pread(image_fd(image), search->entry->original, INJECT_ENTRY_CODE_BYTES,
+                          (off_t)(mapping->file_offset + offset)) == INJECT_ENTRY_CODE_BYTES;
+    image_free(image);
+    return 0;
+}
+
+int inject_entry_code_find(struct inject_entry_code *entry, pid_t pid, struct sprof_error *error)
+{
+    struct search search = {entry, pid, false};
+    uint8_t there[INJECT_ENTRY_CODE_BYTES];
+    entry->at = target_entry(pid);
+    if (entry->at && target_each_mapping(pid, look_into, &search))
+        return sprof_error_memory(error);
+    if (search.found && target_read_memory(pid, entry->at, there, sizeof there) == sizeof there &&
+        (!memcmp(there, entry->original, sizeof there) || !memcmp(there, code, sizeof there)))
+        return 0;
+    return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                           "process %d has no entry point as its file has it, where the tracing "
+                           "agent could be brought in\n`--backend uprobe`, as root, has the kernel "
+                           "count its calls",
+                           (int)pid);
+}
+
+bool inject_entry_code_write(const struct inject_entry_code *entry, int memory_fd)
+{
+    return pwrite(memory_fd, code, sizeof code, (off_t)entry->at) == sizeof code;
+}
+
+bool inject_entry_code_restore(const struct inject_entry_code *entry, int memory_fd)
+{
+    return pwrite(memory_fd, entry->original, sizeof entry->original, (off_t)entry->at) ==
+           sizeof entry->original;
+}
+
+void inject_entry_code_call(uint64_t words[INJECT_ENTRY_CODE_WORDS], uint64_t number,
+                            const uint64_t arguments[6], uint64_t next)
+{
+    words[0] = number;
+    memcpy(words + 1, arguments, 6 * sizeof *words);
+    words[7] = next;
+}

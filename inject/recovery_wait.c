@@ -1,0 +1,102 @@
+/* Waits for threads that a killed tracer had borrowed: each comes back by itself, and until then
+ * more of the agent may come into the process. */
+#include "inject/recovery_wait.h"
+#include "inject/borrowed.h"
+
+#include "target/target.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <time.h>
+
+enum {
+    PAGE = 4096,
+    STACK_PAGES = 24, /* that a call may take, up to the frame by which the thread comes back */
+    PATIENCE_MS = 5000,
+    BETWEEN_MS = 5,
+};
+
+/* Signals that a borrowed thread has blocked: all, and while it is in the loader all but the one by
+ * which glibc has all threads change their user. Programs cannot block that one. */
+#define BLOCKED (~(UINT64_C(1) << 8 | UINT64_C(1) << 18 | UINT64_C(1) << 32))
+
+static bool blocks_all(const struct inject_stopped *thread)
+{
+    uint64_t mask;
+    return !ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)sizeof mask, &mask) &&
+           (mask & BLOCKED) == BLOCKED;
+}
+
+/* Reads only pages that exist: see target_read_existing. */
+static void read_stack(const struct inject_stopped *thread, uint8_t bytes[STACK_PAGES * PAGE])
+{
+    uint64_t at = thread->registers.rsp & ~UINT64_C(7);
+    memset(bytes, 0, STACK_PAGES * PAGE);
+    for (size_t i = 0, size; i < STACK_PAGES * PAGE; i += size, at += size) {
+        const size_t left = STACK_PAGES * PAGE - i;
+        size = PAGE - at % PAGE < left ? PAGE - at % PAGE : left;
+        target_read_existing(thread->pid, at, bytes + i, size);
+    }
+}
+
+static bool is_lent(const struct inject_stopped *thread, uint8_t bytes[STACK_PAGES * PAGE])
+{
+    enum { WORDS = STACK_PAGES * PAGE / sizeof(uint64_t) };
+    read_stack(thread, bytes);
+    for (size_t i = 0; i + INJECT_BORROWED_FRAME_WORDS <= WORDS; i++) {
+        uint64_t words[INJECT_BORROWED_FRAME_WORDS];
+        memcpy(words, bytes + i * sizeof *words, sizeof words);
+        if (inject_borrowed_is_frame(words))
+            return true;
+    }
+    return false;
+}
+
+struct looking {
+    struct inject_stop stop;
+    uint8_t *bytes;
+    bool surely; /* an old frame in a part of the stack that is in use again does not count */
+    bool is_any_lent;
+};
+
+static void look(void *context)
+{
+    struct looking *looking = context;
+    for (size_t i = 0; i < looking->stop.threads.count && !looking->is_any_lent; i++) {
+        const struct inject_stopped *thread = &looking->stop.threads.items[i];
+        looking->is_any_lent =
+            (!looking->surely || blocks_all(thread)) && is_lent(thread, looking->bytes);
+    }
+}
+
+/* 1: some thread is borrowed, 0: none, or a negative code. */
+static int is_anybody_lent(pid_t pid, bool surely, uint8_t *bytes, struct sprof_error *error)
+{
+    struct looking looking = {.bytes = bytes, .surely = surely};
+    const int result = inject_stop_while(&looking.stop, pid, look, &looking, error);
+    return result ? result : looking.is_any_lent;
+}
+
+int inject_recovery_wait(pid_t pid, struct sprof_error *error)
+{
+    const struct timespec pause = {.tv_nsec = BETWEEN_MS * 1000000};
+    const uint64_t until_ns = sprof_clock_monotonic_ns() + PATIENCE_MS * UINT64_C(1000000);
+    uint8_t *bytes = malloc(STACK_PAGES * PAGE);
+    if (!bytes)
+        return sprof_error_memory(error);
+    int result;
+    bool surely = false;
+    while ((result = is_anybody_lent(pid, surely, bytes, error)) == 1 || result == SPROF_ESTATE) {
+        if (surely)
+            break;
+        surely = sprof_clock_monotonic_ns() > until_ns;
+        nanosleep(&pause, NULL);
+    }
+    free(bytes);
+    return result == 1 ? sprof_error_set(error, SPROF_ESTATE, 0,
+                                         "a thread of process %d that was borrowed by a trace that "
+                                         "was killed has not come back yet",
+                                         (int)pid)
+                       : result;
+}

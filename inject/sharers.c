@@ -1,0 +1,79 @@
+/* Finds processes that share a process's memory, as clone(2) makes them with CLONE_VM alone: they
+ * go on while its threads stand still. */
+#include "inject/sharers.h"
+#include "base/compat.h"
+#include "base/proc.h"
+
+#include <dirent.h>
+#include <linux/kcmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LOOKS = 20, BETWEEN_MS = 5 };
+
+static bool has_memory(pid_t tid)
+{
+    char path[48];
+    snprintf(path, sizeof path, "/proc/%d/statm", (int)tid);
+    return sprof_proc_number(path, 0) > 0;
+}
+
+/* for ended processes and the kernel's threads, kcmp says wrongly that they share */
+int inject_sharers_find(pid_t pid, struct sprof_id_list *sharers)
+{
+    const pid_t thread = sprof_proc_sharing_task(pid);
+    DIR *directory = opendir("/proc");
+    int result = 0;
+    sharers->count = 0;
+    for (struct dirent *entry; directory && !result && (entry = readdir(directory));) {
+        const pid_t other = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (other > 0 && other != pid && !syscall(SYS_kcmp, thread, other, KCMP_VM, 0, 0))
+            result = sprof_vec_push(sharers, other);
+    }
+    if (directory)
+        closedir(directory);
+    if (!thread || !has_memory(thread))
+        sharers->count = 0;
+    return result ? SPROF_ENOMEM : 0;
+}
+
+bool inject_has_sharer(pid_t pid)
+{
+    struct sprof_id_list sharers = {0};
+    const bool has = inject_sharers_find(pid, &sharers) || sharers.count;
+    sprof_vec_release(&sharers);
+    return has;
+}
+
+/* A child of vfork shares it, too, until it executes something. Its parent's thread waits for that
+ * in clone or vfork, and does not stop before. */
+static bool waits_for_vfork(pid_t pid)
+{
+    struct sprof_id_list threads = {0};
+    bool waits = sprof_proc_threads(pid, &threads) != 0;
+    for (size_t i = 0; i < threads.count && !waits; i++) {
+        char path[64], line[64] = "";
+        struct sprof_proc_stat stat;
+        snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)pid, (int)threads.items[i]);
+        sprof_proc_line(path, line, sizeof line);
+        const long number = strtol(line, NULL, 10);
+        waits = (number == SYS_vfork || number == SYS_clone || number == SYS_clone3) &&
+                sprof_proc_stat_read(threads.items[i], &stat) && stat.state == 'D';
+    }
+    sprof_vec_release(&threads);
+    return waits;
+}
+
+bool inject_has_lasting_sharer(pid_t pid)
+{
+    const struct timespec pause = {.tv_nsec = BETWEEN_MS * 1000000};
+    for (int i = 0; i < LOOKS; i++) {
+        if (!inject_has_sharer(pid) || waits_for_vfork(pid))
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}

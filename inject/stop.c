@@ -1,0 +1,522 @@
+/* Stops all threads of a process by ptrace(2), and lets them go on as before. */
+#include "inject/stop.h"
+#include "base/compat.h"
+#include "inject/sharers.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    WAIT_MS = 500,         /* for one thread to stop */
+    BRIEF_MS = 50,         /* for one that waits in the kernel */
+    LATE_MS = 1,           /* for each once another has not stopped */
+    END_MS = 20,           /* for all these at last */
+    APART_BYTES = 1 << 20, /* of a stack */
+    LOOK_TRIES = 10,       /* waits between two checks whether the first thread has ended */
+    RESTART_SYS = 512,     /* codes by which the kernel makes calls again: ERESTARTSYS … */
+    RESTART_NOINTR = 513,
+    RESTART_NOHAND = 514,
+    RESTART_BLOCK = 516,
+    SYSCALL_BYTES = 2,
+};
+
+static void pause_us(long microseconds)
+{
+    const struct timespec time = {.tv_nsec = microseconds * 1000};
+    nanosleep(&time, NULL);
+}
+
+/* Whether a thread still runs; one that has ended and waits for the others does not. */
+static bool is_alive(pid_t pid, pid_t tid)
+{
+    struct sprof_proc_stat stat;
+    return sprof_proc_thread_stat_read(pid, tid, &stat) && stat.state != 'Z' && stat.state != 'X';
+}
+
+/* The end of the process is left for other readers. That of its other threads must be taken, or
+ * they would stay. The end of the first one is not reported while others live, so it is checked. A
+ * stop is not taken, either: only then does the kernel give the thread its signal where sprof ends.
+ */
+enum inject_waited inject_stop_wait(pid_t pid, pid_t tid, long limit_ms, int *status)
+{
+    const int exits = tid == pid ? 0 : WEXITED, options = WSTOPPED | WNOHANG | WNOWAIT | __WALL;
+    /* in real time a yield lets no thread run */
+    const bool may_yield = sched_getscheduler(0) == SCHED_OTHER;
+    for (long tries = 0; limit_ms < 0 || tries < limit_ms * 10; tries++) {
+        siginfo_t event = {0};
+        if (waitid(P_PID, (id_t)tid, &event, options | exits)) {
+            if (errno != EINTR)
+                return INJECT_WAITED_GONE;
+        } else if (event.si_pid == tid) {
+            if (event.si_code != CLD_TRAPPED && event.si_code != CLD_STOPPED) {
+                waitid(P_PID, (id_t)tid, &event, WNOHANG | __WALL | exits);
+                return INJECT_WAITED_GONE;
+            }
+            *status = event.si_status;
+            return INJECT_WAITED_STOPPED;
+        }
+        if (tid == pid && tries % LOOK_TRIES == LOOK_TRIES - 1 && !is_alive(pid, tid))
+            return INJECT_WAITED_GONE;
+        if (tries < 50 && may_yield)
+            sched_yield();
+        else
+            pause_us(tries < 100 ? 20 : 100);
+    }
+    return INJECT_WAITED_TIMED_OUT;
+}
+
+/* Waits until a thread is in a stop. `*number`: the signal that it is about to take; 0: none. */
+static enum inject_waited wait_for_stop(pid_t pid, pid_t tid, long limit_ms, int *number)
+{
+    int status = 0;
+    const enum inject_waited waited = inject_stop_wait(pid, tid, limit_ms, &status);
+    /* the signal, with a ptrace event above it */
+    *number = waited != INJECT_WAITED_STOPPED || status >> 8 || status == SIGTRAP ? 0 : status;
+    return waited;
+}
+
+/* == Calls that were cut short == */
+
+static uint64_t status_mask(const char *line, const char *name)
+{
+    const size_t length = strlen(name);
+    return strncmp(line, name, length) ? 0 : strtoull(line + length, NULL, 16);
+}
+
+/* Signals that wait for this thread alone and that it does not block. */
+static uint64_t waiting_signals(pid_t pid, pid_t tid)
+{
+    char path[64], line[256];
+    uint64_t own = 0, blocked = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)tid);
+    FILE *status = fopen(path, "re");
+    while (status && fgets(line, sizeof line, status)) {
+        own |= status_mask(line, "SigPnd:");
+        blocked |= status_mask(line, "SigBlk:");
+    }
+    if (status)
+        fclose(status);
+    return own & ~blocked;
+}
+
+/* Whether the signal of a fault waits for it. It belongs to the thread's present registers. */
+static bool has_fault(pid_t pid, pid_t tid)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    uint64_t mask = 0;
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        mask |= UINT64_C(1) << (faults[i] - 1);
+    return waiting_signals(pid, tid) & mask;
+}
+
+/* Whether a fault would be raised again: it is not of a call, a process or sigreturn(2), nor of
+ * memory that another thread found broken: ptrace(2), sigaction(2). */
+static bool faults_again(const struct inject_stopped *thread, const siginfo_t *info)
+{
+    if (info->si_signo != thread->signal || info->si_code <= 0 || info->si_code == SI_KERNEL ||
+        (int64_t)thread->registers.orig_rax >= 0)
+        return false;
+    switch (thread->signal) {
+    case SIGSEGV:
+    case SIGFPE:
+    case SIGILL: return true;
+    case SIGBUS: return info->si_code == BUS_ADRALN || info->si_code == BUS_ADRERR;
+    default: return false;
+    }
+}
+
+/* Lets it go on to where it takes the signal that waits for it, before any instruction. */
+static bool take_up(struct inject_stopped *thread, pid_t pid)
+{
+    thread->is_stopped =
+        !ptrace(PTRACE_CONT, thread->tid, NULL, NULL) &&
+        wait_for_stop(pid, thread->tid, WAIT_MS, &thread->signal) == INJECT_WAITED_STOPPED;
+    if (!thread->is_stopped)
+        ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
+    return thread->is_stopped;
+}
+
+bool inject_stop_leave_out_fault(struct inject_stopped *thread, pid_t pid)
+{
+    siginfo_t info, event;
+    if (!thread->signal && !has_fault(pid, thread->tid))
+        return true;
+    if (!thread->signal && !take_up(thread, pid))
+        return false;
+    if (ptrace(PTRACE_GETSIGINFO, thread->tid, NULL, &info) || !faults_again(thread, &info))
+        return false;
+    /* once a stop is taken, the kernel gives the thread no signal where sprof ends */
+    if (waitid(P_PID, (id_t)thread->tid, &event, WSTOPPED | WNOHANG | __WALL))
+        return false;
+    thread->signal = 0;
+    return true;
+}
+
+/* Calls that end with EINTR whenever their thread is stopped, see signal(7). They have done nothing
+ * then, and may be made again. */
+static bool ends_when_stopped(uint64_t number)
+{
+    static const long numbers[] = {
+        SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_semop,   SYS_semtimedop,
+        SYS_msgrcv,     SYS_msgsnd,      SYS_io_getevents, SYS_read,    SYS_readv,
+        SYS_recvfrom,   SYS_recvmsg,     SYS_recvmmsg,     SYS_accept,  SYS_accept4,
+        SYS_write,      SYS_writev,      SYS_sendto,       SYS_sendmsg, SYS_rt_sigtimedwait,
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if ((uint64_t)numbers[i] == number)
+            return true;
+    return false;
+}
+
+/* Leaves the call to the kernel, which decides when the thread goes on. A signal with a handler
+ * ends the call, also one that comes until then. A signal that is ignored (the kernel keeps it for
+ * traced threads), or that another thread takes, does not. */
+static void repair(struct inject_stopped *thread)
+{
+    struct user_regs_struct *registers = &thread->registers;
+    if ((int64_t)registers->orig_rax < 0 || (int64_t)registers->rax != -EINTR ||
+        !ends_when_stopped(registers->orig_rax))
+        return;
+    registers->rax = (unsigned long long)-RESTART_NOHAND;
+    /* at once: sprof may end within the stop */
+    thread->changed = ptrace(PTRACE_SETREGS, thread->tid, NULL, registers) != 0;
+}
+
+void inject_stop_restart(struct inject_stopped *thread)
+{
+    struct user_regs_struct *registers = &thread->registers;
+    if ((int64_t)registers->orig_rax < 0)
+        return;
+    switch (-(int64_t)registers->rax) {
+    case RESTART_BLOCK:
+        thread->restarts = registers->orig_rax;
+        registers->rax = SYS_restart_syscall;
+        break;
+    case RESTART_SYS:
+    case RESTART_NOINTR:
+    case RESTART_NOHAND: registers->rax = registers->orig_rax; break;
+    default: return;
+    }
+    registers->rip -= SYSCALL_BYTES;
+    registers->orig_rax = UINT64_MAX;
+    thread->changed = true;
+}
+
+/* == Stopping == */
+
+bool inject_thread_would_wait(pid_t pid, pid_t tid)
+{
+    struct sprof_proc_stat stat;
+    return sprof_proc_thread_stat_read(pid, tid, &stat) && stat.state == 'D';
+}
+
+static bool is_known(const struct inject_stop *stop, pid_t tid)
+{
+    for (size_t i = 0; i < stop->threads.count; i++)
+        if (stop->threads.items[i].tid == tid)
+            return true;
+    return false;
+}
+
+/* 1: asked to stop; 0: it has ended; else a negative code. */
+static int ask_to_stop(struct inject_stop *stop, pid_t pid, pid_t tid, struct sprof_error *error)
+{
+    const struct inject_stopped thread = {.pid = pid, .tid = tid};
+    if (sprof_vec_reserve(&stop->threads, stop->threads.count + 1))
+        return sprof_error_memory(error);
+    const int errnum = ptrace(PTRACE_SEIZE, tid, NULL, NULL) ? errno : 0;
+    /* threads of sprof itself can be asked for ever */
+    if (errnum && (errnum == ESRCH || !is_alive(pid, tid)))
+        return 0;
+    /* one that was asked before and did not stop is still seized */
+    if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) && errnum)
+        return sprof_error_set(error, SPROF_EPERMISSION, errnum,
+                               "process %d cannot be stopped: %s; does a debugger or strace trace "
+                               "it? (see /proc/%d/status, TracerPid, and "
+                               "/proc/sys/kernel/yama/ptrace_scope)",
+                               (int)stop->pid, strerror(errnum), (int)stop->pid);
+    stop->threads.items[stop->threads.count++] = thread;
+    return 1;
+}
+
+/* A thread that was killed while it stood stays, and its process with it, until its end is taken.
+ */
+static void take_note_of_end(const struct inject_stop *stop, struct inject_stopped *thread)
+{
+    if (thread->tid != stop->pid)
+        wait_for_stop(stop->pid, thread->tid, WAIT_MS, &thread->signal);
+}
+
+/* Whether it stands within that time, or has ended, which *ended takes. */
+static bool comes_to_stand(const struct inject_stop *stop, struct inject_stopped *thread,
+                           long limit_ms, bool *ended)
+{
+    const enum inject_waited waited =
+        wait_for_stop(stop->pid, thread->tid, limit_ms, &thread->signal);
+    *ended = waited == INJECT_WAITED_GONE;
+    if (waited == INJECT_WAITED_STOPPED &&
+        ptrace(PTRACE_GETREGS, thread->tid, NULL, &thread->registers)) {
+        take_note_of_end(stop, thread);
+        *ended = true;
+    }
+    thread->is_stopped = waited == INJECT_WAITED_STOPPED && !*ended;
+    if (thread->is_stopped)
+        repair(thread);
+    return thread->is_stopped || *ended;
+}
+
+/* The same for a thread that others wait for, standing still; but not for a wait that may last. */
+static bool comes_in_time(const struct inject_stop *stop, struct inject_stopped *thread,
+                          bool *ended)
+{
+    return comes_to_stand(stop, thread, BRIEF_MS, ended) ||
+           (!inject_thread_would_wait(thread->pid, thread->tid) &&
+            comes_to_stand(stop, thread, WAIT_MS - BRIEF_MS, ended));
+}
+
+/* Waits for all that were asked. After a failure (`result` negative) only for those that stand
+ * already. */
+static int wait_for_all(struct inject_stop *stop, int result, struct sprof_error *error)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < stop->threads.count; i++) {
+        struct inject_stopped *thread = &stop->threads.items[i];
+        bool ended = false;
+        if (!thread->is_stopped &&
+            !(result < 0 ? comes_to_stand(stop, thread, LATE_MS, &ended)
+                         : comes_in_time(stop, thread, &ended)) &&
+            result >= 0)
+            result = sprof_error_set(error, SPROF_ESTATE, 0,
+                                     "thread %d does not stop: it waits in the kernel, as for "
+                                     "a child of vfork, or is frozen (cgroup)",
+                                     (int)thread->tid);
+        if (!ended)
+            stop->threads.items[kept++] = *thread;
+        stop->has_lost_first |= ended && thread->tid == stop->pid;
+    }
+    stop->threads.count = kept;
+    return result;
+}
+
+/* Asks all present threads of a process. Returns how many are new, or a negative code. */
+static int ask_process(struct inject_stop *stop, pid_t pid, struct sprof_error *error)
+{
+    char path[64];
+    int added = 0, result = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *directory = opendir(path);
+    if (!directory)
+        return pid == stop->pid
+                   ? sprof_error_set(error, SPROF_ENOTFOUND, errno, "process %d is gone", (int)pid)
+                   : 0;
+    for (struct dirent *entry; result >= 0 && (entry = readdir(directory));) {
+        const pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (tid <= 0 || is_known(stop, tid))
+            continue;
+        result = ask_to_stop(stop, pid, tid, error);
+        added += result > 0;
+    }
+    closedir(directory);
+    return result < 0 ? result : added;
+}
+
+static bool may_have_sharers(const struct inject_stop *stop)
+{
+    return stop->has_sharers || (stop->notes_sharers && atomic_load(stop->notes_sharers));
+}
+
+static int ask_sharers(struct inject_stop *stop, struct sprof_error *error)
+{
+    struct sprof_id_list sharers = {0};
+    int added = 0, result = inject_sharers_find(stop->pid, &sharers);
+    if (result)
+        result = sprof_error_memory(error);
+    for (size_t i = 0; i < sharers.count && result >= 0; i++) {
+        result = ask_process(stop, sharers.items[i], error);
+        added += result > 0 ? result : 0;
+    }
+    sprof_vec_release(&sharers);
+    return result < 0 ? result : added;
+}
+
+/* Stops all present threads. Returns how many are new, or a negative code. */
+static int stop_threads(struct inject_stop *stop, struct sprof_error *error)
+{
+    const int of_process = ask_process(stop, stop->pid, error);
+    const int of_sharers = of_process >= 0 && may_have_sharers(stop) ? ask_sharers(stop, error) : 0;
+    const int result = wait_for_all(stop, of_process < 0 ? of_process : of_sharers, error);
+    return result < 0 ? result : of_process + of_sharers;
+}
+
+bool inject_stop_would_wait(pid_t pid)
+{
+    struct sprof_id_list threads = {0};
+    bool would_wait = sprof_proc_threads(pid, &threads) != 0;
+    for (size_t i = 0; i < threads.count && !would_wait; i++)
+        would_wait = inject_thread_would_wait(pid, threads.items[i]);
+    sprof_vec_release(&threads);
+    return would_wait;
+}
+
+static void end(struct inject_stop *stop);
+
+static int begin(struct inject_stop *stop, pid_t pid, struct sprof_error *error)
+{
+    int added;
+    stop->pid = pid;
+    stop->threads.count = 0;
+    stop->has_lost_first = false;
+    sprof_urgency_raise_most(&stop->urgency);
+    do
+        added = stop_threads(stop, error);
+    while (added > 0);
+    if (added >= 0 && !stop->threads.count)
+        added =
+            sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d has no thread left", (int)pid);
+    if (added < 0)
+        end(stop);
+    return added < 0 ? added : 0;
+}
+
+/* A thread that was asked and has not stopped would stand for ever when it does, so it is waited
+ * for. False: it does not stand yet. */
+static bool let_go(const struct inject_stop *stop, struct inject_stopped *thread, long limit_ms)
+{
+    bool ended = false;
+    if (!thread->is_stopped && !comes_to_stand(stop, thread, limit_ms, &ended))
+        return false;
+    if (!ended && thread->changed)
+        ptrace(PTRACE_SETREGS, thread->tid, NULL, &thread->registers);
+    if (!ended && ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal))
+        take_note_of_end(stop, thread);
+    return true;
+}
+
+/* A thread that executes a program gets the number of the first one, which only seemed to have
+ * ended for good, and was asked before that. */
+static void let_go_of_first(const struct inject_stop *stop, uint64_t until_ns)
+{
+    struct inject_stopped first = {.pid = stop->pid, .tid = stop->pid};
+    while (is_alive(stop->pid, stop->pid) && !let_go(stop, &first, LATE_MS) &&
+           sprof_clock_monotonic_ns() < until_ns)
+        ;
+}
+
+/* Lets all go on. One that does not stand yet may wait for others. */
+static void end(struct inject_stop *stop)
+{
+    const uint64_t until_ns = sprof_clock_monotonic_ns() + END_MS * UINT64_C(1000000);
+    for (size_t left = stop->threads.count, kept; left; left = kept) {
+        kept = 0;
+        for (size_t i = 0; i < left; i++)
+            if (!let_go(stop, &stop->threads.items[i], LATE_MS))
+                stop->threads.items[kept++] = stop->threads.items[i];
+        if (sprof_clock_monotonic_ns() > until_ns)
+            break;
+    }
+    if (stop->has_lost_first)
+        let_go_of_first(stop, until_ns);
+    sprof_vec_release(&stop->threads);
+    sprof_urgency_restore(&stop->urgency);
+}
+
+/* == In a thread of its own == */
+
+struct apart {
+    int (*act)(void *context);
+    void *context;
+    int result;
+};
+
+static void *run_apart(void *argument)
+{
+    struct apart *apart = argument;
+    apart->result = apart->act(apart->context);
+    return NULL;
+}
+
+int inject_apart(int (*act)(void *context), void *context, struct sprof_error *error)
+{
+    struct apart apart = {.act = act, .context = context};
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, APART_BYTES);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int failed = pthread_create(&thread, &attributes, run_apart, &apart);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (failed)
+        return sprof_error_set(error, SPROF_ELIMIT, failed,
+                               "cannot make a thread: %s; see `ulimit -u`", strerror(failed));
+    pthread_join(thread, NULL);
+    return apart.result;
+}
+
+struct stopping {
+    struct inject_stop *stop;
+    pid_t pid;
+    void (*act)(void *context);
+    void *context;
+    struct sprof_error *error;
+};
+
+static int stop_and_act(void *context)
+{
+    const struct stopping *stopping = context;
+    const int result = begin(stopping->stop, stopping->pid, stopping->error);
+    if (result)
+        return result;
+    stopping->act(stopping->context);
+    end(stopping->stop);
+    return 0;
+}
+
+int inject_stop_while(struct inject_stop *stop, pid_t pid, void (*act)(void *context),
+                      void *context, struct sprof_error *error)
+{
+    struct stopping stopping = {stop, pid, act, context, error};
+    return inject_apart(stop_and_act, &stopping, error);
+}
+
+/* == One thread == */
+
+int inject_stop_thread(struct inject_stopped *thread, pid_t pid, pid_t tid,
+                       struct sprof_error *error)
+{
+    struct inject_stop stop = {.pid = pid};
+    int result = ask_to_stop(&stop, pid, tid, error);
+    if (!result)
+        result = sprof_error_set(error, SPROF_ENOTFOUND, 0, "thread %d has ended", (int)tid);
+    if (result > 0)
+        result = wait_for_all(&stop, 0, error);
+    if (!result && !stop.threads.count)
+        result = sprof_error_set(error, SPROF_ENOTFOUND, 0, "thread %d has ended", (int)tid);
+    if (!result) {
+        *thread = *stop.threads.items;
+        sprof_vec_release(&stop.threads);
+    } else {
+        end(&stop);
+    }
+    return result;
+}
+
+void inject_stop_release(struct inject_stopped *thread, pid_t pid)
+{
+    struct inject_stop stop = {.pid = pid};
+    let_go(&stop, thread, -1);
+}
