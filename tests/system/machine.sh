@@ -49,6 +49,7 @@ fits() {
 all() {
     cp spins before && cp spins meanwhile && cp spins parent
     start ./before 100000
+    wait_until 60 run_all before "$child"
     expect 7 "$SPROF" record -a -m pc --append -o t.db -- sh -c './meanwhile 300; ./parent 300 child; exit 7'
     fits t.db meanwhile 300
     fits t.db parent 300
@@ -123,11 +124,21 @@ kernel_threads() {
     holds "$thread > 0" "samples of the kernel's threads"
 }
 
+# run_all NAME PID…: processes have begun the program of that name.
+run_all() {
+    local name=$1 pid
+    shift
+    for pid; do
+        [ "$(cat "/proc/$pid/comm")" = "$name" ] || return
+    done
+}
+
 # Attaching by name takes all that run.
 by_name() {
     cp spins named
     start ./named 100000
     start ./named 100000
+    wait_until 60 run_all named "${children[@]}"
     expect 0 "$SPROF" record -p named --duration 300ms -o t.db
     said "attached to [0-9]+ named, [0-9]+ named"
     holds "$(sql t.db "SELECT count(*) FROM process WHERE name = 'named'") == 2" "both"
@@ -141,7 +152,7 @@ control() {
         '$SPROF' ctl mode pc && sleep 0.3 && '$SPROF' ctl rate 200 && sleep 0.3 && '$SPROF' ctl stop"
     holds "$(sql t.db 'SELECT count(*) FROM sample') > 20" "samples"
     holds "$(sql t.db 'SELECT count(*) FROM phase') >= 3" "phases"
-    holds "$(sql t.db 'SELECT count(*) FROM run WHERE target_cpu_ns > duration_ns * cpus') == 0" "CPU time of pauses"
+    holds "$(sql t.db 'SELECT count(*) FROM run WHERE target_cpu_ns > (duration_ns + 20000000) * cpus') == 0" "CPU time of pauses"
 }
 
 "$1"
