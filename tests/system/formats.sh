@@ -261,9 +261,20 @@ drawn = collections.Counter()
 for name, samples in re.findall(r"<title>(.*?) \((\d[^ ]*) samples?, [\d.]+ %\) in", ask("export", "-f", "svg", "a.db", "-o", "-")):
     drawn[html.unescape(name)] += int(re.sub(r"\D", "", samples))
 recursive = {name for stack, _ in tree for name in stack if stack.count(name) > 1}
+boxes, wide, total = {}, collections.Counter(), 0
+for row in rows(ask("export", "-f", "tsv", "a.db", "-o", "-"), delimiter="\t", quoting=csv.QUOTE_NONE):
+    path, total = (), total + int(row["weight"])
+    for name in row["stack_root_first"].split(";"):
+        path += name,
+        box = boxes.setdefault(path, [0, 0])
+        box[0] += int(row["weight"])
+        box[1] += int(row["samples"])
+for path, (weight, samples) in boxes.items():
+    if weight > total / 3000: # a third of a pixel
+        wide[path[-1]] += samples
 for name, samples in inclusive.items():
-    if name not in recursive and samples > inclusive["main"] / 100 and drawn[name] != samples:
-        sys.exit(f"svg has {drawn[name]} samples of {name}, the report {samples}")
+    if name not in recursive and not wide[name] <= drawn[name] <= samples:
+        sys.exit(f"svg has {drawn[name]} samples of {name}, {wide[name]} in blocks that can be seen, the report {samples}")
 if drawn.keys() - inclusive.keys():
     sys.exit(f"svg has {drawn.keys() - inclusive.keys()}, which the report has not")
 calls = collections.Counter()
