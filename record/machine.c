@@ -92,6 +92,7 @@ int record_begin_own(struct record_session *session, struct sampler_options *opt
     if (!is_all(&options->choice))
         return why.code;
     options->all_cpus = false;
+    options->source = "perf"; /* a timer in the command alone would be far from what was asked for */
     const int result = begin_with_own(session, options, error);
     if (result)
         return result;
