@@ -54,6 +54,24 @@ add_test(exits sh -c "exit 77")
 END
 counted bad 1 '1 passed, 3 failed, 0 skipped'
 
+# The last lines of what failed are shown, above the names.
+project ends <<'END'
+add_test(long sh -c "seq 100; exit 1")
+add_test(short sh -c "echo the only line; exit 1")
+add_test(silent false)
+add_test(passes echo nothing of interest)
+END
+counted ends 1 '1 passed, 3 failed, 0 skipped'
+{
+    echo '== ends/long failed (the last 60 of 100 lines):'
+    seq 41 100
+    echo '== ends/short failed:'
+    echo 'the only line'
+    printf 'failed: ends/%s\n' long short silent
+    echo '1 passed, 3 failed, 0 skipped'
+} >expected
+diff expected shown || fail "the last lines of what failed"
+
 project absent <<'END'
 add_test(passes true)
 add_test(missing /nonexistent/program)
