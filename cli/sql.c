@@ -68,6 +68,27 @@ static int run_statement(struct shell *shell, const char *text, size_t length,
 
 #define SCHEMA "SELECT sql || ';' AS schema FROM sqlite_schema WHERE sql IS NOT NULL"
 
+/* A table has no cells of several lines: each line of the definitions becomes a row. */
+static int split_lines(struct sprof_str *statement)
+{
+    struct sprof_str lines = {0};
+    int status = sprof_str_appendf(
+        &lines,
+        "WITH RECURSIVE whole(place, text) AS (SELECT row_number() OVER (), schema FROM (%s)),"
+        " lines(place, number, line, rest) AS (SELECT place, 0, NULL, text || char(10) FROM whole"
+        " UNION ALL SELECT place, number + 1, substr(rest, 1, instr(rest, char(10)) - 1),"
+        " substr(rest, instr(rest, char(10)) + 1) FROM lines WHERE rest <> '')"
+        " SELECT line AS schema FROM lines WHERE number ORDER BY place, number",
+        statement->text);
+    if (status) {
+        sprof_str_release(&lines);
+        return status;
+    }
+    sprof_str_release(statement);
+    *statement = lines;
+    return 0;
+}
+
 static int note_row(void *context, int columns, char *const *values, char *const *names)
 {
     (void)columns, (void)values, (void)names;
@@ -107,9 +128,12 @@ static int dot_statement(struct shell *shell, const char *word, const char *name
         return sprof_str_append(
             statement, "SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view')"
                        " AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY type DESC, name");
-    if (!strcmp(word, ".schema"))
-        return *name ? schema_of(shell, name, statement, error)
-                     : sprof_str_append(statement, SCHEMA " ORDER BY type, name");
+    if (!strcmp(word, ".schema")) {
+        const int status = *name ? schema_of(shell, name, statement, error)
+                                 : sprof_str_append(statement, SCHEMA " ORDER BY type, name");
+        return status || (shell->format && !shell->format->brief) ? status
+                                                                  : split_lines(statement);
+    }
     return sprof_error_set(error, SPROF_EUSAGE, 0,
                            "`%.20s%s%.40s` is no statement: there are .tables, .schema and .schema "
                            "NAME, and SQL",

@@ -665,6 +665,10 @@ dot_commands() {
     keep
     expect 0 "$SPROF" sql .tables
     grep -q '^v_function  *view' out || fail "no view: $(cat out)"
+    for format in text markdown; do
+        expect 0 "$SPROF" sql --format $format '.schema run'
+        grep -q '"id" INTEGER PRIMARY KEY' out && ! grep -q $'\xef\xbf\xbd' out || fail "no lines in $format: $(cat out)"
+    done
     expect 0 "$SPROF" sql --format csv '.schema v_module'
     grep -q 'CREATE VIEW v_module' out || fail "no schema of a view"
     ! grep -q v_function out || fail "the schema of another view"
