@@ -83,6 +83,7 @@ class App {
             module: number('module', data.modules.length, -1),
             inverted: saved.get('inverted') === '1',
             flame: saved.get('flame') === '1',
+            fullNames: saved.get('names') === 'full',
             absolute: saved.get('absolute') !== '0',
             zoom: (saved.get('zoom') || '').split('.').filter(Boolean).map(Number)
                 .filter(fn => fn >= 0 && fn < data.functions.count),
@@ -123,6 +124,7 @@ class App {
         put('q', state.search, '');
         put('inverted', state.inverted ? '1' : '', '');
         put('flame', state.flame ? '1' : '', '');
+        put('names', state.fullNames ? 'full' : '', '');
         put('absolute', state.absolute ? '' : '0', '');
         put('zoom', state.zoom.join('.'), '');
         put('slots', state.slots ? state.slots.join('-') : '', '');
@@ -171,6 +173,7 @@ class App {
 
     update() {
         const {state, data} = this;
+        chooseNames(data, state.fullNames);
         const other = state.base >= 0 && state.base !== state.event;
         this.comparing = other && this.modes().length > 0;
         const key = JSON.stringify([state.event, state.process, state.thread,
@@ -370,6 +373,8 @@ class App {
                     title: modes.has(mode) ? help : 'A recording of this mode does not hold what that needs',
                     onclick: () => this.set({mode, zoom: []}),
                 }, title)))),
+            element('label', {title: 'Names as the linker has them (n)'}, element('input', {type: 'checkbox', class: 'full-names', checked: state.fullNames,
+                onchange: e => this.set({fullNames: e.target.checked})}), 'full names'),
             modes.size ? null : element('span', {class: 'warning', role: 'alert'},
                 'These runs were recorded in modes that have nothing in common: they cannot be compared.'),
         ].filter(Boolean));
@@ -472,6 +477,8 @@ class App {
             this.turnTheme();
         else if (event.key === 'i')
             this.set({inverted: !this.state.inverted, zoom: []});
+        else if (event.key === 'n')
+            this.set({fullNames: !this.state.fullNames});
         else if (event.key === 's')
             this.set({tab: 'source'});
         else if (event.key === 'f')
@@ -489,7 +496,7 @@ class App {
     makeHelp() {
         const rows = [['1 … 9', 'the views'], ['/', 'search; /text/ is a regular expression'],
             ['m', 'next mode'], ['i', 'top-down or bottom-up'], ['f', 'flame graph or icicle'],
-            ['s', 'source of the function'], ['d', 'dark or light'], ['Esc', 'all of the time again; in the graph: zoom out'],
+            ['n', 'short or full names'], ['s', 'source of the function'], ['d', 'dark or light'], ['Esc', 'all of the time again; in the graph: zoom out'],
             ['arrows', 'move; in trees right opens and left closes'], ['*', 'open the hottest path'],
             ['Enter', 'zoom, or callers and callees of the function'],
             ['Ctrl + wheel', 'in the graph and the time strip: nearer and farther, where the pointer is'],

@@ -139,9 +139,11 @@ class CompareView {
         host.append(this.line, place, this.tableLine);
         this.graph = new FlameGraph(place, app.palette, {
             zoomed: () => {}, openFunction: fn => app.openFunction(fn), said: text => app.say(text)});
-        const name = row => this.modules ? app.data.modules[row.id].name : app.profile.nameOf(row.id);
+        const name = row => this.modules ? app.data.modules[row.id].name : app.profile.shownOf(row.id);
+        const full = row => this.modules ? app.data.modules[row.id].path : app.profile.nameOf(row.id);
         this.table = new Table(host, [
-            {key: 'name', title: 'name', class: 'name', width: 'minmax(22ch, 1fr)', value: name, text: name, tip: name},
+            {key: 'name', title: 'name', class: 'name', width: 'minmax(22ch, 1fr)', value: name,
+                text: row => this.modules ? name(row) : functionName(app, row.id), tip: full},
             ...changeColumns(app),
             {title: 'module', rank: 3, width: 'minmax(8rem, 16rem)', text: row => this.modules ? '' : moduleName(app, row.id)},
         ], {opened: row => this.modules ? app.set({tab: 'functions', module: row.id}) : app.openFunction(row.id)});

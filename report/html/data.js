@@ -60,12 +60,17 @@ async function loadData() {
     data.threads = header.runs.flatMap(run => run.threads);
     data.functions = {
         count: functions,
-        names: header.functionNames,
+        names: header.functionNames.filter((name, i) => i % 2 === 0),
+        short: header.functionNames.filter((name, i) => i % 2),
         module: reader.plain(new Uint32Array(functions)),
         file: reader.plain(new Uint32Array(functions)),   // index into files, 0: unknown
         line: reader.plain(new Uint32Array(functions)),
         flags: reader.plain(new Uint8Array(functions)),
+        lastOfFull: reader.plain(new Uint32Array(functions)),  // where the last component begins
+        lastOfShort: reader.plain(new Uint32Array(functions)),
     };
+    data.functions.short.forEach((name, fn, short) => short[fn] = name || data.functions.names[fn]);
+    chooseNames(data, false);
     data.nodes = {
         count: nodes,
         parent: reader.plain(new Uint32Array(nodes)),     // id − parent's id, 0: a root

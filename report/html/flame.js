@@ -210,23 +210,26 @@ class FlameGraph {
         if (w > 26) {
             context.fillStyle = this.palette.ink;
             context.globalAlpha = dim ? 0.7 : 1;
-            context.fillText(this.fit(context, this.label(entry), w - 9), x + 4, y + FLAME_ROW / 2);
+            context.fillText(this.fit(context, this.label(entry), w - 9, this.lastOf(entry)), x + 4, y + FLAME_ROW / 2);
             context.globalAlpha = 1;
         }
     }
 
     label(entry) {
-        return entry.function < 0 ? 'all' : this.profile.nameOf(entry.function);
+        return entry.function < 0 ? 'all' : this.profile.shownOf(entry.function);
     }
 
-    fit(context, text, width) {
+    lastOf(entry) {
+        return entry.function < 0 ? 0 : this.profile.lastOf(entry.function);
+    }
+
+    fit(context, text, width, last = 0) {
         const one = this.charWidth ||= context.measureText('m').width;
         const most = Math.floor(width / one);
-        if (text.length > most)
-            text = /\+(0x[0-9a-f]+)$/.exec(text)?.[1] ?? shortName(text);
         if (text.length <= most)
             return text;
-        return most < 3 ? '' : text.slice(0, most - 1) + '…';
+        const address = /\+(0x[0-9a-f]+)$/.exec(text)?.[1];
+        return address ? cutName(address, 0, most) : cutName(text, last, most);
     }
 
     boxAt(event) {

@@ -26,27 +26,28 @@ function formatSeconds(ns) {
     return (ns / 1e9).toFixed(ns < 10e9 ? 1 : 0) + ' s';
 }
 
-// The name without the parameters and template arguments of its outermost level.
-const shortNames = new Map();
-function shortName(name) {
-    if (!shortNames.has(name))
-        shortNames.set(name, makeShortName(name));
-    return shortNames.get(name);
+// Full names of functions, or the short ones that no two functions share.
+function chooseNames(data, full) {
+    const {functions} = data;
+    functions.shown = full ? functions.names : functions.short;
+    functions.last = full ? functions.lastOfFull : functions.lastOfShort;
 }
 
-function makeShortName(name) {
-    let depth = 0, short = '';
-    for (const c of name.replace(/\boperator(<<=?|<=>|<=?|>>=?|->\*?|>=?|\(\))/g, m => m.replace(/[<>()]/g,
-             x => ({'<': '\u0001', '>': '\u0002', '(': '\u0003', ')': '\u0004'})[x]))) {
-        if (c === '<' || c === '(')
-            depth++;
-        if (!depth)
-            short += c;
-        if (c === '>' || c === ')')
-            depth = Math.max(0, depth - 1);
-    }
-    short = short.replace(/[\u0001-\u0004]/g, x => '<>()'[x.charCodeAt(0) - 1]).trim();
-    return short.length >= 3 ? short : name;
+// A name whose scopes give way when there is no room, its last component last.
+function nameElement(name, last, ...more) {
+    return element('span', {class: 'cut'}, last ? element('span', {class: 'scopes'}, name.slice(0, last)) : null,
+        element('span', {class: 'last'}, name.slice(last)), ...more);
+}
+
+// At most so many characters of a name: its scopes are cut first, what they begin with stays.
+function cutName(name, last, most) {
+    if (name.length <= most)
+        return name;
+    const end = name.slice(last);
+    if (end.length > most)
+        return most < 3 ? '' : end.slice(0, most - 1) + '…';
+    const room = most - end.length - 1;
+    return room > 3 ? name.slice(0, room) + '…' + end : end;
 }
 
 function element(tag, attributes, ...children) {

@@ -80,6 +80,8 @@ static int put_header(struct html_page *page, struct html_columns *columns)
     report_json_close_array(&page->json);
     report_html_counts(page);
     if (!result)
+        result = report_html_shorten(page);
+    if (!result)
         result = report_html_columns(page, columns);
     if (!result)
         result = report_html_names(page);
@@ -167,6 +169,7 @@ static void release(struct html_page *page)
         sprof_vec_release(&part->source_events);
     }
     free(page->parts);
+    free(page->shown);
     sprof_map_release(&page->files);
     sprof_vec_release(&page->file_names);
 }

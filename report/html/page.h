@@ -29,6 +29,7 @@ struct html_page {
     struct sprof_map files;                  /* hash of a name → index + 1 */
     SPROF_VEC(const char *) file_names;      /* in the datasets' arenas */
     size_t runs, events, threads, processes; /* so far */
+    const char **shown; /* the names of its functions that people read, where not in full */
     struct json json;
 };
 
@@ -41,6 +42,13 @@ int report_html_add_functions(struct html_part *part);
 
 /* Writes how many rows of each kind there are, and notes where those of each recording begin. */
 void report_html_counts(struct html_page *page);
+
+/* Chooses short names for all functions, so that no two different names look the same. Returns 0 or
+ * SPROF_ENOMEM. */
+int report_html_shorten(struct html_page *page);
+
+/* Packs where the last components of functions' names begin: of full names, then of short ones. */
+void report_html_name_columns(const struct html_page *page, struct html_columns *columns);
 
 /* Packs functions, call paths and costs; what belongs to them as text follows with
  * report_html_names. Both return 0 or a negative code. */

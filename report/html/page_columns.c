@@ -111,6 +111,7 @@ static int put_function_columns(struct html_page *page, struct html_columns *col
     for (struct html_part *part = page->parts; part < page->parts + page->part_count; part++)
         for (size_t i = 0; i < part->dataset.functions.count; i++)
             report_html_column_plain(columns, flags_of(&part->dataset, i));
+    report_html_name_columns(page, columns);
     return 0;
 }
 
@@ -166,62 +167,4 @@ int report_html_columns(struct html_page *page, struct html_columns *columns)
         result = put_path_columns(page, columns);
     put_cost_columns(page, columns);
     return result;
-}
-
-/* == Names == */
-
-static void put_names(struct html_page *page)
-{
-    struct json *json = &page->json;
-    const struct html_part *end = page->parts + page->part_count;
-    report_json_open_array(json, "functionNames");
-    for (const struct html_part *part = page->parts; part < end; part++)
-        for (size_t i = 0; i < part->dataset.functions.count; i++)
-            report_json_text(json, NULL, part->dataset.functions.items[i].name);
-    report_json_close_array(json);
-    report_json_open_array(json, "modules");
-    for (const struct html_part *part = page->parts; part < end; part++)
-        for (size_t i = 0; i < part->dataset.modules.count; i++) {
-            const struct report_module *module = &part->dataset.modules.items[i];
-            char key[24];
-            snprintf(key, sizeof key, "%llx", (unsigned long long)module->key);
-            report_json_open_object(json, NULL);
-            report_json_text(json, "name", module->name);
-            report_json_text(json, "path", module->path);
-            report_json_text(json, "kind", model_kind_text(module->kind));
-            report_json_text(json, "build", key);
-            report_json_close_object(json);
-        }
-    report_json_close_array(json);
-    report_json_open_array(json, "files");
-    report_json_text(json, NULL, "");
-    for (size_t i = 0; i < page->file_names.count; i++)
-        report_json_text(json, NULL, page->file_names.items[i]);
-    report_json_close_array(json);
-}
-
-static int put_lanes(struct html_page *page)
-{
-    struct json *json = &page->json;
-    report_json_open_array(json, "lanes");
-    for (const struct html_part *part = page->parts; part < page->parts + page->part_count; part++)
-        for (size_t i = 0; i < part->slots.lanes.count; i++) {
-            const struct report_lane *lane = &part->slots.lanes.items[i];
-            const uint64_t *event = sprof_map_get(&part->events, lane->event);
-            const uint64_t *thread = sprof_map_get(&part->threads, lane->thread);
-            if (!event || !thread)
-                return SPROF_EFORMAT;
-            report_json_open_array(json, NULL);
-            report_json_count(json, NULL, *event);
-            report_json_count(json, NULL, *thread);
-            report_json_close_array(json);
-        }
-    report_json_close_array(json);
-    return 0;
-}
-
-int report_html_names(struct html_page *page)
-{
-    put_names(page);
-    return put_lanes(page);
 }

@@ -67,9 +67,10 @@ class Profile {
     }
 
     // In a comparison functions without a name of several builds are one.
-    nameOf(fn) {
-        return this.view.same && this.data.unnamedIn.get(fn) || this.data.functions.names[fn];
-    }
+    unnamed(fn) { return this.view.same && this.data.unnamedIn.get(fn); }
+    nameOf(fn) { return this.unnamed(fn) || this.data.functions.names[fn]; }
+    shownOf(fn) { return this.unnamed(fn) || this.data.functions.shown[fn]; }
+    lastOf(fn) { return this.unnamed(fn) ? 0 : this.data.functions.last[fn]; }
 
     pick(costs) { return this.byWeight ? costs.weight : costs.samples; }
     pickSelf(costs) { return this.byWeight ? costs.selfWeight : costs.selfSamples; }

@@ -10,17 +10,17 @@ function searched(text) {
 
 // Runs in a worker of its own: it has names once, then patterns, and answers each with the matches.
 function answerPatterns() {
-    let names;
+    let names, short;
     onmessage = ({data}) => {
         if (data.names)
-            return void (names = data.names);
+            return void ({names, short} = data);
         const expression = new RegExp(data.pattern, 'i');
         postMessage({begun: true});
-        postMessage({hit: Uint8Array.from(names, name => expression.test(name) ? 1 : 0)});
+        postMessage({hit: Uint8Array.from(names, (name, i) => expression.test(name) || expression.test(short[i]) ? 1 : 0)});
     };
 }
 
-// Finds the functions that a text names. A regular expression may take longer than anybody waits, and a
+// Finds the functions that a text names, by their full names or their short ones. A regular expression may take longer than anybody waits, and a
 // page that evaluates one can do nothing else: a worker does it, which is ended after two seconds.
 class FunctionSearch {
     constructor(data) {
@@ -34,8 +34,9 @@ class FunctionSearch {
         this.cancel();
         if (!text)
             return found({});
+        const {names, short} = this.data.functions, holds = name => name.toLowerCase().includes(part);
         if (pattern === undefined)
-            return found({hit: Uint8Array.from(this.data.functions.names, name => name.toLowerCase().includes(part) ? 1 : 0)});
+            return found({hit: Uint8Array.from(names, (name, fn) => holds(name) || holds(short[fn]) ? 1 : 0)});
         try {
             new RegExp(pattern, 'i');
         } catch (error) {
@@ -50,7 +51,8 @@ class FunctionSearch {
             const source = URL.createObjectURL(new Blob([`(${answerPatterns})()`], {type: 'text/javascript'}));
             this.worker = new Worker(source);
             URL.revokeObjectURL(source);
-            this.worker.postMessage({names: this.data.functions.names});
+            const {names, short} = this.data.functions;
+            this.worker.postMessage({names, short});
             this.worker.onmessage = ({data}) => data.begun ? this.limit() : this.end(data);
         }
         return this.worker;

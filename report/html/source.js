@@ -49,19 +49,25 @@ function sourceRows(data, view, entry) {
                 rows.push({gap: true});
             gap = false;
             rows.push({...(cost || noCost), file, line, text: texts.get(line) ?? '',
-                       inlined: cost && cost.inlined >= 0 ? data.functions.names[cost.inlined] : ''});
+                       inlined: cost && cost.inlined >= 0 ? cost.inlined : -1});
         }
     }
     return rows;
 }
 
-function codeRows(view, entry) {
+// The shown name of a function that is known by its full one.
+function shownFor(data, name) {
+    data.byName ||= new Map(data.functions.names.map((each, fn) => [each, fn]));
+    return data.functions.shown[data.byName.get(name)] ?? name;
+}
+
+function codeRows(data, view, entry) {
     const {source} = view, rows = [];
     let address = parseInt(entry.start, 16), before = '';
     const place = (file, line) => file ? source.files[file - 1].path.replace(/.*\//, '') + ':' + line : '';
     entry.code.forEach(([step, text, file, line, inlined, innerFile, innerLine], index) => {
         address += step;
-        const from = inlined ? `${place(innerFile, innerLine)} inlined ${source.names[inlined - 1]}` : place(file, line);
+        const from = inlined ? `${place(innerFile, innerLine)} inlined ${shownFor(data, source.names[inlined - 1])}` : place(file, line);
         rows.push({...(entry.costs.get(index) || noCost), address, text, file, line, inlined: Boolean(inlined),
                    from: from === before ? '' : from, origin: from});
         before = from;
@@ -72,6 +78,7 @@ function codeRows(view, entry) {
 class SourceView {
     constructor(app, host) {
         this.note = element('div', {class: 'bar-line muted'});
+        this.functions = app.data.functions;
         const list = element('section', {class: 'source-list'}), panes = element('section', {class: 'source-panes'});
         host.append(this.note, element('div', {class: 'source'}, list, panes));
         this.title = element('div', {class: 'source-title'});
@@ -94,7 +101,7 @@ class SourceView {
         this.lines = new Table(source, [...costs,
             {title: 'line', number: true, width: '58px', class: 'faint', text: row => row.line || ''},
             {title: 'code', class: 'code', width: 'minmax(50ch, 1fr)', text: row => this.lineText(row),
-                tip: row => row.inlined ? `inlines ${row.inlined}` : row.text}],
+                tip: row => row.inlined >= 0 ? `inlines ${app.data.functions.names[row.inlined]}` : row.text}],
             {chosen: row => this.link(row, this.code)});
         this.codeColumns = [...costs,
             {title: 'address', width: '96px', class: 'code faint', text: row => row.address.toString(16)},
@@ -108,7 +115,7 @@ class SourceView {
             return element('span', {class: 'file'}, row.heading);
         if (row.gap)
             return '⋯';
-        return element('span', {}, row.text, row.inlined ? element('span', {class: 'tag'}, 'inlines ' + shortName(row.inlined)) : null);
+        return element('span', {}, row.text, row.inlined >= 0 ? element('span', {class: 'tag'}, 'inlines ' + this.functions.shown[row.inlined]) : null);
     }
 
     codeText(row) {
@@ -142,7 +149,7 @@ class SourceView {
         this.note.replaceChildren(element('span', {}, `${formatCount(rows.length)} hottest functions. ` +
             (app.narrowed() ? 'Costs here are of the whole run, not of the selected threads and time.'
                       : 'A click on a line shows its instructions, and the other way round.')));
-        const key = `${state.event} ${fn}`;
+        const key = `${state.event} ${fn} ${state.fullNames}`;
         if (this.key === key)
             return;
         this.key = key;
@@ -159,12 +166,12 @@ class SourceView {
 
     show(app, view, entry, cost) {
         const {data} = app, fn = entry.function, file = data.files[data.functions.file[fn]];
-        this.title.replaceChildren(element('b', {}, data.functions.names[fn]),
+        this.title.replaceChildren(element('b', {title: data.functions.names[fn]}, data.functions.shown[fn]),
             element('span', {class: 'muted'}, moduleName(app, fn) + (file ? ` · ${file}:${data.functions.line[fn]}` : '')),
             element('span', {}, `itself ${formatPercent(cost.self, this.total, this.samples)} · with what it calls ` +
                 formatPercent(cost.total, this.total, this.samples)),
             element('button', {class: 'chip', onclick: () => app.openFunction(fn)}, 'callers & callees'));
-        const lines = sourceRows(data, view, entry), code = codeRows(view, entry);
+        const lines = sourceRows(data, view, entry), code = codeRows(data, view, entry);
         const notes = lines.filter(row => row.note).map(row => row.note);
         this.sourceNote.textContent = lines.length ? notes.join(' ') : 'There is no debug information about source lines of this function.';
         this.codeNote.textContent = entry.note || (code.length ? '' : 'Its instructions could not be read.');

@@ -35,7 +35,7 @@ class Table {
         const widthOf = column => column.width || 'minmax(8rem, 1fr)';
         const least = column => {
             const [, number, unit] = /([\d.]+)(px|ch|rem)/.exec(widthOf(column));
-            return unit === 'ch' && room < 620 ? Math.min(130, number * units.ch) : number * units[unit];
+            return unit === 'ch' && room < 620 ? Math.min(Math.max(130, 0.42 * room), number * units.ch) : number * units[unit];
         };
         const sum = columns => columns.reduce((total, column) => total + least(column), 0);
         this.columns = this.all;

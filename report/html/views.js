@@ -13,15 +13,15 @@ class SummaryView {
         const cards = run.cards.map(card => element('div', {class: 'card' + (card.warn ? ' warn' : '')},
             element('div', {class: 'big'}, card.value), element('div', {}, card.title),
             element('div', {class: 'small'}, card.note)));
-        const top = (costs, count, nameOf, pick, open, keep = () => true) => {
+        const top = (costs, count, nameOf, tipOf, pick, open, keep = () => true) => {
             const order = [...Array(count).keys()].filter(i => pick(costs)[i] && keep(i))
                 .sort((a, b) => pick(costs)[b] - pick(costs)[a] || a - b).slice(0, 12);
             return element('table', {class: 'list'}, ...order.map(i => element('tr', {},
                 element('td', {class: 'number bar', style: `--share:${(100 * pick(costs)[i] / (profile.total || 1)).toFixed(1)}%`},
                     formatPercent(pick(costs)[i], profile.total, samples)),
-                element('td', {class: 'name'}, element('button', {title: nameOf(i), onclick: () => open(i)}, nameOf(i))))));
+                element('td', {class: 'name'}, element('button', {title: tipOf(i), onclick: () => open(i)}, nameOf(i))))));
         };
-        const {names, flags} = data.functions;
+        const {names, flags} = data.functions, name = fn => functionName(app, fn);
         const facts = element('table', {class: 'list facts-table'}, ...run.facts.map(([name, value]) =>
             element('tr', {}, element('td', {}, name), element('td', {}, value))));
         this.scroll.replaceChildren(element('div', {class: 'cards'}, ...cards),
@@ -29,14 +29,14 @@ class SummaryView {
             ...(profile.total ? [element('p', {class: 'note muted base'}, profile.base())] : []),
             element('div', {class: 'columns'},
                 element('div', {}, element('h3', {}, 'Where the time goes: functions, exclusive'),
-                    top(profile.functions(), data.functions.count, i => names[i], c => profile.pickSelf(c),
+                    top(profile.functions(), data.functions.count, name, i => names[i], c => profile.pickSelf(c),
                         fn => app.openFunction(fn)),
                     ...(profile.hasPaths || profile.callTotals ? [
                         element('h3', {}, 'What it is spent for: functions, inclusive'),
-                        top(profile.functions(), data.functions.count, i => names[i], c => profile.pick(c),
+                        top(profile.functions(), data.functions.count, name, i => names[i], c => profile.pick(c),
                             fn => app.openFunction(fn), fn => !(flags[fn] & FLAG_STARTUP))] : [])),
                 element('div', {}, element('h3', {}, 'Modules, exclusive'),
-                    top(profile.modules(), data.modules.length, i => data.modules[i].name,
+                    top(profile.modules(), data.modules.length, i => data.modules[i].name, i => data.modules[i].path,
                         c => profile.pickSelf(c), module => app.set({tab: 'functions', module})),
                     element('h3', {}, 'This run'), facts)));
     }
@@ -110,7 +110,7 @@ function functionName(app, fn) {
     if (app.comparing && app.data.unnamedIn.has(fn))
         return element('span', {}, app.data.unnamedIn.get(fn));
     const tag = functions.flags[fn] & FLAG_INLINED ? element('span', {class: 'tag'}, 'inlined') : null;
-    return element('span', {}, functions.names[fn], tag);
+    return nameElement(functions.shown[fn], functions.last[fn], tag);
 }
 
 const moduleName = (app, fn) => app.data.modules[app.data.functions.module[fn]].name;
@@ -172,7 +172,7 @@ class FunctionsView {
             text: row => app.event().calls ? '' : app.profile.uncertainty(app.profile.pickSelf(row)).toFixed(1)});
         this.table = new Table(host, [
             {key: 'name', title: 'function', class: 'name', width: 'minmax(40ch, 1fr)',
-                value: row => app.data.functions.names[row.id], text: row => functionName(app, row.id),
+                value: row => app.data.functions.shown[row.id], text: row => functionName(app, row.id),
                 tip: row => app.data.functions.names[row.id]},
             ...columns,
             {key: 'module', title: 'module', rank: 1, width: 'minmax(8rem, 18rem)', value: row => moduleName(app, row.id),
@@ -257,15 +257,16 @@ class CallersView {
         if (app.comparing)
             fn = sameFunctions(data)[fn];
         const {comparison} = app;
-        if (this.profile === profile && this.comparison === comparison && this.fn === fn)
+        const {shown} = data.functions;
+        if (this.profile === profile && this.comparison === comparison && this.fn === fn && this.shown === shown)
             return;
-        Object.assign(this, {profile, comparison, fn});
+        Object.assign(this, {profile, comparison, fn, shown});
         const below = calleesOf(profile, fn), above = callersOf(profile, fn);
         this.value = below.value;
         this.samples = below.samples;
         const file = data.files[data.functions.file[fn]], all = profile.costs.samples[0];
         const self = profile.functions();
-        this.center.replaceChildren(element('b', {}, profile.nameOf(fn)),
+        this.center.replaceChildren(element('b', {title: profile.nameOf(fn)}, profile.shownOf(fn)),
             element('div', {class: 'muted'}, moduleName(app, fn) + (file ? ` · ${file}:${data.functions.line[fn]}` : '')),
             element('div', {}, `in ${formatCount(below.samples)} of ${formatCount(all)} ${profile.unit}, ` +
                 `${formatPercent(below.value, profile.total, all)} · itself ` +
