@@ -279,19 +279,22 @@ static int note_filter(struct report_dataset *dataset, struct quality_parts *not
                : 0;
 }
 
+const char *report_quality_empty(const struct report_dataset *dataset)
+{
+    return dataset->total.samples     ? NULL
+           : dataset->quality.samples ? "none of the samples belong to what was asked for"
+           : dataset->covered         ? "calls were not counted: `sprof stats --coverage` shows "
+                                        "which functions were called"
+           : report_counts_calls(dataset) ? "none of the probed functions was called"
+           : dataset->not_sampled.weight > least_target_ns
+               ? "nothing was sampled of the CPU time that was used"
+               : "nothing was sampled: the program used too little CPU time";
+}
+
 static int note_empty(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    if (dataset->total.samples)
-        return 0;
-    return report_quality_part(
-        dataset, notes, "%s",
-        dataset->quality.samples       ? "none of the samples belong to what was asked for"
-        : dataset->covered             ? "calls were not counted: `sprof stats --coverage` shows "
-                                         "which functions were called"
-        : report_counts_calls(dataset) ? "none of the probed functions was called"
-        : dataset->not_sampled.weight > least_target_ns
-            ? "nothing was sampled of the CPU time that was used"
-            : "nothing was sampled: the program used too little CPU time");
+    const char *reason = report_quality_empty(dataset);
+    return reason ? report_quality_part(dataset, notes, "%s", reason) : 0;
 }
 
 static int note_killed(struct report_dataset *dataset, struct quality_parts *notes)

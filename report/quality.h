@@ -49,4 +49,7 @@ int report_quality_notes(struct report_dataset *dataset, struct quality_parts *n
 /* The lines below a table. 0 or SPROF_ENOMEM. */
 int report_quality_write(FILE *out, struct report_dataset *dataset, unsigned columns);
 
+/* Why the dataset is empty, without a full stop; NULL: it is not. */
+const char *report_quality_empty(const struct report_dataset *dataset);
+
 #endif

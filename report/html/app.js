@@ -2,12 +2,13 @@
 // the keys. Views are made when they are first shown and redrawn when what they depend on changed.
 
 const MODES = [
-    ['full', 'full', 'The whole stack: kernel, libraries, application'],
-    ['app', 'app', 'Only the part of the stack up to where the thread leaves the application'],
-    ['app-drop', 'app, no interior', 'The same, without library frames between application frames'],
-    ['pc-app', 'app frame', 'One frame: the innermost one of the application'],
-    ['pc', 'pc', 'One frame: the innermost one'],
+    ['full', 'everything', 'The whole stack: kernel, libraries, application (-m full)'],
+    ['app', 'application', 'The part of the stack up to where the thread leaves the application: what that calls counts for it (-m app)'],
+    ['app-drop', 'application without libraries between', 'The same, without library frames between application frames (-m app --app-interior drop)'],
+    ['pc-app', 'innermost frame of the application', 'One frame (-m pc --frame app)'],
+    ['pc', 'innermost frame', 'One frame (-m pc)'],
 ];
+const USUAL_MODES = 2; // the first of them; the others stand in the menu
 
 // The modes a recording of one mode can be read in.
 function readableModes(run) {
@@ -200,7 +201,7 @@ class App {
         this.paintHeader();
         this.paintChoices();
         this.time.hidden = !this.hasTime();
-        this.timeline.show(data, this.timeCosts, state.slots, this.run());
+        this.timeline.show(data, this.timeCosts, state.slots, this.run(), state.event);
         this.paintExpander();
         this.paintTabs();
         this.save();
@@ -264,22 +265,22 @@ class App {
         this.command = element('div', {class: 'command'});
         this.facts = element('div', {class: 'facts'});
         const header = element('header', {},
-            element('div', {class: 'brand'}, 'sprof'),
-            element('div', {class: 'what'}, this.command, this.facts),
+            element('div', {class: 'brand'}, 'sprof'), this.command, this.facts,
             element('div', {class: 'search'}, this.search, this.share),
             element('button', {class: 'icon', title: 'Dark or light (d)', onclick: () => this.turnTheme()}, '◐'),
             element('button', {class: 'icon', title: 'Keys (?)', onclick: () => this.help.showModal()}, '?'));
         this.choices = element('div', {class: 'choices'});
+        this.menu = element('details', {class: 'menu'});
         const time = this.time = element('div', {class: 'timeline'});
         this.expander = element('button', {class: 'quiet', 'aria-expanded': 'false', onclick: () => {
             this.timeline.expanded = !this.timeline.expanded;
             this.expander.setAttribute('aria-expanded', String(this.timeline.expanded));
             this.timeline.paint();
             this.paintExpander();
-        }}, 'show threads');
-        this.slotNote = element('span', {class: 'muted'});
+        }}, 'threads');
+        this.legend = element('div', {class: 'legend'});
         this.chips = element('span', {class: 'chips'});
-        time.append(element('div', {class: 'timeline-head'}, this.slotNote, this.chips, this.expander));
+        time.append(element('div', {class: 'timeline-head'}, this.legend, element('div', {}, this.expander, this.chips)));
         this.timeline = new Timeline(time, this.palette, {range: slots => this.set({slots})});
         this.tabs = element('nav', {role: 'tablist'});
         this.nothing = element('p', {class: 'note warning', role: 'status'},
@@ -287,7 +288,8 @@ class App {
         this.main = element('main', {}, this.nothing);
         this.live = element('div', {class: 'said', 'aria-live': 'polite'});
         this.help = this.makeHelp();
-        this.host.replaceChildren(header, this.choices, time, this.tabs, this.main, this.live, this.help);
+        this.host.replaceChildren(header, time, element('div', {class: 'views'}, this.tabs, this.choices, this.menu),
+            this.main, this.live, this.help);
         this.views = VIEWS.filter(([, , make]) => make).map(([id, title, make, when]) => ({id, title, make, when}));
         document.addEventListener('keydown', event => this.key(event));
         this.tabs.addEventListener('keydown', event => this.moveTab(event));
@@ -297,8 +299,9 @@ class App {
 
     paintExpander() {
         const all = this.timeCosts.threads.size, shown = Math.min(all, TIMELINE_THREADS);
-        this.expander.textContent = (this.timeline.expanded ? 'hide threads' : 'show threads') +
-            (shown < all ? ` (${shown} busiest of ${formatCount(all)})` : '');
+        this.expander.textContent = (this.timeline.expanded ? '▾ ' : '▸ ') + (shown < all ? `${shown} of ` : '') +
+            `${formatCount(all)} thread${all === 1 ? '' : 's'}`;
+        this.expander.title = shown < all ? 'the busiest of all threads' : '';
     }
 
     // Left and right lead from view to view, as in every list of tabs.
@@ -324,8 +327,11 @@ class App {
         this.command.textContent = run.command;
         this.command.title = run.command;
         document.title = `${run.name} · sprof`;
-        this.facts.textContent = run.quality.join(' · ');
-        this.facts.title = run.quality.join('\n');
+        const bad = run.trust.filter(each => each.warn), wanted = bad.length ? bad : run.trust;
+        this.facts.replaceChildren(...run.cards.map(card => element('span', {},
+            element('b', {}, card.value), ` ${card.title}${/^\d+ % of/.test(card.note) ? `, ${card.note}` : ''}`)),
+            element('button', {class: 'quality' + (bad.length ? ' bad' : ''), title: run.quality.join('\n'),
+                onclick: () => this.set({tab: 'summary'})}, wanted.map(each => each.text).join(' · ')));
         if (this.search.value !== this.state.search)
             this.search.value = this.state.search;
         this.share.textContent = this.searchNote.problem || (this.match
@@ -367,20 +373,25 @@ class App {
             select('Thread', state.thread, threads.length > 1 ? [any, ...threads.slice(0, 2000)] : [],
                 thread => this.set({thread})),
             this.phaseChoice(run, select),
-            element('label', {}, 'Mode', element('span', {class: 'segments', role: 'group', 'aria-label': 'Mode'},
-                ...MODES.map(([mode, title, help]) => element('button', {
-                    'aria-pressed': String(state.mode === mode), disabled: !modes.has(mode), 'data-mode': mode,
-                    title: modes.has(mode) ? help : 'A recording of this mode does not hold what that needs',
-                    onclick: () => this.set({mode, zoom: []}),
-                }, title)))),
-            element('label', {title: 'Names as the linker has them (n)'}, element('input', {type: 'checkbox', class: 'full-names', checked: state.fullNames,
-                onchange: e => this.set({fullNames: e.target.checked})}), 'full names'),
+            event.calls ? null : element('span', {class: 'segments', role: 'group', 'aria-label': 'Show'},
+                ...MODES.slice(0, USUAL_MODES).map(mode => this.modeButton(mode, modes))),
             modes.size ? null : element('span', {class: 'warning', role: 'alert'},
                 'These runs were recorded in modes that have nothing in common: they cannot be compared.'),
         ].filter(Boolean));
-        this.slotNote.textContent = `${this.data.events[state.event].clock ? 'CPU time' : event.name} by slots of ` +
-            `${formatTime(run.slotNs)} · drag to select`;
+        this.menu.replaceChildren(element('summary', {}, 'More'), element('div', {}, ...[
+            event.calls ? null : element('div', {class: 'modes', role: 'group', 'aria-label': 'Show'},
+                ...MODES.slice(USUAL_MODES).map(mode => this.modeButton(mode, modes))),
+            element('label', {title: 'Names as the linker has them (n)'}, element('input', {type: 'checkbox', class: 'full-names',
+                checked: state.fullNames, onchange: e => this.set({fullNames: e.target.checked})}), 'full names')].filter(Boolean)));
+        this.legend.replaceChildren(...STRIP_LEGEND.map(([kind, text, whole]) => element('span', {title: whole},
+            element('i', {style: `background:${this.palette.kind(kind, 0.4)}`}), text)));
         this.chips.replaceChildren(...(state.slots ? [this.timeChip(run)] : []));
+    }
+
+    modeButton([mode, title, help], modes) {
+        return element('button', {'aria-pressed': String(this.state.mode === mode), disabled: !modes.has(mode), 'data-mode': mode,
+            title: modes.has(mode) ? help : 'A recording of this mode does not hold what that needs',
+            onclick: () => this.set({mode, zoom: []})}, title);
     }
 
     // A phase is chosen as the slots that cover it best.
@@ -404,7 +415,9 @@ class App {
 
     paintTabs() {
         const {state} = this;
-        const shown = this.views.filter(view => !view.when || view.when(this));
+        // A recording without anything has no view that could show more than why.
+        const barren = this.run().empty && !this.profile.total && !this.narrowed() && !this.comparing;
+        const shown = this.views.filter(view => barren ? view.id === 'summary' : !view.when || view.when(this));
         if (!shown.some(view => view.id === state.tab))
             state.tab = shown[0].id;
         const focused = this.tabs.contains(document.activeElement);
@@ -417,7 +430,10 @@ class App {
         selected.scrollIntoView({block: 'nearest', inline: 'nearest'});
         if (focused)
             selected.focus();
+        const {empty} = this.run();
         this.nothing.hidden = Boolean(this.profile.total);
+        this.nothing.textContent = empty && !this.narrowed() ? empty[0].toUpperCase() + empty.slice(1) + '.'
+            : 'Nothing was recorded in what is selected. Choose more time, another thread or another run above.';
         for (const view of this.views) {
             const here = view.id === state.tab;
             if (here && !view.host) {
@@ -435,7 +451,7 @@ class App {
 
     openFunction(fn) {
         if (fn >= 0)
-            this.set({tab: 'callers', function: fn});
+            this.set({tab: this.hasStacks() ? 'callers' : 'functions', function: fn});
     }
 
     say(text) {

@@ -104,7 +104,7 @@ function changeColumns(app, of = row => row) {
                 signed(of(row).change, all(Math.abs(of(row).change)) + ' %'))},
         {title: '±', rank: 2, number: true, width: '58px', help: 'half of the 95 % interval, of sampling alone', class: 'faint',
             text: row => all(of(row).interval)},
-        {key: 'own', title: 'of its own', rank: 1, number: true, width: '92px', help: 'against what it was itself',
+        {key: 'own', title: 'own change', rank: 1, number: true, width: '92px', help: 'against what it was itself',
             value: row => of(row).before ? of(row).now / of(row).before : Infinity,
             text: row => stateOf(of(row)) === 'both'
                 ? signed(of(row).change, (100 * Math.abs(of(row).change) / of(row).before).toFixed(1) + ' %')
@@ -120,7 +120,7 @@ class PairTree extends TreeTable {
             {title, class: 'name', width, text: row => functionName(app, row.entry.function),
                 tip: row => `${app.profile.nameOf(row.entry.function)} · ${moduleName(app, row.entry.function)}`},
             ...changeColumns(app, row => row.entry).map(column => ({...column, key: undefined})),
-            {title: 'itself', rank: 4, number: true, width: '92px', help: 'the change of its own cost, of all of the cost before',
+            {title: 'self', rank: 4, number: true, width: '92px', help: 'the change of its self cost, of all of the cost before',
                 faint: row => row.entry.nowSelf === row.entry.beforeSelf,
                 text: row => signed(row.entry.nowSelf - row.entry.beforeSelf,
                     (100 * Math.abs(row.entry.nowSelf - row.entry.beforeSelf) / app.comparison.total).toFixed(2) + ' %')},
@@ -184,7 +184,7 @@ class CompareView {
         };
         this.tableLine.replaceChildren(
             segments([[false, 'Functions'], [true, 'Modules']], Boolean(this.modules), modules => choose({modules})),
-            segments([[false, 'Exclusive'], [true, 'Inclusive']], Boolean(this.inclusive), inclusive => choose({inclusive})),
+            segments([[false, 'Self'], [true, 'Total']], Boolean(this.inclusive), inclusive => choose({inclusive})),
             element('span', {class: 'muted'}, 'One run a side: ± is of sampling alone. What differs from run to run, ' +
                 'sprof diff says from three runs a side on.'));
         this.table.show(this.rows(app));

@@ -79,7 +79,8 @@ async function loadData() {
     for (let i = 0; i < nodes; i++)
         data.nodes.parent[i] = data.nodes.parent[i] ? i - data.nodes.parent[i] + 1 : 0;
     data.hasCallers = data.nodes.parent.some(parent => parent > 0);
-    data.callTotals = new Map(header.callTotals.map(calls => [calls.event, calls]));
+    data.callTotals = new Map(header.callTotals.map(calls => [calls.event,
+        {...calls, figures: new Map(calls.figures.map(([fn, average, p50, p99, most]) => [fn, {average, p50, p99, most}]))}]));
     data.cells = {
         count: cells,
         lane: reader.differences(new Int32Array(cells)),

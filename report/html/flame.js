@@ -268,6 +268,7 @@ class FlameGraph {
     }
 
     zoom(entry) {
+        this.tip.hidden = true;
         this.zoomed = entry;
         this.selected = entry;
         this.zoomPath = pathOf(entry);
@@ -354,7 +355,7 @@ function describeEntry(profile, entry) {
     lines.push(element('span', {}, `${formatPercent(entry.value, profile.total, samples)} · ` +
         `${formatCount(entry.samples)} ${profile.unit}${time}`));
     if (entry.self)
-        lines.push(element('span', {}, `itself ${formatPercent(entry.self, profile.total, samples)}` +
+        lines.push(element('span', {}, `self ${formatPercent(entry.self, profile.total, samples)}` +
             ` · ${formatCount(entry.selfSamples)} ${profile.unit}`));
     return lines;
 }

@@ -42,29 +42,6 @@ static int put_sources(struct html_page *page)
     return result;
 }
 
-/* Total times of calls, which their paths tell only where all of them were measured. */
-static void put_call_totals(struct html_page *page)
-{
-    struct json *json = &page->json;
-    report_json_open_array(json, "callTotals");
-    for (struct html_part *part = page->parts; part < page->parts + page->part_count; part++) {
-        const struct report_dataset *dataset = &part->dataset;
-        const uint64_t *event = sprof_map_get(&part->events, dataset->event.id);
-        if (!event || !report_counts_calls(dataset))
-            continue;
-        report_json_open_object(json, NULL);
-        report_json_count(json, "event", *event);
-        report_json_bool(json, "paths", report_dataset_has_paths(dataset));
-        report_json_count(json, "first", part->first_function);
-        report_json_open_array(json, "totals");
-        for (size_t i = 0; i < dataset->call_totals.count; i++)
-            report_json_count(json, NULL, dataset->call_totals.items[i]);
-        report_json_close_array(json);
-        report_json_close_object(json);
-    }
-    report_json_close_array(json);
-}
-
 static int put_header(struct html_page *page, struct html_columns *columns)
 {
     int result = 0;
@@ -85,7 +62,8 @@ static int put_header(struct html_page *page, struct html_columns *columns)
         result = report_html_columns(page, columns);
     if (!result)
         result = report_html_names(page);
-    put_call_totals(page);
+    if (!result)
+        result = report_html_calls(page);
     put_pruned(page);
     if (!result)
         result = put_sources(page);

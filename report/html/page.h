@@ -50,6 +50,9 @@ int report_html_shorten(struct html_page *page);
 /* Packs where the last components of functions' names begin: of full names, then of short ones. */
 void report_html_name_columns(const struct html_page *page, struct html_columns *columns);
 
+/* Writes total times, averages and percentiles of calls. Returns 0 or a negative code. */
+int report_html_calls(struct html_page *page);
+
 /* Packs functions, call paths and costs; what belongs to them as text follows with
  * report_html_names. Both return 0 or a negative code. */
 int report_html_columns(struct html_page *page, struct html_columns *columns);

@@ -5,58 +5,90 @@
 
 #include <time.h>
 
-static void put_card(struct json *json, const char *value, const char *title, const char *note,
-                     bool warn)
+static void put_card(struct json *json, const char *value, const char *title, const char *note)
 {
     report_json_open_object(json, NULL);
     report_json_text(json, "value", value);
     report_json_text(json, "title", title);
     report_json_text(json, "note", note);
+    report_json_close_object(json);
+}
+
+/* "in 3.80 s of wall time, 66 % of it" */
+static void put_time_card(struct json *json, const struct report_dataset *dataset)
+{
+    const uint64_t cpu_ns = dataset->quality.target_cpu_ns, wall_ns = dataset->run.duration_ns;
+    char number[NUMBER_BYTES], other[NUMBER_BYTES], note[160];
+    if (!wall_ns)
+        return;
+    report_number_time(number, cpu_ns, report_number_time_unit(cpu_ns));
+    report_number_time(other, wall_ns, report_number_time_unit(wall_ns));
+    snprintf(note, sizeof note, "%.0f %% of %s of wall time",
+             100 * (double)cpu_ns / (double)wall_ns, other);
+    put_card(json, number, "CPU time", note);
+}
+
+/* The program's own numbers. */
+static void put_cards(struct json *json, const struct report_dataset *dataset)
+{
+    const struct store_quality *quality = &dataset->quality;
+    const size_t threads = dataset->threads.count, processes = dataset->processes.count;
+    char number[NUMBER_BYTES], note[160];
+    report_json_open_array(json, "cards");
+    put_time_card(json, dataset);
+    snprintf(note, sizeof note, "in %s process%s", sprof_digits_of(processes).text,
+             processes == 1 ? "" : "es");
+    if (threads)
+        put_card(json, sprof_digits_of(threads).text, threads == 1 ? "thread" : "threads", note);
+    const bool calls = report_counts_calls(dataset);
+    snprintf(note, sizeof note, "%s%s%s", dataset->event.name ? dataset->event.name : "no event",
+             quality->requested_hz > 0 ? ", " : "", report_quality_rate(number, quality));
+    put_card(json, sprof_digits_of(quality->samples).text, calls ? "calls" : "samples",
+             calls ? "" : note);
+    report_json_close_array(json);
+}
+
+/* A statement on how far the numbers can be trusted; a warning where they can be less than usual.
+ */
+static void put_trust(struct json *json, const char *text, const char *note, bool warn)
+{
+    report_json_open_object(json, NULL);
+    report_json_text(json, "text", text);
+    report_json_text(json, "note", note);
     report_json_bool(json, "warn", warn);
     report_json_close_object(json);
 }
 
-static void put_share_card(struct json *json, uint64_t part, uint64_t whole, const char *title,
-                           const char *note, unsigned least_percent)
+static void put_share(struct json *json, uint64_t part, uint64_t whole, const char *title,
+                      const char *note, unsigned least_percent)
 {
-    char number[NUMBER_BYTES];
-    if (whole)
-        put_card(json, report_number_quality(number, part, whole), title, note,
-                 report_number_share(part, whole) < least_percent);
+    char number[NUMBER_BYTES], text[NUMBER_BYTES + 32];
+    if (!whole)
+        return;
+    snprintf(text, sizeof text, "%s %s", report_number_quality(number, part, whole), title);
+    put_trust(json, text, note, report_number_share(part, whole) < least_percent);
 }
 
-static void put_cards(struct json *json, const struct report_dataset *dataset)
+static void put_trusts(struct json *json, const struct report_dataset *dataset)
 {
     const struct store_quality *quality = &dataset->quality;
-    char number[NUMBER_BYTES], other[NUMBER_BYTES], note[160];
-    report_json_open_array(json, "cards");
-    report_number_time(number, quality->target_cpu_ns,
-                       report_number_time_unit(quality->target_cpu_ns));
-    report_number_time(other, dataset->run.duration_ns,
-                       report_number_time_unit(dataset->run.duration_ns));
-    snprintf(note, sizeof note, "in %s of wall time", other);
-    if (dataset->run.duration_ns)
-        put_card(json, number, "CPU time", note, false);
-    snprintf(note, sizeof note, "%s%s%s", dataset->event.name ? dataset->event.name : "no event",
-             quality->requested_hz > 0 ? ", " : "", report_quality_rate(other, quality));
     const bool calls = report_counts_calls(dataset);
-    put_card(json, sprof_digits_of(quality->samples).text, calls ? "calls" : "samples",
-             calls ? "" : note, false);
+    char number[NUMBER_BYTES], text[NUMBER_BYTES + 32], note[160];
+    report_json_open_array(json, "trust");
     snprintf(note, sizeof note, "of %s that were due",
              sprof_digits_of(quality->samples + quality->lost).text);
+    snprintf(text, sizeof text, "%s lost", sprof_digits_of(quality->lost).text);
     if (!calls)
-        put_card(json, sprof_digits_of(quality->lost).text, "samples lost", note,
-                 quality->lost * 100 > quality->samples);
-    if (quality->has_user_stacks && !calls) {
-        snprintf(note, sizeof note, "followed to the thread's root; %s guessed frames",
-                 sprof_digits_of(quality->guessed_frames).text);
-        put_share_card(json, quality->whole_stacks, quality->user_stacks, "whole stacks", note, 99);
-    }
-    put_share_card(json, quality->named_frames, quality->frames, "named frames",
-                   "by symbols or debug information", REPORT_NAMED_PERCENT);
+        put_trust(json, text, note, quality->lost * 100 > quality->samples);
+    snprintf(note, sizeof note, "followed to the thread's root; %s guessed frames",
+             sprof_digits_of(quality->guessed_frames).text);
+    if (quality->has_user_stacks && !calls)
+        put_share(json, quality->whole_stacks, quality->user_stacks, "whole stacks", note, 99);
+    put_share(json, quality->named_frames, quality->frames, "named",
+              "frames with a name, by symbols or debug information", REPORT_NAMED_PERCENT);
+    snprintf(text, sizeof text, "own cost %s", report_quality_own_cost(number, quality));
     if (quality->own_cpu_ns)
-        put_card(json, report_quality_own_cost(number, quality), "sprof's own cost",
-                 "CPU time while recording", false);
+        put_trust(json, text, "CPU time of sprof while it recorded", false);
     report_json_close_array(json);
 }
 
@@ -251,8 +283,10 @@ static int put_run(struct html_page *page, struct html_part *part)
     report_json_count(json, "slots", whole > slots ? whole : slots);
     report_json_count(json, "slotNs", part->slots.slot_ns);
     report_json_count(json, "durationNs", run->duration_ns);
+    report_json_text(json, "empty", report_quality_empty(dataset));
     int result = put_quality(json, dataset);
     put_cards(json, dataset);
+    put_trusts(json, dataset);
     put_facts(json, dataset);
     put_phases(json, dataset);
     put_processes(json, dataset);

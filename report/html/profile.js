@@ -54,13 +54,16 @@ class Profile {
         // Of calls whose paths were not measured only functions have total times, and those of the whole run.
         const calls = data.callTotals.get(selection.event);
         this.hasPaths = !calls || calls.paths;
+        this.figures = calls && !selection.slots && !(selection.thread >= 0) && !(selection.process >= 0) ? calls.figures : null;
         this.callTotals = calls && calls.totals.length && !selection.slots && !(selection.thread >= 0) &&
             !(selection.process >= 0) ? calls : null;
     }
 
-    // What percentages are of, as the text reports say it.
-    base() {
+    // What percentages are of. Of all CPU time, which stands above it, no second number is given.
+    base(narrowed) {
         const event = this.data.events[this.event];
+        if (this.isClock && this.byWeight && event.base === 'of CPU time' && !narrowed)
+            return '% of all CPU time';
         if (!this.byWeight)
             return `% of ${formatCount(this.total)} sample${this.total === 1 ? '' : 's'}`;
         return this.isClock ? `% of ${formatTime(this.total)} ${event.base}` : `% of ${formatCount(this.total)} ${event.name}`;

@@ -168,7 +168,7 @@ class SourceView {
         const {data} = app, fn = entry.function, file = data.files[data.functions.file[fn]];
         this.title.replaceChildren(element('b', {title: data.functions.names[fn]}, data.functions.shown[fn]),
             element('span', {class: 'muted'}, moduleName(app, fn) + (file ? ` · ${file}:${data.functions.line[fn]}` : '')),
-            element('span', {}, `itself ${formatPercent(cost.self, this.total, this.samples)} · with what it calls ` +
+            element('span', {}, `self ${formatPercent(cost.self, this.total, this.samples)} · total ` +
                 formatPercent(cost.total, this.total, this.samples)),
             element('button', {class: 'chip', onclick: () => app.openFunction(fn)}, 'callers & callees'));
         const lines = sourceRows(data, view, entry), code = codeRows(data, view, entry);

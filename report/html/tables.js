@@ -1,7 +1,7 @@
 // Tables of any length: only the rows in sight exist. A column is {key, title, number, text, bar, rank};
 // where there is no room for all, those of the highest rank go first.
 
-const TABLE_ROW = 26;
+const TABLE_ROW = 22;
 const PRINTED_ROWS = 400; // of a table: about ten pages of paper
 
 // Whether the page is being laid out for paper, where nobody scrolls.
@@ -32,10 +32,11 @@ class Table {
     // On a narrow window a name needs less room than the numbers beside it.
     chooseColumns() {
         const room = this.scroller.clientWidth || Infinity, units = {px: 1, ch: 7.3, rem: 16};
-        const widthOf = column => column.width || 'minmax(8rem, 1fr)';
+        const narrow = room < 620, widthOf = column => narrow && column.bar ? '72px' : column.width || 'minmax(8rem, 1fr)';
+        this.scroller.classList.toggle('narrow', narrow);
         const least = column => {
             const [, number, unit] = /([\d.]+)(px|ch|rem)/.exec(widthOf(column));
-            return unit === 'ch' && room < 620 ? Math.min(Math.max(130, 0.42 * room), number * units.ch) : number * units[unit];
+            return unit === 'ch' && narrow ? Math.min(Math.max(130, 0.42 * room), number * units.ch) : number * units[unit];
         };
         const sum = columns => columns.reduce((total, column) => total + least(column), 0);
         this.columns = this.all;
@@ -122,7 +123,7 @@ class Table {
             const content = column.text(row);
             if (column.bar) {
                 const share = Math.max(0, Math.min(1, column.bar(row)));
-                cell.style.setProperty('--share', (100 * share).toFixed(2) + '%');
+                cell.style.setProperty('--share', share.toFixed(4));
                 cell.classList.add('bar');
             }
             cell.append(content instanceof Node ? content : String(content));

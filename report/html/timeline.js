@@ -13,12 +13,14 @@ function pathKinds(data, view) {
     return kinds;
 }
 
-// Cost per slot, in all and per kind of code, of what a selection without a range holds.
+// Cost per slot, of what is known to have happened in it, in all and per kind of code, of what a selection without a range holds.
 function slotCosts(data, selection, view) {
     const slots = Math.max(1, data.runs[data.events[selection.event].run].slots);
     const kinds = view.pathKinds ||= pathKinds(data, view), sums = KINDS.map(() => new Float64Array(slots));
     const {slot, node} = data.cells, event = data.events[selection.event];
     const values = event.varying || event.clock ? data.cells.weight : data.cells.samples;
+    const timeless = data.timeless ||= Uint8Array.from({length: data.nodes.count + 1}, (none, id) =>
+        id && data.notSampled.has(data.nodes.function[id - 1]) ? 1 : 0);
     const threads = new Map(), starts = laneStarts(data);
     for (let lane = 0; lane < data.lanes.length; lane++) {
         if (!laneIsSelected(data, lane, selection))
@@ -28,6 +30,8 @@ function slotCosts(data, selection, view) {
             threads.set(thread, new Float64Array(slots));
         const own = threads.get(thread);
         for (let i = starts[lane]; i < starts[lane + 1]; i++) {
+            if (timeless[node[i]])
+                continue;
             sums[kinds[node[i]]][slot[i]] += values[i];
             own[slot[i]] += values[i];
         }
@@ -35,13 +39,20 @@ function slotCosts(data, selection, view) {
     return {slots, threads, perKind: Object.fromEntries(KINDS.map((kind, at) => [kind, sums[at]]))};
 }
 
+const STRIP_LEGEND = [['app', 'app', 'the application'], ['system', 'libraries', 'system libraries'], ['kernel', 'kernel', 'the kernel']];
+const KIND_WORDS = {app: 'application', system: 'system libraries', kernel: 'kernel', none: 'other'};
+const STRIP = 28, STRIP_LANE = 16, STRIP_AXIS = 14, STRIP_LABELS = 190;
+
 class Timeline {
     constructor(host, palette, actions) {
         this.palette = palette;
         this.actions = actions;
         this.canvas = element('canvas', {tabindex: 0, role: 'slider',
             'aria-label': 'Time range: drag, or arrow keys with Shift to widen'});
-        host.append(this.canvas);
+        this.tip = element('div', {class: 'tip', hidden: true});
+        host.append(this.canvas, this.tip);
+        this.canvas.addEventListener('pointermove', event => this.hover(event));
+        this.canvas.addEventListener('pointerleave', () => this.tip.hidden = true);
         this.expanded = false;
         this.range = null;
         this.canvas.addEventListener('pointerdown', event => this.down(event));
@@ -65,8 +76,8 @@ class Timeline {
         this.actions.range(width === slots ? null : [from, from + width]);
     }
 
-    show(data, costs, range, run) {
-        Object.assign(this, {data, costs, range, slotNs: run.slotNs, phases: run.phases});
+    show(data, costs, range, run, event) {
+        Object.assign(this, {data, costs, range, slotNs: run.slotNs, phases: run.phases, event: data.events[event]});
         const [from, to] = (range || [0, costs.slots]).map(slot => +(slot * run.slotNs / 1e9).toFixed(3));
         this.canvas.setAttribute('aria-valuemin', 0);
         this.canvas.setAttribute('aria-valuemax', costs.slots);
@@ -128,10 +139,10 @@ class Timeline {
     }
 
     paint() {
-        const ratio = window.devicePixelRatio || 1, width = this.canvas.parentElement.clientWidth;
+        const ratio = window.devicePixelRatio || 1, width = this.canvas.clientWidth;
         const lanes = this.expanded ? this.threadsShown() : [];
-        const strip = 44, lane = 16, axis = 16, height = strip + lanes.length * lane + axis;
-        this.left = lanes.length ? Math.min(170, width / 4) : 0;
+        const strip = STRIP, lane = STRIP_LANE, axis = STRIP_AXIS, height = strip + lanes.length * lane + axis;
+        this.left = width > 620 ? STRIP_LABELS : lanes.length ? width / 4 : 0;
         this.canvas.style.height = height + 'px';
         this.canvas.width = Math.round(width * ratio);
         this.canvas.height = Math.round(height * ratio);
@@ -140,10 +151,10 @@ class Timeline {
         context.font = '11px ' + this.palette.sans;
         this.paintStrip(context, strip, width);
         lanes.forEach((entry, index) =>
-            this.paintLane(context, entry, strip + index * lane, lane, width));
-        this.paintAxis(context, strip + lanes.length * lane, width);
+            this.paintLane(context, entry, strip + axis + index * lane, lane, width));
+        this.paintAxis(context, strip, width);
         this.paintMarks(context, strip, width);
-        this.paintRange(context, width, height - axis);
+        this.paintRange(context, width, height);
     }
 
     x(slot, width) {
@@ -167,6 +178,7 @@ class Timeline {
         let most = 0;
         for (let i = 0; i < count; i++)
             most = Math.max(most, columns.reduce((sum, values) => sum + values[i], 0));
+        this.paintScale(context, most, width);
         const step = (width - this.left) / count;
         for (let i = 0; i < count; i++) {
             let y = height;
@@ -181,6 +193,42 @@ class Timeline {
         }
         context.fillStyle = this.palette.line;
         context.fillRect(this.left, height - 0.5, width - this.left, 1);
+    }
+
+    // What the strip's height stands for: processors or threads at a time, or what else is counted.
+    paintScale(context, most, width) {
+        if (!most)
+            return;
+        const text = this.amount(most);
+        context.fillStyle = this.palette.muted;
+        context.textBaseline = 'top';
+        if (this.left > 100)
+            context.fillText(text, this.left - context.measureText(text).width - 6, 16);
+        context.fillRect(this.left - (this.left ? 4 : 0), 3, this.left ? 4 : width, 0.5);
+    }
+
+    amount(value) {
+        const {clock, base, name} = this.event;
+        if (!clock)
+            return `${formatCount(Math.round(value))} ${name}`;
+        return `${(value / this.slotNs).toFixed(1)} ${base === 'of CPU time' ? 'CPUs' : 'threads'}`;
+    }
+
+    // What the pointer is at.
+    hover(event) {
+        const slot = this.slotAt(event), {left} = this.canvas.getBoundingClientRect();
+        if (this.anchor !== undefined || event.clientX - left < this.left)
+            return void (this.tip.hidden = true);
+        const digits = this.slotNs < 1e7 ? 3 : this.slotNs < 1e8 ? 2 : 1, at = slot => (slot * this.slotNs / 1e9).toFixed(digits);
+        const {perKind} = this.costs, sum = KINDS.reduce((all, kind) => all + perKind[kind][slot], 0);
+        this.tip.replaceChildren(element('b', {}, `${at(slot)} – ${at(slot + 1)} s`), element('span', {}, sum ? this.amount(sum) : 'nothing'),
+            ...KINDS.filter(kind => perKind[kind][slot]).map(kind => element('span', {class: 'muted'},
+                `${KIND_WORDS[kind]} ${formatPercent(perKind[kind][slot], sum, 0)}`)),
+            element('span', {class: 'muted'}, 'drag to select'));
+        this.tip.hidden = false;
+        const host = this.canvas.parentElement, x = event.clientX - host.getBoundingClientRect().left + 12;
+        this.tip.style.left = Math.min(x, host.clientWidth - this.tip.offsetWidth - 4) + 'px';
+        this.tip.style.top = STRIP + STRIP_AXIS + 'px';
     }
 
     paintLane(context, {thread, values}, y, height, width) {

@@ -10,36 +10,58 @@ class SummaryView {
 
     draw(app) {
         const {profile, data} = app, run = app.run(), samples = profile.costs.samples[0];
-        const cards = run.cards.map(card => element('div', {class: 'card' + (card.warn ? ' warn' : '')},
-            element('div', {class: 'big'}, card.value), element('div', {}, card.title),
-            element('div', {class: 'small'}, card.note)));
-        const top = (costs, count, nameOf, tipOf, pick, open, keep = () => true) => {
-            const order = [...Array(count).keys()].filter(i => pick(costs)[i] && keep(i))
-                .sort((a, b) => pick(costs)[b] - pick(costs)[a] || a - b).slice(0, 12);
-            return element('table', {class: 'list'}, ...order.map(i => element('tr', {},
-                element('td', {class: 'number bar', style: `--share:${(100 * pick(costs)[i] / (profile.total || 1)).toFixed(1)}%`},
-                    formatPercent(pick(costs)[i], profile.total, samples)),
+        const cards = run.cards.map(card => element('div', {class: 'card'}, element('span', {class: 'big'}, card.value),
+            ` ${card.title} `, element('span', {class: 'small'}, card.note)));
+        const top = (costs, count, nameOf, tipOf, pick, open, choose = order => order) => {
+            const value = pick(costs), order = [...Array(count).keys()].filter(i => value[i]).sort((a, b) => value[b] - value[a] || a - b);
+            const shown = choose(order).slice(0, 12), most = value[shown[0]] || 1;
+            return element('table', {class: 'list'}, ...shown.map(i => element('tr', {},
+                element('td', {class: 'number bar', style: `--share:${(value[i] / most).toFixed(4)}`},
+                    formatPercent(value[i], profile.total, samples)),
                 element('td', {class: 'name'}, element('button', {title: tipOf(i), onclick: () => open(i)}, nameOf(i))))));
         };
         const {names, flags} = data.functions, name = fn => functionName(app, fn);
         const facts = element('table', {class: 'list facts-table'}, ...run.facts.map(([name, value]) =>
             element('tr', {}, element('td', {}, name), element('td', {}, value))));
-        this.scroll.replaceChildren(element('div', {class: 'cards'}, ...cards),
+        const title = (word, text) => element('h3', {}, word, element('span', {class: 'muted'}, ` ${text}`));
+        const functions = pick => [profile.functions(), data.functions.count, name, i => names[i], pick, fn => app.openFunction(fn)];
+        this.scroll.replaceChildren(element('div', {class: 'cards'}, ...cards), this.trust(run),
             ...(data.pruned ? [element('p', {class: 'note muted'}, data.pruned)] : []),
-            ...(profile.total ? [element('p', {class: 'note muted base'}, profile.base())] : []),
+            ...(profile.total ? [element('p', {class: 'note muted base'}, profile.base(app.narrowed()))] : []),
             element('div', {class: 'columns'},
-                element('div', {}, element('h3', {}, 'Where the time goes: functions, exclusive'),
-                    top(profile.functions(), data.functions.count, name, i => names[i], c => profile.pickSelf(c),
-                        fn => app.openFunction(fn)),
+                !profile.total ? null : element('div', {}, title('Self', 'in the function itself'), top(...functions(c => profile.pickSelf(c))),
                     ...(profile.hasPaths || profile.callTotals ? [
-                        element('h3', {}, 'What it is spent for: functions, inclusive'),
-                        top(profile.functions(), data.functions.count, name, i => names[i], c => profile.pick(c),
-                            fn => app.openFunction(fn), fn => !(flags[fn] & FLAG_STARTUP))] : [])),
-                element('div', {}, element('h3', {}, 'Modules, exclusive'),
+                        title('Total', 'with what the function calls' + (profile.hasPaths ? '; functions that only pass on are left out' : '')),
+                        top(...functions(c => profile.pick(c)), order => withoutPassing(profile, order.filter(fn => !(flags[fn] & FLAG_STARTUP))))] : [])),
+                element('div', {}, ...(profile.total ? [title('Modules', 'self'),
                     top(profile.modules(), data.modules.length, i => data.modules[i].name, i => data.modules[i].path,
-                        c => profile.pickSelf(c), module => app.set({tab: 'functions', module})),
-                    element('h3', {}, 'This run'), facts)));
+                        c => profile.pickSelf(c), module => app.set({tab: 'functions', module}))] : []),
+                    title('This run', ''), facts)));
     }
+
+    // How far the numbers can be trusted: one line where all is well.
+    trust(run) {
+        const bad = run.trust.some(each => each.warn), [, ...notes] = run.quality;
+        const told = new Set(run.trust.map(each => each.text));
+        return element('div', {class: 'trust' + (bad ? ' bad' : '')}, ...run.trust.map(each =>
+            element('span', {class: each.warn ? 'warn' : '', title: each.note}, each.text)),
+            ...notes.filter(note => !told.has(note) && note.length > 40 && note !== run.empty).map(note => element('p', {}, note)));
+    }
+}
+
+// Without functions that have (nearly) all of their total from one that they call, directly or not: the
+// one that stays is where paths part.
+function withoutPassing(profile, order) {
+    const {tree, value} = profile, {data} = profile, total = profile.pick(profile.functions()), most = order.slice(0, 60);
+    const heaviest = fn => tree.nodesOf(fn).reduce((best, id) => value[id] > value[best] || !best ? id : best, 0);
+    const isBelow = (fn, above) => {
+        for (let id = tree.parent[heaviest(fn)]; id; id = tree.parent[id])
+            if (tree.function[id] === above)
+                return true;
+        return false;
+    };
+    return most.filter((fn, at) => !(profile.hasPaths && most.slice(at + 1).concat(most.slice(0, at)).some(other =>
+        total[other] >= 0.985 * total[fn] && total[other] <= total[fn] && data.functions.names[other] && isBelow(other, fn))));
 }
 
 // ---- Flame graph --------------------------------------------------------------------------------
@@ -67,9 +89,8 @@ class FlameView {
             segments([[false, 'Top-down'], [true, 'Bottom-up']], state.inverted,
                 inverted => app.set({inverted, zoom: []})),
             segments([[false, 'Icicle'], [true, 'Flame graph']], state.flame, flame => app.set({flame})),
-            element('button', {class: 'icon', title: 'Zoom out (Esc)', onclick: () => this.graph.reset()}, '⤢'),
-            element('span', {class: 'muted'}, state.inverted
-                ? 'functions by their own cost, callers further in' : 'width is cost, order is size'),
+            element('button', {class: 'plain', onclick: () => this.graph.reset(), title: 'Esc'}, 'Zoom out'),
+            element('span', {class: 'muted'}, state.inverted ? 'functions by self cost, their callers beside them' : ''),
             element('span', {class: 'legend'}, ...[['app', 'application'], ['system', 'system libraries'],
                 ['kernel', 'kernel'], ['jit', 'run-time code']].map(([kind, text]) => element('span', {},
                 element('i', {style: `background:${palette.kind(kind, 0.4)}`}), text))));
@@ -82,27 +103,49 @@ class FlameView {
 
 // ---- Columns that several tables share ----------------------------------------------------------
 
-// Columns of inclusive and exclusive cost of what `costs(row)` gives; shares of the selection.
-function costColumns(app, costs, which) {
+// Columns of self and total cost of what `costs(row)` gives; shares of the selection.
+function costColumns(app, costs, which, all) {
     const profile = () => app.profile, samples = () => profile().costs.samples[0];
     const value = row => profile().byWeight ? costs(row).weight : costs(row).samples;
     const self = row => profile().byWeight ? costs(row).selfWeight : costs(row).selfSamples;
-    const known = (key, row, text) => key !== 'inclusive' || profile().hasPaths || value(row) ? text() : '–';
-    const block = (title, key, pick, count, weight, help) => [
-        {key, title, number: true, width: '92px', help, sorted: which === key,
-            value: pick, bar: row => profile().total ? pick(row) / profile().total : 0, faint: row => !pick(row),
-            text: row => known(key, row, () => formatPercent(pick(row), profile().total, samples()))},
-        {key: key + '-samples', title: app.unit(), rank: app.event().calls ? 1 : 3, number: true, width: '84px', value: count, faint: row => !count(row),
-            text: row => known(key, row, () => formatCount(count(row)))},
-        ...(app.profile.isClock ? [{key: key + '-time', title: 'time', rank: 2, number: true, width: '94px', value: weight, faint: row => !weight(row),
-            text: row => known(key, row, () => formatTime(weight(row)))}] : []),
-    ];
+    const known = (key, row, text) => key !== 'total' || profile().hasPaths || value(row) ? text() : '–';
+    // Bars of self costs are of the largest; else most of them would be of no width.
+    const mostOf = key => (key === 'self' && all ? largest(profile().pickSelf(all())) : profile().total) || 1;
+    const share = (key, pick, help) => ({key, title: key, number: true, width: '126px', help, sorted: which === key,
+        value: pick, bar: row => pick(row) / mostOf(key), faint: row => !pick(row),
+        text: row => known(key, row, () => formatPercent(pick(row), profile().total, samples()))});
+    const time = (key, weight) => app.profile.isClock ? [{key: key + '-time', title: key + ' time', rank: 3, number: true, width: '92px',
+        value: weight, faint: row => !weight(row), text: row => known(key, row, () => formatTime(weight(row)))}] : [];
+    const count = (key, title, count) => ({key: key + '-samples', title, rank: 4, number: true, width: '112px', value: count, faint: row => !count(row),
+        text: row => known(key, row, () => formatCount(count(row)))});
+    const calls = app.event().calls, unit = app.unit();
     return [
-        ...block('inclusive', 'inclusive', value, row => costs(row).samples, row => costs(row).weight,
-            `of the selected ${app.unit()}, those that contain it`),
-        ...block('exclusive', 'exclusive', self, row => costs(row).selfSamples, row => costs(row).selfWeight,
-            `of the selected ${app.unit()}, those that end in it`),
+        share('self', self, `of the selected ${unit}, those that end in it`), ...time('self', row => costs(row).selfWeight),
+        share('total', value, `of the selected ${unit}, those that contain it`), ...time('total', row => costs(row).weight),
+        ...(calls ? [{...count('self', 'calls', row => costs(row).selfSamples), rank: 1}]
+            : [count('self', `self ${unit}`, row => costs(row).selfSamples), count('total', `total ${unit}`, row => costs(row).samples)]),
     ];
+}
+
+// How long single calls took, of the whole run: what was not measured is not shown.
+function callColumns(app) {
+    const {callTotals} = app.data, known = key => [...callTotals.values()].some(calls =>
+        [...calls.figures.values()].some(figures => figures[key] !== null));
+    return [['average', 'average'], ['p50', 'p50'], ['p99', 'p99'], ['most', 'max']].filter(([key]) => known(key)).map(([key, title], at) => ({
+        key, title, number: true, width: '82px', rank: 2 + (at % 3), help: 'of one call, in the whole run',
+        value: row => app.profile.figures?.get(row.id)?.[key] ?? -1, faint: row => !app.profile.figures?.get(row.id)?.[key],
+        text: row => {
+            const value = app.profile.figures?.get(row.id)?.[key];
+            return value === undefined || value === null ? '–' : formatTime(value);
+        }}));
+}
+
+// The largest of some values, found once.
+const largestOf = new WeakMap();
+function largest(values) {
+    if (!largestOf.has(values))
+        largestOf.set(values, values.reduce((most, value) => Math.max(most, value), 0));
+    return largestOf.get(values);
 }
 
 function functionName(app, fn) {
@@ -122,11 +165,11 @@ class TreeView {
         this.line = element('div', {class: 'bar-line'});
         host.append(this.line);
         this.table = new TreeTable(host, [
-            {title: 'call path', class: 'name', width: 'minmax(40ch, 1fr)',
+            {title: 'call path', class: 'name', width: 'minmax(40ch, 3fr)',
                 text: row => functionName(app, row.entry.function),
                 tip: row => app.data.functions.names[row.entry.function]},
             ...costColumns(app, row => row.entry).map(column => ({...column, key: undefined})),
-            {title: 'module', rank: 1, width: 'minmax(8rem, 18rem)', text: row => moduleName(app, row.entry.function)},
+            {title: 'module', rank: 2, width: 'minmax(6rem, 11rem)', text: row => moduleName(app, row.entry.function)},
         ], {openFunction: fn => app.openFunction(fn)});
         this.pairs = new PairTree(host, app, 'call path', 'minmax(30ch, 1fr)');
     }
@@ -166,16 +209,18 @@ class FunctionsView {
     constructor(app, host) {
         this.line = element('div', {class: 'bar-line'});
         host.append(this.line);
-        const columns = costColumns(app, row => row, 'exclusive');
-        columns.splice(columns.findIndex(column => column.key === 'exclusive') + 1, 0, {
-            title: '±', rank: 4, number: true, width: '52px', help: 'half of the 95 % interval of the exclusive share',
-            text: row => app.event().calls ? '' : app.profile.uncertainty(app.profile.pickSelf(row)).toFixed(1)});
+        const columns = costColumns(app, row => row, 'self', () => app.profile.functions());
+        if (!app.event().calls)
+            columns.splice(1, 0, {title: '±', rank: 3, number: true, width: '48px', help: 'half of the 95 % interval of the self share',
+                text: row => app.profile.uncertainty(app.profile.pickSelf(row)).toFixed(1)});
+        else
+            columns.push(...callColumns(app));
         this.table = new Table(host, [
-            {key: 'name', title: 'function', class: 'name', width: 'minmax(40ch, 1fr)',
+            {key: 'name', title: 'function', class: 'name', width: 'minmax(40ch, 3fr)',
                 value: row => app.data.functions.shown[row.id], text: row => functionName(app, row.id),
                 tip: row => app.data.functions.names[row.id]},
             ...columns,
-            {key: 'module', title: 'module', rank: 1, width: 'minmax(8rem, 18rem)', value: row => moduleName(app, row.id),
+            {key: 'module', title: 'module', rank: 2, width: 'minmax(6rem, 11rem)', value: row => moduleName(app, row.id),
                 text: row => moduleName(app, row.id)},
         ], {opened: row => app.openFunction(row.id)});
     }
@@ -187,7 +232,7 @@ class FunctionsView {
         const rows = rowsOf(profile.functions(), data.functions.count, keep);
         this.line.replaceChildren(
             element('span', {class: 'muted'}, `${formatCount(rows.length)} functions` + (hit ? ' match' : '') +
-                ' · double click shows callers and callees'),
+                (app.hasStacks() ? ' · double click shows callers and callees' : '')),
             ...(state.module < 0 ? [] : [element('button', {class: 'chip', onclick: () => app.set({module: -1})},
                 `only ${data.modules[state.module].name}  ✕`)]));
         this.table.show(rows);
@@ -205,7 +250,7 @@ class ModulesView {
             {key: 'kind', title: 'kind', rank: 1, width: '110px', value: row => app.data.modules[row.id].kind, text: row => element('span', {},
                 element('i', {style: `display:inline-block;width:10px;height:10px;border-radius:3px;margin-right:6px;background:${
                     app.palette.kind(app.data.modules[row.id].kind, 0.4)}`}), app.data.modules[row.id].kind)},
-            ...costColumns(app, row => row, 'exclusive'),
+            ...costColumns(app, row => row, 'self', () => app.profile.modules()),
         ], {chosen: row => app.set({tab: 'functions', module: row.id}),
             opened: row => app.set({tab: 'functions', module: row.id})});
     }
@@ -227,15 +272,15 @@ class CallersView {
                 text: row => functionName(app, row.entry.function),
                 tip: row => app.data.functions.names[row.entry.function] + ' · ' +
                     moduleName(app, row.entry.function)},
-            {title: 'of it', number: true, width: '82px', help: `inclusive: of the ${app.unit()} that contain the function`,
+            {title: 'of it', number: true, width: '118px', help: `of the ${app.unit()} that contain the function`,
                 bar: row => this.value ? row.entry.value / this.value : 0,
                 text: row => formatPercent(row.entry.value, this.value, this.samples)},
             {title: 'of all', number: true, width: '78px', help: `of all selected ${app.unit()}`,
                 text: row => formatPercent(row.entry.value, app.profile.total, app.profile.costs.samples[0])},
-            {title: app.event().calls ? 'in or below' : 'samples', rank: 1, number: true, width: '84px', text: row => formatCount(row.entry.samples)},
+            {title: app.event().calls ? 'total calls' : 'samples', rank: 1, number: true, width: '84px', text: row => formatCount(row.entry.samples)},
             {title: 'self', number: true, width: '82px',
-                help: first === 'caller' ? 'exclusive, of it: what the function costs itself when it is called so' :
-                    'exclusive, of it: what the callee costs itself when it is called so',
+                help: first === 'caller' ? 'of it: what the function itself costs when it is called so' :
+                    'of it: what the callee itself costs when it is called so',
                 text: row => formatPercent(row.entry.self, this.value, this.samples)},
         ];
         callers.append(element('h3', {}, 'Callers: who calls it'));
@@ -268,9 +313,8 @@ class CallersView {
         const self = profile.functions();
         this.center.replaceChildren(element('b', {title: profile.nameOf(fn)}, profile.shownOf(fn)),
             element('div', {class: 'muted'}, moduleName(app, fn) + (file ? ` · ${file}:${data.functions.line[fn]}` : '')),
-            element('div', {}, `in ${formatCount(below.samples)} of ${formatCount(all)} ${profile.unit}, ` +
-                `${formatPercent(below.value, profile.total, all)} · itself ` +
-                `${formatCount(self.selfSamples[fn])}, ${formatPercent(profile.pickSelf(self)[fn], profile.total, all)} `,
+            element('div', {}, `total ${formatPercent(below.value, profile.total, all)}, ${formatCount(below.samples)} of ${formatCount(all)} ${profile.unit}` +
+                ` · self ${formatPercent(profile.pickSelf(self)[fn], profile.total, all)}, ${formatCount(self.selfSamples[fn])} `,
                 !app.event().calls && sourceOf(data, state.event)?.places.has(fn) ? element('button', {class: 'chip',
                     onclick: () => app.set({tab: 'source', function: fn})}, 'source') : null));
         for (const single of [this.callers, this.callees])

@@ -68,6 +68,9 @@ class Page:
     def tab(self, name):
         self.browser.click(f"[data-tab={name}]")
 
+    def mode(self, name):
+        self.browser.run("document.querySelector(`[data-mode=${arguments[0]}]`).click()", name)
+
     def columns(self, view):
         return self.browser.run("""return [...document.querySelectorAll(`[data-view=${arguments[0]}] .head .cell`)]
             .map(cell => cell.textContent.replace(/ [↓↑]$/, ''))""", view)
@@ -75,7 +78,7 @@ class Page:
     def table(self, view, key):
         """name -> (inclusive, exclusive) samples of the rows in sight of a table."""
         titles = self.columns(view)
-        counts = [i for i, title in enumerate(titles) if title == "samples"]
+        counts = [titles.index(word + " samples") for word in ("total", "self")]
         module = titles.index("module")
         costs = {}
         for row in self.rows(view)[0]:

@@ -18,13 +18,13 @@ def worked_example(browser, work):
           "--system-module", "lib.so")
     page = Page(browser, make_page(work, recording))
     for mode, arguments in MODES.items():
-        browser.click(f"[data-mode={mode}]")
+        page.mode(mode)
         page.tab("functions")
         compare(f"functions, {mode}", page.table("functions", plain), report(recording, *arguments))
         page.tab("modules")
         compare(f"modules, {mode}", page.table("modules", plain),
                 report(recording, "--modules", *arguments))
-    browser.click("[data-mode=full]")
+    page.mode("full")
     browser.run("sprof.openFunction(sprof.data.functions.names.indexOf('A2'))")
     callers, callees = page.rows("callers")
     found = ([row[0].lstrip("▾▸") for row in callers], [row[1:] for row in callers])
@@ -51,7 +51,7 @@ def use_page(browser, work, *command, function):
     sprof("record", "-o", recording, "--", *command)
     page = Page(browser, make_page(work, recording))
     for mode in ("app", "pc", "full"):
-        browser.click(f"[data-mode={mode}]")
+        page.mode(mode)
         page.tab("functions")
         compare(f"functions, {mode}", page.table("functions", plain), report(recording, *MODES[mode]),
                 whole=False)
@@ -391,12 +391,12 @@ def calls(browser, work):
         raise SystemExit(f"the page has the calls {shown}, the report {expected}")
     # What functions take with all that they call is known, of modules it is not.
     totals = {row["function"]: float(row["inclusive_percent"]) for row in table_of("report", recording, "--inclusive")}
-    shown = {plain(row[0]): row[titles.index("inclusive")] for row in page.rows("functions")[0]}
+    shown = {plain(row[0]): row[titles.index("total")] for row in page.rows("functions")[0]}
     if any(abs(float(shown.get(name, "-1 %").split()[0]) - total) > 0.6 for name, total in totals.items()):
         raise SystemExit(f"the page has the total times {shown}, the report {totals}")
     page.tab("modules")
     modules = page.columns("modules")
-    if any(row[modules.index("inclusive")] != "–" for row in page.rows("modules")[0]):
+    if any(row[modules.index("total")] != "–" for row in page.rows("modules")[0]):
         raise SystemExit(f"the page makes up total times of modules: {page.rows('modules')[0]}")
     tabs = browser.run("return [...document.querySelectorAll('[data-tab]')].map(tab => tab.dataset.tab)")
     if tabs != ["summary", "functions", "modules"] or browser.run("return document.querySelector('.timeline').offsetParent") is not None:

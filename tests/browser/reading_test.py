@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 """Reads pages as a person would: short names, what the header says, and how much room it takes.
 reading_test.py CASE"""
+import json
+import os
+import re
+import sqlite3
 import sys
 
-from page import main, page_of_stacks, plain
+from page import main, make_page, Page, page_of_stacks, plain, SPLIT, sprof
 
 VECTOR = "std::vector<double, std::allocator<double> >::"
 LONG = "shop::ledger::" + "nested_scope_with_a_long_name::" * 6 + "the_last_component"
@@ -42,6 +46,7 @@ def names(browser, work):
     if boxes != ["the_end", "shop::ledg…the_end", "shop::ledger::en…the_end", "shop::ledger::entry::the_end"]:
         raise SystemExit(f"boxes of 10, 18, 24 and 40 characters show {boxes}")
     browser.resize(1400, 900)
+    browser.click(".menu summary")
     browser.click(".full-names")
     if shown() != full or "names=full" not in browser.run("return location.hash"):
         raise SystemExit(f"in full the names are {shown()}")
@@ -52,5 +57,65 @@ def names(browser, work):
         raise SystemExit("n does not switch between short and full names")
 
 
+def header(browser, work):
+    """The header takes little room, has the program's own numbers, and is orange where the numbers are not to be trusted."""
+    recording = os.path.join(work, "split.db")
+    sprof("record", "-o", recording, "--", *SPLIT, "300")
+    page = Page(browser, make_page(work, recording))
+    for width in (1500, 1200):
+        browser.resize(width, 900)
+        for tab in ("summary", "functions", "flame"):
+            page.tab(tab)
+            top = browser.run("return document.querySelector('main').getBoundingClientRect().top")
+            if top > 110:
+                raise SystemExit(f"{tab} begins {top} pixels from the top of a window of {width}")
+    facts = browser.run("return [...document.querySelectorAll('.facts > span')].map(fact => fact.textContent)")
+    if len(facts) != 3 or not re.fullmatch(r"[\d.]+ (s|ms) CPU time, \d+ % of [\d.]+ (s|ms) of wall time", facts[0]) or facts[1] != "3 threads":
+        raise SystemExit(f"the header says {facts}")
+    with sqlite3.connect(recording) as database:
+        database.execute("UPDATE ledger SET lost = 10 + delivered")
+    database.close()
+    page = Page(browser, make_page(work, recording))
+    bad = browser.run("return [...document.querySelectorAll('.quality.bad, .trust.bad .warn')].map(each => each.textContent)")
+    if len(bad) != 2 or not all(re.fullmatch(r"[\d\u202f]+ lost", text) for text in bad):
+        raise SystemExit(f"of a recording that lost more than half the page says {bad}")
+    # One word for one thing: columns are called self and total.
+    page.tab("functions")
+    if page.columns("functions")[:3] != ["function", "self", "±"] or "total" not in page.columns("functions"):
+        raise SystemExit(f"the columns are {page.columns('functions')}")
+    words = browser.run("return document.body.innerText").lower()
+    if "exclusive" in words or "inclusive" in words:
+        raise SystemExit("the page speaks of exclusive or inclusive costs")
+
+
+def traces(browser, work):
+    """A trace has what is known of calls and nothing that has no meaning there; a recording without calls says why."""
+    recording = os.path.join(work, "trace.db")
+    sprof("trace", "-o", recording, "--", *SPLIT, "100")
+    page = Page(browser, make_page(work, recording))
+    if browser.run("return document.querySelectorAll('[data-mode]').length"):
+        raise SystemExit("the page of a trace offers modes")
+    page.tab("functions")
+    columns = page.columns("functions")
+    if columns != ["function", "self", "self time", "total", "total time", "calls", "average", "p50", "p99", "max", "module"]:
+        raise SystemExit(f"the columns of a trace are {columns}")
+    query = "SELECT function, average_ns, p50_ns, p99_ns, max_ns FROM v_call_stats"
+    expected = {row["function"]: [row[key] and int(float(row[key])) for key in ("average_ns", "p50_ns", "p99_ns", "max_ns")]
+                for row in json.loads(sprof("sql", "-i", recording, "--format", "json", query).stdout)}
+    shown = browser.run("""return Object.fromEntries([...sprof.profile.figures].map(([fn, {average, p50, p99, most}]) =>
+        [sprof.data.functions.names[fn], [average, p50, p99, most]]))""")
+    if not expected or shown != expected:
+        raise SystemExit(f"the page has the figures {shown}, the recording {expected}")
+    browser.run("sprof.openFunction(0)")
+    if browser.run("return sprof.state.tab") != "functions":
+        raise SystemExit("a function leads to a view that is not there")
+    sprof("trace", "--mode", "coverage", "-o", recording, "--", *SPLIT, "10")
+    page = Page(browser, make_page(work, recording))
+    tabs = browser.run("return [...document.querySelectorAll('[data-tab]')].map(tab => tab.dataset.tab)")
+    text = browser.run("return document.querySelector('main > .warning').innerText")
+    if tabs != ["summary"] or "sprof stats --coverage" not in text or "Choose" in text:
+        raise SystemExit(f"a recording of coverage has the views {tabs} and says '{text}'")
+
+
 if __name__ == "__main__":
-    sys.exit(main(names))
+    sys.exit(main(names, header, traces))
