@@ -88,17 +88,31 @@ static void check_frames(const struct naming *naming, size_t address, size_t whi
     }
 }
 
+/* Where a function begins, and its size: of lines as nm -S prints them. */
+static uint64_t find_symbol(const char *symbols, const char *name, uint64_t *size)
+{
+    char type, found[64];
+    unsigned long long start, bytes;
+    for (const char *line = symbols; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (sscanf(line, "%llx %llx %c %63s", &start, &bytes, &type, found) == 4 &&
+            !strcmp(found, name)) {
+            *size = bytes;
+            return start;
+        }
+    }
+    *size = 0;
+    return 0;
+}
+
 /* All addresses of what stays. */
 static void check(struct fixture *directory, const char *options)
 {
+    char *symbols = fixture_output(directory, "nm -S program");
     for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
         struct naming naming = {.image = naming_image(fixture_path(directory, "program"))};
-        char command[256];
-        snprintf(command, sizeof command, "nm -S program | awk '$4 == \"%s\" {print $1, $2}'",
-                 kept[k].name);
-        char *text = fixture_output(directory, command), *end;
-        const uint64_t start = strtoull(text, &end, 16), size = strtoull(end, NULL, 16);
-        free(text);
+        uint64_t size;
+        const uint64_t start = find_symbol(symbols, kept[k].name, &size);
         CU_ASSERT_TRUE_FATAL(size > 0 && size < 1000);
         for (uint64_t i = 0; i < size; i++)
             CU_ASSERT_EQUAL(sprof_vec_push(&naming.addresses, start + i), 0);
@@ -107,6 +121,7 @@ static void check(struct fixture *directory, const char *options)
             check_frames(&naming, i, k, options);
         naming_close(&naming);
     }
+    free(symbols);
 }
 
 /* Compiled once: what linkers write for a dropped function differs by where it is referred to. */
@@ -143,29 +158,26 @@ static int remove_all(void)
     return fixture.directory[0] ? system(command) : 0;
 }
 
-static void check_link(const char *objects_name, const char *options)
+/* By the linker itself: a compiler that calls it takes longer to start than the linker to link. */
+static void check_link(const char *objects_name, const char *linker, const char *options)
 {
     char command[512], what[384];
     compile_once();
-    snprintf(what, sizeof what, "%s %s", objects_name, options);
+    snprintf(what, sizeof what, "%s ld.%s %s", objects_name, linker, options);
     snprintf(command, sizeof command,
-             "clang -nostdlib -Wl,-e,_start -Wl,--gc-sections %s %s/first.o %s/main.o %s/lib.o -o "
+             "ld.%s --eh-frame-hdr -e _start --gc-sections %s %s/first.o %s/main.o %s/lib.o -o "
              "program",
-             options, objects_name, objects_name, objects_name);
+             linker, options, objects_name, objects_name, objects_name);
     fixture_run(&fixture, command);
     check(&fixture, what);
 }
 
 static void check_linker(const char *linker, bool scripts)
 {
-    char options[256];
-    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
-        snprintf(options, sizeof options, "%s -fuse-ld=%s", i % 2 ? "-shared" : "-pie", linker);
-        check_link(objects[i].name, options);
-    }
-    snprintf(options, sizeof options, "-static -Wl,-T,zero.ld -fuse-ld=%s", linker);
+    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++)
+        check_link(objects[i].name, linker, i % 2 ? "-shared" : "-pie");
     for (size_t i = 0; i < sizeof objects / sizeof *objects && scripts; i++)
-        check_link(objects[i].name, options);
+        check_link(objects[i].name, linker, "-static -T zero.ld");
 }
 
 static void test_bfd(void)
@@ -185,7 +197,7 @@ static void test_lld(void)
 
 static void test_mold(void)
 {
-    if (system("command -v mold >/dev/null") != 0)
+    if (system("command -v ld.mold >/dev/null") != 0)
         sprof_test_skip("mold is not installed");
     else
         check_linker("mold", false);
@@ -198,10 +210,9 @@ static void test_other_marks(void)
                                         "1"};
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
         char options[256];
-        snprintf(options, sizeof options,
-                 "-pie -fuse-ld=lld -Wl,-z,dead-reloc-in-nonalloc='.debug_*=%s'", marks[i]);
-        check_link("clang4", options);
-        check_link("clang5", options);
+        snprintf(options, sizeof options, "-pie -z dead-reloc-in-nonalloc='.debug_*=%s'", marks[i]);
+        check_link("clang4", "lld", options);
+        check_link("clang5", "lld", options);
     }
 }
 
