@@ -1,9 +1,10 @@
 #!/bin/bash
 # README's build, on a machine without CUnit and without nongnu libunwind: CMake says what is missing,
-# and sprof works.
-#     bare.sh SOURCE
+# and sprof works. An object that BUILD compiled by the same command is taken from there: what differs without the two is
+# compiled, and everything is linked.
+#     bare.sh SOURCE BUILD
 set -u
-source=$1
+source=$1 build=$2
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
@@ -12,11 +13,47 @@ fail() {
     exit 1
 }
 
-cmake -S "$source" -B "$work" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DSPROF_WERROR=ON \
-    -DSPROF_HAS_CUNIT=OFF -DSPROF_HAS_LIBUNWIND=OFF >"$work/log" 2>&1 || fail "$(cat "$work/log")"
+# CMake calls the compiler by this: objects that are in `taken` are copied.
+cat >"$work/compile" <<END
+#!/bin/sh
+for word; do
+    [ "\$last" != -o ] || output=\$word
+    last=\$word
+done
+[ -e "$work/taken/\$output" ] || exec "\$@"
+echo "\$output:" >"\$output.d"
+exec cp "$work/taken/\$output" "\$output"
+END
+chmod +x "$work/compile"
+
+type=$(sed -n 's/^CMAKE_BUILD_TYPE:[A-Z]*=//p' "$build/CMakeCache.txt")
+flags=$(sed -n "s/^CMAKE_C_FLAGS_${type^^}:[A-Z]*=//p" "$build/CMakeCache.txt")
+cmake -S "$source" -B "$work" -G Ninja -DCMAKE_BUILD_TYPE="$type" -DCMAKE_C_FLAGS_"${type^^}"="$flags" \
+    -DCMAKE_C_COMPILER_LAUNCHER="$work/compile" -DSPROF_HAS_CUNIT=OFF -DSPROF_HAS_LIBUNWIND=OFF >"$work/log" 2>&1 ||
+    fail "$(cat "$work/log")"
 grep -q 'without tests' "$work/log" || fail "CMake does not say that there are no tests"
 grep -q 'without nongnu libunwind' "$work/log" || fail "CMake does not say what libunwind is for"
+python3 - "$build" "$work" <<'END' || fail "no objects to take"
+import json, os, re, subprocess, sys
+
+def commands(directory):
+    """{object: command that compiles it, without what calls the compiler}, with the directory's name taken out."""
+    text = subprocess.run(["ninja", "-C", directory, "-t", "compdb"], check=True, capture_output=True, text=True).stdout
+    text = text[text.index("["):].replace(directory, "BUILD")
+    return {entry["output"]: re.sub(r"^.*?(\S*/(?:cc|gcc|clang)\S* )", r"\1", entry["command"])
+            for entry in json.loads(text) if entry["output"].endswith(".o")}
+
+build, work = sys.argv[1:]
+there, here = commands(build), commands(work)
+same = [name for name, command in here.items() if there.get(name) == command and os.path.exists(f"{build}/{name}")]
+for name in same:
+    os.makedirs(os.path.dirname(f"{work}/taken/{name}"), exist_ok=True)
+    os.symlink(f"{build}/{name}", f"{work}/taken/{name}")
+print(f"{len(same)} of {len(here)} objects are taken")
+sys.exit(not same)
+END
 cmake --build "$work" --target sprof >"$work/log" 2>&1 || fail "$(tail -n 40 "$work/log")"
+grep -A 5 'warning:' "$work/log" && fail "warnings"
 "$work/sprof" --version | grep -q 'without libunwind' || fail "--version does not say it"
 if ldd "$work/sprof" | grep -q libunwind; then
     fail "libunwind is linked all the same"

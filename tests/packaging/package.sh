@@ -29,6 +29,8 @@ inside() {
 set -e
 export DEBIAN_FRONTEND=noninteractive
 page=/usr/share/man/man1/sprof.1.gz
+ln -sf /bin/true /usr/bin/mandb # whose trigger reads every manual page of the system, each time
+echo force-unsafe-io >>/etc/dpkg/dpkg.cfg
 other() { printf '#!/bin/sh\necho another\n'; }
 dpkg-query -S /usr/bin/sprof >/dev/null 2>&1 || { other >/usr/bin/sprof; chmod +x /usr/bin/sprof; }
 [ -e $page ] || echo another >$page
