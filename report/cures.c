@@ -1,6 +1,8 @@
 /* Finds what gives names to code that has none: packages of symbols, options of interpreters. */
 #include "report/cures.h"
 
+#include "report/distribution.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -126,22 +128,6 @@ static bool has_symbol_archive(const char *root)
     return found;
 }
 
-/* "bookworm" of VERSION_CODENAME=bookworm. */
-static bool os_value(const char *release, const char *key, char value[static 64])
-{
-    const size_t length = strlen(key);
-    for (const char *line = release; line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, key, length) || line[length] != '=')
-            continue;
-        const char *begin = line + length + 1 + (line[length + 1] == '"');
-        const size_t size = strspn(begin, "abcdefghijklmnopqrstuvwxyz0123456789.-");
-        snprintf(value, 64, "%.*s", size < 63 ? (int)size : 63, begin);
-        return size > 0;
-    }
-    return false;
-}
-
 /* The address of Debian's archive in one file of apt's sources, up to and without its last word
  * "debian". */
 static bool find_mirror(const char *sources, char mirror[static 256])
@@ -184,61 +170,99 @@ static bool find_own_mirror(const char *root, char mirror[static 256])
 
 /* The line that apt needs first, where it has no archive of symbols; "" where it has, or where the
  * system's is not known. */
-static int append_archive(struct sprof_str *text, const char *root)
+static int append_archive(struct sprof_str *text, const char *root,
+                          const struct report_distribution *distribution)
 {
-    char *release = read_text(root, "/etc", "os-release", 1 << 16);
-    char id[64] = "", codename[64] = "", mirror[256] = "";
-    const bool known =
-        release && os_value(release, "ID", id) && os_value(release, "VERSION_CODENAME", codename);
-    free(release);
-    if (!known || has_symbol_archive(root) || strcmp(id, "debian") != 0)
+    char mirror[256] = "";
+    if (!*distribution->codename || has_symbol_archive(root))
+        return 0;
+    if (distribution->family == REPORT_DISTRIBUTION_UBUNTU)
+        return sprof_str_appendf(text,
+                                 ", with `deb http://ddebs.ubuntu.com %s main universe` in "
+                                 "/etc/apt/sources.list.d/ddebs.list, after `apt install "
+                                 "ubuntu-dbgsym-keyring` and `apt update`",
+                                 distribution->codename);
+    if (distribution->family != REPORT_DISTRIBUTION_DEBIAN)
         return 0;
     if (!find_own_mirror(root, mirror))
         return sprof_str_appendf(text,
                                  ", from Debian's archive debian-debug, suite %s-debug, which apt "
                                  "does not read yet",
-                                 codename);
+                                 distribution->codename);
     return sprof_str_appendf(text,
                              ", with `deb %s/debian-debug %s-debug main` in "
                              "/etc/apt/sources.list.d/debug.list, after `apt update`",
-                             mirror, codename);
+                             mirror, distribution->codename);
 }
 
 /* == One sentence == */
 
-static int append_package(struct sprof_str *text, const char *root, const char *module,
-                          const char *package)
+static int append_package(struct sprof_str *text, const char *root, const char *package,
+                          const struct report_distribution *distribution)
 {
-    const int result =
-        sprof_str_appendf(text, "%.100s has no symbols: apt install %s-dbgsym", module, package);
-    return result ? result : append_archive(text, root);
+    /* The C library's are an ordinary package, in the archive that every apt reads. */
+    if (!strcmp(package, "libc6"))
+        return sprof_str_append(text, ": apt install libc6-dbg");
+    const int result = sprof_str_appendf(text, ": apt install %s-dbgsym", package);
+    return result ? result : append_archive(text, root, distribution);
 }
 
 /* Debug files by build id: debuginfod has them where the distribution made the file. */
-static int append_build_id(struct sprof_str *text, const struct report_unnamed *module)
+static int append_build_id(struct sprof_str *text, const char *build_id,
+                           const struct report_distribution *distribution)
 {
     const char *urls = getenv("DEBUGINFOD_URLS");
     if (urls && *urls)
         return sprof_str_appendf(text,
-                                 "%.100s has no symbols, and DEBUGINFOD_URLS none for its build id "
-                                 "%.40s: `sprof symbolize` asks again",
-                                 module->name, module->build_id);
+                                 ", and DEBUGINFOD_URLS none for its build id %.40s: `sprof "
+                                 "symbolize` asks again",
+                                 build_id);
     return sprof_str_appendf(text,
-                             "%.100s has no symbols: `DEBUGINFOD_URLS=https://debuginfod.elfutils"
-                             ".org sprof symbolize` may find them by build id %.40s",
-                             module->name, module->build_id);
+                             ": `DEBUGINFOD_URLS=%s sprof symbolize` may find them by build id "
+                             "%.40s",
+                             distribution->servers, build_id);
+}
+
+/* Packages of Fedora's kind name the file of each build id that they have. */
+static int append_rpm(struct sprof_str *text, const char *build_id)
+{
+    return sprof_str_appendf(text,
+                             ": dnf --enablerepo='*debug*' install "
+                             "/usr/lib/debug/.build-id/%.2s/%.60s.debug",
+                             build_id, build_id + 2);
+}
+
+/* Whether a file is where a distribution puts its own, and where others do not. */
+static bool is_where_packages_are(const char *path)
+{
+    static const char *const begins[] = {"/usr/bin/", "/usr/sbin/", "/usr/lib",
+                                         "/bin/",     "/sbin/",     "/lib"};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (!strncmp(path, begins[i], strlen(begins[i])))
+            return true;
+    return false;
 }
 
 static int append_of_file(struct sprof_str *text, const char *root,
                           const struct report_unnamed *module)
 {
     char package[128];
+    struct report_distribution distribution;
+    report_distribution_read(&distribution, root);
+    const int result = sprof_str_appendf(text, "%.100s has no %s", module->name,
+                                         module->lacks ? module->lacks : "symbols");
+    const bool has_packages =
+        module->build_id && strlen(module->build_id) > 2 && is_where_packages_are(module->path);
+    if (result)
+        return result;
     if (find_package(root, module->path, package))
-        return append_package(text, root, module->name, package);
-    if (module->kind != MODEL_KIND_APP && module->build_id)
-        return append_build_id(text, module);
-    return sprof_str_appendf(text, "%.100s has no symbols: build it with -g, and do not strip it",
-                             module->name);
+        return append_package(text, root, package, &distribution);
+    if (distribution.family == REPORT_DISTRIBUTION_FEDORA && has_packages)
+        return append_rpm(text, module->build_id);
+    if (module->build_id && (module->kind != MODEL_KIND_APP ||
+                             (distribution.family == REPORT_DISTRIBUTION_ARCH && has_packages)))
+        return append_build_id(text, module->build_id, &distribution);
+    return sprof_str_append(text, ": build it with -g, and do not strip it");
 }
 
 int report_cure_append(struct sprof_str *text, const char *root,

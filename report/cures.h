@@ -5,11 +5,12 @@
 #include "base/base.h"
 #include "model/model.h"
 
-/* A module whose functions have no names. */
+/* A module whose functions have no names, or no lines. */
 struct report_unnamed {
     const char *name, *path, *build_id; /* build_id: NULL none */
     enum model_kind kind;
     const char *interpreter; /* name of a module of the program, such as "python3.11"; NULL none */
+    const char *lacks;       /* what it has none of: NULL "symbols", or "debug information" */
 };
 
 /* Appends one sentence: what is missing, and what to type. `root` is "" for this machine, else a

@@ -84,6 +84,46 @@ static void test_files_of_no_package(void)
     fixture_close(&fixture);
 }
 
+/* What each distribution has for a file of its own without debug information. */
+static void test_distributions(void)
+{
+    const struct report_unnamed library = {.name = "libx.so",
+                                           .path = "/usr/lib64/libx.so",
+                                           .kind = MODEL_KIND_SYSTEM,
+                                           .build_id = "ab12cd",
+                                           .lacks = "debug information"};
+    struct report_unnamed program = library;
+    program.name = "sort";
+    program.path = "/usr/bin/sort";
+    program.kind = MODEL_KIND_APP;
+    unsetenv("DEBUGINFOD_URLS");
+    fixture_open(&fixture);
+    make("etc/os-release", "ID=rocky\nID_LIKE=\"rhel centos fedora\"\n");
+    check(&library, "libx.so has no debug information: dnf --enablerepo='*debug*' install "
+                    "/usr/lib/debug/.build-id/ab/12cd.debug");
+    check(&program, "sort has no debug information: dnf --enablerepo='*debug*' install "
+                    "/usr/lib/debug/.build-id/ab/12cd.debug");
+    program.path = "/usr/local/bin/sort";
+    check(&program, "sort has no debug information: build it with -g, and do not strip it");
+    make("etc/os-release", "ID=arch\n");
+    program.path = "/usr/bin/sort";
+    check(&program,
+          "sort has no debug information: `DEBUGINFOD_URLS=https://debuginfod.archlinux.org sprof "
+          "symbolize` may find them by build id ab12cd");
+    make("etc/os-release", "ID=ubuntu\nID_LIKE=debian\nVERSION_CODENAME=noble\n");
+    make("var/lib/dpkg/info/libx.list", "/usr/lib64/libx.so\n");
+    make("var/lib/dpkg/info/libc6:amd64.list", "/usr/lib64/libc.so.6\n");
+    check(&library, "libx.so has no debug information: apt install libx-dbgsym, with `deb "
+                    "http://ddebs.ubuntu.com noble main universe` in "
+                    "/etc/apt/sources.list.d/ddebs.list, after `apt install "
+                    "ubuntu-dbgsym-keyring` and `apt update`");
+    struct report_unnamed c_library = library;
+    c_library.name = "libc.so.6";
+    c_library.path = "/usr/lib64/libc.so.6";
+    check(&c_library, "libc.so.6 has no debug information: apt install libc6-dbg");
+    fixture_close(&fixture);
+}
+
 static void test_interpreters(void)
 {
     fixture_open(&fixture);
@@ -115,5 +155,6 @@ void sprof_suite_report_cures(void)
     CU_pSuite suite = CU_add_suite("report/cures", NULL, NULL);
     CU_add_test(suite, "packages", test_packages);
     CU_add_test(suite, "files of no package", test_files_of_no_package);
+    CU_add_test(suite, "distributions", test_distributions);
     CU_add_test(suite, "interpreters", test_interpreters);
 }
