@@ -5,6 +5,7 @@
 const struct cli_command *const cli_commands[] = {
     &cli_record_command,
     &cli_list_command,
+    &cli_doctor_command,
     &cli_ctl_command,
     &cli_report_command,
     &cli_annotate_command,

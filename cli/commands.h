@@ -9,6 +9,7 @@
 
 extern const struct cli_command cli_record_command;
 extern const struct cli_command cli_list_command;
+extern const struct cli_command cli_doctor_command;
 extern const struct cli_command cli_ctl_command;
 extern const struct cli_command cli_report_command;
 extern const struct cli_command cli_annotate_command;

@@ -38,6 +38,8 @@ struct record_options {
     bool all_cpus;                       /* whatever runs; beside it a command says for how long */
     const struct sampler_choice *choice; /* … of that; NULL: all */
     uint64_t delay_ns, duration_ns;      /* 0: none, no end */
+    bool ends_command;   /* a command that outlives the recording is ended: by SIGTERM, and two
+                            seconds later by SIGKILL */
     double max_overhead; /* the rate goes down until sprof and its samples cost no more than this
                             fraction of the targets' CPU time; 0: it stays */
     bool paused;         /* take no samples until somebody says so over the control socket */

@@ -526,13 +526,22 @@ static int account_all(struct record_session *session, struct sprof_error *error
     return result ? sprof_error_memory(error) : 0;
 }
 
-/* The launched command outlives the recording: its exit status is what the caller wants. */
+/* The launched command outlives the recording: its exit status is what the caller wants. One that
+ * is to end with it has two seconds for that. */
 static void wait_for_command(struct record_session *session, struct record_result *result)
 {
+    static const uint64_t patience_ns = 2000000000;
     if (!session->options.command || result->has_wait_status)
         return;
-    while (!sampler_targets_ended(session->sampler, &result->wait_status))
-        sampler_wait(session->sampler, -1, -1);
+    const bool ends = session->options.ends_command;
+    const uint64_t until_ns = sprof_clock_monotonic_ns() + patience_ns;
+    if (ends)
+        kill(record_command_pid(session), SIGTERM);
+    while (!sampler_targets_ended(session->sampler, &result->wait_status)) {
+        if (ends && sprof_clock_monotonic_ns() >= until_ns)
+            kill(record_command_pid(session), SIGKILL);
+        sampler_wait(session->sampler, ends ? 100 : -1, -1);
+    }
     result->has_wait_status = true;
 }
 

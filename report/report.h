@@ -5,6 +5,9 @@
 
 #include "base/base.h"
 #include "model/model.h"
+#include "report/cures.h"
+#include "report/distribution.h"
+#include "report/json.h"
 #include "store/store.h"
 
 #include <stdbool.h>
@@ -152,6 +155,12 @@ int report_write(FILE *out, struct store *store, const struct report_request *re
  * which source took the samples; empty: none. */
 int report_summary(FILE *out, struct store *store, const char *path, const char *note,
                    unsigned columns, struct sprof_error *error);
+
+/* Calls `note` with each sentence that a report of the newest run has below its table, until it
+ * returns non-zero, which is returned. The text is borrowed for the call. Errors as report_write.
+ */
+int report_each_note(struct store *store, int (*note)(void *context, const char *text),
+                     void *context, struct sprof_error *error);
 
 /* One sample after the other in time order: a line of thread, pid/tid, cpu, time, weight, event and
  * end reason, then a line a frame with address, function, module and source line. `limit` samples;

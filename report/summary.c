@@ -143,3 +143,18 @@ int report_summary(FILE *out, struct store *store, const char *path, const char 
     store_end_reading(store);
     return result ? result : report_output_close(out, error);
 }
+
+int report_each_note(struct store *store, int (*note)(void *context, const char *text),
+                     void *context, struct sprof_error *error)
+{
+    struct report_dataset dataset;
+    const struct report_selection selection = {0};
+    struct quality_parts notes = {0};
+    int result = report_dataset_load(&dataset, store, &selection, 0, error);
+    if (!result && report_quality_notes(&dataset, &notes))
+        result = sprof_error_memory(error);
+    for (size_t i = 0; !result && i < notes.count; i++)
+        result = note(context, notes.items[i]);
+    report_dataset_release(&dataset);
+    return result;
+}
