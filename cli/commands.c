@@ -17,6 +17,7 @@ const struct cli_command *const cli_commands[] = {
     &cli_sql_command,
     &cli_import_command,
     &cli_merge_command,
+    &cli_loop_command,
     &cli_symbolize_command,
     &cli_unwind_replay_command,
     &cli_trace_command,

@@ -2,6 +2,7 @@
  */
 #include "record/record.h"
 #include "cli/commands.h"
+#include "cli/looping.h"
 #include "cli/machine.h"
 #include "cli/open.h"
 #include "cli/process_tree.h"
@@ -22,6 +23,7 @@ struct arguments {
     struct cli_pids pids;
     pid_t tid;
     struct cli_machine machine;
+    struct cli_looping looping;
     uint64_t duration_ns, delay_ns;
     size_t stack_bytes;
     double max_overhead; /* percent */
@@ -79,6 +81,15 @@ static const struct cli_option options[] = {
     {"duration", 0, "T", "end the recording after 10, 10s, 500ms, 2m", FIELD(duration_ns),
      cli_set_duration},
     {"delay", 0, "T", "begin it so long after the start", FIELD(delay_ns), cli_set_duration},
+    {"loop", 0, "T",
+     "record without end, a recording for each T (60s) in the directory -o (sprof.loop)",
+     FIELD(looping.segment_ns), cli_set_duration},
+    {"keep", 0, "T|SIZE", "with --loop: remove what is older (24h, 7d), or more (2G)",
+     FIELD(looping.keep), cli_set_keep},
+    {"chance", 0, "P", "with --loop: record each segment with this chance (0.1 or 10%)",
+     FIELD(looping.chance), cli_set_chance},
+    {"budget", 0, "N", "with --loop: at most about N samples an hour, by leaving segments out",
+     FIELD(looping.budget), cli_set_positive},
     {"paused", 0, NULL, "take no samples until `sprof ctl start`", FIELD(paused), cli_set_flag},
     {"stack-bytes", 0, "N", "of each stack to copy (64K)", FIELD(stack_bytes), cli_set_size},
     {"app-module", 0, "GLOB", "these modules are application", FIELD(rules), cli_set_app_module},
@@ -140,6 +151,31 @@ static int check_targets(const struct arguments *arguments, const struct cli_ope
     return 0;
 }
 
+static int check_loop(const struct arguments *arguments, const struct cli_operands *operands,
+                      struct sprof_error *error)
+{
+    const char *dependent = cli_looping_option(&arguments->looping);
+    if (!arguments->looping.segment_ns)
+        return dependent ? sprof_error_set(error, SPROF_EUSAGE, 0,
+                                           "%s belongs to --loop T: add it, or leave %s out",
+                                           dependent, dependent)
+                         : 0;
+    if (arguments->looping.segment_ns < 1000000000)
+        return usage(error, "a segment of --loop lasts a second at least: write 1s or more");
+    if (operands->count)
+        return usage(error,
+                     "--loop records what runs already or begins later: give -p, -a, --cgroup, "
+                     "--user or --match, and no command");
+    if (arguments->append || arguments->overwrite || arguments->paused || arguments->delay_ns)
+        return usage(error,
+                     "--append, --overwrite, --paused and --delay are for one recording, and "
+                     "--loop makes many: leave them out");
+    if (arguments->source && strcmp(arguments->source, "perf"))
+        return usage(error, "--loop needs two sources at a time, which perf events can be, and "
+                            "--source sigprof cannot: leave it out");
+    return 0;
+}
+
 static int check(const struct arguments *arguments, const struct cli_operands *operands,
                  struct sprof_error *error)
 {
@@ -160,7 +196,8 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
         return usage(error, "-F and -c exclude each other: give one of them");
     if (arguments->max_overhead > 0 && arguments->period)
         return usage(error, "--max-overhead changes the rate, which -c fixes: give one of them");
-    return check_targets(arguments, operands, error);
+    const int status = check_loop(arguments, operands, error);
+    return status ? status : check_targets(arguments, operands, error);
 }
 
 static struct record_options options_of(const struct arguments *arguments,
@@ -172,7 +209,9 @@ static struct record_options options_of(const struct arguments *arguments,
         .frame_app = arguments->frame_app,
         .drop_interior = arguments->drop_interior,
         .rules = cli_rules_of(&arguments->rules),
-        .output = arguments->output ? arguments->output : CLI_DEFAULT_RECORDING,
+        .output = arguments->output               ? arguments->output
+                  : arguments->looping.segment_ns ? CLI_DEFAULT_SEGMENTS
+                                                  : CLI_DEFAULT_RECORDING,
         .append = arguments->append,
         .overwrite = arguments->overwrite,
         .no_symbolize = arguments->no_symbolize,
@@ -288,6 +327,19 @@ static int wait_for_command(pid_t command, struct record_result *result)
     return cli_end_as(result->wait_status);
 }
 
+static int run_loop(struct cli_terminal *terminal, struct arguments *arguments,
+                    const struct cli_operands *operands, struct sprof_error *error)
+{
+    if (arguments->children && cli_add_descendants(&arguments->pids))
+        return sprof_error_memory(error);
+    struct record_options record = options_of(arguments, operands, terminal);
+    record.source = "perf";
+    cli_say_pids(terminal, &arguments->pids);
+    if (!record.duration_ns && terminal->shows_progress)
+        cli_say(terminal, "recording: Ctrl-C ends it");
+    return cli_loop(terminal, &arguments->looping, &record, error);
+}
+
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
@@ -298,6 +350,8 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     struct record_session *session;
     struct cli_descendants children = {0};
     int status = check(arguments, operands, error);
+    if (!status && arguments->looping.segment_ns)
+        return run_loop(terminal, arguments, operands, error);
     if (!status)
         status = open_session(&session, &record, arguments, operands, terminal, error);
     if (status)

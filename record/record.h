@@ -45,6 +45,12 @@ struct record_options {
     bool paused;         /* take no samples until somebody says so over the control socket */
     bool thread_scope;   /* per-thread events even where per-CPU ones are permitted */
     const char *sprof_version;
+    /* Called by record_run once samples are taken: the recording holds those from `time_ns`
+     * (CLOCK_MONOTONIC) on. NULL: it begins when record_run does. */
+    void (*began)(void *context, uint64_t time_ns);
+    void *began_context;
+    double chance; /* at which this stretch of time was chosen to be recorded, which is stored; 0: it
+                      was not left to chance */
     const struct sprof_log *log;
 };
 
@@ -80,7 +86,11 @@ struct store *record_store(const struct record_session *session);
 /* Ends the recording in order. Async-signal-safe. */
 void record_interrupt(struct record_session *session);
 
-/* The same, without waiting for unwind tables and names, which record_result tells. Returns false
+/* Ends it in order at a time (CLOCK_MONOTONIC), which may have passed: samples from then on are left
+ * out. From any thread, while record_run runs. */
+void record_end_at(struct record_session *session, uint64_t time_ns);
+
+/* The same as record_interrupt, without waiting for unwind tables and names, which record_result tells. Returns false
  * where that cannot help any more: all samples are written, and names are being found.
  * Async-signal-safe. */
 bool record_hurry(struct record_session *session);
@@ -100,5 +110,7 @@ struct record_replay {
 };
 int record_replay_failed(const char *path, int (*report)(void *, const struct record_replay *),
                          void *context, struct sprof_error *error);
+
+#include "record/loop.h"
 
 #endif

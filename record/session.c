@@ -211,6 +211,17 @@ void record_free(struct record_session *session)
 
 /* == Recording == */
 
+/* What was recorded while the events were enabled one after the other belongs to the recording
+ * before. */
+static int begin_now(struct record_session *session)
+{
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    const int result = record_clear(session, now_ns);
+    if (!result)
+        session->options.began(session->options.began_context, now_ns);
+    return result;
+}
+
 /* A command that could not be executed leaves no empty recording behind, and the old one in place.
  */
 static int start(struct record_session *session, struct sprof_error *error)
@@ -233,6 +244,8 @@ static int start(struct record_session *session, struct sprof_error *error)
         recording_abandon(session->recording);
         return result;
     }
+    if (options->began && begin_now(session))
+        return sprof_error_memory(error);
     return record_begin_paused(session) ? sprof_error_memory(error)
                                         : recording_flush(session->recording, error);
 }
@@ -245,6 +258,9 @@ static uint64_t run_time(const struct record_session *session, uint64_t time_ns)
 static int apply(struct record_session *session, const struct model_record *record)
 {
     struct record_event *event = &session->events.items[record->event];
+    const uint64_t cut_ns = atomic_load_explicit(&session->cut_ns, memory_order_relaxed);
+    if (record->type == MODEL_RECORD_SAMPLE && cut_ns && record->time_ns >= cut_ns)
+        return 0;
     switch (record->type) {
     case MODEL_RECORD_SAMPLE: return recording_sample(session->recording, record, event->row.id);
     case MODEL_RECORD_LOST:
@@ -386,8 +402,9 @@ static int flush(struct record_session *session, uint64_t now_ns, struct sprof_e
 static int wait_ms(const struct record_session *session, uint64_t now_ns)
 {
     uint64_t until = session->next_flush_ns;
-    if (session->end_ns && session->end_ns < until)
-        until = session->end_ns;
+    const uint64_t end_ns = atomic_load(&session->end_ns);
+    if (end_ns && end_ns < until)
+        until = end_ns;
     if (session->stop_ns && session->stop_ns < until)
         until = session->stop_ns;
     return until > now_ns ? (int)((until - now_ns) / 1000000 + 1) : 0;
@@ -426,7 +443,8 @@ static int record_until_end(struct record_session *session, struct record_result
             result->has_wait_status = session->options.command != NULL;
             return 0;
         }
-        if (session->end_ns && now_ns >= session->end_ns)
+        const uint64_t end_ns = atomic_load(&session->end_ns);
+        if (end_ns && now_ns >= end_ns)
             return 0;
         failed = sampler_wait(session->sampler, wait_ms(session, now_ns),
                               recording_collect_fd(session->recording));
@@ -523,6 +541,8 @@ static int account_all(struct record_session *session, struct sprof_error *error
         result = put_counter(session, "not_sampled.cpu_ns", unsampled_ns);
     if (!result)
         result = put_counter(session, "recorder.waited_ns", session->waited_ns);
+    if (!result && session->options.chance > 0)
+        result = put_counter(session, "loop.chance_ppm", (uint64_t)(1e6 * session->options.chance));
     return result ? sprof_error_memory(error) : 0;
 }
 
@@ -608,6 +628,13 @@ struct store *record_store(const struct record_session *session)
 void record_interrupt(struct record_session *session)
 {
     session->interrupted = true;
+    sampler_interrupt(session->sampler);
+}
+
+void record_end_at(struct record_session *session, uint64_t time_ns)
+{
+    atomic_store(&session->cut_ns, time_ns);
+    atomic_store(&session->end_ns, time_ns);
     sampler_interrupt(session->sampler);
 }
 

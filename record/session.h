@@ -11,6 +11,7 @@
 #include "sampler/sampler.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 
 /* Events that were replaced, or whose rate was changed: where they are of threads, each thread had
  * up to a period left over when they ended. */
@@ -35,7 +36,8 @@ struct record_session {
     struct sprof_arena arena;              /* texts of run and event */
     SPROF_VEC(pid_t) own_processes;        /* instead of the whole machine */
     uint64_t start_ns;                     /* CLOCK_MONOTONIC of the run's time 0 */
-    uint64_t end_ns;                       /* 0: no end set */
+    _Atomic uint64_t end_ns;               /* 0: no end set */
+    _Atomic uint64_t cut_ns;               /* samples from then on are another recording's; or 0 */
     uint64_t stop_ns;                      /* when to pause; 0: no deadline */
     uint64_t next_flush_ns;
     uint64_t own_cpu_start_ns;

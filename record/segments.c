@@ -1,0 +1,273 @@
+/* The files of a continuous recording: names, the lock, what is kept, and what a killed recorder
+ * has left. */
+#include "record/segments.h"
+
+#include "recording/recording.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { NS_PER_MS = 1000000, LEFT_AT_MOST = 4 }; /* segments that one recorder writes at once */
+static const uint64_t ns_per_s = 1000000000;
+static const char lock_name[] = "lock";
+
+void record_segment_name(uint64_t start_ns, char name[static 32])
+{
+    const time_t seconds = (time_t)(start_ns / ns_per_s);
+    struct tm utc;
+    char date[24];
+    gmtime_r(&seconds, &utc);
+    strftime(date, sizeof date, "%Y%m%dT%H%M%S", &utc);
+    snprintf(name, 32, "%s.%03uZ.db", date, (unsigned)(start_ns % ns_per_s / NS_PER_MS));
+}
+
+bool record_segment_parse(const char *name, uint64_t *start_ns)
+{
+    struct tm utc = {0};
+    unsigned milliseconds;
+    char again[32];
+    if (sscanf(name, "%4d%2d%2dT%2d%2d%2d.%3uZ.db", &utc.tm_year, &utc.tm_mon, &utc.tm_mday,
+               &utc.tm_hour, &utc.tm_min, &utc.tm_sec, &milliseconds) != 7)
+        return false;
+    utc.tm_year -= 1900;
+    utc.tm_mon--;
+    const time_t seconds = timegm(&utc);
+    if (seconds < 0)
+        return false;
+    *start_ns = (uint64_t)seconds * ns_per_s + (uint64_t)milliseconds * NS_PER_MS;
+    record_segment_name(*start_ns, again);
+    return !strcmp(name, again);
+}
+
+/* == The list == */
+
+static int by_start(const void *left, const void *right)
+{
+    const struct record_segment *a = left, *b = right;
+    return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
+}
+
+static uint64_t bytes_of(int directory_fd, const char *name)
+{
+    static const char *const ends[] = {"", "-wal", "-shm"};
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char file[48];
+        struct stat facts;
+        snprintf(file, sizeof file, "%s%s", name, ends[i]);
+        if (!fstatat(directory_fd, file, &facts, AT_SYMLINK_NOFOLLOW) && S_ISREG(facts.st_mode))
+            bytes += (uint64_t)facts.st_size;
+    }
+    return bytes;
+}
+
+static int cannot(struct sprof_error *error, const char *what, const char *path)
+{
+    const int number = errno;
+    const enum sprof_code code = number == ENOENT                      ? SPROF_ENOTFOUND
+                                 : number == EACCES || number == EPERM ? SPROF_EPERMISSION
+                                                                       : SPROF_EIO;
+    return sprof_error_set(error, code, number, "cannot %s %s: %s", what, path, strerror(number));
+}
+
+int record_segments_list(struct record_segments *segments, const char *directory,
+                         struct sprof_error *error)
+{
+    *segments = (struct record_segments){0};
+    DIR *entries = opendir(directory);
+    if (!entries)
+        return cannot(error, "read the directory", directory);
+    int result = 0;
+    for (const struct dirent *entry; !result && (entry = readdir(entries));) {
+        struct record_segment segment;
+        if (!record_segment_parse(entry->d_name, &segment.start_ns))
+            continue;
+        record_segment_name(segment.start_ns, segment.name);
+        segment.bytes = bytes_of(dirfd(entries), segment.name);
+        result = sprof_vec_push(&segments->list, segment);
+    }
+    closedir(entries);
+    if (result) {
+        record_segments_release(segments);
+        return sprof_error_memory(error);
+    }
+    if (segments->list.count)
+        qsort(segments->list.items, segments->list.count, sizeof *segments->list.items, by_start);
+    return 0;
+}
+
+void record_segments_release(struct record_segments *segments)
+{
+    sprof_vec_release(&segments->list);
+}
+
+/* == The lock == */
+
+/* Returns the descriptor, or a negative code. */
+static int open_directory(const char *path, struct sprof_error *error)
+{
+    struct sprof_place place;
+    const int found = sprof_place_find(&place, path);
+    if (found) {
+        errno = -found;
+        return cannot(error, "reach the directory", path);
+    }
+    int result;
+    if (mkdirat(place.directory_fd, place.name, 0700) && errno != EEXIST)
+        result = cannot(error, "make the directory", path);
+    else if ((result = openat(place.directory_fd, place.name,
+                              O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)) < 0)
+        result = cannot(error, "open the directory", path);
+    sprof_place_close(&place);
+    return result;
+}
+
+static int lock(int directory_fd, const char *path, int *lock_fd, struct sprof_error *error)
+{
+    struct stat facts;
+    if (fstat(directory_fd, &facts))
+        return cannot(error, "read the directory", path);
+    if (facts.st_uid != geteuid() || facts.st_mode & (S_IWGRP | S_IWOTH))
+        return sprof_error_set(error, SPROF_EPERMISSION, 0,
+                               "others may write into %s, which would let them replace recordings: "
+                               "give a directory of your own (chmod go-w %s)",
+                               path, path);
+    const int fd = openat(directory_fd, lock_name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return cannot(error, "make a file in", path);
+    if (flock(fd, LOCK_EX | LOCK_NB)) {
+        close(fd);
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "another sprof records into %s; name another directory with -o",
+                               path);
+    }
+    *lock_fd = fd;
+    return 0;
+}
+
+int record_segments_lock(const char *directory, int *lock_fd, struct sprof_error *error)
+{
+    struct sprof_str path = {0};
+    size_t length = strlen(directory);
+    while (length > 1 && directory[length - 1] == '/')
+        length--;
+    if (sprof_str_append_bytes(&path, directory, length))
+        return sprof_error_memory(error);
+    const int fd = open_directory(path.text, error);
+    const int result = fd < 0 ? fd : lock(fd, path.text, lock_fd, error);
+    if (fd >= 0)
+        close(fd);
+    sprof_str_release(&path);
+    return result;
+}
+
+/* == What is kept == */
+
+static int drop(const char *directory, const struct record_segment *segment,
+                struct sprof_error *error)
+{
+    static const char *const ends[] = {"-wal", "-shm", ""};
+    const int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return cannot(error, "open the directory", directory);
+    int result = 0;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && !result; i++) {
+        char file[48];
+        snprintf(file, sizeof file, "%s%s", segment->name, ends[i]);
+        if (unlinkat(fd, file, 0) && errno != ENOENT)
+            result = cannot(error, "remove", file);
+    }
+    close(fd);
+    return result;
+}
+
+int record_segments_trim(const char *directory, const struct record_keep *keep, uint64_t from_ns,
+                         size_t *removed, struct sprof_error *error)
+{
+    struct record_segments segments;
+    int result = record_segments_list(&segments, directory, error);
+    if (result)
+        return result;
+    const uint64_t now_ns = sprof_clock_realtime_ns();
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < segments.list.count; i++)
+        bytes += segments.list.items[i].bytes;
+    for (size_t i = 0; i < segments.list.count && !result; i++) {
+        const struct record_segment *segment = &segments.list.items[i];
+        const bool old = keep->ns && segment->start_ns + keep->ns < now_ns;
+        const bool large = keep->bytes && bytes > keep->bytes;
+        if ((!old && !large) || segment->start_ns >= from_ns)
+            break;
+        result = drop(directory, segment, error);
+        bytes -= segment->bytes;
+        ++*removed;
+    }
+    record_segments_release(&segments);
+    return result;
+}
+
+int record_segments_drop_oldest(const char *directory, uint64_t from_ns, struct sprof_error *error)
+{
+    struct record_segments segments;
+    int result = record_segments_list(&segments, directory, error);
+    if (!result && segments.list.count && segments.list.items[0].start_ns < from_ns) {
+        result = drop(directory, &segments.list.items[0], error);
+        result = result ? result : 1;
+    }
+    record_segments_release(&segments);
+    return result;
+}
+
+/* == What a killed recorder has left == */
+
+static int set_aside(const char *path, const struct sprof_error *why, const struct sprof_log *log,
+                     struct sprof_error *error)
+{
+    struct sprof_str aside = {0};
+    int result = sprof_str_appendf(&aside, "%s.damaged", path) ? sprof_error_memory(error) : 0;
+    if (!result && rename(path, aside.text))
+        result = cannot(error, "rename", path);
+    if (!result)
+        sprof_log_message(log, SPROF_LOG_WARNING, "%s is set aside as %s", why->message,
+                          aside.text);
+    sprof_str_release(&aside);
+    return result;
+}
+
+static int finish(const char *path, const struct recording_derive_options *options,
+                  struct sprof_error *error)
+{
+    struct sprof_error why = {0};
+    const int result = recording_derive(path, options, &why);
+    if (result == SPROF_EFORMAT)
+        return set_aside(path, &why, options->log, error);
+    if (result)
+        sprof_log_message(options->log, SPROF_LOG_WARNING, "%s", why.message);
+    return result == SPROF_ENOMEM ? sprof_error_memory(error) : 0;
+}
+
+int record_segments_finish(const char *directory, bool no_cache, const struct sprof_log *log,
+                           struct sprof_error *error)
+{
+    const struct recording_derive_options options = {.no_cache = no_cache, .log = log};
+    struct record_segments segments;
+    int result = record_segments_list(&segments, directory, error);
+    const size_t count = segments.list.count;
+    for (size_t i = count > LEFT_AT_MOST ? count - LEFT_AT_MOST : 0; i < count && !result; i++) {
+        struct sprof_str path = {0};
+        result = sprof_str_appendf(&path, "%s/%s", directory, segments.list.items[i].name)
+                     ? sprof_error_memory(error)
+                     : finish(path.text, &options, error);
+        sprof_str_release(&path);
+    }
+    record_segments_release(&segments);
+    return result;
+}
