@@ -26,31 +26,30 @@ exec cp "$work/taken/\$output" "\$output"
 END
 chmod +x "$work/compile"
 
-type=$(sed -n 's/^CMAKE_BUILD_TYPE:[A-Z]*=//p' "$build/CMakeCache.txt")
-flags=$(sed -n "s/^CMAKE_C_FLAGS_${type^^}:[A-Z]*=//p" "$build/CMakeCache.txt")
-cmake -S "$source" -B "$work" -G Ninja -DCMAKE_BUILD_TYPE="$type" -DCMAKE_C_FLAGS_"${type^^}"="$flags" \
-    -DCMAKE_C_COMPILER_LAUNCHER="$work/compile" -DSPROF_HAS_CUNIT=OFF -DSPROF_HAS_LIBUNWIND=OFF >"$work/log" 2>&1 ||
+cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
+type=$(cached CMAKE_BUILD_TYPE)
+compiler=$(cached CMAKE_C_COMPILER)
+cmake -S "$source" -B "$work" -G Ninja -DCMAKE_BUILD_TYPE="$type" -DCMAKE_C_FLAGS_"${type^^}"="$(cached CMAKE_C_FLAGS_"${type^^}")" \
+    -DCMAKE_C_FLAGS="$(cached CMAKE_C_FLAGS)" -DCMAKE_C_COMPILER="$compiler" -DCMAKE_C_COMPILER_LAUNCHER="$work/compile" -DSPROF_HAS_CUNIT=OFF -DSPROF_HAS_LIBUNWIND=OFF >"$work/log" 2>&1 ||
     fail "$(cat "$work/log")"
 grep -q 'without tests' "$work/log" || fail "CMake does not say that there are no tests"
 grep -q 'without nongnu libunwind' "$work/log" || fail "CMake does not say what libunwind is for"
-python3 - "$build" "$work" <<'END' || fail "no objects to take"
-import json, os, re, subprocess, sys
+python3 - "$build" "$work" "$compiler" <<'END' || fail "objects cannot be compared"
+import json, os, subprocess, sys
 
 def commands(directory):
     """{object: command that compiles it, without what calls the compiler}, with the directory's name taken out."""
-    text = subprocess.run(["ninja", "-C", directory, "-t", "compdb"], check=True, capture_output=True, text=True).stdout
-    text = text[text.index("["):].replace(directory, "BUILD")
-    return {entry["output"]: re.sub(r"^.*?(\S*/(?:cc|gcc|clang)\S* )", r"\1", entry["command"])
-            for entry in json.loads(text) if entry["output"].endswith(".o")}
+    text = subprocess.run(["ninja", "-C", directory, "-t", "compdb"], capture_output=True, text=True).stdout
+    entries = json.loads(text[text.index("["):].replace(directory, "BUILD")) if "[" in text else [] # of another generator
+    return {entry["output"]: entry["command"].partition(f"{compiler} ")[2] for entry in entries if entry["output"].endswith(".o")}
 
-build, work = sys.argv[1:]
+build, work, compiler = sys.argv[1:]
 there, here = commands(build), commands(work)
 same = [name for name, command in here.items() if there.get(name) == command and os.path.exists(f"{build}/{name}")]
 for name in same:
     os.makedirs(os.path.dirname(f"{work}/taken/{name}"), exist_ok=True)
     os.symlink(f"{build}/{name}", f"{work}/taken/{name}")
 print(f"{len(same)} of {len(here)} objects are taken")
-sys.exit(not same)
 END
 cmake --build "$work" --target sprof >"$work/log" 2>&1 || fail "$(tail -n 40 "$work/log")"
 grep -A 5 'warning:' "$work/log" && fail "warnings"
