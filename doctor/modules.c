@@ -72,9 +72,13 @@ static int find_cure(struct doctor_modules *modules, struct doctor_module *modul
 {
     if (module->symbols && module->lines)
         return 0;
+    const size_t length = sprof_file_path_length(module->path);
+    const char *path = sprof_arena_copy(&modules->texts, module->path, length);
+    if (!path)
+        return SPROF_ENOMEM;
     const struct report_unnamed unnamed = {
-        .name = module->name,
-        .path = module->path,
+        .name = path + (module->name - module->path),
+        .path = path,
         .build_id = module->build_id,
         .kind = is_program ? MODEL_KIND_APP : MODEL_KIND_SYSTEM,
         .lacks = module->symbols ? "debug information" : NULL,

@@ -42,9 +42,12 @@ static void test_files(void)
                            "bare has no debug information: build it with -g, and do not strip it");
     module = check(&modules, "main.c");
     CU_ASSERT_PTR_NOT_NULL(module->problem);
-    CU_ASSERT_EQUAL(modules.list.count, 4);
+    module = check(&modules, "stripped (deleted)"); /* replaced since, by an upgrade */
+    CU_ASSERT_STRING_EQUAL(module->cure,
+                           "stripped has no symbols: build it with -g, and do not strip it");
+    CU_ASSERT_EQUAL(modules.list.count, 5);
     check(&modules, "whole"); /* again: its samples count */
-    CU_ASSERT_EQUAL(modules.list.count, 4);
+    CU_ASSERT_EQUAL(modules.list.count, 5);
     CU_ASSERT_EQUAL(modules.list.items[0].samples, 6);
     doctor_modules_release(&modules);
     fixture_close(&fixture);
