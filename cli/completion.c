@@ -22,7 +22,7 @@ enum value_kind { VALUE_NONE, VALUE_OTHER, VALUE_WORDS, VALUE_FILE, VALUE_PID };
 
 static enum value_kind kind_of(const char *argument)
 {
-    if (!argument)
+    if (!argument || !strncmp(argument, "[=", 2)) /* shells offer the option alone */
         return VALUE_NONE;
     if (strstr(argument, "PID"))
         return VALUE_PID;

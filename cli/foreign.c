@@ -13,7 +13,6 @@ struct foreign {
 static const struct foreign options[] = {
     {"record", " -g --call-graph -G ",
      "stacks are recorded whole without it; `-m pc` records none"},
-    {"record", " --off-cpu ", "`--clock wall` samples waiting threads, too"},
     {"report", " --stdio --tui --gtk ",
      "reports are text without it; `sprof html --open` shows a page"},
     {"report", " -g --call-graph --hierarchy ",

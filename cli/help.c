@@ -17,7 +17,8 @@ static int width_of(const char *text)
 static void print_option(FILE *out, const struct cli_option *option)
 {
     const char letter[] = {option->letter ? '-' : ' ', option->letter ? option->letter : ' ', '\0'};
-    const char *argument = option->argument ? option->argument : "", *space = *argument ? " " : "";
+    const char *argument = option->argument ? option->argument : "";
+    const char *space = *argument && strncmp(argument, "[=", 2) != 0 ? " " : "";
     const int width = (int)strlen("-x, --") + width_of(option->name) + width_of(space) +
                       width_of(argument),
               padding = OPTION_WIDTH - width;

@@ -70,10 +70,18 @@ static int set_option(struct cursor *cursor, const struct cli_option *option, co
     return status;
 }
 
+/* Whether the option has a value only where that stands behind a "=". */
+static bool has_no_next(const struct cli_option *option)
+{
+    return !strncmp(option->argument, "[=", 2);
+}
+
 /* The value that follows an option as an argument of its own; NULL where it need not have one. */
 static int next_value(struct cursor *cursor, const struct cli_option *option, const char *word,
                       const char **value, struct sprof_error *error)
 {
+    if (has_no_next(option))
+        return 0;
     if (cursor->next >= cursor->argc && option->argument[0] == '[')
         return 0;
     if (cursor->next >= cursor->argc)
@@ -152,7 +160,7 @@ static bool are_options(const struct cli_command *command, char **words)
         if (!option || (!option->argument && is_attached))
             return false;
         has_value |= option->argument != NULL;
-        if (option->argument && !is_attached && !*++words)
+        if (option->argument && !is_attached && !has_no_next(option) && !*++words)
             return false;
     }
     return has_value;

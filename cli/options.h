@@ -14,7 +14,7 @@ struct cli_option {
     const char *name;     /* without dashes; NULL ends a table */
     char letter;          /* 0: none */
     const char *argument; /* what help calls its value; "[…]": none is needed where it ends the
-                             line; NULL: it takes none */
+                             line; "[=…]": only behind a "="; NULL: it takes none */
     const char *help;     /* one line; NULL: help and shells do not offer it */
     size_t offset;        /* of the field it sets, in the command's struct of arguments */
     /* Returns 0, SPROF_EUSAGE with a message that says what a good value is, or SPROF_ENOMEM.
@@ -26,8 +26,8 @@ struct cli_option {
 struct cli_operands {
     char **items; /* NULL-terminated, part of argv */
     int count;
-    const char *behind; /* the first word of a command line's arguments where all of them are options
-                         * of sprof and no `--` stands before the command; else NULL */
+    const char *behind; /* the first word of a command line's arguments where all of them are
+                         * options of sprof and no `--` stands before the command; else NULL */
 };
 
 /* The state all commands share. */

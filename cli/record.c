@@ -17,6 +17,7 @@
 struct arguments {
     struct cli_mode mode;
     bool frame_app, drop_interior, wall_clock, fine_clock;
+    struct cli_threshold off_cpu;
     uint64_t frequency_hz, period;
     const char *source, *output;
     struct sprof_str events; /* of all -e, with commas */
@@ -58,6 +59,9 @@ static const struct cli_option options[] = {
     {"clock", 0, "cpu|wall",
      "take samples by CPU time, or by time, so that waiting is seen (as root: undisturbed)",
      FIELD(wall_clock), cli_set_clock},
+    {"off-cpu", 0, "[=T]",
+     "measure how long threads wait, and where; waits shorter than T by chance (1ms)",
+     FIELD(off_cpu), cli_set_threshold},
     {"agent-clock", 0, "tick|fine",
      "the agent samples at the kernel's tick, or at -F, by a helper (3 to 10 % of a CPU)",
      FIELD(fine_clock), cli_set_agent_clock},
@@ -219,6 +223,9 @@ static struct record_options options_of(const struct arguments *arguments,
         .keep_failed = arguments->keep_failed,
         .source = arguments->source,
         .wall_clock = arguments->wall_clock,
+        .off_cpu = arguments->off_cpu.given,
+        .has_off_cpu_threshold = arguments->off_cpu.has_value,
+        .off_cpu_threshold_ns = arguments->off_cpu.ns,
         .fine_clock = arguments->fine_clock,
         .event = arguments->events.text,
         .frequency_hz = arguments->frequency_hz,

@@ -132,6 +132,19 @@ int cli_set_duration(void *field, const char *value, struct sprof_error *error)
     return 0;
 }
 
+int cli_set_threshold(void *field, const char *value, struct sprof_error *error)
+{
+    static const uint64_t most_ns = 4000000000;
+    struct cli_threshold *threshold = field;
+    *threshold = (struct cli_threshold){.given = true, .has_value = value != NULL};
+    if (!value || !strcmp(value, "0"))
+        return 0;
+    if (cli_set_duration(&threshold->ns, value, error) || threshold->ns > most_ns)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "not a threshold from 0 to 4s: write 1ms, 100us or 0");
+    return 0;
+}
+
 int cli_parse_size(const char *text, size_t least, const char *least_text, size_t *bytes,
                    struct sprof_error *error)
 {

@@ -43,7 +43,13 @@ int cli_set_overhead(void *field, const char *value,
                      struct sprof_error *error); /* … at least 0.01 */
 int cli_set_duration(void *field, const char *value, struct sprof_error *error); /* uint64_t, ns */
 int cli_set_size(void *field, const char *value, struct sprof_error *error);     /* size_t, bytes */
-int cli_set_clock(void *field, const char *value, struct sprof_error *error);    /* bool: wall */
+/* A time of up to 4 s, 0 included, or none. */
+struct cli_threshold {
+    bool given, has_value;
+    uint64_t ns;
+};
+int cli_set_threshold(void *field, const char *value, struct sprof_error *error);
+int cli_set_clock(void *field, const char *value, struct sprof_error *error);       /* bool: wall */
 int cli_set_agent_clock(void *field, const char *value, struct sprof_error *error); /* bool: fine */
 int cli_set_mode(void *field, const char *value, struct sprof_error *error);        /* cli_mode */
 int cli_set_frame(void *field, const char *value, struct sprof_error *error);       /* bool */

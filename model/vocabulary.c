@@ -77,6 +77,12 @@ const char *model_mode_options_text(enum model_mode mode, bool frame_app, bool d
     return model_mode_text(mode);
 }
 
+const char *model_event_wait(const char *event)
+{
+    const size_t length = sizeof MODEL_EVENT_OFF_CPU_PREFIX - 1;
+    return event && !strncmp(event, MODEL_EVENT_OFF_CPU_PREFIX, length) ? event + length : NULL;
+}
+
 bool model_kind_is_app(enum model_kind kind)
 {
     return kind == MODEL_KIND_APP || kind == MODEL_KIND_JIT;

@@ -86,6 +86,19 @@ enum model_pseudo {
 /* The event of samples of threads that work or wait: its weights are nanoseconds of their lives. */
 #define MODEL_EVENT_WALL "wall-clock"
 
+/* Time in which threads had no CPU, in nanoseconds: a family of events, one for each kind of wait.
+ * The word of the kind follows the prefix. Together with a clock of CPU time it is time as it
+ * passes, which reports call by the third name. */
+#define MODEL_EVENT_OFF_CPU "off-cpu"
+#define MODEL_EVENT_OFF_CPU_PREFIX MODEL_EVENT_OFF_CPU ":"
+#define MODEL_EVENT_ON_AND_OFF "wall"
+
+/* The kind of threads that are ready to run; of all other kinds threads wait for something. */
+#define MODEL_WAIT_READY "ready"
+
+/* The kind of wait that an event is about; NULL: it is about none. */
+const char *model_event_wait(const char *event);
+
 /* How `run.source` begins where perf events of whole CPUs took the samples. */
 #define MODEL_SOURCE_PERF_CPUS "perf per CPU"
 

@@ -94,7 +94,7 @@ static void describe_settings(struct record_session *session, const struct sampl
 
 static int describe_event(struct record_session *session, const struct sampler_event *fact)
 {
-    struct record_event event = {.user_excluded = fact->user_excluded};
+    struct record_event event = {.user_excluded = fact->user_excluded, .is_wait = fact->is_wait};
     event.row = (struct store_event){
         .name = keep_text(session, fact->name),
         .is_clock = fact->is_clock,
@@ -115,8 +115,11 @@ int record_describe(struct record_session *session, struct sprof_error *error)
     for (size_t i = 0; i < facts->event_count; i++) {
         if (describe_event(session, &facts->events[i]))
             return sprof_error_memory(error);
-        sprof_str_appendf(&names, "%s%s", i ? "," : "", facts->events[i].name);
+        if (!facts->events[i].is_wait)
+            sprof_str_appendf(&names, "%s%s", i ? "," : "", facts->events[i].name);
     }
+    if (session->options.off_cpu)
+        sprof_str_append(&names, "," MODEL_EVENT_OFF_CPU);
     session->event_names = keep(session, &names);
     if (!session->event_names)
         return sprof_error_memory(error);
@@ -126,7 +129,7 @@ int record_describe(struct record_session *session, struct sprof_error *error)
 struct record_event *record_clock(struct record_session *session)
 {
     for (size_t i = 0; i < session->events.count; i++)
-        if (session->events.items[i].row.is_clock)
+        if (session->events.items[i].row.is_clock && !session->events.items[i].is_wait)
             return session->events.items[i].user_excluded ? NULL : &session->events.items[i];
     return NULL;
 }

@@ -26,7 +26,10 @@ struct record_options {
     bool keep_failed;   /* keep registers, stack and end reason of stacks that are not whole */
     const char *source; /* a kind of source by its name; NULL: the first that is not refused */
     bool wall_clock;    /* sample threads that wait, too */
-    bool fine_clock;    /* an agent samples faster than the kernel's tick */
+    bool off_cpu;       /* record the times in which threads have no CPU, too */
+    bool has_off_cpu_threshold;
+    uint64_t off_cpu_threshold_ns; /* of these */
+    bool fine_clock;               /* an agent samples faster than the kernel's tick */
     const char *event;
     uint64_t frequency_hz, period;
     size_t stack_bytes, ring_budget_bytes;

@@ -36,7 +36,10 @@ static int begin_sampler(struct record_session *session, struct sprof_error *err
         .clock = options->wall_clock ? SAMPLER_CLOCK_WALL : SAMPLER_CLOCK_CPU,
         .fine_clock = options->fine_clock,
         .source = options->source,
-        .event = options->event,
+        .off_cpu = {options->off_cpu, options->has_off_cpu_threshold,
+                    options->off_cpu_threshold_ns},
+        /* Waits and CPU time can be added up. */
+        .event = options->off_cpu && !options->event ? "cpu-clock" : options->event,
         .frequency_hz = options->frequency_hz,
         .period = options->period,
         .stack_bytes = options->stack_bytes,
@@ -77,15 +80,23 @@ static int note_sample(void *context, const struct recording_sampled *sampled)
     return 0;
 }
 
+static int add_event(struct record_session *session, struct record_event *event)
+{
+    if (recording_add_event(session->recording, &event->row, &event->row.id))
+        return SPROF_ENOMEM;
+    event->ledger.run_id = session->run->id;
+    event->ledger.event_id = event->row.id;
+    for (size_t i = 0; i < event->ledger.seconds.count; i++)
+        event->ledger.seconds.items[i].event_id = event->row.id;
+    return 0;
+}
+
+/* Of waits there are many kinds, and in a recording some: those are added when they are met. */
 static int add_events(struct record_session *session)
 {
-    for (size_t i = 0; i < session->events.count; i++) {
-        struct record_event *event = &session->events.items[i];
-        if (recording_add_event(session->recording, &event->row, &event->row.id))
+    for (size_t i = 0; i < session->events.count; i++)
+        if (!session->events.items[i].is_wait && add_event(session, &session->events.items[i]))
             return SPROF_ENOMEM;
-        event->ledger.run_id = session->run->id;
-        event->ledger.event_id = event->row.id;
-    }
     return 0;
 }
 
@@ -255,14 +266,31 @@ static uint64_t run_time(const struct record_session *session, uint64_t time_ns)
     return time_ns > session->start_ns ? time_ns - session->start_ns : 0;
 }
 
+/* Of a wait, what was before the time that counts weighs nothing. */
+static int apply_wait(struct record_session *session, const struct model_record *record,
+                      const struct record_event *event)
+{
+    const uint64_t begin_ns = session->start_ns + session->options.delay_ns;
+    struct model_record counted = *record;
+    if (record->time_ns > begin_ns && record->sample.weight > record->time_ns - begin_ns)
+        counted.sample.weight = record->time_ns - begin_ns;
+    return recording_sample(session->recording, &counted, event->row.id);
+}
+
 static int apply(struct record_session *session, const struct model_record *record)
 {
     struct record_event *event = &session->events.items[record->event];
     const uint64_t cut_ns = atomic_load_explicit(&session->cut_ns, memory_order_relaxed);
     if (record->type == MODEL_RECORD_SAMPLE && cut_ns && record->time_ns >= cut_ns)
         return 0;
+    const bool is_of_event =
+        record->type == MODEL_RECORD_SAMPLE || record->type == MODEL_RECORD_LOST;
+    if (is_of_event && !event->row.id && add_event(session, event))
+        return SPROF_ENOMEM;
     switch (record->type) {
-    case MODEL_RECORD_SAMPLE: return recording_sample(session->recording, record, event->row.id);
+    case MODEL_RECORD_SAMPLE:
+        return event->is_wait ? apply_wait(session, record, event)
+                              : recording_sample(session->recording, record, event->row.id);
     case MODEL_RECORD_LOST:
         return record_ledger_lose(
             &event->ledger,
@@ -298,9 +326,12 @@ static uint64_t own_cpu_ns(const struct record_session *session)
     return sprof_clock_own_cpu_ns() + sampler_counters(session->sampler).helpers_ns;
 }
 
-/* Books what the targets have used by now on the ledger of an event. */
-static int expect(struct record_ledger *ledger, uint64_t time_ns, uint64_t cpu_ns, bool counts)
+/* Books what the targets have used by now on the ledger of an event: nothing on those of waits. */
+static int expect(struct record_event *event, uint64_t time_ns, uint64_t cpu_ns, bool counts)
 {
+    struct record_ledger *ledger = &event->ledger;
+    if (event->is_wait)
+        cpu_ns = ledger->last_cpu_ns;
     if (counts)
         return record_ledger_expect(ledger, time_ns, cpu_ns);
     record_ledger_skip(ledger, time_ns, cpu_ns);
@@ -316,7 +347,7 @@ int record_account(struct record_session *session, uint64_t now_ns)
     const bool counts = first->last_time_ns >= delay_ns;
     int result = counts ? 0 : record_forget_cpu_time(session);
     for (size_t i = 0; i < session->events.count && !result; i++)
-        result = expect(&session->events.items[i].ledger, time_ns, cpu_ns, counts);
+        result = expect(&session->events.items[i], time_ns, cpu_ns, counts);
     session->run->duration_ns = time_ns > delay_ns ? time_ns - delay_ns : 0;
     session->run->target_cpu_ns = cpu_ns - first->skipped_cpu_ns;
     session->run->own_cpu_ns = own_cpu_ns(session) - session->own_cpu_start_ns;
@@ -383,8 +414,9 @@ static int write_ledgers(struct record_session *session)
 {
     int result = 0;
     for (size_t i = 0; i < session->events.count && !result; i++)
-        result = record_ledger_rows(&session->events.items[i].ledger,
-                                    recording_batch(session->recording));
+        if (session->events.items[i].row.id)
+            result = record_ledger_rows(&session->events.items[i].ledger,
+                                        recording_batch(session->recording));
     return result;
 }
 

@@ -24,6 +24,7 @@ struct record_event {
     struct store_event row; /* as given to the recording */
     struct record_ledger ledger;
     bool user_excluded;
+    bool is_wait;
 };
 
 struct record_session {

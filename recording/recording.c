@@ -165,9 +165,10 @@ int recording_add_event(struct recording *recording, const struct store_event *e
     row.id = *id = recording->last_event + 1;
     row.run_id = recording->run.id;
     recording->last_event = row.id;
-    if (row.is_clock && !recording->clock_event)
+    const bool is_cpu_clock = row.is_clock && !model_event_wait(row.name);
+    if (is_cpu_clock && !recording->clock_event)
         recording->clock_event = row.id;
-    recording->weights_are_time |= row.is_clock;
+    recording->weights_are_time |= is_cpu_clock;
     return sprof_vec_push(&recording_batch(recording)->events, row);
 }
 

@@ -73,6 +73,23 @@ static int check_wall(const struct sampler_options *options, struct sprof_error 
     return 0;
 }
 
+static int check_off_cpu(const struct sampler_options *options, struct sprof_error *error)
+{
+    if (options->clock == SAMPLER_CLOCK_WALL)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--clock wall samples waiting threads by itself: leave it or "
+                               "--off-cpu out");
+    if (options->source && strcmp(options->source, "perf") != 0)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--off-cpu measures beside perf events: leave --source %s out",
+                               options->source);
+    if (options->all_cpus)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--off-cpu measures the threads of a command or of -p, and not of "
+                               "the machine: leave one of them out");
+    return 0;
+}
+
 static bool is_refusal(int result)
 {
     return result == SPROF_EPERMISSION || result == SPROF_EUNSUPPORTED;
@@ -117,7 +134,9 @@ static void keep_reason(struct sampler_facts *facts, const char *message)
 static int open_source(struct sampler *sampler, const struct source_kind *const *kinds,
                        const struct sampler_options *options, struct sprof_error *error)
 {
-    const int wrong = options->clock == SAMPLER_CLOCK_WALL ? check_wall(options, error) : 0;
+    const int wrong = options->off_cpu.wanted                ? check_off_cpu(options, error)
+                      : options->clock == SAMPLER_CLOCK_WALL ? check_wall(options, error)
+                                                             : 0;
     if (wrong)
         return wrong;
     if (options->source) {

@@ -51,6 +51,11 @@ enum { SAMPLER_WALL_HZ = 100, SAMPLER_WALL_HZ_MAX = 1000 }; /* of SAMPLER_CLOCK_
 struct sampler_options {
     enum sampler_capture capture;
     enum sampler_clock clock;
+    struct {
+        bool wanted; /* threads without a CPU are sampled, too, as events of their own */
+        bool has_threshold;
+        uint64_t threshold_ns; /* shorter times are sampled in proportion; 0: all are recorded */
+    } off_cpu;
     bool fine_clock;       /* an agent samples faster than the kernel's tick, by a helper thread */
     const char *source;    /* the name of one kind of source; NULL: the first that is not refused */
     const char *event;     /* a list, as `record -e` takes it; NULL: "cycles" where there is a PMU,
@@ -88,6 +93,7 @@ struct sampler_event {
     bool follows_rate;    /* sampler_set_rate changes it */
     bool kernel_excluded; /* samples only in user mode, … */
     bool user_excluded;   /* … or only in kernel mode */
+    bool is_wait;         /* of threads without a CPU: it is an event once it has a sample */
     uint64_t period;      /* between samples, in event units: of a clock that varies, the mean; of
                              other events that vary, 0 */
     uint64_t due_ns;      /* CPU time for which one sample is due; 0 where that is not known */

@@ -22,6 +22,14 @@ struct thread_struct {
 #define ARCH_BPF_IS_32BIT(registers) ((registers)->cs == 0x23) /* __USER32_CS */
 #define ARCH_BPF_THREAD_POINTER(thread) ((thread).fsbase)
 
+/* How a thread entered the kernel, and the number of its system call. The instruction `syscall`
+ * leaves the instruction pointer in rcx and the flags in r11; orig_ax holds the number then, the
+ * code of a page fault, or for an interrupt less than 0. */
+#define ARCH_BPF_IN_SYSTEM_CALL(registers)                                                         \
+    ((registers)->cx == (registers)->ip && (registers)->r11 == (registers)->flags)
+#define ARCH_BPF_SYSTEM_CALL(registers) ((int)(registers)->orig_ax)
+#define ARCH_BPF_IN_FAULT(registers) ((long)(registers)->orig_ax >= 0)
+
 /* All of them, in the order of arch_perf_registers. */
 #define ARCH_BPF_COPY_REGISTERS(to, registers)                                                     \
     do {                                                                                           \

@@ -337,7 +337,8 @@ static uint64_t cpu_ns(struct source *base)
 /* Only where the choice was left to sprof, and what it launches can be sampled so at all. */
 static bool stands_in(const struct sampler_options *options)
 {
-    return options->command && !options->all_cpus && !options->event && !options->period;
+    return options->command && !options->all_cpus && !options->event && !options->period &&
+           !options->off_cpu.wanted;
 }
 
 const struct source_kind sampler_sigprof_kind = {

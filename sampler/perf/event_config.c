@@ -194,8 +194,10 @@ static int make(struct perf_config *config, const struct sampler_options *option
 int perf_config_make(struct perf_config *config, const struct sampler_options *options,
                      struct sprof_error *error)
 {
-    *config = (struct perf_config){
-        .capture = options->capture, .clock = options->clock, .exclude_kernel = options->user_only};
+    *config = (struct perf_config){.capture = options->capture,
+                                   .clock = options->clock,
+                                   .beside_waits = options->off_cpu.wanted,
+                                   .exclude_kernel = options->user_only};
     const int result = make(config, options, error);
     if (result)
         perf_config_release(config);

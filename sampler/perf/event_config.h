@@ -12,6 +12,7 @@ struct perf_config {
     struct perf_event_list events; /* at least one */
     enum sampler_capture capture;
     enum sampler_clock clock;
+    bool beside_waits;             /* threads without a CPU are sampled beside these events */
     uint64_t frequency_hz, period; /* of events that have none of their own; one of them is 0 */
     bool lowered;             /* the rate that is used by default is above the kernel's limit */
     bool exclude_kernel;      /* of all events */

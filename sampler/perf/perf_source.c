@@ -1,5 +1,6 @@
 /* The source of perf events: opens them, starts and stops them, and says what they are. */
 #include "sampler/perf/perf_source.h"
+#include "sampler/off_cpu/off_cpu_source.h"
 #include "sampler/perf/permission.h"
 #include "sampler/waiting/waiting_source.h"
 
@@ -39,7 +40,9 @@ static void describe(const struct perf_source *source, char *text, size_t size)
         filter->refuses_captures ? MODEL_SOURCE_NO_CAPTURES : "",
         source->no_bpf_why ? MODEL_SOURCE_NO_BPF : "", source->no_bpf_why ? source->no_bpf_why : "",
         source->no_bpf_why ? ")" : "", most, in_step ? ", at a fixed interval" : "",
-        source->config.clock == SAMPLER_CLOCK_WALL ? "; what waits by BPF" : "");
+        source->config.clock == SAMPLER_CLOCK_WALL ? "; what waits by BPF"
+        : source->config.beside_waits              ? "; waits by BPF"
+                                                   : "");
 }
 
 void perf_source_state_facts(struct perf_source *source)
@@ -282,7 +285,8 @@ static uint64_t perf_cpu_ns(struct source *opened)
     return source->counters_full ? 0 : perf_counters_total_ns(&source->counters);
 }
 
-static const struct source_kind *const beside[] = {&sampler_waiting_kind, NULL};
+static const struct source_kind *const beside[] = {&sampler_waiting_kind, &sampler_off_cpu_kind,
+                                                   NULL};
 
 const struct source_kind perf_source_kind = {
     .name = "perf",

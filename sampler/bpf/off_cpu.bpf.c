@@ -1,0 +1,380 @@
+/* Programs that measure how long threads of the targets have no CPU, and write a record of the
+ * waits that are kept.
+ *
+ * When a thread leaves its CPU, and when it is woken, only the time is noted. When it gets a CPU
+ * again, its wait is known, and whether it is kept: then its registers and the kernel's frames are
+ * copied while it is still switched off, and its stack right after, where it is the thread at work.
+ * Kernel structs are declared with the members used here (CO-RE). */
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <stdbool.h>
+
+#include "sampler/bpf/ids.h" /* of processes to take in */
+#include "sampler/bpf/off_cpu.h"
+#include "sampler/bpf/off_cpu_weight.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+#define KERNEL_STRUCT __attribute__((preserve_access_index))
+
+#include SPROF_ARCH_BPF_HEADER /* struct pt_regs, and which of its members is what */
+
+enum {
+    PAGE_BYTES = 4096,
+    TASK_STOPPED_OR_TRACED = 0x4 | 0x8, /* of task_struct.__state (linux/sched.h) */
+};
+
+struct task_struct {
+    int pid, tgid;
+    int on_cpu, exit_state;
+    unsigned int __state;
+    unsigned int in_iowait : 1;
+    struct thread_info {
+        __u32 cpu;
+    } thread_info;
+} KERNEL_STRUCT;
+
+struct seq_file;
+
+struct bpf_iter_meta {
+    struct seq_file *seq;
+} KERNEL_STRUCT;
+
+struct bpf_iter__task {
+    struct bpf_iter_meta *meta;
+    struct task_struct *task;
+} KERNEL_STRUCT;
+
+const volatile __u32 only_tid;    /* 0: all threads of the processes, and what these start */
+const volatile __u32 command_pid; /* taken in by its execve; 0: none */
+
+struct off_cpu_settings settings;
+struct off_cpu_counts counts;
+
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, PAGE_BYTES); /* sprof asks for more */
+} records SEC(".maps");
+
+/* == Threads ================================================================================== */
+
+/* A thread of the targets: those that have this are. */
+struct thread {
+    __u64 out_ns;             /* when it left its CPU; 0: it has one, or that was not seen */
+    __u64 woken_ns;           /* when it was woken last */
+    __u32 blocks, is_stopped; /* as it left */
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct thread);
+} threads SEC(".maps");
+
+static __always_inline struct thread *thread_of(struct task_struct *task)
+{
+    return bpf_task_storage_get(&threads, task, NULL, 0);
+}
+
+/* task_newtask(task, flags), in its creator, before it may run. It is ready from then on. */
+SEC("tp_btf/task_newtask")
+int take_new_thread(__u64 *ctx)
+{
+    struct task_struct *task = (struct task_struct *)ctx[0];
+    struct thread fresh = {.out_ns = bpf_ktime_get_ns()};
+    if (!only_tid && thread_of(bpf_get_current_task_btf()))
+        bpf_task_storage_get(&threads, task, &fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    return 0;
+}
+
+/* sched_process_exec(task, pid, program): a command that sprof launches is one from here on. */
+SEC("tp_btf/sched_process_exec")
+int take_command(__u64 *ctx)
+{
+    struct task_struct *task = (struct task_struct *)ctx[0];
+    struct thread fresh = {0};
+    if (command_pid && (__u32)task->tgid == command_pid)
+        bpf_task_storage_get(&threads, task, &fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    return 0;
+}
+
+/* == Records ================================================================================== */
+
+/* Where a record is put together: on each CPU one of the thread that gets it. */
+struct room {
+    __u64 is_waiting; /* for the bytes of the stack */
+    struct off_cpu_record record;
+    __u8 stack[OFF_CPU_STACK_MAX + PAGE_BYTES];
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct room);
+} rooms SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY); /* the iterator's: it is one at a time, and may move */
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct room);
+} visiting_rooms SEC(".maps");
+
+/* Decides whether a wait is kept, and fills in what of the record is known while the thread has no
+ * CPU. */
+static __always_inline bool begin_record(struct task_struct *task, const struct thread *thread,
+                                         const struct off_cpu_wait *wait, struct room *room)
+{
+    const struct off_cpu_parts parts = off_cpu_split(wait);
+    const __u64 waited_ns = parts.blocked_ns + parts.ready_ns;
+    const __u64 threshold_ns = settings.threshold_ns;
+    struct off_cpu_record *record = &room->record;
+    if (!settings.on || !waited_ns || !off_cpu_keep(waited_ns, threshold_ns, bpf_get_prandom_u32()))
+        return false;
+    const struct pt_regs *registers = (void *)bpf_task_pt_regs(task);
+    record->time_ns = wait->ended_ns;
+    record->blocked_ns = off_cpu_weigh(parts.blocked_ns, waited_ns, threshold_ns);
+    record->ready_ns = off_cpu_weigh(parts.ready_ns, waited_ns, threshold_ns);
+    record->pid = task->tgid;
+    record->tid = task->pid;
+    record->cpu = task->thread_info.cpu;
+    record->is_32bit = ARCH_BPF_IS_32BIT(registers);
+    record->entry = record->is_32bit                     ? OFF_CPU_ENTRY_OTHER
+                    : ARCH_BPF_IN_SYSTEM_CALL(registers) ? ARCH_BPF_SYSTEM_CALL(registers)
+                    : ARCH_BPF_IN_FAULT(registers)       ? OFF_CPU_ENTRY_FAULT
+                                                         : OFF_CPU_ENTRY_OTHER;
+    record->is = (BPF_CORE_READ_BITFIELD(task, in_iowait) ? OFF_CPU_DISK : 0) |
+                 (thread->is_stopped ? OFF_CPU_STOPPED : 0);
+    record->chain_count = record->stack_bytes = 0;
+    ARCH_BPF_COPY_REGISTERS(record->registers, registers);
+    if (settings.takes_chain) {
+        const long bytes = bpf_get_task_stack(task, record->chain, sizeof record->chain, 0);
+        if (bytes > 0)
+            record->chain_count = (__u32)bytes / sizeof *record->chain;
+    }
+    __sync_fetch_and_add(&counts.kept, 1);
+    return true;
+}
+
+static __always_inline void write_record(struct room *room)
+{
+    __u32 stack_bytes = room->record.stack_bytes;
+    if (stack_bytes > OFF_CPU_STACK_MAX)
+        stack_bytes = OFF_CPU_STACK_MAX;
+    if (bpf_ringbuf_output(&records, &room->record, sizeof room->record + stack_bytes,
+                           BPF_RB_NO_WAKEUP))
+        __sync_fetch_and_add(&counts.lost, 1);
+}
+
+/* Copies the stack of the thread at work from sp to the end of the page, and then page by page, as
+ * far as it is there. */
+static __always_inline __u32 copy_own_stack(struct room *room, __u64 sp, __u32 most)
+{
+    __u32 size = 0, piece = PAGE_BYTES - sp % PAGE_BYTES;
+    for (int i = 0; i <= OFF_CPU_STACK_PAGES && size < most; i++) {
+        if (size >= OFF_CPU_STACK_MAX || piece > PAGE_BYTES)
+            break;
+        if (bpf_probe_read_user(room->stack + size, piece, (void *)(sp + size)))
+            break;
+        size += piece;
+        piece = PAGE_BYTES;
+    }
+    return (size < most ? size : most) & ~7U;
+}
+
+/* The same of a thread that waits. */
+static __always_inline __u32 copy_stack(struct task_struct *task, struct room *room, __u64 sp,
+                                        __u32 most)
+{
+    __u32 size = 0, piece = PAGE_BYTES - sp % PAGE_BYTES;
+    for (int i = 0; i <= OFF_CPU_STACK_PAGES && size < most; i++) {
+        if (size >= OFF_CPU_STACK_MAX || piece > PAGE_BYTES)
+            break;
+        if (bpf_copy_from_user_task(room->stack + size, piece, (void *)(sp + size), task, 0))
+            break;
+        size += piece;
+        piece = PAGE_BYTES;
+    }
+    return (size < most ? size : most) & ~7U;
+}
+
+/* == Switches ================================================================================= */
+
+static __always_inline struct room *own_room(void)
+{
+    const __u32 zero = 0;
+    return bpf_map_lookup_elem(&rooms, &zero);
+}
+
+static __always_inline struct off_cpu_wait wait_of(const struct thread *thread, __u64 now_ns)
+{
+    const __u64 since_ns = settings.since_ns;
+    return (struct off_cpu_wait){
+        .begun_ns = thread->out_ns > since_ns ? thread->out_ns : since_ns,
+        .woken_ns = thread->woken_ns,
+        .ended_ns = now_ns,
+        .blocks = thread->blocks,
+    };
+}
+
+/* Counts a wait that ended at some time, where it would have been kept. */
+static __always_inline void count_lost(const struct off_cpu_wait *wait)
+{
+    const struct off_cpu_parts parts = off_cpu_split(wait);
+    if (settings.on && off_cpu_keep(parts.blocked_ns + parts.ready_ns, settings.threshold_ns,
+                                    bpf_get_prandom_u32()))
+        __sync_fetch_and_add(&counts.lost, 1);
+}
+
+static __always_inline void leave_cpu(struct thread *thread, bool is_preempted, __u32 state)
+{
+    struct room *room = own_room();
+    const __u64 now_ns = bpf_ktime_get_ns();
+    if (thread->out_ns) { /* its switch to this CPU was not seen, nor where it was then */
+        const struct off_cpu_wait wait = wait_of(thread, now_ns);
+        count_lost(&wait);
+    }
+    thread->out_ns = now_ns;
+    thread->blocks = !is_preempted && state;
+    thread->is_stopped = thread->blocks && state & TASK_STOPPED_OR_TRACED;
+    if (room && room->is_waiting) { /* a new thread has not come by finish_switch */
+        room->is_waiting = 0;
+        write_record(room);
+    }
+}
+
+static __always_inline void get_cpu(struct task_struct *task, struct thread *thread)
+{
+    struct room *room = own_room();
+    const struct off_cpu_wait wait = wait_of(thread, bpf_ktime_get_ns());
+    if (room && thread->out_ns)
+        room->is_waiting = begin_record(task, thread, &wait, room);
+    thread->out_ns = 0;
+}
+
+/* sched_switch(preempt, previous, next, state of previous) */
+SEC("tp_btf/sched_switch")
+int take_switch(__u64 *ctx)
+{
+    struct task_struct *next = (struct task_struct *)ctx[2];
+    struct thread *thread = thread_of((struct task_struct *)ctx[1]);
+    if (thread)
+        leave_cpu(thread, ctx[0] & 1, (__u32)ctx[3]);
+    thread = thread_of(next);
+    if (thread)
+        get_cpu(next, thread);
+    return 0;
+}
+
+static __always_inline void end_record(struct task_struct *task, struct room *room)
+{
+    room->is_waiting = 0;
+    if (settings.stack_bytes && !room->record.is_32bit) {
+        const struct pt_regs *registers = (void *)bpf_task_pt_regs(task);
+        room->record.stack_bytes =
+            copy_own_stack(room, ARCH_BPF_SP(registers), settings.stack_bytes);
+    }
+    write_record(room);
+}
+
+/* The thread that gets the CPU is at work, with its own memory. Of some switches to a thread the
+ * tracepoint does not tell: then its wait ends here, without the kernel's frames. */
+static __always_inline int finish_switch(void)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    struct thread *thread = thread_of(task);
+    struct room *room = own_room();
+    if (!thread || !room)
+        return 0;
+    if (thread->out_ns) {
+        const struct off_cpu_wait wait = wait_of(thread, bpf_ktime_get_ns());
+        room->is_waiting = begin_record(task, thread, &wait, room);
+        thread->out_ns = 0;
+    }
+    if (room->is_waiting && room->record.tid == (__u32)task->pid)
+        end_record(task, room);
+    return 0;
+}
+
+/* sched_exit_tp(is_switch), since Linux 6.15; finish_task_switch before that. */
+SEC("raw_tp/sched_exit_tp")
+int leave_scheduler(void *ctx)
+{
+    return finish_switch();
+}
+
+SEC("kprobe/finish_task_switch")
+int leave_switch(void *ctx)
+{
+    return finish_switch();
+}
+
+/* sched_waking(task), by whatever wakes it. */
+SEC("tp_btf/sched_waking")
+int take_waking(__u64 *ctx)
+{
+    struct thread *thread = thread_of((struct task_struct *)ctx[0]);
+    if (thread)
+        thread->woken_ns = bpf_ktime_get_ns();
+    return 0;
+}
+
+/* == Visits =================================================================================== */
+
+/* Takes a thread in as it is: one without a CPU waits since now. */
+static __always_inline int take_in(struct task_struct *task)
+{
+    struct thread fresh = {0};
+    if (!ids_has(task->tgid) || (only_tid && (__u32)task->pid != only_tid))
+        return 0;
+    if (!task->on_cpu) {
+        fresh.out_ns = bpf_ktime_get_ns();
+        fresh.blocks = task->__state != 0;
+        fresh.is_stopped = (task->__state & TASK_STOPPED_OR_TRACED) != 0;
+    }
+    bpf_task_storage_get(&threads, task, &fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    return 0;
+}
+
+/* What does not fit goes into the next piece of the file, for which the program is asked again. */
+static __always_inline void end_wait(struct task_struct *task, struct thread *thread,
+                                     struct seq_file *file)
+{
+    const __u32 zero = 0;
+    struct room *room = bpf_map_lookup_elem(&visiting_rooms, &zero);
+    const __u64 now_ns = bpf_ktime_get_ns();
+    struct off_cpu_wait wait = wait_of(thread, now_ns);
+    if (thread->blocks && task->__state)
+        wait.woken_ns = now_ns;
+    if (!room || !begin_record(task, thread, &wait, room))
+        return;
+    if (settings.stack_bytes && !room->record.is_32bit) {
+        const struct pt_regs *registers = (void *)bpf_task_pt_regs(task);
+        room->record.stack_bytes =
+            copy_stack(task, room, ARCH_BPF_SP(registers), settings.stack_bytes);
+    }
+    const __u32 stack_bytes = room->record.stack_bytes;
+    if (task->on_cpu || stack_bytes > OFF_CPU_STACK_MAX)
+        return;
+    if (!bpf_seq_write(file, &room->record, sizeof room->record) && stack_bytes)
+        bpf_seq_write(file, room->stack, stack_bytes);
+    thread->out_ns = now_ns;
+}
+
+SEC("iter.s/task")
+int visit_thread(struct bpf_iter__task *ctx)
+{
+    struct task_struct *task = ctx->task;
+    if (!task || task->exit_state)
+        return 0;
+    struct thread *thread = thread_of(task);
+    if (!thread)
+        return settings.visit == OFF_CPU_VISIT_BEGIN ? take_in(task) : 0;
+    if (settings.visit == OFF_CPU_VISIT_END && !task->on_cpu && thread->out_ns)
+        end_wait(task, thread, ctx->meta->seq);
+    return 0;
+}

@@ -1,0 +1,25 @@
+/* What a thread waits for: kinds of waits, each of which is an event of its own. */
+#ifndef SPROF_SAMPLER_OFF_CPU_KINDS_H
+#define SPROF_SAMPLER_OFF_CPU_KINDS_H
+
+#include "sampler/bpf/off_cpu.h"
+
+#include <stddef.h>
+
+/* How many there are. */
+size_t off_cpu_kind_count(void);
+
+/* The word of a kind, such as "futex"; static. */
+const char *off_cpu_kind_word(size_t kind);
+
+/* Of a thread that is ready and has no CPU. */
+enum { OFF_CPU_KIND_READY = 0 };
+
+/* … and of one that waits: by its system call, or how else it entered the kernel; where it waits
+ * for a disk, or is stopped, that. */
+size_t off_cpu_kind_of(const struct off_cpu_record *record);
+
+/* That of a wait of which nothing is known. */
+size_t off_cpu_kind_other(void);
+
+#endif

@@ -1,0 +1,174 @@
+#!/bin/bash
+# Times without a CPU are measured, by BPF: how long, where and for what threads wait; launched, attached to, and refused.
+#   off_cpu.sh CASE
+. "$(dirname "$0")/lib.sh"
+needs_root "programs of BPF"
+
+# Each function sleeps a known number of times; the program prints how long it was in it, by the clock and on a CPU.
+cat >waits.c <<'END'
+#include <pthread.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static int ends[2], never[2];
+static double now(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+static void rest(long ms)
+{
+    const struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&time, 0);
+}
+__attribute__((noinline)) void rest_1(void)
+{
+    for (int i = 0; i < 100; i++)
+        rest(1);
+}
+__attribute__((noinline)) void rest_10(void)
+{
+    for (int i = 0; i < 10; i++)
+        rest(10);
+}
+__attribute__((noinline)) void rest_100(void)
+{
+    rest(100);
+}
+__attribute__((noinline)) void spin(void)
+{
+    const double end = now(CLOCK_MONOTONIC) + 0.1;
+    while (now(CLOCK_MONOTONIC) < end);
+}
+static void measure(const char *name, void (*function)(void))
+{
+    const double begun = now(CLOCK_MONOTONIC), used = now(CLOCK_THREAD_CPUTIME_ID);
+    function();
+    printf("%s %.6f %.6f\n", name, now(CLOCK_MONOTONIC) - begun, now(CLOCK_THREAD_CPUTIME_ID) - used);
+}
+static void *hold(void *nothing)
+{
+    pthread_mutex_lock(&mutex);
+    if (write(ends[1], "x", 1) == 1)
+        rest(100);
+    pthread_mutex_unlock(&mutex);
+    return nothing;
+}
+__attribute__((noinline)) void *want(void *nothing)
+{
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    return nothing;
+}
+__attribute__((noinline)) void *block(void *nothing) /* all along */
+{
+    char byte;
+    while (read(never[0], &byte, 1) < 0);
+    return nothing;
+}
+int main(int argc, char **argv)
+{
+    pthread_t holding, wanting, blocked;
+    char byte;
+    if (pipe(ends) || pipe(never) || pthread_create(&blocked, 0, block, 0) || pthread_create(&holding, 0, hold, 0) ||
+        read(ends[0], &byte, 1) != 1 || pthread_create(&wanting, 0, want, 0))
+        return 1;
+    pthread_join(wanting, 0);
+    measure("rest_1", rest_1);
+    measure("rest_10", rest_10);
+    measure("rest_100", rest_100);
+    measure("spin", spin);
+    fflush(stdout);
+    while (argc > 1)
+        poll(0, 0, 20);
+    return 0;
+}
+END
+cc -O1 -g -o waits waits.c -pthread || fail "cannot compile"
+
+seconds_in() { # FUNCTION EVENT
+    sql t.db "SELECT coalesce(sum(inclusive_weight), 0) / 1e9 FROM v_function WHERE function = '$1' AND event GLOB '$2'"
+}
+
+case $1 in
+measured)
+    # All waits. Time without a CPU is what the clock says less what the thread used: on any machine.
+    expect 0 "$SPROF" record --off-cpu=0 -o t.db -- ./waits
+    # A wait whose end the kernel's tracepoints miss, on a busy machine, is counted as lost.
+    lost=$(sql t.db "SELECT lost FROM v_quality")
+    for name in rest_1 rest_10 rest_100 spin; do
+        read -r _ passed used < <(grep "^$name " out)
+        seen=$(seconds_in $name 'off-cpu:*') slept=$(seconds_in $name off-cpu:sleep)
+        echo "$name: $seen s without a CPU of $passed - $used, $slept of it asleep"
+        holds "$seen < 1.1 * ($passed - $used) + 0.02" "no more time without a CPU in $name"
+        holds "$lost > 0 || $seen > 0.9 * ($passed - $used) - 0.02" "no less time without a CPU in $name"
+        [ $name = spin ] && holds "$slept == 0" "who works does not sleep"
+        [ $name = spin ] || holds "$slept <= $seen && ($lost > 0 || $slept > 0.02)" "the time asleep in $name"
+    done
+    # By kind, with whole stacks and the kernel's part of them; nothing of the command before its execve.
+    holds "$lost > 0 || $(seconds_in want off-cpu:futex) > 0.02" "the wait for the lock"
+    holds "$(seconds_in block off-cpu:read) > 0.3" "a wait that does not end"
+    holds "$(sql t.db "SELECT count(*) FROM v_sample WHERE event IN ('off-cpu:sleep', 'off-cpu:futex') AND end_reason != 'root'") == 0" "whole stacks"
+    holds "$(sql t.db "SELECT count(*) FROM v_function WHERE event = 'off-cpu:sleep' AND module GLOB '?kernel*'
+        AND function GLOB '*nanosleep*'") > 0" "the kernel's frames"
+    holds "$lost < 0.1 * $(sql t.db "SELECT count(*) FROM v_sample WHERE event GLOB 'off-cpu:*'") + 5" "little is lost: $lost"
+    # A clock of CPU time beside it weighs as ever.
+    weights=$(sql t.db "SELECT sum(s.weight) <= 1.3 * r.target_cpu_ns + 5e7 FROM sample s JOIN run r ON r.id = s.run_id
+        JOIN event e ON e.id = s.event_id WHERE e.name = 'cpu-clock'")
+    holds "$weights == 1" "CPU time"
+    # Each wait weighs at most the recording.
+    holds "$(sql t.db "SELECT max(s.weight) <= max(r.duration_ns) FROM sample s JOIN run r ON r.id = s.run_id") == 1" "no longer"
+    # Few of the short ones stand for all of them: within five standard errors.
+    expect 0 "$SPROF" record --off-cpu=20ms -o t.db -- ./waits
+    read -r _ passed used < <(grep "^rest_1 " out)
+    seen=$(seconds_in rest_1 'off-cpu:*')
+    kept=$(sql t.db "SELECT coalesce(sum(inclusive_samples), 0) FROM v_function WHERE function = 'rest_1' AND event = 'off-cpu:sleep'")
+    echo "$kept of 100 waits kept: $seen s of $passed - $used"
+    holds "$kept < 60" "few are kept"
+    holds "$seen < 1.1 * ($passed - $used) + 0.02 + 5 * sqrt(($passed - $used) * 0.02)" "the time of those that are not"
+    ;;
+attached)
+    # What waits before the recording and still waits after it, each wait for as long as it is recorded.
+    start ./waits stay >waits.out
+    program=$child
+    wait_until 60 grep -q ^spin waits.out
+    expect 0 "$SPROF" record --off-cpu --duration 0.5 -o t.db -p "$program"
+    duration=$(sql t.db "SELECT duration_ns / 1e9 FROM run") seen=$(seconds_in block off-cpu:read)
+    echo "$seen s of $duration"
+    holds "$seen > 0.5 && $seen <= $duration + 0.2" "a thread that is blocked all along"
+    holds "$(seconds_in main off-cpu:poll) > 0.1" "a thread that waits again and again"
+    # One thread; nothing of a pause.
+    tid=$(for task in /proc/"$program"/task/*; do [ "${task##*/}" = "$program" ] || echo "${task##*/}"; done | head -1)
+    start "$SPROF" record --off-cpu -m pc --paused -o t.db -t "$tid" >record.out 2>record.err
+    recorder=$child
+    wait_until 60 eval '"$SPROF" ctl -i t.db status >/dev/null 2>&1'
+    for command in "start 200ms" "mode full"; do expect 0 "$SPROF" ctl -i t.db $command; done
+    wait_until 60 eval '"$SPROF" ctl -i t.db status | grep -q "^paused"'
+    expect 0 "$SPROF" ctl -i t.db end
+    wait "$recorder"
+    holds "$(sql t.db "SELECT count(DISTINCT thread_id) FROM sample WHERE count > 0") == 1" "one thread"
+    holds "$(sql t.db "SELECT abs(sum(s.weight) - (SELECT sum(end_ns - start_ns) FROM phase WHERE NOT paused)) < 100000000
+        FROM sample s") == 1" "the time that was not paused"
+    ;;
+refused)
+    prepare_ordinary_user
+    chmod 777 .
+    for how in "-p $$" "-- true"; do
+        expect 1 "${as_ordinary_user[@]}" "$user_sprof" record --off-cpu -o x.db $how
+        said "CAP_BPF|perf_event_paranoid"
+        [ ! -e x.db ] || fail "a recording"
+    done
+    for wrong in "--clock wall -- true" "--source sigprof -- true" "-a -- true"; do
+        expect 2 "$SPROF" record --off-cpu -o x.db $wrong
+        said_only "--off-cpu"
+    done
+    for wrong in 5s -1 x; do
+        expect 2 "$SPROF" record --off-cpu=$wrong -o x.db -- true
+        said_only "not a threshold from 0 to 4s"
+    done
+    ;;
+esac
