@@ -153,6 +153,10 @@ static int take_sample(void *context, const struct store_sample *row)
  * this, the samples themselves are read then. */
 enum { FEW_SAMPLES = 400 * 1000 };
 
+/* Of recordings with no more samples than this, slots may be finer than REPORT_SLOT_NS: nearly each
+ * sample is a cost of its own then. */
+enum { FINE_SAMPLES = 50 * 1000 };
+
 /* What the samples of an event have been added up to. */
 struct stored {
     uint64_t slot_ns; /* 0: there are no rows by slot */
@@ -167,6 +171,9 @@ struct reading {
     struct sprof_map events; /* event id → index + 1 in stored */
     struct stored run;       /* of all events of the run at hand: the coarsest, the sum */
     bool run_stored;         /* all of them have rows by slot */
+    bool calls;              /* a run counts calls, which are not stored as samples */
+    uint64_t samples;        /* of all runs */
+    uint64_t longest_ns;     /* the longest run */
 };
 
 static const struct stored *find_stored(const struct reading *reading, uint32_t event)
@@ -198,6 +205,7 @@ static int note_event(void *context, const struct store_event *row)
 {
     struct reading *reading = context;
     const struct stored *stored = find_stored(reading, row->id);
+    reading->calls |= row->unit == STORE_UNIT_CALL;
     if (!stored || !stored->slot_ns) {
         reading->run_stored = false;
         return 0;
@@ -206,6 +214,28 @@ static int note_event(void *context, const struct store_event *row)
     if (stored->slot_ns > reading->run.slot_ns)
         reading->run.slot_ns = stored->slot_ns;
     return 0;
+}
+
+/* Notes how long a run is, and how many samples it has. */
+static int measure_run(void *context, const struct store_run *row)
+{
+    struct reading *reading = context;
+    reading->run = (struct stored){0};
+    const int result =
+        store_each_event(reading->store, row->id, note_event, reading, reading->error);
+    reading->samples += reading->run.samples;
+    if (row->duration_ns > reading->longest_ns)
+        reading->longest_ns = row->duration_ns;
+    return result;
+}
+
+static uint64_t finest_slot_ns(const struct reading *reading)
+{
+    const uint64_t second = 1000 * 1000 * 1000, ms = 1000 * 1000;
+    if (reading->calls || !reading->longest_ns || reading->samples > FINE_SAMPLES ||
+        reading->longest_ns > 100 * second)
+        return REPORT_SLOT_NS;
+    return reading->longest_ns > 2 * second ? 10 * ms : ms;
 }
 
 static int take_run(void *context, const struct store_run *row)
@@ -217,7 +247,7 @@ static int take_run(void *context, const struct store_run *row)
     int result = store_each_event(reading->store, row->id, note_event, reading, reading->error);
     if (result)
         return result;
-    const bool coarse = reading->run.slot_ns > REPORT_SLOT_NS;
+    const bool coarse = reading->run.slot_ns > slots->slot_ns;
     if (!reading->run_stored || (coarse && reading->run.samples <= FEW_SAMPLES))
         return store_each_raw_sample(reading->store, row->id, take_sample, reading->loading,
                                      reading->error);
@@ -251,6 +281,9 @@ int report_slots_load(struct report_slots *slots, struct store *store,
         result = store_each_node_path(store, take_node_path, &loading, error);
     if (!result)
         result = store_each_event_cost(store, 0, take_event_cost, &reading, error);
+    if (!result)
+        result = store_each_run(store, measure_run, &reading, error);
+    slots->slot_ns = finest_slot_ns(&reading);
     if (!result)
         result = store_each_run(store, take_run, &reading, error);
     if (!result)

@@ -6,7 +6,8 @@
 
 #include "report/report.h"
 
-/* The finest slot there is. */
+/* Slots of recordings that are long, or have many samples. Those of others are finer: 10 ms up to a
+ * minute or two, 1 ms up to two seconds. */
 enum { REPORT_SLOT_NS = 100 * 1000 * 1000 };
 
 /* Numbers count from 1, as in a dataset; parents of paths have smaller numbers than their children.

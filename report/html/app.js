@@ -31,6 +31,14 @@ function commonModes(runs) {
 
 const seconds = (ns, digits = 1) => (ns / 1e9).toFixed(digits);
 
+function isExpression(text) {
+    try {
+        return Boolean(new RegExp(text));
+    } catch {
+        return false;
+    }
+}
+
 class App {
     constructor(data, host) {
         this.data = data;
@@ -84,6 +92,9 @@ class App {
             module: number('module', data.modules.length, -1),
             inverted: saved.get('inverted') === '1',
             flame: saved.get('flame') === '1',
+            filters: saved.getAll('filter').map(text => ({kind: text.replace(/:.*$/s, ''), text: text.replace(/^[^:]*:/, '')}))
+                .filter(({kind, text}) => kind in FILTER_BITS && isExpression(text)),
+            collapse: saved.get('collapse') === '1',
             fullNames: saved.get('names') === 'full',
             absolute: saved.get('absolute') !== '0',
             zoom: (saved.get('zoom') || '').split('.').filter(Boolean).map(Number)
@@ -125,6 +136,9 @@ class App {
         put('q', state.search, '');
         put('inverted', state.inverted ? '1' : '', '');
         put('flame', state.flame ? '1' : '', '');
+        for (const {kind, text} of state.filters)
+            kept.append('filter', `${kind}:${text}`);
+        put('collapse', state.collapse ? '1' : '', '');
         put('names', state.fullNames ? 'full' : '', '');
         put('absolute', state.absolute ? '' : '0', '');
         put('zoom', state.zoom.join('.'), '');
@@ -151,11 +165,27 @@ class App {
         return mode + (same ? ' same' : '');
     }
 
-    view(mode, same) {
+    // As a recording in the mode would have it.
+    wholeView(mode, same) {
         const key = this.viewKey(mode, same);
         if (!this.trees.has(key))
             this.trees.set(key, readAs(this.data, mode, same));
         return this.trees.get(key);
+    }
+
+    // What filters leave of that. The last few are kept, for steps back and forth.
+    view(mode, same) {
+        const {state, transformKey} = this, whole = this.wholeView(mode, same);
+        if (!transformKey)
+            return whole;
+        const key = this.viewKey(mode, same) + transformKey;
+        this.filtered ||= new Map();
+        if (!this.filtered.has(key)) {
+            if (this.filtered.size > 7)
+                this.filtered.delete(this.filtered.keys().next().value);
+            this.filtered.set(key, filteredView(this.data, whole, state.filters, state.collapse));
+        }
+        return this.filtered.get(key);
     }
 
     // The trees of all modes are made while nobody waits for them.
@@ -166,7 +196,7 @@ class App {
             const mode = this.modes().find(each => !this.trees.has(this.viewKey(each, same)));
             if (!mode)
                 return;
-            this.view(mode, same);
+            this.wholeView(mode, same);
             later(step);
         };
         later(step);
@@ -177,8 +207,9 @@ class App {
         chooseNames(data, state.fullNames);
         const other = state.base >= 0 && state.base !== state.event;
         this.comparing = other && this.modes().length > 0;
+        this.transformKey = state.filters.length || state.collapse ? JSON.stringify([state.filters, state.collapse]) : '';
         const key = JSON.stringify([state.event, state.process, state.thread,
-                                    state.slots, state.mode, state.base]);
+                                    state.slots, state.mode, state.base, this.transformKey]);
         if (key !== this.profileKey) {
             this.profileKey = key;
             const view = this.view(state.mode, this.comparing ? sameFunctions(data) : null);
@@ -191,7 +222,7 @@ class App {
             this.comparedKey = compared;
             this.comparison = this.comparing ? new Comparison(this.profile, this.base, state.absolute) : null;
         }
-        const timeKey = JSON.stringify([state.event, state.process, state.thread, state.mode]);
+        const timeKey = JSON.stringify([state.event, state.process, state.thread, state.mode, this.transformKey]);
         if (timeKey !== this.timeKey) {
             this.timeKey = timeKey;
             this.timeCosts = slotCosts(data, state, this.view(state.mode));
@@ -200,6 +231,7 @@ class App {
             this.lookFor(state.search);
         this.paintHeader();
         this.paintChoices();
+        this.menuOf.paint();
         this.time.hidden = !this.hasTime();
         this.timeline.show(data, this.timeCosts, state.slots, this.run(), state.event);
         this.paintExpander();
@@ -246,11 +278,11 @@ class App {
     // All threads and all of the time, stacks as recorded: what lines and instructions are counted of.
     wholeProfile() {
         const {data, state} = this;
-        if (!this.narrowed() && !this.comparing && state.mode === recordedMode(this.run()))
+        if (!this.narrowed() && !this.comparing && !this.transformKey && state.mode === recordedMode(this.run()))
             return this.profile;
         this.wholes ||= new Map();
         if (!this.wholes.has(state.event))
-            this.wholes.set(state.event, new Profile(data, this.view(recordedMode(this.run())),
+            this.wholes.set(state.event, new Profile(data, this.wholeView(recordedMode(this.run())),
                 {event: state.event, process: -1, thread: -1, slots: null}));
         return this.wholes.get(state.event);
     }
@@ -270,6 +302,7 @@ class App {
             element('button', {class: 'icon', title: 'Dark or light (d)', onclick: () => this.turnTheme()}, '◐'),
             element('button', {class: 'icon', title: 'Keys (?)', onclick: () => this.help.showModal()}, '?'));
         this.choices = element('div', {class: 'choices'});
+        this.menuOf = new FunctionMenu(this);
         this.menu = element('details', {class: 'menu'});
         const time = this.time = element('div', {class: 'timeline'});
         this.expander = element('button', {class: 'quiet', 'aria-expanded': 'false', onclick: () => {
@@ -289,7 +322,7 @@ class App {
         this.live = element('div', {class: 'said', 'aria-live': 'polite'});
         this.help = this.makeHelp();
         this.host.replaceChildren(header, time, element('div', {class: 'views'}, this.tabs, this.choices, this.menu),
-            this.main, this.live, this.help);
+            this.menuOf.line, this.main, this.live, this.help, this.menuOf.box);
         this.views = VIEWS.filter(([, , make]) => make).map(([id, title, make, when]) => ({id, title, make, when}));
         document.addEventListener('keydown', event => this.key(event));
         this.tabs.addEventListener('keydown', event => this.moveTab(event));
@@ -374,7 +407,10 @@ class App {
                 thread => this.set({thread})),
             this.phaseChoice(run, select),
             event.calls ? null : element('span', {class: 'segments', role: 'group', 'aria-label': 'Show'},
-                ...MODES.slice(0, USUAL_MODES).map(mode => this.modeButton(mode, modes))),
+                ...MODES.slice(0, USUAL_MODES).map(mode => this.modeButton(mode, modes)),
+                this.hasStacks() ? element('button', {class: 'mine', 'aria-pressed': String(this.menuOf.isMine()),
+                    title: 'The application without its standard library and run-time code: these count for their callers (c)',
+                    onclick: () => this.menuOf.toggleMine()}, 'my code') : null),
             modes.size ? null : element('span', {class: 'warning', role: 'alert'},
                 'These runs were recorded in modes that have nothing in common: they cannot be compared.'),
         ].filter(Boolean));
@@ -493,6 +529,10 @@ class App {
             this.turnTheme();
         else if (event.key === 'i')
             this.set({inverted: !this.state.inverted, zoom: []});
+        else if (event.key === 'u')
+            this.menuOf.undo();
+        else if (event.key === 'c')
+            this.menuOf.toggleMine();
         else if (event.key === 'n')
             this.set({fullNames: !this.state.fullNames});
         else if (event.key === 's')
@@ -512,7 +552,8 @@ class App {
     makeHelp() {
         const rows = [['1 … 9', 'the views'], ['/', 'search; /text/ is a regular expression'],
             ['m', 'next mode'], ['i', 'top-down or bottom-up'], ['f', 'flame graph or icicle'],
-            ['n', 'short or full names'], ['s', 'source of the function'], ['d', 'dark or light'], ['Esc', 'all of the time again; in the graph: zoom out'],
+            ['right button', 'what can be done with a function: focus, ignore, hide, copy'],
+            ['c', 'my code only'], ['u', 'undo the last focus, ignore, hide'], ['n', 'short or full names'], ['s', 'source of the function'], ['d', 'dark or light'], ['Esc', 'all of the time again; in the graph: zoom out'],
             ['arrows', 'move; in trees right opens and left closes'], ['*', 'open the hottest path'],
             ['Enter', 'zoom, or callers and callees of the function'],
             ['Ctrl + wheel', 'in the graph and the time strip: nearer and farther, where the pointer is'],

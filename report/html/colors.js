@@ -28,7 +28,8 @@ class Palette {
     kind(kind, shade = 0.5) {
         const [hue, spread] = KIND_HUES[kind] || KIND_HUES.none;
         const saturation = kind === 'none' ? 0 : kind === 'app' ? 82 : 52;
-        const lightness = this.dark ? 21 + 8 * shade : 66 + 14 * shade;
+        const darkest = {system: 27, kernel: 31}[kind] || 21;
+        const lightness = this.dark ? darkest + 8 * shade : 66 + 14 * shade;
         return `hsl(${hue + spread * (shade - 0.5)} ${saturation}% ${lightness}%)`;
     }
 
@@ -43,12 +44,12 @@ class Palette {
         })();
     }
 
-    // Red for more, blue for less, of a change between −1 and 1; new and gone have their own.
+    // Red for more, blue for less, of a change between −1 and 1; new and gone are shades of their own of these.
     change(change, state) {
         if (state === 'new')
-            return this.dark ? 'hsl(312 46% 38%)' : 'hsl(312 62% 76%)';
+            return this.dark ? 'hsl(350 62% 38%)' : 'hsl(348 78% 70%)';
         if (state === 'gone')
-            return this.dark ? 'hsl(172 44% 29%)' : 'hsl(172 46% 70%)';
+            return this.dark ? 'hsl(228 52% 44%)' : 'hsl(228 74% 77%)';
         const strength = Math.min(1, Math.sqrt(Math.abs(change)));
         if (strength < 0.02)
             return this.raised;

@@ -210,6 +210,7 @@ const VIEWS = [
     ['summary', 'Summary', (app, host) => new SummaryView(app, host)],
     ['compare', 'Comparison', (app, host) => new CompareView(app, host), app => app.comparing],
     ['flame', 'Flame graph', (app, host) => new FlameView(app, host), app => app.hasStacks()],
+    ['order', 'Time order', (app, host) => new OrderView(app, host), app => app.hasStacks() && app.hasTime() && !app.comparing],
     ['tree', 'Call tree', (app, host) => new TreeView(app, host), app => app.hasStacks()],
     ['functions', 'Functions', (app, host) => new FunctionsView(app, host)],
     ['modules', 'Modules', (app, host) => new ModulesView(app, host)],

@@ -24,6 +24,11 @@ class FlameGraph {
             if (box?.entry && box.entry.function >= 0)
                 this.actions.openFunction(box.entry.function);
         });
+        this.canvas.addEventListener('contextmenu', event => {
+            const entry = this.boxAt(event)?.entry || (event.button !== 2 && this.selected);
+            if (entry)
+                this.actions.menu?.(event, entry);
+        });
         this.canvas.addEventListener('keydown', event => this.key(event));
         this.canvas.addEventListener('wheel', event => this.wheel(event), {passive: false});
         this.scroller.addEventListener('scroll', () => this.rows && this.soon());
@@ -248,11 +253,7 @@ class FlameGraph {
             return;
         this.tip.replaceChildren(...(box.rest ? this.describeRest(box)
                                               : (this.describe || describeEntry)(this.profile, box.entry)));
-        const bounds = this.scroller.getBoundingClientRect();
-        const left = event.clientX - bounds.left + 14, top = event.clientY - bounds.top + 18;
-        this.tip.style.left = Math.min(left, bounds.width - this.tip.offsetWidth - 8) + 'px';
-        this.tip.style.top = (top + this.tip.offsetHeight > bounds.height
-            ? top - this.tip.offsetHeight - 26 : top) + 'px';
+        placeTip(this.tip, event, this.scroller);
     }
 
     describeRest(box) {
@@ -328,6 +329,14 @@ class FlameGraph {
         event.preventDefault();
         event.stopPropagation();
     }
+}
+
+// Beside the pointer, inside of what scrolls.
+function placeTip(tip, event, scroller) {
+    const bounds = scroller.getBoundingClientRect();
+    const left = event.clientX - bounds.left + 14, top = event.clientY - bounds.top + 18;
+    tip.style.left = Math.max(0, Math.min(left, bounds.width - tip.offsetWidth - 8)) + 'px';
+    tip.style.top = (top + tip.offsetHeight > bounds.height ? top - tip.offsetHeight - 26 : top) + 'px';
 }
 
 function pathOf(entry) {

@@ -152,6 +152,7 @@ static void put_processes(struct json *json, const struct report_dataset *datase
         if (process->bearer)
             report_json_count(json, "bearer", process->bearer);
         report_json_text(json, "name", process->name);
+        report_json_text(json, "command", report_dataset_command(dataset, (uint32_t)i + 1));
         report_json_close_object(json);
     }
     report_json_close_array(json);

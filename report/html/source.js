@@ -28,6 +28,23 @@ function sourceOf(data, event) {
     return view;
 }
 
+// A line of source with its comments, strings and keywords apart. What spans lines is not followed.
+const SOURCE_TOKEN = new RegExp(String.raw`(//.*|/\*.*?(?:\*/|$))|("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])')|\b(` + ('alignas auto bool break case catch char class const ' +
+    'constexpr continue default delete do double else enum explicit extern false float fn for func go if impl in inline int let long match mod mut ' +
+    'namespace new noexcept nullptr operator package private protected pub public range register return self short signed sizeof static struct super ' +
+    'switch template this throw trait true try type typedef typename union unsigned use using var virtual void volatile where while').replace(/ /g, '|') + String.raw`)\b`, 'g');
+
+function colored(text) {
+    const parts = [];
+    let at = 0;
+    for (const match of text.matchAll(SOURCE_TOKEN)) {
+        const kind = match[1] !== undefined ? 'comment' : match[2] !== undefined ? 'string' : 'word';
+        parts.push(text.slice(at, match.index), element('span', {class: kind}, match[0]));
+        at = match.index + match[0].length;
+    }
+    return element('span', {}, ...parts, text.slice(at));
+}
+
 const noCost = {self: 0, total: 0, samples: 0, totalSamples: 0};
 
 // The lines of a function: stretches of its files with gaps where nothing is known of them.
@@ -115,7 +132,7 @@ class SourceView {
             return element('span', {class: 'file'}, row.heading);
         if (row.gap)
             return '⋯';
-        return element('span', {}, row.text, row.inlined >= 0 ? element('span', {class: 'tag'}, 'inlines ' + this.functions.shown[row.inlined]) : null);
+        return element('span', {}, colored(row.text), row.inlined >= 0 ? element('span', {class: 'tag'}, 'inlines ' + this.functions.shown[row.inlined]) : null);
     }
 
     codeText(row) {
@@ -142,7 +159,8 @@ class SourceView {
         const value = fn => ({self: whole.pickSelf(costs)[fn], total: whole.pick(costs)[fn]});
         const rows = [...view.places.keys()].map(id => ({id, ...value(id)}))
             .filter(row => row.total && (!hit || hit[row.id])).sort((a, b) => b.self - a.self || b.total - a.total);
-        const fn = state.function >= 0 || !rows.length ? state.function : rows[0].id;
+        const hasText = ({id}) => view.functions[view.places.get(id)].ranges.some(([file]) => view.source.files[file - 1].parts?.length);
+        const fn = state.function >= 0 || !rows.length ? state.function : (rows.find(hasText) || rows[0]).id;
         this.list.show(rows);
         this.list.at = rows.findIndex(row => row.id === fn);
         this.list.paint();
@@ -176,6 +194,10 @@ class SourceView {
         this.sourceNote.textContent = lines.length ? notes.join(' ') : 'There is no debug information about source lines of this function.';
         this.codeNote.textContent = entry.note || (code.length ? '' : 'Its instructions could not be read.');
         this.code.all = code.some(row => row.from) ? this.codeColumns : this.codeColumns.slice(0, -1);
+        // Long lines are as wide as they are: the pane scrolls.
+        const longest = lines.reduce((most, row) => Math.max(most, (row.text || '').length + (row.inlined >= 0 ? 24 : 0)), 50);
+        this.lines.all[this.lines.all.length - 1].width = `minmax(${Math.min(longest + 3, 400)}ch, 1fr)`;
+        this.lines.chooseColumns();
         this.code.chooseColumns();
         for (const [table, rows] of [[this.lines, lines], [this.code, code]]) {
             table.isMarked = null;

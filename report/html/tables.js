@@ -20,6 +20,11 @@ class Table {
         host.append(this.scroller);
         this.scroller.addEventListener('scroll', () => this.paint());
         this.scroller.addEventListener('keydown', event => this.key(event));
+        this.scroller.addEventListener('contextmenu', event => {
+            const at = event.target.closest('.rows .row')?.getAttribute('aria-rowindex') - 2, row = this.rows[at] || this.rows[this.at];
+            if (row)
+                this.actions.menu?.(event, row);
+        });
         this.rows = [];
         this.at = -1;
         new ResizeObserver(() => {
@@ -36,7 +41,7 @@ class Table {
         this.scroller.classList.toggle('narrow', narrow);
         const least = column => {
             const [, number, unit] = /([\d.]+)(px|ch|rem)/.exec(widthOf(column));
-            return unit === 'ch' && narrow ? Math.min(Math.max(130, 0.42 * room), number * units.ch) : number * units[unit];
+            return unit === 'ch' && narrow && column.class !== 'code' ? Math.min(Math.max(130, 0.42 * room), number * units.ch) : number * units[unit];
         };
         const sum = columns => columns.reduce((total, column) => total + least(column), 0);
         this.columns = this.all;
@@ -188,6 +193,7 @@ class TreeTable {
             empty: actions.empty,
             chosen: (row, index) => actions.chosen?.(row.entry, index),
             opened: row => actions.openFunction?.(row.entry.function),
+            menu: actions.menu,
             key: (event, row, index) => this.key(event, row, index),
         });
         this.table.scroller.setAttribute('role', 'treegrid');

@@ -2,6 +2,7 @@
 // of seconds against parts of a second. A dragged range snaps to whole slots and filters all views.
 
 const TIMELINE_THREADS = 24;
+const LEFT_OUT = 255;
 const KINDS = ['app', 'system', 'kernel', 'none'];
 
 // The kind of code that the samples of each recorded path count for in a mode: an index of KINDS.
@@ -9,8 +10,20 @@ function pathKinds(data, view) {
     const kindOf = data.modules.map(({kind}) => kind === 'jit' ? 0 : KINDS.includes(kind) ? KINDS.indexOf(kind) : 3);
     const {sink} = view, fns = view.tree.function, {module} = data.functions, kinds = new Uint8Array(sink.length);
     for (let id = 1; id < sink.length; id++)
-        kinds[id] = kindOf[module[fns[sink[id]]]];
+        kinds[id] = sink[id] === DROPPED ? LEFT_OUT : kindOf[module[fns[sink[id]]]];
     return kinds;
+}
+
+// CPU time without samples stands at no time.
+function timelessNodes(data) {
+    return data.timeless ||= Uint8Array.from({length: data.nodes.count + 1}, (none, node) =>
+        node && data.notSampled.has(data.nodes.function[node - 1]) ? 1 : 0);
+}
+
+// "worker-1 4243", of a thread's name and number.
+function threadTitle(data, thread) {
+    const {name, tid, process} = data.threads[thread];
+    return `${name || data.processes[process].name || '?'} ${tid}`;
 }
 
 // Cost per slot, of what is known to have happened in it, in all and per kind of code, of what a selection without a range holds.
@@ -19,9 +32,7 @@ function slotCosts(data, selection, view) {
     const kinds = view.pathKinds ||= pathKinds(data, view), sums = KINDS.map(() => new Float64Array(slots));
     const {slot, node} = data.cells, event = data.events[selection.event];
     const values = event.varying || event.clock ? data.cells.weight : data.cells.samples;
-    const timeless = data.timeless ||= Uint8Array.from({length: data.nodes.count + 1}, (none, id) =>
-        id && data.notSampled.has(data.nodes.function[id - 1]) ? 1 : 0);
-    const threads = new Map(), starts = laneStarts(data);
+    const threads = new Map(), starts = laneStarts(data), timeless = timelessNodes(data);
     for (let lane = 0; lane < data.lanes.length; lane++) {
         if (!laneIsSelected(data, lane, selection))
             continue;
@@ -30,13 +41,13 @@ function slotCosts(data, selection, view) {
             threads.set(thread, new Float64Array(slots));
         const own = threads.get(thread);
         for (let i = starts[lane]; i < starts[lane + 1]; i++) {
-            if (timeless[node[i]])
+            if (timeless[node[i]] || kinds[node[i]] === LEFT_OUT)
                 continue;
             sums[kinds[node[i]]][slot[i]] += values[i];
             own[slot[i]] += values[i];
         }
     }
-    return {slots, threads, perKind: Object.fromEntries(KINDS.map((kind, at) => [kind, sums[at]]))};
+    return {slots, threads, samples: data.cells.count, perKind: Object.fromEntries(KINDS.map((kind, at) => [kind, sums[at]]))};
 }
 
 const STRIP_LEGEND = [['app', 'app', 'the application'], ['system', 'libraries', 'system libraries'], ['kernel', 'kernel', 'the kernel']];
@@ -131,16 +142,21 @@ class Timeline {
         event.stopPropagation();
     }
 
-    threadsShown() {
-        const all = [...this.costs.threads].map(([thread, values]) =>
-            ({thread, values, sum: values.reduce((a, b) => a + b, 0)}));
-        all.sort((a, b) => b.sum - a.sum);
-        return all.slice(0, TIMELINE_THREADS);
+    // Rows for the busiest threads, by process: of several processes, each has a row with its command before them.
+    rowsShown() {
+        const {data} = this, sum = values => values.reduce((a, b) => a + b, 0);
+        const all = [...this.costs.threads].map(([thread, values]) => ({thread, values, sum: sum(values)}));
+        const processes = new Map();
+        for (const entry of all.sort((a, b) => b.sum - a.sum).slice(0, TIMELINE_THREADS)) {
+            const {process} = data.threads[entry.thread];
+            processes.set(process, [...processes.get(process) || [], entry]);
+        }
+        return [...processes].flatMap(([process, threads]) => processes.size > 1 ? [{process}, ...threads] : threads);
     }
 
     paint() {
         const ratio = window.devicePixelRatio || 1, width = this.canvas.clientWidth;
-        const lanes = this.expanded ? this.threadsShown() : [];
+        const lanes = this.expanded ? this.rowsShown() : [];
         const strip = STRIP, lane = STRIP_LANE, axis = STRIP_AXIS, height = strip + lanes.length * lane + axis;
         this.left = width > 620 ? STRIP_LABELS : lanes.length ? width / 4 : 0;
         this.canvas.style.height = height + 'px';
@@ -150,8 +166,10 @@ class Timeline {
         context.setTransform(ratio, 0, 0, ratio, 0, 0);
         context.font = '11px ' + this.palette.sans;
         this.paintStrip(context, strip, width);
-        lanes.forEach((entry, index) =>
-            this.paintLane(context, entry, strip + axis + index * lane, lane, width));
+        const most = this.mostOfThread(lanes, width);
+        lanes.forEach((entry, index) => entry.process === undefined
+            ? this.paintLane(context, entry, strip + axis + index * lane, lane, width, most)
+            : this.paintProcess(context, entry.process, strip + axis + index * lane, lane, width));
         this.paintAxis(context, strip, width);
         this.paintMarks(context, strip, width);
         this.paintRange(context, width, height);
@@ -161,15 +179,31 @@ class Timeline {
         return this.left + slot / this.costs.slots * (width - this.left);
     }
 
-    // Columns are pixels where there are more slots than these: a column shows its highest slot.
+    // How many columns the strip has: no more than pixels, and as many as samples bear.
+    columnCount(width) {
+        const {slots, samples} = this.costs, room = Math.max(1, Math.floor((width - this.left) / 3));
+        return Math.max(1, Math.min(slots, room, Math.max(40, Math.floor(samples / 6))));
+    }
+
+    // The mean of the slots in each column.
     columns(values, width) {
-        const count = Math.min(this.costs.slots, Math.max(1, Math.floor(width - this.left)));
-        const columns = new Float64Array(count);
-        for (let i = 0; i < values.length; i++) {
-            const column = Math.min(count - 1, Math.floor(i * count / this.costs.slots));
-            columns[column] = Math.max(columns[column], values[i]);
-        }
+        const count = this.columnCount(width), {slots} = this.costs, columns = new Float64Array(count);
+        for (let i = 0; i < values.length; i++)
+            columns[Math.min(count - 1, Math.floor(i * count / slots))] += values[i] * count / slots;
         return columns;
+    }
+
+    // What the darkest cell of all threads' rows stands for: one processor, or the most that one has.
+    mostOfThread(lanes, width) {
+        return this.event.clock ? this.slotNs : Math.max(1, ...lanes.map(({values}) => values ? Math.max(...this.columns(values, width)) : 0));
+    }
+
+    paintProcess(context, process, y, height, width) {
+        const {pid, command, name} = this.data.processes[process], text = `${pid}  ${command || name || '?'}`;
+        context.fillStyle = this.palette.ink;
+        context.textBaseline = 'middle';
+        const most = Math.floor(width / context.measureText('n').width);
+        context.fillText(text.length > most ? text.slice(0, most - 1) + '…' : text, 2, y + height / 2);
     }
 
     paintStrip(context, height, width) {
@@ -216,14 +250,17 @@ class Timeline {
 
     // What the pointer is at.
     hover(event) {
-        const slot = this.slotAt(event), {left} = this.canvas.getBoundingClientRect();
+        const {left, width} = this.canvas.getBoundingClientRect(), {slots} = this.costs, count = this.columnCount(width);
+        const column = Math.floor(this.slotAt(event) * count / slots);
+        const from = Math.ceil(column * slots / count), to = Math.max(from + 1, Math.ceil((column + 1) * slots / count));
         if (this.anchor !== undefined || event.clientX - left < this.left)
             return void (this.tip.hidden = true);
         const digits = this.slotNs < 1e7 ? 3 : this.slotNs < 1e8 ? 2 : 1, at = slot => (slot * this.slotNs / 1e9).toFixed(digits);
-        const {perKind} = this.costs, sum = KINDS.reduce((all, kind) => all + perKind[kind][slot], 0);
-        this.tip.replaceChildren(element('b', {}, `${at(slot)} – ${at(slot + 1)} s`), element('span', {}, sum ? this.amount(sum) : 'nothing'),
-            ...KINDS.filter(kind => perKind[kind][slot]).map(kind => element('span', {class: 'muted'},
-                `${KIND_WORDS[kind]} ${formatPercent(perKind[kind][slot], sum, 0)}`)),
+        const mean = kind => this.costs.perKind[kind].subarray(from, to).reduce((a, b) => a + b, 0) / (to - from);
+        const perKind = Object.fromEntries(KINDS.map(kind => [kind, mean(kind)])), sum = KINDS.reduce((all, kind) => all + perKind[kind], 0);
+        this.tip.replaceChildren(element('b', {}, `${at(from)} – ${at(to)} s`), element('span', {}, sum ? this.amount(sum) : 'nothing'),
+            ...KINDS.filter(kind => perKind[kind]).map(kind => element('span', {class: 'muted'},
+                `${KIND_WORDS[kind]} ${formatPercent(perKind[kind], sum, 0)}`)),
             element('span', {class: 'muted'}, 'drag to select'));
         this.tip.hidden = false;
         const host = this.canvas.parentElement, x = event.clientX - host.getBoundingClientRect().left + 12;
@@ -231,18 +268,17 @@ class Timeline {
         this.tip.style.top = STRIP + STRIP_AXIS + 'px';
     }
 
-    paintLane(context, {thread, values}, y, height, width) {
-        const {data} = this, info = data.threads[thread];
+    paintLane(context, {thread, values}, y, height, width, most) {
         context.fillStyle = this.palette.muted;
         context.textBaseline = 'middle';
-        const label = `${info.name || data.processes[info.process].name || '?'} ${info.tid}`;
-        context.fillText(label.length > 24 ? label.slice(0, 23) + '…' : label, 2, y + height / 2);
-        const columns = this.columns(values, width), most = Math.max(...columns);
+        const label = threadTitle(this.data, thread);
+        context.fillText(label.length > 24 ? label.slice(0, 23) + '…' : label, 8, y + height / 2);
+        const columns = this.columns(values, width);
         const step = (width - this.left) / columns.length;
         for (let i = 0; i < columns.length; i++) {
             if (!columns[i])
                 continue;
-            context.globalAlpha = 0.25 + 0.75 * columns[i] / most;
+            context.globalAlpha = 0.12 + 0.88 * Math.min(1, columns[i] / most);
             context.fillStyle = this.palette.accent;
             context.fillRect(this.left + i * step, y + 2, Math.max(step, 0.8), height - 4);
         }
@@ -331,6 +367,12 @@ class HeatMap {
     show(costs, range, slotNs, event) {
         Object.assign(this, {costs, range, slotNs, event});
         this.perSecond = Math.max(1, Math.round(1e9 / slotNs));
+        // Short recordings have columns of less than a second, so that there is more than one.
+        for (const part of [10, 5, 2])
+            if (this.perSecond % part === 0 && costs.slots <= this.perSecond * 20 && this.perSecond / part >= 10) {
+                this.perSecond /= part;
+                break;
+            }
         this.paint();
     }
 
@@ -340,9 +382,9 @@ class HeatMap {
     }
 
     say(slot) {
-        const from = slot * this.slotNs / 1e9, text = value => this.event.clock ? formatTime(value) : formatCount(Math.round(value));
+        const digits = this.slotNs < 1e7 ? 3 : 2, from = slot * this.slotNs / 1e9, text = value => this.event.clock ? formatTime(value) : formatCount(Math.round(value));
         this.said.textContent = slot === undefined ? '\u00a0'
-            : `${from.toFixed(2)} – ${(from + this.slotNs / 1e9).toFixed(2)} s: ${text(this.value(slot))}`;
+            : `${from.toFixed(digits)} – ${(from + this.slotNs / 1e9).toFixed(digits)} s: ${text(this.value(slot))}`;
     }
 
     key(event) {
@@ -375,7 +417,7 @@ class HeatMap {
         this.left = 52;
         this.top = 18;
         this.cellWidth = Math.max(1, Math.min(96, (width - 44 - this.left) / seconds));
-        this.cellHeight = Math.max(2, Math.min(36, 420 / this.perSecond));
+        this.cellHeight = Math.max(4, Math.min(36, 420 / this.perSecond));
         const w = this.left + this.cellWidth * seconds, h = this.top + this.cellHeight * this.perSecond;
         this.canvas.style.width = w + 'px';
         this.canvas.style.height = h + 'px';
@@ -405,7 +447,7 @@ class HeatMap {
         }
         context.globalAlpha = 1;
         this.paintAxes(context, seconds);
-        this.note.textContent = `One column a second, one row ${formatTime(this.slotNs)}; ${this.palette.dark ? 'brighter' : 'darker'} is busier. ` +
+        this.note.textContent = `One column is ${formatTime(this.perSecond * this.slotNs)}, one row ${formatTime(this.slotNs)}; ${this.palette.dark ? 'brighter' : 'darker'} is busier. ` +
             'Click a cell, or drag from one to another, to look at that time only.';
     }
 
@@ -414,7 +456,7 @@ class HeatMap {
         context.textBaseline = 'middle';
         const step = niceStep(Math.max(1, 44 / this.cellWidth)), rows = niceStep(Math.max(1, 16 / this.cellHeight));
         for (let second = 0; second < seconds; second += step)
-            context.fillText(`${second} s`, this.left + second * this.cellWidth, 8);
+            context.fillText(`${+(second * this.perSecond * this.slotNs / 1e9).toFixed(3)} s`, this.left + second * this.cellWidth, 8);
         for (let row = 0; row < this.perSecond; row += rows)
             context.fillText(`${Math.round(row * this.slotNs / 1e6)} ms`, 0, this.top + (row + 0.5) * this.cellHeight);
     }

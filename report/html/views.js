@@ -27,7 +27,7 @@ class SummaryView {
         const functions = pick => [profile.functions(), data.functions.count, name, i => names[i], pick, fn => app.openFunction(fn)];
         this.scroll.replaceChildren(element('div', {class: 'cards'}, ...cards), this.trust(run),
             ...(data.pruned ? [element('p', {class: 'note muted'}, data.pruned)] : []),
-            ...(profile.total ? [element('p', {class: 'note muted base'}, profile.base(app.narrowed()))] : []),
+            ...(profile.total ? [element('p', {class: 'note muted base'}, profile.base(app.narrowed() || Boolean(app.transformKey)))] : []),
             element('div', {class: 'columns'},
                 !profile.total ? null : element('div', {}, title('Self', 'in the function itself'), top(...functions(c => profile.pickSelf(c))),
                     ...(profile.hasPaths || profile.callTotals ? [
@@ -74,11 +74,12 @@ function segments(values, current, choose) {
 class FlameView {
     constructor(app, host) {
         this.line = element('div', {class: 'bar-line'});
-        const place = element('div', {class: 'flame'});
+        const place = element('div', {class: 'flame'}), state = () => app.state;
         host.append(this.line, place);
         this.graph = new FlameGraph(place, app.palette, {
             zoomed: zoom => { app.state.zoom = zoom; app.save(); },
             openFunction: fn => app.openFunction(fn),
+            menu: (event, entry) => app.menuOf.open(event, entry.function, state().inverted ? pathOf(entry).reverse() : pathOf(entry)),
             said: text => app.say(text),
         });
     }
@@ -170,7 +171,8 @@ class TreeView {
                 tip: row => app.data.functions.names[row.entry.function]},
             ...costColumns(app, row => row.entry).map(column => ({...column, key: undefined})),
             {title: 'module', rank: 2, width: 'minmax(6rem, 11rem)', text: row => moduleName(app, row.entry.function)},
-        ], {openFunction: fn => app.openFunction(fn)});
+        ], {openFunction: fn => app.openFunction(fn),
+            menu: (event, row) => app.menuOf.open(event, row.entry.function, app.state.inverted ? pathOf(row.entry).reverse() : pathOf(row.entry))});
         this.pairs = new PairTree(host, app, 'call path', 'minmax(30ch, 1fr)');
     }
 
@@ -222,7 +224,7 @@ class FunctionsView {
             ...columns,
             {key: 'module', title: 'module', rank: 2, width: 'minmax(6rem, 11rem)', value: row => moduleName(app, row.id),
                 text: row => moduleName(app, row.id)},
-        ], {opened: row => app.openFunction(row.id)});
+        ], {opened: row => app.openFunction(row.id), menu: (event, row) => app.menuOf.open(event, row.id)});
     }
 
     draw(app) {
@@ -285,7 +287,7 @@ class CallersView {
         ];
         callers.append(element('h3', {}, 'Callers: who calls it'));
         callees.append(element('h3', {}, 'Callees: what it calls'));
-        const actions = empty => ({empty, openFunction: fn => app.openFunction(fn)});
+        const actions = empty => ({empty, openFunction: fn => app.openFunction(fn), menu: (event, row) => app.menuOf.open(event, row.entry.function)});
         this.callers = new TreeTable(callers, columns('caller'), actions('nothing that was seen calls it'));
         this.callees = new TreeTable(callees, columns('callee'), actions('it was not seen to call anything'));
         this.pairs = [[callers, 'caller'], [callees, 'callee']].map(([place, title]) =>

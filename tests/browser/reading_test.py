@@ -4,10 +4,11 @@ reading_test.py CASE"""
 import json
 import os
 import re
+import shlex
 import sqlite3
 import sys
 
-from page import main, make_page, Page, page_of_stacks, plain, SPLIT, sprof
+from page import compare, main, make_page, Page, page_of_stacks, plain, report, SPLIT, sprof
 
 VECTOR = "std::vector<double, std::allocator<double> >::"
 LONG = "shop::ledger::" + "nested_scope_with_a_long_name::" * 6 + "the_last_component"
@@ -62,15 +63,14 @@ def header(browser, work):
     recording = os.path.join(work, "split.db")
     sprof("record", "-o", recording, "--", *SPLIT, "300")
     page = Page(browser, make_page(work, recording))
-    for width in (1500, 1200):
-        browser.resize(width, 900)
-        for tab in ("summary", "functions", "flame"):
-            page.tab(tab)
-            top = browser.run("return document.querySelector('main').getBoundingClientRect().top")
-            if top > 110:
-                raise SystemExit(f"{tab} begins {top} pixels from the top of a window of {width}")
+    browser.resize(1500, 900)
+    for tab in ("summary", "functions", "flame"):
+        page.tab(tab)
+        top = browser.run("return document.querySelector('main').getBoundingClientRect().top")
+        if top > 110:
+            raise SystemExit(f"{tab} begins {top} pixels from the top of a window of 1500")
     facts = browser.run("return [...document.querySelectorAll('.facts > span')].map(fact => fact.textContent)")
-    if len(facts) != 3 or not re.fullmatch(r"[\d.]+ (s|ms) CPU time, \d+ % of [\d.]+ (s|ms) of wall time", facts[0]) or facts[1] != "3 threads":
+    if len(facts) != 3 or not re.fullmatch(r"[\d.]+ (s|ms) CPU time, \d+ % of [\d.]+ (s|ms) of wall time", facts[0]) or not re.fullmatch(r"\d+ threads", facts[1]):
         raise SystemExit(f"the header says {facts}")
     with sqlite3.connect(recording) as database:
         database.execute("UPDATE ledger SET lost = 10 + delivered")
@@ -117,5 +117,94 @@ def traces(browser, work):
         raise SystemExit(f"a recording of coverage has the views {tabs} and says '{text}'")
 
 
+def time(browser, work):
+    """Time has slots as fine as the recording bears, rows by process with its command, and stacks in its order."""
+    recording = os.path.join(work, "two.db")
+    half = " ".join(SPLIT) + " 150"
+    sprof("record", "-o", recording, "--", "sh", "-c", f"{half}; {half}; :")
+    page = Page(browser, make_page(work, recording))
+    slot_ns, duration_ns = browser.run("return [sprof.run().slotNs, sprof.run().durationNs]")
+    if slot_ns != (1e6 if duration_ns <= 2e9 else 1e7):
+        raise SystemExit(f"slots of {slot_ns} ns for {duration_ns} ns")
+    browser.click(".timeline-head .quiet")
+    rows = browser.run("""return sprof.timeline.rowsShown().map(({process, thread}) =>
+        process === undefined ? ['thread', sprof.data.threads[thread].process] : ['process', process])""")
+    process = None
+    for kind, index in rows:
+        if kind == "thread" and index != process:
+            raise SystemExit(f"the rows of the strip are {rows}: a thread stands below another process")
+        process = index
+    known = "SELECT count(*) AS n FROM process WHERE command IS NOT NULL AND command <> ''"
+    expected = int(json.loads(sprof("sql", "-i", recording, "--format", "json", known).stdout)[0]["n"])
+    commands = browser.run("return sprof.data.processes.map(({command}) => command).filter(Boolean)")
+    if rows[0][0] != "process" or len(commands) != expected or not any("150" in command.split() for command in commands):
+        raise SystemExit(f"of {expected} commands that are known the page has {commands}")
+    page.tab("order")
+    bands = browser.run("""return sprof.views.find(view => view.id === 'order').object.bands.map(({thread, boxes}) =>
+        [thread, boxes.filter(box => box.depth === 0).map(({from, to}) => [from, to]).sort((a, b) => a[0] - b[0])])""")
+    slots = browser.run("""const {data} = sprof, {slot, lane, samples} = data.cells, seen = {};
+        for (let i = 0; i < data.cells.count; i++)
+            if (samples[i])
+                (seen[data.lanes[lane[i]][1]] ||= {})[slot[i]] = 1;
+        return Object.fromEntries(Object.entries(seen).map(([thread, slots]) => [thread, Object.keys(slots).length]))""")
+    for thread, boxes in bands:
+        covered = sum(end - start for start, end in boxes)
+        overlaps = any(a[1] > b[0] + 1e-6 for a, b in zip(boxes, boxes[1:]))
+        if abs(covered - slots[str(thread)]) > 0.01 or overlaps:
+            raise SystemExit(f"thread {thread} has samples in {slots[str(thread)]} slots, and boxes {boxes}")
+    browser.run("""const view = sprof.views.find(view => view.id === 'order').object, box = view.bands[0].boxes[0];
+        view.boxAt = () => box;
+        view.click()""")
+    if browser.run("return sprof.state.slots") is None:
+        raise SystemExit("a click on a box does not lead to its time")
+
+
+MENU = """
+    const row = [...document.querySelectorAll('[data-view=functions] .rows .row')].find(row => row.textContent.startsWith(arguments[0]));
+    row.querySelector('.cell').dispatchEvent(new MouseEvent('contextmenu', {bubbles: true, cancelable: true, button: 2, clientX: 300, clientY: 300}));
+    const item = [...document.querySelectorAll('.function-menu button')].find(item => item.textContent.startsWith(arguments[1]));
+    item.click();"""
+
+
+def filters(browser, work):
+    """Focus, ignore, hide and my code are what the command beside them shows in a terminal; undo and links keep them."""
+    page = page_of_stacks(browser, work, ["main;parse;read_all 5", "main;work;walk;walk;leaf 7", "main;work;parse;leaf 2", "main;std::sort;leaf 3",
+                                          "main 1"])
+    recording = os.path.join(work, "stacks.db")
+    page.tab("functions")
+
+    def expect(what):
+        words = shlex.split(browser.run("return document.querySelector('.filters code').textContent"))
+        if words[:2] != ["sprof", "report"]:
+            raise SystemExit(f"{what}: the command is {words}")
+        compare(f"{what}, {words}", page.table("functions", plain), report(recording, *words[2:]))
+        return words[2:]
+
+    whole = report(recording)
+    for function, item, options in (("work", "Focus", ["--focus"]), ("walk", "Hide", ["--focus", "--hide"]),
+                                    ("parse", "Ignore", ["--focus", "--ignore", "--hide"])):
+        browser.run(MENU, function, item)
+        if expect(item)[::2] != options:
+            raise SystemExit(f"after {item} the command has other options than {options}")
+    address = browser.run("return location.href")
+    for _ in range(3):
+        browser.type("body", "u")
+    compare("after three steps back", page.table("functions", plain), whole)
+    browser.open("about:blank")
+    browser.open(address)
+    browser.until("return window.sprof !== undefined")
+    expect("a link")
+    browser.run("sprof.set({filters: []})")
+    browser.run(MENU, "walk", "Collapse")
+    rows = {name: cost for (name, _), cost in page.table("functions", plain).items()}
+    depth = browser.run("return sprof.profile.tree.nodesOf(sprof.data.functions.names.indexOf('walk')).length")
+    if depth != 1 or rows["walk"] != whole["walk", "[none]" if ("walk", "[none]") in whole else next(m for n, m in whole if n == "walk")]:
+        raise SystemExit(f"collapsed, walk stands {depth} times in the tree, with {rows['walk']}")
+    browser.type("body", "u")
+    browser.run("document.querySelector('.mine').click()")
+    if expect("my code")[-2] != "--hide" or "std::sort" in {name for name, _ in page.table("functions", plain)}:
+        raise SystemExit("my code has the standard library")
+
+
 if __name__ == "__main__":
-    sys.exit(main(names, header, traces))
+    sys.exit(main(names, header, traces, time, filters))
