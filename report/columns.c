@@ -192,9 +192,10 @@ const char *report_columns_base(struct report_dataset *dataset)
         sprof_str_appendf(
             &text, "%% of %s %s",
             report_number_time(number, total.weight, report_number_time_unit(total.weight)),
-            report_counts_calls(dataset)           ? "in probed functions"
-            : report_quality_sees_waiting(dataset) ? "of threads' time"
-                                                   : "of CPU time");
+            report_counts_calls(dataset)                                    ? "in probed functions"
+            : !dataset->all_events && model_event_wait(dataset->event.name) ? "without a CPU"
+            : report_quality_sees_waiting(dataset)                          ? "of threads' time"
+                                                                            : "of CPU time");
     else if (dataset->weighted)
         sprof_str_appendf(&text, "%% of %s %s", sprof_digits_of(total.weight).text,
                           dataset->event.name);

@@ -194,6 +194,7 @@ static int put_events(struct html_page *page, struct html_part *part)
         report_json_bool(json, "calls", event->unit == STORE_UNIT_CALL);
         report_json_text(json, "base",
                          event->unit == STORE_UNIT_CALL                ? "in probed functions"
+                         : model_event_wait(event->name)               ? "without a CPU"
                          : own && report_quality_sees_waiting(dataset) ? "of threads' time"
                                                                        : "of CPU time");
         report_json_bool(json, "varying", varying);

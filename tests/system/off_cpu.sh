@@ -122,6 +122,8 @@ measured)
     holds "$weights == 1" "CPU time"
     # Each wait weighs at most the recording.
     holds "$(sql t.db "SELECT max(s.weight) <= max(r.duration_ns) FROM sample s JOIN run r ON r.id = s.run_id") == 1" "no longer"
+    expect 0 "$SPROF" report --event off-cpu:sleep -i t.db
+    grep -q "s without a CPU" out || fail "the report does not say what time it is"
     # Few of the short ones stand for all of them: within five standard errors.
     expect 0 "$SPROF" record --off-cpu=20ms -o t.db -- ./waits
     read -r _ passed used < <(grep "^rest_1 " out)
