@@ -50,6 +50,7 @@ static const struct cli_option options[] = {
     {"context", 'C', "N", "so many lines and instructions around those with samples (4)", 0,
      set_context},
     CLI_STYLE_OPTIONS(FIELD(style)),
+    CLI_VERBOSE_OPTION(FIELD(style)),
     {0},
 };
 
@@ -95,6 +96,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .columns = cli_columns(stdout, arguments->style.columns),
         .color = cli_wants_color(arguments->style.color),
         .full_names = arguments->style.full_names,
+        .verbose = arguments->style.verbose,
     };
     if (!arguments->style.no_pager)
         cli_pager_start(&pager);

@@ -95,7 +95,7 @@ static int add_limit(void *field, const char *value, struct sprof_error *error)
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
     {"by", 0, "function|module|path|line", "what a row is (function)", FIELD(by), set_by},
-    {"inclusive", 0, NULL, "by inclusive instead of exclusive cost", FIELD(inclusive),
+    {"inclusive", 0, NULL, "by total (with what functions call) instead of self", FIELD(inclusive),
      cli_set_flag},
     {"per", 0, "run|second|sample",
      "compare costs as they are: of a run, a second, or of all samples (a run, of processes "

@@ -258,8 +258,11 @@ static int summarize(struct cli_terminal *terminal, struct store *store,
                  "perf events would sample the kernel, too, and at the rate asked for: %s",
                  result->source_cure);
     if (!result->without_names) {
-        const int told =
-            report_summary(stderr, store, record->output, note, cli_columns(stderr, 0), error);
+        const struct report_summary_options summary = {.path = record->output,
+                                                       .note = note,
+                                                       .columns = cli_columns(stderr, 0),
+                                                       .verbose = terminal->verbose};
+        const int told = report_summary(stderr, store, &summary, error);
         if (ferror(stderr)) /* nobody can be told; the recording is whole, and the status is the
                                command's */
             return 0;

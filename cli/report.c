@@ -81,7 +81,7 @@ static int set_by(void *field, const char *value, struct sprof_error *error)
 
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
-    {"inclusive", 0, NULL, "by inclusive instead of exclusive samples", FIELD(inclusive),
+    {"inclusive", 0, NULL, "by total (with what functions call) instead of self", FIELD(inclusive),
      cli_set_flag},
     {"by", 0, "KEY[,KEY…]",
      "a row for each run, host, process, command, thread, cpu, event, phase, module, function, "
@@ -111,6 +111,7 @@ static const struct cli_option options[] = {
     {"no-fold", 0, NULL, "show every frame of a tree, also those that lead nowhere else",
      FIELD(no_fold), cli_set_flag},
     CLI_STYLE_OPTIONS(FIELD(style)),
+    CLI_VERBOSE_OPTION(FIELD(style)),
     {"follow", 0, NULL, "show it anew while the recording goes on; Ctrl-C ends", FIELD(follow),
      cli_set_flag},
     {"interval", 0, "T", "with --follow: how often (2s)", FIELD(interval_ns), cli_set_duration},
@@ -183,6 +184,7 @@ static struct report_request request_of(const struct arguments *arguments, enum 
                 .columns = cli_columns(stdout, arguments->style.columns),
                 .color = cli_wants_color(arguments->style.color),
                 .full_names = arguments->style.full_names,
+                .verbose = arguments->style.verbose,
             },
     };
     for (size_t i = 0; i < arguments->by.count; i++) {
@@ -247,9 +249,12 @@ const struct cli_command cli_report_command = {
     .summary = "Show where the time went: functions, lines, threads, call paths",
     .operands = "[FILE]",
     .options = options,
-    .details = "Exclusive samples have the function innermost; inclusive ones hold it anywhere.\n"
-               "FUNC is a name as the report shows it, a linkage name, a name without its\n"
-               "parameters, or any of these behind `module!`.\n",
+    .details =
+        "Self (exclusive in CSV, JSON and SQL) is what a function costs by itself, total\n"
+        "(inclusive there) what it costs with all that it calls. Without options: the first\n"
+        "functions by self, and the hottest path; -n 40 or a table's option shows more.\n"
+        "FUNC is a name as the report shows it, a linkage name, a name without its\n"
+        "parameters, or any of these behind `module!`.\n",
     .arguments_size = sizeof(struct arguments),
     .run = run,
     .release = cli_release_rules,

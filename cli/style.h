@@ -12,7 +12,7 @@ struct cli_style {
     const struct report_format *format;
     uint64_t columns; /* 0: the terminal's */
     enum cli_color color;
-    bool no_pager, full_names;
+    bool no_pager, full_names, verbose;
 };
 
 /* The options themselves, for a table of options: `at` is where the arguments have the style. */
@@ -28,6 +28,11 @@ struct cli_style {
      (at) + offsetof(struct cli_style, color), cli_set_color},                                     \
     {"no-pager", 0, NULL, "do not send long output on a terminal to a pager",                      \
      (at) + offsetof(struct cli_style, no_pager), cli_set_flag}
+
+/* Where the quality of the numbers stands below a table. */
+#define CLI_VERBOSE_OPTION(at)                                                                     \
+    {"verbose", 'v', NULL, "below the table all about how far to trust the numbers",               \
+     (at) + offsetof(struct cli_style, verbose), cli_set_flag}
 /* clang-format on */
 
 #endif

@@ -75,13 +75,15 @@ int report_table_bottom_up(struct table *table, struct report_dataset *dataset,
                            const struct report_table_options *options, struct sprof_error *error)
 {
     struct model_paths paths = {0};
+    struct measure self = report_measure_in_tree(&report_measure_inclusive, NULL, dataset->total);
+    self.title = report_measure_exclusive.title; /* each way has its part of what the root has */
     struct report_tree tree = {
         .dataset = dataset,
         .paths = &paths,
         .options = options,
         .title = "Functions, and the ways into them",
         .note = report_columns_base(dataset),
-        .inclusive = report_measure_in_tree(&report_measure_inclusive, NULL, NULL, dataset->total),
+        .inclusive = self,
         .base = dataset->total,
         .callers = true,
     };

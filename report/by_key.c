@@ -392,15 +392,15 @@ static void put_key(struct table *table, const struct by_key *by, const struct k
 
 /* == The table == */
 
-/* "Functions by exclusive samples", "Processes, functions by inclusive samples", "Threads". */
+/* "Functions by self time", "Processes, functions by total samples", "Threads". */
 static const char *title_of(const struct by_key *by)
 {
     struct sprof_str text = {0};
     for (size_t i = 0; i < by->key_count; i++)
         sprof_str_appendf(&text, "%s%s", i ? ", " : "", keys[by->keys[i]].title);
     if (by->of_frames)
-        sprof_str_appendf(&text, " by %s %s", by->inclusive ? "inclusive" : "exclusive",
-                          report_counts_calls(by->dataset) ? "time" : "samples");
+        sprof_str_appendf(&text, " by %s %s", by->inclusive ? "total" : "self",
+                          report_columns_amount(by->dataset));
     if (text.text && text.text[0] >= 'a' && text.text[0] <= 'z')
         text.text[0] = (char)(text.text[0] - 'a' + 'A');
     return report_utf8_keep(&by->dataset->arena, &text);

@@ -187,10 +187,8 @@ static int show(struct table *table, struct report_dataset *dataset, uint32_t fu
         .options = options,
         .title = report_utf8_keep(&dataset->arena, &title),
         .note = report_utf8_keep(&dataset->arena, &note),
-        .inclusive =
-            report_measure_in_tree(&report_measure_inclusive, "inclusive", of_function, all),
-        .exclusive =
-            report_measure_in_tree(&report_measure_exclusive, "exclusive", of_function, all),
+        .inclusive = report_measure_in_tree(&report_measure_inclusive, of_function, all),
+        .exclusive = report_measure_in_tree(&report_measure_exclusive, of_function, all),
         .base = all,
         .has_exclusive = true,
         .callers = direction->callers,

@@ -13,7 +13,6 @@ enum {
     KEEP = TABLE_STAYS,
     DROP_OF_ALL = TABLE_SECOND,
     DROP_SECOND_SHARE,
-    DROP_SECOND_OF_ALL,
     DROP_SAMPLES = TABLE_DETAIL,
     DROP_TIME,
     DROP_SECOND_MEASURE,
@@ -81,7 +80,6 @@ static void figure_column(struct table *table, const struct report_dataset *data
                                                                   : dataset->total;
     const bool of_selection = figure == MEASURE_PERCENT && dataset->filtered;
     report_table_column(table, (struct table_column){
-                                   .group = measure->group,
                                    .title = title,
                                    .key = measure->keys[figure],
                                    .base = of_selection ? "selection" : figures[figure].base,
@@ -122,8 +120,7 @@ static void tree_columns(struct table *table, const struct report_dataset *datas
     figure_column(table, dataset, measure, MEASURE_SAMPLES, count_title(dataset, measure));
     if (measure->of_function)
         figure_column(table, dataset, measure, MEASURE_OF_FUNCTION, measure->of_function);
-    figure_column(table, dataset, measure, MEASURE_PERCENT,
-                  dataset->filtered ? "of left" : "of all");
+    figure_column(table, dataset, measure, MEASURE_PERCENT, measure->title);
     if (dataset->filtered)
         figure_column(table, dataset, measure, MEASURE_OF_ALL, "of all");
     if (dataset->event.is_clock)
@@ -139,17 +136,13 @@ void report_columns_measure(struct table *table, const struct report_dataset *da
     if (!first)
         return;
     table->columns[first].apart = true;
-    bool first_share = true;
-    /* In a ranking the second measure is for comparison: its details are left to CSV and JSON. */
+    /* The second measure is for comparison: its details are left to CSV and JSON. */
     for (size_t c = first; c < table->column_count; c++) {
         struct table_column *column = &table->columns[c];
-        if (measure->ranking && (column->kind == TABLE_INTERVAL || column->kind == TABLE_TIME))
+        const bool is_count = column->kind == TABLE_COUNT && report_counts_calls(dataset);
+        if (column->key != measure->keys[MEASURE_PERCENT] && !is_count)
             column->only_data = true;
-        if (column->kind == TABLE_COUNT)
-            column->optional = DROP_SECOND_MEASURE;
-        if (column->kind == TABLE_PERCENT)
-            column->optional = first_share ? DROP_SECOND_SHARE : DROP_SECOND_OF_ALL;
-        first_share = first_share && column->kind != TABLE_PERCENT;
+        column->optional = is_count ? DROP_SECOND_MEASURE : DROP_SECOND_SHARE;
     }
 }
 
@@ -207,6 +200,12 @@ const char *report_columns_base(struct report_dataset *dataset)
     return report_utf8_keep(&dataset->arena, &text);
 }
 
+const char *report_columns_amount(const struct report_dataset *dataset)
+{
+    const bool is_time = dataset->weighted && dataset->event.is_clock;
+    return is_time || report_counts_calls(dataset) ? "time" : "samples";
+}
+
 bool report_columns_enough(const struct report_dataset *dataset, struct model_cost cost,
                            struct model_cost base, double min_percent)
 {
@@ -223,7 +222,7 @@ int report_columns_left_out(struct report_dataset *dataset, struct table *table,
     int length = snprintf(text, sizeof text, "… %s more %s", sprof_digits_of(rows).text,
                           rows == 1 ? one : many);
     if (cost)
-        length += snprintf(text + length, sizeof text - (size_t)length, ", exclusive %s together",
+        length += snprintf(text + length, sizeof text - (size_t)length, ", self %s together",
                            report_number_percent(share, report_dataset_value(dataset, *cost),
                                                  report_dataset_value(dataset, dataset->total),
                                                  table->decimals));

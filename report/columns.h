@@ -17,7 +17,6 @@ enum measure_figure {
 
 /* One of the ways to count. */
 struct measure {
-    const char *group; /* text: above the titles; NULL */
     const char *title; /* text: of the first percent column */
     const char *keys[MEASURE_FIGURES];
     bool with_below;         /* counts what is below, too */
@@ -47,11 +46,14 @@ void report_cells_measure(struct table *table, const struct report_dataset *data
  * out of memory. */
 const char *report_columns_base(struct report_dataset *dataset);
 
+/* What shares are of, as a word: "time" or "samples". */
+const char *report_columns_amount(const struct report_dataset *dataset);
+
 /* Whether a row has at least this share of the base. */
 bool report_columns_enough(const struct report_dataset *dataset, struct model_cost cost,
                            struct model_cost base, double min_percent);
 
-/* Sets the line "… 34 more functions, exclusive 12.3 % together" where rows > 0: `one` and
+/* Sets the line "… 34 more functions, self 12.3 % together" where rows > 0: `one` and
  * `many` are the word for what a row is; `cost` NULL: without a share. 0 or SPROF_ENOMEM. */
 int report_columns_left_out(struct report_dataset *dataset, struct table *table, uint64_t rows,
                             const char *one, const char *many, const struct model_cost *cost);

@@ -44,6 +44,13 @@ static const struct interpreter *interpreter_of(const char *module)
     return NULL;
 }
 
+const char *report_cure_of_interpreter(const char *module, const char **language)
+{
+    const struct interpreter *interpreter = interpreter_of(module);
+    *language = interpreter ? interpreter->name : NULL;
+    return interpreter ? interpreter->cure : NULL;
+}
+
 bool report_cure_is_interpreter(const char *module)
 {
     return interpreter_of(module) != NULL;

@@ -19,6 +19,10 @@ struct report_unnamed {
 int report_cure_append(struct sprof_str *text, const char *root,
                        const struct report_unnamed *module);
 
+/* What gives names to the functions that this interpreter runs, and their language; NULL where it
+ * is none. */
+const char *report_cure_of_interpreter(const char *module, const char **language);
+
 /* Whether a module is an interpreter, whose own functions are not those of the program it runs. */
 bool report_cure_is_interpreter(const char *module);
 

@@ -165,7 +165,7 @@ static const char *title_of(struct diff_comparison *comparison)
 {
     char text[160];
     snprintf(text, sizeof text, "Changes of %s, %s", report_diff_kinds[comparison->diff->by].plural,
-             comparison->diff->inclusive ? "inclusive" : "exclusive");
+             comparison->diff->inclusive ? "total" : "self");
     return report_utf8_copy(&comparison->arena, text);
 }
 

@@ -1,6 +1,8 @@
 /* The table of calls: which function calls which, and what the samples below cost. */
 #include "report/columns.h"
 
+#include <string.h>
+
 static void name_column(struct table *table, const char *title, const char *key)
 {
     report_table_column(table, (struct table_column){.title = title,
@@ -25,9 +27,10 @@ int report_table_of_edges(struct table *table, struct report_dataset *dataset,
     if (result)
         goto done;
     report_columns_begin(table, dataset,
-                         is_own                         ? "Calls by exclusive time"
-                         : report_counts_calls(dataset) ? "Calls by inclusive time"
-                                                        : "Calls by inclusive samples",
+                         is_own ? "Calls by self time"
+                         : !strcmp(report_columns_amount(dataset), "time")
+                             ? "Calls by total time"
+                             : "Calls by total samples",
                          note);
     measure.with_below = false;
     report_columns_measure(table, dataset, &measure);

@@ -9,7 +9,7 @@
 struct report_content {
     enum report_kind kind;
     unsigned columns; /* width of text, never 0 */
-    bool color;
+    bool color, verbose;
     struct report_dataset *dataset; /* all but REPORT_ROWS; its arena takes texts made on the way */
     const struct table *table;      /* REPORT_TABLE */
     struct store *store;            /* REPORT_SAMPLES, REPORT_ROWS */

@@ -57,6 +57,7 @@ int report_content_write(FILE *out, const struct report_content *content,
     struct report_content styled = *content;
     styled.columns = style->columns ? style->columns : 100;
     styled.color = style->color;
+    styled.verbose = style->verbose;
     assert(format->kinds & content->kind);
     const int result = format->write(out, &styled, error);
     return result ? report_error_code(result, error) : report_output_close(out, error);

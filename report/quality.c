@@ -9,16 +9,22 @@
 #include <string.h>
 
 /* Shares from which on something is worth a sentence. */
-enum { MUCH_OUTSIDE_PERCENT = 20, LITTLE_CPU_PERCENT = 30, MUCH_LOST_PERCENT = 1 };
+enum {
+    MUCH_OUTSIDE_PERCENT = 20,
+    LITTLE_CPU_PERCENT = 30,
+    MUCH_LOST_PERCENT = 1,
+    MUCH_COST_PERCENT = 10
+};
 
 /* A module with less of the unnamed time is not worth a cure of its own, and there are few. */
-enum { MUCH_UNNAMED_PERCENT = 20, MOST_CURES = 2 };
+enum { MUCH_UNNAMED_PERCENT = 20, MOST_CURES = 2, MUCH_INTERPRETED_PERCENT = 30 };
 
 /* Shorter runs than this say nothing about waiting. */
 static const uint64_t shortest_wait_ns = 100 * 1000 * 1000;
 
-/* Beside a target that used less, sprof's own start alone would look enormous. */
-static const uint64_t least_target_ns = 100 * 1000 * 1000;
+/* Beside a target that used less, sprof's own start alone would look enormous; beside one that used
+ * much, its cost is that of samples. */
+static const uint64_t least_target_ns = 100 * 1000 * 1000, much_target_ns = 2000000000;
 
 static bool is_share(uint64_t part, uint64_t whole, uint64_t percent)
 {
@@ -61,69 +67,12 @@ bool report_quality_sees_waiting(const struct report_dataset *dataset)
     return dataset->event.name && !strcmp(dataset->event.name, MODEL_EVENT_WALL);
 }
 
-/* Whether the dataset has samples of events with different names: no one rate is that of all. */
-static bool mixes_events(const struct report_dataset *dataset)
-{
-    for (size_t i = 0; i < dataset->events.count && dataset->all_events; i++)
-        if (strcmp(dataset->events.items[i].name, dataset->event.name) != 0)
-            return true;
-    return false;
-}
-
-static int part_of_event(struct report_dataset *dataset, struct quality_parts *parts)
-{
-    const struct store_quality *quality = &dataset->quality;
-    char number[NUMBER_BYTES];
-    if (!dataset->event.id || mixes_events(dataset))
-        return 0;
-    if (quality->requested_hz > 0)
-        return report_quality_part(dataset, parts, "%s, %s", dataset->event.name,
-                                   report_quality_rate(number, quality));
-    if (report_quality_sees_waiting(dataset) && dataset->event.period)
-        return report_quality_part(dataset, parts, "%s, %.0f Hz a thread", dataset->event.name,
-                                   1e9 / (double)dataset->event.period);
-    if (dataset->event.period > 1)
-        return report_quality_part(dataset, parts, "%s, every %s", dataset->event.name,
-                                   sprof_digits_of(dataset->event.period).text);
-    return report_quality_part(dataset, parts, "%s", dataset->event.name);
-}
-
-static int source_line(struct report_dataset *dataset, struct quality_parts *parts)
-{
-    const char *recorded = model_mode_text(dataset->recorded.mode);
-    const bool recorded_frame = dataset->recorded.frame_app;
-    int result;
-    if (dataset->other_mode)
-        result = report_quality_part(
-            dataset, parts, "%s%s, read as %s", dataset->several_modes ? "several modes" : "mode ",
-            dataset->several_modes ? "" : recorded,
-            model_mode_options_text(dataset->mode, dataset->frame_app, dataset->drop_interior));
-    else if (dataset->several_modes)
-        result = report_quality_part(dataset, parts, "several modes");
-    else
-        result = report_quality_part(dataset, parts, "mode %s%s", recorded,
-                                     recorded_frame ? " --frame app" : "");
-    if (!result && dataset->run.source)
-        result = report_quality_part(dataset, parts, "%s", dataset->run.source);
-    if (!result)
-        result = part_of_event(dataset, parts);
-    if (result || !dataset->running)
-        return result;
-    char time[NUMBER_BYTES];
-    report_number_time(time, dataset->run.duration_ns,
-                       report_number_time_unit(dataset->run.duration_ns));
-    return report_quality_part(dataset, parts, "running, as of %s", time);
-}
-
-/* Of imported stacks nobody knows what CPU time there was beside them. */
-static bool is_imported(const struct report_dataset *dataset)
+bool report_quality_is_imported(const struct report_dataset *dataset)
 {
     return dataset->run.source && model_source_is_import(dataset->run.source);
 }
 
-/* How many of the selected runs have the event that is read, and how long these were together: as
- * long as the CPU time that they are compared with was used. */
-static size_t count_runs(const struct report_dataset *dataset, uint64_t *wall_ns)
+size_t report_quality_runs(const struct report_dataset *dataset, uint64_t *wall_ns)
 {
     size_t count = 0;
     *wall_ns = dataset->runs.count > 1 ? 0 : dataset->run.duration_ns;
@@ -135,40 +84,36 @@ static size_t count_runs(const struct report_dataset *dataset, uint64_t *wall_ns
     return dataset->runs.count > 1 ? count : 1;
 }
 
-static int cost_line(struct report_dataset *dataset, struct quality_parts *parts)
+uint64_t report_quality_used_ns(const struct report_dataset *dataset)
 {
-    const struct store_quality *quality = &dataset->quality;
-    char cpu[NUMBER_BYTES], wall[NUMBER_BYTES], share[NUMBER_BYTES];
+    const bool of_samples = dataset->event.is_clock && dataset->weighted && !dataset->all_events &&
+                            !report_counts_calls(dataset) &&
+                            !report_quality_sees_waiting(dataset) && dataset->all.weight;
+    return of_samples ? dataset->all.weight : dataset->quality.target_cpu_ns;
+}
+
+bool report_quality_is_waiting(const struct report_dataset *dataset)
+{
+    const uint64_t cpu_ns = dataset->quality.target_cpu_ns;
     uint64_t wall_ns;
-    count_runs(dataset, &wall_ns);
-    if (!wall_ns || is_imported(dataset))
-        return 0;
-    report_number_time(cpu, quality->target_cpu_ns,
-                       report_number_time_unit(quality->target_cpu_ns));
-    report_number_time(wall, wall_ns, report_number_time_unit(wall_ns));
-    report_number_percent(share, quality->target_cpu_ns, wall_ns, 0);
-    int result = report_quality_part(dataset, parts, "%s of CPU time in %s (%s)", cpu, wall, share);
-    if (!result)
-        result = report_quality_part(dataset, parts, "sprof's own cost %s",
-                                     report_quality_own_cost(share, quality));
-    return result;
+    report_quality_runs(dataset, &wall_ns);
+    return !report_counts_calls(dataset) && !report_quality_sees_waiting(dataset) &&
+           wall_ns >= shortest_wait_ns && !report_quality_is_imported(dataset) &&
+           !is_share(cpu_ns, wall_ns, LITTLE_CPU_PERCENT);
 }
 
 static int note_waiting(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    const uint64_t cpu_ns = dataset->quality.target_cpu_ns;
-    uint64_t wall_ns;
-    count_runs(dataset, &wall_ns);
-    if (report_counts_calls(dataset) || report_quality_sees_waiting(dataset) ||
-        wall_ns < shortest_wait_ns || is_imported(dataset) ||
-        is_share(cpu_ns, wall_ns, LITTLE_CPU_PERCENT))
-        return 0;
     char share[NUMBER_BYTES];
+    uint64_t wall_ns;
+    if (!report_quality_is_waiting(dataset))
+        return 0;
+    report_quality_runs(dataset, &wall_ns);
     return report_quality_part(
         dataset, notes,
-        "the target was on a CPU for %s of the time: where it waited is not seen "
-        "by these samples",
-        report_number_percent(share, cpu_ns, wall_ns, 0));
+        "the target was on a CPU for %s of the time: `sprof record --clock wall` shows where it "
+        "waited",
+        report_number_percent(share, report_quality_used_ns(dataset), wall_ns, 0));
 }
 
 static int note_outside(struct report_dataset *dataset, struct quality_parts *notes)
@@ -241,6 +186,22 @@ static int note_tails(struct report_dataset *dataset, struct quality_parts *note
         quality->tails_dropped == 1 ? "was" : "were");
 }
 
+/* Of a target that used little the start of sprof would be most. */
+static int note_cost(struct report_dataset *dataset, struct quality_parts *notes)
+{
+    const struct store_quality *quality = &dataset->quality;
+    char share[NUMBER_BYTES];
+    if (quality->target_cpu_ns < much_target_ns ||
+        !is_share(quality->own_cpu_ns, quality->target_cpu_ns, MUCH_COST_PERCENT) ||
+        report_counts_calls(dataset))
+        return 0;
+    return report_quality_part(
+        dataset, notes,
+        "sprof's own cost was %s of the target's CPU time: `sprof record --max-overhead 2%%` holds "
+        "it, -F %.0f lowers it",
+        report_quality_own_cost(share, quality), quality->requested_hz / 10);
+}
+
 static int note_kernel(struct report_dataset *dataset, struct quality_parts *notes)
 {
     return dataset->run.kernel_excluded
@@ -262,7 +223,7 @@ static int note_runs(struct report_dataset *dataset, struct quality_parts *notes
     if (dataset->run_count < 2)
         return 0;
     uint64_t wall_ns;
-    const size_t shown = count_runs(dataset, &wall_ns);
+    const size_t shown = report_quality_runs(dataset, &wall_ns);
     if (dataset->runs.count > 1)
         return report_quality_part(dataset, notes, "%zu of %u runs%s%s; --run N chooses one", shown,
                                    dataset->run_count,
@@ -375,13 +336,18 @@ static const char *interpreter_in(const struct report_dataset *dataset)
     return NULL;
 }
 
+static bool lacks_names(const struct report_dataset *dataset)
+{
+    const struct store_quality *quality = &dataset->quality;
+    return !report_quality_is_imported(dataset) && !report_counts_calls(dataset) &&
+           is_share(quality->frames - quality->named_frames, quality->frames,
+                    100 - REPORT_NAMED_PERCENT);
+}
+
 /* What gives names to the modules with most of the unnamed time. */
 static int note_unnamed(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    const struct store_quality *quality = &dataset->quality;
-    if (is_imported(dataset) || report_counts_calls(dataset) ||
-        !is_share(quality->frames - quality->named_frames, quality->frames,
-                  100 - REPORT_NAMED_PERCENT))
+    if (!lacks_names(dataset))
         return 0;
     uint64_t *costs = calloc(dataset->modules.count + 1, sizeof *costs);
     int result = costs ? 0 : SPROF_ENOMEM;
@@ -409,56 +375,82 @@ static int note_unnamed(struct report_dataset *dataset, struct quality_parts *no
     return result;
 }
 
-int report_quality_notes(struct report_dataset *dataset, struct quality_parts *notes)
+/* Whether functions of code that is no file's have names, as a perf map gives them. */
+static bool names_made_code(const struct report_dataset *dataset)
 {
-    static int (*const makers[])(struct report_dataset *, struct quality_parts *) = {
-        note_empty,
-        note_killed,
-        note_kernel,
-        note_waiting,
-        note_outside,
-        note_unnamed,
-        note_not_sampled,
-        note_lost,
-        note_tails,
-        report_quality_note_slices,
-        report_quality_note_lacks,
-        report_quality_note_rate,
-        note_limits,
-        note_callers,
-        note_filter,
-        note_runs,
-    };
+    for (size_t i = 0; i < dataset->functions.count; i++) {
+        const struct report_module *module =
+            &dataset->modules.items[dataset->facts.items[i].module - 1];
+        if (dataset->functions.items[i].named && module->kind != MODEL_KIND_NONE &&
+            module->kind != MODEL_KIND_KERNEL && (module->path[0] != '/' || module->path[1] == '/'))
+            return true;
+    }
+    return false;
+}
+
+/* An interpreter's frames have the names of its own functions, not of those that it runs. */
+static int note_interpreter(struct report_dataset *dataset, struct quality_parts *notes)
+{
+    const char *module = interpreter_in(dataset), *language;
+    const char *cure = report_cure_of_interpreter(module, &language);
+    uint64_t cost = 0;
+    if (!cure || lacks_names(dataset) || report_counts_calls(dataset) ||
+        report_quality_is_imported(dataset) || names_made_code(dataset))
+        return 0;
+    for (size_t i = 0; i < dataset->paths.items.count; i++) {
+        const struct model_path *path = &dataset->paths.items.items[i];
+        const uint32_t in = dataset->facts.items[path->function - 1].module;
+        if (report_cure_is_interpreter(dataset->modules.items[in - 1].name))
+            cost += report_dataset_value(dataset, path->costs.exclusive);
+    }
+    return is_share(cost, report_dataset_value(dataset, dataset->total), MUCH_INTERPRETED_PERCENT)
+               ? report_quality_part(dataset, notes,
+                                     "functions of %s are the interpreter's own; for the names of "
+                                     "%s functions %s",
+                                     module, language, cure)
+               : 0;
+}
+
+/* What a reader must see in any case, and what only stands in full accounts. */
+static const struct {
+    int (*make)(struct report_dataset *, struct quality_parts *);
+    bool in_brief;
+} makers[] = {
+    {note_empty, true},
+    {note_killed, true},
+    {note_kernel, true},
+    {note_waiting, true},
+    {note_outside, true},
+    {note_unnamed, true},
+    {note_interpreter, true},
+    {note_not_sampled, true},
+    {note_lost, true},
+    {note_cost, true},
+    {note_tails, false},
+    {report_quality_note_slices, true},
+    {report_quality_note_lacks, true},
+    {report_quality_note_rate, true},
+    {note_limits, true},
+    {note_callers, true},
+    {note_filter, false},
+    {note_runs, true},
+};
+
+static int make_notes(struct report_dataset *dataset, struct quality_parts *notes, bool brief)
+{
     int result = 0;
     for (size_t i = 0; i < sizeof makers / sizeof *makers && !result; i++)
-        result = makers[i](dataset, notes);
+        if (makers[i].in_brief || !brief)
+            result = makers[i].make(dataset, notes);
     return result;
 }
 
-static int samples_line(struct report_dataset *dataset, struct quality_parts *parts)
+int report_quality_notes(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    const uint64_t samples = dataset->quality.samples;
-    const int result = report_quality_part(dataset, parts, "%s %s%s", sprof_digits_of(samples).text,
-                                           report_counts_calls(dataset) ? "call" : "sample",
-                                           sprof_plural(samples));
-    return result ? result : report_quality_of_samples(dataset, parts);
+    return make_notes(dataset, notes, false);
 }
 
-int report_quality_write(FILE *out, struct report_dataset *dataset, unsigned columns)
+int report_quality_brief_notes(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    static int (*const lines[])(struct report_dataset *,
-                                struct quality_parts *) = {samples_line, source_line, cost_line};
-    struct quality_parts notes = {0};
-    fputc('\n', out);
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        struct quality_parts parts = {0};
-        if (lines[i](dataset, &parts))
-            return SPROF_ENOMEM;
-        report_quality_write_parts(out, &parts, "", columns);
-    }
-    if (report_quality_notes(dataset, &notes))
-        return SPROF_ENOMEM;
-    for (size_t i = 0; i < notes.count; i++)
-        fprintf(out, "%s\n", notes.items[i]);
-    return 0;
+    return make_notes(dataset, notes, true);
 }

@@ -43,11 +43,31 @@ bool report_quality_is_by_agents(const struct report_dataset *dataset);
 char *report_quality_own_cost(char buffer[static NUMBER_BYTES],
                               const struct store_quality *quality);
 
-/* What the reader must know to understand the numbers, one sentence each. */
-int report_quality_notes(struct report_dataset *dataset, struct quality_parts *notes);
+/* Whether stacks come from elsewhere: the CPU time that was used beside them is unknown. */
+bool report_quality_is_imported(const struct report_dataset *dataset);
 
-/* The lines below a table. 0 or SPROF_ENOMEM. */
-int report_quality_write(FILE *out, struct report_dataset *dataset, unsigned columns);
+/* How many of the selected runs have the event that is read, and how long these were together: as
+ * long as the CPU time that they are compared with was used. */
+size_t report_quality_runs(const struct report_dataset *dataset, uint64_t *wall_ns);
+
+/* The CPU time that was used: what percentages of all samples are of, where they are of CPU time,
+ * so that a screen has one number for it; else as the kernel counted it. */
+uint64_t report_quality_used_ns(const struct report_dataset *dataset);
+
+/* Whether the target was off the CPU for most of the time, which its samples do not show. */
+bool report_quality_is_waiting(const struct report_dataset *dataset);
+
+/* What the reader must know to understand the numbers, one sentence each: all that there is, or
+ * what must be seen in any case. */
+int report_quality_notes(struct report_dataset *dataset, struct quality_parts *notes);
+int report_quality_brief_notes(struct report_dataset *dataset, struct quality_parts *notes);
+
+/* The parts of the one line that stands below a table: samples, CPU time, and what is not as usual
+ * or not as it should be. 0 or SPROF_ENOMEM. */
+int report_quality_one_line(struct report_dataset *dataset, struct quality_parts *parts);
+
+/* The lines below a table: one and the brief notes, or `all`. 0 or SPROF_ENOMEM. */
+int report_quality_write(FILE *out, struct report_dataset *dataset, unsigned columns, bool all);
 
 /* Why the dataset is empty, without a full stop; NULL: it is not. */
 const char *report_quality_empty(const struct report_dataset *dataset);

@@ -2,7 +2,10 @@
 #include "report/report.h"
 
 #include "report/error_text.h"
+#include "report/first_screen.h"
 #include "report/format.h"
+#include "report/output_close.h"
+#include "report/quality.h"
 
 #include <assert.h>
 
@@ -26,12 +29,45 @@ static const struct {
 };
 static_assert(sizeof views / sizeof *views == REPORT_VIEWS, "each view is made somewhere");
 
+/* The first screen is for people who asked for no table. */
+static bool wants_first_screen(const struct report_request *request)
+{
+    const struct report_table_options *table = &request->table;
+    const struct report_format *format = request->style.format;
+    return (!format || format->write == report_text_write) && table->view == REPORT_BY_KEYS &&
+           !table->key_count && !table->inclusive && !table->sort && !table->show &&
+           !table->all_rows && !table->limit && !table->no_limit;
+}
+
+static int write_first_screen(FILE *out, struct store *store, const struct report_request *request,
+                              struct sprof_error *error)
+{
+    const struct report_style *style = &request->style;
+    const struct report_first_screen screen = {.functions = 7,
+                                               .path_rows = 7,
+                                               .titled = true,
+                                               .full_names = style->full_names,
+                                               .color = style->color,
+                                               .columns = style->columns ? style->columns : 100};
+    struct report_dataset dataset;
+    int result = report_dataset_load(&dataset, store, &request->selection, 0, error);
+    if (!result)
+        result = report_first_screen(out, &dataset, &screen, error);
+    if (!result)
+        result = report_quality_write(out, &dataset, screen.columns, style->verbose);
+    result = report_error_code(result, error);
+    report_dataset_release(&dataset);
+    return result ? result : report_output_close(out, error);
+}
+
 int report_write(FILE *out, struct store *store, const struct report_request *request,
                  struct sprof_error *error)
 {
     struct report_dataset dataset;
     struct table table = {0};
     struct report_table_options options = request->table;
+    if (wants_first_screen(request))
+        return write_first_screen(out, store, request, error);
     const bool brief = !request->style.format || request->style.format->brief;
     options.no_limit = options.no_limit || (!options.limit && !brief);
     options.fold = options.fold && brief;

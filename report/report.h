@@ -99,6 +99,7 @@ struct report_style {
     unsigned columns;                   /* width of text; 0: 100 */
     bool color;
     bool full_names; /* functions with parameters and template arguments, also for people */
+    bool verbose;    /* text: all that is known of how far the numbers can be trusted */
 };
 
 struct report_request {
@@ -142,7 +143,8 @@ const struct report_format *report_format_find(const char *name, enum report_kin
 
 /* == Reports == */
 
-/* Writes one table with the quality of its data below it. Text is for people; CSV (RFC 4180) and
+/* Writes one table with the quality of its data below it, or as text, where the table's options are
+ * all zero, functions and the hottest path on one screen. Text is for people; CSV (RFC 4180) and
  * JSON carry the same columns with full precision: JSON is one object {"run": …, "columns": …,
  * "rows": …, "quality": …}. Errors: SPROF_ENOTFOUND (no such function, thread, process, run: the
  * message offers what is near), SPROF_EUSAGE (a pc or app recording read as full), and what the
@@ -150,11 +152,19 @@ const struct report_format *report_format_find(const char *name, enum report_kin
 int report_write(FILE *out, struct store *store, const struct report_request *request,
                  struct sprof_error *error);
 
-/* What `sprof record` says at its end (DESIGN §10): two or three lines, the top functions, what to
- * do next. `path` is the file's name as the user gave it. `note` is a line behind the one that says
- * which source took the samples; empty: none. */
-int report_summary(FILE *out, struct store *store, const char *path, const char *note,
-                   unsigned columns, struct sprof_error *error);
+/* What `sprof record` says at its end. */
+struct report_summary_options {
+    const char *path; /* the file's name as the user gave it */
+    const char *note; /* a line behind the one that says which source took the samples; empty: none
+                       */
+    unsigned columns; /* 0: 100 */
+    bool verbose;     /* all that is known of how far the numbers can be trusted */
+};
+
+/* A line about the recording, more where something is not as it should be, the first screen of a
+ * report, and what to do next, where something was sampled. */
+int report_summary(FILE *out, struct store *store, const struct report_summary_options *options,
+                   struct sprof_error *error);
 
 /* Calls `note` with each sentence that a report of the newest run has below its table, until it
  * returns non-zero, which is returned. The text is borrowed for the call. Errors as report_write.

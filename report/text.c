@@ -395,5 +395,7 @@ int report_text_write(FILE *out, const struct report_content *content, struct sp
     }
     const int result =
         report_table_write_text(out, content->table, content->columns, content->color);
-    return result ? result : report_quality_write(out, content->dataset, content->columns);
+    fputc('\n', out);
+    return result ? result
+                  : report_quality_write(out, content->dataset, content->columns, content->verbose);
 }

@@ -7,9 +7,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A chain is folded from so many frames on, where each has at least this share of the one above. */
-enum { FOLD_FRAMES = 2, FOLD_PERCENT = 98 };
-
 enum order { BY_INCLUSIVE, BY_EXCLUSIVE, BY_NAME };
 
 /* A path while its tree is laid out. */
@@ -101,7 +98,9 @@ static void choose_shown(struct layout *layout, struct sibling *candidates)
     const struct report_table_options *options = tree->options;
     const size_t most = options->no_limit || !options->limit ? SIZE_MAX : options->limit;
     size_t count = 0;
-    for (size_t i = 0; i < tree->paths->items.count; i++) {
+    for (size_t i = 0; i < tree->only_count; i++)
+        layout->leaves[tree->only[i]].shown = true;
+    for (size_t i = 0; i < tree->paths->items.count && !tree->only; i++) {
         const struct model_path *path = &tree->paths->items.items[i];
         if (report_columns_enough(tree->dataset, path->costs.inclusive, tree->base,
                                   options->min_percent))
@@ -244,6 +243,8 @@ static int add_row(struct layout *layout, const struct model_path *path, const c
 static uint32_t end_of_chain(const struct layout *layout, uint32_t id, uint32_t *passed,
                              struct model_costs *costs)
 {
+    const unsigned percent =
+        layout->tree->fold_percent ? layout->tree->fold_percent : REPORT_FOLD_PERCENT;
     *passed = 0;
     *costs = (struct model_costs){0};
     for (uint32_t last = id;; id = last) {
@@ -251,7 +252,7 @@ static uint32_t end_of_chain(const struct layout *layout, uint32_t id, uint32_t 
         const uint64_t own = value_of(layout, path_of(layout, id), BY_INCLUSIVE);
         if (!child || layout->leaves[child].next_sibling ||
             (double)value_of(layout, path_of(layout, child), BY_INCLUSIVE) * 100 <
-                (double)own * FOLD_PERCENT)
+                (double)own * percent)
             return id;
         last = child;
         if (costs->inclusive.weight || costs->inclusive.samples) {
@@ -298,7 +299,7 @@ static int add_rows(struct layout *layout)
         const bool may_fold =
             layout->tree->options->fold && !(layout->tree->callers && !path->parent);
         if (!result && may_fold && (end = end_of_chain(layout, id, &passed, &costs)) != id &&
-            passed >= FOLD_FRAMES) {
+            passed >= REPORT_FOLD_FRAMES) {
             result = add_fold(layout, id, passed, &costs);
             leaves[end].depth = leaves[id].depth + 2;
             id = end;
@@ -347,8 +348,10 @@ static void make_columns(struct table *table, const struct report_tree *tree)
         report_table_column(table, (struct table_column){
                                        .key = numbers[i], .kind = TABLE_COUNT, .only_data = true});
     report_table_column(
-        table, (struct table_column){
-                   .title = "call path", .key = "function", .kind = TABLE_PATH, .functions = true});
+        table, (struct table_column){.title = tree->path_title ? tree->path_title : "call path",
+                                     .key = "function",
+                                     .kind = TABLE_PATH,
+                                     .functions = true});
     report_table_column(
         table, (struct table_column){.key = "module", .kind = TABLE_NAME, .only_data = true});
 }
@@ -392,7 +395,7 @@ int report_table_of_paths(struct table *table, const struct report_tree *tree,
         link_shown(&layout, siblings);
         result = add_rows(&layout);
     }
-    if (!result)
+    if (!result && !tree->only)
         result = note_left_out(&layout);
     free(siblings);
     free(layout.leaves);
@@ -401,11 +404,10 @@ int report_table_of_paths(struct table *table, const struct report_tree *tree,
     return result;
 }
 
-struct measure report_measure_in_tree(const struct measure *measure, const char *group,
-                                      const char *of_function, struct model_cost function_cost)
+struct measure report_measure_in_tree(const struct measure *measure, const char *of_function,
+                                      struct model_cost function_cost)
 {
     struct measure own = *measure;
-    own.group = group;
     own.ranking = false;
     own.of_function = of_function;
     own.function_cost = function_cost;
@@ -429,10 +431,8 @@ int report_table_of_tree(struct table *table, struct report_dataset *dataset,
         .options = options,
         .title = "Call paths",
         .note = report_columns_base(dataset),
-        .inclusive =
-            report_measure_in_tree(&report_measure_inclusive, "inclusive", NULL, dataset->total),
-        .exclusive =
-            report_measure_in_tree(&report_measure_exclusive, "exclusive", NULL, dataset->total),
+        .inclusive = report_measure_in_tree(&report_measure_inclusive, NULL, dataset->total),
+        .exclusive = report_measure_in_tree(&report_measure_exclusive, NULL, dataset->total),
         .base = dataset->total,
         .has_exclusive = true,
         .own_paths = true,

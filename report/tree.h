@@ -4,6 +4,9 @@
 
 #include "report/columns.h"
 
+/* A chain is folded from so many frames on, where each has at least this share of the one above. */
+enum { REPORT_FOLD_FRAMES = 2, REPORT_FOLD_PERCENT = 98 };
+
 /* A summed tree and how it is to be shown. */
 struct report_tree {
     struct report_dataset *dataset;
@@ -13,18 +16,30 @@ struct report_tree {
     struct measure inclusive, exclusive;
     struct model_cost base; /* what the share is of that rows need to be shown */
     bool has_exclusive;
+    const char *path_title; /* of the column of names; NULL: "call path" */
+    /* The only paths that are shown, as ids; NULL: those with a share of the base. And what a frame
+     * needs of the one above to be folded with it; 0: the usual share. */
+    const uint32_t *only;
+    size_t only_count;
+    unsigned fold_percent;
     bool own_paths; /* `paths` is that of the dataset: what is inlined is known */
     bool callers;   /* below a root are its callers: the nearest is never folded away, and exclusive
                        costs are the root's by this way, which do not add up */
 };
 
-/* A measure as trees show it, below `group`; `of_function` titles its percentages of
- * `function_cost`, NULL: none. */
-struct measure report_measure_in_tree(const struct measure *measure, const char *group,
-                                      const char *of_function, struct model_cost function_cost);
+/* A measure as trees show it; `of_function` titles its percentages of `function_cost`, NULL:
+ * none. */
+struct measure report_measure_in_tree(const struct measure *measure, const char *of_function,
+                                      struct model_cost function_cost);
 
 /* Fills the table. 0 or a negative code with *error filled. */
 int report_table_of_paths(struct table *table, const struct report_tree *tree,
                           struct sprof_error *error);
+
+/* The hottest path of the dataset, folded into about `rows` rows, and below its end the calls that
+ * share its cost. No rows where no path is longer than a frame. 0 or a negative code with *error
+ * filled. */
+int report_table_of_hottest(struct table *table, struct report_dataset *dataset, size_t rows,
+                            struct sprof_error *error);
 
 #endif

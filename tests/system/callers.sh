@@ -43,8 +43,8 @@ leaf,2,1,14,9
 work,3,2,5,5
 work,4,1,2,2" --callees work
     "$SPROF" report -i known.db --callers leaf >out
-    grep -qE '^  inclusive +exclusive' out || fail "the text has no two groups"
-    ! grep -q 'exclusive .* together' out || fail "exclusive samples of ways are added up"
+    grep -qE '^  samples +of leaf +total +self +call path' out || fail "the text has other columns: $(cat out)"
+    ! grep -q 'self .* together' out || fail "exclusive samples of ways are added up"
     ;;
 peek)
     peek() { # EXPRESSION [OPTION…]: role, function and inclusive samples

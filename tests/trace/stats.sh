@@ -282,7 +282,7 @@ for view in --tree --edges --bottom-up "--callers works" "--callees run"; do
     expect 0 "$SPROF" report $view paths.db && ! grep -q 'callers are known' out || fail "report $view of paths"
 done
 expect 0 "$SPROF" report flat.db && ! grep -q 'callers' out || fail "callers in a table of functions"
-expect 0 "$SPROF" report --edges callers.db && grep -q 'Calls by exclusive time' out && grep -q ' self ' out || fail "time of pairs"
+expect 0 "$SPROF" report --edges callers.db && grep -q 'Calls by self time' out && grep -q ' self ' out || fail "time of pairs"
 expect 0 "$SPROF" stats --by caller flat.db && grep -q '^no callers are known' out || fail "stats by callers that are not known"
 expect 0 "$SPROF" stats --by caller callers.db && ! grep -q '^no callers' out || fail "stats by callers that are known"
 expect 0 "$SPROF" stats flat.db && ! grep -q '^no callers' out || fail "callers in stats by function"

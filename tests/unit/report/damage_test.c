@@ -92,8 +92,10 @@ static void ask_everything(struct store *store)
             &error));
     }
     error = (struct sprof_error){0};
-    CU_ASSERT_TRUE(
-        is_answer(report_summary(captured->out, store, "sprof.db", "", 100, &error), &error));
+    CU_ASSERT_TRUE(is_answer(
+        report_summary(captured->out, store,
+                       &(struct report_summary_options){.path = "sprof.db", .note = ""}, &error),
+        &error));
     capture_free(captured);
 }
 
@@ -135,9 +137,12 @@ static char *answer(const struct place *place, bool summary)
     struct captured *captured = capture();
     struct store *store;
     CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place->path, NULL), 0);
-    CU_ASSERT_EQUAL(summary ? report_summary(captured->out, store, "sprof.db", "", 100, NULL)
-                            : report_write(captured->out, store, &(struct report_request){0}, NULL),
-                    0);
+    CU_ASSERT_EQUAL(
+        summary
+            ? report_summary(captured->out, store,
+                             &(struct report_summary_options){.path = "sprof.db", .note = ""}, NULL)
+            : report_write(captured->out, store, &(struct report_request){0}, NULL),
+        0);
     char *text = strdup(captured_text(captured));
     store_close(store, NULL);
     capture_free(captured);

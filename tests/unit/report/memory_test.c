@@ -99,7 +99,8 @@ static int query(struct sprof_error *error)
 
 static int summary(struct sprof_error *error)
 {
-    return report_summary(nowhere, example.store, "sprof.db", "", 100, error);
+    return report_summary(nowhere, example.store,
+                          &(struct report_summary_options){.path = "sprof.db", .note = ""}, error);
 }
 
 #define FAIL_EACH(name)                                                                            \

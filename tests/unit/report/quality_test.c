@@ -55,6 +55,52 @@ static void test_waiting(void)
     CU_ASSERT_TRUE(noted(dataset, "on a CPU for 20 % of the time"));
 }
 
+/* Where an interpreter's own functions are most, and nothing names those that it runs. */
+static void test_interpreters(void)
+{
+    struct report_dataset dataset = {.run_count = 1, .run_number = 1};
+    const uint32_t python = add_module(&dataset, "python3.11", MODEL_KIND_APP);
+    const uint32_t app = add_module(&dataset, "app.so", MODEL_KIND_APP);
+    add_path(&dataset, 0, add_function(&dataset, python, "_PyEval_EvalFrameDefault"), 40);
+    add_path(&dataset, 0, add_function(&dataset, app, "f"), 60);
+    dataset.modules.items[python - 1].path = "/usr/bin/python3.11";
+    dataset.modules.items[app - 1].path = "/usr/lib/app.so";
+    finish_dataset(&dataset);
+    for (size_t i = 0; i < dataset.functions.count; i++)
+        dataset.functions.items[i].named = true;
+    CU_ASSERT_TRUE(noted(dataset, "functions of python3.11 are the interpreter's own; for the "
+                                  "names of Python functions run `python3 -X perf"));
+}
+
+/* Most of it is not for every reader. */
+static void test_brief_notes(void)
+{
+    struct report_dataset dataset = plain();
+    struct quality_parts all = {0}, brief = {0};
+    dataset.quality.tails_dropped = 3;
+    dataset.filtered = true;
+    CU_ASSERT_EQUAL(report_quality_notes(&dataset, &all), 0);
+    CU_ASSERT_EQUAL(report_quality_brief_notes(&dataset, &brief), 0);
+    CU_ASSERT_EQUAL(all.count, 2);
+    CU_ASSERT_EQUAL(brief.count, 0);
+    report_dataset_release(&dataset);
+}
+
+static void test_own_cost(void)
+{
+    const uint64_t second = 1000000000;
+    struct report_dataset dataset = plain();
+    dataset.quality.target_cpu_ns = 3 * second;
+    dataset.quality.own_cpu_ns = second;
+    dataset.quality.requested_hz = 997;
+    CU_ASSERT_TRUE(noted(dataset, "own cost was 33.3 % of the target's CPU time: `sprof record "
+                                  "--max-overhead 2%` holds it, -F 100 lowers it"));
+    dataset = plain();
+    dataset.quality.target_cpu_ns = second;
+    dataset.quality.own_cpu_ns = second;
+    CU_ASSERT_FALSE(noted(dataset, "own cost"));
+}
+
 static void test_outside(void)
 {
     struct report_dataset dataset = plain();
@@ -222,6 +268,9 @@ void sprof_suite_report_quality(void);
 void sprof_suite_report_quality(void)
 {
     CU_pSuite suite = CU_add_suite("report/quality", NULL, NULL);
+    CU_add_test(suite, "interpreters", test_interpreters);
+    CU_add_test(suite, "brief notes", test_brief_notes);
+    CU_add_test(suite, "own cost", test_own_cost);
     CU_add_test(suite, "nothing to note", test_nothing_to_note);
     CU_add_test(suite, "waiting", test_waiting);
     CU_add_test(suite, "outside", test_outside);

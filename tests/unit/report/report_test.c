@@ -20,28 +20,47 @@ static void check_failure(struct report_request request, int code, const char *m
     capture_free(captured);
 }
 
-/* 6 × 1.003009 ms were sampled and 2 ms were not: percentages are of CPU time. */
-#define QUALITY                                                                                    \
-    "\n6 samples · 3 lost · 66.67 % whole stacks · 1 guessed frame · 82.35 % named\n"          \
-    "mode full · perf per CPU, filtered · cpu-clock, 997 Hz asked\n"                             \
-    "6.0 ms of CPU time in 2.00 s (0 %) · sprof's own cost 20.0 ms\n"
+#define WAITED                                                                                     \
+    "the target was on a CPU for 0 % of the time: `sprof record --clock wall` shows where it "     \
+    "waited\n"
+#define LOST "33.3 % of the samples were lost: record with a lower -F or --stack-bytes\n"
+#define CURES                                                                                      \
+    WAITED "24.9 % of the CPU time has no sample, mostly of samples that were lost: "              \
+           "[not sampled]\n" LOST
 
+/* 6 × 1.003009 ms were sampled and 2 ms were not: percentages are of CPU time. */
 static void test_time_that_was_not_sampled_has_its_share(void)
 {
     check((struct report_request){0},
-          "Functions by exclusive samples               % of 8.0 ms of CPU time\n"
-          "  self   ±    time  samples  function       module\n"
-          "  38 %  31  3.0 ms        3  S2             libs.so\n"
-          "  25 %  29  2.0 ms        2  A2             prog\n"
-          "  25 %  29  2.0 ms        0  [not sampled]  [none]\n"
-          "  13 %  25  1.0 ms        1  A1             prog\n"
-          "   0 %  20  0.0 ms        0  A3             prog\n"
-          "   0 %  20  0.0 ms        0  S1             libs.so\n" QUALITY
-          "the target was on a CPU for 0 % of the time: where it waited is not seen by these "
-          "samples\n"
-          "24.9 % of the CPU time has no sample, mostly of samples that were lost: "
-          "[not sampled]\n"
-          "33.3 % of the samples were lost: record with a lower -F or --stack-bytes\n");
+          "Functions by self time                       % of 8.0 ms of CPU time\n"
+          "  self   ±    time  function       module\n"
+          "  38 %  31  3.0 ms  S2             libs.so\n"
+          "  25 %  29  2.0 ms  A2             prog\n"
+          "  25 %  29  2.0 ms  [not sampled]  [none]\n"
+          "  13 %  25  1.0 ms  A1             prog\n"
+          "\n"
+          "  total    time  self  hottest path\n"
+          "   75 %  6.0 ms  13 %  A1\n"
+          "   38 %  3.0 ms  13 %  └ A2\n"
+          "   25 %  2.0 ms   0 %    └ S1\n"
+          "   25 %  2.0 ms  25 %      └ S2\n"
+          "\n"
+          "6 samples · 8.0 ms of CPU time in 2.00 s (0 %) · 3 lost · 66.67 % whole stacks · 1 "
+          "guessed frame\n"
+          "82.35 % named\n" CURES);
+}
+
+static void test_all_about_the_quality(void)
+{
+    check((struct report_request){.table = {.view = REPORT_TREE, .limit = 1},
+                                  .style = {.verbose = true}},
+          "Call paths                                   % of 8.0 ms of CPU time\n"
+          "  samples  total    time  self  call path\n"
+          "        6   75 %  6.0 ms  13 %  A1\n"
+          "  … 8 more call paths, self 87 % together\n"
+          "\n6 samples · 3 lost · 66.67 % whole stacks · 1 guessed frame · 82.35 % named\n"
+          "mode full · perf per CPU, filtered · cpu-clock, 997 Hz asked\n"
+          "8.0 ms of CPU time in 2.00 s (0 %) · sprof's own cost 20.0 ms\n" CURES);
 }
 
 static void test_one_thread(void)
@@ -49,16 +68,13 @@ static void test_one_thread(void)
     check(
         (struct report_request){.selection = {.thread = "worker"}, .table = {.view = REPORT_TREE}},
         "Call paths                                   % of 1 sample in thread worker\n"
-        "  inclusive                           exclusive\n"
-        "  samples  of left  of all    time    samples  of left  of all    time  call path\n"
-        "        1    100 %    17 %  1.0 ms          0      0 %     0 %  0.0 ms  A1\n"
-        "        1    100 %    17 %  1.0 ms          0      0 %     0 %  0.0 ms  └ A3\n"
-        "        1    100 %    17 %  1.0 ms          1    100 %    17 %  1.0 ms    └ A2 "
-        "(inlined)\n" QUALITY
-        "the target was on a CPU for 0 % of the time: where it waited is not seen by these "
-        "samples\n"
-        "33.3 % of the samples were lost: record with a lower -F or --stack-bytes\n"
-        "these quality figures are of the whole run\n");
+        "  samples  total  of all    time   self  call path\n"
+        "        1  100 %    17 %  1.0 ms    0 %  A1\n"
+        "        1  100 %    17 %  1.0 ms    0 %  └ A3\n"
+        "        1  100 %    17 %  1.0 ms  100 %    └ A2 (inlined)\n"
+        "\nof the whole run: 6 samples · 6.0 ms of CPU time in 2.00 s (0 %) · 3 lost · 66.67 % "
+        "whole stacks\n"
+        "1 guessed frame · 82.35 % named\n" WAITED LOST);
 }
 
 static void test_read_as_app_keeps_what_was_not_sampled(void)
@@ -118,6 +134,7 @@ void sprof_suite_report_report(void)
     CU_pSuite suite = CU_add_suite("report/report", example_open, example_close);
     CU_add_test(suite, "time that was not sampled has its share",
                 test_time_that_was_not_sampled_has_its_share);
+    CU_add_test(suite, "all about the quality", test_all_about_the_quality);
     CU_add_test(suite, "one thread", test_one_thread);
     CU_add_test(suite, "read as app, what was not sampled stays",
                 test_read_as_app_keeps_what_was_not_sampled);

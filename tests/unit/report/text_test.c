@@ -48,7 +48,7 @@ static void test_a_small_table_is_not_padded(void)
     const struct report_table_options options = {0};
     CU_ASSERT_EQUAL(report_table_by_keys(&table, &dataset, &options, NULL), 0);
     same_text(text_of(&table, 100),
-              "Functions by exclusive samples               % of 2 000 000 samples\n"
+              "Functions by self samples                    % of 2 000 000 samples\n"
               "     self    ±    time  samples  function  module\n"
               "  100.0 %  0.0  2.0 ms  2000000  f         app\n");
     report_table_release(&table);
@@ -76,7 +76,7 @@ static void test_deep_trees_keep_their_width(void)
     fclose(out);
     for (const char *at = text; (at = strchr(at, '\n')); at++)
         lines++;
-    CU_ASSERT_EQUAL(lines, LEVELS + 3);
+    CU_ASSERT_EQUAL(lines, LEVELS + 2);
     CU_ASSERT_TRUE(widest_line(text) <= 80);
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "…10000 └ "));
     free(text);
@@ -98,14 +98,13 @@ static void test_branches(void)
     const struct report_table_options options = {.view = REPORT_TREE};
     CU_ASSERT_EQUAL(report_table_of_tree(&table, &dataset, &options, NULL), 0);
     same_text(text_of(&table, 100), "Call paths                                   % of 10 samples\n"
-                                    "  inclusive          exclusive\n"
-                                    "  samples  of all    samples  of all  call path\n"
-                                    "        7    70 %          0     0 %  a\n"
-                                    "        4    40 %          1    10 %  ├ a\n"
-                                    "        3    30 %          3    30 %  │ └ b\n"
-                                    "        3    30 %          1    10 %  └ b\n"
-                                    "        2    20 %          2    20 %    └ a\n"
-                                    "        3    30 %          3    30 %  b\n");
+                                    "  samples  total  self  call path\n"
+                                    "        7   70 %   0 %  a\n"
+                                    "        4   40 %  10 %  ├ a\n"
+                                    "        3   30 %  30 %  │ └ b\n"
+                                    "        3   30 %  10 %  └ b\n"
+                                    "        2   20 %  20 %    └ a\n"
+                                    "        3   30 %  30 %  b\n");
     report_table_release(&table);
     report_dataset_release(&dataset);
 }
@@ -158,7 +157,7 @@ static void test_notes_go_below_where_there_is_no_room(void)
     CU_ASSERT_EQUAL(report_table_by_keys(&table, &dataset, &options, NULL), 0);
     table.note = "some words of a note · and others";
     table.left_out = "one part of three · the second part · the last";
-    same_text(text_of(&table, 36), "Functions by exclusive samples\n"
+    same_text(text_of(&table, 36), "Functions by self samples\n"
                                    "  some words of a note · and others\n"
                                    "   self  samples  function  module\n"
                                    "  100 %        2  f         app\n"
