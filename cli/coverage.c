@@ -82,9 +82,9 @@ static int show_rows(struct showing *showing, struct store *store,
     cli_listing_begin(&showing->listing);
     const int status = sql.failed ? sprof_error_memory(error)
                                   : store_query(store, sql.text, show_row, showing, error);
-    cli_listing_end(&showing->listing);
+    const int end = cli_listing_end(&showing->listing);
     sprof_str_release(&sql);
-    return status;
+    return status || !end ? status : sprof_error_memory(error);
 }
 
 static int show_killed(void *context, int columns, char *const *values, char *const *names)
@@ -99,7 +99,10 @@ static int show_killed(void *context, int columns, char *const *values, char *co
 int cli_show_coverage(FILE *out, struct store *store, const struct cli_coverage_options *options,
                       struct sprof_error *error)
 {
-    struct showing showing = {.listing = {.out = out, .format = options->format}};
+    struct showing showing = {.listing = {.out = out,
+                                          .format = options->format,
+                                          .functions = 1u << 4,
+                                          .full_names = options->full_names}};
     char sql[640];
     snprintf(sql, sizeof sql,
              "SELECT count(*), sum(executed), (SELECT count(DISTINCT run_id) FROM entry_coverage)"

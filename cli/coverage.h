@@ -10,6 +10,7 @@ struct cli_coverage_options {
     bool unexecuted; /* those alone that were not called */
     uint64_t limit;  /* rows; 0: all, or 40 for people */
     enum cli_format format;
+    bool full_names;
 };
 
 /* SPROF_ENOTFOUND where no run looked for that. */

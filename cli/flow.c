@@ -3,6 +3,7 @@
 #include "cli/flow.h"
 
 #include "cli/statements.h"
+#include "names/names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,56 @@ struct showing {
     struct cli_listing listing;
     FILE *out;
     char tid[32]; /* whose calls are being shown */
+    struct sprof_arena arena;
+    struct sprof_map numbers;     /* hash of a name → its number, from 1 */
+    SPROF_VEC(const char *) full; /* names of functions; */
+    const char **shown;           /* what people read for them */
 };
+
+/* == Names of functions == */
+
+static int add_name(void *context, int count, char *const *values, char *const *names)
+{
+    struct showing *showing = context;
+    (void)count;
+    (void)names;
+    const char *copy =
+        values[0] ? sprof_arena_copy(&showing->arena, values[0], strlen(values[0])) : NULL;
+    if (!values[0])
+        return 0;
+    return !copy || sprof_vec_push(&showing->full, copy) ||
+                   sprof_map_put(&showing->numbers, sprof_hash_bytes(copy, strlen(copy)),
+                                 showing->full.count)
+               ? SPROF_ENOMEM
+               : 0;
+}
+
+static int load_names(struct showing *showing, struct store *store, struct sprof_error *error)
+{
+    const int status =
+        store_query(store, "SELECT DISTINCT name FROM function", add_name, showing, error);
+    if (status)
+        return status;
+    showing->shown = malloc((showing->full.count + 1) * sizeof *showing->shown);
+    return !showing->shown || names_shorten(&showing->arena, showing->full.items,
+                                            showing->full.count, showing->shown)
+               ? sprof_error_memory(error)
+               : 0;
+}
+
+static const char *name_of(const struct showing *showing, const char *name)
+{
+    const uint64_t *number = sprof_map_get(&showing->numbers, sprof_hash_bytes(name, strlen(name)));
+    return number && showing->shown ? showing->shown[*number - 1] : name;
+}
+
+static void release(struct showing *showing)
+{
+    free(showing->shown);
+    sprof_vec_release(&showing->full);
+    sprof_map_release(&showing->numbers);
+    sprof_arena_release(&showing->arena);
+}
 
 static int note_number(void *context, int count, char *const *values, char *const *names)
 {
@@ -79,7 +129,7 @@ static void write_call(struct showing *showing, char *const *values)
     else
         fputs("        –", out);
     fprintf(out, "  %*s", (int)(2 * ((depth < INDENT_MOST ? depth : INDENT_MOST) - 1)), "");
-    sprof_utf8_put(out, values[FUNCTION]);
+    sprof_utf8_put(out, name_of(showing, values[FUNCTION]));
     for (int i = 0; i < WORDS_SHOWN; i++)
         if (values[WORD + i])
             fprintf(out, "%s%s", i ? ", " : " (", values[WORD + i]);
@@ -110,7 +160,7 @@ static int check(const struct report_selection *selection, struct sprof_error *e
                       selection->process || selection->module || selection->cpus ||
                       selection->phase || selection->mark || selection->time || selection->focus ||
                       selection->ignore || selection->hide || selection->show_from ||
-                      selection->other_mode || selection->rules.count;
+                      selection->no_standard || selection->other_mode || selection->rules.count;
     return more ? sprof_error_set(error, SPROF_EUSAGE, 0,
                                   "calls that were logged are chosen by --run and --thread alone; "
                                   "`sprof sql` chooses freely, from the view v_call")
@@ -158,9 +208,10 @@ static int show_missing(void *context, int count, char *const *values, char *con
 }
 
 int cli_show_flow(FILE *out, struct store *store, uint32_t run,
-                  const struct report_selection *selection, enum cli_format format, uint64_t limit,
+                  const struct report_selection *selection, const struct cli_flow_options *options,
                   struct sprof_error *error)
 {
+    const enum cli_format format = options->format;
     struct showing showing = {
         .listing = {.out = out, .format = format, .columns = columns, .column_count = COLUMNS},
         .out = out};
@@ -168,27 +219,36 @@ int cli_show_flow(FILE *out, struct store *store, uint32_t run,
     int status = check(selection, error);
     if (!status && selection->thread)
         status = check_thread(store, run, selection->thread, error);
-    if (status)
+    if (!status && format == CLI_TEXT && !options->full_names)
+        status = load_names(&showing, store, error);
+    if (status) {
+        release(&showing);
         return status;
+    }
     sprof_str_append(&sql, "SELECT ");
     for (size_t i = 0; i < COLUMNS; i++)
         sprof_str_appendf(&sql, "%s%s", i ? ", " : "", columns[i].name);
     sprof_str_appendf(&sql, " FROM v_call WHERE run_id = %u", run);
     if (selection->thread)
         append_thread(&sql, selection->thread);
+    if (options->over_ns)
+        sprof_str_appendf(&sql, " AND (duration_ns IS NULL OR duration_ns >= %llu)",
+                          (unsigned long long)options->over_ns);
     sprof_str_appendf(&sql, " ORDER BY thread_id, start_ns, depth LIMIT %llu",
-                      limit ? (unsigned long long)limit : (unsigned long long)INT64_MAX);
+                      options->limit ? (unsigned long long)options->limit
+                                     : (unsigned long long)INT64_MAX);
     if (format != CLI_TEXT)
         cli_listing_begin(&showing.listing);
     status = sql.failed ? sprof_error_memory(error)
                         : store_query(store, sql.text, show_call, &showing, error);
-    if (format != CLI_TEXT)
-        cli_listing_end(&showing.listing);
+    if (format != CLI_TEXT && cli_listing_end(&showing.listing) && !status)
+        status = sprof_error_memory(error);
     sprof_str_clear(&sql);
     sprof_str_appendf(&sql, "SELECT sum(not_logged) FROM probe_ledger WHERE run_id = %u", run);
     if (!status && format == CLI_TEXT)
         status = sql.failed ? sprof_error_memory(error)
                             : store_query(store, sql.text, show_missing, out, error);
     sprof_str_release(&sql);
+    release(&showing);
     return status;
 }

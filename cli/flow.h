@@ -9,10 +9,18 @@
  * code. */
 int cli_has_flow(struct store *store, uint32_t selected, uint32_t *run, struct sprof_error *error);
 
+/* Which calls, and how they are shown. */
+struct cli_flow_options {
+    enum cli_format format;
+    uint64_t limit;   /* 0: all */
+    uint64_t over_ns; /* only calls that took at least so long, or have not ended; 0: all */
+    bool full_names;
+};
+
 /* Each thread's calls as they began, indented by what called them. Of the selection run and thread
  * count; SPROF_EUSAGE where it holds more. `limit`: so many calls; 0: all. */
 int cli_show_flow(FILE *out, struct store *store, uint32_t run,
-                  const struct report_selection *selection, enum cli_format format, uint64_t limit,
+                  const struct report_selection *selection, const struct cli_flow_options *options,
                   struct sprof_error *error);
 
 #endif

@@ -1,6 +1,9 @@
 /* Writes rows of named cells as an aligned table, CSV or JSON. */
 #include "cli/listing.h"
 
+#include "names/names.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 int cli_set_format(void *field, const char *value, struct sprof_error *error)
@@ -98,7 +101,7 @@ void cli_listing_begin(struct cli_listing *listing)
     fputs(listing->format == CLI_CSV ? "\r\n" : "\n", listing->out);
 }
 
-void cli_listing_row(struct cli_listing *listing, const char *const *cells)
+static void write_row(struct cli_listing *listing, const char *const *cells)
 {
     if (listing->format == CLI_JSON)
         fputs(listing->rows ? ",\n {" : "\n {", listing->out);
@@ -108,11 +111,67 @@ void cli_listing_row(struct cli_listing *listing, const char *const *cells)
           : listing->format == CLI_CSV ? "\r\n"
                                        : "\n",
           listing->out);
+}
+
+static bool shortens(const struct cli_listing *listing)
+{
+    return listing->functions && listing->format == CLI_TEXT && !listing->full_names;
+}
+
+static int keep_row(struct cli_listing *listing, const char *const *cells)
+{
+    for (size_t i = 0; i < listing->column_count; i++) {
+        const char *cell = cells[i] ? cells[i] : "";
+        const char *copy = sprof_arena_copy(&listing->arena, cell, strlen(cell));
+        if (!copy || sprof_vec_push(&listing->kept, copy))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+void cli_listing_row(struct cli_listing *listing, const char *const *cells)
+{
+    if (!shortens(listing))
+        write_row(listing, cells);
+    else if (keep_row(listing, cells))
+        listing->failed = true;
     listing->rows++;
 }
 
-void cli_listing_end(struct cli_listing *listing)
+/* Gives the names of all columns of functions their short forms: no two that differ look alike. */
+static int shorten_kept(struct cli_listing *listing)
 {
+    const size_t cells = listing->kept.count, columns = listing->column_count;
+    const char **names = calloc(cells + 1, sizeof *names);
+    size_t count = 0;
+    for (size_t i = 0; names && i < cells; i++)
+        if (listing->functions >> i % columns & 1)
+            names[count++] = listing->kept.items[i];
+    const int result = names ? names_shorten(&listing->arena, names, count, names) : SPROF_ENOMEM;
+    count = 0;
+    for (size_t i = 0; !result && i < cells; i++)
+        if (listing->functions >> i % columns & 1)
+            listing->kept.items[i] = names[count++];
+    free(names);
+    return result;
+}
+
+static void write_kept(struct cli_listing *listing)
+{
+    for (size_t i = 0; i < listing->kept.count; i += listing->column_count)
+        write_row(listing, &listing->kept.items[i]);
+}
+
+int cli_listing_end(struct cli_listing *listing)
+{
+    int result = listing->failed ? SPROF_ENOMEM : 0;
+    if (!result && shortens(listing))
+        result = shorten_kept(listing);
+    if (!result)
+        write_kept(listing);
     if (listing->format == CLI_JSON)
         fputs(listing->rows ? "\n]\n" : "]\n", listing->out);
+    sprof_vec_release(&listing->kept);
+    sprof_arena_release(&listing->arena);
+    return result;
 }

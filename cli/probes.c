@@ -25,6 +25,7 @@ struct arguments {
     bool embed;
     const char *output;
     enum cli_format format;
+    bool full_names;
 };
 
 static int set_compiler(void *field, const char *value, struct sprof_error *error)
@@ -54,6 +55,8 @@ static const struct cli_option options[] = {
     {"format", 0, "text|csv|json",
      "for people (text), or for programs: csv and json list functions", FIELD(format),
      cli_set_format},
+    {"full-names", 0, NULL, "functions with parameters and template arguments, in text too",
+     FIELD(full_names), cli_set_flag},
     {"no-cache", 0, NULL, "make the plan anew, and keep none", FIELD(no_cache), cli_set_flag},
     {0},
 };
@@ -436,11 +439,13 @@ static int carry_out(struct cli_terminal *terminal, const struct arguments *argu
         arguments->format == CLI_TEXT ? sizeof text_columns / sizeof *text_columns : COLUMNS;
     const bool is_table =
         lists && (!arguments->functions.list.count || arguments->format != CLI_TEXT);
+    view.listing.functions = 1u << 5;
+    view.listing.full_names = arguments->full_names || !is_table;
     if (is_table)
         cli_listing_begin(&view.listing);
     int code = show(&view, arguments->pid ? NULL : operands->items[0], error);
-    if (is_table)
-        cli_listing_end(&view.listing);
+    if (is_table && cli_listing_end(&view.listing) && !code)
+        code = sprof_error_memory(error);
     if (!code && arguments->functions.list.count && !view.functions)
         code = no_such_function(&view, error);
     if (!code && is_table && arguments->format == CLI_TEXT && !view.functions)

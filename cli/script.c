@@ -10,7 +10,8 @@
 
 struct arguments {
     struct cli_selection selection; /* first: see cli_release_rules */
-    uint64_t limit;
+    uint64_t limit, over_ns;
+    bool full_names;
     const struct report_format *format;
 };
 
@@ -19,6 +20,10 @@ static const struct cli_option options[] = {
     CLI_SELECTION_OPTIONS,
     {"limit", 'n', "N", "at most so many samples or calls; 0: all (the default)", FIELD(limit),
      cli_set_number},
+    {"over", 0, "TIME", "of a log: only calls that took at least so long, such as 10ms",
+     FIELD(over_ns), cli_set_duration},
+    {"full-names", 0, NULL, "of a log: functions with parameters and template arguments",
+     FIELD(full_names), cli_set_flag},
     {"format", 0, "text|csv|json", "for people (text), or for programs", FIELD(format),
      cli_set_sample_format},
     {0},
@@ -40,12 +45,20 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     const char *format = arguments->format ? arguments->format->name : "text";
     uint32_t run;
     status = cli_has_flow(store, selection.run_id, &run, error);
+    const struct cli_flow_options flow = {
+        .format = !strcmp(format, "csv")    ? CLI_CSV
+                  : !strcmp(format, "json") ? CLI_JSON
+                                            : CLI_TEXT,
+        .limit = arguments->limit,
+        .over_ns = arguments->over_ns,
+        .full_names = arguments->full_names,
+    };
     if (status > 0)
-        status = cli_show_flow(stdout, store, run, &selection,
-                               !strcmp(format, "csv")    ? CLI_CSV
-                               : !strcmp(format, "json") ? CLI_JSON
-                                                         : CLI_TEXT,
-                               arguments->limit, error);
+        status = cli_show_flow(stdout, store, run, &selection, &flow, error);
+    else if (!status && arguments->over_ns)
+        status = sprof_error_set(error, SPROF_EUSAGE, 0,
+                                 "--over goes with calls that were logged: `sprof trace --mode log "
+                                 "-- COMMAND` writes them down");
     else if (!status)
         status = report_script(stdout, store, &selection, &style, (size_t)arguments->limit, error);
     store_close(store, NULL);

@@ -60,6 +60,8 @@ struct report_selection cli_selection_of(const struct cli_selection *selection)
         .ignore = selection->ignore,
         .hide = selection->hide,
         .show_from = selection->show_from,
+        .no_inlined = selection->no_inlined,
+        .no_standard = selection->no_standard,
         .parts_apart = selection->parts_apart,
         .other_mode = selection->mode.given,
         .mode = selection->mode.mode,

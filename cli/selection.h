@@ -22,7 +22,7 @@ struct cli_selection {
     struct cli_run run;
     const char *host, *event, *thread, *process, *module, *cpus, *time, *phase, *mark;
     const char *focus, *ignore, *hide, *show_from;
-    bool parts_apart;
+    bool no_inlined, no_standard, parts_apart;
 };
 
 int cli_set_run(void *field, const char *value, struct sprof_error *error); /* cli_run */
@@ -128,6 +128,18 @@ int cli_set_run(void *field, const char *value, struct sprof_error *error); /* c
          "take away what is outside the outermost such frame",                                      \
          CLI_SELECTION_FIELD(show_from),                                                            \
          cli_set_text},                                                                             \
+        {"no-inline",                                                                               \
+         0,                                                                                         \
+         NULL,                                                                                      \
+         "costs of inlined functions go to the functions that they are part of",                    \
+         CLI_SELECTION_FIELD(no_inlined),                                                           \
+         cli_set_flag},                                                                             \
+        {"no-std",                                                                                  \
+         0,                                                                                         \
+         NULL,                                                                                      \
+         "time in standard libraries and runtimes counts for what called them",                     \
+         CLI_SELECTION_FIELD(no_standard),                                                          \
+         cli_set_flag},                                                                             \
     {                                                                                               \
         "no-join-parts", 0, NULL, "show f.cold, f.part.0, f.constprop.0 beside f, not in it",       \
             CLI_SELECTION_FIELD(parts_apart), cli_set_flag                                          \

@@ -24,7 +24,7 @@ enum { OF_FUNCTION = 1 << BY_FUNCTION, OF_PROCESS = 1 << BY_PROCESS, OF_CALLER =
 enum { OF_TIMED = OF_FUNCTION | OF_PROCESS, OF_ALL = OF_TIMED | OF_CALLER };
 
 /* What can be shown and sorted by. */
-enum kind { NUMBER, TIME, PERCENT, ADDRESS, TEXT };
+enum kind { NUMBER, TIME, PERCENT, ADDRESS, TEXT, FUNCTION };
 static const struct field {
     const char *name, *column; /* of the figures below */
     enum kind kind;
@@ -58,8 +58,8 @@ static const struct field {
     {"pid", "pid", NUMBER, true, 8, OF_PROCESS | OF_CALLER},
     {"process", "process", TEXT, true, 16, OF_PROCESS | OF_CALLER},
     {"module", "module", TEXT, true, 20, OF_ALL},
-    {"caller", "caller", TEXT, true, 30, OF_CALLER},
-    {"function", "function", TEXT, true, 0, OF_ALL},
+    {"caller", "caller", FUNCTION, true, 30, OF_CALLER},
+    {"function", "function", FUNCTION, true, 0, OF_ALL},
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 _Static_assert((int)FIELDS <= (int)CLI_COLUMNS_MAX, "a listing has room for them");
@@ -106,7 +106,7 @@ struct arguments {
     const char *input;
     const struct field *sort;
     enum by by;
-    bool ascending, follow, coverage, unexecuted, wide, warnings;
+    bool ascending, follow, coverage, unexecuted, wide, warnings, full_names;
     uint64_t run, limit, interval_ns;
     enum cli_format format;
     struct cli_pids pids;
@@ -171,6 +171,8 @@ static const struct cli_option options[] = {
      cli_set_rows},
     {"format", 0, "text|csv|json", "for people (text), or for programs: times in nanoseconds",
      FIELD(format), cli_set_format},
+    {"full-names", 0, NULL, "functions with parameters and template arguments, in text too",
+     FIELD(full_names), cli_set_flag},
     {"follow", 0, NULL, "while the command runs: show the figures anew every now and then",
      FIELD(follow), cli_set_flag},
     {"interval", 0, "TIME", "… this often (2 s)", FIELD(interval_ns), cli_set_duration},
@@ -206,7 +208,8 @@ static const char *cell_text(char buffer[32], enum kind kind, const char *value)
     case PERCENT: snprintf(buffer, 32, "%.1f %%", strtod(value, NULL)); return buffer;
     case ADDRESS: snprintf(buffer, 32, "0x%llx", strtoull(value, NULL, 10)); return buffer;
     case NUMBER:
-    case TEXT: break;
+    case TEXT:
+    case FUNCTION: break;
     }
     return value;
 }
@@ -308,16 +311,17 @@ static int tell_more(const struct view *view, struct store *store, uint64_t run,
 static int show(void *context, FILE *out, struct store *store, struct sprof_error *error)
 {
     const struct arguments *arguments = context;
-    struct view shown = {.arguments = arguments,
-                         .listing = {.out = out, .format = arguments->format}};
+    struct view shown = {
+        .arguments = arguments,
+        .listing = {.out = out, .format = arguments->format, .full_names = arguments->full_names}};
     struct view *view = &shown;
     const struct field *sort = arguments->sort ? arguments->sort : &fields[0];
-    const bool ascending = arguments->ascending || sort->kind == TEXT;
+    const bool ascending = arguments->ascending || sort->kind >= TEXT;
     struct cli_column columns[FIELDS];
     struct sprof_str sql = {0};
     uint64_t run, covered;
     struct cli_coverage_options coverage = {arguments->run, arguments->unexecuted, arguments->limit,
-                                            arguments->format};
+                                            arguments->format, arguments->full_names};
     int status = check_run(store, arguments->run, error);
     if (!status && arguments->coverage)
         return cli_show_coverage(out, store, &coverage, error);
@@ -327,7 +331,7 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
         return status;
     const struct cli_warnings_options warnings = {
         run, arguments->warnings ? arguments->limit : WARNINGS_SHOWN, arguments->format,
-        !arguments->warnings};
+        !arguments->warnings, arguments->full_names};
     if (arguments->warnings)
         return cli_show_warnings(out, store, &warnings, error);
     status = is_coverage(store, run, &covered, error);
@@ -347,6 +351,8 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
         columns[view->count] = (struct cli_column){
             view->listing.format == CLI_TEXT ? fields[i].name : fields[i].column,
             fields[i].kind < ADDRESS, fields[i].width};
+        if (fields[i].kind == FUNCTION)
+            view->listing.functions |= 1u << view->count;
         sprof_str_appendf(&sql, "%s%s", view->count ? ", " : "", fields[i].column);
         view->footer.has_total_percent |= !strcmp(fields[i].name, "total-percent");
         view->shown[view->count++] = &fields[i];
@@ -368,7 +374,8 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
     } else {
         cli_listing_begin(&view->listing);
         status = store_query(store, sql.text, show_row, view, error);
-        cli_listing_end(&view->listing);
+        if (cli_listing_end(&view->listing) && !status)
+            status = sprof_error_memory(error);
     }
     if (!status && view->listing.format == CLI_TEXT && view->listing.rows == limit)
         status = tell_more(view, store, run, error);

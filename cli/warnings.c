@@ -68,7 +68,10 @@ int cli_show_warnings(FILE *out, struct store *store, const struct cli_warnings_
                       struct sprof_error *error)
 {
     const bool is_text = options->format == CLI_TEXT;
-    struct showing showing = {.listing = {.out = out, .format = options->format}};
+    struct showing showing = {.listing = {.out = out,
+                                          .format = options->format,
+                                          .functions = 1u << 6,
+                                          .full_names = options->full_names}};
     struct cli_listing *listing = &showing.listing;
     char sql[512];
     snprintf(sql, sizeof sql, "SELECT count(*) FROM warning WHERE run_id = %llu",
@@ -94,7 +97,8 @@ int cli_show_warnings(FILE *out, struct store *store, const struct cli_warnings_
     if (!is_text || showing.count) {
         cli_listing_begin(listing);
         status = store_query(store, sql, show_row, &showing, error);
-        cli_listing_end(listing);
+        if (cli_listing_end(listing) && !status)
+            status = sprof_error_memory(error);
     }
     if (!status && is_text && !options->newest && listing->rows < showing.count)
         fprintf(out, "  … and %llu more: -n 0 shows them\n",

@@ -9,6 +9,7 @@ struct cli_warnings_options {
     uint64_t run, limit; /* limit 0: 40 for people, else all */
     enum cli_format format;
     bool newest; /* not the first ones but the last, and nothing where there are none */
+    bool full_names;
 };
 
 /* Writes the warnings of a run in the order of time. */

@@ -425,7 +425,9 @@ static int find_less_measured(struct report_dataset *dataset, struct store *stor
 static int load(struct report_dataset *dataset, struct store *store,
                 const struct report_selection *selection, unsigned parts, struct sprof_error *error)
 {
-    *dataset = (struct report_dataset){.parts = parts & ~(unsigned)REPORT_ONLY_RUN};
+    const unsigned more = selection->no_inlined ? REPORT_STACKS : 0;
+    *dataset = (struct report_dataset){.parts = more | (parts & ~(unsigned)REPORT_ONLY_RUN),
+                                       .no_inlined = selection->no_inlined};
     struct report_loading loading = {
         .dataset = dataset, .store = store, .only_run = parts & REPORT_ONLY_RUN};
     int result = report_dataset_select(&loading, selection, error);
@@ -436,12 +438,15 @@ static int load(struct report_dataset *dataset, struct store *store,
             model_effective_samples(loading.sum_of_weights, loading.sum_of_squares);
         dataset->outside_function = find_pseudo_function(dataset, MODEL_OUTSIDE);
         dataset->not_sampled_function = find_pseudo_function(dataset, MODEL_NOT_SAMPLED);
+        if (dataset->no_inlined && !report_counts_calls(dataset))
+            result = report_dataset_read_real_functions(dataset, report_dataset_next_costs);
         dataset->weighted = (dataset->weighted || dataset->event.varying) && !selection->all_events;
         report_dataset_total(dataset);
         dataset->effective_samples = (double)dataset->total.samples;
         if (dataset->event.varying && effective < dataset->effective_samples)
             dataset->effective_samples = effective;
-        result = report_dataset_read_mode(dataset, selection, error);
+        if (!result)
+            result = report_dataset_read_mode(dataset, selection, error);
     }
     if (!result)
         result = find_covered(dataset, store, error);

@@ -137,6 +137,7 @@ enum report_filter {
     REPORT_HIDE = 4,
     REPORT_SHOW_FROM = 8,
     REPORT_IN_MODULE = 16, /* it lies in a module of --module */
+    REPORT_STANDARD = 32,  /* of a standard library or runtime: counts for what called it */
 };
 
 /* A stretch of a run with one mode and rate; `number` counts those of its run from 1. */
@@ -188,10 +189,12 @@ struct report_dataset {
     struct model_cost not_sampled; /* the part of it that is CPU time without samples */
     struct model_cost outside;     /* … and without an application frame */
     uint32_t outside_function, not_sampled_function; /* 0: none */
-    double effective_samples; /* behind `total`, for intervals: see model_effective_samples */
-    bool weighted;            /* percentages use weight, else samples */
-    enum model_mode mode;     /* as read */
+    struct model_cost standard; /* self of functions that count for what called them (--no-std) */
+    double effective_samples;   /* behind `total`, for intervals: see model_effective_samples */
+    bool weighted;              /* percentages use weight, else samples */
+    enum model_mode mode;       /* as read */
     bool frame_app, drop_interior, other_mode;
+    bool no_inlined; /* inlined functions are not shown: their costs are those of real ones */
     struct model_view recorded; /* the mode it was recorded in, of several the least detailed */
     bool several_modes;         /* runs or phases were not all recorded in one */
     uint64_t less_measured; /* functions whose calls were not all timed, or counted, by a limit */
@@ -233,14 +236,15 @@ static inline bool report_counts_calls(const struct report_dataset *dataset)
     return dataset->event.unit == STORE_UNIT_CALL;
 }
 
-/* The innermost frame of a node that counts: of calls none that is inlined, for what is inlined at
- * a function's entry was not called. */
+/* The innermost frame of a node that counts: none that is inlined where these are not shown, and of
+ * calls, for what is inlined at a function's entry was not called. */
 static inline uint32_t report_dataset_node_frame(const struct report_dataset *dataset,
                                                  uint32_t node)
 {
     const struct report_frame *frames = dataset->frames.items;
     uint32_t frame = dataset->nodes.items[node - 1].frame;
-    while (report_counts_calls(dataset) && frame && frames[frame - 1].outer)
+    const bool real = report_counts_calls(dataset) || dataset->no_inlined;
+    while (real && frame && frames[frame - 1].outer)
         frame = frames[frame - 1].outer;
     return frame;
 }

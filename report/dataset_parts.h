@@ -59,6 +59,11 @@ int report_dataset_load_samples(struct report_loading *loading, struct sprof_err
 void report_dataset_count(struct report_loading *loading, uint32_t path, struct model_cost cost,
                           double sum_squares);
 
+/* Makes the tree that of real functions, without inlined ones, from `costs` and nodes; `next_costs`
+ * is report_dataset_next_costs. 0 or a negative code. */
+int report_dataset_read_real_functions(struct report_dataset *dataset,
+                                       int (*next_costs)(struct report_dataset *));
+
 /* Reads the tree as another mode where the selection asks for one. */
 int report_dataset_read_mode(struct report_dataset *dataset,
                              const struct report_selection *selection, struct sprof_error *error);

@@ -112,6 +112,27 @@ static void cut(const struct report_dataset *dataset, struct report_stack *stack
     keep(dataset, stack, first, dataset->mode == MODEL_MODE_PC ? first : last);
 }
 
+/* Takes out frames of standard libraries, but where there are no others. */
+static size_t leave_standard(const struct report_dataset *dataset, uint32_t *frames, size_t count)
+{
+    size_t own = 0;
+    for (int round = 0; round < 2; round++) {
+        size_t kept = 0;
+        for (size_t i = 0; i < count; i++) {
+            const uint32_t function = report_dataset_frame_function(dataset, frames[i]);
+            if (function && dataset->function_filters[function - 1] & REPORT_STANDARD)
+                continue;
+            if (round)
+                frames[kept] = frames[i];
+            kept++;
+        }
+        own = kept;
+        if (!own)
+            return count;
+    }
+    return own;
+}
+
 /* Takes out what the expressions say; no frames are left of a stack that is not selected. */
 static void filter(const struct report_dataset *dataset, struct report_stack *stack)
 {
@@ -132,6 +153,8 @@ static void filter(const struct report_dataset *dataset, struct report_stack *st
     }
     if (dataset->filters & REPORT_SHOW_FROM)
         kept = shown;
+    if (dataset->filters & REPORT_STANDARD)
+        kept = leave_standard(dataset, frames, kept);
     const uint32_t leaf = kept ? report_dataset_frame_function(dataset, frames[0]) : 0;
     const bool in_module =
         !(dataset->filters & REPORT_IN_MODULE) || (leaf && filters[leaf - 1] & REPORT_IN_MODULE);

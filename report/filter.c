@@ -3,6 +3,7 @@
 #include "names/names.h"
 #include "report/dataset_parts.h"
 #include "report/function_search.h"
+#include "report/library.h"
 
 #include <fnmatch.h>
 #include <pcre2.h>
@@ -137,6 +138,28 @@ static int mark_modules(struct report_dataset *dataset, const char *glob, struct
     return SPROF_ENOTFOUND;
 }
 
+/* Start-up code is the C library's, also where it is linked into the program. */
+static void mark_standard(struct report_dataset *dataset)
+{
+    for (size_t i = 0; i < dataset->functions.count; i++) {
+        const struct model_function *facts = &dataset->facts.items[i];
+        const uint32_t owner = dataset->functions.items[i].owner;
+        const enum model_kind kind = dataset->modules.items[facts->module - 1].kind;
+        if (kind != MODEL_KIND_NONE && kind != MODEL_KIND_KERNEL &&
+            (facts->startup ||
+             report_module_is_standard(dataset->modules.items[facts->module - 1].name) ||
+             report_name_is_standard(dataset->functions.items[i].name)))
+            dataset->function_filters[(owner ? owner : i + 1) - 1] |= REPORT_STANDARD;
+    }
+    for (size_t i = 0; i < dataset->paths.items.count; i++) {
+        const struct model_path *path = &dataset->paths.items.items[i];
+        if (!(dataset->function_filters[path->function - 1] & REPORT_STANDARD))
+            continue;
+        dataset->standard.samples += path->costs.exclusive.samples;
+        dataset->standard.weight += path->costs.exclusive.weight;
+    }
+}
+
 static int matcher_open(struct matcher *matcher)
 {
     *matcher = (struct matcher){pcre2_match_data_create(1, NULL), pcre2_match_context_create(NULL)};
@@ -204,26 +227,38 @@ static int mark(struct report_dataset *dataset, const struct report_selection *s
         dataset->filters |= REPORT_IN_MODULE;
         result = mark_modules(dataset, selection->module, error);
     }
+    if (!result && selection->no_standard) {
+        dataset->filters |= REPORT_STANDARD;
+        mark_standard(dataset);
+    }
     matcher_close(&matcher);
     return result;
 }
 
-/* A path while the tree is filtered; [id], 0 stands above all roots. */
+/* A path while the tree is filtered; [id], 0 stands above all roots. A stack is left with the
+ * functions of the program alone, or, where it has none, as a whole: so there are two copies. */
 struct walk {
-    uint32_t copy;     /* in the new tree */
-    uint32_t function; /* the innermost one left; 0: none */
-    uint8_t seen;      /* filters of the functions from the root to here */
-    bool visible;      /* it is not taken out itself */
-    bool needed;       /* samples that stay pass through */
+    uint32_t copies[2]; /* in the new tree: of the program's functions, and of whole stacks */
+    uint32_t own, any;  /* the innermost one left: of the program, of all; 0: none */
+    uint8_t seen;       /* filters of the functions from the root to here */
+    bool visible;       /* it is not taken out by an expression */
+    bool standard;      /* it counts for what called it */
+    bool needed[2];     /* samples that stay pass through */
 };
+
+static uint32_t left_of(const struct walk *walk)
+{
+    return walk->own ? walk->own : walk->any;
+}
 
 static bool stays(const struct report_dataset *dataset, const struct walk *walk)
 {
     const unsigned wanted = dataset->filters & (REPORT_FOCUS | REPORT_SHOW_FROM);
-    if (!walk->function || walk->seen & REPORT_IGNORE || (walk->seen & wanted) != wanted)
+    const uint32_t function = left_of(walk);
+    if (!function || walk->seen & REPORT_IGNORE || (walk->seen & wanted) != wanted)
         return false;
     return !(dataset->filters & REPORT_IN_MODULE) ||
-           dataset->function_filters[walk->function - 1] & REPORT_IN_MODULE;
+           dataset->function_filters[function - 1] & REPORT_IN_MODULE;
 }
 
 static void look_at(const struct report_dataset *dataset, struct walk *walks,
@@ -237,7 +272,21 @@ static void look_at(const struct report_dataset *dataset, struct walk *walks,
                  (hidden ? 0 : own & REPORT_SHOW_FROM);
     walk->visible =
         !hidden && (!(dataset->filters & REPORT_SHOW_FROM) || walk->seen & REPORT_SHOW_FROM);
-    walk->function = walk->visible ? path->function : parent->function;
+    walk->standard = own & REPORT_STANDARD;
+    walk->any = walk->visible ? path->function : parent->any;
+    walk->own = walk->visible && !walk->standard ? path->function : parent->own;
+}
+
+static int copy_path(struct model_paths *out, const struct walk *parent, struct walk *walk,
+                     uint32_t function)
+{
+    int result = 0;
+    for (size_t whole = 0; whole < 2 && !result; whole++) {
+        walk->copies[whole] = parent->copies[whole];
+        if (walk->needed[whole] && walk->visible && (whole || !walk->standard))
+            result = model_paths_child(out, parent->copies[whole], function, &walk->copies[whole]);
+    }
+    return result;
 }
 
 static int filter_tree(const struct report_dataset *dataset, struct model_paths *out)
@@ -250,20 +299,19 @@ static int filter_tree(const struct report_dataset *dataset, struct model_paths 
     for (size_t i = paths->items.count; i-- > 0 && !result;) {
         const struct model_path *path = &paths->items.items[i];
         const struct model_cost own = path->costs.exclusive;
-        struct walk *walk = &walks[path->id];
-        walk->needed = walk->needed || ((own.samples || own.weight) && stays(dataset, walk));
-        walks[path->parent].needed = walks[path->parent].needed || walk->needed;
+        struct walk *walk = &walks[path->id], *parent = &walks[path->parent];
+        if ((own.samples || own.weight) && stays(dataset, walk))
+            walk->needed[!walk->own] = true;
+        for (size_t whole = 0; whole < 2; whole++)
+            parent->needed[whole] = parent->needed[whole] || walk->needed[whole];
     }
     for (size_t i = 0; i < paths->items.count && !result; i++) {
         const struct model_path *path = &paths->items.items[i];
         struct walk *walk = &walks[path->id];
-        walk->copy = walks[path->parent].copy;
-        if (!walk->needed)
-            continue;
-        if (walk->visible)
-            result = model_paths_child(out, walk->copy, path->function, &walk->copy);
-        if (!result && stays(dataset, walk))
-            model_paths_add(out, walk->copy, path->costs.exclusive);
+        result = copy_path(out, &walks[path->parent], walk, path->function);
+        const uint32_t copy = walk->copies[!walk->own];
+        if (!result && copy && stays(dataset, walk))
+            model_paths_add(out, copy, path->costs.exclusive);
     }
     free(walks);
     model_paths_sum(out);
@@ -300,8 +348,12 @@ int report_dataset_filter(struct report_dataset *dataset, const struct report_se
     struct model_paths paths = {0};
     const double before = (double)dataset->total.samples;
     if (!selection->focus && !selection->ignore && !selection->hide && !selection->show_from &&
-        !selection->module)
+        !selection->module && !selection->no_standard)
         return 0;
+    if (selection->no_standard && report_counts_calls(dataset))
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--no-std is for samples: how often others were called is not how "
+                               "often their callers were; --hide leaves functions out");
     int result = mark(dataset, selection, error);
     if (!result)
         result = filter_tree(dataset, &paths);

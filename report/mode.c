@@ -171,7 +171,8 @@ int report_dataset_read_mode(struct report_dataset *dataset,
         dataset->mode = recorded->mode;
         dataset->frame_app = recorded->frame_app;
         dataset->drop_interior = recorded->drop_interior;
-        return 0;
+        /* Nodes, of which the tree was made, may hold more than the mode shows. */
+        return dataset->no_inlined && recorded->mode != MODEL_MODE_FULL ? read_as(dataset) : 0;
     }
     dataset->other_mode = true;
     return read_as(dataset);

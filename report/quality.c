@@ -252,6 +252,19 @@ const char *report_quality_empty(const struct report_dataset *dataset)
                : "nothing was sampled: the program used too little CPU time";
 }
 
+static int note_standard(struct report_dataset *dataset, struct quality_parts *notes)
+{
+    char share[NUMBER_BYTES];
+    if (!(dataset->filters & REPORT_STANDARD))
+        return 0;
+    return report_quality_part(
+        dataset, notes,
+        "%s was in standard libraries and runtimes, and counts "
+        "for what called them",
+        report_number_percent(share, report_dataset_value(dataset, dataset->standard),
+                              report_dataset_value(dataset, dataset->all), 1));
+}
+
 static int note_empty(struct report_dataset *dataset, struct quality_parts *notes)
 {
     const char *reason = report_quality_empty(dataset);
@@ -432,6 +445,7 @@ static const struct {
     {report_quality_note_rate, true},
     {note_limits, true},
     {note_callers, true},
+    {note_standard, true},
     {note_filter, false},
     {note_runs, true},
 };

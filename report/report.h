@@ -33,6 +33,8 @@ struct report_selection {
      * does. Samples stay that hold a frame of `focus`, and none of `ignore`; frames of `hide` are
      * taken out, and frames outside the outermost of `show_from`. */
     const char *focus, *ignore, *hide, *show_from;
+    bool no_inlined;  /* costs of inlined functions go to the functions that they are part of */
+    bool no_standard; /* functions of standard libraries and runtimes count for what called them */
     bool parts_apart; /* "f.cold" and "f.part.0" do not count for f */
     bool other_mode;  /* read a full recording as `mode`; else as it was recorded */
     enum model_mode mode;

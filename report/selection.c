@@ -312,7 +312,8 @@ static int say_selection(struct report_dataset *dataset, const struct report_sel
     dataset->by_phase = selection->phase || selection->mark;
     dataset->chosen_by_sample = selection->cpus || selection->time || dataset->by_phase ||
                                 selection->module || selection->focus || selection->ignore ||
-                                selection->hide || selection->show_from || selection->other_mode;
+                                selection->hide || selection->show_from || selection->no_standard ||
+                                selection->other_mode;
     dataset->process = selection->process;
     if (copy_text(dataset, &dataset->thread) || copy_text(dataset, &dataset->process))
         text.failed = 1;
@@ -531,7 +532,7 @@ bool report_selection_takes_all(const struct report_selection *selection)
     return !selection->thread && !selection->process && !selection->module && !selection->cpus &&
            !selection->time && !selection->phase && !selection->mark && !selection->focus &&
            !selection->ignore && !selection->hide && !selection->show_from &&
-           !selection->other_mode;
+           !selection->no_standard && !selection->no_inlined && !selection->other_mode;
 }
 
 const char *report_dataset_command(const struct report_dataset *dataset, uint32_t process)

@@ -85,6 +85,10 @@ static void test_functions_are_the_same_by_stacks(void)
         {.ignore = "A3", .hide = "S1"},
         {.show_from = "^S"},
         {.module = "prog"},
+        {.no_inlined = true},
+        {.no_inlined = true, .focus = "A3"},
+        {.no_inlined = true, .other_mode = true, .mode = MODEL_MODE_APP},
+        {.no_standard = true},
         {.other_mode = true, .mode = MODEL_MODE_APP, .focus = "A3", .module = "pr*"},
     };
     for (size_t i = 0; i < sizeof selections / sizeof *selections; i++) {

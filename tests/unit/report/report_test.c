@@ -77,6 +77,19 @@ static void test_one_thread(void)
         "1 guessed frame · 82.35 % named\n" WAITED LOST);
 }
 
+static void test_inlined_functions_count_for_real_ones(void)
+{
+    check((struct report_request){.selection = {.thread = "worker", .no_inlined = true},
+                                  .table = {.view = REPORT_TREE}},
+          "Call paths                                   % of 1 sample in thread worker\n"
+          "  samples  total  of all    time   self  call path\n"
+          "        1  100 %    17 %  1.0 ms    0 %  A1\n"
+          "        1  100 %    17 %  1.0 ms  100 %  └ A3\n"
+          "\nof the whole run: 6 samples · 6.0 ms of CPU time in 2.00 s (0 %) · 3 lost · 66.67 % "
+          "whole stacks\n"
+          "1 guessed frame · 82.35 % named\n" WAITED LOST);
+}
+
 static void test_read_as_app_keeps_what_was_not_sampled(void)
 {
     struct captured *captured = capture();
@@ -136,6 +149,8 @@ void sprof_suite_report_report(void)
                 test_time_that_was_not_sampled_has_its_share);
     CU_add_test(suite, "all about the quality", test_all_about_the_quality);
     CU_add_test(suite, "one thread", test_one_thread);
+    CU_add_test(suite, "inlined functions count for real ones",
+                test_inlined_functions_count_for_real_ones);
     CU_add_test(suite, "read as app, what was not sampled stays",
                 test_read_as_app_keeps_what_was_not_sampled);
     CU_add_test(suite, "what is not there", test_what_is_not_there);
