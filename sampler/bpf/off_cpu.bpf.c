@@ -340,7 +340,8 @@ static __always_inline int take_in(struct task_struct *task)
     return 0;
 }
 
-/* What does not fit goes into the next piece of the file, for which the program is asked again. */
+/* What does not fit goes into the next piece of the file, for which the program is asked again: the
+ * wait has ended only when it is written. */
 static __always_inline void end_wait(struct task_struct *task, struct thread *thread,
                                      struct seq_file *file)
 {
@@ -360,8 +361,10 @@ static __always_inline void end_wait(struct task_struct *task, struct thread *th
     const __u32 stack_bytes = room->record.stack_bytes;
     if (task->on_cpu || stack_bytes > OFF_CPU_STACK_MAX)
         return;
-    if (!bpf_seq_write(file, &room->record, sizeof room->record) && stack_bytes)
-        bpf_seq_write(file, room->stack, stack_bytes);
+    if (bpf_seq_write(file, &room->record, sizeof room->record))
+        return;
+    if (stack_bytes && bpf_seq_write(file, room->stack, stack_bytes))
+        return;
     thread->out_ns = now_ns;
 }
 
