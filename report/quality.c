@@ -64,7 +64,16 @@ char *report_quality_own_cost(char buffer[static NUMBER_BYTES], const struct sto
 
 bool report_quality_sees_waiting(const struct report_dataset *dataset)
 {
-    return dataset->event.name && !strcmp(dataset->event.name, MODEL_EVENT_WALL);
+    const char *name = dataset->event.name;
+    return name && (!strcmp(name, MODEL_EVENT_WALL) || model_event_wait(name));
+}
+
+bool report_quality_has_waits(const struct report_dataset *dataset)
+{
+    for (size_t i = 0; i < dataset->events.count; i++)
+        if (model_event_wait(dataset->events.items[i].name))
+            return true;
+    return false;
 }
 
 bool report_quality_is_imported(const struct report_dataset *dataset)
@@ -110,10 +119,10 @@ static int note_waiting(struct report_dataset *dataset, struct quality_parts *no
         return 0;
     report_quality_runs(dataset, &wall_ns);
     return report_quality_part(
-        dataset, notes,
-        "the target was on a CPU for %s of the time: `sprof record --clock wall` shows where it "
-        "waited",
-        report_number_percent(share, report_quality_used_ns(dataset), wall_ns, 0));
+        dataset, notes, "the target was on a CPU for %s of the time: `sprof %s it waited",
+        report_number_percent(share, report_quality_used_ns(dataset), wall_ns, 0),
+        report_quality_has_waits(dataset) ? "report --by event` shows for what"
+                                          : "record --clock wall` shows where");
 }
 
 static int note_outside(struct report_dataset *dataset, struct quality_parts *notes)

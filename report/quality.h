@@ -35,6 +35,9 @@ char *report_quality_rate(char buffer[static NUMBER_BYTES], const struct store_q
 /* Whether threads that wait were sampled, too. */
 bool report_quality_sees_waiting(const struct report_dataset *dataset);
 
+/* Whether times without a CPU were measured, each kind as an event of its own. */
+bool report_quality_has_waits(const struct report_dataset *dataset);
+
 /* Whether agents took the samples: fewer than perf events would, and not in every program. */
 bool report_quality_is_by_agents(const struct report_dataset *dataset);
 

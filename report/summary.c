@@ -79,8 +79,13 @@ static int write_next(FILE *out, struct report_dataset *dataset, const char *pat
     const char *file = sprof_command_text(&dataset->arena, words);
     if (!file)
         return SPROF_ENOMEM;
-    fprintf(out, "next: %ssprof report --tree %s · sprof html %s\n",
-            report_quality_is_waiting(dataset) ? "sprof record --clock wall … · " : "", file, file);
+    const bool waits = report_quality_is_waiting(dataset);
+    fputs("next: ", out);
+    if (waits && report_quality_has_waits(dataset))
+        fprintf(out, "sprof report --by event %s · ", file);
+    else if (waits)
+        fputs("sprof record --clock wall … · ", out);
+    fprintf(out, "sprof report --tree %s · sprof html %s\n", file, file);
     return 0;
 }
 
