@@ -120,7 +120,7 @@ gcc -O1 -g -pthread short.c -o short || fail "no compiler"
 "$SPROF" trace --paths -o paths.db -- ./program >got 2>err || fail "exit status with --paths"
 expect 0 "$SPROF" stats paths.db --format csv && mv out stats.csv
 expect 0 "$SPROF" report --edges paths.db && mv out edges
-grep -q 'Calls by inclusive time' edges && ! grep -q samples edges || fail "callers are not told in calls"
+grep -q 'Calls by total time' edges && ! grep -q samples edges || fail "callers are not told in calls"
 grep -Eq ' 2000 +run +works' edges && grep -Eq ' 2000 +works +leaf' edges || fail "other numbers of calls by caller"
 [ "$("$SPROF" sql paths.db --format csv "SELECT samples FROM v_edge WHERE caller = 'run' AND callee = 'works'" | tail -n 1 | tr -d '\r')" = 2000 ] ||
     fail "other numbers of calls in v_edge"
