@@ -55,7 +55,7 @@ static void put_option(const struct cli_option *option)
     put_text(option->name);
     fputs("\\fR", stdout);
     if (option->argument) {
-        fputs(" \\fI", stdout);
+        fputs(strncmp(option->argument, "[=", 2) ? " \\fI" : "\\fI", stdout);
         put_text(option->argument);
         fputs("\\fR", stdout);
     }
