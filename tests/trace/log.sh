@@ -131,7 +131,7 @@ END
     [ "$(grep -c hot out)" = 10 ] && ! grep -q main out || fail "not the thread's calls alone"
     expect 2 "$SPROF" script program.db --focus main && said 'v_call'
     # Everything else works on the same run.
-    run "$SPROF" report -i program.db
+    run "$SPROF" report -n 0 -i program.db
     [ "$status" = 0 ] && grep -q hot out || fail "no report"
     # Of chosen threads only theirs; what does not choose calls is refused.
     thread=$(sql program.db "SELECT max(tid) FROM v_call")
