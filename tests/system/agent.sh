@@ -10,7 +10,8 @@ stands_in() {
             "$PROGRAMS/split" once 1500
         said '^sprof: SIGPROF agent, at most the kernel.*[0-9]+ Hz \((perf events|this kernel)'
         said 'perf events would sample .*: run '
-        grep -A 1 '^sprof: SIGPROF agent' err | grep -q 'perf events would sample' ||
+        # … with no more than the rest of what was measured between the two.
+        grep -A 2 '^sprof: SIGPROF agent' err | grep -q 'perf events would sample' ||
             fail "the cure does not follow the reason"
         whole 20 0.9
         expect 0 "$SPROF" report -i t.db
