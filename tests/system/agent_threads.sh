@@ -155,7 +155,7 @@ END
     local life
     life=$(cat out)
     said 'interrupts each thread'
-    said "of threads' time \(wall-clock"
+    said "wall-clock, [0-9]+ Hz a thread"
     for name in wait_in_poll work main; do
         local seconds
         seconds=$(sql t.db "SELECT inclusive_weight / 1e9 FROM v_function WHERE function = '$name'")
@@ -235,7 +235,7 @@ fine() {
     expect 0 "$SPROF" record --source sigprof -o t.db -- true
     tick_hz=$(sql t.db "SELECT source FROM run" | grep -oE '[0-9]+ Hz' | grep -oE '[0-9]+')
     in_step() {
-        expect 0 "${record[@]}" -m pc --frame app -- "$PROGRAMS/lockstep" $((1000000000 / tick_hz)) 3
+        expect 0 "${record[@]}" -v -m pc --frame app -- "$PROGRAMS/lockstep" $((1000000000 / tick_hz)) 3
         said 'SIGPROF agent with a helper thread'
         said 'cpu-clock, [0-9]+ of 997 Hz'
         said 'adds a thread to each process'

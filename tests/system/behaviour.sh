@@ -30,7 +30,7 @@ streams() {
     "$SPROF" record -- sh -c 'cat; echo oops >&2' <in >out 2>err || fail "cat failed"
     cmp in out || fail "input or output changed"
     grep -q '^oops$' err || fail "the command's standard error is lost"
-    said '^sprof: [0-9 ]+ samples? in '
+    said '^sprof: [0-9 ]+ samples? · '
 }
 
 # sprof's own files never become its input or output; the command has what it would have without sprof.
@@ -99,7 +99,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 END
     expect 9 /usr/bin/python3 keystroke.py "$SPROF"
     grep -q told out || fail "the command was not told"
-    grep -q 'sprof: [0-9 ]* samples* in ' out || fail "no summary"
+    grep -q 'sprof: [0-9 ]* samples* · ' out || fail "no summary"
     expect 0 "$SPROF" report -i t.db
     ! grep -q unfinished err || fail "not ended in order"
 }

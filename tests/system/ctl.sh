@@ -217,7 +217,7 @@ mode)
     expect 2 "$SPROF" report -i t.db
     said "cannot be read together"
     said "\-\-phase"
-    expect 0 "$SPROF" report -i t.db --phase 1 --tree
+    expect 0 "$SPROF" report -v -i t.db --phase 1 --tree
     grep -q 'mode full' out || fail "the first phase is of mode full"
     grep -q '_start\|main' out || fail "no whole stacks in it"
     expect 0 "$SPROF" report -i t.db --phase 3
@@ -286,7 +286,7 @@ governor)
     holds "$(sql t.db "SELECT count(*) FROM (SELECT avg(s.weight) * p.frequency_hz / 1e9 AS periods FROM phase p
         JOIN sample s ON s.run_id = p.run_id AND s.count > 0 AND s.time_ns >= p.start_ns AND s.time_ns < p.end_ns
         GROUP BY p.id HAVING count(*) >= 30) WHERE periods NOT BETWEEN 0.6 AND 2.5") == 0" "the rates of phases"
-    expect 0 "$SPROF" report -i t.db --mark later
+    expect 0 "$SPROF" report -v -i t.db --mark later
     grep -q 'at most 1 % overhead' out || fail "the report says nothing of it"
     ;;
 governor_slice)

@@ -85,7 +85,7 @@ seconds_in() { # FUNCTION
 case $1 in
 launched)
     expect 0 "$SPROF" record --clock wall -o t.db -- ./waits 6
-    said "of threads' time \(wall-clock"
+    said "wall-clock, [0-9]+ Hz a thread"
     ! grep -q EINTR err || fail "no agent is needed"
     # What the thread measured, within five standard errors of looks that meet a function by chance.
     each=$(sql t.db "SELECT avg(weight) / 1e9 FROM sample")
