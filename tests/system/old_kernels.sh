@@ -29,7 +29,7 @@ case_without_bpf() {
     expect 0 "$PROGRAMS/old_kernel" $ALL_CALLS $EINVAL "$SPROF" record -o t.db -- "$PROGRAMS/split" once 300
     grep -q 'without BPF (.*): samples have no exact weights, and stacks beyond [0-9]* bytes were read after' err ||
         fail "the summary does not say what is lost"
-    expect 0 "$SPROF" report -i t.db
+    expect 0 "$SPROF" report -v -i t.db
     grep -q 'perf per CPU, without BPF (' out || fail "the footer's source does not say it"
     grep -q 'samples have no exact weights' out || fail "the footer does not say what is lost"
     ! grep -q 'filtered in the kernel' out || fail "the footer says that the kernel filtered"
