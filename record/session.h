@@ -54,7 +54,7 @@ struct record_session {
     SPROF_VEC(struct record_past_events) past_events;
     uint64_t events_from_ns; /* since when those at hand are */
     bool paused, ended;      /* as commands have it */
-    volatile sig_atomic_t interrupted;
+    atomic_bool interrupted; /* by a signal handler, or another thread */
 };
 
 /* The first event whose samples' weights add up to the CPU time of the targets, which others have
