@@ -404,7 +404,7 @@ static int record_segments(struct loop *loop, struct sprof_error *error)
         if (poll(fds, 2, wait_ms(loop)) < 0 && errno != EINTR)
             return sprof_error_set(error, SPROF_EIO, errno, "cannot wait: %s", strerror(errno));
         if (fds[0].revents && read(loop->event_fd, &count, sizeof count) < 0) {
-            /* Somebody else's wake-up. */
+            /* An earlier read has taken it. */
         }
         if (loop->opening && state_of(loop->opening) == SEGMENT_RECORDING)
             promote(loop);

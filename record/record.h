@@ -93,9 +93,9 @@ void record_interrupt(struct record_session *session);
  * out. From any thread, while record_run runs. */
 void record_end_at(struct record_session *session, uint64_t time_ns);
 
-/* The same as record_interrupt, without waiting for unwind tables and names, which record_result tells. Returns false
- * where that cannot help any more: all samples are written, and names are being found.
- * Async-signal-safe. */
+/* As record_interrupt, without waiting for unwind tables and names: then record_result.without_names
+ * is set. Returns false where that cannot help any more: all samples are written, and names are
+ * being found. Async-signal-safe. */
 bool record_hurry(struct record_session *session);
 
 /* The launched command's process, 0 where there is none: for passing signals on. */

@@ -1,4 +1,4 @@
-/* Tells functions of standard libraries and runtimes by the names of modules and scopes. */
+/* Recognizes functions of standard libraries and runtimes by the names of modules and scopes. */
 #include "report/library.h"
 
 #include <stddef.h>

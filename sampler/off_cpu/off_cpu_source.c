@@ -253,7 +253,7 @@ static int look(struct source *opened, uint64_t now_ns, const struct pollfd *pol
     return read_ring(source);
 }
 
-/* What threads wait for just now counts up to now. What they do not get to tell is lost. */
+/* What threads wait for just now counts up to now. A wait whose record is not written is lost. */
 static int end_waits(struct off_cpu_source *source)
 {
     const int result = off_cpu_programs_end_waits(&source->programs, take_in, source);
