@@ -128,6 +128,26 @@ state_of() {
     sed -E 's/.*\) (.).*/\1/' "/proc/$1/stat" 2>/dev/null
 }
 
+# used_ms PID: the CPU time of a process; 0 where it has ended.
+used_ms() {
+    awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); ms = ($12 + $13) * 1000 / hz } END { print ms + 0 }' "/proc/$1/stat" 2>/dev/null
+}
+
+# has_used PID MS: it has used so much CPU time, so that what it computes has begun.
+has_used() {
+    [ "$(used_ms "$1")" -ge "$2" ]
+}
+
+# goes_on PID: the process computes: it uses more CPU time, however long it waits for a CPU.
+goes_on() {
+    wait_until 60 has_used "$1" $(($(used_ms "$1") + 20))
+}
+
+# is_called PID NAME: the process runs the program of that name, and not what starts it.
+is_called() {
+    [ "$(cat "/proc/$1/comm")" = "$2" ]
+}
+
 # prepare_ordinary_user [PROGRAM…]: running as an ordinary user. sprof, what it loads into programs, and the test programs named
 # are copied to where that user can reach them, for the tree may lie where only root gets.
 prepare_ordinary_user() {

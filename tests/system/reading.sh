@@ -176,9 +176,9 @@ running)
     # Reports of a recording that goes on have names; the file stays as it is for its recorder.
     start "$SPROF" record -o t.db -- "$PROGRAMS/split" forever
     recorder=$child
-    wait_until 20 has_begun t.db
+    wait_until 60 has_begun t.db
     running() { "$SPROF" report t.db --format csv >out.csv 2>err && grep -q '^[1-9].*,delta,split' out.csv; }
-    wait_until 20 running
+    wait_until 60 running
     "$SPROF" report t.db >out 2>err || fail "report: $(cat err)"
     grep -q '· running, as of [0-9.]* m*s' out || fail "it is not said that it goes on: $(tail -n 4 out)"
     "$SPROF" report t.db --format json | grep -q '"running": *true' || fail "JSON does not say it"
@@ -187,7 +187,7 @@ running)
         "$SPROF" $command t.db >out 2>err || fail "$command: $(cat err)"
     done
     more() { [ "$("$SPROF" sql t.db --format csv 'SELECT samples FROM v_quality' | tail -n 1 | tr -d '\r')" -gt "$first" ]; }
-    wait_until 20 more
+    wait_until 60 more
     kill -TERM "$recorder"
     wait "$recorder"
     "$SPROF" report t.db >out 2>err || fail "report: $(cat err)"
@@ -198,11 +198,11 @@ running)
 follow)
     start "$SPROF" record -o t.db -- "$PROGRAMS/split" forever
     recorder=$child
-    wait_until 20 has_begun t.db
+    wait_until 60 has_begun t.db
     "$SPROF" report --follow --interval 300ms t.db >f.txt 2>err &
     follower=$!
     several() { [ "$(grep -c '^Functions by' f.txt)" -ge 3 ]; }
-    wait_until 40 several
+    wait_until 60 several
     # On a terminal each takes the place of the one before, and Ctrl-C ends it. Of the shell around it,
     # which gets Ctrl-C as well, bash goes on when its command ended by itself; dash does not.
     screens() { [ "$(grep -o $'\033\[H' out | wc -l)" -ge 2 ]; }
