@@ -320,86 +320,10 @@ static int drain(struct record_session *session, size_t most)
     return 0;
 }
 
-/* sprof's own, and its agents' where they have threads in the targets. */
-static uint64_t own_cpu_ns(const struct record_session *session)
-{
-    return sprof_clock_own_cpu_ns() + sampler_counters(session->sampler).helpers_ns;
-}
-
-/* Books what the targets have used by now on the ledger of an event: nothing on those of waits. */
-static int expect(struct record_event *event, uint64_t time_ns, uint64_t cpu_ns, bool counts)
-{
-    struct record_ledger *ledger = &event->ledger;
-    if (event->is_wait)
-        cpu_ns = ledger->last_cpu_ns;
-    if (counts)
-        return record_ledger_expect(ledger, time_ns, cpu_ns);
-    record_ledger_skip(ledger, time_ns, cpu_ns);
-    return 0;
-}
-
-int record_account(struct record_session *session, uint64_t now_ns)
-{
-    const struct record_ledger *first = &session->events.items[0].ledger;
-    const uint64_t time_ns = now_ns - session->start_ns;
-    const uint64_t cpu_ns = sampler_target_cpu_ns(session->sampler);
-    const uint64_t delay_ns = session->options.delay_ns;
-    const bool counts = first->last_time_ns >= delay_ns;
-    int result = counts ? 0 : record_forget_cpu_time(session);
-    for (size_t i = 0; i < session->events.count && !result; i++)
-        result = expect(&session->events.items[i], time_ns, cpu_ns, counts);
-    session->run->duration_ns = time_ns > delay_ns ? time_ns - delay_ns : 0;
-    session->run->target_cpu_ns = cpu_ns - first->skipped_cpu_ns;
-    session->run->own_cpu_ns = own_cpu_ns(session) - session->own_cpu_start_ns;
-    return result;
-}
-
-static int clear_ledgers(struct record_session *session, uint64_t run_ns, uint64_t cpu_ns)
-{
-    int result = 0;
-    for (size_t i = 0; i < session->events.count && !result; i++) {
-        struct record_ledger *ledger = &session->events.items[i].ledger;
-        record_ledger_skip(ledger, run_ns, cpu_ns);
-        ledger->skipped_cpu_ns = ledger->last_cpu_ns;
-        result = record_ledger_clear(ledger, run_ns);
-    }
-    return result;
-}
-
-int record_clear(struct record_session *session, uint64_t time_ns)
-{
-    const uint64_t run_ns = time_ns - session->start_ns;
-    session->options.delay_ns = run_ns;
-    session->cleared_samples = sampler_counters(session->sampler).samples;
-    session->own_cpu_start_ns = own_cpu_ns(session);
-    session->governor.decided = (struct record_use){0};
-    session->governor.total_ns = 0;
-    session->stack_bytes = 0;
-    return clear_ledgers(session, run_ns, sampler_target_cpu_ns(session->sampler)) ||
-                   recording_clear(session->recording, time_ns) || record_forget_cpu_time(session)
-               ? SPROF_ENOMEM
-               : 0;
-}
-
-static struct record_use use_of(struct record_session *session)
-{
-    return (struct record_use){.own_ns = session->run->own_cpu_ns,
-                               .target_ns = session->run->target_cpu_ns,
-                               .samples = sampler_counters(session->sampler).samples -
-                                          session->cleared_samples,
-                               .stack_bytes = session->stack_bytes};
-}
-
-double record_overhead(struct record_session *session)
-{
-    const struct record_use use = use_of(session);
-    return record_governor_share(&session->governor, &use);
-}
-
 /* Once a second, after the account. */
 static int govern(struct record_session *session, struct sprof_error *error)
 {
-    const struct record_use use = use_of(session);
+    const struct record_use use = record_used(session);
     const struct sampler_facts *facts = sampler_facts(session->sampler);
     const struct record_choice now = {.hz = facts->frequency_hz, .slice = facts->stack_bytes};
     if (!(session->governor.most > 0) || session->paused)
@@ -410,22 +334,12 @@ static int govern(struct record_session *session, struct sprof_error *error)
     return chosen.hz == now.hz ? 0 : record_change_rate(session, chosen.hz, error);
 }
 
-static int write_ledgers(struct record_session *session)
-{
-    int result = 0;
-    for (size_t i = 0; i < session->events.count && !result; i++)
-        if (session->events.items[i].row.id)
-            result = record_ledger_rows(&session->events.items[i].ledger,
-                                        recording_batch(session->recording));
-    return result;
-}
-
 static int flush(struct record_session *session, uint64_t now_ns, struct sprof_error *error)
 {
     /* As a second of the run ends, so that the ledger's seconds hold what was used in them. */
     const uint64_t run_ns = now_ns - session->start_ns;
     session->next_flush_ns = now_ns + flush_interval_ns - run_ns % flush_interval_ns;
-    if (record_account(session, now_ns) || write_ledgers(session))
+    if (record_account(session, now_ns) || record_write_ledgers(session))
         return sprof_error_memory(error);
     const int result = govern(session, error);
     return result ? result : recording_flush(session->recording, error);
@@ -499,85 +413,6 @@ static int drain_all(struct record_session *session, struct sprof_error *error)
     return drained < 0 || recording_settle(session->recording, 0) ? sprof_error_memory(error) : 0;
 }
 
-static int put_counter(void *context, const char *name, uint64_t value)
-{
-    struct record_session *session = context;
-    const struct store_counter row = {session->run->id, name, value};
-    return sprof_vec_push(&recording_batch(session->recording)->counters, row);
-}
-
-/* Says what the governor chose, once, and in the run's row. */
-static int conclude_governor(struct record_session *session)
-{
-    const struct record_governor *governor = &session->governor;
-    if (!(governor->most > 0))
-        return 0;
-    char rates[64], slices[96] = "";
-    if (governor->lowest_hz == governor->highest_hz)
-        snprintf(rates, sizeof rates, "%llu Hz", (unsigned long long)governor->highest_hz);
-    else
-        snprintf(rates, sizeof rates, "%llu to %llu Hz", (unsigned long long)governor->lowest_hz,
-                 (unsigned long long)governor->highest_hz);
-    if (governor->least_slice < governor->asked.slice)
-        snprintf(slices, sizeof slices, " and %zu to %zu bytes of stack", governor->least_slice,
-                 governor->asked.slice);
-    else if (governor->asked.slice)
-        snprintf(slices, sizeof slices, " and %zu bytes of stack", governor->asked.slice);
-    struct sprof_str source = {0};
-    sprof_str_appendf(&source, "%s, %s%s for at most %.4g %% overhead", session->run->source, rates,
-                      slices, 100 * governor->most);
-    sprof_log_message(session->options.log, SPROF_LOG_NOTE,
-                      "the rate was %s%s: estimated overhead %.2f %%, to be at most %.4g %%", rates,
-                      slices, 100 * record_overhead(session), 100 * governor->most);
-    session->run->source = source.failed ? NULL : sprof_arena_text(&session->arena, source.text);
-    sprof_str_release(&source);
-    return session->run->source ? 0 : SPROF_ENOMEM;
-}
-
-/* CPU time that samples stand for: where no sum of it is known, as of a user's programs. */
-static uint64_t sampled_cpu_ns(struct record_session *session)
-{
-    const struct record_event *clock = record_clock(session);
-    uint64_t sum_ns = 0;
-    for (size_t i = 0; clock && i < clock->ledger.sums.count; i++)
-        sum_ns += clock->ledger.sums.items[i].weight_ns;
-    return sum_ns;
-}
-
-/* The last account: with what the counters have not seen of processes' ends. What of it was used
- * during a delay nobody knows. */
-static int account_all(struct record_session *session, struct sprof_error *error)
-{
-    const uint64_t unseen_ns =
-        session->options.delay_ns ? 0 : sampler_unseen_cpu_ns(session->sampler);
-    int result = record_account(session, sprof_clock_monotonic_ns());
-    uint64_t unsampled_ns = 0;
-    for (size_t i = 0; i < session->events.count; i++)
-        record_ledger_spread(&session->events.items[i].ledger, unseen_ns);
-    session->run->target_cpu_ns += unseen_ns;
-    if (!result)
-        result = record_describe_source(session);
-    if (!result)
-        result = conclude_governor(session);
-    if (!result)
-        result = record_book_unsampled(session, unseen_ns);
-    if (!session->run->target_cpu_ns && session->options.all_cpus)
-        session->run->target_cpu_ns = sampled_cpu_ns(session);
-    if (!result)
-        result = write_ledgers(session);
-    if (!result)
-        result = sampler_counters_each(session->sampler, put_counter, session);
-    for (size_t i = 0; i < session->events.count; i++)
-        unsampled_ns += session->events.items[i].ledger.unsampled_ns;
-    if (!result)
-        result = put_counter(session, "not_sampled.cpu_ns", unsampled_ns);
-    if (!result)
-        result = put_counter(session, "recorder.waited_ns", session->waited_ns);
-    if (!result && session->options.chance > 0)
-        result = put_counter(session, "loop.chance_ppm", (uint64_t)(1e6 * session->options.chance));
-    return result ? sprof_error_memory(error) : 0;
-}
-
 /* The launched command outlives the recording: its exit status is what the caller wants. One that
  * is to end with it has two seconds for that. */
 static void wait_for_command(struct record_session *session, struct record_result *result)
@@ -639,7 +474,7 @@ int record_run(struct record_session *session, struct record_result *result,
     if (failed)
         goto done;
     session->run->wait_status = result->has_wait_status ? result->wait_status : -1;
-    failed = account_all(session, error);
+    failed = record_conclude(session, error);
     if (!failed)
         failed = finish(session, result, error);
     result->without_names = session->options.no_symbolize || recording_hurried(session->recording);

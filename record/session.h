@@ -93,17 +93,27 @@ void record_warn(const struct record_session *session, const struct record_resul
 /* unsampled.c: what threads have used up to now counts for nothing. Returns 0 or SPROF_ENOMEM. */
 int record_forget_cpu_time(struct record_session *session);
 
-/* session.c: books what the targets and sprof itself have used up to now; a recorder that is killed
+/* account.c: books what the targets and sprof itself have used up to now; a recorder that is killed
  * leaves it, too. Returns 0 or SPROF_ENOMEM. */
 int record_account(struct record_session *session, uint64_t now_ns);
 
-/* session.c: what the recording costs so far, as a fraction of the targets' CPU time. */
+/* account.c: what the recording has used so far, and that as a fraction of the targets' CPU time.
+ */
+struct record_use record_used(struct record_session *session);
 double record_overhead(struct record_session *session);
+
+/* account.c: gives the ledgers' seconds to the database. Returns 0 or SPROF_ENOMEM. */
+int record_write_ledgers(struct record_session *session);
+
+/* account.c: the last account, once no sample waits any more: also of what the counters have not
+ * seen of processes' ends, of what no sample stands for, and of the sources' counters. Returns 0 or
+ * SPROF_ENOMEM. */
+int record_conclude(struct record_session *session, struct sprof_error *error);
 
 /* What samples must carry for a mode. */
 enum sampler_capture record_capture(const struct model_view *view);
 
-/* session.c: what was recorded before `time_ns` (CLOCK_MONOTONIC) no longer counts, as if the
+/* account.c: what was recorded before `time_ns` (CLOCK_MONOTONIC) no longer counts, as if the
  * recording had been delayed until then. Returns 0 or SPROF_ENOMEM. */
 int record_clear(struct record_session *session, uint64_t time_ns);
 
