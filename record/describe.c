@@ -133,3 +133,10 @@ struct record_event *record_clock(struct record_session *session)
             return session->events.items[i].user_excluded ? NULL : &session->events.items[i];
     return NULL;
 }
+
+enum sampler_capture record_capture(const struct model_view *view)
+{
+    if (view->mode == MODEL_MODE_PC && !view->frame_app)
+        return SAMPLER_CAPTURE_PC;
+    return view->mode == MODEL_MODE_FULL ? SAMPLER_CAPTURE_FULL : SAMPLER_CAPTURE_USER;
+}

@@ -18,13 +18,6 @@ enum {
 
 /* == Opening == */
 
-enum sampler_capture record_capture(const struct model_view *view)
-{
-    if (view->mode == MODEL_MODE_PC && !view->frame_app)
-        return SAMPLER_CAPTURE_PC;
-    return view->mode == MODEL_MODE_FULL ? SAMPLER_CAPTURE_FULL : SAMPLER_CAPTURE_USER;
-}
-
 static int begin_sampler(struct record_session *session, struct sprof_error *error)
 {
     const struct record_options *options = &session->options;

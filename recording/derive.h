@@ -224,6 +224,9 @@ int recording_derive_open_jit(const struct derive *derive, int pid, struct symbo
  * is not valid any more. */
 int recording_derive_split_jit(struct derive *derive, bool *changed, struct sprof_error *error);
 
+/* derive_nodes.c: the module with an id; NULL: there is none. */
+struct derive_module *recording_derive_module(const struct derive *derive, uint32_t id);
+
 /* The position of a node + 1; 0: there is none. */
 size_t recording_derive_find_node(const struct derive *derive, uint32_t id);
 

@@ -43,17 +43,6 @@ int recording_derive_load_calls(struct derive *derive, struct derive_run *run,
     return result;
 }
 
-uint32_t recording_derive_entry_function(const struct derive *derive, uint32_t node)
-{
-    const size_t at = recording_derive_find_node(derive, node);
-    const uint64_t *frame_at =
-        at ? sprof_map_get(&derive->frame_index, derive->nodes.items[at - 1].frame) : NULL;
-    const struct derive_frame *frame = frame_at ? &derive->frames.items[*frame_at] : NULL;
-    return frame && frame->chain_count
-               ? derive->levels.items[frame->chain + frame->chain_count - 1].function
-               : 0;
-}
-
 void recording_derive_call_totals(const struct derive *derive, const struct derive_run *run,
                                   uint32_t event, uint64_t *totals)
 {

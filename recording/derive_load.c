@@ -104,16 +104,10 @@ static int load_new_module(void *context, const struct store_module *module)
     return sprof_map_get(&derive->module_index, module->id) ? 0 : load_module(context, module);
 }
 
-static struct derive_module *module_of(struct derive *derive, uint32_t id)
-{
-    const uint64_t *index = sprof_map_get(&derive->module_index, id);
-    return index ? &derive->modules.items[*index] : NULL;
-}
-
 static int load_function(void *context, const struct store_function *function)
 {
     struct derive *derive = context;
-    const struct derive_module *module = module_of(derive, function->module_id);
+    const struct derive_module *module = recording_derive_module(derive, function->module_id);
     const size_t count = derive->functions.count;
     if (!module || !function->id || (function->id > count && function->id - count > MAX_GAP))
         return SPROF_EFORMAT;
@@ -291,23 +285,6 @@ static int load_frames(struct derive *derive, struct sprof_error *error)
 
 /* == Nodes == */
 
-/* Ids ascend, and in a file that was recorded in one piece none is missing. */
-size_t recording_derive_find_node(const struct derive *derive, uint32_t id)
-{
-    const struct derive_node *nodes = derive->nodes.items;
-    size_t low = 0, high = derive->nodes.count;
-    if (high && id >= nodes[0].id && id - nodes[0].id < high && nodes[id - nodes[0].id].id == id)
-        return (size_t)(id - nodes[0].id) + 1;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (nodes[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < derive->nodes.count && nodes[low].id == id ? low + 1 : 0;
-}
-
 struct loading_nodes {
     struct derive *derive;
     uint32_t first;  /* rows from this id on are being read */
@@ -376,7 +353,7 @@ static int link_nodes(struct derive *derive, size_t first)
 static int load_mapping(void *context, const struct store_mapping *mapping)
 {
     struct derive *derive = context;
-    struct derive_module *module = module_of(derive, mapping->module_id);
+    struct derive_module *module = recording_derive_module(derive, mapping->module_id);
     if (module && module->row.kind == MODEL_KIND_KERNEL && !module->kernel_start) {
         module->kernel_start = mapping->start;
         module->kernel_offset = mapping->file_offset;
@@ -406,19 +383,6 @@ static int load_owners(struct derive *derive, struct sprof_error *error)
 }
 
 /* == Samples == */
-
-void recording_derive_reach(struct derive *derive, const struct derive_run *run, size_t at)
-{
-    while (at && !derive->nodes.items[at - 1].run) {
-        struct derive_node *node = &derive->nodes.items[at - 1];
-        const uint64_t *frame = sprof_map_get(&derive->frame_index, node->frame);
-        struct derive_module *module = module_of(derive, derive->frames.items[*frame].module);
-        node->run = (uint32_t)(run - derive->runs.items) + 1;
-        if (module && !run->same_boot)
-            module->other_boot = true;
-        at = node->parent;
-    }
-}
 
 /* Marks what a run's samples stand on. */
 static void reach(struct derive *derive, const struct derive_run *run,
@@ -477,7 +441,7 @@ static void take_images(struct derive *derive)
         return;
     for (size_t i = 0; i < derive->source->images->items.count; i++) {
         struct recording_image *item = derive->source->images->items.items[i];
-        struct derive_module *module = module_of(derive, item->module->id);
+        struct derive_module *module = recording_derive_module(derive, item->module->id);
         if (!module)
             continue;
         module->image = item->image;
@@ -508,7 +472,8 @@ static void choose_frames(struct derive *derive)
         struct derive_frame *frame =
             &derive->frames.items[*sprof_map_get(&derive->frame_index, node->frame)];
         if (!node->run ||
-            (frame->asked && module_of(derive, frame->module)->row.kind != MODEL_KIND_JIT))
+            (frame->asked &&
+             recording_derive_module(derive, frame->module)->row.kind != MODEL_KIND_JIT))
             continue;
         if (derive->source->again || !recording_derive_frame_is_named(derive, frame))
             frame->wanted = true;

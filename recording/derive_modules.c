@@ -9,6 +9,12 @@
 
 /* == Images == */
 
+uint64_t recording_derive_path_key(const struct derive_module *module)
+{
+    return sprof_hash_pair(sprof_hash_text(module->row.path ? module->row.path : ""),
+                           module->row.process_id);
+}
+
 static void open_file(struct derive *derive, struct derive_module *module)
 {
     if (module->image || module->owned_image || !module->row.path)

@@ -11,12 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-uint64_t recording_derive_path_key(const struct derive_module *module)
-{
-    return sprof_hash_pair(sprof_hash_text(module->row.path ? module->row.path : ""),
-                           module->row.process_id);
-}
-
 static uint64_t module_key(const struct derive_module *module)
 {
     if (module->row.key)

@@ -2,6 +2,7 @@
  * packed. */
 #include "recording/derive.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum {
@@ -217,6 +218,13 @@ static int node_rows(struct derive *derive, const struct derive_run *run,
     const int result = pack(derive, run, event, sorted, count);
     free(sorted);
     return result;
+}
+
+double recording_derive_squares(struct model_cost cost, double squares)
+{
+    const double samples = (double)(cost.samples ? cost.samples : 1);
+    const double equal = (double)cost.weight * (double)cost.weight / samples;
+    return fabs(squares - equal) <= 1e-9 * equal ? 0 : squares;
 }
 
 /* Rows are worth their room where they are fewer than half the samples. */

@@ -2,7 +2,6 @@
  * and for the run's quality. */
 #include "recording/derive_names.h"
 
-#include <math.h>
 #include <string.h>
 
 enum {
@@ -253,13 +252,6 @@ static int compare_threads(const void *a, const void *b)
 {
     const struct store_thread_cost *first = a, *second = b;
     return first->thread_id < second->thread_id ? -1 : first->thread_id > second->thread_id;
-}
-
-double recording_derive_squares(struct model_cost cost, double squares)
-{
-    const double samples = (double)(cost.samples ? cost.samples : 1);
-    const double equal = (double)cost.weight * (double)cost.weight / samples;
-    return fabs(squares - equal) <= 1e-9 * equal ? 0 : squares;
 }
 
 struct store_thread_node_cost recording_derive_pair_row(const struct store_thread_node_cost *pair)

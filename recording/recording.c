@@ -179,11 +179,6 @@ int recording_change_event(struct recording *recording, const struct store_event
     return sprof_vec_push(&recording_batch(recording)->events, row);
 }
 
-struct store_batch *recording_batch(struct recording *recording)
-{
-    return &recording_writer_batch(&recording->writer)->rows;
-}
-
 struct sprof_arena *recording_batch_arena(struct recording *recording)
 {
     return &recording_writer_batch(&recording->writer)->arena;

@@ -181,3 +181,8 @@ int recording_collect_rows(struct recording *recording, bool last)
                ? SPROF_ENOMEM
                : 0;
 }
+
+struct store_batch *recording_batch(struct recording *recording)
+{
+    return &recording_writer_batch(&recording->writer)->rows;
+}

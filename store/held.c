@@ -39,25 +39,6 @@ struct store_held_rows store_held_rows(const struct store *store, enum store_tab
     return rows;
 }
 
-/* What views need to know, too, is written: the rest is too much for that. */
-int store_hold(struct store *copy, const struct store_held *held, struct sprof_error *error)
-{
-    copy->held = NULL;
-    if (!held)
-        return 0;
-    const struct store_derived *derived = held->derived;
-    int status = store_put(copy, STORE_SAMPLE_SUMMARY, derived->sample_summaries.items,
-                           derived->sample_summaries.count, error);
-    if (!status)
-        status = store_put(copy, STORE_EVENT_COST, derived->event_costs.items,
-                           derived->event_costs.count, error);
-    if (!status)
-        status = store_set_state(copy, held->run_id, STORE_COMPLETE, error);
-    if (!status)
-        copy->held = held;
-    return status;
-}
-
 static int compare_node_paths(const void *key, const void *row)
 {
     const uint32_t node = *(const uint32_t *)key,

@@ -318,3 +318,22 @@ int store_last_ids(struct store *store, struct store_ids *ids, struct sprof_erro
     store_cursor_close(&cursor);
     return status;
 }
+
+/* What views need to know, too, is written: the rest is too much for that. */
+int store_hold(struct store *copy, const struct store_held *held, struct sprof_error *error)
+{
+    copy->held = NULL;
+    if (!held)
+        return 0;
+    const struct store_derived *derived = held->derived;
+    int status = store_put(copy, STORE_SAMPLE_SUMMARY, derived->sample_summaries.items,
+                           derived->sample_summaries.count, error);
+    if (!status)
+        status = store_put(copy, STORE_EVENT_COST, derived->event_costs.items,
+                           derived->event_costs.count, error);
+    if (!status)
+        status = store_set_state(copy, held->run_id, STORE_COMPLETE, error);
+    if (!status)
+        copy->held = held;
+    return status;
+}

@@ -8,24 +8,15 @@
 
 enum { PROCESSED_VERSION = 66, GECKO_VERSION = 24 };
 
-/* In the order of enum model_kind's use below. */
 static const struct {
     const char *name, *color;
 } categories[] = {
-    {"Other", "grey"},    {"Application", "orange"},  {"System libraries", "blue"},
-    {"Kernel", "purple"}, {"Run-time code", "green"},
+    [FIREFOX_OTHER] = {"Other", "grey"},
+    [FIREFOX_APPLICATION] = {"Application", "orange"},
+    [FIREFOX_SYSTEM] = {"System libraries", "blue"},
+    [FIREFOX_KERNEL] = {"Kernel", "purple"},
+    [FIREFOX_RUN_TIME] = {"Run-time code", "green"},
 };
-
-size_t report_firefox_category(enum model_kind kind)
-{
-    switch (kind) {
-    case MODEL_KIND_APP: return 1;
-    case MODEL_KIND_SYSTEM: return 2;
-    case MODEL_KIND_KERNEL: return 3;
-    case MODEL_KIND_JIT: return 4;
-    default: return 0;
-    }
-}
 
 static void put_ms(struct json *json, const char *key, uint64_t time_ns)
 {
@@ -218,7 +209,7 @@ static void put_frames(struct json *json, const struct report_dataset *dataset)
     put_numbers(json, "func", count, 0);
     report_json_open_array(json, "category");
     for (size_t i = 0; i < count; i++)
-        report_json_count(json, NULL, report_firefox_category(dataset->facts.items[i].kind));
+        report_json_count(json, NULL, firefox_category(dataset->facts.items[i].kind));
     report_json_close_array(json);
     put_column(json, "subcategory", count, 0);
     put_column(json, "line", count, -1);

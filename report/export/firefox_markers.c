@@ -81,7 +81,7 @@ static void put_category(struct json *json, const struct report_dataset *dataset
                          const struct firefox_marker *marker)
 {
     report_json_count(json, NULL,
-                      report_firefox_category(dataset->facts.items[marker->function - 1].kind));
+                      firefox_category(dataset->facts.items[marker->function - 1].kind));
 }
 
 static void put_data(struct json *json, const struct report_dataset *dataset,

@@ -35,7 +35,24 @@ void firefox_markers_put_schema(struct json *json);
 void firefox_markers_put(struct json *json, struct firefox_markers *markers,
                          const struct report_dataset *dataset, uint32_t thread);
 
-/* The index of a kind in meta.categories. */
-size_t report_firefox_category(enum model_kind kind);
+/* Indexes in meta.categories. */
+enum firefox_category {
+    FIREFOX_OTHER,
+    FIREFOX_APPLICATION,
+    FIREFOX_SYSTEM,
+    FIREFOX_KERNEL,
+    FIREFOX_RUN_TIME,
+};
+
+static inline enum firefox_category firefox_category(enum model_kind kind)
+{
+    switch (kind) {
+    case MODEL_KIND_APP: return FIREFOX_APPLICATION;
+    case MODEL_KIND_SYSTEM: return FIREFOX_SYSTEM;
+    case MODEL_KIND_KERNEL: return FIREFOX_KERNEL;
+    case MODEL_KIND_JIT: return FIREFOX_RUN_TIME;
+    default: return FIREFOX_OTHER;
+    }
+}
 
 #endif

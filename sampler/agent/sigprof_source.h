@@ -53,11 +53,18 @@ struct sigprof_source {
 
 /* life.c: processes come and go. */
 int sigprof_look_for_processes(struct sigprof_source *source, uint64_t now_ns);
-int sigprof_tell_losses(struct sigprof_source *source, struct sigprof_process *process,
-                        uint64_t now_ns);
 int sigprof_end_all(struct sigprof_source *source, uint64_t now_ns);
 void sigprof_drop_ended(struct sigprof_source *source);
+
+/* account.c: CPU time of all processes so far; reads what one has used, as far as its clock and its
+ * agent can be believed; adds up what its agent counted since the last time: samples without room,
+ * threads without a timer, programs without an agent. The last returns 0 or SPROF_ENOMEM.
+ * Before it: counts an agent that does not sample, by its reason. */
 uint64_t sigprof_used_ns(struct sigprof_source *source);
+void sigprof_look_at_clock(struct sigprof_process *process);
+void sigprof_count_standing(struct sigprof_source *source, uint32_t standing);
+int sigprof_tell_losses(struct sigprof_source *source, struct sigprof_process *process,
+                        uint64_t now_ns);
 
 /* threads.c: their names, and those that came or went past the agent. */
 size_t sigprof_count_strangers(struct sigprof_process *process);

@@ -2,32 +2,12 @@
 #include "sampler/perf/perf_source.h"
 #include "sampler/perf/wait_plan.h"
 
-enum {
-    INTERVAL_STACK_NS = 4000000,
-    INTERVAL_CAPTURED_NS = 10000000, /* where tails are captured with their samples */
-    INTERVAL_PC_NS = 20000000,
-    RING_FRACTION = 8, /* of a ring may fill during an interval */
-};
-
-uint64_t perf_batch_interval_ns(const struct perf_source *source)
-{
-    const struct perf_config *config = &source->config;
-    const uint64_t longest = config->capture == SAMPLER_CAPTURE_PC ? INTERVAL_PC_NS
-                             : source->tail_bpf.wake_fd >= 0       ? INTERVAL_CAPTURED_NS
-                                                                   : INTERVAL_STACK_NS;
-    const uint64_t samples = source->merge.rings.items[source->event_rings].size / RING_FRACTION /
-                             perf_config_sample_bytes(config, config->stack_bytes);
-    const uint64_t fill_ns =
-        samples * UINT64_C(1000000000) / perf_config_samples_per_second(config);
-    return fill_ns < longest ? fill_ns : longest;
-}
-
 int perf_batch_wait_for(struct source *opened, uint64_t now_ns, struct source_wait *wait)
 {
     struct perf_source *source = (struct perf_source *)opened;
-    perf_early_copies_lock(source);
+    perf_early_copies_lock(&source->early_copies);
     sampler_merge_publish(&source->merge);
-    perf_early_copies_unlock(source);
+    perf_early_copies_unlock(&source->early_copies);
     if (source->stopped)
         return 0;
     const bool copies_by_itself = source->filter_comes && !source->early_copies.running;
@@ -73,11 +53,11 @@ int perf_batch_look(struct source *opened, uint64_t now_ns, const struct pollfd 
     const bool arrives = source->filter_comes && perf_filter_loading_ended(&source->filter_loading);
     if (arrives && perf_filter_arrival_take(source))
         return SPROF_ENOMEM;
-    perf_early_copies_lock(source);
+    perf_early_copies_lock(&source->early_copies);
     sampler_stack_tail_copies_drop_taken(&source->tail_copies);
     source->active = sampler_merge_refresh(&source->merge) || arrives;
     perf_stack_tail_copy(source);
-    perf_early_copies_unlock(source);
+    perf_early_copies_unlock(&source->early_copies);
     source->seen_ns = now_ns;
     source->horizon_ns = now_ns - PERF_SLACK_NS;
     perf_jitter_look(source, now_ns);

@@ -38,18 +38,6 @@ int perf_control_pause(struct source *opened, bool paused, struct sprof_error *e
     return 0;
 }
 
-bool perf_control_in_pause(struct perf_source *source, uint64_t time_ns)
-{
-    const struct perf_pause *pauses = source->pauses.items;
-    while (source->pause < source->pauses.count && pauses[source->pause].end_ns <= time_ns)
-        source->pause++;
-    if (source->pause == source->pauses.count) { /* all lie behind */
-        source->pause = source->pauses.count = 0;
-        return false;
-    }
-    return time_ns >= pauses[source->pause].begin_ns;
-}
-
 /* == Replacing events == */
 
 static void close_all(struct sprof_id_list *fds)
@@ -120,7 +108,7 @@ static int replace_events(struct perf_source *source, const struct perf_config *
 static int settle(struct perf_source *source, int result)
 {
     if (!result) {
-        source->batch_interval_ns = perf_batch_interval_ns(source);
+        source->batch_interval_ns = perf_source_batch_interval_ns(source);
         perf_source_state_facts(source);
     }
     return result;

@@ -26,9 +26,9 @@ static void *copy_early(void *context)
     struct perf_source *source = context;
     struct perf_early_copies *early = &source->early_copies;
     while (wait_for_rings(early->polls, early->poll_count)) {
-        perf_early_copies_lock(source);
+        perf_early_copies_lock(early);
         perf_stack_tail_copy(source);
-        perf_early_copies_unlock(source);
+        perf_early_copies_unlock(early);
     }
     return NULL;
 }
@@ -109,16 +109,4 @@ void perf_early_copies_end(struct perf_source *source)
     pthread_mutex_destroy(&early->lock);
     drop(early);
     source->active = true; /* what has woken the thread wakes nobody else */
-}
-
-void perf_early_copies_lock(struct perf_source *source)
-{
-    if (source->early_copies.running)
-        pthread_mutex_lock(&source->early_copies.lock);
-}
-
-void perf_early_copies_unlock(struct perf_source *source)
-{
-    if (source->early_copies.running)
-        pthread_mutex_unlock(&source->early_copies.lock);
 }

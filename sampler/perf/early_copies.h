@@ -33,7 +33,16 @@ void perf_early_copies_begin(struct perf_source *source);
 void perf_early_copies_end(struct perf_source *source);
 
 /* Nothing where the thread does not run. */
-void perf_early_copies_lock(struct perf_source *source);
-void perf_early_copies_unlock(struct perf_source *source);
+static inline void perf_early_copies_lock(struct perf_early_copies *early)
+{
+    if (early->running)
+        pthread_mutex_lock(&early->lock);
+}
+
+static inline void perf_early_copies_unlock(struct perf_early_copies *early)
+{
+    if (early->running)
+        pthread_mutex_unlock(&early->lock);
+}
 
 #endif

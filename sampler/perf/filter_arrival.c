@@ -18,9 +18,9 @@ int perf_filter_arrival_take(struct perf_source *source)
     source->filter_comes = false;
     const struct perf_filter_bpf_tails tails = perf_stack_tail_wanted(source);
     int result = perf_filter_loading_end(&source->filter_loading, &tails, &source->filter);
-    perf_early_copies_lock(source);
+    perf_early_copies_lock(&source->early_copies);
     const int failed = result ? 0 : perf_attach_filter_later(source);
-    perf_early_copies_unlock(source);
+    perf_early_copies_unlock(&source->early_copies);
     if (!result && !failed)
         result = attach_all(source);
     perf_early_copies_end(source);
@@ -33,7 +33,7 @@ int perf_filter_arrival_take(struct perf_source *source)
         source->filtered_from_ns = sprof_clock_monotonic_ns();
     }
     perf_stack_tail_begin_anew(source);
-    source->batch_interval_ns = perf_batch_interval_ns(source);
+    source->batch_interval_ns = perf_source_batch_interval_ns(source);
     perf_source_state_facts(source);
     return 0;
 }

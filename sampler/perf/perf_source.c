@@ -16,58 +16,6 @@ static struct perf_source *perf_of(struct source *source)
 
 /* == Opening == */
 
-static void describe(const struct perf_source *source, char *text, size_t size)
-{
-    bool in_step = false; /* asked for a rate, but not for a fixed interval */
-    for (size_t i = 0; i < source->config.events.count; i++) {
-        const struct perf_event *event = &source->config.events.items[i];
-        in_step |= event->is_clock && perf_config_frequency(&source->config, event) &&
-                   !perf_jitter_varies(source, event);
-    }
-    const struct perf_filter_bpf *filter = &source->filter;
-    char most[64] = "";
-    if (source->config.lowered)
-        snprintf(most, sizeof most, MODEL_SOURCE_AT_MOST "%llu Hz",
-                 (unsigned long long)source->config.frequency_hz);
-    snprintf(
-        text, size, "%s%s%s%s%s%s%s%s%s%s%s",
-        source->scope == SAMPLER_SCOPE_TASK ? MODEL_SOURCE_PERF_THREADS : MODEL_SOURCE_PERF_CPUS,
-        source->machine.is_wanted                     ? PERF_MACHINE_SOURCE
-        : perf_config_has_tracepoint(&source->config) ? MODEL_SOURCE_TRACEPOINTS
-                                                      : "",
-        source->scope == SAMPLER_SCOPE_CPU_FILTERED ? MODEL_SOURCE_FILTERED : "",
-        filter->refuses_weights ? MODEL_SOURCE_NO_WEIGHTS : "",
-        filter->refuses_captures ? MODEL_SOURCE_NO_CAPTURES : "",
-        source->no_bpf_why ? MODEL_SOURCE_NO_BPF : "", source->no_bpf_why ? source->no_bpf_why : "",
-        source->no_bpf_why ? ")" : "", most, in_step ? ", at a fixed interval" : "",
-        source->config.clock == SAMPLER_CLOCK_WALL ? "; what waits by BPF"
-        : source->config.beside_waits              ? "; waits by BPF"
-                                                   : "");
-}
-
-void perf_source_state_facts(struct perf_source *source)
-{
-    struct sampler_facts *facts = &source->facts;
-    const struct perf_config *config = &source->config;
-    describe(source, facts->source, sizeof facts->source);
-    /* Of threads' lives there is no sum to hold samples against. */
-    facts->may_miss_threads =
-        source->scope == SAMPLER_SCOPE_TASK && config->clock == SAMPLER_CLOCK_CPU;
-    facts->weights = SAMPLER_WEIGHTS_EXACT;
-    const bool wall = config->clock == SAMPLER_CLOCK_WALL;
-    const struct perf_event *first = config->events.items;
-    for (size_t i = 0; i < config->events.count; i++)
-        if (perf_config_follows(&config->events.items[i])) {
-            first = &config->events.items[i];
-            break;
-        }
-    /* Of the wall clock a thread may have more, or fewer. */
-    facts->frequency_hz = wall ? 0 : perf_config_frequency(config, first);
-    facts->kernel_excluded = config->exclude_kernel;
-    facts->stack_bytes = config->stack_bytes;
-    facts->stack_bytes_wanted = config->stack_bytes_wanted;
-}
-
 /* The timer of a clock event runs at one period, whatever asked for it, until we change it. */
 static int perf_events(const struct source *opened, struct sampler_event_list *list)
 {
@@ -197,7 +145,7 @@ static int perf_settle(struct source *opened, const struct sprof_log *log,
     source->log = NULL;
     if (result)
         return result;
-    source->batch_interval_ns = perf_batch_interval_ns(source);
+    source->batch_interval_ns = perf_source_batch_interval_ns(source);
     perf_source_state_facts(source);
     return 0;
 }

@@ -171,17 +171,17 @@ int perf_source_open_cpu_event(struct perf_source *source, size_t index, uint64_
  */
 void perf_source_enlarge_rings(struct perf_source *source, const struct perf_config *config);
 
-/* perf_source.c: works out the facts. */
+/* facts.c: works out the facts; how long records may gather before a ring fills or stacks grow
+ * stale. */
 void perf_source_state_facts(struct perf_source *source);
+uint64_t perf_source_batch_interval_ns(const struct perf_source *source);
 
-/* control.c: the functions of a source that change what it does; whether a sample of an event that
- * goes on was taken in a pause. To be asked in the order of time. */
+/* control.c: the functions of a source that change what it does. */
 int perf_control_pause(struct source *source, bool paused, struct sprof_error *error);
 int perf_control_rate(struct source *source, uint64_t frequency_hz, struct sprof_error *error);
 int perf_control_slice(struct source *source, size_t stack_bytes, struct sprof_error *error);
 int perf_control_capture(struct source *source, enum sampler_capture capture,
                          struct sprof_error *error);
-bool perf_control_in_pause(struct perf_source *source, uint64_t time_ns);
 
 /* attach.c: takes in all threads of the attached processes, whatever they start meanwhile. */
 int perf_attach_tasks(struct perf_source *source, struct sprof_error *error);
@@ -215,9 +215,6 @@ int perf_record_take(struct source *source, struct model_record **record);
 int perf_batch_wait_for(struct source *source, uint64_t now_ns, struct source_wait *wait);
 int perf_batch_look(struct source *source, uint64_t now_ns, const struct pollfd *polls,
                     size_t count);
-
-/* How long records may gather before a ring fills or stacks grow stale. */
-uint64_t perf_batch_interval_ns(const struct perf_source *source);
 
 /* jitter.c: prepares for changing periods at random, and says whether those of an event vary; gives
  * the event at an index of `events`, the next to be opened, a clock, and its first period (0: as

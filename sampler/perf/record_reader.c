@@ -5,6 +5,19 @@
 /* Read room goes back early where a long drain has read a good part of a ring. */
 enum { PUBLISH_FRACTION = 4, FUTURE_NS = 1000000000 };
 
+/* Whether a sample of an event that goes on was taken in a pause. Called in the order of time. */
+static bool is_in_pause(struct perf_source *source, uint64_t time_ns)
+{
+    const struct perf_pause *pauses = source->pauses.items;
+    while (source->pause < source->pauses.count && pauses[source->pause].end_ns <= time_ns)
+        source->pause++;
+    if (source->pause == source->pauses.count) { /* all lie behind */
+        source->pause = source->pauses.count = 0;
+        return false;
+    }
+    return time_ns >= pauses[source->pause].begin_ns;
+}
+
 /* A thread that had events of its own before it inherited the same ones once more (its creator got
  * them CPU by CPU) counts only by its own. */
 static bool is_duplicate(const struct perf_source *source, const struct model_record *record,
@@ -37,7 +50,7 @@ static bool admit(struct perf_source *source, const struct model_record *record,
         return false;
     }
     return record->time_ns >= source->start_ns && !is_duplicate(source, record, event_id) &&
-           !(source->pauses.count && perf_control_in_pause(source, record->time_ns));
+           !(source->pauses.count && is_in_pause(source, record->time_ns));
 }
 
 static int note_cpu_time_of_exit(struct perf_source *source)
@@ -186,9 +199,9 @@ int perf_record_take(struct source *opened, struct model_record **record)
     struct sampler_ring *ring = ripe_ring(source, &time_ns);
     if (ring) {
         *record = &source->record;
-        perf_early_copies_lock(source);
+        perf_early_copies_lock(&source->early_copies);
         const int result = take_of_rings(source, ring, time_ns);
-        perf_early_copies_unlock(source);
+        perf_early_copies_unlock(&source->early_copies);
         return result;
     }
     if (!source->end_records_made && perf_end_records_make(source))

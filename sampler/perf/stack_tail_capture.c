@@ -147,10 +147,10 @@ void perf_stack_tail_learn(struct source *opened, pid_t tid, uint64_t stack_poin
                            struct model_stack_extent extent)
 {
     struct perf_source *source = (struct perf_source *)opened;
-    perf_early_copies_lock(source);
+    perf_early_copies_lock(&source->early_copies);
     sampler_stack_tails_learn(&source->tails, tid, stack_pointer,
                               stack_pointer + source->config.stack_bytes, extent);
-    perf_early_copies_unlock(source);
+    perf_early_copies_unlock(&source->early_copies);
 }
 
 void perf_stack_tail_forget(struct perf_source *source, pid_t tid)
