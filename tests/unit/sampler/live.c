@@ -105,6 +105,7 @@ pid_t live_spin(const char *threads, const char *cpu_ms, const char *hatch)
 {
     const pid_t pid = fork();
     if (!pid) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* nothing spins on where a test was ended */
         execl(SAMPLER_SPIN, "spin", threads, cpu_ms, hatch, (char *)NULL);
         _exit(127);
     }
