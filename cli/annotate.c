@@ -113,8 +113,9 @@ const struct cli_command cli_annotate_command = {
     .operands = "FUNC [FILE]",
     .options = options,
     .details =
-        "Exclusive samples (self) were in the line itself; inclusive ones (total) also in what it\n"
-        "calls. Lines need debug information, instructions the file that was recorded.\n",
+        "Self (exclusive in CSV, JSON and SQL) is what a line costs by itself, total (inclusive\n"
+        "there) what it costs with all that it calls. Lines need debug information, instructions\n"
+        "the file that was recorded.\n",
     .arguments_size = sizeof(struct arguments),
     .run = run,
     .release = cli_release_rules,

@@ -188,7 +188,7 @@ int report_functions_matching(const struct report_dataset *dataset, const char *
         found = compile(&expression, error);
     for (size_t i = 0; i < dataset->functions.count && found >= 0; i++) {
         const struct report_function *function = &dataset->functions.items[i];
-        found = matches(&matcher, &expression, function->name, error);
+        found = matches_name(&matcher, &expression, function->name, error);
         if (found > 0 && sprof_vec_push(set, (uint32_t)i + 1))
             found = SPROF_ENOMEM;
     }

@@ -64,6 +64,10 @@ here,2 functions that '^[bc]$' finds,14
 self,2 functions that '^[bc]$' finds,0
 callee,work,14" ] || fail "of several functions: $(cat out)"
     [ "$(peek '^work$' -n 1 | grep -c caller)" = 1 ] || fail "more callers than one"
+    echo 'main;std::map<int, int>::at(int const&);leaf 3' >names.txt
+    expect 0 "$SPROF" import -f folded names.txt -o names.db
+    expect 0 "$SPROF" report -i names.db --peek '^std::map::at$'
+    grep -q 'here .*std::map' out || fail "a short name is not found"
     expect 1 "$SPROF" report -i known.db --peek nothing
     said "--peek 'nothing'"
     expect 2 "$SPROF" report -i known.db --peek '('
