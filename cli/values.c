@@ -122,8 +122,9 @@ int cli_set_overhead(void *field, const char *value, struct sprof_error *error)
 
 int cli_set_duration(void *field, const char *value, struct sprof_error *error)
 {
-    static const struct unit units[] = {{"", 1e9},   {"s", 1e9},    {"ms", 1e6},   {"us", 1e3},
-                                        {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}, {NULL, 0}};
+    static const struct unit units[] = {{"", 1e9},     {"s", 1e9},    {"ms", 1e6},
+                                        {"us", 1e3},   {"ns", 1},     {"m", 60e9},
+                                        {"min", 60e9}, {"h", 3600e9}, {NULL, 0}};
     const double duration_ns = parse_quantity(value, units);
     if (duration_ns < 1 || duration_ns > 1e18)
         return sprof_error_set(error, SPROF_EUSAGE, 0,

@@ -131,7 +131,6 @@ END
     [ "$(grep -c hot out)" = 10 ] && ! grep -q main out || fail "not the thread's calls alone"
     expect 2 "$SPROF" script program.db --focus main && said 'v_call'
     # Long ones alone.
-    local long
     long=$(sql program.db 'SELECT max(duration_ns) / 2 FROM v_call')
     expect 0 "$SPROF" script program.db --format csv --over "${long}ns"
     [ "$(tail -n +2 out | wc -l)" = "$(sql program.db "SELECT count(*) FROM v_call WHERE duration_ns IS NULL OR duration_ns >= $long")" ] ||
