@@ -103,7 +103,11 @@ int cli_set_run(void *field, const char *value, struct sprof_error *error); /* c
          "only phases that began with this mark; it may be a glob",                                 \
          CLI_SELECTION_FIELD(mark),                                                                 \
          cli_set_text},                                                                             \
-        {"event",     0, "NAME", "which event (the first of the run)", CLI_SELECTION_FIELD(event),  \
+        {"event",                                                                                   \
+         0,                                                                                         \
+         "NAME",                                                                                    \
+         "which event (the first of the run); off-cpu, wall: sums with waits",                      \
+         CLI_SELECTION_FIELD(event),                                                                \
          cli_set_text},                                                                             \
         {"run",                                                                                     \
          0,                                                                                         \

@@ -386,7 +386,8 @@ static bool is_clock(const char *event)
 {
     const size_t length = strcspn(event, ":");
     return (length == 9 && !strncmp(event, "cpu-clock", 9)) ||
-           (length == 10 && !strncmp(event, "task-clock", 10));
+           (length == 10 && !strncmp(event, "task-clock", 10)) ||
+           !strcmp(event, MODEL_EVENT_WALL) || model_event_wait(event);
 }
 
 static int begin_sample(struct reader *reader, struct head *head)

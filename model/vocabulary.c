@@ -83,6 +83,12 @@ const char *model_event_wait(const char *event)
     return event && !strncmp(event, MODEL_EVENT_OFF_CPU_PREFIX, length) ? event + length : NULL;
 }
 
+bool model_event_of_one_mode(const char *event)
+{
+    const char *modifier = strrchr(event, ':');
+    return modifier && (!strcmp(modifier, ":u") || !strcmp(modifier, ":k"));
+}
+
 bool model_kind_is_app(enum model_kind kind)
 {
     return kind == MODEL_KIND_APP || kind == MODEL_KIND_JIT;

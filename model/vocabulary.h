@@ -99,6 +99,9 @@ enum model_pseudo {
 /* The kind of wait that an event is about; NULL: it is about none. */
 const char *model_event_wait(const char *event);
 
+/* Whether an event leaves out the kernel's or the user's mode. */
+bool model_event_of_one_mode(const char *event);
+
 /* How `run.source` begins where perf events of whole CPUs took the samples. */
 #define MODEL_SOURCE_PERF_CPUS "perf per CPU"
 

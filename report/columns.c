@@ -176,6 +176,11 @@ void report_cells_measure(struct table *table, const struct report_dataset *data
     report_table_put_count(table, cost.weight);
 }
 
+static bool is_off_cpu(const struct report_dataset *dataset)
+{
+    return report_dataset_reads_waits(dataset) && dataset->event_sum != REPORT_ON_AND_OFF;
+}
+
 const char *report_columns_base(struct report_dataset *dataset)
 {
     char number[NUMBER_BYTES];
@@ -185,10 +190,10 @@ const char *report_columns_base(struct report_dataset *dataset)
         sprof_str_appendf(
             &text, "%% of %s %s",
             report_number_time(number, total.weight, report_number_time_unit(total.weight)),
-            report_counts_calls(dataset)                                    ? "in probed functions"
-            : !dataset->all_events && model_event_wait(dataset->event.name) ? "without a CPU"
-            : report_quality_sees_waiting(dataset)                          ? "of threads' time"
-                                                                            : "of CPU time");
+            report_counts_calls(dataset)           ? "in probed functions"
+            : is_off_cpu(dataset)                  ? "without a CPU"
+            : report_quality_sees_waiting(dataset) ? "of threads' time"
+                                                   : "of CPU time");
     else if (dataset->weighted)
         sprof_str_appendf(&text, "%% of %s %s", sprof_digits_of(total.weight).text,
                           dataset->event.name);

@@ -35,6 +35,7 @@ void report_dataset_release(struct report_dataset *dataset)
     report_row_numbers_release(&dataset->thread_numbers);
     report_row_numbers_release(&dataset->node_numbers);
     report_row_numbers_release(&dataset->function_numbers);
+    report_row_numbers_release(&dataset->event_numbers);
     sprof_map_release(&dataset->file_bytes);
     sprof_arena_release(&dataset->arena);
 }
@@ -440,7 +441,7 @@ static int load(struct report_dataset *dataset, struct store *store,
         dataset->not_sampled_function = find_pseudo_function(dataset, MODEL_NOT_SAMPLED);
         if (dataset->no_inlined && !report_counts_calls(dataset))
             result = report_dataset_read_real_functions(dataset, report_dataset_next_costs);
-        dataset->weighted = (dataset->weighted || dataset->event.varying) && !selection->all_events;
+        dataset->weighted = (dataset->weighted || dataset->event.varying) && !dataset->all_events;
         report_dataset_total(dataset);
         dataset->effective_samples = (double)dataset->total.samples;
         if (dataset->event.varying && effective < dataset->effective_samples)
@@ -458,7 +459,6 @@ static int load(struct report_dataset *dataset, struct store *store,
     sprof_map_release(&loading.module_contents);
     report_row_numbers_release(&loading.frames);
     report_row_numbers_release(&loading.paths);
-    report_row_numbers_release(&loading.events);
     sprof_vec_release(&loading.rows);
     sprof_vec_release(&loading.node_paths);
     sprof_vec_release(&loading.marked);

@@ -154,6 +154,13 @@ struct report_time_range {
     uint64_t from_ns, to_ns;
 };
 
+/* Events that are read as one, where none has the name that was asked for. */
+enum report_event_sum {
+    REPORT_ONE_EVENT,
+    REPORT_OFF_CPU,    /* all kinds of waits, and threads that are ready: MODEL_EVENT_OFF_CPU */
+    REPORT_ON_AND_OFF, /* … and a clock of CPU time: MODEL_EVENT_ON_AND_OFF */
+};
+
 /* Zero is a valid empty dataset. */
 struct report_dataset {
     struct sprof_arena arena;
@@ -164,7 +171,9 @@ struct report_dataset {
     struct image_source_users source_users; /* sampled in the selected runs; empty: of one, or by
                                                whose file it is, that is not known */
     SPROF_VEC(struct store_event) events;   /* of the selected runs; names in the arena */
-    struct store_event event;              /* of `run`, the one read; id 0 where the run has none */
+    struct store_event event;               /* of `run`, the one read; id 0 where the run has none.
+                                               Of a sum the first, with the name of the sum */
+    enum report_event_sum event_sum;
     struct store_quality quality;          /* of the selected runs with that event, as a whole */
     SPROF_VEC(struct report_phase) phases; /* of the selected runs, by run and time */
     SPROF_VEC(struct report_process) processes;
@@ -228,6 +237,7 @@ struct report_dataset {
 
     /* Database id → number. */
     struct report_row_numbers process_numbers, thread_numbers, node_numbers, function_numbers;
+    struct report_row_numbers event_numbers; /* of the events that are read alone */
 };
 
 /* Whether probes counted calls, and nothing was sampled. */
@@ -334,6 +344,19 @@ const char *report_dataset_command(const struct report_dataset *dataset, uint32_
 
 /* The host on which a process ran; "?" unknown. */
 const char *report_dataset_host(const struct report_dataset *dataset, uint32_t process);
+
+/* Whether samples of that event, by its database id, are read. */
+static inline bool report_dataset_takes_event(const struct report_dataset *dataset, uint32_t id)
+{
+    return report_dataset_number(&dataset->event_numbers, id) != 0;
+}
+
+/* Whether time without a CPU is read, alone or in a sum: one sample may weigh for a long wait, and
+ * the next for none. */
+static inline bool report_dataset_reads_waits(const struct report_dataset *dataset)
+{
+    return !dataset->all_events && (dataset->event_sum || model_event_wait(dataset->event.name));
+}
 
 /* Whether a run has the event that is read: others have nothing in the dataset. */
 bool report_dataset_has_event(const struct report_dataset *dataset, uint32_t run_id);

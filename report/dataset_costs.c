@@ -63,7 +63,7 @@ static int add_cost(void *context, const struct store_node_cost *row)
 {
     struct report_loading *loading = context;
     struct report_dataset *dataset = loading->dataset;
-    const uint32_t event = report_dataset_number(&loading->events, row->event_id);
+    const uint32_t event = report_dataset_number(&loading->dataset->event_numbers, row->event_id);
     if (!event)
         return 0;
     const uint32_t thread = report_dataset_number(&dataset->thread_numbers, row->thread_id);
@@ -93,7 +93,7 @@ static int add_cost(void *context, const struct store_node_cost *row)
 static int add_path_cost(void *context, const struct store_cost *row)
 {
     struct report_loading *loading = context;
-    if (!report_dataset_number(&loading->events, row->event_id))
+    if (!report_dataset_number(&loading->dataset->event_numbers, row->event_id))
         return 0;
     const uint32_t path = report_dataset_number(&loading->paths, row->id);
     if (!path)
@@ -107,7 +107,7 @@ static int add_path_cost(void *context, const struct store_cost *row)
 static int add_event_cost(void *context, const struct store_event_cost *row)
 {
     struct report_loading *loading = context;
-    if (report_dataset_number(&loading->events, row->event_id))
+    if (report_dataset_number(&loading->dataset->event_numbers, row->event_id))
         loading->sum_of_squares += row->squares;
     return 0;
 }
@@ -117,7 +117,7 @@ static int add_thread_cost(void *context, const struct store_thread_cost *row)
     struct report_loading *loading = context;
     const struct report_cost cost = {
         .thread = report_dataset_number(&loading->dataset->thread_numbers, row->thread_id),
-        .event = report_dataset_number(&loading->events, row->event_id),
+        .event = report_dataset_number(&loading->dataset->event_numbers, row->event_id),
         .cpu = -1,
         .phase = loading->phase,
         .cost = row->cost,
@@ -133,7 +133,7 @@ static int add_place_cost(void *context, const struct store_place_cost *row)
     struct report_dataset *dataset = loading->dataset;
     const struct report_cost cost = {
         .thread = report_dataset_number(&dataset->thread_numbers, row->thread_id),
-        .event = report_dataset_number(&loading->events, row->event_id),
+        .event = report_dataset_number(&loading->dataset->event_numbers, row->event_id),
         .cpu = row->cpu,
         .phase = report_dataset_numbered_phase(dataset, row->run_id, row->phase),
         .cost = row->cost,
@@ -148,7 +148,7 @@ static int add_line_cost(void *context, const struct store_cost *row)
     struct report_loading *loading = context;
     const struct report_line_cost cost = {report_dataset_number(&loading->frames, row->id),
                                           row->costs};
-    if (!report_dataset_number(&loading->events, row->event_id))
+    if (!report_dataset_number(&loading->dataset->event_numbers, row->event_id))
         return 0;
     return cost.frame ? sprof_vec_push(&loading->dataset->line_costs, cost) : SPROF_EFORMAT;
 }
@@ -210,7 +210,7 @@ static void add_total(struct report_loading *loading, uint32_t event, uint32_t f
 {
     const struct report_dataset *dataset = loading->dataset;
     const uint32_t function = report_dataset_function_of(dataset, function_id);
-    if (function && report_dataset_number(&loading->events, event))
+    if (function && report_dataset_number(&loading->dataset->event_numbers, event))
         dataset->call_totals.items[function - 1] += total_ns;
 }
 

@@ -26,7 +26,6 @@ struct report_loading {
     struct sprof_map module_contents; /* what a module's row says → its number */
     bool one_boot;                    /* all selected runs are of one boot of one machine */
     struct report_row_numbers paths;  /* of the rows */
-    struct report_row_numbers events; /* of those selected */
     SPROF_VEC(struct report_path_row) rows;
     SPROF_VEC(uint32_t) node_paths; /* [node - 1]: number of the row; 0: no sample ends there */
     SPROF_VEC(bool) marked; /* [node - 1]: whether its path was looked at, as `called` says */
@@ -37,6 +36,12 @@ struct report_loading {
  * the selection says beyond modes and filters is in the dataset and in `loading` from then on. */
 int report_dataset_select(struct report_loading *loading, const struct report_selection *selection,
                           struct sprof_error *error);
+
+/* Chooses the event that is read, or several as one, of the runs that were chosen. SPROF_ENOTFOUND
+ * where no run has it. */
+int report_dataset_choose_events(struct report_loading *loading,
+                                 const struct report_selection *selection,
+                                 struct sprof_error *error);
 
 /* Which costs by phase and CPU are stored of all selected events of a run. */
 int report_dataset_has_places(const struct report_loading *loading, uint32_t run_id, bool *costs,

@@ -2,29 +2,22 @@
 #include "report/dataset_parts.h"
 
 #include <math.h>
-#include <string.h>
 
 bool report_dataset_has_event(const struct report_dataset *dataset, uint32_t run_id)
 {
     bool has = dataset->all_events || !dataset->event.id;
     for (size_t i = 0; i < dataset->events.count && !has; i++)
         has = dataset->events.items[i].run_id == run_id &&
-              !strcmp(dataset->events.items[i].name, dataset->event.name);
+              report_dataset_takes_event(dataset, dataset->events.items[i].id);
     return has;
 }
 
-/* Whether an event leaves out one of the modes, so that its samples come at no rate of CPU time. */
-static bool is_of_one_mode(const struct store_event *event)
-{
-    const char *modifier = strrchr(event->name, ':');
-    return modifier && (!strcmp(modifier, ":u") || !strcmp(modifier, ":k"));
-}
-
-/* The rate that was asked of an event; 0: it has a period. `run_hz`: of the run's events that have
+/* The rate that was asked of an event; 0: it has a period, or counts one mode of the CPU alone, so
+ * that its samples come at no rate of CPU time. `run_hz`: of the run's events that have
  * none of their own; `alone`: there is no other event. */
 static double requested_hz(const struct store_event *event, double run_hz, bool alone)
 {
-    if (is_of_one_mode(event))
+    if (model_event_of_one_mode(event->name))
         return 0;
     if (!event->is_clock)
         return alone && event->varying ? run_hz : 0;
@@ -33,33 +26,39 @@ static double requested_hz(const struct store_event *event, double run_hz, bool 
     return event->varying ? round(1e9 / (double)event->period) : 0;
 }
 
-/* Makes samples and losses of a run those of the chosen event: each has its own in the ledger. */
-static int narrow_to_event(struct report_loading *loading, uint32_t run_id,
-                           struct store_quality *quality, struct sprof_error *error)
+/* Makes samples and losses of a run those of the chosen events: each has its own in the ledger. */
+static int narrow_to_events(struct report_loading *loading, uint32_t run_id,
+                            struct store_quality *quality, struct sprof_error *error)
 {
     const struct report_dataset *dataset = loading->dataset;
-    const struct store_event *chosen = NULL;
-    struct store_event_quality own;
-    size_t count = 0;
+    const struct store_event *last = NULL;
+    struct store_event_quality own, sum = {0};
+    size_t count = 0, chosen = 0;
+    if (dataset->all_events || !dataset->event.id)
+        return 0;
     for (size_t i = 0; i < dataset->events.count; i++) {
         const struct store_event *event = &dataset->events.items[i];
         count += event->run_id == run_id;
-        if (event->run_id == run_id && dataset->event.id &&
-            !strcmp(event->name, dataset->event.name))
-            chosen = event;
+        if (event->run_id != run_id || !report_dataset_takes_event(dataset, event->id))
+            continue;
+        last = event;
+        chosen++;
+        const int result = store_event_quality(loading->store, event->id, &own, error);
+        if (result)
+            return result;
+        sum.seconds += own.seconds;
+        sum.samples += own.samples;
+        sum.lost += own.lost;
     }
-    if (!chosen || dataset->all_events)
+    if (!last || !sum.seconds)
         return 0;
-    const int result = store_event_quality(loading->store, chosen->id, &own, error);
-    if (result || !own.seconds)
-        return result;
-    quality->requested_hz = requested_hz(chosen, quality->requested_hz, count == 1);
-    if (count == 1)
+    quality->requested_hz = chosen == 1 ? requested_hz(last, quality->requested_hz, count == 1) : 0;
+    if (count == chosen)
         return 0;
-    quality->samples = own.samples;
-    quality->lost = own.lost;
+    quality->samples = sum.samples;
+    quality->lost = sum.lost;
     if (quality->target_cpu_ns)
-        quality->reached_hz = (double)own.samples * 1e9 / (double)quality->target_cpu_ns;
+        quality->reached_hz = (double)sum.samples * 1e9 / (double)quality->target_cpu_ns;
     return 0;
 }
 
@@ -75,7 +74,7 @@ int report_dataset_load_quality(struct report_loading *loading, struct sprof_err
             continue;
         int result = store_quality(loading->store, run_id, &one, error);
         if (!result)
-            result = narrow_to_event(loading, run_id, &one, error);
+            result = narrow_to_events(loading, run_id, &one, error);
         if (result)
             return result;
         *sum = one;

@@ -39,7 +39,7 @@ static int add_sample(void *context, const struct store_sample_row *row)
     struct report_cost own = {
         .node = report_dataset_number(&dataset->node_numbers, sample->node_id),
         .thread = report_dataset_number(&dataset->thread_numbers, sample->thread_id),
-        .event = report_dataset_number(&loading->events, sample->event_id),
+        .event = report_dataset_number(&loading->dataset->event_numbers, sample->event_id),
         .cpu = loading->dataset->parts & REPORT_CPUS ? sample->cpu : -1,
         .phase = loading->dataset->parts & REPORT_PHASES
                      ? report_dataset_phase(dataset, sample->run_id, sample->time_ns)
@@ -73,8 +73,8 @@ static int add_squares(void *context, const struct store_place_cost *row)
     const double weight = (double)row->cost.weight;
     if (!thread)
         return SPROF_EFORMAT;
-    if (!report_dataset_number(&loading->events, row->event_id) || !row->cost.samples ||
-        !dataset->threads.items[thread - 1].selected ||
+    if (!report_dataset_number(&loading->dataset->event_numbers, row->event_id) ||
+        !row->cost.samples || !dataset->threads.items[thread - 1].selected ||
         !report_dataset_takes_place(dataset, phase, row->cpu))
         return 0;
     loading->sum_of_squares +=
@@ -132,7 +132,7 @@ static int add_block(void *context, const struct store_place_block *row)
     struct report_loading *loading = sampling->loading;
     struct report_dataset *dataset = loading->dataset;
     struct report_packed_costs place = {
-        .event = report_dataset_number(&loading->events, row->event_id),
+        .event = report_dataset_number(&loading->dataset->event_numbers, row->event_id),
         .phase = report_dataset_numbered_phase(dataset, row->run_id, row->phase),
         .cpu = row->cpu,
         .entries = row->entries,
@@ -209,7 +209,7 @@ static int add_all(void *context, const struct store_event_cost *row)
 {
     struct sampling *sampling = context;
     sampling->knows_all = true;
-    if (!report_dataset_number(&sampling->loading->events, row->event_id))
+    if (!report_dataset_number(&sampling->loading->dataset->event_numbers, row->event_id))
         return 0;
     sampling->loading->dataset->all.samples += row->cost.samples;
     sampling->loading->dataset->all.weight += row->cost.weight;
@@ -225,7 +225,8 @@ int report_dataset_has_places(const struct report_loading *loading, uint32_t run
     for (size_t i = 0; i < dataset->events.count && !result; i++) {
         const struct store_event *event = &dataset->events.items[i];
         bool has_costs = true, has_blocks = true;
-        if (event->run_id == run_id && report_dataset_number(&loading->events, event->id))
+        if (event->run_id == run_id &&
+            report_dataset_number(&loading->dataset->event_numbers, event->id))
             result =
                 store_has_places(loading->store, run_id, event->id, &has_costs, &has_blocks, error);
         *costs = *costs && has_costs;

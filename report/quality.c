@@ -65,7 +65,8 @@ char *report_quality_own_cost(char buffer[static NUMBER_BYTES], const struct sto
 bool report_quality_sees_waiting(const struct report_dataset *dataset)
 {
     const char *name = dataset->event.name;
-    return name && (!strcmp(name, MODEL_EVENT_WALL) || model_event_wait(name));
+    return dataset->event_sum ||
+           (name && (!strcmp(name, MODEL_EVENT_WALL) || model_event_wait(name)));
 }
 
 bool report_quality_has_waits(const struct report_dataset *dataset)

@@ -21,6 +21,11 @@ static int part_of_event(struct report_dataset *dataset, struct quality_parts *p
     char number[NUMBER_BYTES];
     if (!dataset->event.id || mixes_events(dataset))
         return 0;
+    if (dataset->event_sum)
+        return report_quality_part(dataset, parts, "%s: %s", dataset->event.name,
+                                   dataset->event_sum == REPORT_OFF_CPU
+                                       ? "all waits, and ready without a CPU"
+                                       : "CPU time and off-cpu together");
     if (quality->requested_hz > 0)
         return report_quality_part(dataset, parts, "%s, %s", dataset->event.name,
                                    report_quality_rate(number, quality));

@@ -12,7 +12,6 @@ struct iteration {
     int (*put)(void *context, const struct report_sample *sample);
     void *context;
     struct report_stack stack;
-    struct sprof_map events; /* ids of those selected */
     size_t run, left;
 };
 
@@ -33,7 +32,7 @@ static int take_sample(void *context, const struct store_sample_row *row)
     if (!node || !number)
         return SPROF_EFORMAT;
     const struct report_thread *thread = &dataset->threads.items[number - 1];
-    if (!thread->selected || !sprof_map_get(&iteration->events, row->sample.event_id) ||
+    if (!thread->selected || !report_dataset_takes_event(dataset, row->sample.event_id) ||
         !report_dataset_takes_sample(dataset, iteration->run, &row->sample))
         return 0;
     const char *process = dataset->processes.items[thread->process - 1].name;
@@ -63,10 +62,6 @@ int report_each_sample(const struct report_content *content,
                                   .context = context,
                                   .left = content->limit ? content->limit : SIZE_MAX};
     int result = 0;
-    for (size_t i = 0; i < dataset->events.count && !result; i++)
-        if (dataset->all_events ||
-            (dataset->event.id && !strcmp(dataset->events.items[i].name, dataset->event.name)))
-            result = sprof_map_put(&iteration.events, dataset->events.items[i].id, 1);
     for (; iteration.run < dataset->runs.count && !result; iteration.run++) {
         struct store_filter filter = {.run_id = dataset->runs.items[iteration.run].id};
         if (dataset->ranges.count) {
@@ -76,7 +71,6 @@ int report_each_sample(const struct report_content *content,
         result = store_each_sample(content->store, &filter, take_sample, &iteration, error);
     }
     sprof_vec_release(&iteration.stack.frames);
-    sprof_map_release(&iteration.events);
     return result == ENOUGH ? 0 : result;
 }
 

@@ -1,4 +1,4 @@
-/* Chooses which run, event, threads and processes of a recording a dataset holds. */
+/* Chooses which run, threads, processes and phases of a recording a dataset holds. */
 #include "report/dataset_parts.h"
 
 #include "report/error_text.h"
@@ -120,57 +120,6 @@ static int load_users(struct report_loading *loading, struct sprof_error *error)
             return 0;
         }
     }
-    return result;
-}
-
-/* == Events == */
-
-static int take_event(void *context, const struct store_event *row)
-{
-    struct report_dataset *dataset = context;
-    struct store_event event = *row;
-    if (copy_text(dataset, &event.name))
-        return SPROF_ENOMEM;
-    event.name = event.name ? event.name : "?";
-    return sprof_vec_push(&dataset->events, event);
-}
-
-/* The first event of the newest run decides, or of those asked for that of the newest run that has
- * one; the other runs take part with theirs of the same name. */
-static int choose_events(struct report_loading *loading, const struct report_selection *selection,
-                         struct sprof_error *error)
-{
-    struct report_dataset *dataset = loading->dataset;
-    const char *wanted = selection->event;
-    struct sprof_str names = {0};
-    int result = 0;
-    for (size_t i = 0; i < dataset->runs.count && !result; i++)
-        result =
-            store_each_event(loading->store, dataset->runs.items[i].id, take_event, dataset, error);
-    for (size_t i = 0; i < dataset->events.count && !result; i++) {
-        const struct store_event *event = &dataset->events.items[i];
-        const bool fits =
-            wanted ? !fnmatch(wanted, event->name, 0) : event->run_id == dataset->run.id;
-        if (!names.text || !strstr(names.text, event->name))
-            sprof_str_appendf(&names, "%s%s", names.length ? ", " : "", event->name);
-        if (fits && dataset->event.run_id != dataset->run.id)
-            dataset->event = *event;
-    }
-    for (size_t i = 0; i < dataset->events.count && !result; i++) {
-        const struct store_event *event = &dataset->events.items[i];
-        if (selection->all_events ||
-            (dataset->event.id && !strcmp(event->name, dataset->event.name)))
-            result = report_row_numbers_put(&loading->events, event->id, i + 1);
-    }
-    if (!result && wanted && !dataset->event.id && dataset->runs.count > 1)
-        result = sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                                 "these runs have no event '%.200s'; they have %.600s", wanted,
-                                 names.text ? names.text : "none");
-    else if (!result && wanted && !dataset->event.id)
-        result = sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                                 "run %u has no event '%.200s'; it has %.600s", dataset->run.id,
-                                 wanted, names.text ? names.text : "none");
-    sprof_str_release(&names);
     return result;
 }
 
@@ -554,12 +503,11 @@ int report_dataset_select(struct report_loading *loading, const struct report_se
                           struct sprof_error *error)
 {
     loading->rules = selection->rules;
-    loading->dataset->all_events = selection->all_events;
     int result = choose_runs(loading, selection, error);
     if (!result)
         result = load_users(loading, error);
     if (!result)
-        result = choose_events(loading, selection, error);
+        result = report_dataset_choose_events(loading, selection, error);
     if (!result)
         result = choose_threads(loading, selection, error);
     if (!result)

@@ -162,7 +162,7 @@ static int take_sample(void *context, const struct store_sample *row)
     struct collecting *collecting = context;
     const struct report_dataset *dataset = collecting->dataset;
     uint32_t path;
-    if (!row->count || row->event_id != dataset->event.id ||
+    if (!row->count || !report_dataset_takes_event(dataset, row->event_id) ||
         !report_dataset_takes_sample(dataset, collecting->run, row))
         return 0;
     if (row->thread_id != collecting->thread_id) {

@@ -115,11 +115,12 @@ int report_folded_write(FILE *out, const struct report_content *content, struct 
     SPROF_VEC(struct line) lines = {0};
     struct export_chain chain = {0};
     struct name *names = clean_names(dataset);
+    const bool is_time = report_counts_calls(dataset) || report_dataset_reads_waits(dataset);
     int result = names ? 0 : SPROF_ENOMEM;
     for (size_t i = 0; i < dataset->paths.items.count && !result; i++) {
         const struct model_path *path = &dataset->paths.items.items[i];
-        const uint64_t value = report_counts_calls(dataset) ? path->costs.exclusive.weight
-                                                            : path->costs.exclusive.samples;
+        const uint64_t value =
+            is_time ? path->costs.exclusive.weight : path->costs.exclusive.samples;
         if (!value)
             continue;
         result = report_export_chain(dataset, path->id, &chain);

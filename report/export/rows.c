@@ -379,7 +379,7 @@ int report_rows(const struct report_rows_files *files, struct store *store,
     for (size_t i = 0; i < all.events.count && !result; i++) {
         const struct store_event *event = &all.events.items[i];
         struct report_selection one = *selection;
-        if (selection->event && strcmp(all.event.name, event->name) != 0)
+        if (selection->event && !report_dataset_takes_event(&all, event->id))
             continue;
         one.run_id = event->run_id;
         one.all_runs = false;

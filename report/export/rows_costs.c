@@ -100,7 +100,7 @@ static int add_stored(struct adding *adding, uint32_t event_id, uint32_t thread_
                       uint32_t node_id, uint64_t time_ns, struct model_cost cost, uint64_t total_ns)
 {
     const struct report_dataset *dataset = adding->dataset;
-    if (event_id != dataset->event.id)
+    if (!report_dataset_takes_event(dataset, event_id))
         return 0;
     const uint32_t thread = report_dataset_number(&dataset->thread_numbers, thread_id);
     const uint32_t node = report_dataset_number(&dataset->node_numbers, node_id);
@@ -131,7 +131,7 @@ static int take_call(void *context, const struct store_call_cost *row)
 static int take_sample(void *context, const struct store_sample *row)
 {
     struct adding *adding = context;
-    if (row->event_id != adding->dataset->event.id ||
+    if (!report_dataset_takes_event(adding->dataset, row->event_id) ||
         !report_dataset_takes_sample(adding->dataset, 0, row))
         return 0;
     return add_stored(adding, row->event_id, row->thread_id, row->node_id, row->time_ns,

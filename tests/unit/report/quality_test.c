@@ -183,6 +183,7 @@ static void test_the_rest(void)
     dataset.run_count = 3;
     dataset.event = (struct store_event){.id = 1, .run_id = 3, .name = "calls"};
     CU_ASSERT_EQUAL(sprof_vec_push(&dataset.events, dataset.event), 0);
+    CU_ASSERT_EQUAL(report_row_numbers_put(&dataset.event_numbers, 1, 1), 0);
     CU_ASSERT_EQUAL(sprof_vec_push(&dataset.runs, (struct store_run){.id = 1}), 0);
     CU_ASSERT_EQUAL(sprof_vec_push(&dataset.runs, (struct store_run){.id = 3}), 0);
     CU_ASSERT_TRUE(noted(dataset, "1 of 3 runs, others have no calls; --run N chooses one"));

@@ -1,0 +1,74 @@
+#!/bin/bash
+# Time with and without a CPU in one recording: its parts and sums, read from samples whose weights are known.
+#   waiting.sh CASE
+. "$(dirname "$0")/lib.sh"
+
+# sample COMMAND PID/TID TIME NANOSECONDS EVENT FUNCTION@MODULE... innermost first: one sample as `perf script` prints it.
+sample() {
+    printf '%s %s [000] %s: %s %s: \n' "$1" "$2" "$3" "$4" "$5"
+    shift 5
+    for frame; do printf '\t    1000 %s+0x10 (/opt/shop/%s)\n' "${frame%@*}" "${frame#*@}"; done
+    echo
+}
+
+# One thread computes for 3 s, is ready for 1 s and waits for a lock for 6 s; another sleeps for 10 s.
+{
+    sample shop 10/11 1.000000 3000000000 cpu-clock add@shop book@shop main@shop
+    sample shop 10/11 2.000000 1000000000 off-cpu:ready add@shop book@shop main@shop
+    sample shop 10/11 8.000000 4000000000 off-cpu:futex futex_wait@libc.so.6 pthread_mutex_lock@libc.so.6 book@shop main@shop
+    sample shop 10/11 9.000000 2000000000 off-cpu:futex futex_wait@libc.so.6 pthread_mutex_lock@libc.so.6 sell@shop main@shop
+    sample shop 10/12 9.500000 10000000000 off-cpu:sleep nanosleep@libc.so.6 tick@shop start@shop
+} >shop.perf
+grep cpu-clock -A 4 shop.perf >plain.perf
+for name in shop plain; do expect 0 "$SPROF" import -o $name.db $name.perf; done
+
+# total EVENT [OPTION...]: seconds of CSV's weights of all functions' own time.
+total() {
+    expect 0 "$SPROF" report -i shop.db --event "$@" --format csv
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "exclusive_weight") at = i } NR > 1 { sum += $at } END { print sum / 1e9 }' out
+}
+
+# is WHAT WANTED
+is() {
+    [ "$1" = "$2" ] || fail "$1 instead of $2"
+}
+
+case $1 in
+sums)
+    is "$(total cpu-clock) $(total off-cpu:futex) $(total off-cpu) $(total wall)" "3 6 17 20"
+    is "$(total wall --thread 11) $(total off-cpu --thread 11) $(total wall --time 7,9)" "10 7 16"
+    # One tree, and what it is the sum of.
+    expect 0 "$SPROF" report -i shop.db --event wall --tree
+    grep -q "% of 20.00 s of threads' time" out || fail "what the shares are of"
+    grep -q "wall: CPU time and off-cpu together" out || fail "it does not say what it is the sum of"
+    grep -Eq "50 % +10.00 s .* main" out || fail "all of a thread below its main"
+    expect 0 "$SPROF" report -i shop.db --event off-cpu
+    grep -q "% of 17.00 s without a CPU" out || fail "what the shares are of, without a CPU"
+    # Where all events are time, kinds are compared by time.
+    expect 0 "$SPROF" report -i shop.db --by event
+    is "$(grep -Eo '[0-9]+ % .* (off-cpu:|cpu-)[a-z]+' out | sed 's/ %.* / /')" "50 off-cpu:sleep
+30 off-cpu:futex
+15 cpu-clock
+5 off-cpu:ready"
+    # Exports have the same sums.
+    expect 0 "$SPROF" export -i shop.db --event wall -f folded -o -
+    is "$(awk '{ sum += $NF } END { print NR, sum / 1e9 }' out)" "4 20"
+    expect 0 "$SPROF" export -i shop.db --event off-cpu -f chrome -o -
+    is "$(grep -c futex_wait out)" "$(grep -c pthread_mutex_lock out)"
+    expect 0 "$SPROF" script -i shop.db --event off-cpu
+    is "$(grep -c '^shop' out)" 4
+    expect 0 "$SPROF" export -i shop.db --event off-cpu -f rows -o rows
+    expect 0 "$SPROF" diff --event wall shop.db shop.db
+    # An event that is not there, and sums of nothing.
+    expect 1 "$SPROF" report -i shop.db --event cycles
+    said_only "and the sums off-cpu and wall"
+    for sum in off-cpu wall; do
+        expect 1 "$SPROF" report -i plain.db --event $sum
+        said "sprof record --off-cpu"
+    done
+    sed -n '/off-cpu/,/^$/p' shop.perf >waits.perf
+    expect 0 "$SPROF" import -o waits.db waits.perf
+    expect 1 "$SPROF" report -i waits.db --event wall
+    said "e cpu-clock"
+    ;;
+esac
