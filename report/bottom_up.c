@@ -31,9 +31,9 @@ static int start(const struct model_paths *paths, struct model_paths *out,
     return 0;
 }
 
-/* Turns the tree round level by level. A path of whose callers no row could be shown stays folded:
- * deep trees would otherwise grow with the square of their depth. */
-static int turn_round(const struct report_dataset *dataset, double min_percent,
+/* Level by level. A path of whose callers no row could be shown stays folded: deep trees would
+ * otherwise grow with the square of their depth. */
+int report_turn_round(const struct report_dataset *dataset, double min_percent,
                       struct model_paths *out)
 {
     const struct model_path *paths = dataset->paths.items.items;
@@ -71,15 +71,15 @@ static int turn_round(const struct report_dataset *dataset, double min_percent,
     return result;
 }
 
-int report_table_bottom_up(struct table *table, struct report_dataset *dataset,
-                           const struct report_table_options *options, struct sprof_error *error)
+struct report_tree report_tree_turned_round(struct report_dataset *dataset,
+                                            const struct model_paths *paths,
+                                            const struct report_table_options *options)
 {
-    struct model_paths paths = {0};
     struct measure self = report_measure_in_tree(&report_measure_inclusive, NULL, dataset->total);
     self.title = report_measure_exclusive.title; /* each way has its part of what the root has */
-    struct report_tree tree = {
+    return (struct report_tree){
         .dataset = dataset,
-        .paths = &paths,
+        .paths = paths,
         .options = options,
         .title = "Functions, and the ways into them",
         .note = report_columns_base(dataset),
@@ -87,7 +87,15 @@ int report_table_bottom_up(struct table *table, struct report_dataset *dataset,
         .base = dataset->total,
         .callers = true,
     };
-    int result = tree.note ? turn_round(dataset, options->min_percent, &paths) : SPROF_ENOMEM;
+}
+
+int report_table_bottom_up(struct table *table, struct report_dataset *dataset,
+                           const struct report_table_options *options, struct sprof_error *error)
+{
+    struct model_paths paths = {0};
+    const struct report_tree tree = report_tree_turned_round(dataset, &paths, options);
+    int result =
+        tree.note ? report_turn_round(dataset, options->min_percent, &paths) : SPROF_ENOMEM;
     if (!result)
         result = report_table_of_paths(table, &tree, error);
     model_paths_release(&paths);

@@ -537,7 +537,10 @@ int report_by_key_add(struct by_key *by)
 {
     if (by->dataset->parts & REPORT_LINE_COSTS)
         return add_from_lines(by);
-    return by->dataset->parts ? add_from_stacks(by) : add_from_tree(by);
+    /* Costs by thread have no nodes: functions and modules are not among them. */
+    const bool has_costs =
+        by->dataset->parts & REPORT_THREAD_COSTS ? by->of_samples : by->dataset->parts != 0;
+    return has_costs ? add_from_stacks(by) : add_from_tree(by);
 }
 
 void report_by_key_release(struct by_key *by)

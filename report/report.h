@@ -8,6 +8,7 @@
 #include "report/cures.h"
 #include "report/distribution.h"
 #include "report/json.h"
+#include "report/screen.h"
 #include "store/store.h"
 
 #include <stdbool.h>

@@ -45,9 +45,10 @@ enum { TABLE_COLUMNS = 40, TABLE_BARS = 16 };
 
 /* Where a row stands in a tree. */
 struct table_place {
-    uint32_t depth; /* 0 for a root */
-    bool last;      /* the last of its siblings */
-    uint32_t bars;  /* bit d: the ancestor of depth d has siblings below this row */
+    uint32_t depth;   /* 0 for a root */
+    uint32_t path;    /* its id in the tree that was shown */
+    bool last;        /* the last of its siblings */
+    uint32_t bars;    /* bit d: the ancestor of depth d has siblings below this row */
     bool folded;      /* it stands for several frames, and its text is no name */
     const char *mark; /* for people: what is said behind the name; NULL nothing */
 };

@@ -232,6 +232,7 @@ static int add_row(struct layout *layout, const struct model_path *path, const c
     report_table_put_text(table, name);
     report_table_put_text(table, module);
     place.depth = depth;
+    place.path = path->id;
     place.bars = layout->bars;
     if (depth < TABLE_BARS)
         layout->bars = place.last ? layout->bars & ~(1u << depth) : layout->bars | 1u << depth;
@@ -422,10 +423,10 @@ unsigned report_tree_parts(const struct report_table_options *options,
     return options->marks ? REPORT_INLINED : 0;
 }
 
-int report_table_of_tree(struct table *table, struct report_dataset *dataset,
-                         const struct report_table_options *options, struct sprof_error *error)
+struct report_tree report_tree_of_calls(struct report_dataset *dataset,
+                                        const struct report_table_options *options)
 {
-    const struct report_tree tree = {
+    return (struct report_tree){
         .dataset = dataset,
         .paths = &dataset->paths,
         .options = options,
@@ -437,5 +438,11 @@ int report_table_of_tree(struct table *table, struct report_dataset *dataset,
         .has_exclusive = true,
         .own_paths = true,
     };
+}
+
+int report_table_of_tree(struct table *table, struct report_dataset *dataset,
+                         const struct report_table_options *options, struct sprof_error *error)
+{
+    const struct report_tree tree = report_tree_of_calls(dataset, options);
     return tree.note ? report_table_of_paths(table, &tree, error) : SPROF_ENOMEM;
 }

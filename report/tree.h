@@ -32,6 +32,19 @@ struct report_tree {
 struct measure report_measure_in_tree(const struct measure *measure, const char *of_function,
                                       struct model_cost function_cost);
 
+/* The tree of all call paths, and `paths` as report_turn_round makes them; `note` is NULL when out
+ * of memory. */
+struct report_tree report_tree_of_calls(struct report_dataset *dataset,
+                                        const struct report_table_options *options);
+struct report_tree report_tree_turned_round(struct report_dataset *dataset,
+                                            const struct model_paths *paths,
+                                            const struct report_table_options *options);
+
+/* Fills `out` with a summed tree: each function at the root with what it costs itself, and below it
+ * its callers. Callers of what has less than `min_percent` are left out. 0 or SPROF_ENOMEM. */
+int report_turn_round(const struct report_dataset *dataset, double min_percent,
+                      struct model_paths *out);
+
 /* Fills the table. 0 or a negative code with *error filled. */
 int report_table_of_paths(struct table *table, const struct report_tree *tree,
                           struct sprof_error *error);
