@@ -3,10 +3,10 @@
 #include "record/record.h"
 #include "cli/commands.h"
 #include "cli/looping.h"
-#include "cli/machine.h"
 #include "cli/open.h"
 #include "cli/process_tree.h"
 #include "cli/signals.h"
+#include "cli/target.h"
 #include "cli/values.h"
 #include "report/report.h"
 
@@ -21,16 +21,13 @@ struct arguments {
     uint64_t frequency_hz, period;
     const char *source, *output;
     struct sprof_str events; /* of all -e, with commas */
-    struct cli_pids pids;
-    pid_t tid;
-    struct cli_machine machine;
+    struct cli_target target;
     struct cli_looping looping;
     uint64_t duration_ns, delay_ns;
     size_t stack_bytes;
     double max_overhead; /* percent */
     struct cli_rules rules;
-    bool children, paused, append, overwrite, no_symbolize, no_cache, keep_failed, per_thread,
-        verbose;
+    bool paused, append, overwrite, no_symbolize, no_cache, keep_failed, per_thread, verbose;
 };
 
 /* Each -e adds to the list. */
@@ -69,19 +66,7 @@ static const struct cli_option options[] = {
      FIELD(events), add_events},
     {"output", 'o', "FILE", "the recording (sprof.db); an existing one becomes FILE.old.1",
      FIELD(output), cli_set_text},
-    {"pid", 'p', "PID|NAME[,…]", "attach to running processes, all their threads", FIELD(pids),
-     cli_set_pids},
-    {"children", 0, NULL, "with -p: and to the processes that these have started", FIELD(children),
-     cli_set_flag},
-    {"tid", 't', "TID", "attach to one running thread", FIELD(tid), cli_set_tid},
-    {"all-cpus", 'a', NULL, "all that runs on the machine, for as long as COMMAND does",
-     FIELD(machine.all), cli_set_flag},
-    {"cpu", 0, "LIST", "all that runs on these CPUs, such as 0-3,8", FIELD(machine), cli_set_cpus},
-    {"cgroup", 0, "PATH", "all that runs in this cgroup and those below it", FIELD(machine.cgroup),
-     cli_set_text},
-    {"user", 0, "NAME", "all that this user runs", FIELD(machine), cli_set_user},
-    {"match", 0, "NAME", "all programs of this name, those too that begin later",
-     FIELD(machine.program), cli_set_program},
+    CLI_TARGET_OPTIONS(struct arguments),
     {"duration", 0, "T", "end the recording after 10, 10s, 500ms, 2m", FIELD(duration_ns),
      cli_set_duration},
     {"delay", 0, "T", "begin it so long after the start", FIELD(delay_ns), cli_set_duration},
@@ -124,13 +109,10 @@ static int usage(struct sprof_error *error, const char *message)
 static int check_targets(const struct arguments *arguments, const struct cli_operands *operands,
                          struct sprof_error *error)
 {
-    const int kinds =
-        (operands->count > 0) + (arguments->pids.list.count > 0) + (arguments->tid > 0);
-    const char *machine = cli_machine_option(&arguments->machine);
-    if (machine && (arguments->pids.list.count > 0 || arguments->tid > 0))
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "%s is for the whole machine, -p and -t attach: give one of them",
-                               machine);
+    const char *machine = cli_machine_option(&arguments->target.machine);
+    const int status = cli_target_check(&arguments->target, operands, "record", error);
+    if (status)
+        return status;
     if (machine && arguments->wall_clock)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--clock wall looks at the threads of a command or of -p, and not "
@@ -140,18 +122,6 @@ static int check_targets(const struct arguments *arguments, const struct cli_ope
         return sprof_error_set(
             error, SPROF_EUSAGE, 0,
             "%s samples whole CPUs, --per-thread does not: leave one of them out", machine);
-    if (arguments->children && !arguments->pids.list.count)
-        return usage(error, "--children belongs to -p PID: what a command starts is recorded with "
-                            "it");
-    if (!kinds && !machine)
-        return usage(error,
-                     "nothing to record: give a command (`sprof record -- PROGRAM`), -p PID, "
-                     "-t TID or -a");
-    if (kinds > 1)
-        return usage(error, operands->count
-                                ? "a command is launched, -p and -t attach: give one of "
-                                  "them"
-                                : "-p and -t exclude each other: give one of them");
     return 0;
 }
 
@@ -204,11 +174,11 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
     return status ? status : check_targets(arguments, operands, error);
 }
 
-static struct record_options options_of(const struct arguments *arguments,
+static struct record_options options_of(struct arguments *arguments,
                                         const struct cli_operands *operands,
                                         const struct cli_terminal *terminal)
 {
-    return (struct record_options){
+    struct record_options record = {
         .mode = arguments->mode.given ? arguments->mode.mode : MODEL_MODE_FULL,
         .frame_app = arguments->frame_app,
         .drop_interior = arguments->drop_interior,
@@ -231,12 +201,6 @@ static struct record_options options_of(const struct arguments *arguments,
         .frequency_hz = arguments->frequency_hz,
         .period = arguments->period,
         .stack_bytes = arguments->stack_bytes,
-        .command = operands->count ? operands->items : NULL,
-        .pids = arguments->pids.list.items,
-        .pid_count = arguments->pids.list.count,
-        .tid = arguments->tid,
-        .all_cpus = cli_machine_option(&arguments->machine) != NULL,
-        .choice = &arguments->machine.choice,
         .max_overhead = arguments->max_overhead / 100,
         .paused = arguments->paused,
         .delay_ns = arguments->delay_ns,
@@ -245,6 +209,8 @@ static struct record_options options_of(const struct arguments *arguments,
         .sprof_version = SPROF_VERSION,
         .log = &terminal->log,
     };
+    cli_target_choose(&arguments->target, operands, &record);
+    return record;
 }
 
 /* Standard output belongs to the command: what sprof has to say goes to standard error. */
@@ -296,8 +262,8 @@ static void say_who_worked(struct cli_terminal *terminal, struct store *store, u
         worked_ns <= quality.target_cpu_ns)
         return;
     struct sprof_str pids = {0};
-    for (size_t i = 0; i < arguments->pids.list.count; i++)
-        sprof_str_appendf(&pids, "%s%d", i ? "," : "", (int)arguments->pids.list.items[i]);
+    for (size_t i = 0; i < arguments->target.pids.list.count; i++)
+        sprof_str_appendf(&pids, "%s%d", i ? "," : "", (int)arguments->target.pids.list.items[i]);
     if (!pids.failed)
         cli_say(terminal,
                 "%zu process%s that %s had started before worked for %.2f s and %s not recorded "
@@ -313,15 +279,15 @@ static int open_session(struct record_session **session, struct record_options *
                         struct arguments *arguments, const struct cli_operands *operands,
                         const struct cli_terminal *terminal, struct sprof_error *error)
 {
-    const size_t given = arguments->pids.list.count;
+    const size_t given = arguments->target.pids.list.count;
     int status = SPROF_ENOTFOUND;
     for (int attempt = 0; attempt < 5 && status == SPROF_ENOTFOUND; attempt++) {
-        arguments->pids.list.count = given;
-        if (arguments->children && cli_add_descendants(&arguments->pids))
+        arguments->target.pids.list.count = given;
+        if (arguments->target.children && cli_add_descendants(&arguments->target.pids))
             return sprof_error_memory(error);
         *record = options_of(arguments, operands, terminal);
         status = record_open(session, record, error);
-        if (!arguments->children)
+        if (!arguments->target.children)
             break;
     }
     return status;
@@ -340,11 +306,11 @@ static int wait_for_command(pid_t command, struct record_result *result)
 static int run_loop(struct cli_terminal *terminal, struct arguments *arguments,
                     const struct cli_operands *operands, struct sprof_error *error)
 {
-    if (arguments->children && cli_add_descendants(&arguments->pids))
+    if (arguments->target.children && cli_add_descendants(&arguments->target.pids))
         return sprof_error_memory(error);
     struct record_options record = options_of(arguments, operands, terminal);
     record.source = "perf";
-    cli_say_pids(terminal, &arguments->pids);
+    cli_say_pids(terminal, &arguments->target.pids);
     if (!record.duration_ns && terminal->shows_progress)
         cli_say(terminal, "recording: Ctrl-C ends it");
     return cli_loop(terminal, &arguments->looping, &record, error);
@@ -356,7 +322,6 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     struct arguments *arguments = all;
     terminal->verbose = arguments->verbose;
     struct record_options record;
-    cli_machine_choose(&arguments->machine);
     struct record_session *session;
     struct cli_descendants children = {0};
     int status = check(arguments, operands, error);
@@ -368,12 +333,12 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         return status;
     const pid_t command = record_command_pid(session);
     cli_signals_catch(session, command);
-    cli_say_pids(terminal, &arguments->pids);
+    cli_say_pids(terminal, &arguments->target.pids);
     if (!command && !record.duration_ns && terminal->shows_progress)
         cli_say(terminal, "recording: Ctrl-C ends it");
     struct record_result result = {0};
-    if (!arguments->children)
-        cli_descendants_note(&children, &arguments->pids);
+    if (!arguments->target.children)
+        cli_descendants_note(&children, &arguments->target.pids);
     status = record_run(session, &result, error);
     cli_signals_forget_session();
     if (!status)
@@ -393,8 +358,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
 static void release(void *all)
 {
     struct arguments *arguments = all;
-    sprof_vec_release(&arguments->pids.list);
-    sprof_vec_release(&arguments->machine.cpus);
+    cli_target_release(&arguments->target);
     sprof_vec_release(&arguments->rules.list);
     sprof_str_release(&arguments->events);
 }
