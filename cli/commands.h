@@ -8,6 +8,7 @@
 #define CLI_DEFAULT_RECORDING "sprof.db"
 
 extern const struct cli_command cli_record_command;
+extern const struct cli_command cli_top_command;
 extern const struct cli_command cli_list_command;
 extern const struct cli_command cli_doctor_command;
 extern const struct cli_command cli_ctl_command;

@@ -43,7 +43,7 @@ static const struct foreign commands[] = {
     {NULL, " convert ",
      "`sprof export -f FORMAT` writes other tools' files, `sprof import` reads them"},
     {NULL, " stat ", "`sprof record -e EVENT,EVENT -- PROGRAM`, then `sprof report --by event`"},
-    {NULL, " top live ", "`sprof record -p PID`, and `sprof report --follow` meanwhile"},
+    {NULL, " live watch ", "`sprof top -p PID`"},
     {NULL, " view web open ui gui serve show browse ", "`sprof html --open`"},
     {NULL, " run profile start exec collect ", "`sprof record -- PROGRAM`"},
     {NULL, " attach ", "`sprof record -p PID`"},

@@ -1,3 +1,5 @@
+target_compile_definitions(sprof_cli PRIVATE SPROF_HAS_NCURSES=$<BOOL:${SPROF_HAS_NCURSES}>)
+
 # The queries of docs/schema.md, as a C string.
 set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/schema.md)
 file(READ ${CMAKE_SOURCE_DIR}/docs/schema.md text)

@@ -96,6 +96,34 @@ foreach(library ${SPROF_SYSTEM_LIBRARIES})
     endif()
 endforeach()
 
+# ncurses for wide characters, which the screen of `sprof top` needs and nothing else.
+add_library(system_ncurses INTERFACE)
+sprof_look_for(SPROF_HAS_NCURSES "
+    #define NCURSES_WIDECHAR 1
+    #include <curses.h>
+    #include <term.h>
+    int main(void)
+    {
+        wint_t key;
+        return get_wch(&key) + setupterm(0, 1, 0);
+    }" ncursesw tinfo)
+if(SPROF_HAS_NCURSES)
+    set(archives "")
+    foreach(library ncursesw tinfo)
+        find_library(SPROF_ARCHIVE_${library} lib${library}.a)
+        mark_as_advanced(SPROF_ARCHIVE_${library})
+        list(APPEND archives ${SPROF_ARCHIVE_${library}})
+    endforeach()
+    if(SPROF_HAS_ARCHIVES AND NOT archives MATCHES NOTFOUND)
+        target_link_libraries(system_ncurses INTERFACE "$<$<BOOL:$<TARGET_PROPERTY:SPROF_ARCHIVES>>:${archives}>"
+            "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:SPROF_ARCHIVES>>>:ncursesw;tinfo>")
+    else()
+        target_link_libraries(system_ncurses INTERFACE ncursesw tinfo)
+    endif()
+else()
+    message(STATUS "sprof: without ncurses (Debian: libncurses-dev): `sprof top` says so and ends")
+endif()
+
 # libunwind: nothing where there is none. (Its archive is not made for programs at random addresses.)
 add_library(nongnu_libunwind INTERFACE)
 if(SPROF_HAS_LIBUNWIND)

@@ -41,8 +41,10 @@ struct record_options {
     bool all_cpus;                       /* whatever runs; beside it a command says for how long */
     const struct sampler_choice *choice; /* … of that; NULL: all */
     uint64_t delay_ns, duration_ns;      /* 0: none, no end */
-    bool ends_command;   /* a command that outlives the recording is ended: by SIGTERM, and two
-                            seconds later by SIGKILL */
+    uint64_t first_flush_ns; /* when the file gets its first samples, for a reader that waits for
+                                them; 0: after a second, as later ones */
+    bool ends_command;       /* a command that outlives the recording is ended: by SIGTERM, and two
+                                seconds later by SIGKILL */
     double max_overhead; /* the rate goes down until sprof and its samples cost no more than this
                             fraction of the targets' CPU time; 0: it stays */
     bool paused;         /* take no samples until somebody says so over the control socket */
@@ -52,8 +54,8 @@ struct record_options {
      * (CLOCK_MONOTONIC) on. NULL: it begins when record_run does. */
     void (*began)(void *context, uint64_t time_ns);
     void *began_context;
-    double chance; /* at which this stretch of time was chosen to be recorded, which is stored; 0: it
-                      was not left to chance */
+    double chance; /* at which this stretch of time was chosen to be recorded, which is stored; 0:
+                      it was not left to chance */
     const struct sprof_log *log;
 };
 
@@ -89,13 +91,13 @@ struct store *record_store(const struct record_session *session);
 /* Ends the recording in order. Async-signal-safe. */
 void record_interrupt(struct record_session *session);
 
-/* Ends it in order at a time (CLOCK_MONOTONIC), which may have passed: samples from then on are left
- * out. From any thread, while record_run runs. */
+/* Ends it in order at a time (CLOCK_MONOTONIC), which may have passed: samples from then on are
+ * left out. From any thread, while record_run runs. */
 void record_end_at(struct record_session *session, uint64_t time_ns);
 
-/* As record_interrupt, without waiting for unwind tables and names: then record_result.without_names
- * is set. Returns false where that cannot help any more: all samples are written, and names are
- * being found. Async-signal-safe. */
+/* As record_interrupt, without waiting for unwind tables and names: then
+ * record_result.without_names is set. Returns false where that cannot help any more: all samples
+ * are written, and names are being found. Async-signal-safe. */
 bool record_hurry(struct record_session *session);
 
 /* The launched command's process, 0 where there is none: for passing signals on. */

@@ -239,7 +239,9 @@ static int start(struct record_session *session, struct sprof_error *error)
     const uint64_t first_ns = session->start_ns + options->delay_ns;
     session->events_from_ns = session->start_ns;
     session->end_ns = options->duration_ns ? first_ns + options->duration_ns : 0;
-    session->next_flush_ns = options->delay_ns ? first_ns : first_ns + flush_interval_ns;
+    const uint64_t interval_ns =
+        options->first_flush_ns ? options->first_flush_ns : flush_interval_ns;
+    session->next_flush_ns = options->delay_ns ? first_ns : first_ns + interval_ns;
     int result = recording_start(session->recording, session->start_ns, options->delay_ns, error);
     if (result)
         return result;

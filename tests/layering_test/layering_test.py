@@ -36,6 +36,8 @@ OWNERS = {
     "archive_entry.h": "archive",
     "pcre2.h": "plan report",
     "capstone/capstone.h": "report",
+    "curses.h": "cli",
+    "term.h": "cli",
     "yajl/yajl_gen.h": "report",
     "yajl/yajl_parse.h": "report",
     "yajl/yajl_tree.h": "report",
@@ -44,7 +46,7 @@ OWNERS = {
 # Headers of libc, the compiler and the kernel, which every library may use.
 COMMON = re.compile(
     r"(sys|linux|asm|arpa|netinet)/|(alloca|assert|ctype|dirent|dlfcn|elf|endian|errno|fcntl|fnmatch|ftw|glob|inttypes"
-    r"|libgen|limits|link|math|poll|pthread|pwd|sched|semaphore|setjmp|signal|spawn|stdalign|stdarg|stdatomic|stdbool"
+    r"|libgen|limits|link|locale|math|poll|pthread|pwd|sched|semaphore|setjmp|signal|spawn|stdalign|stdarg|stdatomic|stdbool"
     r"|stddef|stdint|stdio|stdlib|string|strings|syscall|termios|time|ucontext|unistd)\.h$"
 )
 
