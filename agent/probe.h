@@ -18,7 +18,7 @@
 #define SPROF_AGENT_PROBE_H
 
 #include "agent/probe_heap.h"
-#include "agent/probe_ring.h"
+#include "agent/probe_keep.h"
 #include "agent/probe_window.h"
 
 #include <stdatomic.h>
@@ -38,7 +38,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 25,
+    PROBE_VERSION = 26,
     PROBE_THUNK_BYTES = 64,
     /* one for each probed function of a process, and one to calibrate */
     PROBE_THUNKS = 262144,
@@ -256,6 +256,8 @@ enum probe_extra {
     PROBE_LOG = 4,  /* calls are written into the thread's ring; not together with the other two */
     PROBE_WARN = 8, /* calls beyond a limit are reported */
     PROBE_SPARE = 16, /* only pages in `stat_pages` are written to */
+    PROBE_KEEP = 32, /* calls that meet a rule are written into the thread's ring; not together with
+                        the first three */
 };
 
 /* == Warnings == */
@@ -430,6 +432,13 @@ struct probe_shared {
     /* Names that threads gave themselves by prctl, by slab. The last word is written first. The
      * tracer clears a name when it frees the slab. */
     _Atomic uint64_t names[PROBE_SLABS][2];
+
+    /* With PROBE_KEEP: the rules; by function those that apply to it, a bit each, and the ticks of
+     * the shortest call that may meet one of them when it returns. The tracer writes the last two
+     * before a function's probe is on. */
+    struct probe_keep keep;
+    _Atomic uint64_t keep_masks[PROBE_THUNKS];
+    _Atomic int64_t keep_least[PROBE_THUNKS];
 };
 
 /* A lease is extended once by the agent, by this part of its length. The bit marks that. */

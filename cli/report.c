@@ -18,7 +18,8 @@ struct key_list {
 
 struct arguments {
     struct cli_selection selection; /* first: see cli_release_rules */
-    bool inclusive, modules, lines, threads, processes, edges, tree, bottom_up, no_fold, follow;
+    bool inclusive, modules, lines, threads, processes, edges, tree, bottom_up, kept, no_fold,
+        follow;
     uint64_t interval_ns;
     struct key_list by;
     const char *callers, *callees, *peek, *sort, *show;
@@ -100,6 +101,8 @@ static const struct cli_option options[] = {
     {"callees", 0, "FUNC", "what a function calls, and on", FIELD(callees), cli_set_text},
     {"peek", 0, "REGEX", "callers and callees of all functions that it finds, as one", FIELD(peek),
      cli_set_text},
+    {"kept", 0, NULL, "single calls that `sprof trace --keep` has kept, with their callers",
+     FIELD(kept), cli_set_flag},
     CLI_SELECTION_OPTIONS,
     {"sort", 0, "COLUMN[:asc]", "the order of rows (the first share, largest first)", FIELD(sort),
      cli_set_text},
@@ -138,6 +141,7 @@ static int choose_view(struct arguments *arguments, enum report_view *view,
         {arguments->callers != NULL, REPORT_CALLERS, REPORT_KEYS},
         {arguments->callees != NULL, REPORT_CALLEES, REPORT_KEYS},
         {arguments->peek != NULL, REPORT_PEEK, REPORT_KEYS},
+        {arguments->kept, REPORT_KEPT, REPORT_KEYS},
     };
     int asked = 0;
     *view = REPORT_BY_KEYS;
@@ -152,8 +156,8 @@ static int choose_view(struct arguments *arguments, enum report_view *view,
     if (asked > 1)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "one table at a time: choose --by, --modules, --lines, --threads, "
-                               "--processes, --edges, --tree, --bottom-up, --callers, --callees or "
-                               "--peek");
+                               "--processes, --edges, --tree, --bottom-up, --callers, --callees, "
+                               "--peek or --kept");
     return 0;
 }
 

@@ -2,6 +2,7 @@
  * command did; or puts them into a process that runs. */
 #include "trace/trace.h"
 #include "cli/commands.h"
+#include "cli/keep.h"
 #include "cli/signals.h"
 #include "cli/values.h"
 
@@ -35,6 +36,7 @@ struct arguments {
     size_t max_size, memory;
     struct limits warn_over, watchdog;
     struct heap_limits heap_check;
+    struct cli_keep_rules keep;
     double stack_check; /* percent; 0: none */
     bool append, overwrite, children, paths, callers, all_points, no_cache, paused, verbose;
 };
@@ -192,6 +194,11 @@ static const struct cli_option options[] = {
      "warn of calls of such functions that leave more bytes allocated than before, and of broken "
      "blocks",
      FIELD(heap_check), add_heap_limit},
+    {"keep", 0, "RULE",
+     "keep single calls, with all their callers: \"over 20ms\", \"self over 5ms\", \"throws\", "
+     "\"every "
+     "100\", \"first 5 a second\"; several joined by \"and\"; behind \": RE\" for which functions",
+     FIELD(keep), cli_add_keep_rule},
     {"depth", 0, "N", "mode log: calls in at most so many others (all)", FIELD(depth),
      cli_set_positive},
     {"max-size", 0, "SIZE",
@@ -364,6 +371,8 @@ static void summarize(struct cli_terminal *terminal, const struct trace_options 
         cli_say(terminal, "%llu call%s written down%s: `sprof script`",
                 (unsigned long long)result->logged, sprof_plural(result->logged), unlogged);
     }
+    if (trace->keep_count)
+        cli_say_kept(terminal, result);
     say_losses(terminal, result);
 }
 
@@ -395,6 +404,30 @@ static int check_pids(const struct cli_pids *pids, struct sprof_error *error)
                 return sprof_error_set(error, SPROF_EUSAGE, 0, "process %d is given twice",
                                        (int)pid);
     }
+    return 0;
+}
+
+/* What cannot go with rules, and why. */
+static int check_keep(const struct arguments *arguments, struct sprof_error *error)
+{
+    const struct {
+        bool given;
+        const char *option, *reason;
+    } excluded[] = {
+        {arguments->mode != TRACE_STATS, "mode", "it goes with mode stats"},
+        {arguments->backend == TRACE_UPROBE, "backend uprobe",
+         "the kernel does not know which call is another's caller"},
+        {arguments->paths, "paths", "a call has room for the number of its path, or for its own"},
+        {arguments->callers, "callers",
+         "a call has room for the number of its path, or for its own"},
+        {arguments->all_points, "all-points", "places that call are no calls"},
+        {arguments->max_overhead > 0, "max-overhead",
+         "functions that are only counted have no times for a rule"},
+    };
+    for (size_t i = 0; i < sizeof excluded / sizeof *excluded; i++)
+        if (arguments->keep.list.count && excluded[i].given)
+            return sprof_error_set(error, SPROF_EUSAGE, 0, "--keep does not go with --%s: %s",
+                                   excluded[i].option, excluded[i].reason);
     return 0;
 }
 
@@ -449,6 +482,8 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
                                "--mode coverage sees the first call of each function alone: "
                                "--warn-over, --watchdog, --stack-check and --heap-check go with "
                                "modes stats and log");
+    if (check_keep(arguments, error))
+        return SPROF_EUSAGE;
     return check_pids(&arguments->pids, error);
 }
 
@@ -495,6 +530,8 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .stack_check = arguments->stack_check,
         .heap_check = arguments->heap_check.list.items,
         .heap_check_count = arguments->heap_check.list.count,
+        .keep = arguments->keep.list.items,
+        .keep_count = arguments->keep.list.count,
         .callers = arguments->callers,
         .all_points = arguments->all_points,
         .depth = arguments->depth < UINT32_MAX ? (uint32_t)arguments->depth : 0,
@@ -532,6 +569,7 @@ static void release(void *all)
     sprof_vec_release(&arguments->warn_over.list);
     sprof_vec_release(&arguments->watchdog.list);
     sprof_vec_release(&arguments->heap_check.list);
+    cli_keep_rules_release(&arguments->keep);
     sprof_vec_release(&arguments->rules.list);
     sprof_vec_release(&arguments->functions.list);
     sprof_vec_release(&arguments->children_of.list);

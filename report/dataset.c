@@ -31,6 +31,8 @@ void report_dataset_release(struct report_dataset *dataset)
     sprof_vec_release(&dataset->places);
     free(dataset->node_stays);
     sprof_vec_release(&dataset->line_costs);
+    sprof_vec_release(&dataset->keep_rules);
+    sprof_vec_release(&dataset->kept_calls);
     report_row_numbers_release(&dataset->process_numbers);
     report_row_numbers_release(&dataset->thread_numbers);
     report_row_numbers_release(&dataset->node_numbers);
@@ -449,6 +451,8 @@ static int load(struct report_dataset *dataset, struct store *store,
         if (!result)
             result = report_dataset_read_mode(dataset, selection, error);
     }
+    if (!result && parts & REPORT_KEPT_CALLS)
+        result = report_dataset_load_kept(dataset, store, error);
     if (!result)
         result = find_covered(dataset, store, error);
     if (!result)

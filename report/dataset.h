@@ -35,6 +35,7 @@ enum report_part {
     REPORT_THREAD_COSTS = 8, /* costs by thread, without nodes */
     REPORT_LINE_COSTS = 16,  /* frames and line_costs */
     REPORT_ANY_MODE = 128,   /* stacks of different modes are not read together: any are taken */
+    REPORT_KEPT_CALLS = 256, /* with REPORT_STACKS: keep_rules and kept_calls */
     REPORT_ONLY_RUN = 64,    /* no functions that only other runs met, where these are many */
 };
 
@@ -128,6 +129,23 @@ struct report_packed_costs {
     int32_t cpu;
     uint32_t entries;
     struct sprof_bytes packed;
+};
+
+/* A rule of `sprof trace --keep`, and a call that met one, or that is the caller of such a call. */
+struct report_keep_rule {
+    uint32_t run;                  /* its place in `runs` */
+    uint32_t number;               /* from 1 */
+    const char *text, *conditions; /* all of it; what stands before the functions */
+    uint64_t fired, dropped;       /* as in struct store_keep_rule */
+};
+struct report_kept_call {
+    uint32_t run;            /* its place in `runs` */
+    uint32_t number, caller; /* numbers in its run; caller 0: none */
+    uint32_t thread, function;
+    uint64_t start_ns, duration_ns, self_ns; /* as in struct store_kept_call */
+    uint64_t rules;
+    uint8_t exit; /* enum store_exit */
+    bool is_apart;
 };
 
 /* What the selection's expressions say of a function. */
@@ -232,6 +250,8 @@ struct report_dataset {
     uint8_t
         *node_stays; /* [node - 1]: 0 not known yet, 1 filters leave its stack, 2 nothing of it */
     SPROF_VEC(struct report_line_cost) line_costs; /* with REPORT_LINE_COSTS */
+    SPROF_VEC(struct report_keep_rule) keep_rules; /* with REPORT_KEPT_CALLS */
+    SPROF_VEC(struct report_kept_call) kept_calls; /* of selected threads */
 
     struct sprof_map file_bytes; /* hash of a file's clean path → pointer to its bytes */
 

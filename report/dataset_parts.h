@@ -5,9 +5,9 @@
 #include "report/dataset.h"
 
 struct report_path_row {
-    uint32_t parent; /* number of the row; 0: a root */
+    uint32_t parent;         /* number of the row; 0: a root */
     uint32_t function, part; /* as in struct report_frame */
-    bool called, inlined; /* some node of it is, with REPORT_INLINED */
+    bool called, inlined;    /* some node of it is, with REPORT_INLINED */
     struct model_costs costs;
 };
 
@@ -60,6 +60,10 @@ int report_dataset_load_costs(struct report_loading *loading, struct sprof_error
 /* Of runs whose CPUs, phases or times matter: from_samples. */
 int report_dataset_load_samples(struct report_loading *loading, struct sprof_error *error);
 
+/* Reads kept calls and their rules, where all that they refer to is there. */
+int report_dataset_load_kept(struct report_dataset *dataset, struct store *store,
+                             struct sprof_error *error);
+
 /* Counts a cost that is selected for its path, the number of a row. */
 void report_dataset_count(struct report_loading *loading, uint32_t path, struct model_cost cost,
                           double sum_squares);
@@ -84,8 +88,8 @@ int report_dataset_filter_costs(struct report_dataset *dataset);
  * the recording may hold one stack twice. 0 or SPROF_ENOMEM. */
 int report_dataset_lines_overlap(const struct report_dataset *dataset, bool *overlap);
 
-/* Adds up `line_costs` from the costs of whole stacks, which REPORT_STACKS brings; they are there as
- * with REPORT_LINE_COSTS from then on. 0 or SPROF_ENOMEM. */
+/* Adds up `line_costs` from the costs of whole stacks, which REPORT_STACKS brings; they are there
+ * as with REPORT_LINE_COSTS from then on. 0 or SPROF_ENOMEM. */
 int report_dataset_add_up_lines(struct report_dataset *dataset);
 
 /* Computes the totals of the tree. */

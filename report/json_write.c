@@ -60,7 +60,9 @@ static void write_rows(struct json *json, const struct table *table)
             const struct table_column *column = &table->columns[table->shown[c]];
             const union table_cell *cell = report_table_cell(table, r, table->shown[c]);
             const char *value = report_table_number(number, column, cell);
-            if (value)
+            if (value && !*value)
+                report_json_text(json, column->key, NULL);
+            else if (value)
                 report_json_number(json, column->key, value);
             else
                 report_json_text(json, column->key, cell->text);

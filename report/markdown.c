@@ -44,6 +44,8 @@ static void put_cell(FILE *out, const struct table *table, size_t row, size_t c)
     case TABLE_TIME:
         fputs(report_number_time(number, cell->count, table->time_unit_ns), out);
         break;
+    case TABLE_LENGTH: fputs(report_number_length(number, cell->count), out); break;
+    case TABLE_MOMENT: fputs(report_number_moment(number, cell->count), out); break;
     case TABLE_INTERVAL: fprintf(out, "%.*f", (int)table->decimals, cell->points); break;
     case TABLE_COUNT: fputs(sprof_digits_of(cell->count).text, out); break;
     case TABLE_PATH:

@@ -58,6 +58,30 @@ char *report_number_time(char buffer[static NUMBER_BYTES], uint64_t time_ns, uin
     return buffer;
 }
 
+char *report_number_length(char buffer[static NUMBER_BYTES], uint64_t time_ns)
+{
+    static const char *const units[] = {"ns", "µs", "ms", "s"};
+    double value = (double)time_ns;
+    size_t unit = 0;
+    if (time_ns == UINT64_MAX) {
+        snprintf(buffer, NUMBER_BYTES, "–");
+        return buffer;
+    }
+    for (; value >= 999.5 && unit < 3; unit++)
+        value /= 1000;
+    const int decimals = !unit || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+    snprintf(buffer, NUMBER_BYTES, "%.*f %s", decimals, value, units[unit]);
+    return buffer;
+}
+
+char *report_number_moment(char buffer[static NUMBER_BYTES], uint64_t time_ns)
+{
+    const uint64_t microseconds = rounded(time_ns, second_ns, 1000000);
+    snprintf(buffer, NUMBER_BYTES, "%" PRIu64 ".%06" PRIu64 " s", microseconds / 1000000,
+             microseconds % 1000000);
+    return buffer;
+}
+
 char *report_number_seconds(char buffer[static NUMBER_BYTES], uint64_t time_ns)
 {
     snprintf(buffer, NUMBER_BYTES, "%" PRIu64 ".%09" PRIu64, time_ns / second_ns,

@@ -19,6 +19,12 @@ char *report_number_quality(char buffer[static NUMBER_BYTES], uint64_t part, uin
 /* "0.22 s", "12.3 ms" or "4.5 µs", as `unit_ns` has it. */
 char *report_number_time(char buffer[static NUMBER_BYTES], uint64_t time_ns, uint64_t unit_ns);
 
+/* The same with three digits in the unit that fits, "20 ns" to "1.34 s"; "–" for UINT64_MAX. */
+char *report_number_length(char buffer[static NUMBER_BYTES], uint64_t time_ns);
+
+/* Seconds with six decimals: "12.004310 s". */
+char *report_number_moment(char buffer[static NUMBER_BYTES], uint64_t time_ns);
+
 /* The unit for a table whose largest time is `time_ns`: seconds, milliseconds or microseconds, in
  * nanoseconds. */
 uint64_t report_number_time_unit(uint64_t time_ns);

@@ -4,6 +4,7 @@
 #include "report/error_text.h"
 #include "report/first_screen.h"
 #include "report/format.h"
+#include "report/kept.h"
 #include "report/output_close.h"
 #include "report/quality.h"
 
@@ -26,6 +27,7 @@ static const struct {
     [REPORT_CALLERS] = {true, true, NULL, report_table_of_callers},
     [REPORT_CALLEES] = {true, true, NULL, report_table_of_callees},
     [REPORT_PEEK] = {false, true, NULL, report_table_of_peek},
+    [REPORT_KEPT] = {false, false, report_kept_parts, report_table_of_kept},
 };
 static_assert(sizeof views / sizeof *views == REPORT_VIEWS, "each view is made somewhere");
 
@@ -76,7 +78,11 @@ int report_write(FILE *out, struct store *store, const struct report_request *re
         options.min_percent = 0.5;
     const unsigned parts =
         views[options.view].parts ? views[options.view].parts(&options, &request->selection) : 0;
-    int result = report_dataset_load(&dataset, store, &request->selection, parts, error);
+    int result =
+        options.view == REPORT_KEPT ? report_kept_check(&request->selection, &options, error) : 0;
+    if (result)
+        return result;
+    result = report_dataset_load(&dataset, store, &request->selection, parts, error);
     if (!result)
         result = views[options.view].build(&table, &dataset, &options, error);
     if (!result)

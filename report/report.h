@@ -51,6 +51,7 @@ enum report_view {
     REPORT_CALLERS,   /* of `function`, the nearest first */
     REPORT_CALLEES,   /* and what they call */
     REPORT_PEEK,      /* callers and callees of all that the expression `function` finds, as one */
+    REPORT_KEPT,      /* the calls that rules of a trace have kept, and their callers */
     REPORT_VIEWS,
 };
 

@@ -29,6 +29,11 @@ const char *report_table_number(char buffer[static NUMBER_BYTES], const struct t
         snprintf(buffer, NUMBER_BYTES, "%.10g", report_number_share(cell->count, column->whole));
         return buffer;
     case TABLE_INTERVAL: snprintf(buffer, NUMBER_BYTES, "%.10g", cell->points); return buffer;
+    case TABLE_LENGTH:
+        if (cell->count == TABLE_UNKNOWN)
+            return strcpy(buffer, "");
+        return report_number_seconds(buffer, cell->count);
+    case TABLE_MOMENT:
     case TABLE_TIME: return report_number_seconds(buffer, cell->count);
     case TABLE_NAME:
     case TABLE_PATH:

@@ -11,6 +11,8 @@ enum table_kind {
     TABLE_PERCENT,  /* cell.count of the column's `whole` */
     TABLE_INTERVAL, /* ± percentage points: cell.points */
     TABLE_TIME,     /* nanoseconds: cell.count */
+    TABLE_LENGTH,   /* the same of very different sizes, each in a unit of its own */
+    TABLE_MOMENT,   /* the same, since the start of the run */
     TABLE_NAME,     /* cell.text */
     TABLE_PATH,     /* cell.text, indented as the row's place in the tree says */
     TABLE_CODE,     /* cell.text, cut at its end */
@@ -40,6 +42,9 @@ union table_cell {
     double points;
     const char *text;
 };
+
+/* The count of a length that is not known. */
+#define TABLE_UNKNOWN UINT64_MAX
 
 enum { TABLE_COLUMNS = 40, TABLE_BARS = 16 };
 
@@ -101,7 +106,7 @@ static inline void report_table_put_text(struct table *table, const char *text)
 }
 
 /* Writes the number of a cell as programs read it, with full precision; percentages from 0 to 100,
- * times in seconds. NULL for texts. */
+ * times in seconds; "" for what is not known. NULL for texts. */
 const char *report_table_number(char buffer[static NUMBER_BYTES], const struct table_column *column,
                                 const union table_cell *cell);
 

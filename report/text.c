@@ -87,6 +87,8 @@ static int put_cell(struct page *page, size_t row, size_t shown, size_t width, s
     case TABLE_INTERVAL: return sprof_str_appendf(out, "%.*f", (int)table->decimals, cell->points);
     case TABLE_TIME:
         return sprof_str_append(out, report_number_time(number, cell->count, table->time_unit_ns));
+    case TABLE_LENGTH: return sprof_str_append(out, report_number_length(number, cell->count));
+    case TABLE_MOMENT: return sprof_str_append(out, report_number_moment(number, cell->count));
     case TABLE_CODE: return report_utf8_cut(out, cell->text, width);
     case TABLE_NAME: break;
     case TABLE_PATH:

@@ -246,6 +246,8 @@ COPY_OF_RUN(call_tail_cut, store_call_tail_cut, STORE_CALL_TAIL_CUT,
 COPY_OF_RUN(call_block, store_call_block, STORE_CALL_BLOCK, row.id = 0; SHIFT_THREAD)
 COPY_OF_RUN(call_function, store_call_function, STORE_CALL_FUNCTION, TRANSLATE(nodes, node_id))
 COPY_OF_RUN(probe_ledger, store_probe_ledger, STORE_PROBE_LEDGER, TRANSLATE(nodes, node_id))
+COPY_OF_RUN(keep_rule, store_keep_rule, STORE_KEEP_RULE)
+COPY_OF_RUN(kept_call, store_kept_call, STORE_KEPT_CALL, SHIFT_THREAD TRANSLATE(nodes, node_id))
 COPY_OF_RUN(warning, store_warning, STORE_WARNING, SHIFT_THREAD TRANSLATE(nodes, node_id))
 /* What another user's file says of its users is not believed in one of the caller's own. */
 COPY_OF_RUN(sampled_user, store_sampled_user, STORE_SAMPLED_USER,
@@ -529,6 +531,8 @@ static int copy_runs(struct copying *copying)
     STORE_X(, call_block, , )
     STORE_X(, call_function, , )
     STORE_X(, probe_ledger, , )
+    STORE_X(, keep_rule, , )
+    STORE_X(, kept_call, , )
     STORE_X(, warning, , )
     STORE_X(, sampled_user, , )
     if (!status)

@@ -113,6 +113,7 @@ static const struct store_table queries[STORE_TABLES - STORE_FIRST_QUERY] = {
                                       " UNION SELECT node_id FROM probe_event WHERE run_id = ?1"
                                       " UNION SELECT node_id FROM probe_ledger WHERE run_id = ?1"
                                       " UNION SELECT node_id FROM call_function WHERE run_id = ?1"
+                                      " UNION SELECT node_id FROM kept_call WHERE run_id = ?1"
                                       " UNION SELECT node_id FROM call_untimed WHERE run_id = ?1"
                                       " UNION SELECT node_id FROM call_tail_cut WHERE run_id = ?1"
                                       " UNION SELECT node_id FROM warning WHERE run_id = ?1"},

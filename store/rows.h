@@ -222,6 +222,28 @@ struct store_probe_ledger {
     uint64_t not_logged;
 };
 
+/* A rule of `sprof trace --keep`. */
+struct store_keep_rule {
+    uint32_t run_id, number; /* from 1, as they were given */
+    const char *text;
+    const char *function;    /* its regular expression; NULL: all chosen functions */
+    uint64_t fired, dropped; /* calls that met it: in all; without room, and so without a row */
+};
+
+/* A call that met such a rule, or the caller of one. */
+struct store_kept_call {
+    uint32_t run_id, number; /* from 1; in no order */
+    uint32_t caller;         /* number of the call that called it; 0: none was probed (SQL NULL) */
+    uint32_t thread_id, node_id; /* the function's entry is the frame of the node */
+    uint64_t start_ns;
+    uint64_t duration_ns; /* without what probes took, as of struct store_call_cost */
+    uint64_t self_ns;     /* without the probed functions that it called */
+    uint8_t exit;         /* enum store_exit; OPEN and, with its thread, THREAD_END: no duration */
+    uint64_t rules;       /* that it met: bit n is rule n + 1; 0: it is there as a caller */
+    bool is_apart; /* its coroutine was suspended meanwhile: its caller is the one at its entry, or
+                      unknown */
+};
+
 /* == What is derived == */
 
 /* The call path that samples of a node count for. Nodes in which no sample ends have none. */

@@ -27,6 +27,8 @@
     X(CALL_BLOCK, call_block, store_call_block, call_blocks)                                       \
     X(CALL_FUNCTION, call_function, store_call_function, call_functions)                           \
     X(PROBE_LEDGER, probe_ledger, store_probe_ledger, probe_ledger)                                \
+    X(KEEP_RULE, keep_rule, store_keep_rule, keep_rules)                                           \
+    X(KEPT_CALL, kept_call, store_kept_call, kept_calls)                                           \
     X(WARNING, warning, store_warning, warnings)                                                   \
     X(SAMPLED_USER, sampled_user, store_sampled_user, sampled_users)
 #define STORE_BATCH_OF_ALL(X)                                                                      \

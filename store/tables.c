@@ -341,6 +341,26 @@ static const struct store_column probe_ledger_columns[] = {
     COLUMN(store_probe_ledger, not_logged, NUMBER),
 };
 
+static const struct store_column keep_rule_columns[] = {
+    OF(store_keep_rule, run_id, "run"),     COLUMN(store_keep_rule, number, NUMBER),
+    COLUMN(store_keep_rule, text, TEXT),    NULLED(store_keep_rule, function, TEXT),
+    COLUMN(store_keep_rule, fired, NUMBER), COLUMN(store_keep_rule, dropped, NUMBER),
+};
+
+static const struct store_column kept_call_columns[] = {
+    OF(store_kept_call, run_id, "run"),
+    COLUMN(store_kept_call, number, NUMBER),
+    NULLED(store_kept_call, caller, NUMBER),
+    OF(store_kept_call, thread_id, "thread"),
+    OF(store_kept_call, node_id, "stack_node"),
+    COLUMN(store_kept_call, start_ns, NUMBER),
+    NULLED(store_kept_call, duration_ns, NUMBER),
+    COLUMN(store_kept_call, self_ns, NUMBER),
+    WORD(store_kept_call, exit, store_exit_words),
+    COLUMN(store_kept_call, rules, BITS),
+    COLUMN(store_kept_call, is_apart, BOOL),
+};
+
 static const struct store_column warning_columns[] = {
     OF(store_warning, run_id, "run"),
     OF(store_warning, thread_id, "thread"),
@@ -501,6 +521,10 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
         ROWS_OF_RUN("call_function", call_function_columns, store_call_function, "run_id, number"),
     [STORE_PROBE_LEDGER] = ROWS_OF_RUN("probe_ledger", probe_ledger_columns, store_probe_ledger,
                                        "run_id, second, node_id"),
+    [STORE_KEEP_RULE] =
+        ROWS_OF_RUN("keep_rule", keep_rule_columns, store_keep_rule, "run_id, number"),
+    [STORE_KEPT_CALL] =
+        ROWS_OF_RUN("kept_call", kept_call_columns, store_kept_call, "run_id, number"),
     [STORE_WARNING] = ROWS_OF_RUN("warning", warning_columns, store_warning,
                                   "run_id, time_ns, thread_id, node_id, kind"),
     [STORE_SAMPLED_USER] = ROWS_OF_RUN("sampled_user", sampled_user_columns, store_sampled_user,

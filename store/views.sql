@@ -343,6 +343,23 @@ CROSS JOIN call_path q ON q.id = n.path_id
 CROSS JOIN function f ON f.id = q.function_id
 CROSS JOIN module m ON m.id = f.module_id;
 
+-- Calls that rules have kept, and their callers.
+CREATE VIEW v_kept_call AS
+SELECT c.run_id, c.number AS call_id, c.caller AS caller_id, p.pid, t.tid, t.name AS thread,
+       f.name AS function, m.name AS module, c.start_ns, c.duration_ns,
+       CASE WHEN c.duration_ns THEN c.self_ns END AS self_ns,
+       (SELECT word FROM word WHERE list = 'exit' AND number = c.exit) AS exit,
+       (SELECT group_concat(r.text, ', ') FROM keep_rule r
+        WHERE r.run_id = c.run_id AND (c.rules >> (r.number - 1)) & 1) AS rules,
+       c.is_apart, f.id AS function_id, c.thread_id
+FROM kept_call c
+CROSS JOIN thread t ON t.id = c.thread_id
+CROSS JOIN process p ON p.id = t.process_id
+CROSS JOIN node_path n ON n.node_id = c.node_id
+CROSS JOIN call_path q ON q.id = n.path_id
+CROSS JOIN function f ON f.id = q.function_id
+CROSS JOIN module m ON m.id = f.module_id;
+
 -- Calls that were to be logged and found no room, by function and second.
 CREATE VIEW v_not_logged AS
 SELECT l.run_id, l.second, f.name AS function, m.name AS module, l.not_logged, f.id AS function_id

@@ -112,6 +112,10 @@ static int set_mode(struct trace_session *session, enum trace_mode mode, struct 
     if (mode == TRACE_LOG && (session->options.paths || session->options.callers))
         result = sprof_error_set(error, SPROF_EUSAGE, 0,
                                  "a trace with --paths or --callers does not log calls");
+    if (!result && mode == TRACE_LOG && session->options.keep_count)
+        result = sprof_error_set(error, SPROF_EUSAGE, 0,
+                                 "a trace with --keep does not log calls: both need each thread's "
+                                 "ring");
     session->mode = result ? before : mode;
     for (size_t i = 0; i < session->programs.count; i++) {
         struct trace_session *program = session->programs.items[i];

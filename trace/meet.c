@@ -1,6 +1,7 @@
 /* Meets the agent of a command: its hello, its requests, and the memory that both share. */
 #include "trace/meet.h"
 #include "inject/inject.h"
+#include "trace/figures/keep.h"
 #include "trace/figures/log.h"
 #include "trace/load.h"
 #include "trace/probes/points.h"
@@ -202,6 +203,7 @@ int trace_share_memory(struct trace_session *session, struct sprof_error *error)
     session->process.shared->slab_count = slabs;
     trace_log_begin(session);
     trace_set_extras(session);
+    trace_keep_make(session);
     session->process.shared->function_count = functions;
     session->process.shared->histograms = mask_of(slab_bytes);
     session->process.shared->cleared = PROBE_CLEARED_NOTHING;

@@ -24,6 +24,7 @@ enum {
     LOOK_MS = 100,         /* between two looks for ended threads */
     CROWDED_MS = 10,       /* where threads come and go in great numbers */
     LOG_MS = 4,            /* between two looks into the rings of a log */
+    KEEP_MS = 20,          /* the same for kept calls */
     FLUSH_NS = 1000000000, /* between two times that rows are written */
     FLUSH_SHARE = 20,      /* or so many times as long as that takes */
 };
@@ -256,7 +257,8 @@ static int wait_ms(const struct trace_session *session)
     for (size_t i = 0; i < session->programs.count; i++) {
         const uint64_t govern_ns = trace_govern_next_ns(session->programs.items[i]);
         next_ns = govern_ns < next_ns ? govern_ns : next_ns;
-        const uint64_t program_ms = session->programs.items[i]->has_logged            ? LOG_MS
+        const uint64_t program_ms = session->options.keep_count                       ? KEEP_MS
+                                    : session->programs.items[i]->has_logged          ? LOG_MS
                                     : now_ns < session->programs.items[i]->crowded_ns ? CROWDED_MS
                                                                                       : LOOK_MS;
         look_ms = program_ms < look_ms ? program_ms : look_ms;
@@ -433,6 +435,10 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->abnormal = sums.abnormal;
     result->logged = sums.logged;
     result->unlogged = sums.unlogged;
+    result->kept = session->kept.calls;
+    result->kept_callers = session->kept.callers;
+    for (size_t i = 0; i < session->options.keep_count; i++)
+        result->kept_dropped += session->kept.dropped[i];
     result->points = trace_points_count(session);
     result->point_calls = trace_points_calls(session);
     trace_coverage_count(session, &result->covered, &result->left);

@@ -2,6 +2,7 @@
 #include "inject/inject.h"
 #include "plan/plan.h"
 #include "trace/children.h"
+#include "trace/figures/keep.h"
 #include "trace/figures/warn.h"
 #include "trace/load.h"
 #include "trace/probes/points.h"
@@ -238,6 +239,8 @@ static int check(const struct trace_options *options, struct sprof_error *error)
         return result;
     plan_expressions_free(expressions);
     result = trace_warnings_check(options, error);
+    if (!result)
+        result = trace_keep_check(options, error);
     if (!result)
         result = check_descriptors(options->pid != 0, options->other_count, error);
     if (!result && options->pid)

@@ -38,6 +38,8 @@ struct trace_heap_limit {
     const char *function; /* a regular expression as below */
 };
 
+struct trace_keep_rule; /* trace/keep_rule.h */
+
 #define TRACE_NEVER UINT64_MAX
 
 /* Zero values take the defaults. Everything is borrowed until trace_free. */
@@ -84,6 +86,8 @@ struct trace_options {
                            none */
     const struct trace_heap_limit *heap_check; /* warn of a call that leaves more bytes allocated */
     size_t heap_check_count;
+    const struct trace_keep_rule *keep; /* in mode stats: calls that have rows of their own */
+    size_t keep_count;
     bool no_cache;
     bool paused; /* measure nothing until a command starts it */
     /* How long a probe is off before it comes to rest. 0: ten seconds. A trace that begins with a
@@ -112,6 +116,8 @@ struct trace_result {
     size_t left;                 /* of these: probes that were taken out while the command ran */
     uint64_t logged;             /* logged calls */
     uint64_t unlogged;           /* calls without room in the log */
+    uint64_t kept, kept_callers; /* of --keep: calls that met a rule; others that called them */
+    uint64_t kept_dropped;       /* rules that were met by calls without room */
     uint64_t untracked;          /* threads without room */
     uint64_t warnings;           /* of --warn-over and its like */
     uint64_t warnings_lost;      /* warnings without room, function or thread */

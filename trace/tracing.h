@@ -10,6 +10,7 @@
 #include "recording/recording.h"
 #include "target/target.h"
 #include "trace/figures/figures.h"
+#include "trace/keep_rule.h"
 #include "trace/spent.h"
 #include "trace/trace.h"
 
@@ -116,6 +117,20 @@ struct trace_memory {
     uint32_t beyond_functions; /* in `common` */
 };
 
+/* One moment in both clocks, and how they go on from there. */
+struct trace_clock {
+    uint64_t ticks, ns; /* ns: time in the run */
+    double ns_per_tick;
+};
+
+/* Calls that were kept, of all programs. */
+struct trace_kept {
+    uint32_t rows; /* numbers that rows have */
+    uint64_t calls, callers;
+    uint64_t lost; /* ends of callers without room */
+    uint64_t fired[PROBE_KEEP_RULES], dropped[PROBE_KEEP_RULES];
+};
+
 /* Sums over all programs. */
 struct trace_sums {
     uint64_t calls, in_flight, abnormal, logged, unlogged, untracked, warnings_lost;
@@ -192,11 +207,12 @@ struct trace_session {
     struct control_server control;
     enum trace_mode mode;
     uint32_t slab_count;
-    bool has_logged;                         /* there may be calls in the rings */
-    uint64_t logged, unlogged;               /* calls */
-    uint64_t log_base_ticks, log_base_ns;    /* one moment in both clocks */
-    double log_ns_per_tick;                  /* how they go on from there */
-    uint64_t next_size_ns;                   /* when the file's size is read next */
+    bool has_logged;                                    /* there may be calls in the rings */
+    uint64_t logged, unlogged;                          /* calls */
+    struct trace_kept kept;                             /* in `common` */
+    uint64_t kept_dropped[PROBE_KEEP_RULES], kept_lost; /* as last read */
+    SPROF_VEC(struct trace_clock) clocks; /* of the log, by time */
+    uint64_t next_size_ns;                              /* when the file's size is read next */
     uint64_t next_removal_ns;                /* of probes that have seen a call; see coverage.c */
     bool keeps_probes;                       /* they stay: the process cannot be stopped */
     struct sprof_urgency urgency;            /* while a command waits */

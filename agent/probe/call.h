@@ -22,6 +22,13 @@ static inline void count_in(struct record *caller)
     add(&caller->stat->child_counted, 1);
 }
 
+/* The caller. Two threads with the same data (a clone by a raw system call) mix up the chain, but
+ * do not pass its end: only the root has no parent, and a call that is taken out has the root. */
+static inline struct record *above(struct thread *thread, const struct record *record)
+{
+    return record->parent ? record->parent : &thread->root;
+}
+
 /* Whether an address is in thunks, of which there are `count`. */
 static inline bool is_in_thunks(uint64_t address, const uint8_t *thunks, uint64_t count)
 {

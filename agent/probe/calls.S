@@ -17,6 +17,7 @@
 #define EXTRA_LOG 4
 #define EXTRA_WARN 8
 #define EXTRA_SPARE 16
+#define EXTRA_KEEP 32
 #define DEPTH 0x7fffffff       /* enum logged */
 #define LOGGED 0x80000000
 /* So many bytes of stack must exist below a call, for a probe and for what functions begin with.
@@ -161,11 +162,12 @@ probe_enter:
         add     56(%rsp), %rdx
         cmp     $THUNKS_BYTES, %rdx
         jb      .Lenter_unusual
-        cmpl    $0, SHARED_EXTRAS(%rax)
 #ifdef POINTS
+        cmpl    $0, SHARED_EXTRAS(%rax)
         jne     .Lenter_unusual
 #else
-        jne     .Lenter_extra
+        testl   $~EXTRA_KEEP, SHARED_EXTRAS(%rax)
+        jnz     .Lenter_extra
 #endif
 /* From here on it is an open call. */
         mov     56(%rsp), %rdx
@@ -439,8 +441,12 @@ probe_leave:
         jb      .Lleave_unusual
         cmp     SHARED_LEASE(%r11), %rax
         ja      .Lleave_unusual
-        testl   $EXTRA_WARN, SHARED_EXTRAS(%r11)
+        testl   $EXTRA_WARN | EXTRA_KEEP, SHARED_EXTRAS(%r11)
+#ifdef POINTS
         jnz     .Lleave_unusual
+#else
+        jnz     .Lleave_keep
+#endif
         cmpl    $0, RECORD_NODE(%rsi)
 #ifdef POINTS
         jne     .Lleave_unusual
@@ -568,6 +574,25 @@ probe_leave:
         mov     $63, %eax
         jmp     .Lleave_count
 #ifndef POINTS
+/* Calls are kept by rules. This one is not where it is shorter than any that meets one, and no kept
+ * call was below it. rcx: its function's number, times 8 */
+.Lleave_keep:
+        testl   $EXTRA_WARN, SHARED_EXTRAS(%r11)
+        jnz     .Lleave_unusual
+        cmpl    $0, RECORD_NODE(%rsi)
+        jne     .Lleave_unusual
+        mov     RECORD_STAT(%rsi), %rcx
+        mov     %rax, %rdx
+        sub     OWN(THREAD_STATS, %rdi), %rcx
+        sub     RECORD_BEGIN(%rsi), %rdx
+        shr     $4, %rcx
+        sub     RECORD_PROBE_TICKS(%rsi), %rdx
+        cmp     $(THUNKS * 8), %rcx             /* it may be of an earlier trace, as below */
+        jae     .Lleave_unusual
+        cmp     SHARED_KEEP_LEAST(%r11,%rcx), %rdx
+        mov     RECORD_PARENT(%rsi), %rdx
+        jl      .Lleave_figures
+        jmp     .Lleave_unusual
 /* r8: struct probe_ring */
 .Lleave_log:
         save    %r8

@@ -2,7 +2,7 @@
  * no lock; a signal may interrupt it anywhere and enter it again. */
 #include "agent/probe/call.h"
 #include "agent/probe/heap.h"
-#include "agent/probe/log.h"
+#include "agent/probe/keep.h"
 
 /* A node that was written into a record for the log is none; call points have no paths. */
 static inline bool has_path(const struct record *record)
@@ -107,7 +107,9 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
     atomic_signal_fence(memory_order_seq_cst);
     if (!is_of(thread, stat))
         return;
-    if (record->node & LOGGED) {
+    if (keeps_calls() && !(record->slot & POINT)) {
+        keep_end(thread, record, now, (int64_t)total, (int64_t)self, is_counted_above, exit);
+    } else if (record->node & LOGGED) {
         const uint64_t passed = now - begin;
         log_end(thread, record, begin, (int64_t)passed > 0 ? passed : 0,
                 (int64_t)self > 0 ? self : 0, exit);
@@ -155,13 +157,6 @@ void probe_take_off(uint64_t ticks)
     if (!has_begun(thread) || thread->innermost == &thread->root)
         return;
     add(&thread->innermost->probe_ticks, ticks);
-}
-
-/* Two threads with the same data (a clone by a raw system call) mix up the chain, but do not pass
- * its end: only the root has no parent, and a call that is taken out has the root. */
-static inline struct record *above(struct thread *thread, const struct record *record)
-{
-    return record->parent ? record->parent : &thread->root;
 }
 
 enum { CHAIN_MOST = 1 << 22 }; /* records: a longer chain is a loop */
@@ -231,6 +226,10 @@ static SAVES_ALL __attribute__((noinline)) void settle(struct thread *thread, st
     }
     if (is_logged && !is_at_work)
         log_mend(thread);
+    if (keeps_calls() && !is_at_work)
+        keep_mend(thread);
+    if (keeps_calls() && record->node)
+        keep_end(thread, record, *begin_of(record), 0, 0, true, exit);
     if (stat->calls - stat->ended != open + 1)
         return;
     if (is_logged && record->node & LOGGED)

@@ -93,6 +93,7 @@ bool probe_begin_thread(struct thread *thread)
     thread->slab = (uint16_t)i;
     thread->ring_mask = probe_ring_units(i) - 1;
     thread->open_logged = 0;
+    thread->kept = 0;
     thread->stack_mark = 0;
     thread->next_jumper = 0;
     thread->ring = (struct probe_ring *)(slabs + (uint64_t)shared->slab_count * shared->slab_bytes +

@@ -17,7 +17,8 @@ struct record {
                       same slot */
     struct probe_stat *stat;
     uint32_t serial; /* of the thread while the call is open, else 0 */
-    uint32_t node;   /* of its path; in a log enum logged and the depth; 0: none */
+    uint32_t node;   /* of its path; in a log enum logged and the depth; with rules the number of a
+                        kept call: see keep.h; 0: none */
 };
 _Static_assert(sizeof(struct record) == PROBE_RECORD_BYTES, "a cache line, eight times a slot");
 _Static_assert(offsetof(struct record, return_address) == PROBE_RECORD_RETURN &&
@@ -35,7 +36,7 @@ struct thread {
     uint64_t low, high; /* bounds of its own stack */
     uint32_t serial;
     uint16_t slab;           /* number of its slab, or of the one it claims */
-    uint64_t open_logged;    /* open calls in the log */
+    uint64_t open_logged;    /* open calls in the log, or that have a number as in keep.h */
     struct probe_ring *ring; /* of the log */
     uint64_t ring_mask;      /* its units - 1: a power of two */
     struct record root;      /* the caller of the outermost calls; never begins or ends */
@@ -58,6 +59,7 @@ struct thread {
     uint32_t is_shared;   /* another thread or process runs with this data: it must not be used */
     uint32_t next_jumper; /* where the search for a free jumper's place begins */
     uint64_t thrown_at;   /* the slot where its last exception began, on a foreign stack */
+    uint32_t kept, reserved; /* the last number of a kept call, or of a caller of one */
 };
 
 /* A call point and the function that it calls have one slot. The record of the call point stands

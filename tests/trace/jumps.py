@@ -5,7 +5,7 @@ jumps.py c|c++ COMPILER [coroutines] SPROF [SEED [PROGRAMS]]
 
 Each program notes what it does: which function is entered, by a call or by a jump, what returns, what is caught and where, which
 stack it runs on. From that `follow` knows, without any address, how each call has to end, in which order, and below which other:
-rows of the log, figures and paths must be that. LINK of the environment says how programs are linked: -static, say."""
+rows of the log, figures, paths and kept calls must be that. LINK of the environment says how programs are linked: -static, say."""
 import collections
 import csv
 import io
@@ -239,6 +239,9 @@ class Call:
 
     def __init__(self, function, below):
         self.function, self.below = function, below
+        self.above = below  # as below, until its coroutine leaves the chain
+        self.caller = None  # at the moment when it was found to be a caller of a kept call
+        self.is_caller, self.number = False, 0
         self.depth = below.depth + 1 if below else 1
         self.path = below.path + (function,) if below else (function,)
 
@@ -248,29 +251,57 @@ class Thread:
     to; and `chain`, those that are open below each other. Calls on other stacks than the thread's own leave it when a call
     begins, or goes on, below them."""
 
-    def __init__(self):
+    def __init__(self, rules=()):
         self.stacks = collections.defaultdict(list)
         self.stack = 0
         self.chain = []  # (call, stack)
         self.ended = []  # (function, depth, exit)
         self.paths = collections.Counter()
+        self.rules = rules
+        self.kept = []  # (call, exit, rules, caller)
+        self.count = 0
+
+    def keep(self, call, how):
+        """The pruned tree: what meets a rule, and all that has called it."""
+        met = [number for number, rule in enumerate(self.rules) if rule(call.function, how)]
+        if not met and not call.is_caller:
+            return
+        at = call.above
+        while at and not at.is_caller:
+            at.is_caller, at.caller = True, at.above
+            at = at.above
+        self.kept.append((call, how, met, call.above or call.caller))
 
     def end(self, call, how):
         self.ended.append((call.function, call.depth, how))
+        self.keep(call, how)
 
-    def begin(self, function):
-        while self.stack == 0 and self.chain and self.chain[-1][1] != 0:
-            self.chain.pop()
+    def enter(self, function):
         call = Call(function, self.chain[-1][0] if self.chain else None)
+        self.count += 1
+        call.number = self.count
         self.chain.append((call, self.stack))
         self.paths[call.path] += 1
         return call
+
+    def drop(self):
+        """The innermost call leaves the chain; what has jumped to it stays with it."""
+        call, stack = self.chain.pop()
+        for activation in self.stacks[stack]:
+            if call in activation[1:]:
+                return
+        call.above = None
+
+    def begin(self, function):
+        while self.stack == 0 and self.chain and self.chain[-1][1] != 0:
+            self.drop()
+        return self.enter(function)
 
     def uncover(self, call):
         if not any(entry[0] is call for entry in self.chain):
             return False
         while self.chain[-1][0] is not call:
-            self.chain.pop()
+            self.drop()
         return True
 
     def end_activation(self, activation, how):
@@ -284,16 +315,14 @@ class Thread:
         activation = self.stacks[self.stack][-1]
         jumper = activation[-1]
         if not self.uncover(jumper):
+            activation[0].above = self.chain[-1][0] if self.chain else None
             self.chain += [(call, self.stack) for call in activation]
         before = [call.function for call in activation[:-1]]
         if function == jumper.function or jumper.function in before or function in before or len(before) == JUMPERS:
             self.end(jumper, "tail-cut")
             self.chain.pop()
             activation.pop()
-        call = Call(function, self.chain[-1][0] if self.chain else None)
-        self.chain.append((call, self.stack))
-        self.paths[call.path] += 1
-        activation.append(call)
+        activation.append(self.enter(function))
 
     def take(self, event):
         what, value = event >> 24, event & 0xffffff
@@ -306,20 +335,20 @@ class Thread:
             self.end_activation(activations.pop(), "tail")
         elif what == CATCH:
             while self.stack == 0 and self.chain and self.chain[-1][1] != 0:
-                self.chain.pop()
+                self.drop()
             while len(activations) > value >> 1:
                 self.end_activation(activations.pop(), "longjmp" if value & 1 else "exception")
         elif what == SWITCH:
             self.stack = value
 
 
-def follow(path):
-    """The threads of a program, as it has noted them."""
+def follow(path, rules=()):
+    """The threads of a program, as it has noted them. A rule says of a function and an exit whether a call is kept."""
     data = memoryview(open(path, "rb").read()).cast("I")
     threads, at = [], 0
     while at < len(data):
         count = data[at]
-        thread = Thread()
+        thread = Thread(rules)
         for event in data[at + 1:at + 1 + count]:
             thread.take(event)
         assert not any(thread.stacks.values()), "calls are open at the end"
@@ -333,13 +362,13 @@ def fail(message):
     sys.exit(1)
 
 
-def trace(sprof, name, *options):
+def trace(sprof, name, *options, rules=()):
     wanted = subprocess.run(["./program", "untraced"], capture_output=True, text=True, check=True).stdout
     done = subprocess.run([sprof, "trace", "-o", f"{name}.db", "--function", "^f[0-9]", *options, "--", "./program", name],
                           capture_output=True, text=True)
     if done.returncode or done.stdout != wanted:
         fail(f"{name}: status {done.returncode}: {done.stderr[-2000:]}")
-    return follow(name)
+    return follow(name, rules)
 
 
 def rows(sprof, name, query):
@@ -407,6 +436,47 @@ def check_paths(sprof, what):
         fail(f"{what}: {len(differing)} paths differ: {[(path, wanted[path], found[path]) for path in differing[:3]]}")
 
 
+def check_kept(sprof, what, rng, count):
+    """What is kept while a program runs is what its whole log would be, filtered. The conditions do not depend on time."""
+    some, others = ({rng.randrange(count) for _ in range(rng.randrange(1, 4))} for _ in range(2))
+    names = ["^f(" + "|".join(map(str, sorted(numbers))) + r")\b" for numbers in (some, others)]
+    options = ["--keep", f"over 0ns : {names[0]}", "--keep", "over 1000s", "--keep", f"throws : {names[1]}"]
+    rules = [lambda function, how: function in some, lambda function, how: False,
+             lambda function, how: function in others and how == "exception"]
+    wanted = []
+    for thread in trace(sprof, "kept", *options, rules=rules):
+        calls = sorted(thread.kept, key=lambda kept: kept[0].number)
+        places = {id(kept[0]): place for place, kept in enumerate(calls)}
+        wanted.append([(call.function, how, sum(1 << number for number in met), places[id(caller)] if caller else None)
+                       for call, how, met, caller in calls])
+    found = collections.defaultdict(list)
+    for row in rows(sprof, "kept", "SELECT v.tid, v.function, v.exit, c.rules, v.call_id, v.caller_id, v.start_ns FROM v_kept_call v "
+                    "JOIN kept_call c ON c.number = v.call_id"):
+        found[row["tid"]].append(row)
+    dropped = rows(sprof, "kept", "SELECT sum(dropped) AS n FROM keep_rule")[0]["n"]
+    if dropped != "0":
+        fail(f"{what}: {dropped} kept calls found no room")
+    for tid, kept in found.items():
+        by_id = {row["call_id"]: row for row in kept}
+        def depth(row):  # where a counter has coarse steps a call and its caller begin at the same time
+            steps = 0
+            while row["caller_id"]:
+                row, steps = by_id[row["caller_id"]], steps + 1
+            return steps
+        kept.sort(key=lambda row: (int(row["start_ns"]), depth(row)))
+        places = {row["call_id"]: place for place, row in enumerate(kept)}
+        found[tid] = [(number(row["function"]), row["exit"], int(row["rules"]), places.get(row["caller_id"])) for row in kept]
+    def order(threads):
+        return sorted(threads, key=lambda calls: [(*call[:3], -1 if call[3] is None else call[3]) for call in calls])
+    wanted, found = order(calls for calls in wanted if calls), order(found.values())
+    for one, other in zip(wanted, found):
+        for i, (call, seen) in enumerate(zip(one, other)):
+            if call != seen:
+                fail(f"{what}: kept: call {i} of {len(one)} is {seen}, not {call}; before it {one[max(0, i - 5):i]}")
+    if [len(calls) for calls in wanted] != [len(calls) for calls in found]:
+        fail(f"{what}: kept: {[len(calls) for calls in found]} calls, not {[len(calls) for calls in wanted]}")
+
+
 def main():
     arguments = sys.argv[1:]
     language, compiler = arguments[:2]
@@ -423,7 +493,8 @@ def main():
         for seed in range(first, first + programs):
             source = f"program.{'cc' if language == 'c++' else 'c'}"
             with open(source, "w") as file:
-                file.write(Program(language, seed, with_coroutines).text())
+                program = Program(language, seed, with_coroutines)
+                file.write(program.text())
             flags = ["-O2", "-g", "-w", "-pthread", *os.environ.get("LINK", "").split()]
             if subprocess.run([compiler, *flags, source, "-o", "program"]).returncode:
                 fail("it does not compile")
@@ -431,6 +502,7 @@ def main():
             check_log(sprof, what)
             check_figures(sprof, what)
             check_paths(sprof, what)
+            check_kept(sprof, what, random.Random(seed), program.count)
         os.chdir(kept)
 
 

@@ -94,6 +94,7 @@ static void free_thread(struct trace_thread *thread)
         sprof_vec_release(&thread->paths);
         sprof_map_release(&thread->path_index);
         sprof_vec_release(&thread->open);
+        sprof_vec_release(&thread->callers);
         store_call_packer_release(&thread->packer);
         sprof_map_release(&thread->index);
     }
@@ -215,6 +216,7 @@ void trace_figures_release(struct trace_session *session)
     free(session->memory.beyond);
     session->memory.beyond = NULL;
     sprof_map_release(&session->ended_tids);
+    sprof_vec_release(&session->clocks);
 }
 
 /* == Reading == */

@@ -61,6 +61,15 @@ struct trace_open_call {
     uint64_t arguments[PROBE_ARGUMENTS];
 };
 
+/* A caller of kept calls that has not ended, as far as the ring was read. */
+struct trace_open_caller {
+    uint64_t begin;           /* ticks */
+    uint32_t number;          /* as the agent has it */
+    uint32_t row, caller_row; /* numbers of rows */
+    uint32_t function;
+    bool is_known; /* `begin`, `function` and `caller_row` were read */
+};
+
 /* A process of the program: it executed it, or was forked from such a process. */
 struct trace_process {
     pid_t pid;
@@ -84,10 +93,11 @@ struct trace_thread {
     SPROF_VEC(struct trace_cell) cells;
     struct sprof_map index; /* function → cell */
     SPROF_VEC(struct trace_path) paths;
-    struct sprof_map path_index;            /* node → path */
-    SPROF_VEC(struct trace_open_call) open; /* in the log, as they began */
-    struct store_call_packer packer;        /* of logged calls that have ended */
-    uint64_t last_ns;                       /* of the logged call that began last */
+    struct sprof_map path_index;                 /* node → path */
+    SPROF_VEC(struct trace_open_call) open;      /* in the log, as they began */
+    SPROF_VEC(struct trace_open_caller) callers; /* of kept calls */
+    struct store_call_packer packer;             /* of logged calls that have ended */
+    uint64_t last_ns;                            /* of the logged call that began last */
     uint64_t cleared_head; /* of its ring at the last clear: earlier ends are of calls before it */
     bool is_over;          /* the thread has ended, or the trace has */
     uint64_t waits_for;    /* number behind a unit of the ring that is not filled; 0: none */
@@ -197,13 +207,28 @@ bool trace_has_paths(const struct trace_session *session, const struct trace_thr
 int trace_read_paths(struct trace_session *session, struct trace_thread *thread, uint64_t nodes);
 int trace_clear_paths(struct trace_session *session, struct trace_thread *thread, uint64_t nodes);
 
-/* == rows.c == */
+/* == clocks.c == */
+
+/* Finds the length of a tick in `common`, for limits in ticks, where it is not known yet. */
+void trace_find_tick(struct trace_session *session);
+
+/* Compares the clocks, where that was a second ago. Returns 0 or SPROF_ENOMEM. */
+int trace_compare_clocks(struct trace_session *session);
+
+/* The time in the run of a moment, and the length of a time, in ticks, once clocks were compared;
+ * at least 1. */
+uint64_t trace_time_of(const struct trace_session *session, uint64_t ticks);
+uint64_t trace_length_of(const struct trace_session *session, uint64_t ticks);
+
+/* == nodes.c == */
 
 /* The stack of a function's entry below its caller's (0: none). Returns 0, SPROF_ENOMEM, or
  * SPROF_ENOTFOUND where the recording has no module there: the function then counts as one without
  * rows. */
 int trace_node_of(struct trace_session *session, uint32_t function, uint32_t caller,
                   uint32_t *node);
+
+/* == rows.c == */
 
 /* Writes the sample row of a stack, or writes it again. */
 int trace_put_sample(struct trace_session *session, uint64_t calls, int64_t self, uint32_t thread,

@@ -1,6 +1,7 @@
 /* The log: takes calls out of the rings of threads, joins their beginnings and ends, and packs them
  * into blocks. The command can write anything into a ring, so everything is checked. */
 #include "trace/figures/log.h"
+#include "trace/figures/keep.h"
 #include "trace/figures/warn.h"
 
 #include <fcntl.h>
@@ -8,12 +9,13 @@
 #include <sys/stat.h>
 
 enum {
-    WAITING_BLOCKS = 512,  /* that wait for the writer; then calls wait in rings */
-    FLUSH_BLOCKS = 16,     /* that make a transaction worth it */
+    WAITING_BLOCKS = 512,   /* that wait for the writer; then calls wait in rings */
+    FLUSH_BLOCKS = 16,      /* that make a transaction worth it */
+    WAITING_KEPT = 1 << 17, /* rows of kept calls that wait, as above */
+    FLUSH_KEPT = 1 << 12,
     OPEN_CALLS = 1 << 20,  /* of a thread, at most */
     STUCK_NS = 1000000000, /* after which a unit will not be filled any more */
     SIZE_NS = 20000000,
-    BASE_NS = 1000000000, /* between two comparisons of the clocks */
 };
 
 void trace_set_extras(struct trace_session *session)
@@ -26,7 +28,9 @@ void trace_set_extras(struct trace_session *session)
         extras |= PROBE_WARN;
     if (session->memory.is_spare)
         extras |= PROBE_SPARE;
-    session->has_logged |= session->mode == TRACE_LOG;
+    if (options->keep_count)
+        extras |= PROBE_KEEP;
+    session->has_logged |= session->mode == TRACE_LOG || options->keep_count;
     atomic_store(&session->process.shared->extras, extras);
 }
 
@@ -38,44 +42,6 @@ void trace_log_begin(struct trace_session *session)
                  depth < PROBE_LOG_DEPTH_MAX ? depth : PROBE_LOG_DEPTH_MAX);
 }
 
-/* == Times == */
-
-/* The two clocks drift apart by some parts in a million. They are compared once a second, and the
- * difference is spread over the next one, so times have no steps. */
-static void compare_clocks(struct trace_session *session)
-{
-    const uint64_t ticks = probe_ticks(),
-                   now_ns = sprof_clock_monotonic_ns() - session->run->start_monotonic_ns;
-    if (!session->log_base_ns) {
-        session->log_base_ticks = session->start_ticks;
-        session->log_base_ns = session->start_ns - session->run->start_monotonic_ns;
-        session->log_ns_per_tick = session->ns_per_tick;
-    }
-    if (now_ns < session->log_base_ns + BASE_NS)
-        return;
-    const double shown = (double)session->log_base_ns +
-                         (double)(ticks - session->log_base_ticks) * session->log_ns_per_tick;
-    const double behind = ((double)now_ns - shown) / BASE_NS;
-    session->log_base_ns = (uint64_t)shown;
-    session->log_base_ticks = ticks;
-    session->log_ns_per_tick = session->ns_per_tick * (1 + (behind < -0.5  ? -0.5
-                                                            : behind > 0.5 ? 0.5
-                                                                           : behind));
-}
-
-static uint64_t time_of(const struct trace_session *session, uint64_t ticks)
-{
-    const double ns = (double)session->log_base_ns +
-                      (double)(int64_t)(ticks - session->log_base_ticks) * session->log_ns_per_tick;
-    return ns < 1 ? 1 : ns < 9e18 ? (uint64_t)ns : (uint64_t)9e18;
-}
-
-static uint64_t length_of(const struct trace_session *session, uint64_t ticks)
-{
-    const double ns = (double)ticks * session->log_ns_per_tick;
-    return ns < 1 ? 1 : ns < 9e18 ? (uint64_t)ns : (uint64_t)9e18;
-}
-
 /* == Rows == */
 
 /* The end is no earlier than any other end of the thread, else calls would end within those that
@@ -83,7 +49,7 @@ static uint64_t length_of(const struct trace_session *session, uint64_t ticks)
 static uint64_t duration_of(const struct trace_session *session, struct trace_thread *thread,
                             const struct trace_open_call *call, uint64_t ticks)
 {
-    const uint64_t end_ns = time_of(session, call->begin + ticks);
+    const uint64_t end_ns = trace_time_of(session, call->begin + ticks);
     uint64_t until_ns = call->start_ns + 1;
     until_ns = until_ns < end_ns ? end_ns : until_ns;
     until_ns = until_ns < thread->last_ns ? thread->last_ns : until_ns;
@@ -133,7 +99,7 @@ static int put_call(struct trace_session *session, struct trace_thread *thread,
     if (result)
         return result == SPROF_ENOTFOUND ? 0 : result;
     const uint64_t duration_ns = is_over ? duration_of(session, thread, call, ticks) : 0,
-                   self_ns = is_over ? length_of(session, self) : 0;
+                   self_ns = is_over ? trace_length_of(session, self) : 0;
     struct store_call row = {
         .start_ns = call->start_ns,
         .duration_ns = duration_ns,
@@ -150,19 +116,6 @@ static int put_call(struct trace_session *session, struct trace_thread *thread,
 }
 
 /* == Units == */
-
-static enum store_exit exit_of(uint64_t header)
-{
-    switch (PROBE_LOG_EXIT(header)) {
-    case PROBE_EXIT_RETURN: return STORE_EXIT_RETURN;
-    case PROBE_EXIT_TAIL: return STORE_EXIT_TAIL;
-    case PROBE_EXIT_EXCEPTION: return STORE_EXIT_EXCEPTION;
-    case PROBE_EXIT_LONGJMP: return STORE_EXIT_LONGJMP;
-    case PROBE_EXIT_THREAD_END: return STORE_EXIT_THREAD_END;
-    case PROBE_EXIT_TAIL_CUT: return STORE_EXIT_TAIL_CUT;
-    default: return STORE_EXIT_LEFT;
-    }
-}
 
 /* A call that was open at a clear has no time from before. The command notes that in its own
  * records when such a call, or one below it, ends. */
@@ -188,7 +141,7 @@ static int take_begin(struct trace_session *session, struct trace_thread *thread
     const uint64_t begin = begin_of(session, first);
     struct trace_open_call call = {
         .begin = begin,
-        .start_ns = time_of(session, begin),
+        .start_ns = trace_time_of(session, begin),
         .function = PROBE_LOG_FUNCTION(header),
         .depth = PROBE_LOG_DEPTH(header),
         .arguments = {first[2], first[3], second[0], second[1], second[2], second[3]},
@@ -224,7 +177,7 @@ static int take_end(struct trace_session *session, struct trace_thread *thread, 
     thread->open.count--;
     return was_cleared(thread, call.function, place, unit[1] + unit[2])
                ? 0
-               : put_call(session, thread, &call, unit[2], unit[3], exit_of(header));
+               : put_call(session, thread, &call, unit[2], unit[3], trace_log_exit(header));
 }
 
 static bool is_known(const struct trace_session *session, uint64_t header)
@@ -259,13 +212,17 @@ static int take_unit(struct trace_session *session, struct trace_thread *thread,
     uint64_t *first = units + place % count * 4, *second = first + PROBE_UNIT_BYTES / sizeof *units;
     const uint64_t header = __atomic_load_n(first, __ATOMIC_ACQUIRE);
     const uint32_t kind = PROBE_LOG_KIND(header);
+    const bool keeps = session->options.keep_count;
+    const int taken = keeps ? PROBE_KEPT_UNITS : kind == PROBE_LOG_END ? 1 : 2;
     int result = 0;
-    if (!kind || !PROBE_LOG_IS_AT(header, place) || (kind != PROBE_LOG_END && head - place < 2))
-        return is_stuck(session, thread, place);
-    if (is_known(session, header))
+    if (!kind || !PROBE_LOG_IS_AT(header, place) || head - place < (uint64_t)taken)
+        return is_stuck(session, thread, place) ? keeps ? taken : 1 : 0;
+    if (is_known(session, header) && keeps)
+        result = trace_keep_take(session, thread, (const struct probe_kept *)first);
+    else if (is_known(session, header))
         result = kind == PROBE_LOG_END ? take_end(session, thread, header, first, place)
                                        : take_begin(session, thread, header, first, second, place);
-    return result ? result : kind == PROBE_LOG_END ? 1 : 2;
+    return result ? result : taken;
 }
 
 static uint64_t head_of(const struct trace_session *session, uint32_t slab)
@@ -285,11 +242,13 @@ static int read_ring(struct trace_session *session, struct trace_thread *thread,
     *done = head == place;
     if (*done)
         return 0;
-    compare_clocks(session);
+    if (trace_compare_clocks(session))
+        return SPROF_ENOMEM;
     if (head - place > count) /* only the command can have written that */
         place = head;
     while (place != head && taken > 0 &&
-           recording_batch(session->recording)->call_blocks.count < WAITING_BLOCKS) {
+           recording_batch(session->recording)->call_blocks.count < WAITING_BLOCKS &&
+           recording_batch(session->recording)->kept_calls.count < WAITING_KEPT) {
         taken = take_unit(session, thread, units, count, place, head);
         place += taken > 0 ? (uint64_t)taken : 0;
     }
@@ -323,6 +282,8 @@ int trace_log_end(struct trace_session *session, struct trace_thread *thread, ui
         result = put_call(session, thread, &thread->open.items[i], 0, 0,
                           is_last ? STORE_EXIT_OPEN : STORE_EXIT_THREAD_END);
     thread->open.count = 0;
+    if (!result)
+        result = trace_keep_end(session, thread, is_last ? STORE_EXIT_OPEN : STORE_EXIT_THREAD_END);
     return result || !thread->packer.calls ? result : put_block(session, thread);
 }
 
@@ -344,6 +305,7 @@ void trace_log_clear(struct trace_session *session, uint64_t now_ns)
 {
     const uint64_t run_ns = now_ns - session->run->start_monotonic_ns;
     session->logged = session->unlogged = 0;
+    trace_keep_clear(session);
     for (size_t i = 0; i < session->probes.count; i++)
         session->probes.items[i].unlogged = 0;
     for (size_t i = 0; i < PROBE_SLABS; i++) {
@@ -387,7 +349,7 @@ static int put_unlogged(struct trace_session *session, uint32_t number, uint32_t
 int trace_log_tick(struct trace_session *session)
 {
     const uint64_t run_ns = session->now_ns - session->run->start_monotonic_ns;
-    int result = 0;
+    int result = trace_keep_tick(session);
     for (size_t i = 0; i < PROBE_SLABS && session->has_logged && !result; i++)
         if (session->slabs[i] && session->slabs[i]->packer.calls)
             result = put_block(session, session->slabs[i]);
@@ -427,5 +389,6 @@ static void look_at_size(struct trace_session *session)
 bool trace_log_wants_flush(struct trace_session *session)
 {
     look_at_size(session);
-    return recording_batch(session->recording)->call_blocks.count >= FLUSH_BLOCKS;
+    return recording_batch(session->recording)->call_blocks.count >= FLUSH_BLOCKS ||
+           recording_batch(session->recording)->kept_calls.count >= FLUSH_KEPT;
 }

@@ -4,6 +4,20 @@
 
 #include "trace/tracing.h"
 
+/* How a call ended, by the header of a unit. */
+static inline enum store_exit trace_log_exit(uint64_t header)
+{
+    switch (PROBE_LOG_EXIT(header)) {
+    case PROBE_EXIT_RETURN: return STORE_EXIT_RETURN;
+    case PROBE_EXIT_TAIL: return STORE_EXIT_TAIL;
+    case PROBE_EXIT_EXCEPTION: return STORE_EXIT_EXCEPTION;
+    case PROBE_EXIT_LONGJMP: return STORE_EXIT_LONGJMP;
+    case PROBE_EXIT_THREAD_END: return STORE_EXIT_THREAD_END;
+    case PROBE_EXIT_TAIL_CUT: return STORE_EXIT_TAIL_CUT;
+    default: return STORE_EXIT_LEFT;
+    }
+}
+
 /* Writes for the agent what is done with calls, by options and mode. */
 void trace_set_extras(struct trace_session *session);
 

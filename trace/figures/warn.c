@@ -146,14 +146,9 @@ int trace_warnings_begin(struct trace_session *session, size_t first, struct spr
 {
     const struct trace_options *options = &session->options;
     struct plan_expressions **slow = NULL, **stuck = NULL;
-    struct trace_session *common = session->common;
     if (!trace_warns(options))
         return 0;
-    if (common->tick_ns <= 0) {
-        const uint64_t ns = sprof_clock_monotonic_ns() - common->opened_ns;
-        const uint64_t ticks = probe_ticks() - common->opened_ticks;
-        common->tick_ns = ticks ? (double)ns / (double)ticks : 1;
-    }
+    trace_find_tick(session);
     if (!session->warnings && !(session->warnings = calloc(1, sizeof *session->warnings)))
         return sprof_error_memory(error);
     if (options->stack_check > 0)

@@ -267,29 +267,6 @@ static int choose_functions(struct chooser *chooser, uint32_t first_file)
     return result;
 }
 
-int trace_tell_unfound(const struct trace_session *session, const char *option,
-                       const char *expression, const struct plan_expressions *expressions,
-                       bool timed, struct sprof_error *error)
-{
-    struct sprof_suggestions near = {0};
-    struct sprof_str names = {0};
-    int found = 0;
-    for (size_t i = 0; i < session->probes.count && !found; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
-        if (!probe->is_chosen || (timed && probe->tier != PROBE_FULL))
-            continue;
-        found = plan_expressions_match(expressions, probe->function, error);
-        if (!found)
-            sprof_suggest_offer(&near, expression, probe->function->name);
-    }
-    if (!found && !sprof_suggest_append(&names, &near))
-        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
-                          "--%s '%s' finds none of the functions that %s%s", option, expression,
-                          timed ? "are timed" : "have probes", names.text ? names.text : "");
-    sprof_str_release(&names);
-    return found < 0 ? found : 0;
-}
-
 static int nothing_chosen(const struct chooser *chooser, struct sprof_error *error)
 {
     const struct trace_options *options = &chooser->session->options;

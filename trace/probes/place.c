@@ -1,6 +1,7 @@
 /* Puts probes into a command that waits for them: asks its agent for memory, writes copies and
  * thunks, and last the jumps to them. */
 #include "inject/inject.h"
+#include "trace/figures/keep.h"
 #include "trace/figures/warn.h"
 #include "trace/load.h"
 #include "trace/meet.h"
@@ -581,6 +582,8 @@ int trace_place(struct trace_session *session, struct sprof_error *error)
         result = trace_points_place(session, error);
     if (!result)
         result = trace_warnings_begin(session, 0, error);
+    if (!result)
+        result = trace_keep_begin(session, 0, error);
     if (!result)
         result = trace_ranges_begin(session, error);
     if (!result && session != session->common && trace_ranges_adopt(session, session->common))

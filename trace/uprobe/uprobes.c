@@ -39,6 +39,7 @@ const char *trace_uprobes_excluded(const struct trace_options *options)
            : options->watchdog_count    ? "watchdog"
            : options->stack_check > 0   ? "stack-check"
            : options->heap_check_count  ? "heap-check"
+           : options->keep_count        ? "keep"
                                         : NULL;
 }
 

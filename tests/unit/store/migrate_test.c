@@ -206,7 +206,8 @@ static void test_version_2(void)
                       "DROP VIEW v_probe_event; DROP TABLE probe_event;"
                       "DROP VIEW v_call; DROP VIEW v_not_logged; DROP TABLE call_block;"
                       "DROP TABLE call_function; DROP TABLE probe; DROP TABLE call_untimed;"
-                      "DROP TABLE call_tail_cut;"
+                      "DROP TABLE call_tail_cut; DROP VIEW v_kept_call;"
+                      "DROP TABLE keep_rule; DROP TABLE kept_call;"
                       "DROP TABLE probe_ledger; DROP VIEW v_warning; DROP TABLE warning;"
                       "DROP TABLE place_cost; DROP TABLE place_block; DROP TABLE sampled_user;"
                       "PRAGMA user_version = 2");

@@ -370,6 +370,21 @@ static struct store_call_block call_blocks[] = {
 static struct store_call_function call_functions[] = {
     {.run_id = 1, .number = 3, .node_id = 1},
 };
+static struct store_keep_rule keep_rules[] = {
+    {.run_id = 1, .number = 1, .text = "over 10ns: a", .function = "a", .fired = 2, .dropped = 1},
+};
+static struct store_kept_call kept_calls[] = {
+    {.run_id = 1, .number = 1, .thread_id = 1, .node_id = 1, .start_ns = 700, .exit = 6},
+    {.run_id = 1,
+     .number = 2,
+     .caller = 1,
+     .thread_id = 1,
+     .node_id = 1,
+     .start_ns = 710,
+     .duration_ns = 20,
+     .self_ns = 15,
+     .rules = 1},
+};
 static struct store_warning warnings[] = {
     {.run_id = 1,
      .thread_id = 1,
@@ -487,6 +502,8 @@ int example_write_raw(struct store *store, const struct store_run *run)
         .call_blocks = BORROW(call_blocks),
         .call_functions = BORROW(call_functions),
         .probe_ledger = BORROW(probe_ledger),
+        .keep_rules = BORROW(keep_rules),
+        .kept_calls = BORROW(kept_calls),
         .warnings = BORROW(warnings),
         .sampled_users = BORROW(sampled_users),
     };

@@ -1,0 +1,217 @@
+/* The tracing agent, inside: keeps the calls that meet a rule, with their callers.
+ *
+ * The `node` of a record is the number of its call in its thread, once the call is to be kept; 0
+ * before. A call that ends without a number and meets no rule writes nothing. One that meets a rule
+ * gives numbers to all its callers, which are written as open then, and again when they end. */
+#ifndef SPROF_AGENT_PROBE_INSIDE_KEEP_H
+#define SPROF_AGENT_PROBE_INSIDE_KEEP_H
+
+#include "agent/probe/log.h"
+
+static inline bool keeps_calls(void)
+{
+    return probe_inside.shared->extras & PROBE_KEEP;
+}
+
+/* == Rules == */
+
+/* Whether a call is among the first ones of its second. */
+static inline bool is_among_first(struct probe_keep_rule *rule, uint64_t now)
+{
+    const uint64_t length = probe_inside.shared->keep.second_ticks;
+    const uint64_t second = (length ? now / length : now) << 32;
+    uint64_t before = atomic_load_explicit(&rule->lately, memory_order_relaxed), after;
+    do {
+        after = before >> 32 == second >> 32 ? before + 1 : second | 1;
+        if ((uint32_t)after > rule->first)
+            return false;
+    } while (!atomic_compare_exchange_weak(&rule->lately, &before, after));
+    return true;
+}
+
+static inline bool meets(struct probe_keep_rule *rule, int64_t total, int64_t self, uint64_t now,
+                         enum probe_exit exit)
+{
+    if (total < rule->over || self < rule->self || (rule->throws && exit != PROBE_EXIT_EXCEPTION))
+        return false;
+    if (rule->every && (atomic_fetch_add(&rule->seen, 1) + 1) % rule->every)
+        return false;
+    return !rule->first || is_among_first(rule, now);
+}
+
+/* The rules that a call meets which has ended. */
+static inline uint64_t rules_met(uint32_t function, int64_t total, int64_t self, uint64_t now,
+                                 enum probe_exit exit)
+{
+    struct probe_shared *shared = probe_inside.shared;
+    uint64_t left = atomic_load_explicit(&shared->keep_masks[function], memory_order_relaxed);
+    uint64_t met = 0;
+    for (; left; left &= left - 1) {
+        const int bit = __builtin_ctzll(left);
+        if (meets(&shared->keep.rules[bit], total, self, now, exit))
+            met |= UINT64_C(1) << bit;
+    }
+    return met;
+}
+
+/* == Room == */
+
+/* Units that are free, without those for the ends of numbered calls that are open. */
+static inline uint64_t kept_room(const struct thread *thread)
+{
+    const uint64_t units = thread->ring_mask + 1, ends = thread->open_logged * PROBE_KEPT_UNITS;
+    const uint64_t used = __atomic_load_n(&thread->ring->head, __ATOMIC_RELAXED) -
+                          atomic_load_explicit(&thread->ring->tail, memory_order_acquire) +
+                          (ends < units / 4 ? ends : units / 4) + RING_MARGIN;
+    return used < units ? units - used : 0;
+}
+
+/* How many callers get numbers at a time: a ring has room for so many. The callers above them get
+ * theirs when the last one of these ends. */
+static inline uint32_t marks_most(const struct thread *thread)
+{
+    return (uint32_t)(thread->ring_mask + 1) / 16;
+}
+
+/* == Callers == */
+
+/* The nearest open call from a record upwards. Records without a serial are of calls whose probes a
+ * signal's handler has interrupted. */
+static inline struct record *open_at(struct thread *thread, struct record *record)
+{
+    for (uint32_t steps = 0;
+         record != &thread->root && record->serial != thread->serial && steps <= marks_most(thread);
+         steps++)
+        record = above(thread, record);
+    return record->serial == thread->serial ? record : &thread->root;
+}
+
+static inline struct record *caller_of(struct thread *thread, const struct record *record)
+{
+    return open_at(thread, above(thread, record));
+}
+
+static inline uint32_t count_unmarked(struct thread *thread, struct record *record)
+{
+    uint32_t count = 0;
+    for (; record != &thread->root && !record->node && count < marks_most(thread); count++)
+        record = caller_of(thread, record);
+    return count;
+}
+
+/* The number of a call, which gets one where it has none. Both steps are one instruction each: a
+ * handler that comes between may have given it a number. */
+static inline uint32_t number_of(struct thread *thread, struct record *record)
+{
+    uint32_t none = 0, number = 1;
+    if (record->node)
+        return record->node;
+    __asm__ volatile("xaddl %0, %1" : "+r"(number), "+m"(thread->kept) : : "cc");
+    number++;
+    __asm__ volatile("cmpxchgl %2, %1" : "+a"(none), "+m"(record->node) : "r"(number) : "cc");
+    return none ? none : number;
+}
+
+/* The header is written last: it says that the rest is there. */
+static inline void put_kept(struct thread *thread, const struct probe_kept *kept,
+                            const struct record *record, uint32_t kind, enum probe_exit exit)
+{
+    const uint32_t function = (uint32_t)(record->stat - thread->stats);
+    const uint64_t place = take_room(&thread->ring->head, PROBE_KEPT_UNITS);
+    struct probe_kept *to = (struct probe_kept *)unit_at(thread, place);
+    to->begin = kept->begin;
+    to->end = kept->end;
+    to->total = kept->total;
+    to->self = kept->self;
+    to->number = kept->number;
+    to->caller = kept->caller;
+    to->rules = kept->rules;
+    to->is_apart = kept->is_apart;
+    put_header(&to->header, probe_log_header(place, kind, exit, 0, function));
+}
+
+/* Gives numbers to an open call and its callers, `count` in all, and writes them. Returns the
+ * number of the first; 0: the root has none. */
+static SAVES_ALL __attribute__((noinline)) uint32_t mark(struct thread *thread,
+                                                         struct record *record, uint32_t count)
+{
+    const uint32_t first = count ? number_of(thread, record) : record->node;
+    uint32_t number = first;
+    for (; count; count--) {
+        struct record *caller = caller_of(thread, record);
+        const bool is_next = count > 1 && caller != &thread->root && !caller->node;
+        const uint32_t above_it = is_next ? number_of(thread, caller) : caller->node;
+        put_kept(
+            thread,
+            &(struct probe_kept){.begin = *begin_of(record), .number = number, .caller = above_it},
+            record, PROBE_LOG_BEGIN, PROBE_EXIT_RETURN);
+        add(&thread->open_logged, 1);
+        if (!is_next)
+            break;
+        record = caller;
+        number = above_it;
+    }
+    return first;
+}
+
+/* == Ends == */
+
+static inline void count_dropped(uint64_t rules)
+{
+    for (; rules; rules &= rules - 1)
+        atomic_fetch_add(&probe_inside.shared->keep.rules[__builtin_ctzll(rules)].dropped, 1);
+}
+
+/* A call has ended: keeps it where it meets a rule, or has a number. */
+static SAVES_ALL __attribute__((noinline)) void keep_end(struct thread *thread,
+                                                         struct record *record, uint64_t now,
+                                                         int64_t total, int64_t self,
+                                                         bool is_in_chain, enum probe_exit exit)
+{
+    const uint32_t function = (uint32_t)(record->stat - thread->stats);
+    const uint64_t rules = rules_met(function, total, self, now, exit);
+    const bool is_caller = record->node != 0;
+    if (!rules && !is_caller)
+        return;
+    struct record *caller = caller_of(thread, record);
+    const uint32_t unmarked = count_unmarked(thread, caller);
+    const uint64_t room = kept_room(thread), needed = 2 * PROBE_KEPT_UNITS * (uint64_t)unmarked;
+    const bool has_room = is_caller ? thread->ring->head - thread->ring->tail + PROBE_KEPT_UNITS <=
+                                          thread->ring_mask + 1
+                                    : room >= needed + PROBE_KEPT_UNITS;
+    thread->open_logged -= is_caller && thread->open_logged > 0;
+    if (!has_room) {
+        atomic_fetch_add(&probe_inside.shared->keep.lost, is_caller);
+        count_dropped(rules);
+        record->node = 0;
+        return;
+    }
+    const struct probe_kept kept = {
+        .begin = *begin_of(record),
+        .end = now,
+        .total = total,
+        .self = self,
+        .caller = mark(thread, caller, room >= needed ? unmarked : 0),
+        .number = number_of(thread, record),
+        .rules = rules,
+        .is_apart = !is_in_chain,
+    };
+    record->node = 0; /* before it is written: else a handler that leaves between repeats it */
+    put_kept(thread, &kept, record, PROBE_LOG_END, exit);
+}
+
+/* Fills room that was taken and never filled, as log_mend does. */
+static inline void keep_mend(struct thread *thread)
+{
+    const uint64_t head = thread->ring->head;
+    uint64_t place = atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
+    if (head - place > thread->ring_mask + 1)
+        return;
+    for (; place < head; place += PROBE_KEPT_UNITS) {
+        uint64_t *unit = unit_at(thread, place);
+        if (!PROBE_LOG_KIND(*unit) || !PROBE_LOG_IS_AT(*unit, place))
+            put_header(unit, probe_log_header(place, PROBE_LOG_END, 0, 0, PROBE_LOG_NOBODY));
+    }
+}
+
+#endif

@@ -1,0 +1,40 @@
+/* Reads the rules of `sprof trace --keep`, and says what came of them. */
+#include "cli/keep.h"
+
+#include <stdio.h>
+
+int cli_add_keep_rule(void *field, const char *text, struct sprof_error *error)
+{
+    struct cli_keep_rules *rules = field;
+    struct trace_keep_rule rule;
+    const int result = trace_keep_rule_parse(&rule, text, error);
+    if (result)
+        return result;
+    if (!sprof_vec_push(&rules->list, rule))
+        return 0;
+    trace_keep_rule_release(&rule);
+    return sprof_error_memory(error);
+}
+
+void cli_keep_rules_release(struct cli_keep_rules *rules)
+{
+    for (size_t i = 0; i < rules->list.count; i++)
+        trace_keep_rule_release(&rules->list.items[i]);
+    sprof_vec_release(&rules->list);
+}
+
+void cli_say_kept(struct cli_terminal *terminal, const struct trace_result *result)
+{
+    char callers[64] = "", dropped[80] = "";
+    if (result->kept_callers)
+        snprintf(callers, sizeof callers, ", with %llu caller%s",
+                 (unsigned long long)result->kept_callers, sprof_plural(result->kept_callers));
+    if (result->kept_dropped)
+        snprintf(dropped, sizeof dropped, ", %llu not, for lack of room",
+                 (unsigned long long)result->kept_dropped);
+    if (!result->kept && !result->kept_dropped)
+        cli_say(terminal, "no call met a rule of --keep");
+    else
+        cli_say(terminal, "%llu call%s kept%s%s; next: `sprof report --kept`",
+                (unsigned long long)result->kept, sprof_plural(result->kept), callers, dropped);
+}

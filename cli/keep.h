@@ -1,0 +1,20 @@
+/* cli, inside: the rules of `sprof trace --keep`. */
+#ifndef SPROF_CLI_KEEP_H
+#define SPROF_CLI_KEEP_H
+
+#include "cli/terminal.h"
+#include "trace/trace.h"
+
+struct cli_keep_rules {
+    SPROF_VEC(struct trace_keep_rule) list;
+};
+
+/* As `set` of struct cli_option: adds a rule. */
+int cli_add_keep_rule(void *field, const char *text, struct sprof_error *error);
+
+void cli_keep_rules_release(struct cli_keep_rules *rules);
+
+/* Says how many calls were kept, and what shows them. */
+void cli_say_kept(struct cli_terminal *terminal, const struct trace_result *result);
+
+#endif

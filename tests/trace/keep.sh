@@ -1,0 +1,185 @@
+#!/bin/bash
+# sprof trace --keep and sprof report --kept: what meets a rule has a row, with its callers.
+#   keep.sh rules | report | open | processes | dropped | refused
+# jumps.py compares random programs' trees with what they note themselves.
+set -u
+. "$(dirname "$0")/lib.sh"
+
+write_program() {
+    cat >program.cc <<'END'
+#include <cstdlib>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define NI __attribute__((noinline))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+NI void leaf() { BODY; }
+NI void slow() { usleep(60000); BODY; }
+NI void outer() { slow(); BODY; leaf(); BODY; }
+NI void thrower(int x) { BODY; if (x % 2) throw x; BODY; }
+NI void catcher(int x) { try { thrower(x); } catch (int) { BODY; } }
+NI void many(int n) { for (int i = 0; i < n; i++) leaf(); BODY; }
+NI void last() { outer(); BODY; exit(3); }
+static void *run(void *) { many(100); outer(); return nullptr; }
+int main(int count, char **arguments)
+{
+    pthread_t thread;
+    pthread_create(&thread, nullptr, run, nullptr);
+    pthread_join(thread, nullptr);
+    for (int i = 0; i < 10; i++) catcher(i);
+    if (count > 1) many(atoi(arguments[1]));
+    if (count > 2) {
+        if (!fork()) { many(50); outer(); _exit(0); }
+        wait(nullptr);
+    }
+    last();
+}
+END
+    g++ -O2 -g -pthread program.cc -o program || fail "it does not compile"
+}
+
+# query FILE SQL: its only column.
+query() { "$SPROF" sql "$1" --format csv "$2" | tail -n +2 | tr -d '\r'; }
+
+# is WHAT FILE SQL WANTED
+is() {
+    local found
+    found=$(query "$2" "$3" | paste -sd' ')
+    [ "$found" = "$4" ] || fail "$1: '$found', not '$4'"
+}
+
+orphans="SELECT count(*) FROM kept_call c WHERE caller IS NOT NULL
+AND NOT EXISTS (SELECT 1 FROM kept_call d WHERE d.run_id = c.run_id AND d.number = c.caller)"
+
+rules() {
+    traced rules --keep 'every 10 : ^leaf' --keep 'over 30ms and self over 30ms : ^slow' --keep 'throws' --keep 'over 1000s' \
+        --keep 'throws and every 2 : thrower' -- ./program 900
+    is "calls that met each rule" rules.db "SELECT fired FROM keep_rule ORDER BY number" "100 2 5 0 2"
+    is "dropped" rules.db "SELECT sum(dropped) FROM keep_rule" 0
+    is "rows that met a rule" rules.db "SELECT function || count(*) FROM v_kept_call WHERE rules IS NOT NULL GROUP BY function ORDER BY 1" \
+        "leaf()100 slow()2 thrower(int)5"
+    is "their callers" rules.db "SELECT DISTINCT d.function FROM v_kept_call c JOIN v_kept_call d ON d.call_id = c.caller_id ORDER BY 1" \
+        "catcher(int) last() main many(int) outer() run(void*)"
+    is "rows without their callers" rules.db "$orphans" 0
+    is "both rules of a call" rules.db "SELECT count(*) FROM v_kept_call WHERE rules = 'throws, throws and every 2 : thrower'" 2
+    is "calls that were too short" rules.db "SELECT count(*) FROM v_kept_call WHERE function = 'slow()' AND duration_ns < 59000000" 0
+    is "exits of what throws" rules.db "SELECT DISTINCT exit FROM v_kept_call WHERE function = 'thrower(int)'" exception
+    # How many seconds it takes is not known; in each there are three.
+    traced first --keep 'first 3 a second : ^leaf' -- ./program 900
+    is "the first of each second" first.db "SELECT fired BETWEEN 3 AND 3 * (SELECT max(start_ns) / 1000000000 + 2 FROM v_kept_call) FROM keep_rule" 1
+    # Calls are counted as without rules.
+    calls rules.db >with
+    traced without -- ./program 900
+    calls without.db | diff - with >out || fail "other calls are counted with rules"
+}
+
+report() {
+    traced kept --keep 'over 30ms : ^slow' --keep 'throws' -- ./program
+    "$SPROF" report --kept kept.db >out 2>err || fail "no report"
+    grep -q '^Kept calls  *7 kept, 10 callers$' out || fail "the first line"
+    grep -q 's  *[0-9.]* ms  *[0-9.]* ms  *.* └ slow  *over 30ms$' out || fail "a call that met a rule"
+    grep -q '└ thrower → exception  *throws$' out || fail "a call that was left"
+    grep -q -- '– *– *main → open  *caller of kept$' out || fail "a call that is open"
+    grep -q '^  over 30ms : ^slow: 2 · throws: 5$' out || fail "the rules below the table"
+    "$SPROF" report --kept kept.db --format csv >out.csv && "$SPROF" report --kept kept.db --format json >out.json &&
+        "$SPROF" report --kept kept.db --format markdown >out.md || fail "a format"
+    grep -q '&nbsp;&nbsp;slow' out.md || fail "no tree in Markdown"
+    python3 - <<'END' || fail "csv and json differ from what was kept"
+import csv, json
+rows = list(csv.DictReader(open("out.csv")))
+assert sum(row["why"] != "caller of kept" for row in rows) == 7 and len(rows) == 17, len(rows)
+by_id = {row["id"]: row for row in rows}
+for row in rows:
+    caller = by_id.get(row["caller_id"])
+    assert int(row["depth"]) == (int(caller["depth"]) + 1 if caller else 0), row
+    assert (row["duration_s"] == "") == (row["exit"] == "open"), row
+found = json.load(open("out.json"))["rows"]
+assert [row["id"] for row in found] == [int(row["id"]) for row in rows]
+assert [row["duration_s"] for row in found if row["exit"] == "open"] == [None, None], found
+END
+    "$SPROF" report --kept kept.db --sort duration --focus slow --format csv >out.csv || fail "no order"
+    python3 - <<'END' || fail "it is not by duration, or not what --focus finds"
+import csv
+rows = list(csv.DictReader(open("out.csv")))
+assert sorted(row["function"] for row in rows) == ["last()", "main", "outer()", "outer()", "run(void*)", "slow()", "slow()"], rows
+END
+    local tid
+    tid=$(query kept.db "SELECT DISTINCT tid FROM v_kept_call WHERE thread_id NOT IN (SELECT thread_id FROM v_kept_call WHERE function = 'main')")
+    "$SPROF" report --kept kept.db --thread "$tid" --format csv | tail -n +2 | cut -d, -f4 >out
+    [ "$(paste -sd' ' out)" = "run(void*) outer() slow()" ] || fail "the calls of a thread"
+    "$SPROF" report --kept kept.db -n 2 >out
+    grep -q '^  … 15 more calls · ' out || fail "what is not shown"
+    "$SPROF" report --kept kept.db --module libc 2>err && fail "a module is chosen"
+    grep -q 'chosen by --run, --thread, --process and --focus alone' err || fail "why not"
+    "$SPROF" report --kept kept.db --sort call 2>err && fail "it is sorted by name"
+    grep -q 'sorted by start, duration or self' err || fail "by what it can be"
+    traced plain -- ./program
+    "$SPROF" report --kept plain.db >out 2>err && fail "there is something without rules"
+    grep -q "sprof trace --keep 'over 20ms'" err || fail "what keeps calls"
+}
+
+open() {
+    traced open --keep 'over 30ms : ^slow' -- ./program
+    is "open callers" open.db "SELECT function || ' ' || exit FROM v_kept_call WHERE duration_ns IS NULL ORDER BY start_ns" \
+        "main open last() open"
+    # It is killed: what is in the rings is there all the same.
+    cat >killed.cc <<'END'
+#include <csignal>
+#define NI __attribute__((noinline))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+NI void leaf() { BODY; }
+NI void inner() { leaf(); BODY; raise(SIGKILL); BODY; }
+int main() { inner(); BODY; }
+END
+    g++ -O2 -g killed.cc -o killed || fail "it does not compile"
+    "$SPROF" trace --keep 'every 1 : ^leaf' -o killed.db -- ./killed >out 2>err
+    is "callers of a killed command" killed.db "SELECT function || ' ' || exit FROM v_kept_call ORDER BY start_ns" \
+        "main open inner() open leaf() return"
+}
+
+processes() {
+    traced processes --children --keep 'every 50 : ^leaf' --keep 'over 30ms : ^slow' -- ./program 0 fork
+    # The first process has 102 calls, the forked one 51; the rules are those of the program.
+    is "calls that met each rule" processes.db "SELECT fired FROM keep_rule ORDER BY number" "3 3"
+    is "roots of the forked process" processes.db "SELECT function FROM v_kept_call WHERE caller_id IS NULL AND
+pid NOT IN (SELECT pid FROM v_kept_call WHERE function = 'main') ORDER BY start_ns" "many(int) outer()"
+    is "rows without their callers" processes.db "$orphans" 0
+}
+
+dropped() {
+    traced dropped --keep 'over 0ns : ^leaf' -- ./program 300000
+    is "all that met the rule" dropped.db "SELECT fired FROM keep_rule" 300102
+    is "rows and what was dropped" dropped.db "SELECT fired - dropped - (SELECT count(*) FROM v_kept_call WHERE rules IS NOT NULL) FROM keep_rule" 0
+    is "rows without their callers" dropped.db "$orphans" 0
+}
+
+refused() {
+    # refuses WHAT OPTION…
+    refuses() {
+        local what=$1
+        shift
+        "$SPROF" trace --keep throws "$@" -- ./program >out 2>err && fail "$* goes with rules"
+        grep -q -- "$what" err || fail "$*: why not"
+    }
+    refuses 'does not go with --mode' --mode log
+    refuses 'does not go with --mode' --mode coverage
+    refuses 'does not go with --paths' --paths
+    refuses 'does not go with --callers' --callers
+    refuses 'does not go with --all-points' --all-points
+    refuses 'does not go with --max-overhead' --max-overhead 5%
+    refuses 'does not go with --backend uprobe' --backend uprobe
+    refuses 'missing closing parenthesis' --keep 'throws : (('
+    "$SPROF" trace --keep 'over 20ms and' -- ./program 2>err && fail "half a rule"
+    grep -Eq '^sprof: {16}\^$' err || fail "no place is shown"
+    local many=()
+    for ((i = 0; i < 65; i++)); do many+=(--keep throws); done
+    refuses 'at most 64' "${many[@]}"
+    "$SPROF" trace --keep 'throws : nowhere' -o none.db -- ./program 2>err
+    grep -q "nowhere' finds none of the functions" err || fail "a rule without functions"
+    grep -q 'no call met a rule' err || fail "that nothing was kept"
+}
+
+case "$1" in
+rules | report | open | processes | dropped | refused) write_program && "$1" ;;
+*) fail "no such case" ;;
+esac

@@ -1,0 +1,123 @@
+/* Rules of --keep are read, and what is wrong with one is shown at its place. */
+#include "trace/keep_rule.h"
+
+#include <CUnit/CUnit.h>
+#include <string.h>
+
+static void test_conditions(void)
+{
+    struct trace_keep_rule rule;
+    CU_ASSERT_EQUAL_FATAL(trace_keep_rule_parse(&rule, "over 20ms", NULL), 0);
+    CU_ASSERT_TRUE(rule.has_over);
+    CU_ASSERT_EQUAL(rule.over_ns, 20000000);
+    CU_ASSERT_FALSE(rule.has_self);
+    CU_ASSERT_PTR_NULL(rule.function);
+    CU_ASSERT_EQUAL_FATAL(
+        trace_keep_rule_parse(
+            &rule, "  self over 1.5us and throws and every 7 and first 3 a second", NULL),
+        0);
+    CU_ASSERT_FALSE(rule.has_over);
+    CU_ASSERT_TRUE(rule.has_self);
+    CU_ASSERT_EQUAL(rule.self_ns, 1500);
+    CU_ASSERT_TRUE(rule.throws);
+    CU_ASSERT_EQUAL(rule.every, 7);
+    CU_ASSERT_EQUAL(rule.first, 3);
+}
+
+static void test_units(void)
+{
+    static const struct {
+        const char *text;
+        uint64_t ns;
+    } times[] = {{"over 3ns", 3},         {"over 3us", 3000}, {"over 3µs", 3000},
+                 {"over 2s", 2000000000}, {"over 0ms", 0},    {"over 0.5ns", 1}};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        struct trace_keep_rule rule;
+        CU_ASSERT_EQUAL(trace_keep_rule_parse(&rule, times[i].text, NULL), 0);
+        CU_ASSERT_EQUAL(rule.over_ns, times[i].ns);
+    }
+}
+
+static void test_functions(void)
+{
+    static const struct {
+        const char *text, *function;
+    } rules[] = {{"throws:a", "a"},
+                 {"throws : std::vector<int> *", "std::vector<int> *"},
+                 {"throws : \"^a: b \"", "^a: b "},
+                 {"every 2: \"", NULL},
+                 {"throws :", NULL}};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        struct trace_keep_rule rule;
+        const int result = trace_keep_rule_parse(&rule, rules[i].text, NULL);
+        CU_ASSERT_EQUAL(result, rules[i].function ? 0 : SPROF_EUSAGE);
+        if (result)
+            continue;
+        CU_ASSERT_STRING_EQUAL(rule.function, rules[i].function);
+        trace_keep_rule_release(&rule);
+    }
+}
+
+/* The caret stands below the place. */
+static void test_places(void)
+{
+    static const struct {
+        const char *text, *wanted;
+        int column;
+    } wrong[] = {{"", "a condition", 0},
+                 {"over", "a time", 4},
+                 {"over 20", "a time", 5},
+                 {"over 1e400s", "a time", 5},
+                 {"over -1ms", "a time", 5},
+                 {"self 1ms", "`over T`", 5},
+                 {"throws every 2", "`and`", 7},
+                 {"throws and", "a condition", 10},
+                 {"every 0", "a number", 6},
+                 {"every 99999999999", "a number", 6},
+                 {"first 5 second", "`a second`", 8},
+                 {"first 5 a day", "`second`", 10},
+                 {"over 1µs and over 2s", "each condition once", 13},
+                 {"throws : \"a", "the second quotation mark", 11},
+                 {"slow", "a condition", 0}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct trace_keep_rule rule;
+        struct sprof_error error;
+        CU_ASSERT_EQUAL(trace_keep_rule_parse(&rule, wrong[i].text, &error), SPROF_EUSAGE);
+        const char *caret = strrchr(error.message, '\n');
+        CU_ASSERT_PTR_NOT_NULL_FATAL(caret);
+        CU_ASSERT_PTR_NOT_NULL(strstr(error.message, wrong[i].wanted));
+        CU_ASSERT_EQUAL(strlen(caret), 1 + 2 + (size_t)wrong[i].column + 1);
+        CU_ASSERT_EQUAL(caret[strlen(caret) - 1], '^');
+    }
+}
+
+/* Only what is near the place is shown, and nothing that a terminal would act on. */
+static void test_long(void)
+{
+    char text[4096 + 8];
+    struct trace_keep_rule rule;
+    struct sprof_error error;
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    CU_ASSERT_EQUAL(trace_keep_rule_parse(&rule, text, &error), SPROF_EUSAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "4096"));
+    memcpy(text, "throws and ", 11);
+    memset(text + 11, ' ', 3000);
+    text[3011] = '\033';
+    text[3012] = '\0';
+    CU_ASSERT_EQUAL(trace_keep_rule_parse(&rule, text, &error), SPROF_EUSAGE);
+    CU_ASSERT_TRUE(strlen(error.message) < 400);
+    CU_ASSERT_PTR_NULL(strchr(error.message, '\033'));
+}
+
+void sprof_suite_trace_keep_rule(void);
+
+void sprof_suite_trace_keep_rule(void)
+{
+    CU_pSuite suite = CU_add_suite("trace/keep_rule", NULL, NULL);
+    CU_add_test(suite, "conditions", test_conditions);
+    CU_add_test(suite, "units", test_units);
+    CU_add_test(suite, "functions", test_functions);
+    CU_add_test(suite, "places", test_places);
+    CU_add_test(suite, "long", test_long);
+}

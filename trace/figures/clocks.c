@@ -1,0 +1,73 @@
+/* Times of calls by two clocks: the processor's counter, and the system's. */
+#include "trace/tracing.h"
+
+void trace_find_tick(struct trace_session *session)
+{
+    struct trace_session *common = session->common;
+    if (common->tick_ns > 0)
+        return;
+    const uint64_t ns = sprof_clock_monotonic_ns() - common->opened_ns;
+    const uint64_t ticks = probe_ticks() - common->opened_ticks;
+    common->tick_ns = ticks ? (double)ns / (double)ticks : 1;
+}
+
+static uint64_t limited(double ns)
+{
+    return ns < 1 ? 1 : ns < 9e18 ? (uint64_t)ns : (uint64_t)9e18;
+}
+
+static double time_by(const struct trace_clock *clock, uint64_t ticks)
+{
+    return (double)clock->ns + (double)(int64_t)(ticks - clock->ticks) * clock->ns_per_tick;
+}
+
+/* The two clocks drift apart by some parts in a million. They are compared once a second, and the
+ * difference is spread over the next one, so times have no steps. Former comparisons stay: of one
+ * moment the time is the same whenever it is computed. */
+int trace_compare_clocks(struct trace_session *session)
+{
+    enum { CLOCKS = 1 << 18, BASE_NS = 1000000000 };
+    const uint64_t ticks = probe_ticks(),
+                   now_ns = sprof_clock_monotonic_ns() - session->run->start_monotonic_ns;
+    struct trace_clock clock = {session->start_ticks,
+                                session->start_ns - session->run->start_monotonic_ns,
+                                session->ns_per_tick};
+    const size_t count = session->clocks.count;
+    if (!count)
+        return sprof_vec_push(&session->clocks, clock) ? SPROF_ENOMEM : 0;
+    const struct trace_clock *last = &session->clocks.items[count - 1];
+    if (now_ns < last->ns + BASE_NS)
+        return 0;
+    const double shown = time_by(last, ticks), behind = ((double)now_ns - shown) / BASE_NS;
+    clock = (struct trace_clock){ticks, (uint64_t)shown,
+                                 session->ns_per_tick * (1 + (behind < -0.5  ? -0.5
+                                                              : behind > 0.5 ? 0.5
+                                                                             : behind))};
+    if (count == CLOCKS) /* after three days */
+        session->clocks.count--;
+    return sprof_vec_push(&session->clocks, clock) ? SPROF_ENOMEM : 0;
+}
+
+/* The last comparison before a moment. */
+static const struct trace_clock *clock_at(const struct trace_session *session, uint64_t ticks)
+{
+    const struct trace_clock *clocks = session->clocks.items;
+    size_t low = 0, high = session->clocks.count;
+    if (clocks[high - 1].ticks <= ticks)
+        return &clocks[high - 1];
+    while (high - low > 1) {
+        const size_t middle = low + (high - low) / 2;
+        *(clocks[middle].ticks <= ticks ? &low : &high) = middle;
+    }
+    return &clocks[low];
+}
+
+uint64_t trace_time_of(const struct trace_session *session, uint64_t ticks)
+{
+    return limited(time_by(clock_at(session, ticks), ticks));
+}
+
+uint64_t trace_length_of(const struct trace_session *session, uint64_t ticks)
+{
+    return limited((double)ticks * session->clocks.items[session->clocks.count - 1].ns_per_tick);
+}

@@ -1,0 +1,30 @@
+/* trace, inside: calls that rules keep. */
+#ifndef SPROF_TRACE_FIGURES_KEEP_H
+#define SPROF_TRACE_FIGURES_KEEP_H
+
+#include "trace/tracing.h"
+
+/* Whether the rules are fine, before anything is done. */
+int trace_keep_check(const struct trace_options *options, struct sprof_error *error);
+
+/* Writes into new shared memory that no call meets a rule. */
+void trace_keep_make(struct trace_session *session);
+
+/* Writes the rules for the probes from `first` on. */
+int trace_keep_begin(struct trace_session *session, size_t first, struct sprof_error *error);
+
+/* Takes a unit out of a thread's ring; it is of a chosen function. Returns 0 or SPROF_ENOMEM. */
+int trace_keep_take(struct trace_session *session, struct trace_thread *thread,
+                    const struct probe_kept *unit);
+
+/* The thread or the trace has ended: writes rows of the callers that are open. */
+int trace_keep_end(struct trace_session *session, struct trace_thread *thread,
+                   enum store_exit exit);
+
+/* Writes how often rules have fired. Returns 0 or SPROF_ENOMEM. */
+int trace_keep_tick(struct trace_session *session);
+
+/* Drops what was kept. Callers that are open begin now. */
+void trace_keep_clear(struct trace_session *session);
+
+#endif
