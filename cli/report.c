@@ -85,8 +85,8 @@ static const struct cli_option options[] = {
     {"inclusive", 0, NULL, "by total (with what functions call) instead of self", FIELD(inclusive),
      cli_set_flag},
     {"by", 0, "KEY[,KEY…]",
-     "a row for each run, host, process, command, thread, cpu, event, phase, module, function, "
-     "file, line, address",
+     "a row for each run, host, process, command, thread, cpu, event, state, wait, phase, module, "
+     "function, file, line, address",
      FIELD(by), set_by},
     {"modules", 0, NULL, "by module: executables and libraries", FIELD(modules), cli_set_flag},
     {"lines", 0, NULL, "by source line", FIELD(lines), cli_set_flag},
@@ -195,7 +195,8 @@ static struct report_request request_of(const struct arguments *arguments, enum 
         const enum report_key key = arguments->by.items[i];
         if ((key == REPORT_RUN || key == REPORT_HOST) && !request.selection.run_id)
             request.selection.all_runs = true;
-        if (key == REPORT_EVENT && !request.selection.event)
+        if ((key == REPORT_EVENT || key == REPORT_STATE || key == REPORT_WAIT) &&
+            !request.selection.event)
             request.selection.all_events = true;
     }
     return request;

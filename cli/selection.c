@@ -49,6 +49,7 @@ struct report_selection cli_selection_of(const struct cli_selection *selection)
         .all_runs = selection->run.all,
         .host = selection->host,
         .event = selection->event,
+        .state = selection->state,
         .thread = selection->thread,
         .process = selection->process,
         .module = selection->module,

@@ -20,7 +20,7 @@ struct cli_selection {
     struct cli_mode mode;
     bool frame_app, drop_interior;
     struct cli_run run;
-    const char *host, *event, *thread, *process, *module, *cpus, *time, *phase, *mark;
+    const char *host, *event, *state, *thread, *process, *module, *cpus, *time, *phase, *mark;
     const char *focus, *ignore, *hide, *show_from;
     bool no_inlined, no_standard, parts_apart;
 };
@@ -108,6 +108,12 @@ int cli_set_run(void *field, const char *value, struct sprof_error *error); /* c
          "NAME",                                                                                    \
          "which event (the first of the run); off-cpu, wall: sums with waits",                      \
          CLI_SELECTION_FIELD(event),                                                                \
+         cli_set_text},                                                                             \
+        {"state",                                                                                   \
+         0,                                                                                         \
+         "STATE",                                                                                   \
+         "only time of threads that were running, ready, waiting, or in a kind of wait, as futex",  \
+         CLI_SELECTION_FIELD(state),                                                                \
          cli_set_text},                                                                             \
         {"run",                                                                                     \
          0,                                                                                         \

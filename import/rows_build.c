@@ -236,7 +236,7 @@ static struct store_event describe(const struct run *run, const struct import_ro
     const struct import_rows *rows = run->building->rows;
     struct store_event event = {
         .name = cost->event ? text_of(run, cost->event) : "samples",
-        .is_clock = !strcmp(text_of(run, cost->state), "running"),
+        .is_clock = *text_of(run, cost->state) != '\0',
         .varying = true,
         .unit = strcmp(text_of(run, cost->unit), "call") ? STORE_UNIT_SAMPLE : STORE_UNIT_CALL,
     };

@@ -22,6 +22,8 @@ static const struct {
     [REPORT_THREAD] = {"thread", "threads", true, false},
     [REPORT_CPU] = {"cpu", "CPUs", true, false},
     [REPORT_EVENT] = {"event", "events", true, false},
+    [REPORT_STATE] = {"state", "states", true, false},
+    [REPORT_WAIT] = {"wait", "waits", true, false},
     [REPORT_PHASE] = {"phase", "phases", true, false},
     [REPORT_MODULE] = {"module", "modules", false, false},
     [REPORT_FUNCTION] = {"function", "functions", false, false},
@@ -356,6 +358,12 @@ static void put_key(struct table *table, const struct by_key *by, const struct k
         break;
     case REPORT_EVENT:
         report_table_put_text(table, dataset->events.items[row->event - 1].name);
+        break;
+    case REPORT_STATE:
+        report_table_put_text(table, report_event_state(&dataset->events.items[row->event - 1]));
+        break;
+    case REPORT_WAIT:
+        report_table_put_text(table, report_event_wait(&dataset->events.items[row->event - 1]));
         break;
     case REPORT_PHASE: {
         const struct report_phase *phase =

@@ -47,6 +47,10 @@ static uint64_t sample_value(const struct by_key *by, enum report_key key,
     case REPORT_THREAD: return cost->thread;
     case REPORT_CPU: return (uint32_t)cost->cpu;
     case REPORT_EVENT: return cost->event;
+    case REPORT_STATE:
+        return sprof_hash_text(report_event_state(&dataset->events.items[cost->event - 1]));
+    case REPORT_WAIT:
+        return sprof_hash_text(report_event_wait(&dataset->events.items[cost->event - 1]));
     case REPORT_PHASE: return cost->phase;
     default: return 0;
     }

@@ -230,6 +230,7 @@ struct report_dataset {
     bool chosen_by_sample;  /* by what only samples have, and no call that was logged */
     bool running;           /* `run` was still being recorded when the store was copied */
     const char *thread, *process; /* the selection's, clean; NULL all */
+    const char *waits;            /* what threads wait for, in a sentence; NULL: not found out */
     const char *selected;         /* " in thread X on CPU 0-3": what was asked for, clean; "" all */
     uint8_t *function_filters; /* [function - 1]: enum report_filter; NULL: no expressions given */
     bool by_phase;             /* only samples of selected phases */
@@ -370,6 +371,13 @@ static inline bool report_dataset_takes_event(const struct report_dataset *datas
 {
     return report_dataset_number(&dataset->event_numbers, id) != 0;
 }
+
+/* The state of the threads of whose time an event's samples are: "running", "ready" (without a
+ * CPU), "waiting"; "unknown" of the wall clock. */
+const char *report_event_state(const struct store_event *event);
+
+/* What they wait for, as "futex"; else their state. */
+const char *report_event_wait(const struct store_event *event);
 
 /* Whether time without a CPU is read, alone or in a sum: one sample may weigh for a long wait, and
  * the next for none. */

@@ -15,6 +15,60 @@ static int take_event(void *context, const struct store_event *row)
     return event.name ? sprof_vec_push(&dataset->events, event) : SPROF_ENOMEM;
 }
 
+/* == States == */
+
+static bool run_has_waits(const struct report_dataset *dataset, uint32_t run)
+{
+    for (size_t i = 0; i < dataset->events.count; i++)
+        if (dataset->events.items[i].run_id == run &&
+            model_event_wait(dataset->events.items[i].name))
+            return true;
+    return false;
+}
+
+static const char unknown[] = "unknown", running[] = "running", waiting[] = "waiting";
+
+const char *report_event_state(const struct store_event *event)
+{
+    const char *wait = model_event_wait(event->name);
+    if (wait)
+        return strcmp(wait, MODEL_WAIT_READY) ? waiting : MODEL_WAIT_READY;
+    return event->unit == STORE_UNIT_SAMPLE && strcmp(event->name, MODEL_EVENT_WALL) != 0 ? running
+                                                                                          : unknown;
+}
+
+const char *report_event_wait(const struct store_event *event)
+{
+    const char *wait = model_event_wait(event->name);
+    return wait ? wait : report_event_state(event);
+}
+
+static bool is_in_state(const struct store_event *event, const char *state)
+{
+    return !state || !strcmp(report_event_state(event), state) ||
+           !strcmp(report_event_wait(event), state);
+}
+
+/* What is there to choose from. */
+static int no_such_state(const struct report_dataset *dataset, const char *wanted,
+                         struct sprof_error *error)
+{
+    struct sprof_str text = {0}, words = {0};
+    for (size_t i = 0; i < dataset->events.count; i++) {
+        const struct store_event *event = &dataset->events.items[i];
+        const char *const known[] = {report_event_state(event), report_event_wait(event)};
+        for (size_t w = 0; w < 2; w++)
+            if (!words.text || !strstr(words.text, known[w]))
+                sprof_str_appendf(&words, "%s%s", words.length ? ", " : "", known[w]);
+    }
+    sprof_str_appendf(&text, "no time in state '%.200s' was recorded; there is %.600s", wanted,
+                      words.text ? words.text : "none");
+    if (!run_has_waits(dataset, dataset->run.id))
+        sprof_str_append(&text, "\n`sprof record --off-cpu` measures waits");
+    sprof_str_release(&words);
+    return report_error_text(error, SPROF_ENOTFOUND, &text);
+}
+
 /* == Sums == */
 
 /* The clock of CPU time of a run, to which waits are added; 0: it has none of all CPU time. */
@@ -28,15 +82,6 @@ static uint32_t cpu_clock_of(const struct report_dataset *dataset, uint32_t run)
             return event->id;
     }
     return 0;
-}
-
-static bool run_has_waits(const struct report_dataset *dataset, uint32_t run)
-{
-    for (size_t i = 0; i < dataset->events.count; i++)
-        if (dataset->events.items[i].run_id == run &&
-            model_event_wait(dataset->events.items[i].name))
-            return true;
-    return false;
 }
 
 /* Whether an event is part of a sum. All the time of threads is that of the wall clock, too. */
@@ -108,6 +153,17 @@ static bool is_taken(const struct report_dataset *dataset, const struct store_ev
                                                      : !strcmp(event->name, dataset->event.name)));
 }
 
+/* What is asked for; NULL: the first event. Of a state, it is all time in it. */
+static const char *event_of(const struct report_dataset *dataset,
+                            const struct report_selection *selection)
+{
+    if (selection->event)
+        return selection->event;
+    if (selection->state && run_has_waits(dataset, dataset->run.id))
+        return strcmp(selection->state, running) ? MODEL_EVENT_OFF_CPU : NULL;
+    return selection->all_events && !dataset->all_events ? MODEL_EVENT_ON_AND_OFF : NULL;
+}
+
 static int no_such_event(const struct report_dataset *dataset, const char *wanted,
                          struct sprof_error *error)
 {
@@ -148,12 +204,14 @@ int report_dataset_choose_events(struct report_loading *loading,
             store_each_event(loading->store, dataset->runs.items[i].id, take_event, dataset, error);
     dataset->all_events = selection->all_events && !are_parts(dataset);
     if (!result)
-        choose_event(dataset, selection->all_events && !dataset->all_events ? MODEL_EVENT_ON_AND_OFF
-                                                                            : selection->event);
+        choose_event(dataset, event_of(dataset, selection));
     for (size_t i = 0; i < dataset->events.count && !result; i++)
-        if (is_taken(dataset, &dataset->events.items[i]))
+        if (is_taken(dataset, &dataset->events.items[i]) &&
+            is_in_state(&dataset->events.items[i], selection->state))
             result =
                 report_row_numbers_put(&dataset->event_numbers, dataset->events.items[i].id, i + 1);
+    if (!result && selection->state && !dataset->event_numbers.count)
+        result = no_such_state(dataset, selection->state, error);
     if (!result && selection->event && !dataset->event.id)
         result = no_such_event(dataset, selection->event, error);
     return result;

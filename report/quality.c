@@ -112,18 +112,31 @@ bool report_quality_is_waiting(const struct report_dataset *dataset)
            !is_share(cpu_ns, wall_ns, LITTLE_CPU_PERCENT);
 }
 
+const char *report_quality_cure_of_waits(const struct report_dataset *dataset)
+{
+    const char *source = dataset->run.source;
+    return source && strstr(source, MODEL_SOURCE_FILTERED) ? "--off-cpu" : "--clock wall";
+}
+
 static int note_waiting(struct report_dataset *dataset, struct quality_parts *notes)
 {
     char share[NUMBER_BYTES];
     uint64_t wall_ns;
     if (!report_quality_is_waiting(dataset))
         return 0;
+    if (dataset->waits)
+        return report_quality_part(dataset, notes, "%s", dataset->waits);
     report_quality_runs(dataset, &wall_ns);
-    return report_quality_part(
-        dataset, notes, "the target was on a CPU for %s of the time: `sprof %s it waited",
-        report_number_percent(share, report_quality_used_ns(dataset), wall_ns, 0),
-        report_quality_has_waits(dataset) ? "report --by event` shows for what"
-                                          : "record --clock wall` shows where");
+    report_number_percent(share, report_quality_used_ns(dataset), wall_ns, 0);
+    if (report_quality_has_waits(dataset))
+        return report_quality_part(dataset, notes,
+                                   "the target was on a CPU for %s of the time: `sprof report "
+                                   "--event wall` shows where it waited",
+                                   share);
+    return report_quality_part(dataset, notes,
+                               "the target was on a CPU for %s of the time: `sprof record %s` "
+                               "shows where it waited",
+                               share, report_quality_cure_of_waits(dataset));
 }
 
 static int note_outside(struct report_dataset *dataset, struct quality_parts *notes)

@@ -35,6 +35,10 @@ char *report_quality_rate(char buffer[static NUMBER_BYTES], const struct store_q
 /* Whether threads that wait were sampled, too. */
 bool report_quality_sees_waiting(const struct report_dataset *dataset);
 
+/* The option of `sprof record` that shows where threads wait on the machine of the recording: where
+ * a program of BPF ran, one that measures waits runs, too. */
+const char *report_quality_cure_of_waits(const struct report_dataset *dataset);
+
 /* Whether times without a CPU were measured, each kind as an event of its own. */
 bool report_quality_has_waits(const struct report_dataset *dataset);
 

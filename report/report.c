@@ -7,6 +7,7 @@
 #include "report/kept.h"
 #include "report/output_close.h"
 #include "report/quality.h"
+#include "report/waits.h"
 
 #include <assert.h>
 
@@ -53,6 +54,8 @@ static int write_first_screen(FILE *out, struct store *store, const struct repor
                                                .columns = style->columns ? style->columns : 100};
     struct report_dataset dataset;
     int result = report_dataset_load(&dataset, store, &request->selection, 0, error);
+    if (!result)
+        result = report_waits_sum_up(&dataset, store, &request->selection, error);
     if (!result)
         result = report_first_screen(out, &dataset, &screen, error);
     if (!result)
@@ -105,7 +108,7 @@ int report_write(FILE *out, struct store *store, const struct report_request *re
 static bool takes_runs(const struct report_selection *selection)
 {
     return report_selection_takes_all(selection) && !selection->host && !selection->event &&
-           !selection->rules.count;
+           !selection->state && !selection->rules.count;
 }
 
 int report_export(FILE *out, struct store *store, const struct report_selection *selection,

@@ -24,6 +24,7 @@ struct report_selection {
     const char *host;             /* every run on such a host */
     const char *event;            /* NULL: the first of the newest run */
     bool all_events;              /* every event, added up by samples */
+    const char *state;            /* of threads: running, ready, waiting, or a kind of wait */
     const char *thread, *process; /* name or number */
     const char *module;           /* of the innermost frame: its name or its path */
     const char *cpus;             /* "0-3,7" */
@@ -64,6 +65,8 @@ enum report_key {
     REPORT_THREAD,
     REPORT_CPU,
     REPORT_EVENT,
+    REPORT_STATE,
+    REPORT_WAIT,
     REPORT_PHASE,
     REPORT_MODULE,
     REPORT_FUNCTION,

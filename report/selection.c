@@ -236,8 +236,8 @@ static int choose_threads(struct report_loading *loading, const struct report_se
 
 /* == The whole == */
 
-/* What was asked for, in words behind "% of 6 samples". A host stands for its runs, of which all
- * samples are read. */
+/* What was asked for, in words behind "% of 6 samples". A host stands for its runs, and a state for
+ * its events, of which all samples are read. */
 static int say_selection(struct report_dataset *dataset, const struct report_selection *selection)
 {
     const struct {
@@ -248,14 +248,15 @@ static int say_selection(struct report_dataset *dataset, const struct report_sel
         {"in time", selection->time},     {"in phase", selection->phase},
         {"after mark", selection->mark},  {"in module", selection->module},
         {"with", selection->focus},       {"without", selection->ignore},
-        {"from", selection->show_from},
+        {"from", selection->show_from},   {"in state", selection->state},
     };
     struct sprof_str text = {0};
     sprof_str_append(&text, "");
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].value) {
             sprof_str_appendf(&text, " %s %.60s", parts[i].words, parts[i].value);
-            dataset->filtered = dataset->filtered || parts[i].value != selection->host;
+            dataset->filtered = dataset->filtered || (parts[i].value != selection->host &&
+                                                      parts[i].value != selection->state);
         }
     dataset->thread = selection->thread;
     dataset->by_phase = selection->phase || selection->mark;

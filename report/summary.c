@@ -5,6 +5,7 @@
 #include "report/number_format.h"
 #include "report/output_close.h"
 #include "report/quality.h"
+#include "report/waits.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -82,9 +83,9 @@ static int write_next(FILE *out, struct report_dataset *dataset, const char *pat
     const bool waits = report_quality_is_waiting(dataset);
     fputs("next: ", out);
     if (waits && report_quality_has_waits(dataset))
-        fprintf(out, "sprof report --by event %s · ", file);
+        fprintf(out, "sprof report --event wall --tree %s · ", file);
     else if (waits)
-        fputs("sprof record --clock wall … · ", out);
+        fprintf(out, "sprof record %s … · ", report_quality_cure_of_waits(dataset));
     fprintf(out, "sprof report --tree %s · sprof html %s\n", file, file);
     return 0;
 }
@@ -123,6 +124,8 @@ int report_summary(FILE *out, struct store *store, const struct report_summary_o
     result = report_dataset_load(&dataset, store, &selection, REPORT_ONLY_RUN, error);
     if (!result)
         result = count_modules(store, dataset.run.id, &modules, error);
+    if (!result)
+        result = report_waits_sum_up(&dataset, store, &selection, error);
     if (!result)
         result = report_error_code(write_summary(out, &dataset, modules, options, error), error);
     report_dataset_release(&dataset);

@@ -235,7 +235,6 @@ static struct identity identify(const struct writing *writing, const struct repo
     const struct report_module *module = main_module(dataset);
     const struct report_process *first =
         dataset->processes.count ? &dataset->processes.items[0] : NULL;
-    const bool runs = dataset->event.is_clock && strcmp(dataset->event.name, MODEL_EVENT_WALL) != 0;
     struct identity identity = {
         .service = writing->labels.service ? writing->labels.service
                    : module                ? module->name
@@ -244,7 +243,9 @@ static struct identity identify(const struct writing *writing, const struct repo
         .host = writing->labels.host ? writing->labels.host
                 : dataset->run.host  ? dataset->run.host
                                      : "",
-        .state = runs ? "running" : "",
+        .state = dataset->event.is_clock && strcmp(dataset->event.name, MODEL_EVENT_WALL) != 0
+                     ? report_event_state(&dataset->event)
+                     : "",
     };
     if (module && module->build_id)
         snprintf(identity.version, sizeof identity.version, "%.12s", module->build_id);
@@ -379,7 +380,7 @@ int report_rows(const struct report_rows_files *files, struct store *store,
     for (size_t i = 0; i < all.events.count && !result; i++) {
         const struct store_event *event = &all.events.items[i];
         struct report_selection one = *selection;
-        if (selection->event && !report_dataset_takes_event(&all, event->id))
+        if ((selection->event || selection->state) && !report_dataset_takes_event(&all, event->id))
             continue;
         one.run_id = event->run_id;
         one.all_runs = false;

@@ -3,11 +3,19 @@
 #   waiting.sh CASE
 . "$(dirname "$0")/lib.sh"
 
+# module_of NAME: its path; libraries are the system's.
+module_of() {
+    case $1 in
+    lib*) echo /usr/lib/x86_64-linux-gnu/$1 ;;
+    *) echo /opt/shop/$1 ;;
+    esac
+}
+
 # sample COMMAND PID/TID TIME NANOSECONDS EVENT FUNCTION@MODULE... innermost first: one sample as `perf script` prints it.
 sample() {
     printf '%s %s [000] %s: %s %s: \n' "$1" "$2" "$3" "$4" "$5"
     shift 5
-    for frame; do printf '\t    1000 %s+0x10 (/opt/shop/%s)\n' "${frame%@*}" "${frame#*@}"; done
+    for frame; do printf '\t    1000 %s+0x10 (%s)\n' "${frame%@*}" "$(module_of "${frame#*@}")"; done
     echo
 }
 
@@ -70,5 +78,44 @@ sums)
     expect 0 "$SPROF" import -o waits.db waits.perf
     expect 1 "$SPROF" report -i waits.db --event wall
     said "e cpu-clock"
+    ;;
+states)
+    # by KEY [OPTION...]: "SECONDS NAME" of each row.
+    by() {
+        expect 0 "$SPROF" report -i shop.db --by "$@" --format csv
+        awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "inclusive_seconds") at = i } NR > 1 { print $at + 0, $NF }' out | tr -d '\r' | tr '\n' ' '
+    }
+    is "$(by state)" "16 waiting 3 running 1 ready "
+    is "$(by wait)" "10 sleep 6 futex 3 running 1 ready "
+    is "$(by wait --event off-cpu --thread 11)" "6 futex 1 ready "
+    is "$(by state --state waiting) $(by state --state ready) $(by state --state futex)" "16 waiting  1 ready  6 waiting "
+    is "$(by state --state running)" "3 running "
+    expect 0 "$SPROF" report -i shop.db --state futex --tree
+    grep -q "% of 6.00 s without a CPU in state futex" out || fail "what the shares are of"
+    expect 1 "$SPROF" report -i shop.db --state nosuch
+    said_only "no time in state 'nosuch' was recorded; there is running, ready, waiting, futex, sleep"
+    expect 1 "$SPROF" report -i plain.db --state waiting
+    said "sprof record --off-cpu"
+    ;;
+first_screen)
+    # As if it had been recorded here: what is imported has no CPU time of its own.
+    set_run() { # FILE SOURCE
+        python3 - "$1" "$2" <<'PYTHON' || skip "no python3 with sqlite3"
+import sqlite3, sys
+recording = sqlite3.connect(sys.argv[1])
+recording.execute("UPDATE run SET source = ?, target_cpu_ns = 3000000000, duration_ns = 20000000000", (sys.argv[2],))
+recording.commit()
+PYTHON
+    }
+    set_run shop.db "perf per CPU, filtered in the kernel"
+    expect 0 "$SPROF" report -i shop.db
+    grep -qx "80 % of threads' time is waiting: 50 % asleep in tick, 20 % for a lock in book" out || fail "what it waits for"
+    # Without waits in the recording, the option that records them where BPF may run.
+    set_run plain.db "perf per CPU, filtered in the kernel"
+    expect 0 "$SPROF" report -i plain.db
+    grep -q "sprof record --off-cpu. shows where it waited" out || fail "--off-cpu"
+    set_run plain.db "perf per thread, without BPF (no)"
+    expect 0 "$SPROF" report -i plain.db
+    grep -q "sprof record --clock wall. shows where it waited" out || fail "--clock wall"
     ;;
 esac
