@@ -62,6 +62,11 @@ class Page:
         browser.open("file://" + path)
         browser.until("return window.sprof !== undefined")
 
+    def laid_out(self):
+        """The graph's boxes are laid out as long as there is time, and the rest later."""
+        self.browser.until("""const {graph} = sprof.views.find(view => view.id === 'flame').object;
+            return graph.rows?.length > 1 && !graph.level.length""")
+
     def rows(self, view):
         return self.browser.run(ROWS, view)
 
@@ -128,7 +133,8 @@ def main(*cases):
         if not shutil.which(tool):
             print(f"SKIPPED: {tool} is not installed")
             return 77
-    with tempfile.TemporaryDirectory() as work:
+    # Processes of the browser may still write into its profile when it has ended.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:
         browser = Browser(os.path.join(work, "profile"))
         try:
             {case.__name__: case for case in cases}[sys.argv[1]](browser, work)

@@ -36,8 +36,8 @@ def names(browser, work):
     browser.run("sprof.set({search: ''})")
     # The last component is what stays where there is no room, in a table and in a box of the graph.
     browser.resize(500, 900)
-    cut = browser.run("""return [...document.querySelectorAll('[data-view=functions] .rows .last')].filter(
-        last => last.scrollWidth > last.clientWidth + 1).map(last => last.textContent)""")
+    cut = browser.settled("""return [...document.querySelectorAll('[data-view=functions] .rows .last')].filter(
+        last => last.scrollWidth > last.clientWidth + 1).map(last => last.textContent).join(', ')""")
     if cut:
         raise SystemExit(f"at 500 pixels these last components are cut: {cut}")
     page.tab("flame")
@@ -66,8 +66,8 @@ def header(browser, work):
     browser.resize(1500, 900)
     for tab in ("summary", "functions", "flame"):
         page.tab(tab)
-        top = browser.run("return document.querySelector('main').getBoundingClientRect().top")
-        if top > 110:
+        top = browser.settled("const {top} = document.querySelector('main').getBoundingClientRect(); return top > 110 && top")
+        if top:
             raise SystemExit(f"{tab} begins {top} pixels from the top of a window of 1500")
     facts = browser.run("return [...document.querySelectorAll('.facts > span')].map(fact => fact.textContent)")
     if len(facts) != 3 or not re.fullmatch(r"[\d.]+ (s|ms) CPU time, \d+ % of [\d.]+ (s|ms) of wall time", facts[0]) or not re.fullmatch(r"\d+ threads", facts[1]):
@@ -76,9 +76,12 @@ def header(browser, work):
         database.execute("UPDATE ledger SET lost = 10 + delivered")
     database.close()
     page = Page(browser, make_page(work, recording))
-    bad = browser.run("return [...document.querySelectorAll('.quality.bad, .trust.bad .warn')].map(each => each.textContent)")
-    if len(bad) != 2 or not all(re.fullmatch(r"[\d\u202f]+ lost", text) for text in bad):
-        raise SystemExit(f"of a recording that lost more than half the page says {bad}")
+    # Other warnings may stand beside it.
+    above, below = (browser.run("return [...document.querySelectorAll(arguments[0])].map(each => each.textContent)", selector)
+                    for selector in (".quality.bad", ".trust.bad .warn"))
+    lost = re.compile(r"[\d\u202f]+ lost")
+    if len(above) != 1 or not any(map(lost.fullmatch, above[0].split(" · "))) or not any(map(lost.fullmatch, below)):
+        raise SystemExit(f"of a recording that lost more than half the page says {above} and {below}")
     # One word for one thing: columns are called self and total.
     page.tab("functions")
     if page.columns("functions")[:3] != ["function", "self", "±"] or "total" not in page.columns("functions"):

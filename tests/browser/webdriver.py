@@ -28,8 +28,19 @@ class Browser:
                                     f"--user-data-dir={profile_directory}"]}
         capabilities = {"browserName": "chrome", "goog:chromeOptions": options,
                         "goog:loggingPrefs": {"browser": "ALL"}}
-        made = self.call("POST", "/session", {"capabilities": {"alwaysMatch": capabilities}})
+        made = self.begin({"capabilities": {"alwaysMatch": capabilities}})
         self.session = "/session/" + made["sessionId"]
+
+    def begin(self, wanted):
+        """Chromedriver gives Chromium a minute to start, which a busy machine may not have."""
+        for attempt in range(3):
+            try:
+                return self.call("POST", "/session", wanted)
+            except RuntimeError as error:
+                if attempt == 2 or "session not created" not in str(error):
+                    self.driver.terminate()
+                    self.driver.wait()
+                    raise
 
     def call(self, method, path, body=None):
         data = None if body is None else json.dumps(body).encode()
@@ -64,6 +75,13 @@ class Browser:
                 raise RuntimeError(f"never became true: {script}")
             time.sleep(0.05)
 
+    def settled(self, script, *arguments, seconds=30):
+        """The value of a script once it is empty, or what it stays at: layout follows a new size of the window."""
+        end = time.monotonic() + seconds
+        while (value := self.run(script, *arguments)) and time.monotonic() < end:
+            time.sleep(0.05)
+        return value
+
     def find(self, selector):
         found = self.call("POST", self.session + "/element",
                           {"using": "css selector", "value": selector})
@@ -88,6 +106,7 @@ class Browser:
 
     def resize(self, width, height):
         self.call("POST", self.session + "/window/rect", {"width": width, "height": height})
+        self.until("return Math.abs(window.outerWidth - arguments[0]) < 2", width)
 
     def screenshot(self, path):
         with open(path, "wb") as file:

@@ -1,8 +1,9 @@
 /* Code made at run time, and its names: run_time_code HOW, in the directory at hand.
  * dump: three functions at one address, one after the other, for 4, 2 and 1 parts of the time,
- * named by a jitdump that is written when all is over; map: one function, named by a perf map that
- * is written a moment later, and removed at the end; none: one without a name; pushed: pushing_code
- * pushes the address that pushed_code is to return to, and jumps there. */
+ * named by a jitdump that is written when all is over, and printed with the times from when until
+ * when each ran; map: one function, named by a perf map that is written a moment later, and removed
+ * at the end; none: one without a name; pushed: pushing_code pushes the address that pushed_code is
+ * to return to, and jumps there; the map's name is printed, and it stays. */
 #include <elf.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -99,7 +100,7 @@ static int run_pushing(uint8_t *code, uint64_t turns)
             (unsigned long)(uintptr_t)code + LOOP);
     fclose(map);
     run(code);
-    return unlink(name);
+    return puts(name) < 0;
 }
 
 static FILE *open_dump(char *name, size_t size)
@@ -130,7 +131,9 @@ int main(int argc, char **argv)
     for (int i = 0; i < 3 && dump; i++) {
         const size_t size = make(code, unit * 4 >> i);
         load(dump, names[i], code, size);
+        const uint64_t begun = now_ns();
         run(code);
+        printf("%s %llu %llu\n", names[i], (unsigned long long)begun, (unsigned long long)now_ns());
     }
     if (dump)
         return fclose(dump);
