@@ -24,6 +24,7 @@ enum { INTERVAL_NS = 1000000000, FIRST_FLUSH_NS = 250000000 };
 struct arguments {
     struct cli_target target;
     bool wall_clock, overwrite, verbose;
+    struct cli_threshold off_cpu;
     uint64_t frequency_hz, interval_ns, duration_ns;
     const char *event, *output;
 };
@@ -38,6 +39,9 @@ static const struct cli_option options[] = {
     {"clock", 0, "cpu|wall",
      "take samples by CPU time, or by time, so that waiting is seen (as root: undisturbed)",
      FIELD(wall_clock), cli_set_clock},
+    {"off-cpu", 0, "[=T]",
+     "measure how long threads wait, and where; waits shorter than T by chance (1ms)",
+     FIELD(off_cpu), cli_set_threshold},
     {"interval", 0, "T", "how often the screen is drawn anew (1s)", FIELD(interval_ns),
      cli_set_duration},
     {"duration", 0, "T", "end the recording after 10, 10s, 500ms, 2m", FIELD(duration_ns),
@@ -112,7 +116,9 @@ struct session {
     struct cli_top_text messages, output; /* of the recorder, of the command */
     struct top top;
     struct top_page page;
-    bool ended; /* the recording has */
+    bool ended;    /* the recording has */
+    bool is_kept;  /* it is at the place where it stays */
+    char *save_as; /* where it shall be written to at the end; owned; NULL: nowhere */
     size_t drawn;
     uint64_t draw_cpu_ns;
 };
@@ -159,6 +165,39 @@ static void mark(struct session *session)
     sprof_str_release(&said);
 }
 
+/* It is written at the end, when nothing is added any more. */
+static void plan_save(struct session *session)
+{
+    const char *path = session->top.answer.text;
+    struct sprof_str said = {0};
+    if (session->is_kept) {
+        top_say(&session->top, "-o was given: the recording is kept");
+        return;
+    }
+    free(session->save_as);
+    session->save_as = strdup(path);
+    sprof_str_appendf(&said, "at the end the recording will be %s", path);
+    if (session->save_as && !said.failed)
+        top_say(&session->top, said.text);
+    sprof_str_release(&said);
+}
+
+static void act(struct session *session, enum top_action action)
+{
+    const struct report_selection selection = top_selection(&session->top);
+    unsigned rows, columns;
+    cli_top_terminal_size(session->terminal, &rows, &columns);
+    switch (action) {
+    case TOP_MARK: mark(session); break;
+    case TOP_SAVE: plan_save(session); break;
+    case TOP_SELECT: cli_top_reader_select(session->reader, &selection); break;
+    case TOP_ANNOTATE:
+        cli_top_reader_annotate(session->reader, session->top.answer.text, columns);
+        break;
+    default: break;
+    }
+}
+
 /* Takes what was pressed. False: it is over. */
 static bool take_input(struct session *session)
 {
@@ -173,12 +212,7 @@ static bool take_input(struct session *session)
             action = top_click(&session->top, input.line);
         if (action == TOP_QUIT)
             return false;
-        if (action == TOP_MARK)
-            mark(session);
-        if (action == TOP_SELECT) {
-            const struct report_selection selection = top_selection(&session->top);
-            cli_top_reader_select(session->reader, &selection);
-        }
+        act(session, action);
     }
 }
 
@@ -186,8 +220,12 @@ static void take_moment(struct session *session)
 {
     struct sprof_error error;
     struct report_moment *moment = cli_top_reader_take(session->reader, &error);
+    char *code = cli_top_reader_take_code(session->reader);
     if (moment)
         top_take(&session->top, moment);
+    if (code)
+        top_show_code(&session->top, code);
+    free(code);
     if (error.code)
         top_say(&session->top, error.message);
 }
@@ -258,6 +296,9 @@ static struct record_options options_of(struct arguments *arguments,
         .overwrite = arguments->overwrite,
         .no_symbolize = !arguments->output, /* the screen finds names for itself */
         .wall_clock = arguments->wall_clock,
+        .off_cpu = arguments->off_cpu.given,
+        .has_off_cpu_threshold = arguments->off_cpu.has_value,
+        .off_cpu_threshold_ns = arguments->off_cpu.ns,
         .event = arguments->event,
         .frequency_hz = arguments->frequency_hz,
         .duration_ns = arguments->duration_ns,
@@ -290,9 +331,9 @@ static void say_all(struct cli_terminal *terminal, struct session *session,
         cli_say(terminal, "%.*s", (int)length, line);
         line += length + (line[length] == '\n');
     }
-    if (arguments->output)
-        cli_say(terminal, "the recording is %s: `sprof report %s`", arguments->output,
-                arguments->output);
+    const char *kept = arguments->output ? arguments->output : session->save_as;
+    if (kept)
+        cli_say(terminal, "the recording is %s: `sprof report %s`", kept, kept);
     if (arguments->verbose)
         cli_say(terminal,
                 "%zu readings, median %.2f ms of CPU, most %.2f ms; %zu screens, %.2f ms each",
@@ -305,6 +346,7 @@ static int start(struct session *session, struct arguments *arguments,
                  const struct cli_operands *operands, struct sprof_error *error)
 {
     struct sprof_str name = {0};
+    session->is_kept = arguments->output != NULL;
     int status = cli_top_files_open(&session->files, arguments->output, error);
     if (!status && arguments->target.children && cli_add_descendants(&arguments->target.pids))
         status = sprof_error_memory(error);
@@ -356,12 +398,19 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     cli_top_reader_free(session.reader, &readings);
     if (!status)
         status = finish(&session, error);
+    if (!status && session.save_as)
+        status = cli_top_files_save(&session.files, session.save_as, &terminal->log, error);
+    if (status) {
+        free(session.save_as);
+        session.save_as = NULL;
+    }
     if (shown)
         say_all(terminal, &session, arguments, &readings);
     cli_top_recorder_release(&session.recorder);
     cli_top_files_close(&session.files);
     cli_top_text_release(&session.messages);
     cli_top_text_release(&session.output);
+    free(session.save_as);
     top_page_release(&session.page);
     top_release(&session.top);
     return status;

@@ -1,6 +1,9 @@
 /* Keeps and removes the files of `sprof top`, and holds texts back. */
 #include "cli/top_files.h"
 
+#include "recording/recording.h"
+#include "store/store.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +37,27 @@ int cli_top_files_open(struct cli_top_files *files, const char *output, struct s
     files->directory = sprof_str_take(&directory);
     files->recording = sprof_str_take(&recording);
     return files->directory && files->recording ? 0 : sprof_error_memory(error);
+}
+
+int cli_top_files_save(struct cli_top_files *files, const char *path, const struct sprof_log *log,
+                       struct sprof_error *error)
+{
+    const char *inputs[] = {files->recording};
+    const struct recording_derive_options derive = {.log = log};
+    const struct store_merge_options merge = {
+        .output = path, .inputs = inputs, .count = 1, .log = log};
+    struct store_merge_result result;
+    struct sprof_error why = {0};
+    int status = recording_derive(files->recording, &derive, &why);
+    if (!status)
+        status = store_merge(&merge, &result, &why);
+    if (!status)
+        return 0;
+    free(files->directory); /* which stays */
+    files->directory = NULL;
+    return sprof_error_set(error, status, why.errnum,
+                           "%.700s\nthe recording is still there: `sprof merge %s -o FILE`",
+                           why.message, files->recording);
 }
 
 /* The directory is sprof's own: all that is in it is of the recording. */

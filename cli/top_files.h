@@ -14,6 +14,11 @@ struct cli_top_files {
 /* `output` NULL: a recording in a new directory in $TMPDIR or /tmp. To be closed in any case. */
 int cli_top_files_open(struct cli_top_files *files, const char *output, struct sprof_error *error);
 
+/* Writes a temporary recording that has ended to `path`, with names; a recording there becomes
+ * PATH.old.1. Where it fails, the temporary one is kept, and the message names it. */
+int cli_top_files_save(struct cli_top_files *files, const char *path, const struct sprof_log *log,
+                       struct sprof_error *error);
+
 /* Removes what is temporary. */
 void cli_top_files_close(struct cli_top_files *files);
 

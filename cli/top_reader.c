@@ -2,6 +2,7 @@
 #include "cli/top_reader.h"
 
 #include "base/threads.h"
+#include "cli/open.h"
 #include "recording/recording.h"
 
 #include <errno.h>
@@ -25,7 +26,13 @@ struct cli_top_reader {
     pthread_cond_t changed;
     bool ends, finished, asked; /* asked: read at once */
     unsigned generation;        /* of the selection */
-    char *selected_thread, *selected_module;
+    struct selected {
+        char *thread, *module, *event;
+        bool all_events;
+    } selected;
+    char *function; /* whose code is to be read; NULL: none */
+    unsigned columns;
+    char *code; /* that was read */
     struct report_moment *moment;
     struct sprof_error error;
     SPROF_VEC(uint64_t) cpu_ns; /* of each reading */
@@ -43,6 +50,27 @@ static char *copy_of(const char *text)
     return text ? strdup(text) : NULL;
 }
 
+static struct selected selected_copy(const struct selected *selected)
+{
+    return (struct selected){copy_of(selected->thread), copy_of(selected->module),
+                             copy_of(selected->event), selected->all_events};
+}
+
+static void selected_release(struct selected *selected)
+{
+    free(selected->thread);
+    free(selected->module);
+    free(selected->event);
+}
+
+static struct report_selection selection_of(const struct selected *selected)
+{
+    return (struct report_selection){.thread = selected->thread,
+                                     .module = selected->module,
+                                     .event = selected->event,
+                                     .all_events = selected->all_events};
+}
+
 static int read_moment(struct cli_top_reader *reader, struct recording_live *live,
                        struct report_moment **moment, unsigned *generation,
                        struct sprof_error *error)
@@ -50,16 +78,61 @@ static int read_moment(struct cli_top_reader *reader, struct recording_live *liv
     struct store *store;
     pthread_mutex_lock(&reader->lock);
     *generation = reader->generation;
-    char *thread = copy_of(reader->selected_thread), *module = copy_of(reader->selected_module);
+    struct selected selected = selected_copy(&reader->selected);
     pthread_mutex_unlock(&reader->lock);
-    const struct report_selection selection = {.thread = thread, .module = module};
+    const struct report_selection selection = selection_of(&selected);
     *moment = NULL;
     int status = recording_live_look(live, NULL, &store, error);
     if (!status)
         status = report_moment_load(moment, store, &selection, error);
-    free(thread);
-    free(module);
+    selected_release(&selected);
     return status;
+}
+
+/* The text of a function's code, or of why there is none. */
+static char *code_of(struct cli_top_reader *reader, const char *function, unsigned columns,
+                     const struct selected *selected)
+{
+    struct store *store = NULL;
+    struct sprof_error error = {0};
+    char *text = NULL;
+    size_t length = 0;
+    const struct report_selection selection = selection_of(selected);
+    const struct report_annotate_options options = {.function = function, .context = 4};
+    const struct report_style style = {.columns = columns};
+    FILE *out = open_memstream(&text, &length);
+    int status = cli_open_running(&store, reader->path, NULL, &error);
+    if (!status && out)
+        status = report_annotate(out, store, &selection, &options, &style, &error);
+    store_close(store, NULL);
+    if (out && status)
+        fprintf(out, "%s\n", error.message);
+    if (out)
+        fclose(out);
+    return text;
+}
+
+/* A whole reading of its own, with what only annotations need. */
+static void read_code(struct cli_top_reader *reader)
+{
+    const uint64_t one = 1;
+    pthread_mutex_lock(&reader->lock);
+    char *function = reader->function;
+    const unsigned columns = reader->columns;
+    struct selected selected = selected_copy(&reader->selected);
+    reader->function = NULL;
+    pthread_mutex_unlock(&reader->lock);
+    char *code = function ? code_of(reader, function, columns, &selected) : NULL;
+    if (code) {
+        pthread_mutex_lock(&reader->lock);
+        free(reader->code);
+        reader->code = code;
+        pthread_mutex_unlock(&reader->lock);
+        if (write(reader->event_fd, &one, sizeof one) < 0)
+            errno = 0;
+    }
+    free(function);
+    selected_release(&selected);
 }
 
 /* Hands over what was read, unless another selection came meanwhile. */
@@ -126,6 +199,7 @@ static void *run(void *context)
         publish(reader, moment, generation, &error);
         if (any)
             sprof_vec_push(&reader->cpu_ns, thread_cpu_ns() - before_ns);
+        read_code(reader);
     } while (wait_for_turn(reader, last, any ? reader->interval_ns : FIRST_INTERVAL_NS));
     recording_live_free(live);
     return NULL;
@@ -176,13 +250,32 @@ struct report_moment *cli_top_reader_take(struct cli_top_reader *reader, struct 
     return moment;
 }
 
+void cli_top_reader_annotate(struct cli_top_reader *reader, const char *function, unsigned columns)
+{
+    pthread_mutex_lock(&reader->lock);
+    free(reader->function);
+    reader->function = copy_of(function);
+    reader->columns = columns;
+    reader->asked = true;
+    pthread_cond_signal(&reader->changed);
+    pthread_mutex_unlock(&reader->lock);
+}
+
+char *cli_top_reader_take_code(struct cli_top_reader *reader)
+{
+    pthread_mutex_lock(&reader->lock);
+    char *code = reader->code;
+    reader->code = NULL;
+    pthread_mutex_unlock(&reader->lock);
+    return code;
+}
+
 void cli_top_reader_select(struct cli_top_reader *reader, const struct report_selection *selection)
 {
     pthread_mutex_lock(&reader->lock);
-    free(reader->selected_thread);
-    free(reader->selected_module);
-    reader->selected_thread = copy_of(selection->thread);
-    reader->selected_module = copy_of(selection->module);
+    selected_release(&reader->selected);
+    reader->selected = (struct selected){copy_of(selection->thread), copy_of(selection->module),
+                                         copy_of(selection->event), selection->all_events};
     reader->generation++;
     report_moment_free(reader->moment);
     reader->moment = NULL;
@@ -229,8 +322,9 @@ void cli_top_reader_free(struct cli_top_reader *reader, struct cli_top_readings 
     pthread_mutex_destroy(&reader->lock);
     if (reader->event_fd >= 0)
         close(reader->event_fd);
-    free(reader->selected_thread);
-    free(reader->selected_module);
+    selected_release(&reader->selected);
+    free(reader->function);
+    free(reader->code);
     free(reader->path);
     free(reader);
 }

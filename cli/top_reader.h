@@ -25,6 +25,12 @@ int cli_top_reader_fd(const struct cli_top_reader *reader);
  * failed; code 0: it did not. */
 struct report_moment *cli_top_reader_take(struct cli_top_reader *reader, struct sprof_error *error);
 
+/* Reads the code of a function at once, named as `sprof annotate` takes it, as a text so wide. */
+void cli_top_reader_annotate(struct cli_top_reader *reader, const char *function, unsigned columns);
+
+/* That text, which the caller frees; NULL: there is none yet. Why it failed is in the text. */
+char *cli_top_reader_take_code(struct cli_top_reader *reader);
+
 /* Reads at once, with this selection, whose texts are copied. What was read with the one before is
  * never taken. */
 void cli_top_reader_select(struct cli_top_reader *reader, const struct report_selection *selection);

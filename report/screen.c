@@ -106,6 +106,7 @@ static int make_flat(struct report_screen *screen, const struct report_screen_re
         [REPORT_SCREEN_FUNCTIONS] = {REPORT_FUNCTION, "function"},
         [REPORT_SCREEN_THREADS] = {REPORT_THREAD, "thread"},
         [REPORT_SCREEN_MODULES] = {REPORT_MODULE, "module"},
+        [REPORT_SCREEN_EVENTS] = {REPORT_EVENT, "event"},
     };
     const struct report_table_options options = {.keys = &kinds[request->view].key,
                                                  .key_count = 1,

@@ -32,12 +32,13 @@ enum report_screen_view {
     REPORT_SCREEN_CALLERS, /* every function, with the ways into it below */
     REPORT_SCREEN_THREADS,
     REPORT_SCREEN_MODULES,
+    REPORT_SCREEN_EVENTS, /* of a moment with all_events: kinds of waits, and what else is counted */
     REPORT_SCREEN_VIEWS
 };
 
 struct report_screen_request {
     enum report_screen_view view;
-    bool inclusive; /* by total instead of self; threads and callers have one measure */
+    bool inclusive; /* by total instead of self; threads, events and callers have one measure */
     /* Of trees: whether the rows below a row are shown, which has this share (0 to 1) of all. */
     bool (*is_open)(void *context, uint64_t id, double share);
     void *context;

@@ -72,8 +72,8 @@ static enum top_action open_thread(struct top *top, int32_t tid)
     char number[16];
     snprintf(number, sizeof number, "%d", (int)tid);
     top_enter(top, REPORT_SCREEN_FUNCTIONS);
-    top_select(top, number, NULL);
-    return TOP_SELECT;
+    top_select(top, number, NULL, NULL);
+    return TOP_NOTHING;
 }
 
 static enum top_action open_module(struct top *top, const char *name)
@@ -82,10 +82,22 @@ static enum top_action open_module(struct top *top, const char *name)
     const bool failed = append_glob(&glob, name) != 0;
     if (!failed) {
         top_enter(top, REPORT_SCREEN_FUNCTIONS);
-        top_select(top, NULL, glob.text);
+        top_select(top, NULL, glob.text, NULL);
     }
     sprof_str_release(&glob);
-    return failed ? TOP_NOTHING : TOP_SELECT;
+    return TOP_NOTHING;
+}
+
+/* Where threads were for it: the tree, since what waits is the kernel in any case. */
+static enum top_action open_event(struct top *top, const char *name)
+{
+    char *event = strdup(name);
+    if (event) {
+        top_enter(top, REPORT_SCREEN_TREE);
+        top_select(top, NULL, NULL, event);
+    }
+    free(event);
+    return TOP_NOTHING;
 }
 
 /* The ways into a function: its root in the tree turned round, open. */
@@ -124,6 +136,7 @@ static enum top_action open_row(struct top *top)
     case REPORT_SCREEN_FUNCTIONS: return open_function(top, row);
     case REPORT_SCREEN_THREADS: return open_thread(top, row->tid);
     case REPORT_SCREEN_MODULES: return open_module(top, row->name);
+    case REPORT_SCREEN_EVENTS: return open_event(top, row->name);
     default: return TOP_NOTHING;
     }
 }
@@ -204,10 +217,16 @@ static enum top_action modules(struct top *top)
     return TOP_NOTHING;
 }
 
+static enum top_action waits(struct top *top)
+{
+    top_show(top, REPORT_SCREEN_EVENTS);
+    return TOP_NOTHING;
+}
+
 static enum top_action sort(struct top *top)
 {
-    if (top->view == REPORT_SCREEN_THREADS)
-        top_say(top, "threads have one share, and are sorted by it");
+    if (top->view == REPORT_SCREEN_THREADS || top->view == REPORT_SCREEN_EVENTS)
+        top_say(top, "these rows have one share, and are sorted by it");
     else if (top->view == REPORT_SCREEN_CALLERS)
         top_say(top, "the ways into functions share what these cost by themselves: `i` shows the "
                      "tree, which has totals");
@@ -246,6 +265,27 @@ static enum top_action ask_search(struct top *top)
 static enum top_action ask_mark(struct top *top)
 {
     return ask(top, TOP_PROMPT_MARK);
+}
+
+static enum top_action ask_save(struct top *top)
+{
+    ask(top, TOP_PROMPT_SAVE);
+    sprof_str_append(&top->typed, "sprof.db");
+    return TOP_NOTHING;
+}
+
+static enum top_action annotate(struct top *top)
+{
+    const struct report_screen_row *row = top_chosen(top);
+    if (!row || !*row->module) {
+        top_say(top, "choose a function: the code of functions is shown");
+        return TOP_NOTHING;
+    }
+    sprof_str_clear(&top->answer);
+    if (sprof_str_appendf(&top->answer, "%s!%s", row->module, row->name))
+        return TOP_NOTHING;
+    top_say(top, "reading the code …");
+    return TOP_ANNOTATE;
 }
 
 /* Capitals are looked for as they are where there are any. */
@@ -317,8 +357,11 @@ static const struct {
     {'i', "i", "inverted: each function with the ways into it; and back", invert},
     {'T', "T", "threads", threads},
     {'m', "m", "modules", modules},
+    {'w', "w", "waiting: kinds of waits (--off-cpu), and other events", waits},
+    {'a', "a", "annotate: the code of the function, with its costs", annotate},
     {'s', "s", "sort by self, or by total", sort},
-    {TOP_KEY_ENTER, "Enter", "open or close: a path, a function, a thread, a module", enter},
+    {TOP_KEY_ENTER, "Enter", "open or close: a path, a function, a thread, a module, a wait",
+     enter},
     {TOP_KEY_ESCAPE, "Esc", "back", escape},
     {TOP_KEY_UP, "up k", "a row up; down j", up},
     {'k', NULL, NULL, up},
@@ -337,6 +380,7 @@ static const struct {
     {'N', NULL, NULL, search_before},
     {'z', "z", "freeze the screen; recording goes on", freeze},
     {'M', "M", "mark a phase of the recording by a name", ask_mark},
+    {'S', "S", "save: the recording is kept at the end (else only with -o)", ask_save},
     {'?', "?", "this help", help},
     {'q', "q", "quit", quit},
 };
@@ -387,7 +431,9 @@ static enum top_action answer(struct top *top)
     sprof_str_clear(kept);
     if (sprof_str_append(kept, typed) || !*typed)
         return TOP_NOTHING;
-    return prompt == TOP_PROMPT_SEARCH ? search_next(top) : TOP_MARK;
+    return prompt == TOP_PROMPT_SEARCH ? search_next(top)
+           : prompt == TOP_PROMPT_SAVE ? TOP_SAVE
+                                       : TOP_MARK;
 }
 
 static enum top_action type(struct top *top, int key)
@@ -405,17 +451,28 @@ static enum top_action type(struct top *top, int key)
     return TOP_NOTHING;
 }
 
+/* Whatever was pressed: another selection is read. */
+static enum top_action and_select(struct top *top, enum top_action action)
+{
+    const bool reselect = top->reselect;
+    top->reselect = false;
+    return reselect && action == TOP_NOTHING ? TOP_SELECT : action;
+}
+
+static enum top_action run_key(struct top *top, int key)
+{
+    for (size_t i = 0; i < key_count; i++)
+        if (keys[i].code == key)
+            return keys[i].run(top);
+    return TOP_NOTHING;
+}
+
 enum top_action top_key(struct top *top, int key)
 {
     sprof_str_clear(&top->message);
     if (top_make(top, NULL))
         return TOP_NOTHING;
-    if (top->prompt)
-        return type(top, key);
-    for (size_t i = 0; i < key_count; i++)
-        if (keys[i].code == key)
-            return keys[i].run(top);
-    return TOP_NOTHING;
+    return top->prompt ? type(top, key) : and_select(top, run_key(top, key));
 }
 
 enum top_action top_click(struct top *top, unsigned line)
@@ -427,7 +484,7 @@ enum top_action top_click(struct top *top, unsigned line)
     if (line - above >= top->page_rows || row >= top->screen.count)
         return TOP_NOTHING;
     if (row == top->row && top->moved)
-        return enter(top);
+        return and_select(top, enter(top));
     top_choose(top, row);
     top->moved = true;
     return TOP_NOTHING;

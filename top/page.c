@@ -58,6 +58,8 @@ static int draw_bar(const struct top *top, struct top_page *page, unsigned colum
         sprof_str_appendf(&text, " · thread %s", top->thread);
     if (top->module)
         sprof_str_appendf(&text, " · module %s", top->module);
+    if (top->event && top->view != REPORT_SCREEN_EVENTS)
+        sprof_str_appendf(&text, " · event %s", top->event);
     sprof_str_appendf(&text, " · %s", top->target);
     if (!text.failed)
         sprof_utf8_clean(&clean, text.text);
@@ -155,8 +157,9 @@ static int draw_last(const struct top *top, struct top_page *page, unsigned colu
 {
     static const char hint[] =
         "t tree · T threads · m modules · s sort · / search · z freeze · ? help · q quit";
-    static const char *const prompts[] = {
-        [TOP_PROMPT_SEARCH] = "search: ", [TOP_PROMPT_MARK] = "name of the phase: "};
+    static const char *const prompts[] = {[TOP_PROMPT_SEARCH] = "search: ",
+                                          [TOP_PROMPT_MARK] = "name of the phase: ",
+                                          [TOP_PROMPT_SAVE] = "save the recording as: "};
     struct sprof_str text = {0};
     enum top_style style = TOP_PROMPT;
     if (top->prompt) {

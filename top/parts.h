@@ -27,7 +27,7 @@ void top_enter(struct top *top, enum report_screen_view view);
 enum top_action top_leave(struct top *top);
 
 /* Reads another part of the recording; borrowed; NULL: as before. */
-void top_select(struct top *top, const char *thread, const char *module);
+void top_select(struct top *top, const char *thread, const char *module, const char *event);
 
 /* Shows lines instead of rows, or rows again. */
 void top_add_text(struct top *top, const char *line);

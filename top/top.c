@@ -20,6 +20,7 @@ static void release_place(struct top_place *place)
 {
     free(place->thread);
     free(place->module);
+    free(place->event);
 }
 
 void top_release(struct top *top)
@@ -39,6 +40,7 @@ void top_release(struct top *top)
     sprof_str_release(&top->answer);
     free(top->thread);
     free(top->module);
+    free(top->event);
     free(top->target);
 }
 
@@ -61,7 +63,11 @@ void top_say(struct top *top, const char *text)
 
 struct report_selection top_selection(const struct top *top)
 {
-    return (struct report_selection){.thread = top->thread, .module = top->module};
+    const bool all_events = top->view == REPORT_SCREEN_EVENTS;
+    return (struct report_selection){.thread = top->thread,
+                                     .module = top->module,
+                                     .event = all_events ? NULL : top->event,
+                                     .all_events = all_events};
 }
 
 /* == Rows == */
@@ -127,8 +133,20 @@ void top_toggle(struct top *top, uint64_t id, bool open)
 
 /* == Places == */
 
+/* What was read does not belong to the new selection. */
+static void forget_moment(struct top *top)
+{
+    report_screen_release(&top->screen);
+    report_moment_free(top->moment);
+    report_moment_free(top->newest);
+    top->moment = top->newest = NULL;
+    top->reselect = true;
+}
+
 void top_show(struct top *top, enum report_screen_view view)
 {
+    if ((view == REPORT_SCREEN_EVENTS) != (top->view == REPORT_SCREEN_EVENTS))
+        forget_moment(top);
     top->view = view;
     top->moved = top->made = false;
     top->row = top->first = 0;
@@ -144,26 +162,18 @@ void top_enter(struct top *top, enum report_screen_view view)
     struct top_place place = {.view = top->view,
                               .chosen = top->chosen,
                               .thread = copy_of(top->thread),
-                              .module = copy_of(top->module)};
+                              .module = copy_of(top->module),
+                              .event = copy_of(top->event)};
     if (sprof_vec_push(&top->places, place))
         release_place(&place);
     top_show(top, view);
 }
 
-/* What was read does not belong to the new selection. */
-static void forget_moment(struct top *top)
+void top_select(struct top *top, const char *thread, const char *module, const char *event)
 {
-    report_screen_release(&top->screen);
-    report_moment_free(top->moment);
-    report_moment_free(top->newest);
-    top->moment = top->newest = NULL;
-}
-
-void top_select(struct top *top, const char *thread, const char *module)
-{
-    char **const kept[] = {&top->thread, &top->module};
-    const char *const given[] = {thread, module};
-    for (int i = 0; i < 2; i++)
+    char **const kept[] = {&top->thread, &top->module, &top->event};
+    const char *const given[] = {thread, module, event};
+    for (int i = 0; i < 3; i++)
         if (given[i]) {
             free(*kept[i]);
             *kept[i] = strdup(given[i]);
@@ -181,19 +191,17 @@ enum top_action top_leave(struct top *top)
     if (!top->places.count)
         return TOP_NOTHING;
     struct top_place place = top->places.items[--top->places.count];
-    const bool same = same_text(place.thread, top->thread) && same_text(place.module, top->module);
     top_show(top, place.view);
     top->chosen = place.chosen;
     top->moved = true;
-    if (!same) {
-        free(top->thread);
-        free(top->module);
-        top->thread = place.thread;
-        top->module = place.module;
+    if (!same_text(place.thread, top->thread) || !same_text(place.module, top->module) ||
+        !same_text(place.event, top->event))
         forget_moment(top);
-        return TOP_SELECT;
-    }
-    release_place(&place);
+    struct top_place now = {.thread = top->thread, .module = top->module, .event = top->event};
+    top->thread = place.thread;
+    top->module = place.module;
+    top->event = place.event;
+    release_place(&now);
     return TOP_NOTHING;
 }
 
@@ -204,6 +212,24 @@ void top_close_text(struct top *top)
     for (size_t i = 0; i < top->text.count; i++)
         free(top->text.items[i]);
     top->text.count = top->text_first = 0;
+}
+
+void top_show_code(struct top *top, const char *text)
+{
+    top_close_text(top);
+    sprof_str_clear(&top->message);
+    while (*text) {
+        const size_t length = strcspn(text, "\n");
+        struct sprof_str line = {0}, clean = {0};
+        sprof_str_append_bytes(&line, text, length);
+        for (size_t i = 0; i < line.length; i++)
+            line.text[i] = line.text[i] == '\t' ? ' ' : line.text[i];
+        if (!line.failed && !sprof_utf8_clean(&clean, line.text ? line.text : ""))
+            top_add_text(top, clean.text ? clean.text : "");
+        sprof_str_release(&line);
+        sprof_str_release(&clean);
+        text += length + (text[length] == '\n');
+    }
 }
 
 void top_add_text(struct top *top, const char *line)

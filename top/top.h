@@ -35,8 +35,10 @@ enum top_key_code {
 enum top_action {
     TOP_NOTHING,
     TOP_QUIT,
-    TOP_SELECT, /* read the recording anew, with top->selection */
-    TOP_MARK,   /* mark a phase, as top->answer is called */
+    TOP_SELECT,   /* read the recording anew, with top->selection */
+    TOP_MARK,     /* mark a phase, as top->answer is called */
+    TOP_SAVE,     /* keep the recording, as the file top->answer */
+    TOP_ANNOTATE, /* show the code of the function top->answer, by top_show_code */
 };
 
 /* How a line looks. */
@@ -65,10 +67,10 @@ void top_page_release(struct top_page *page);
 struct top_place {
     enum report_screen_view view;
     uint64_t chosen;
-    char *thread, *module; /* owned */
+    char *thread, *module, *event; /* owned */
 };
 
-enum top_prompt { TOP_NO_PROMPT, TOP_PROMPT_SEARCH, TOP_PROMPT_MARK };
+enum top_prompt { TOP_NO_PROMPT, TOP_PROMPT_SEARCH, TOP_PROMPT_MARK, TOP_PROMPT_SAVE };
 
 struct top {
     char *target;                          /* owned */
@@ -84,8 +86,10 @@ struct top {
     size_t head;                  /* lines above the rows, as drawn last */
     struct sprof_map toggled;     /* id of a row → 1 open, 2 closed, by the user */
     SPROF_VEC(struct top_place) places;
-    char *thread, *module;  /* the globs that were selected; owned; NULL: all */
-    SPROF_VEC(char *) text; /* lines shown instead of rows, such as help; owned */
+    char *thread, *module, *event; /* what was selected, the first two by globs; owned; NULL: all,
+                                      or the first event */
+    bool reselect;                 /* what was read was of another selection */
+    SPROF_VEC(char *) text;        /* lines shown instead of rows, such as help; owned */
     size_t text_first;
     enum top_prompt prompt;
     struct sprof_str typed, search, message, answer;
@@ -98,6 +102,9 @@ void top_release(struct top *top);
 
 /* Takes over what was read last. */
 void top_take(struct top *top, struct report_moment *moment);
+
+/* Shows the lines of a text instead of rows, until Escape. */
+void top_show_code(struct top *top, const char *text);
 
 /* Shows a message in the last line until the next key. */
 void top_say(struct top *top, const char *text);

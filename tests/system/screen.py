@@ -1,6 +1,6 @@
 """A program in a pseudo terminal, and the screen that it draws: what a person at a terminal sees and types.
 
-Nothing here sleeps: `until` reads until the screen is as wanted, and fails after a minute with what is on it.
+Nothing here sleeps: `until` reads until the screen is as wanted, and fails after minutes with what is on it.
 """
 import fcntl
 import os
@@ -12,7 +12,7 @@ import struct
 import termios
 import time
 
-LONGEST_S = 60
+LONGEST_S = 150
 SEQUENCE = re.compile(r"\x1b(?:\[([?>=]?)([0-9;]*)([@-~])|[()*+].|\][^\x07\x1b]*(?:\x07|\x1b\\)|[0-9=>A-Za-z])|[\x00-\x1f\x7f]|[^\x00-\x1f\x7f\x1b]+", re.S)
 
 
@@ -29,6 +29,7 @@ class Screen:
         self.cells = [[" "] * columns for _ in range(rows)]
         self.row = self.column = 0
         self.last = " "
+        self.inserts = False
 
     def lines(self):
         return ["".join(line).rstrip() for line in self.cells]
@@ -40,6 +41,9 @@ class Screen:
         for character in text:
             if self.column >= self.columns:
                 self.row, self.column = min(self.row + 1, self.rows - 1), 0
+            if self.inserts:
+                self.cells[self.row].insert(self.column, " ")
+                self.cells[self.row].pop()
             self.cells[self.row][self.column] = self.last = character
             self.column += 1
 
@@ -71,6 +75,8 @@ class Screen:
                 self.cells = [[" "] * self.columns for _ in range(self.rows)]
             elif first == 1049:
                 self.cells, self.row, self.column = self.before
+        elif letter in "hl" and first == 4:
+            self.inserts = letter == "h"
         elif letter in "Hf":
             self.row = min(count, self.rows) - 1
             self.column = min(max(values[1] if len(values) > 1 else 1, 1), self.columns) - 1

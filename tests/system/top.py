@@ -116,6 +116,45 @@ def kept():
     check(b"Functions by self" in report.stdout and not report.stderr, report)
 
 
+def saved():
+    file = os.path.join(work.name, "saved.db")
+    program = start("--", *BUSY)
+    program.until(SELF, "functions")
+    program.keys("S" + "\x7f" * 8 + file + "\r")
+    program.until("^at the end the recording will be ", "the answer")
+    program.keys("q")
+    ends(program, 0, "the recording is .*saved.db")
+    report = subprocess.run([sprof, "report", file], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+    check(b"Functions by self" in report.stdout and not report.stderr, report)
+
+
+def code():
+    program = start("--", *BUSY)
+    program.until(r"^ .* (dash|bash|busybox|sh|libc\.so\.6)$", "functions of the shell")
+    program.keys("a")
+    program.until(lambda text: not re.search("^Functions by|^reading the code", text, re.M), "the code, or why there is none")
+    program.keys("\x1b")
+    program.until(SELF, "functions again")
+    program.keys("q")
+    ends(program, 0)
+
+
+def waits():
+    if os.geteuid():
+        print("SKIPPED: only root measures waits")
+        sys.exit(77)
+    program = start("--off-cpu", "--", "sh", "-c", "while :; do sleep 0.01; done")
+    program.until(SELF, "functions")
+    program.keys("w")
+    program.until(r"^Events(.|\n)* off-cpu:sleep$", "kinds of waits")
+    program.keys("/:sleep\r\r")
+    program.until(r"^sprof top · event off-cpu:sleep(.|\n)*^Call paths", "the paths of one kind")
+    program.keys("\x1b")
+    program.until("^Events", "kinds of waits again")
+    program.keys("q")
+    ends(program, 0)
+
+
 def marked():
     file = os.path.join(work.name, "marked.db")
     program = start("-o", file, "--", *BUSY)
@@ -132,11 +171,11 @@ def ended():
     """By a signal, by a failure of the recorder, by the terminal's end: nothing is left, not even the command."""
     for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
         program = start("--", *BUSY)
-        program.until(SELF, "functions")
+        program.until("^sprof top", "the screen")
         program.signal(number)
         ends(program, 0)
     program = start("--", *BUSY)
-    program.until(SELF, "functions")
+    program.until("^sprof top", "the screen")
     with open(f"/proc/{program.pid}/task/{program.pid}/children") as file:
         recorder = int(file.read().split()[0])
     with open(f"/proc/{recorder}/task/{recorder}/children") as file:
@@ -147,7 +186,7 @@ def ended():
     program.keys("q")
     ends(program, 1, "the process that records was ended")
     program = start("--", *BUSY)
-    program.until(SELF, "functions")
+    program.until("^sprof top", "the screen")
     with open(f"/proc/{program.pid}/task/{program.pid}/children") as file:
         recorder = int(file.read().split()[0])
     program.signal(signal.SIGKILL)
@@ -161,7 +200,7 @@ def ended():
 
 def resized():
     program = start("--", *BUSY)
-    program.until(SELF, "functions")
+    program.until("^sprof top", "the screen")
     program.resize(10, 50)
     program.until(r"\A.{1,50}\n(.*\n){8}t tree .*…\Z", "the smaller screen")
     program.resize(6, 30)
@@ -175,15 +214,14 @@ def resized():
 def terminals():
     for kind in "xterm-256color", "screen", "tmux", "linux", "vt100":
         program = start("--", *BUSY, environment={"TERM": kind})
-        program.until(SELF, f"functions on {kind}")
-        program.keys("\x1bOB" if kind != "linux" else "\x1b[B")
-        program.keys("t")
-        program.until("^Call paths", f"the tree on {kind}")
+        program.until("^sprof top", f"the screen on {kind}")
+        program.keys("?")
+        program.until("^  z +freeze", f"help on {kind}")
         program.keys("q")
         check(program.wait() == 0, f"exit status {program.status} on {kind}")
         check(bool(re.search(rb"\x1b\[3[36]m", program.raw)) == (kind != "vt100"), f"colours on {kind}")
     program = start("--", *BUSY, environment={"NO_COLOR": "1"})
-    program.until(SELF, "functions")
+    program.until("^sprof top", "the screen")
     program.keys("q")
     ends(program, 0)
     check(not re.search(rb"\x1b\[(\d+;)*[34][0-7]m", program.raw), "colours in spite of NO_COLOR")
@@ -216,7 +254,7 @@ def refused():
 
 
 os.mkdir(temporary)
-CASES = {case.__name__: case for case in (keys, grows, attached, kept, marked, ended, resized, terminals, refused)}
+CASES = {case.__name__: case for case in (keys, grows, attached, kept, saved, code, waits, marked, ended, resized, terminals, refused)}
 if len(sys.argv) == 2 and sys.argv[1] in CASES:
     if "built without ncurses" in subprocess.run([sprof, "top", "-a"], stderr=subprocess.PIPE).stderr.decode():
         print("SKIPPED: sprof was built without ncurses")

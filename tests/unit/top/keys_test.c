@@ -132,7 +132,7 @@ static void test_sorting_is_by_self_or_total(void)
                 "   25 %  29  2.0 ms        0    25 %  [not sampled]  [none]\n");
     top_key(&top, 'T');
     top_key(&top, 's');
-    assert_text(last_line_of(&top), "threads have one share, and are sorted by it");
+    assert_text(last_line_of(&top), "these rows have one share, and are sorted by it");
     top_key(&top, 'f');
     CU_ASSERT_PTR_NOT_NULL(strstr(screen_of(&top, 24, 80), "Functions by total time"));
     top_release(&top);
@@ -264,6 +264,52 @@ static void test_a_mark_has_the_name_that_was_typed(void)
     top_release(&top);
 }
 
+static void test_waits_are_read_with_all_events(void)
+{
+    struct top top = example_top();
+    CU_ASSERT_EQUAL(top_key(&top, 'w'), TOP_SELECT);
+    CU_ASSERT_TRUE(top_selection(&top).all_events);
+    top_take(&top, read_example(&top));
+    assert_text(rows_of(&top), "Events                                       % of 6 samples\n"
+                               "  share   ±    time  samples  event\n"
+                               ">  100 %  20  8.0 ms        6  cpu-clock\n");
+    CU_ASSERT_EQUAL(top_key(&top, TOP_KEY_ENTER), TOP_SELECT);
+    assert_text(top_selection(&top).event, "cpu-clock");
+    CU_ASSERT_FALSE(top_selection(&top).all_events);
+    CU_ASSERT_EQUAL(top.view, REPORT_SCREEN_TREE);
+    CU_ASSERT_EQUAL(top_key(&top, TOP_KEY_ESCAPE), TOP_SELECT);
+    CU_ASSERT_EQUAL(top_key(&top, 'm'), TOP_SELECT);
+    CU_ASSERT_PTR_NULL(top_selection(&top).event);
+    top_release(&top);
+}
+
+static void test_code_is_that_of_the_chosen_function(void)
+{
+    struct top top = example_top();
+    CU_ASSERT_EQUAL(type_keys(&top, "ja"), TOP_ANNOTATE);
+    assert_text(top.answer.text, "prog!A2");
+    top_show_code(&top, "code of A2\n\n\tmov \033[1m");
+    assert_text(rows_of(&top), "code of A2\n");
+    CU_ASSERT_PTR_NOT_NULL(strstr(screen_of(&top, 24, 80), "\n mov \xef\xbf\xbd[1m\n"));
+    top_key(&top, TOP_KEY_ESCAPE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(screen_of(&top, 24, 80), ">  25 %"));
+    CU_ASSERT_EQUAL(type_keys(&top, "Ta"), TOP_NOTHING);
+    assert_text(last_line_of(&top), "choose a function: the code of functions is shown");
+    top_release(&top);
+}
+
+static void test_a_recording_is_saved_as_sprof_db_or_what_is_typed(void)
+{
+    struct top top = example_top();
+    type_keys(&top, "S");
+    assert_text(last_line_of(&top), "save the recording as: sprof.db");
+    CU_ASSERT_EQUAL(top_key(&top, TOP_KEY_ENTER), TOP_SAVE);
+    assert_text(top.answer.text, "sprof.db");
+    type_keys(&top, "S\x7f\x7f\x7f.1\n");
+    assert_text(top.answer.text, "sprof.1");
+    top_release(&top);
+}
+
 /* Whatever is pressed in whatever order. */
 static void test_any_keys_can_be_pressed(void)
 {
@@ -272,6 +318,7 @@ static void test_any_keys_can_be_pressed(void)
                                'i',
                                'T',
                                'm',
+                               'w',
                                's',
                                'j',
                                'k',
@@ -331,5 +378,10 @@ void sprof_suite_top_keys(void)
     CU_add_test(suite, "help has a line for each key", test_help_has_a_line_for_each_key);
     CU_add_test(suite, "a mark has the name that was typed",
                 test_a_mark_has_the_name_that_was_typed);
+    CU_add_test(suite, "waits are read with all events", test_waits_are_read_with_all_events);
+    CU_add_test(suite, "code is that of the chosen function",
+                test_code_is_that_of_the_chosen_function);
+    CU_add_test(suite, "a recording is saved as sprof.db or what is typed",
+                test_a_recording_is_saved_as_sprof_db_or_what_is_typed);
     CU_add_test(suite, "any keys can be pressed", test_any_keys_can_be_pressed);
 }
