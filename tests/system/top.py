@@ -85,9 +85,9 @@ def keys():
 def grows():
     program = start("--interval", "200ms", "--", *BUSY)
     program.until(SELF, "functions")
-    count = lambda text: int(re.search(r"^([\d ]+) samples", text, re.M)[1].replace(" ", ""))
-    before = count(program.screen.text())
-    program.until(lambda text: count(text) > before, "more samples")
+    second = lambda text: text.split("\n")[1]
+    before = second(program.until(r"\A.*\n[\d ]+ samples", "how many samples there are"))
+    program.until(lambda text: second(text) != before, "another number")
     program.keys("q")
     ends(program, 0)
 
