@@ -72,8 +72,7 @@ int trace_set_up(struct trace_session *session, struct sprof_error *error)
     if (trace_is_of_several(session))
         return trace_several_set_up(session, error);
     if (session->children) { /* each program by itself, when it comes */
-        session->start_ns = sprof_clock_monotonic_ns();
-        session->start_ticks = probe_ticks();
+        trace_read_clocks(&session->start_ns, &session->start_ticks);
         return trace_ranges_begin(session, error);
     }
     int result = is_held(session) ? hold(session, error) : 0;

@@ -335,8 +335,7 @@ static int open_session(struct trace_session **out, const struct trace_options *
     session->hold = INJECT_HOLD_NONE;
     session->options.rest_ns = options->rest_ns ? options->rest_ns : REST_NS;
     session->common = session;
-    session->opened_ns = sprof_clock_monotonic_ns();
-    session->opened_ticks = probe_ticks();
+    trace_read_clocks(&session->opened_ns, &session->opened_ticks);
     session->mode = options->mode;
     if (!session->options.output)
         session->options.output = "sprof.db";

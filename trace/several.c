@@ -136,8 +136,7 @@ int trace_several_set_up(struct trace_session *session, struct sprof_error *erro
             i++;
         }
     }
-    session->start_ns = sprof_clock_monotonic_ns();
-    session->start_ticks = probe_ticks();
+    trace_read_clocks(&session->start_ns, &session->start_ticks);
     if (!result)
         trace_switch_all(session);
     return result;

@@ -1,14 +1,33 @@
 /* Times of calls by two clocks: the processor's counter, and the system's. */
 #include "trace/tracing.h"
 
+void trace_read_clocks(uint64_t *ns, uint64_t *ticks)
+{
+    enum { TRIES = 8, CLOSE_TICKS = 10000 };
+    uint64_t closest = UINT64_MAX;
+    int tries = 0;
+    *ns = *ticks = 0;
+    do {
+        const uint64_t before = probe_ticks(), now_ns = sprof_clock_monotonic_ns();
+        const uint64_t between = probe_ticks() - before;
+        if (between < closest) {
+            closest = between;
+            *ns = now_ns;
+            *ticks = before + between / 2;
+        }
+    } while (closest > CLOSE_TICKS && ++tries < TRIES);
+}
+
 void trace_find_tick(struct trace_session *session)
 {
     struct trace_session *common = session->common;
     if (common->tick_ns > 0)
         return;
-    const uint64_t ns = sprof_clock_monotonic_ns() - common->opened_ns;
-    const uint64_t ticks = probe_ticks() - common->opened_ticks;
-    common->tick_ns = ticks ? (double)ns / (double)ticks : 1;
+    uint64_t ns, ticks;
+    trace_read_clocks(&ns, &ticks);
+    common->tick_ns = ticks > common->opened_ticks ? (double)(ns - common->opened_ns) /
+                                                         (double)(ticks - common->opened_ticks)
+                                                   : 1;
 }
 
 static uint64_t limited(double ns)
@@ -27,8 +46,9 @@ static double time_by(const struct trace_clock *clock, uint64_t ticks)
 int trace_compare_clocks(struct trace_session *session)
 {
     enum { CLOCKS = 1 << 18, BASE_NS = 1000000000 };
-    const uint64_t ticks = probe_ticks(),
-                   now_ns = sprof_clock_monotonic_ns() - session->run->start_monotonic_ns;
+    uint64_t ticks, now_ns;
+    trace_read_clocks(&now_ns, &ticks);
+    now_ns -= session->run->start_monotonic_ns;
     struct trace_clock clock = {session->start_ticks,
                                 session->start_ns - session->run->start_monotonic_ns,
                                 session->ns_per_tick};

@@ -212,6 +212,9 @@ int trace_clear_paths(struct trace_session *session, struct trace_thread *thread
 /* Finds the length of a tick in `common`, for limits in ticks, where it is not known yet. */
 void trace_find_tick(struct trace_session *session);
 
+/* One moment in both clocks: a thread that has to wait between its two readings reads again. */
+void trace_read_clocks(uint64_t *ns, uint64_t *ticks);
+
 /* Compares the clocks, where that was a second ago. Returns 0 or SPROF_ENOMEM. */
 int trace_compare_clocks(struct trace_session *session);
 

@@ -48,7 +48,8 @@ static uint64_t single(const struct trace_session *session, uint64_t ticks)
 
 void trace_take_time(struct trace_session *session)
 {
-    const uint64_t ns = sprof_clock_monotonic_ns(), ticks = probe_ticks();
+    uint64_t ns, ticks;
+    trace_read_clocks(&ns, &ticks);
     session->now_ns = ns;
     session->ns_per_tick =
         session->uprobes ? 1

@@ -599,7 +599,6 @@ int trace_place(struct trace_session *session, struct sprof_error *error)
     }
     if (session->listens)
         return trace_switches_begin(session, error);
-    session->start_ns = sprof_clock_monotonic_ns();
-    session->start_ticks = probe_ticks();
+    trace_read_clocks(&session->start_ns, &session->start_ticks);
     return trace_send_off(session, error);
 }

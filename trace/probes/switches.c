@@ -120,8 +120,7 @@ int trace_switches_begin(struct trace_session *session, struct sprof_error *erro
     const int result = inject_listening_go(&session->process, error);
     if (result)
         return result;
-    session->start_ns = sprof_clock_monotonic_ns();
-    session->start_ticks = probe_ticks();
+    trace_read_clocks(&session->start_ns, &session->start_ticks);
     for (size_t i = 0; i < session->probes.count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
         session->process.shared->switches[i] =
