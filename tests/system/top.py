@@ -52,8 +52,7 @@ def lives(pid):
 def keys():
     program = start("--", *BUSY)
     program.until(r"^sprof top · sh -c while", "the first line")
-    text = program.until(SELF, "functions")
-    check("Functions by self time" in text and "CPU time" in text.split("\n")[1], text)
+    program.until(rf"\A.*\n[\d ]+ samples · .* of CPU time (.|\n)*^Functions by self time(.|\n)*{SELF}", "functions")
     program.keys("s")
     program.until("^Functions by total time", "functions by total")
     program.keys("t")
