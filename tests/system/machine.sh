@@ -37,12 +37,14 @@ named() {
         JOIN process p ON p.id = t.process_id WHERE p.name = '$2'"
 }
 
-# fits FILE PROGRAM MS: programs of that name have used so much, but for chance and what the end of a process uses.
+# fits FILE PROGRAM MS: programs of that name have used so much, but for chance, what the end of a process uses, and what was
+# lost: of which program that was is not known.
 fits() {
-    local samples weight
+    local samples weight lost
     IFS='|' read -r samples weight < <(named "$1" "$2")
-    echo "$2: $samples samples, $weight ms of $3"
-    holds "$weight > 0.75 * $3 && $weight < 1.35 * $3 + 20" "weight of $2"
+    lost=$(sql "$1" "SELECT coalesce(sum(lost), 0) * 1000.0 / (SELECT min(frequency_hz) FROM run) FROM ledger")
+    echo "$2: $samples samples, $weight ms of $3, $lost ms were lost"
+    holds "$samples > 0 && $weight > 0.75 * $3 - $lost && $weight < 1.35 * $3 + 20" "weight of $2"
 }
 
 # What ran before, what begins and ends meanwhile, children, and the command itself; the CPU time is within the machine's.
