@@ -54,7 +54,7 @@ static void *hold(void *nothing)
 {
     pthread_mutex_lock(&mutex);
     if (write(ends[1], "x", 1) == 1)
-        rest(100);
+        rest(400);
     pthread_mutex_unlock(&mutex);
     return nothing;
 }
