@@ -425,7 +425,9 @@ END
                     (SELECT count(*) FROM v_call c WHERE c.function = s.function) FROM v_call_stats s")"
         done
         [ "$(sql t.db "SELECT count(*) FROM v_call WHERE function = 'run' AND exit = 'return'")" = 2 ] || fail "calls in flight"
-        [ "$(sql t.db "SELECT count(*) FROM v_call WHERE function = 'last'")" = 2 ] || fail "calls at the end"
+        [ "$(sql t.db "SELECT (SELECT count(*) FROM v_call WHERE function = 'last')
+            + (SELECT coalesce(sum(not_logged), 0) FROM v_not_logged WHERE function = 'last')")" = 2 ] ||
+            fail "calls at the end: $(sql t.db "SELECT * FROM v_call WHERE function = 'last'"; sql t.db "SELECT * FROM v_not_logged")"
     done
     ;;
 nested)
