@@ -215,10 +215,12 @@ static int take_program(struct trace_session *common, int fd, pid_t pid,
         children->programs++;
         return 0;
     }
+    /* Not reported: a program without any chosen function, and one that was killed meanwhile. Once
+     * its agent is let go, a short one may have ended by itself. */
+    const bool is_over = trace_processes_are_over(program);
     if (program->process.agent_fd >= 0)
         send(program->process.agent_fd, &give_up, sizeof give_up, MSG_NOSIGNAL);
-    /* not reported: a program without any chosen function, and one that was killed meanwhile */
-    if (result != SPROF_ENOTFOUND && result != SPROF_ENOMEM && !trace_processes_are_over(program)) {
+    if (result != SPROF_ENOTFOUND && result != SPROF_ENOMEM && !is_over) {
         children->left_out++;
         if (say_refused(common, program, &error))
             result = SPROF_ENOMEM;

@@ -195,9 +195,11 @@ int trace_program_begin(struct trace_session *program, bool was_known, struct sp
         common->known_cost = common->programs.items[0]->process.shared->cost;
     trace_program_note_modules(program);
     result = trace_place(program, error);
+    if (result)
+        return result; /* its agent still waits: the caller lets it go */
     close(program->process.agent_fd);
     program->process.agent_fd = -1;
-    if (!result && program->mode == TRACE_COVERAGE && trace_coverage_begin(program))
+    if (program->mode == TRACE_COVERAGE && trace_coverage_begin(program))
         result = sprof_error_memory(error);
     trace_govern_anew(program);
     program->governor.cpu_ns = trace_command_cpu_ns(program);
