@@ -315,6 +315,16 @@ static int take_commands(struct by_key *by)
     return result;
 }
 
+static void put_phase(struct table *table, const struct report_phase *phase)
+{
+    report_table_put_count(table, phase ? phase->number : 0);
+    report_table_put_text(table, phase && phase->mark ? phase->mark : "");
+    report_table_put_text(table,
+                          phase ? model_mode_options_text(phase->view.mode, phase->view.frame_app,
+                                                          phase->view.drop_interior)
+                                : "");
+}
+
 static void put_key(struct table *table, const struct by_key *by, const struct key_row *row,
                     enum report_key key)
 {
@@ -365,17 +375,9 @@ static void put_key(struct table *table, const struct by_key *by, const struct k
     case REPORT_WAIT:
         report_table_put_text(table, report_event_wait(&dataset->events.items[row->event - 1]));
         break;
-    case REPORT_PHASE: {
-        const struct report_phase *phase =
-            row->phase ? &dataset->phases.items[row->phase - 1] : NULL;
-        report_table_put_count(table, phase ? phase->number : 0);
-        report_table_put_text(table, phase && phase->mark ? phase->mark : "");
-        report_table_put_text(table, phase ? model_mode_options_text(phase->view.mode,
-                                                                     phase->view.frame_app,
-                                                                     phase->view.drop_interior)
-                                           : "");
+    case REPORT_PHASE:
+        put_phase(table, row->phase ? &dataset->phases.items[row->phase - 1] : NULL);
         break;
-    }
     case REPORT_MODULE:
         report_table_put_text(table, module ? module->name : "?");
         report_table_put_text(table, model_kind_text(module ? module->kind : MODEL_KIND_NONE));

@@ -13,7 +13,7 @@ struct trace_session *trace_program_make(struct trace_session *common, int fd, p
                                          const struct probe_hello *hello);
 
 /* Gives the waiting agent what it needs. `was_known`: the process has a row of its earlier program.
- * Returns 0 or a negative code. */
+ * Returns 0 or a negative code; the agent waits on then, until the program is freed. */
 int trace_program_begin(struct trace_session *program, bool was_known, struct sprof_error *error);
 
 void trace_program_free(struct trace_session *program);
