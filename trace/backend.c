@@ -227,3 +227,28 @@ int trace_backend_explain(const struct trace_options *options, const struct trac
                            "record` can sample it",
                            options->pid ? name : *options->command, choice->reason, why.message);
 }
+
+void trace_entry_close(struct trace_entry *entry)
+{
+    inject_close(&entry->agent_fd);
+    inject_close(&entry->lock_fd);
+}
+
+int trace_entry_open(struct trace_entry *entry, const struct trace_options *options,
+                     struct sprof_error *error)
+{
+    *entry = (struct trace_entry){.choice.backend = TRACE_INJECT, .agent_fd = -1, .lock_fd = -1};
+    int listens = 0, result = 0;
+    if (options->pid && options->backend != TRACE_UPROBE) {
+        listens = inject_listening_connect(options->pid, &entry->agent_fd, &entry->lock_fd, error);
+        result = listens < 0 ? listens : 0;
+    }
+    entry->listens = listens > 0;
+    if (!result && !listens)
+        result = trace_backend_choose(options, &entry->choice, error);
+    if (!result && !listens && entry->choice.backend == TRACE_INJECT && options->pid)
+        result = inject_check(options->pid, &entry->lock_fd, options->log, error);
+    if (result)
+        trace_entry_close(entry);
+    return result;
+}

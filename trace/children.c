@@ -24,7 +24,6 @@ enum {
     ANSWER_S = 10,          /* for an agent's answer: its process may be stopped */
     COMING_NS = 2000000000, /* for a process that was seen, to connect */
     ENVIRONMENT_MAX = 4 << 20,
-    MAPS_MAX = 16 << 20,
 };
 
 /* An agent that has not said hello yet. */
@@ -292,53 +291,17 @@ static int hear_newcomers(struct trace_session *common)
 
 /* == Processes that have not called anything yet == */
 
-/* Whether a process maps the program's shared memory. */
-static bool shares_memory(const char *maps, const struct trace_session *program)
-{
-    struct stat status;
-    char inode[32];
-    if (fstat(program->process.memory_fd, &status))
-        return false;
-    snprintf(inode, sizeof inode, " %llu ", (unsigned long long)status.st_ino);
-    for (const char *at = maps; (at = strstr(at, "/memfd:" PROBE_MEMORY_NAME)); at++) {
-        const char *line = at;
-        while (line > maps && line[-1] != '\n')
-            line--;
-        const char *found = strstr(line, inode);
-        if (found && found < at)
-            return true;
-    }
-    return false;
-}
-
-/* The mappings of a live process; NULL: it has ended, or may not be read. */
-static const char *read_maps(pid_t pid, struct sprof_str *maps)
-{
-    char path[64];
-    sprof_proc_shared_path(path, sizeof path, pid, "maps");
-    return !sprof_proc_read(path, MAPS_MAX, maps) && maps->length ? maps->text : NULL;
-}
-
-bool trace_program_is_mapped(const struct trace_session *session, pid_t pid)
-{
-    struct sprof_str maps = {0};
-    const char *text = read_maps(pid, &maps);
-    const bool is = text && shares_memory(text, session);
-    sprof_str_release(&maps);
-    return is;
-}
-
 /* Assigns a live process to the program whose memory it maps, and takes it out of others. */
 static int assign(struct trace_session *common, pid_t pid, bool *is_assigned)
 {
     struct sprof_str maps = {0};
-    const char *text = read_maps(pid, &maps);
+    const char *text = trace_maps_read(pid, &maps);
     int result = 0;
     *is_assigned = false;
     for (size_t i = 0; i < common->programs.count && text && !result; i++) {
         struct trace_session *program = common->programs.items[i];
         struct trace_process *process = trace_process_find(program, pid);
-        const bool shares = shares_memory(text, program);
+        const bool shares = trace_maps_hold_program(text, program);
         *is_assigned |= shares;
         if (shares && (!process || process->is_over))
             result = trace_process_add_forked(program, pid);
@@ -404,7 +367,7 @@ static int let_go(struct trace_session *program, struct trace_process *process,
 {
     const pid_t pid = process->pid;
     if (pid == program->process.pid) /* forked processes do not connect */
-        trace_loads_close(program);
+        trace_loader_close(&program->loader);
     int result = inject_take_out_of(pid, stopped_ns, program->options.log, error);
     if (result)
         return result;

@@ -13,49 +13,6 @@
 
 /* == Phases == */
 
-/* Mode coverage times no calls, so its time is no base of shares. */
-static bool is_unmeasured(const struct trace_session *session)
-{
-    return session->paused || session->mode == TRACE_COVERAGE;
-}
-
-/* Begins a stretch of the run at session->now_ns. */
-static int begin_phase(struct trace_session *session, const char *mark, struct sprof_error *error)
-{
-    const struct store_phase phase = {
-        .start_ns = session->now_ns - session->run->start_monotonic_ns,
-        .mode = session->run->mode,
-        .app_interior = session->run->app_interior,
-        .paused = is_unmeasured(session),
-        .mark = mark,
-    };
-    session->phase++;
-    return recording_add_phase(session->recording, &phase) ? sprof_error_memory(error) : 0;
-}
-
-int trace_note_gap(struct trace_session *session, uint64_t gap_ns, struct sprof_error *error)
-{
-    int result = trace_flush(session, error);
-    const uint64_t now_ns = session->now_ns;
-    session->now_ns -= gap_ns < now_ns - session->start_ns ? gap_ns : now_ns - session->start_ns;
-    session->paused = true;
-    if (!result)
-        result = begin_phase(session, NULL, error);
-    session->now_ns = now_ns;
-    session->paused = false;
-    return result ? result : begin_phase(session, NULL, error);
-}
-
-void trace_switch_all(struct trace_session *session)
-{
-    for (size_t i = 0; i < session->programs.count; i++) {
-        struct trace_session *program = session->programs.items[i];
-        program->paused = session->paused;
-        trace_switch(program);
-        trace_govern_anew(program);
-    }
-}
-
 /* Reads what was measured until probes were switched off, after the answer to the command: with
  * many functions and threads that takes a hundred times as long as the switching. */
 static int complete_pause(struct trace_session *session, struct sprof_error *error)
@@ -64,7 +21,7 @@ static int complete_pause(struct trace_session *session, struct sprof_error *err
         return 0;
     session->pauses = false;
     const int result = trace_flush(session, error);
-    return result ? result : begin_phase(session, NULL, error);
+    return result ? result : trace_begin_phase(session, NULL, error);
 }
 
 static void begin_pause(struct trace_session *session)
@@ -94,7 +51,7 @@ static int end_pause(struct trace_session *session, struct sprof_error *error)
     trace_take_time(session);
     session->paused = false;
     trace_switch_all(session);
-    return begin_phase(session, NULL, error);
+    return trace_begin_phase(session, NULL, error);
 }
 
 static int set_mode(struct trace_session *session, enum trace_mode mode, struct sprof_error *error)
@@ -125,7 +82,7 @@ static int set_mode(struct trace_session *session, enum trace_mode mode, struct 
         trace_set_extras(program);
     }
     trace_switch_all(session);
-    return result ? result : begin_phase(session, NULL, error);
+    return result ? result : trace_begin_phase(session, NULL, error);
 }
 
 /* The mode of a word, or a negative code. */
@@ -193,9 +150,10 @@ static int clear(void *context, char *argument, struct sprof_str *answer, struct
 {
     struct trace_session *session = context;
     (void)argument;
-    const int result = trace_coverage_clear(session, error);
+    const int result = trace_coverage_return(session, error);
     if (result)
         return result;
+    trace_coverage_clear(session);
     if (trace_clear(session))
         return sprof_error_memory(error);
     for (size_t i = 0; i < session->programs.count && session->mode == TRACE_COVERAGE; i++)
@@ -203,7 +161,7 @@ static int clear(void *context, char *argument, struct sprof_str *answer, struct
             return sprof_error_memory(error);
     trace_switch_all(session);
     sprof_str_append(answer, "what was measured so far is dropped");
-    return begin_phase(session, NULL, error);
+    return trace_begin_phase(session, NULL, error);
 }
 
 static int mode(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
@@ -227,7 +185,7 @@ static int mark(void *context, char *argument, struct sprof_str *answer, struct 
         return sprof_error_memory(error);
     sprof_str_appendf(answer, "marked: %s", argument);
     const int result = trace_flush(session, error);
-    return result ? result : begin_phase(session, name, error);
+    return result ? result : trace_begin_phase(session, name, error);
 }
 
 /* One of several processes that are traced; or the command. */
@@ -509,12 +467,6 @@ int trace_commands_begin(struct trace_session *session, struct sprof_error *erro
         sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", refused.message);
     session->paused = session->options.paused || session->options.delay_ns;
     return session->options.pid || !tell_command(session) ? 0 : sprof_error_memory(error);
-}
-
-int trace_begin_paused(struct trace_session *session, struct sprof_error *error)
-{
-    session->now_ns = session->run->start_monotonic_ns;
-    return is_unmeasured(session) ? begin_phase(session, NULL, error) : 0;
 }
 
 /* Begins to measure when the delay is over. Probes that cannot be put back yet are reported. */

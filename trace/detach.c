@@ -66,7 +66,7 @@ int trace_detach(struct trace_session *session, struct sprof_error *error)
     }
     if (session->process.shared)
         memset(session->process.shared->tiers, PROBE_OFF, sizeof session->process.shared->tiers);
-    trace_loads_close(session);
+    trace_loader_close(&session->loader);
     const int result = take_out(session, error);
     if (result)
         return result;
@@ -76,6 +76,25 @@ int trace_detach(struct trace_session *session, struct sprof_error *error)
     inject_keeper_forget(&session->common->keeper, session->process.pid);
     inject_close(&session->process.lock_fd);
     return 0;
+}
+
+void trace_leave_process(struct trace_session *session)
+{
+    struct sprof_error error = {0};
+    if (session->listens) /* its agent keeps the shared memory until the session is freed */
+        trace_switches_leave(session);
+    if (!session->process.attachment || session->is_out)
+        return;
+    int result = 0;
+    struct sprof_urgency urgency;
+    sprof_urgency_raise(&urgency);
+    if (session->process.hello.hand)
+        result = trace_detach(session, &error);
+    else if (!session->executed)
+        result = inject_give_up(&session->process, &error);
+    sprof_urgency_restore(&urgency);
+    if (result && *error.message && error.code != SPROF_ENOTFOUND && !session->executed)
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", error.message);
 }
 
 void trace_owner_end(struct trace_session *session, bool is_ending)

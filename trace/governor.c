@@ -111,15 +111,6 @@ void trace_govern_hurry(struct trace_session *common)
         sprof_urgency_restore(&common->governor.urgency);
 }
 
-uint8_t trace_governed_tier(const struct trace_probe *probe, uint8_t tier)
-{
-    if (tier == PROBE_FULL && probe->governed == TRACE_GOVERNED_COUNT)
-        return PROBE_COUNT;
-    if ((tier == PROBE_FULL || tier == PROBE_COUNT) && probe->governed == TRACE_GOVERNED_OFF)
-        return PROBE_OFF;
-    return tier;
-}
-
 /* == Taking probes back == */
 
 /* While all threads stand still. The jump is one instruction, so no thread is within it. Threads

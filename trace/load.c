@@ -13,68 +13,15 @@
 #include "agent/agent.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
-enum {
-    BEAT_MS = 100,
-    ANSWER_MS = 5000, /* for the waiting thread to map something */
-};
 
 struct trace_loads {
     struct trace_session *session;
-    struct probe_loading *shared;
-    pthread_t thread;
-    bool has_thread;
-    bool is_serving; /* a thread of the command waits */
-    _Atomic bool ends;
-    int event_fd; /* readable: such a thread asks */
     struct trace_look look;
     SPROF_VEC(uint32_t)
     files; /* loaded so far, of session->files; in a running process also those from the start */
 };
-
-static void wait_on(_Atomic uint32_t *word, uint32_t value, int ms)
-{
-    const struct timespec timeout = {ms / 1000, ms % 1000 * 1000000L};
-    syscall(SYS_futex, word, FUTEX_WAIT, value, &timeout, NULL, 0);
-}
-
-static void set_state(struct probe_loading *loading, uint32_t state)
-{
-    atomic_store(&loading->state, state);
-    syscall(SYS_futex, &loading->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
-/* Raises the beat for the command, and wakes sprof when the command asks. */
-static void *watch(void *context)
-{
-    struct trace_loads *loads = context;
-    const uint64_t one = 1;
-    uint64_t beat_ns = 0;
-    while (!atomic_load(&loads->ends)) {
-        const uint32_t state = atomic_load(&loads->shared->state);
-        const uint64_t now_ns = sprof_clock_monotonic_ns();
-        if (state == PROBE_LOADING_ASKED && write(loads->event_fd, &one, sizeof one) < 0)
-            break;
-        if (now_ns - beat_ns >= BEAT_MS * UINT64_C(900000)) {
-            atomic_fetch_add(&loads->shared->beat, 1);
-            beat_ns = now_ns;
-        }
-        wait_on(&loads->shared->state, state, BEAT_MS);
-    }
-    return NULL;
-}
 
 /* == Libraries that went == */
 
@@ -190,7 +137,7 @@ static void say_loaded(const struct trace_session *session, const struct trace_f
     if (!chosen)
         return;
     sprof_log_message(session->options.log, SPROF_LOG_NOTE,
-                      session->loads->is_serving
+                      session->loader.is_serving
                           ? "%s was loaded after %.3f s: %zu probe%s, from its constructors on"
                           : "%s was loaded while probes were put in: after %.3f s it has %zu, too",
                       file->path, seconds, chosen, sprof_plural(chosen));
@@ -224,8 +171,8 @@ static int place_new(struct trace_loads *loads, struct plan_module *module,
     if (is_new && ((result = trace_warnings_begin(session, file->first, error)) ||
                    (result = trace_keep_begin(session, file->first, error))))
         return result;
-    result = loads->is_serving ? trace_place_file(session, file, error)
-                               : trace_place_live_file(session, file, error);
+    result = session->loader.is_serving ? trace_place_file(session, file, error)
+                                        : trace_place_live_file(session, file, error);
     file->is_loaded = !result;
     if (!result && session->mode == TRACE_COVERAGE && trace_coverage_begin(session))
         return sprof_error_memory(error);
@@ -270,7 +217,7 @@ static int take_new(struct trace_loads *loads, struct trace_mapped *mapped, stru
     else if (trace_look_is_linked(&loads->look, module.bias))
         place_new(loads, &module, mapped, &error);
     else
-        mapped->is_early = !loads->is_serving;
+        mapped->is_early = !session->loader.is_serving;
     plan_release(&module.plan);
     if (error.code && error.code != SPROF_ENOMEM)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING, "not traced: %s", error.message);
@@ -303,16 +250,11 @@ static int take(struct trace_loads *loads)
 
 int trace_loads_serve(struct trace_session *session, struct sprof_error *error)
 {
-    struct trace_loads *loads = session->loads;
-    uint64_t events;
-    if (!loads || !loads->shared || atomic_load(&loads->shared->state) != PROBE_LOADING_ASKED)
-        return 0;
-    if (read(loads->event_fd, &events, sizeof events) < 0 && errno != EAGAIN)
-        return sprof_error_memory(error);
-    loads->is_serving = true;
-    const int result = take(loads);
-    loads->is_serving = false;
-    set_state(loads->shared, PROBE_LOADING_DONE);
+    const int waits = trace_loader_take(&session->loader);
+    if (waits <= 0)
+        return waits ? sprof_error_memory(error) : 0;
+    const int result = take(session->loads);
+    trace_loader_done(&session->loader);
     return result ? sprof_error_memory(error) : 0;
 }
 
@@ -326,25 +268,6 @@ int trace_loads_catch_up(struct trace_session *session, struct sprof_error *erro
                           "put into its loader",
                           (int)session->process.pid);
     return take(session->loads) ? sprof_error_memory(error) : 0;
-}
-
-bool trace_loads_is_serving(const struct trace_session *session)
-{
-    return session->loads && session->loads->is_serving;
-}
-
-int64_t trace_loads_ask(struct trace_session *session, const struct probe_request *request)
-{
-    struct probe_loading *loading = session->loads->shared;
-    const uint64_t end_ns = sprof_clock_monotonic_ns() + ANSWER_MS * UINT64_C(1000000);
-    loading->request = *request;
-    set_state(loading, PROBE_LOADING_REQUEST);
-    while (atomic_load(&loading->state) == PROBE_LOADING_REQUEST) {
-        wait_on(&loading->state, PROBE_LOADING_REQUEST, BEAT_MS);
-        if (sprof_clock_monotonic_ns() > end_ns || trace_processes_are_over(session))
-            return -EPIPE;
-    }
-    return loading->answer.result;
 }
 
 /* == Beginning and end == */
@@ -370,7 +293,6 @@ static int open_loads(struct trace_session *session, struct sprof_error *error)
     if (!loads)
         return sprof_error_memory(error);
     loads->session = loads->look.session = session;
-    loads->event_fd = -1;
     if (trace_look_again(&loads->look))
         return sprof_error_memory(error);
     trace_look_keep(&loads->look);
@@ -406,24 +328,6 @@ static int know_files(struct trace_loads *loads)
     return result;
 }
 
-/* Begins the thread that raises the beat and waits for requests. */
-static int begin_watching(struct trace_loads *loads, struct sprof_error *error)
-{
-    sigset_t all, before;
-    loads->shared = &loads->session->process.shared->loading;
-    loads->shared->tracer = (uint32_t)getpid();
-    loads->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    loads->has_thread = loads->event_fd >= 0 && !pthread_create(&loads->thread, NULL, watch, loads);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return loads->has_thread
-               ? 0
-               : sprof_error_set(error, SPROF_ELIMIT, errno,
-                                 "cannot make a thread or a descriptor: see `ulimit -u` and "
-                                 "`ulimit -n`");
-}
-
 static bool has_loader(pid_t pid)
 {
     char path[64];
@@ -451,7 +355,7 @@ int trace_loads_begin(struct trace_session *session, struct sprof_error *error)
     if (!result && session->process.attachment && know_files(loads))
         result = sprof_error_memory(error);
     if (!result)
-        result = begin_watching(loads, error);
+        result = trace_loader_begin(&session->loader, &session->process.shared->loading, error);
     if (result)
         return result;
     const char *loader = NULL;
@@ -461,28 +365,12 @@ int trace_loads_begin(struct trace_session *session, struct sprof_error *error)
     return trace_place_hook(session, loader ? loader : "", at, error);
 }
 
-int trace_loads_fd(const struct trace_session *session)
-{
-    return session->loads ? session->loads->event_fd : -1;
-}
-
-void trace_loads_close(struct trace_session *session)
-{
-    if (session->loads && session->loads->shared)
-        set_state(session->loads->shared, PROBE_LOADING_CLOSED);
-}
-
 void trace_loads_free(struct trace_session *session)
 {
     struct trace_loads *loads = session->loads;
+    trace_loader_release(&session->loader);
     if (!loads)
         return;
-    atomic_store(&loads->ends, true);
-    trace_loads_close(session);
-    if (loads->has_thread)
-        pthread_join(loads->thread, NULL);
-    if (loads->event_fd >= 0)
-        close(loads->event_fd);
     sprof_vec_release(&loads->files);
     trace_look_release(&loads->look);
     free(loads);

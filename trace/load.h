@@ -17,21 +17,10 @@ int trace_loads_begin(struct trace_session *session, struct sprof_error *error);
  * SPROF_ENOMEM. */
 int trace_loads_catch_up(struct trace_session *session, struct sprof_error *error);
 
-/* Whether a thread waits that can carry out requests. */
-bool trace_loads_is_serving(const struct trace_session *session);
-
 /* Places probes in loaded libraries, and forgets those of unloaded ones. Returns 0 or SPROF_ENOMEM.
  */
 int trace_loads_serve(struct trace_session *session, struct sprof_error *error);
 
-/* Readable when there is work; -1: never. */
-int trace_loads_fd(const struct trace_session *session);
-
-/* Has the waiting thread carry out a request of agent/probe.h. Returns the answer, or -EPIPE. */
-int64_t trace_loads_ask(struct trace_session *session, const struct probe_request *request);
-
-/* The command waits no more. */
-void trace_loads_close(struct trace_session *session);
 void trace_loads_free(struct trace_session *session);
 
 #endif

@@ -3,8 +3,8 @@
 #include "inject/inject.h"
 #include "trace/figures/keep.h"
 #include "trace/figures/log.h"
-#include "trace/load.h"
 #include "trace/probes/points.h"
+#include "trace/requests.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,25 +61,6 @@ int trace_meet(struct trace_session *session, struct sprof_error *error)
     if (recv(session->process.agent_fd, hello, sizeof *hello, 0) != sizeof *hello)
         return no_agent(error, command);
     return inject_hello_check(&session->process, error);
-}
-
-int64_t trace_ask(struct trace_session *session, enum probe_request_kind kind, uint64_t address,
-                  uint64_t size, int fd)
-{
-    const struct probe_request request = {
-        .kind = kind, .fd = session->process.memory_there, .address = address, .size = size};
-    struct probe_answer answer;
-    ssize_t got;
-    if (trace_loads_is_serving(session))
-        return trace_loads_ask(session, &request);
-    if (session->process.attachment)
-        return inject_request(&session->process, &request, NULL);
-    if (!sprof_message_send(session->process.agent_fd, &request, sizeof request, fd, 0))
-        return -EPIPE;
-    do
-        got = recv(session->process.agent_fd, &answer, sizeof answer, 0);
-    while (got < 0 && errno == EINTR);
-    return got == sizeof answer ? answer.result : -EPIPE;
 }
 
 int trace_send_off(struct trace_session *session, struct sprof_error *error)

@@ -8,11 +8,6 @@
  * has ended. */
 int trace_meet(struct trace_session *session, struct sprof_error *error);
 
-/* Sends a request to the agent, with `fd` where it is not -1. Returns the address, or minus an
- * errno. */
-int64_t trace_ask(struct trace_session *session, enum probe_request_kind kind, uint64_t address,
-                  uint64_t size, int fd);
-
 /* Lets the waiting command go on. SPROF_EUNSUPPORTED where it has ended. */
 int trace_send_off(struct trace_session *session, struct sprof_error *error);
 

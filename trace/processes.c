@@ -5,11 +5,17 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <linux/kcmp.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { MAPS_MAX = 16 << 20 };
 
 /* CPU time of a process; unchanged where the process is gone. */
 static void read_cpu_time(pid_t pid, uint64_t *cpu_ns)
@@ -66,6 +72,51 @@ static int add_forked(struct trace_session *session, pid_t pid, bool is_there)
 int trace_process_add_forked(struct trace_session *session, pid_t pid)
 {
     return add_forked(session, pid, true);
+}
+
+/* Whether a process maps the program's shared memory. */
+bool trace_maps_hold_program(const char *maps, const struct trace_session *program)
+{
+    struct stat status;
+    char inode[32];
+    if (fstat(program->process.memory_fd, &status))
+        return false;
+    snprintf(inode, sizeof inode, " %llu ", (unsigned long long)status.st_ino);
+    for (const char *at = maps; (at = strstr(at, "/memfd:" PROBE_MEMORY_NAME)); at++) {
+        const char *line = at;
+        while (line > maps && line[-1] != '\n')
+            line--;
+        const char *found = strstr(line, inode);
+        if (found && found < at)
+            return true;
+    }
+    return false;
+}
+
+/* The mappings of a live process; NULL: it has ended, or may not be read. */
+const char *trace_maps_read(pid_t pid, struct sprof_str *maps)
+{
+    char path[64];
+    sprof_proc_shared_path(path, sizeof path, pid, "maps");
+    return !sprof_proc_read(path, MAPS_MAX, maps) && maps->length ? maps->text : NULL;
+}
+
+bool trace_program_is_mapped(const struct trace_session *session, pid_t pid)
+{
+    struct sprof_str maps = {0};
+    const char *text = trace_maps_read(pid, &maps);
+    const bool is = text && trace_maps_hold_program(text, session);
+    sprof_str_release(&maps);
+    return is;
+}
+
+/* Between vfork and exec a child has its parent's code, whose other threads run while it is
+ * stopped. */
+bool trace_has_parents_memory(pid_t pid)
+{
+    struct sprof_proc_status status;
+    return sprof_proc_status_read(pid, &status) &&
+           !syscall(SYS_kcmp, pid, status.parent, KCMP_VM, 0, 0);
 }
 
 /* Whether a process can be the one that calls itself `inner`. It is younger than sprof, and neither

@@ -2,10 +2,12 @@
 #include "trace/program.h"
 #include "inject/inject.h"
 #include "trace/figures/coverage.h"
+#include "trace/figures/warn.h"
 #include "trace/governor.h"
 #include "trace/load.h"
-#include "trace/meet.h"
+#include "trace/probes/points.h"
 #include "trace/probes/probes.h"
+#include "trace/uprobe/uprobes.h"
 
 #include "agent/agent.h"
 
@@ -45,33 +47,38 @@ struct trace_session *trace_program_make(struct trace_session *common, int fd, p
     return program;
 }
 
+void trace_program_release(struct trace_session *session)
+{
+    trace_loads_free(session);
+    trace_uprobes_free(session->uprobes);
+    inject_process_release(&session->process);
+    inject_close(&session->child_fd);
+    for (size_t i = 0; i < session->files.count; i++)
+        plan_release(&session->files.items[i].plan);
+    trace_figures_release(session);
+    trace_warnings_free(session);
+    trace_points_free(session);
+    sprof_vec_release(&session->files);
+    sprof_vec_release(&session->probes);
+    sprof_vec_release(&session->ranges);
+    trace_processes_release(session);
+    sprof_arena_release(&session->arena);
+}
+
 void trace_program_free(struct trace_session *program)
 {
     trace_program_release(program);
     free(program);
 }
 
-static void add_ended(struct trace_sums *to, const struct trace_sums *sums)
-{
-    to->calls += sums->calls;
-    to->in_flight += sums->in_flight;
-    to->abnormal += sums->abnormal;
-    to->logged += sums->logged;
-    to->unlogged += sums->unlogged;
-    to->untracked += sums->untracked;
-    to->warnings_lost += sums->warnings_lost;
-    to->unplaced_calls += sums->unplaced_calls;
-    to->unplaced += sums->unplaced;
-}
-
 int trace_program_end(struct trace_session *common, size_t index, enum trace_collecting what)
 {
     struct trace_session *program = common->programs.items[index];
     struct trace_sums sums = {0};
-    trace_loads_close(program);
+    trace_loader_close(&program->loader);
     const int result = trace_collect_program(program, what);
     trace_program_add_up(program, &sums);
-    add_ended(&common->ended_calls, &sums);
+    trace_add_ended(&common->ended_calls, &sums);
     trace_count_probes(program, &common->ended_probes);
     common->ended_probes.processes += program->processes.count;
     common->ended_cpu_ns += trace_command_cpu_ns(program);
@@ -143,28 +150,6 @@ static int note_process(struct trace_session *program, bool was_known)
     return result ? SPROF_ENOMEM : 0;
 }
 
-void trace_program_note_modules(struct trace_session *program)
-{
-    const uint64_t now_ns = sprof_clock_monotonic_ns();
-    for (size_t i = 0; i < program->files.count; i++) {
-        struct trace_file *file = &program->files.items[i];
-        if (!file->count)
-            continue;
-        const uint64_t start = program->probes.items[file->first].function->start;
-        uint64_t offset = 0;
-        file->module = recording_module_at(program->recording, program->process.pid,
-                                           file->bias + start, now_ns, &offset);
-        file->offset = offset - start;
-        for (size_t k = 1; file->module && k < file->count; k++) {
-            struct trace_probe *probe = &program->probes.items[file->first + k];
-            const uint64_t next = probe->function->start;
-            const uint32_t module = recording_module_at(program->recording, program->process.pid,
-                                                        file->bias + next, now_ns, &offset);
-            probe->further = module == file->module ? offset - next - file->offset : 0;
-        }
-    }
-}
-
 static int check_program(const struct trace_session *program, struct sprof_error *error)
 {
     char path[PATH_MAX];
@@ -194,7 +179,7 @@ int trace_program_begin(struct trace_session *program, bool was_known, struct sp
     if (common->programs.count)
         common->known_cost = common->programs.items[0]->process.shared->cost;
     trace_program_note_modules(program);
-    result = trace_place(program, error);
+    result = trace_program_place(program, error);
     if (result)
         return result; /* its agent still waits: the caller lets it go */
     close(program->process.agent_fd);

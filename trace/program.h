@@ -16,6 +16,9 @@ struct trace_session *trace_program_make(struct trace_session *common, int fd, p
  * Returns 0 or a negative code; the agent waits on then, until the program is freed. */
 int trace_program_begin(struct trace_session *program, bool was_known, struct sprof_error *error);
 
+/* Releases everything but what sessions have in common. */
+void trace_program_release(struct trace_session *session);
+
 void trace_program_free(struct trace_session *program);
 
 /* Ends the trace of the program of that index: reads its last figures and frees it, also after an
@@ -28,9 +31,5 @@ struct trace_polls {
     SPROF_VEC(struct pollfd) list;
 };
 int trace_programs_poll(const struct trace_session *common, struct trace_polls *polls);
-
-/* Notes the modules of its files, and opens them for their names: later the process may have
- * executed another program or be gone, and its paths may mean other files here. */
-void trace_program_note_modules(struct trace_session *program);
 
 #endif

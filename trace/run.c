@@ -21,53 +21,14 @@
 #include <unistd.h>
 
 enum {
-    LOOK_MS = 100,         /* between two looks for ended threads */
-    CROWDED_MS = 10,       /* where threads come and go in great numbers */
-    LOG_MS = 4,            /* between two looks into the rings of a log */
-    KEEP_MS = 20,          /* the same for kept calls */
-    FLUSH_NS = 1000000000, /* between two times that rows are written */
-    FLUSH_SHARE = 20,      /* or so many times as long as that takes */
+    LOOK_MS = 100,   /* between two looks for ended threads */
+    CROWDED_MS = 10, /* where threads come and go in great numbers */
+    LOG_MS = 4,      /* between two looks into the rings of a log */
+    KEEP_MS = 20,    /* the same for kept calls */
+    FIRST_FLUSH_NS = 1000000000,
 };
 
-/* Reads the mappings of the command, so that functions have modules. */
-static int take_snapshot(struct trace_session *session)
-{
-    struct target_snapshot snapshot = {0};
-    const struct model_record *record;
-    int result =
-        target_snapshot_process(&snapshot, session->process.pid, session->run->start_monotonic_ns);
-    while (!result && (record = target_snapshot_next(&snapshot)))
-        result = recording_event(session->recording, record);
-    target_snapshot_release(&snapshot);
-    return result;
-}
-
-static bool is_held(const struct trace_session *session)
-{
-    return session->attaches && !session->options.pid;
-}
-
-/* Runs a command until its main, where it waits. */
-static int hold(struct trace_session *session, struct sprof_error *error)
-{
-    const char *name = *session->options.command;
-    const int result = inject_hold_at_main(&session->hold, name, error);
-    const char *obstacle = result ? NULL : inject_obstacle(session->process.pid);
-    if (!result && !obstacle)
-        sprof_log_message(session->options.log, SPROF_LOG_NOTE,
-                          "%s gets its probes when its main begins: what runs before that, as "
-                          "constructors do, is not counted",
-                          name);
-    return obstacle ? sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                                      "cannot put probes into %s: it %s\n`--backend uprobe`, as "
-                                      "root, has the kernel count its calls",
-                                      name, obstacle)
-                    : result;
-}
-
-/* A preloaded agent waits before anything of the command has run. A held command has come to its
- * main. */
-int trace_set_up(struct trace_session *session, struct sprof_error *error)
+static int set_up(struct trace_session *session, struct sprof_error *error)
 {
     if (trace_is_of_several(session))
         return trace_several_set_up(session, error);
@@ -75,40 +36,7 @@ int trace_set_up(struct trace_session *session, struct sprof_error *error)
         trace_read_clocks(&session->start_ns, &session->start_ticks);
         return trace_ranges_begin(session, error);
     }
-    int result = is_held(session) ? hold(session, error) : 0;
-    if (result)
-        return result;
-    result = session->listens ? inject_listening_meet(&session->process, error)
-             : session->uprobes && session->options.pid ? 0
-             : session->uprobes                         ? trace_uprobes_hold(session, error)
-             : session->attaches                        ? trace_loads_note(session, error)
-                                                        : trace_meet(session, error);
-    if (!result) {
-        result = trace_choose(session, error);
-        trace_compiled_look(session);
-    }
-    if (!result && session->listens)
-        result = trace_switches_number(session, error);
-    if (!result)
-        result = trace_points_find(session, error);
-    if (!result && take_snapshot(session))
-        result = sprof_error_memory(error);
-    if (!result)
-        trace_program_note_modules(session);
-    if (!result && session->runtime)
-        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
-                          "the command runs %s, which walks stacks by itself: calls are counted "
-                          "there, and not timed",
-                          session->runtime);
-    trace_executed_look(session);
-    struct sprof_urgency urgency; /* when plans exist, which may take seconds */
-    sprof_urgency_raise(&urgency);
-    if (!result)
-        result = trace_place(session, error);
-    sprof_urgency_restore(&urgency);
-    if (!result)
-        inject_hold_release(&session->hold);
-    return result;
+    return trace_program_set_up(session, error);
 }
 
 static int start(struct trace_session *session, struct sprof_error *error)
@@ -124,7 +52,7 @@ static int start(struct trace_session *session, struct sprof_error *error)
         session->process.pid = target_command(session->target);
     if (session->uprobes && !session->options.pid)
         result = trace_uprobes_expect(session, error);
-    if (is_held(session))
+    if (trace_is_held(session))
         result = inject_hold_seize(&session->hold, session->process.pid, error);
     if (!result)
         result = target_start(session->target, error);
@@ -143,98 +71,6 @@ static int start(struct trace_session *session, struct sprof_error *error)
     if (!result)
         result = trace_begin_paused(session, error);
     return result ? result : recording_flush(session->recording, error);
-}
-
-uint64_t trace_measured_ns(const struct trace_session *session)
-{
-    return session->now_ns -
-           (session->cleared_ns > session->start_ns ? session->cleared_ns : session->start_ns);
-}
-
-/* Counts what was used since the start, or since the last clear. */
-static void account(struct trace_session *session, uint64_t target_cpu_ns)
-{
-    struct store_run *run = session->run;
-    run->duration_ns = session->now_ns - (session->cleared_ns ? session->cleared_ns
-                                                              : session->run->start_monotonic_ns);
-    run->own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
-    run->target_cpu_ns =
-        target_cpu_ns > session->cleared_cpu_ns ? target_cpu_ns - session->cleared_cpu_ns : 0;
-}
-
-int trace_clear(struct trace_session *session)
-{
-    trace_take_time(session);
-    session->cleared_ns = session->now_ns;
-    session->cleared_cpu_ns = trace_command_cpu_ns(session);
-    session->own_cpu_start_ns = sprof_clock_own_cpu_ns();
-    for (size_t i = 0; i < session->programs.count; i++) {
-        struct trace_session *program = session->programs.items[i];
-        trace_take_time(program);
-        program->now_ns = session->cleared_ns; /* rows of ended threads are from before */
-        if (trace_clear_figures(program, probe_ticks()))
-            return SPROF_ENOMEM;
-    }
-    session->ended_calls = (struct trace_sums){0};
-    int result = recording_clear(session->recording, session->cleared_ns);
-    for (size_t i = 0; i < session->programs.count && !result; i++) {
-        result = trace_memory_tell_again(session->programs.items[i]);
-        if (!result)
-            result = trace_govern_tell_again(session->programs.items[i]);
-    }
-    return result;
-}
-
-void trace_program_add_up(const struct trace_session *program, struct trace_sums *sums)
-{
-    sums->calls += program->calls;
-    sums->in_flight += program->in_flight;
-    sums->abnormal += program->abnormal;
-    sums->logged += program->logged;
-    sums->unlogged += program->unlogged;
-    sums->untracked += atomic_load(&program->process.shared->untracked);
-    sums->warnings_lost +=
-        atomic_load(&program->process.shared->warnings.lost) + program->warnings_unplaced;
-    sums->unplaced_calls += program->unplaced_calls;
-    for (size_t i = 0; i < program->probes.count; i++) {
-        sums->unplaced += program->probes.items[i].is_unplaced;
-        sums->probes += program->probes.items[i].is_chosen;
-        sums->probes_on += program->probes.items[i].is_chosen && program->probes.items[i].is_on;
-        sums->probes_resting +=
-            program->probes.items[i].is_chosen && program->probes.items[i].rests;
-    }
-}
-
-void trace_add_up(const struct trace_session *session, struct trace_sums *sums)
-{
-    *sums = session->ended_calls;
-    for (size_t i = 0; i < session->programs.count; i++)
-        trace_program_add_up(session->programs.items[i], sums);
-}
-
-int trace_collect_program(struct trace_session *program, enum trace_collecting what)
-{
-    trace_take_time(program);
-    return trace_collect(program, what) || trace_coverage_collect(program) ||
-                   trace_log_tick(program)
-               ? SPROF_ENOMEM
-               : 0;
-}
-
-/* Reads and writes figures, so that a death loses a second at most. Where this takes long it is
- * done less often. */
-int trace_flush(struct trace_session *session, struct sprof_error *error)
-{
-    trace_take_time(session);
-    for (size_t i = 0; i < session->programs.count; i++)
-        if (trace_collect_program(session->programs.items[i], TRACE_COLLECT_ALL))
-            return sprof_error_memory(error);
-    account(session, trace_command_cpu_ns(session));
-    const int result = recording_flush(session->recording, error);
-    const uint64_t end_ns = sprof_clock_monotonic_ns(), took_ns = end_ns - session->now_ns;
-    session->next_flush_ns =
-        end_ns + (took_ns > FLUSH_NS / FLUSH_SHARE ? took_ns * FLUSH_SHARE : FLUSH_NS - took_ns);
-    return result;
 }
 
 /* Whether the duration is over. */
@@ -337,7 +173,7 @@ static int add_polls(struct trace_session *session, struct trace_polls *polls)
     for (size_t i = 0; i < count && !result; i++)
         result = sprof_vec_push(&polls->list, first[i]);
     for (size_t i = 0; i < session->programs.count && !result; i++) {
-        const struct pollfd loads = {.fd = trace_loads_fd(session->programs.items[i]),
+        const struct pollfd loads = {.fd = trace_loader_fd(&session->programs.items[i]->loader),
                                      .events = POLLIN};
         result = sprof_vec_push(&polls->list, loads);
     }
@@ -362,7 +198,7 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
     struct trace_polls polls = {0};
     int failed = 0;
     sprof_urgency_wake_soon(); /* not before: a command would inherit it */
-    session->next_flush_ns = session->start_ns + FLUSH_NS;
+    session->next_flush_ns = session->start_ns + FIRST_FLUSH_NS;
     trace_govern_anew(session);
     session->governor.cpu_ns = trace_command_cpu_ns(session);
     while (!failed && !session->ended && !has_ended(session, result)) {
@@ -400,24 +236,12 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
     }
     trace_take_time(session);
     for (size_t i = 0; i < session->programs.count && !failed; i++) {
-        trace_loads_close(session->programs.items[i]);
+        trace_loader_close(&session->programs.items[i]->loader);
         failed = trace_collect_program(session->programs.items[i],
                                        session->ended ? TRACE_COLLECT_END : TRACE_COLLECT_LAST);
     }
     control_server_close(&session->control); /* also answers the command that ended the trace */
     return failed ? sprof_error_memory(error) : 0;
-}
-
-void trace_count_probes(const struct trace_session *session, struct trace_result *result)
-{
-    result->refused += session->refused;
-    for (size_t i = 0; i < session->probes.count; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
-        result->probes += probe->is_chosen;
-        result->entry_only += probe->is_chosen && probe->tier != PROBE_FULL;
-        result->governed_count += probe->is_chosen && probe->governed == TRACE_GOVERNED_COUNT;
-        result->governed_off += probe->is_chosen && probe->governed == TRACE_GOVERNED_OFF;
-    }
 }
 
 static int finish(struct trace_session *session, struct trace_result *result,
@@ -463,29 +287,10 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->lost = session->uprobes ? trace_uprobes_lost(session) : 0;
     const struct trace_governor *governor = &session->governor;
     result->overhead = governor->looked_ns > 0 ? governor->probes_ns / governor->looked_ns : 0;
-    account(session, result->has_wait_status ? target_command_cpu_ns(session->target)
-                                             : trace_command_cpu_ns(session));
+    trace_account(session, result->has_wait_status ? target_command_cpu_ns(session->target)
+                                                   : trace_command_cpu_ns(session));
     run->wait_status = result->has_wait_status ? result->wait_status : -1;
     return recording_finish(session->recording, &end, error);
-}
-
-void trace_leave_process(struct trace_session *session)
-{
-    struct sprof_error error = {0};
-    if (session->listens) /* its agent keeps the shared memory until the session is freed */
-        trace_switches_leave(session);
-    if (!session->process.attachment || session->is_out)
-        return;
-    int result = 0;
-    struct sprof_urgency urgency;
-    sprof_urgency_raise(&urgency);
-    if (session->process.hello.hand)
-        result = trace_detach(session, &error);
-    else if (!session->executed)
-        result = inject_give_up(&session->process, &error);
-    sprof_urgency_restore(&urgency);
-    if (result && *error.message && error.code != SPROF_ENOTFOUND && !session->executed)
-        sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", error.message);
 }
 
 static void leave(struct trace_session *session)
@@ -564,7 +369,7 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
         return session->options.pid && target_ended(session->target, NULL)
                    ? inject_refuse_ended(session->process.pid, error)
                    : failed;
-    failed = trace_set_up(session, error);
+    failed = set_up(session, error);
     if (failed) {
         if (session->options.pid && !trace_is_of_several(session) &&
             inject_lock_has_become_stale(session->process.pid, session->process.lock_fd)) {

@@ -25,8 +25,6 @@
 
 /* == Opening == */
 
-const char *const trace_mode_words[] = {"stats", "coverage", "log", NULL};
-
 /* Only a command of root's can have programs of other users. They run all the same. */
 static void note_closed(const struct trace_session *session, const char *library)
 {
@@ -264,31 +262,6 @@ static int open_backend(struct trace_session *session, struct sprof_error *error
     return session->attaches ? open_hold(session, error) : open_sockets(session, error);
 }
 
-void trace_entry_close(struct trace_entry *entry)
-{
-    inject_close(&entry->agent_fd);
-    inject_close(&entry->lock_fd);
-}
-
-int trace_entry_open(struct trace_entry *entry, const struct trace_options *options,
-                     struct sprof_error *error)
-{
-    *entry = (struct trace_entry){.choice.backend = TRACE_INJECT, .agent_fd = -1, .lock_fd = -1};
-    int listens = 0, result = 0;
-    if (options->pid && options->backend != TRACE_UPROBE) {
-        listens = inject_listening_connect(options->pid, &entry->agent_fd, &entry->lock_fd, error);
-        result = listens < 0 ? listens : 0;
-    }
-    entry->listens = listens > 0;
-    if (!result && !listens)
-        result = trace_backend_choose(options, &entry->choice, error);
-    if (!result && !listens && entry->choice.backend == TRACE_INJECT && options->pid)
-        result = inject_check(options->pid, &entry->lock_fd, options->log, error);
-    if (result)
-        trace_entry_close(entry);
-    return result;
-}
-
 static int open_target(struct trace_session *session, struct sprof_error *error)
 {
     const struct trace_options *options = &session->options;
@@ -379,24 +352,6 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
 pid_t trace_command_pid(const struct trace_session *session)
 {
     return target_command(session->target);
-}
-
-void trace_program_release(struct trace_session *session)
-{
-    trace_loads_free(session);
-    trace_uprobes_free(session->uprobes);
-    inject_process_release(&session->process);
-    inject_close(&session->child_fd);
-    for (size_t i = 0; i < session->files.count; i++)
-        plan_release(&session->files.items[i].plan);
-    trace_figures_release(session);
-    trace_warnings_free(session);
-    trace_points_free(session);
-    sprof_vec_release(&session->files);
-    sprof_vec_release(&session->probes);
-    sprof_vec_release(&session->ranges);
-    trace_processes_release(session);
-    sprof_arena_release(&session->arena);
 }
 
 void trace_free(struct trace_session *session)

@@ -88,8 +88,9 @@ static int set_up_process(struct trace_session *program, struct sprof_error *err
     if (!program->listens)
         inject_keeper_watch(&program->common->keeper, program->process.pid, program->attaches,
                             program->process.lock_fd);
-    int result = trace_process_add(program, program->process.pid) ? sprof_error_memory(error)
-                                                                  : trace_set_up(program, error);
+    int result = trace_process_add(program, program->process.pid)
+                     ? sprof_error_memory(error)
+                     : trace_program_set_up(program, error);
     if (!result && program->mode == TRACE_COVERAGE && trace_coverage_begin(program))
         result = sprof_error_memory(error);
     if (!result) {

@@ -11,6 +11,7 @@
 #include "target/target.h"
 #include "trace/figures/figures.h"
 #include "trace/keep_rule.h"
+#include "trace/loader.h"
 #include "trace/spent.h"
 #include "trace/trace.h"
 
@@ -200,6 +201,7 @@ struct trace_session {
     uint32_t capacity;             /* probes that have room in the shared memory */
     struct trace_uprobes *uprobes; /* in the place of an agent; NULL: there is an agent */
     struct trace_loads *loads;     /* NULL: libraries that are loaded later are not followed */
+    struct trace_loader loader;
     struct trace_hook hook;
     struct trace_governor governor;
     SPROF_VEC(struct trace_range)
@@ -211,7 +213,7 @@ struct trace_session {
     uint64_t logged, unlogged;                          /* calls */
     struct trace_kept kept;                             /* in `common` */
     uint64_t kept_dropped[PROBE_KEEP_RULES], kept_lost; /* as last read */
-    SPROF_VEC(struct trace_clock) clocks; /* of the log, by time */
+    SPROF_VEC(struct trace_clock) clocks;               /* of the log, by time */
     uint64_t next_size_ns;                              /* when the file's size is read next */
     uint64_t next_removal_ns;                /* of probes that have seen a call; see coverage.c */
     bool keeps_probes;                       /* they stay: the process cannot be stopped */
@@ -297,10 +299,17 @@ void trace_lease_set_deadline(struct trace_session *session, uint64_t off_ns);
  * was not meant. Returns 0 or a negative code. */
 int trace_lease_serve(struct trace_session *session, struct sprof_error *error);
 
-/* == command.c == */
+/* Takes the probes out of a process that goes on. A reason why they stay in it is reported. */
+void trace_leave_process(struct trace_session *session);
 
-/* Opens the control socket. */
-int trace_commands_begin(struct trace_session *session, struct sprof_error *error);
+/* == phases.c == */
+
+/* Whether time that passes now is no base of shares: in pauses, and in mode coverage, which times
+ * no calls. */
+bool trace_is_unmeasured(const struct trace_session *session);
+
+/* Begins a phase of the run at session->now_ns. `mark` may be NULL. Returns 0 or SPROF_ENOMEM. */
+int trace_begin_phase(struct trace_session *session, const char *mark, struct sprof_error *error);
 
 /* Begins the first phase of the run, a pause where that was asked for. */
 int trace_begin_paused(struct trace_session *session, struct sprof_error *error);
@@ -311,10 +320,58 @@ int trace_note_gap(struct trace_session *session, uint64_t gap_ns, struct sprof_
 /* Switches the probes of all programs as their sessions say. */
 void trace_switch_all(struct trace_session *session);
 
+/* == command.c == */
+
+/* Opens the control socket. */
+int trace_commands_begin(struct trace_session *session, struct sprof_error *error);
+
 /* Carries out commands that have come in, and what is due. */
 int trace_serve_commands(struct trace_session *session, struct sprof_error *error);
 
-/* == session.c == */
+/* == set_up.c == */
+
+/* Whether the program is a command that waits at its main for its probes. */
+bool trace_is_held(const struct trace_session *session);
+
+/* Plans one program and puts probes into it. They measure at once unless session->paused is set.
+ * After an error some may be in it. */
+int trace_program_set_up(struct trace_session *session, struct sprof_error *error);
+
+/* The last part of that: makes the shared memory, writes thunks, copies and jumps into the chosen
+ * files of the program, and lets it go. */
+int trace_program_place(struct trace_session *session, struct sprof_error *error);
+
+/* == flush.c == */
+
+/* Drops what was measured so far. Returns 0 or SPROF_ENOMEM. */
+int trace_clear(struct trace_session *session);
+
+/* Reads figures and has them written, so that a death loses a second at most. Where this takes long
+ * it is done less often. */
+int trace_flush(struct trace_session *session, struct sprof_error *error);
+
+/* Takes all that one program has called. Returns 0 or SPROF_ENOMEM. */
+int trace_collect_program(struct trace_session *session, enum trace_collecting what);
+
+/* Writes the run's duration and CPU time, since the start or the last clear, into its row. */
+void trace_account(struct trace_session *session, uint64_t target_cpu_ns);
+
+/* == totals.c == */
+
+/* How long it has measured, since its start or the last clear. */
+uint64_t trace_measured_ns(const struct trace_session *session);
+
+/* Adds what became of a program's probes. */
+void trace_count_probes(const struct trace_session *session, struct trace_result *result);
+
+/* Sums of all programs, and what one program adds to them. */
+void trace_add_up(const struct trace_session *session, struct trace_sums *sums);
+void trace_program_add_up(const struct trace_session *session, struct trace_sums *sums);
+
+/* Adds the sums of an ended program, which has no probes any more. */
+void trace_add_ended(struct trace_sums *to, const struct trace_sums *sums);
+
+/* == backend.c == */
 
 /* How a program is entered. */
 struct trace_entry {
@@ -328,38 +385,6 @@ struct trace_entry {
 int trace_entry_open(struct trace_entry *entry, const struct trace_options *options,
                      struct sprof_error *error);
 void trace_entry_close(struct trace_entry *entry);
-
-/* Releases everything but what sessions have in common. */
-void trace_program_release(struct trace_session *session);
-
-/* == run.c == */
-
-/* Drops what was measured so far. Returns 0 or SPROF_ENOMEM. */
-int trace_clear(struct trace_session *session);
-
-/* How long it has measured, since its start or the last clear. */
-uint64_t trace_measured_ns(const struct trace_session *session);
-
-/* Writes what was called so far, in all programs. */
-int trace_flush(struct trace_session *session, struct sprof_error *error);
-
-/* Plans a process and puts probes into it. They measure at once unless session->paused is set.
- * After an error some may be in it. */
-int trace_set_up(struct trace_session *session, struct sprof_error *error);
-
-/* A running process goes on without probes. A reason why they stay in it is reported. */
-void trace_leave_process(struct trace_session *session);
-
-/* Adds what became of a program's probes. */
-void trace_count_probes(const struct trace_session *session, struct trace_result *result);
-
-void trace_add_up(const struct trace_session *session, struct trace_sums *sums);
-void trace_program_add_up(const struct trace_session *session, struct trace_sums *sums);
-
-/* Takes all that one program has called. Returns 0 or SPROF_ENOMEM. */
-int trace_collect_program(struct trace_session *session, enum trace_collecting what);
-
-/* == backend.c == */
 
 /* Which back end it is to be, before anything is done. SPROF_EUNSUPPORTED: none can be, or not with
  * these options. */
@@ -393,8 +418,18 @@ pid_t trace_process_seen(struct trace_session *session, uint32_t pid);
 /* The number of one of its threads, as the agent says, for us. */
 pid_t trace_process_thread(const struct trace_session *session, pid_t pid, uint32_t number);
 
+/* The mappings of a live process, held by `maps`; NULL: it has ended, or may not be read. */
+const char *trace_maps_read(pid_t pid, struct sprof_str *maps);
+
+/* Whether these mappings have the program's shared memory. */
+bool trace_maps_hold_program(const char *maps, const struct trace_session *program);
+
 /* Whether a process that lives has the program's shared memory. */
 bool trace_program_is_mapped(const struct trace_session *session, pid_t pid);
+
+/* Whether a process is between vfork and exec: it has its parent's code, whose other threads run
+ * while the parent is stopped. */
+bool trace_has_parents_memory(pid_t pid);
 
 /* Whether none of those that were seen lives. */
 bool trace_processes_are_over(struct trace_session *session);

@@ -6,17 +6,14 @@
 #include "trace/probes/probes.h"
 
 #include <fcntl.h>
-#include <linux/kcmp.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
     STOP_SHARE = 100, /* threads stand still for at most this part of the time */
     REMOVAL_NS = 100000000,
     RETRY_NS = 1000000000,
-    RETURN_ROUNDS = 16,
 };
 
 /* == Rows == */
@@ -143,90 +140,12 @@ static void clear_program(struct trace_session *program)
     }
 }
 
-/* Between vfork and exec a child has its parent's code, whose other threads run while it is
- * stopped. */
-static bool has_parents_memory(pid_t pid)
+void trace_coverage_clear(struct trace_session *session)
 {
-    struct sprof_proc_status status;
-    return sprof_proc_status_read(pid, &status) &&
-           !syscall(SYS_kcmp, pid, status.parent, KCMP_VM, 0, 0);
-}
-
-static int return_to(struct trace_session *program, struct trace_process *process,
-                     struct sprof_error *error)
-{
-    process->is_back = true;
-    const int result =
-        has_parents_memory(process->pid) ? 0 : trace_place_again(program, process->pid, error);
-    return result == SPROF_ENOTFOUND ? 0 : result;
-}
-
-/* *any: processes that were not there before. */
-static int return_to_all(struct trace_session *session, bool *any, struct sprof_error *error)
-{
-    int result = 0;
-    for (size_t i = 0; i < session->programs.count; i++) {
-        struct trace_session *program = session->programs.items[i];
-        trace_processes_are_over(program);
-        for (size_t k = 0; k < program->processes.count && !result; k++) {
-            struct trace_process *process = &program->processes.items[k];
-            if (process->is_over || process->is_out || process->is_back)
-                continue;
-            *any = true;
-            result = return_to(program, process, error);
-        }
-    }
-    return result;
-}
-
-static void note_returned(struct trace_session *session, bool are_back)
-{
-    for (size_t i = 0; i < session->programs.count; i++) {
-        struct trace_session *program = session->programs.items[i];
-        for (size_t k = 0; k < program->processes.count; k++)
-            program->processes.items[k].is_back = false;
-        for (size_t k = 0; k < program->probes.count && are_back; k++)
-            program->probes.items[k].is_left = false;
-    }
-}
-
-/* A process without its jumps may fork one without; that is found the next time. Processes with
- * jumps hand them on. */
-int trace_coverage_return(struct trace_session *session, struct sprof_error *error)
-{
-    size_t covered, left, rounds = 0;
-    bool any = true;
-    int result = 0;
-    trace_coverage_count(session, &covered, &left);
-    while (any && left && !result) {
-        any = false;
-        if (session->children && trace_children_find(session))
-            result = sprof_error_memory(error);
-        if (!result)
-            result = return_to_all(session, &any, error);
-        if (any && !result && ++rounds == RETURN_ROUNDS)
-            result =
-                sprof_error_set(error, SPROF_ESTATE, 0,
-                                "processes are forked faster than the probes of %zu function%s "
-                                "can be put back, which had left with their first call\ntry "
-                                "again",
-                                left, sprof_plural(left));
-    }
-    if (left)
-        note_returned(session, !result);
-    return result;
-}
-
-int trace_coverage_clear(struct trace_session *session, struct sprof_error *error)
-{
-    const int result = trace_coverage_return(session, error);
-    if (result)
-        return result;
     sprof_map_clear(&session->covered);
     session->covered_count = 0;
     for (size_t i = 0; i < session->programs.count; i++)
         clear_program(session->programs.items[i]);
-    return 0;
 }
 
 /* == Taking probes back == */
@@ -314,7 +233,7 @@ void trace_coverage_remove(struct trace_session *session)
     const uint64_t begin_ns = sprof_clock_monotonic_ns();
     for (size_t i = 0; i < session->processes.count; i++)
         if (!session->processes.items[i].is_over && !session->processes.items[i].is_out &&
-            !has_parents_memory(session->processes.items[i].pid))
+            !trace_has_parents_memory(session->processes.items[i].pid))
             result = remove_from(session, session->processes.items[i].pid, &is_done, &why);
     for (size_t i = 0; i < session->probes.count && is_done; i++) {
         struct trace_probe *probe = &session->probes.items[i];

@@ -10,17 +10,19 @@ int trace_coverage_begin(struct trace_session *session);
 /* Notes functions that were called since the last time. Returns 0 or SPROF_ENOMEM. */
 int trace_coverage_collect(struct trace_session *session);
 
-/* Has probes that have left see calls again, in all processes of all programs. SPROF_ESTATE where
- * that is not possible now; else as inject_stop_while. */
-int trace_coverage_return(struct trace_session *session, struct sprof_error *error);
-
-/* Drops the coverage so far. Errors as of trace_coverage_return. */
-int trace_coverage_clear(struct trace_session *session, struct sprof_error *error);
+/* Drops the coverage so far, once probes are back. */
+void trace_coverage_clear(struct trace_session *session);
 
 /* Removes probes that have seen a call, when it is time. A failure hinders nothing else. */
 void trace_coverage_remove(struct trace_session *session);
 
 /* Counts called functions, and those whose probe has left. */
 void trace_coverage_count(const struct trace_session *session, size_t *covered, size_t *left);
+
+/* == coverage_return.c == */
+
+/* Has probes that have left see calls again, in all processes of all programs. SPROF_ESTATE where
+ * that is not possible now; else as inject_stop_while. */
+int trace_coverage_return(struct trace_session *session, struct sprof_error *error);
 
 #endif

@@ -231,6 +231,10 @@ uint64_t trace_length_of(const struct trace_session *session, uint64_t ticks);
 int trace_node_of(struct trace_session *session, uint32_t function, uint32_t caller,
                   uint32_t *node);
 
+/* Notes the modules of its files, and opens them for their names: later the process may have
+ * executed another program or be gone, and its paths may mean other files here. */
+void trace_program_note_modules(struct trace_session *program);
+
 /* == rows.c == */
 
 /* Writes the sample row of a stack, or writes it again. */

@@ -19,3 +19,25 @@ int trace_node_of(struct trace_session *session, uint32_t function, uint32_t cal
     probe->is_unplaced |= result == SPROF_ENOTFOUND;
     return result;
 }
+
+void trace_program_note_modules(struct trace_session *program)
+{
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    for (size_t i = 0; i < program->files.count; i++) {
+        struct trace_file *file = &program->files.items[i];
+        if (!file->count)
+            continue;
+        const uint64_t start = program->probes.items[file->first].function->start;
+        uint64_t offset = 0;
+        file->module = recording_module_at(program->recording, program->process.pid,
+                                           file->bias + start, now_ns, &offset);
+        file->offset = offset - start;
+        for (size_t k = 1; file->module && k < file->count; k++) {
+            struct trace_probe *probe = &program->probes.items[file->first + k];
+            const uint64_t next = probe->function->start;
+            const uint32_t module = recording_module_at(program->recording, program->process.pid,
+                                                        file->bias + next, now_ns, &offset);
+            probe->further = module == file->module ? offset - next - file->offset : 0;
+        }
+    }
+}

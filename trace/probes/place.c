@@ -19,125 +19,7 @@
 
 enum {
     PAGE = 4096,
-    ISLAND_TRIES = 8,
-    REACH = 0x7fff0000,       /* of a jump, with some to spare */
-    LOWEST_ADDRESS = 0x10000, /* vm.mmap_min_addr */
-    HEAP_ROOM = 1 << 30,      /* above the end of a program, where its heap grows */
-    ROOM_EACH = PLAN_COPY_BYTES_MAX + PLAN_FAR_JUMP_BYTES + 16, /* of an island, a function */
 };
-
-/* == Islands: room near a file, for copies of its functions' beginnings == */
-
-struct gaps {
-    SPROF_VEC(uint64_t) ends; /* pairs: where one begins, where it ends */
-};
-
-static int read_gaps(pid_t pid, struct gaps *gaps)
-{
-    char path[64], line[512];
-    uint64_t free_from = LOWEST_ADDRESS;
-    int result = 0;
-    sprof_proc_shared_path(path, sizeof path, pid, "maps");
-    FILE *maps = fopen(path, "re");
-    while (maps && !result && fgets(line, sizeof line, maps)) {
-        unsigned long start, end;
-        if (sscanf(line, "%lx-%lx", &start, &end) != 2)
-            continue;
-        if (start > free_from &&
-            (sprof_vec_push(&gaps->ends, free_from) || sprof_vec_push(&gaps->ends, start)))
-            result = SPROF_ENOMEM;
-        free_from = end;
-    }
-    if (maps)
-        fclose(maps);
-    return result;
-}
-
-static bool reaches(uint64_t from, uint64_t size, uint64_t low, uint64_t high)
-{
-    const uint64_t first = from < low ? from : low, last = from + size > high ? from + size : high;
-    return last - first < REACH;
-}
-
-/* Below the code and as near as can be; else above it, beyond what a heap may come to need. 0:
- * nowhere. */
-static uint64_t find_room(const struct gaps *gaps, uint64_t size, uint64_t low, uint64_t high)
-{
-    uint64_t above = 0;
-    for (size_t i = gaps->ends.count; i >= 2; i -= 2) {
-        const uint64_t begin = gaps->ends.items[i - 2], end = gaps->ends.items[i - 1];
-        if (end <= low && end - begin >= size && reaches(end - size, size, low, high))
-            return end - size;
-    }
-    /* `high` may lie beyond the end of the code, where a gap begins. */
-    const uint64_t behind = (high + PAGE - 1) / PAGE * PAGE;
-    for (size_t i = 0; i < gaps->ends.count && !above; i += 2) {
-        const uint64_t end = gaps->ends.items[i + 1];
-        const uint64_t begin = gaps->ends.items[i] > behind ? gaps->ends.items[i] : behind;
-        if (end <= begin)
-            continue;
-        const uint64_t at = begin + (end - begin > 2 * (uint64_t)HEAP_ROOM ? HEAP_ROOM : 0);
-        if (end - at >= size && reaches(at, size, low, high))
-            above = at;
-    }
-    return above;
-}
-
-int trace_make_island(struct trace_session *session, struct trace_file *file, uint64_t bytes,
-                      uint64_t low, uint64_t high, struct sprof_error *error)
-{
-    if (file->island && reaches(file->island, file->island_bytes, low, high))
-        return 0;
-    if (file->island)
-        trace_ask(session, PROBE_UNMAP, file->island, file->island_bytes, -1);
-    file->island_bytes = (bytes + PAGE - 1) / PAGE * PAGE;
-    /* The program may map something there meanwhile. */
-    int64_t at = -EEXIST;
-    for (int tries = 0; tries < ISLAND_TRIES && at == -EEXIST; tries++) {
-        struct gaps gaps = {0};
-        if (read_gaps(session->process.pid, &gaps))
-            return sprof_error_memory(error);
-        file->island = find_room(&gaps, file->island_bytes, low, high);
-        sprof_vec_release(&gaps.ends);
-        if (file->island)
-            inject_owner_add_island(&session->process, file->island, file->island_bytes);
-        at = file->island
-                 ? trace_ask(session, PROBE_MAP_ISLAND, file->island, file->island_bytes, -1)
-                 : -ENOMEM;
-        if (at == (int64_t)file->island && at)
-            return 0;
-        inject_owner_drop_island(&session->process, file->island);
-    }
-    file->island = 0;
-    return sprof_error_set(error, SPROF_ELIMIT, at < 0 ? (int)-at : 0,
-                           "there is no room for probes near %s in the command: %s", file->path,
-                           strerror(at < 0 ? (int)-at : EEXIST));
-}
-
-/* For copies of the beginnings of a file's functions. */
-static int make_island_of(struct trace_session *session, struct trace_file *file,
-                          struct sprof_error *error)
-{
-    const struct trace_probe *probes = session->probes.items + file->first;
-    uint64_t low = UINT64_MAX, high = 0;
-    for (size_t i = 0; i < file->count; i++) {
-        const uint64_t site = probes[i].function->site;
-        low = site < low ? site : low;
-        high = site > high ? site : high;
-    }
-    return trace_make_island(session, file, file->count * ROOM_EACH, file->bias + low,
-                             file->bias + high + PAGE, error);
-}
-
-/* Of a running process, while a thread of it is borrowed. */
-static int make_islands(struct trace_session *session, struct sprof_error *error)
-{
-    int result = 0;
-    for (size_t i = 0; i < session->files.count && !result; i++)
-        if (session->files.items[i].count)
-            result = make_island_of(session, &session->files.items[i], error);
-    return result;
-}
 
 /* == Writing == */
 
@@ -229,7 +111,7 @@ static uint64_t place_copy(struct writing *writing, const struct trace_file *fil
     if (plan_copy_make(&copy, function->original, function->displaced, own, site, at))
         return 0;
     const size_t gap = gap_before(site, at, copy.size);
-    if (gap && writing->island.count + gap <= (number - file->first) * ROOM_EACH) {
+    if (gap && writing->island.count + gap <= (number - file->first) * TRACE_ISLAND_EACH) {
         at += gap;
         if (skip_in_island(writing, gap) ||
             plan_copy_make(&copy, function->original, function->displaced, own, site, at))
@@ -324,7 +206,7 @@ static int place_copies(struct writing *writing, struct trace_file *file)
 {
     struct trace_session *session = writing->session;
     struct trace_probe *probes = session->probes.items + file->first;
-    int result = session->listens ? 0 : make_island_of(session, file, writing->error);
+    int result = session->listens ? 0 : trace_make_island_of(session, file, writing->error);
     writing->island.count = 0;
     trace_bypass_look_at_file(session, file);
     for (size_t i = 0; i < file->count && !result; i++)
@@ -490,7 +372,7 @@ static void end_writing(struct writing *writing)
     free(writing->copies);
 }
 
-static int write_probes(struct trace_session *session, struct sprof_error *error)
+int trace_place_files(struct trace_session *session, struct sprof_error *error)
 {
     struct writing writing;
     int result = begin_writing(&writing, session, 0, session->probes.count, error);
@@ -554,51 +436,4 @@ int trace_place_hook(struct trace_session *session, const char *loader_path, uin
     }
     end_writing(&writing);
     return result;
-}
-
-/* All that a borrowed thread does at first: it loads the agent, and maps what that needs. */
-static int enter(struct inject_process *process, void *context, struct sprof_error *error)
-{
-    struct trace_session *session = context;
-    int result = inject_enter(process, error);
-    if (!result)
-        result = trace_share_memory(session, error);
-    if (!result)
-        result = make_islands(session, error);
-    return result ? result : trace_loads_begin(session, error);
-}
-
-int trace_place(struct trace_session *session, struct sprof_error *error)
-{
-    if (session->uprobes)
-        return trace_uprobes_place(session, error);
-    int result = session->attaches ? inject_borrow_and_act(&session->process, enter, session, error)
-                                   : trace_share_memory(session, error);
-    trace_bypass_begin(session);
-    session->rests = session->common->paused;
-    if (!result)
-        result = write_probes(session, error);
-    if (!result)
-        result = trace_points_place(session, error);
-    if (!result)
-        result = trace_warnings_begin(session, 0, error);
-    if (!result)
-        result = trace_keep_begin(session, 0, error);
-    if (!result)
-        result = trace_ranges_begin(session, error);
-    if (!result && session != session->common && trace_ranges_adopt(session, session->common))
-        result = sprof_error_memory(error);
-    if (!result && !session->process.attachment && !session->listens)
-        result = trace_loads_begin(session, error);
-    if (result)
-        return result;
-    trace_switch(session);
-    if (session->process.attachment) {
-        result = trace_place_live(session, error);
-        return result ? result : trace_loads_catch_up(session, error);
-    }
-    if (session->listens)
-        return trace_switches_begin(session, error);
-    trace_read_clocks(&session->start_ns, &session->start_ticks);
-    return trace_send_off(session, error);
 }

@@ -63,34 +63,6 @@ static int compare_sites(const void *a, const void *b)
     return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* Whether a call among the bytes of the jump returns into them. */
-static bool returns_inside(const struct plan_function *function)
-{
-    struct arch_instruction instruction;
-    for (size_t at = 0; at < PLAN_JUMP_BYTES; at += instruction.length) {
-        if (!arch_instruction_decode(function->original + at, function->displaced - at,
-                                     &instruction))
-            return true;
-        const bool is_call =
-            instruction.flow == ARCH_FLOW_CALL || instruction.flow == ARCH_FLOW_CALL_INDIRECT;
-        if (is_call && at + instruction.length < PLAN_JUMP_BYTES)
-            return true;
-    }
-    return false;
-}
-
-/* A site in two pages could stay half written, if sprof were killed between them. */
-static bool is_whole(uint64_t address)
-{
-    return address / PAGE == (address + PLAN_JUMP_BYTES - 1) / PAGE;
-}
-
-bool trace_can_place_live(const struct trace_session *session, const struct trace_probe *probe)
-{
-    const uint64_t address = session->files.items[probe->file].bias + probe->function->site;
-    return probe->jump[0] && is_whole(address) && !returns_inside(probe->function);
-}
-
 static bool is_missing(const struct placing *placing, size_t number)
 {
     const struct trace_probe *probe = &placing->session->probes.items[number];
@@ -107,7 +79,7 @@ static int list_sites(struct placing *placing, size_t first, size_t count)
     const struct trace_hook *hook = &session->hook;
     const struct site hooked = {.address = hook->wanted, .probe = HOOK};
     if (hook->wanted && !hook->at && !placing->wakes && !placing->returns &&
-        is_whole(hook->wanted) && sprof_vec_push(&placing->sites, hooked))
+        trace_is_in_one_page(hook->wanted) && sprof_vec_push(&placing->sites, hooked))
         return SPROF_ENOMEM;
     for (size_t i = first; i < first + count; i++) {
         const struct trace_probe *probe = &session->probes.items[i];

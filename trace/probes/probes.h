@@ -27,10 +27,51 @@ bool trace_wants(struct trace_session *session, const struct image_request *file
 int trace_choose_module(struct trace_session *session, struct plan_module *module,
                         struct sprof_error *error);
 
+/* == rules.c == */
+
+/* Whether a jump at this address lies in one page. One in two pages could stay half written, if
+ * sprof were killed between them. */
+bool trace_is_in_one_page(uint64_t address);
+
+/* Whether a jump can be written into a running process. */
+bool trace_can_place_live(const struct trace_session *session, const struct trace_probe *probe);
+
+/* What the governor leaves of a tier. */
+uint8_t trace_governed_tier(const struct trace_probe *probe, uint8_t tier);
+
+/* Whether a probe works also where nothing is measured: it sees how frames are left, which threads
+ * must not be timed, or which begin. */
+bool trace_stays_on(const struct trace_probe *probe);
+
+/* Whether a probe has work now. */
+bool trace_is_wanted(const struct trace_session *session, size_t number);
+
+/* Whether a probe may rest while it is off. */
+bool trace_may_rest(const struct trace_session *session, const struct trace_probe *probe);
+
+/* Whether a probe that is placed now rests from the start. */
+bool trace_rests_at_once(const struct trace_session *session, const struct trace_probe *probe);
+
+/* == islands.c == */
+
+/* Room of an island for each function. */
+enum { TRACE_ISLAND_EACH = PLAN_COPY_BYTES_MAX + PLAN_FAR_JUMP_BYTES + 16 };
+
+/* Makes file->island of so many bytes, in reach of jumps from `low` to `high`. A library that is
+ * loaded again has one. */
+int trace_make_island(struct trace_session *session, struct trace_file *file, uint64_t bytes,
+                      uint64_t low, uint64_t high, struct sprof_error *error);
+
+/* The same for copies of the beginnings of a file's functions; and of all files of a running
+ * process, while a thread of it is borrowed. */
+int trace_make_island_of(struct trace_session *session, struct trace_file *file,
+                         struct sprof_error *error);
+int trace_make_islands(struct trace_session *session, struct sprof_error *error);
+
 /* == place.c == */
 
-/* Makes the shared memory, writes thunks, copies and jumps into the command, and lets it go. */
-int trace_place(struct trace_session *session, struct sprof_error *error);
+/* Writes thunks, copies and, where no code runs yet, jumps of all files of the program. */
+int trace_place_files(struct trace_session *session, struct sprof_error *error);
 
 /* Writes the probes of a file whose code no thread runs yet. */
 int trace_place_file(struct trace_session *session, struct trace_file *file,
@@ -44,11 +85,6 @@ int trace_place_copies(struct trace_session *session, struct trace_file *file,
  * trace_place_live writes it. */
 int trace_place_hook(struct trace_session *session, const char *loader, uint64_t at,
                      struct sprof_error *error);
-
-/* Makes file->island of so many bytes, in reach of jumps from `low` to `high`. A library that is
- * loaded again has one. */
-int trace_make_island(struct trace_session *session, struct trace_file *file, uint64_t bytes,
-                      uint64_t low, uint64_t high, struct sprof_error *error);
 
 /* == sites.c == */
 
@@ -68,9 +104,6 @@ uint64_t trace_thunk_address(const struct trace_session *session, const struct t
 
 /* Lets thunks measure, and writes their jumps into a running process. */
 int trace_place_live(struct trace_session *session, struct sprof_error *error);
-
-/* Whether a jump can be written into a running process. */
-bool trace_can_place_live(const struct trace_session *session, const struct trace_probe *probe);
 
 /* Writes jumps of probes that have left into a process of the program again. SPROF_ESTATE: not all.
  * SPROF_ENOTFOUND: the process is gone. */
@@ -127,19 +160,6 @@ void trace_bypass_look(struct trace_session *session);
 void trace_bypass_end(struct trace_session *session, size_t number);
 
 /* == rest.c == */
-
-/* Whether a probe works also where nothing is measured: it sees how frames are left, which threads
- * must not be timed, or which begin. */
-bool trace_stays_on(const struct trace_probe *probe);
-
-/* Whether a probe has work now. */
-bool trace_is_wanted(const struct trace_session *session, size_t number);
-
-/* Whether a probe may rest while it is off. */
-bool trace_may_rest(const struct trace_session *session, const struct trace_probe *probe);
-
-/* Whether a probe that is placed now rests from the start. */
-bool trace_rests_at_once(const struct trace_session *session, const struct trace_probe *probe);
 
 /* Puts probes to rest that have been off for long enough or cost too much, and wakes those that
  * could not be woken before. */

@@ -11,39 +11,6 @@
 enum { STOP_SHARE = 100 /* threads stand still for at most this part of the time */ };
 #define AGAIN_NS UINT64_C(1000000000) /* between two tries */
 
-bool trace_stays_on(const struct trace_probe *probe)
-{
-    return probe->tier == PROBE_LEAVE || probe->tier == PROBE_JUMP || probe->tier == PROBE_CLOCK ||
-           probe->tier == PROBE_CLONE || probe->tier == PROBE_UNWIND ||
-           probe->tier == PROBE_SYSCALL || probe->tier == PROBE_THROW;
-}
-
-/* Probes that see how frames are left are needed while there may be frames. Threads that began
- * while they rested are searched for when they are back. */
-bool trace_is_wanted(const struct trace_session *session, size_t number)
-{
-    const struct trace_probe *probe = &session->probes.items[number];
-    return trace_stays_on(probe)
-               ? !session->paused
-               : atomic_load(&session->process.shared->tiers[number]) != PROBE_OFF;
-}
-
-/* So they rest only where no call is in flight. After a clear, calls from before may be open that
- * are not counted. */
-bool trace_may_rest(const struct trace_session *session, const struct trace_probe *probe)
-{
-    return session->options.rest_ns != TRACE_NEVER && session->process.code_fd > 0 &&
-           !session->listens && !session->points && !session->executed && !probe->is_left &&
-           trace_can_place_live(session, probe) &&
-           (!trace_stays_on(probe) ||
-            (session->paused && !session->in_flight && !session->cleared_ns));
-}
-
-bool trace_rests_at_once(const struct trace_session *session, const struct trace_probe *probe)
-{
-    return session->rests && trace_may_rest(session, probe);
-}
-
 /* == Resting == */
 
 /* Whether a probe was off for long enough. The governor's are off to cost nothing. In mode coverage

@@ -1,0 +1,54 @@
+/* Divides the run into phases: stretches of one mode, and pauses. */
+#include "trace/governor.h"
+#include "trace/probes/probes.h"
+
+const char *const trace_mode_words[] = {"stats", "coverage", "log", NULL};
+
+/* Mode coverage times no calls, so its time is no base of shares. */
+bool trace_is_unmeasured(const struct trace_session *session)
+{
+    return session->paused || session->mode == TRACE_COVERAGE;
+}
+
+/* Begins a stretch of the run at session->now_ns. */
+int trace_begin_phase(struct trace_session *session, const char *mark, struct sprof_error *error)
+{
+    const struct store_phase phase = {
+        .start_ns = session->now_ns - session->run->start_monotonic_ns,
+        .mode = session->run->mode,
+        .app_interior = session->run->app_interior,
+        .paused = trace_is_unmeasured(session),
+        .mark = mark,
+    };
+    session->phase++;
+    return recording_add_phase(session->recording, &phase) ? sprof_error_memory(error) : 0;
+}
+
+int trace_note_gap(struct trace_session *session, uint64_t gap_ns, struct sprof_error *error)
+{
+    int result = trace_flush(session, error);
+    const uint64_t now_ns = session->now_ns;
+    session->now_ns -= gap_ns < now_ns - session->start_ns ? gap_ns : now_ns - session->start_ns;
+    session->paused = true;
+    if (!result)
+        result = trace_begin_phase(session, NULL, error);
+    session->now_ns = now_ns;
+    session->paused = false;
+    return result ? result : trace_begin_phase(session, NULL, error);
+}
+
+void trace_switch_all(struct trace_session *session)
+{
+    for (size_t i = 0; i < session->programs.count; i++) {
+        struct trace_session *program = session->programs.items[i];
+        program->paused = session->paused;
+        trace_switch(program);
+        trace_govern_anew(program);
+    }
+}
+
+int trace_begin_paused(struct trace_session *session, struct sprof_error *error)
+{
+    session->now_ns = session->run->start_monotonic_ns;
+    return trace_is_unmeasured(session) ? trace_begin_phase(session, NULL, error) : 0;
+}

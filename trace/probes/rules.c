@@ -1,0 +1,74 @@
+/* Decides what may be done with a probe now: whether it is wanted, may rest, or can be written. */
+#include "trace/probes/probes.h"
+
+enum { PAGE = 4096 };
+
+/* Whether a call among the bytes of the jump returns into them. */
+static bool returns_inside(const struct plan_function *function)
+{
+    struct arch_instruction instruction;
+    for (size_t at = 0; at < PLAN_JUMP_BYTES; at += instruction.length) {
+        if (!arch_instruction_decode(function->original + at, function->displaced - at,
+                                     &instruction))
+            return true;
+        const bool is_call =
+            instruction.flow == ARCH_FLOW_CALL || instruction.flow == ARCH_FLOW_CALL_INDIRECT;
+        if (is_call && at + instruction.length < PLAN_JUMP_BYTES)
+            return true;
+    }
+    return false;
+}
+
+/* A site in two pages could stay half written, if sprof were killed between them. */
+bool trace_is_in_one_page(uint64_t address)
+{
+    return address / PAGE == (address + PLAN_JUMP_BYTES - 1) / PAGE;
+}
+
+bool trace_can_place_live(const struct trace_session *session, const struct trace_probe *probe)
+{
+    const uint64_t address = session->files.items[probe->file].bias + probe->function->site;
+    return probe->jump[0] && trace_is_in_one_page(address) && !returns_inside(probe->function);
+}
+
+uint8_t trace_governed_tier(const struct trace_probe *probe, uint8_t tier)
+{
+    if (tier == PROBE_FULL && probe->governed == TRACE_GOVERNED_COUNT)
+        return PROBE_COUNT;
+    if ((tier == PROBE_FULL || tier == PROBE_COUNT) && probe->governed == TRACE_GOVERNED_OFF)
+        return PROBE_OFF;
+    return tier;
+}
+
+bool trace_stays_on(const struct trace_probe *probe)
+{
+    return probe->tier == PROBE_LEAVE || probe->tier == PROBE_JUMP || probe->tier == PROBE_CLOCK ||
+           probe->tier == PROBE_CLONE || probe->tier == PROBE_UNWIND ||
+           probe->tier == PROBE_SYSCALL || probe->tier == PROBE_THROW;
+}
+
+/* Probes that see how frames are left are needed while there may be frames. Threads that began
+ * while they rested are searched for when they are back. */
+bool trace_is_wanted(const struct trace_session *session, size_t number)
+{
+    const struct trace_probe *probe = &session->probes.items[number];
+    return trace_stays_on(probe)
+               ? !session->paused
+               : atomic_load(&session->process.shared->tiers[number]) != PROBE_OFF;
+}
+
+/* So they rest only where no call is in flight. After a clear, calls from before may be open that
+ * are not counted. */
+bool trace_may_rest(const struct trace_session *session, const struct trace_probe *probe)
+{
+    return session->options.rest_ns != TRACE_NEVER && session->process.code_fd > 0 &&
+           !session->listens && !session->points && !session->executed && !probe->is_left &&
+           trace_can_place_live(session, probe) &&
+           (!trace_stays_on(probe) ||
+            (session->paused && !session->in_flight && !session->cleared_ns));
+}
+
+bool trace_rests_at_once(const struct trace_session *session, const struct trace_probe *probe)
+{
+    return session->rests && trace_may_rest(session, probe);
+}
