@@ -12,23 +12,6 @@
 
 #define CROWDED_NS UINT64_C(2000000000)
 
-uint64_t trace_slab_offset(const struct trace_session *session, uint32_t slab)
-{
-    return PROBE_SHARED_BYTES + slab * probe_slab_bytes(session->capacity);
-}
-
-static uint64_t nodes_offset(const struct trace_session *session, uint32_t slab)
-{
-    return trace_slab_offset(session, slab) + probe_stats_bytes(session->capacity) +
-           probe_histograms_bytes(session->capacity);
-}
-
-static struct probe_stat *stats_of(const struct trace_session *session, uint32_t slab)
-{
-    return (struct probe_stat *)((uint8_t *)session->process.shared +
-                                 trace_slab_offset(session, slab));
-}
-
 /* A process that executed another program has threads of the same numbers. */
 static bool has_ended(const struct trace_session *session, const struct trace_thread *thread)
 {
@@ -41,49 +24,6 @@ static bool has_ended(const struct trace_session *session, const struct trace_th
 }
 
 /* == Threads == */
-
-/* Its number is 0. */
-int trace_rest_begin(struct trace_session *session)
-{
-    struct trace_thread *rest = &session->rest;
-    if (rest->row)
-        return 0;
-    rest->pid = session->process.pid;
-    snprintf(rest->name, sizeof rest->name, "[more threads]");
-    for (uint32_t i = 0; i < session->capacity; i++) {
-        const struct trace_cell cell = {.function = i};
-        if (sprof_vec_push(&rest->cells, cell))
-            return SPROF_ENOMEM;
-    }
-    session->rest_stats = calloc(session->capacity, sizeof *session->rest_stats);
-    return session->rest_stats ? trace_thread_add_row(session, rest) : SPROF_ENOMEM;
-}
-
-static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t tid)
-{
-    struct trace_thread *thread = calloc(1, sizeof *thread);
-    if (!thread)
-        return SPROF_ENOMEM;
-    session->slabs[slab] = thread;
-    thread->slab_tid = tid;
-    thread->pid =
-        trace_process_seen(session, atomic_load(&session->process.shared->slabs[slab].pid));
-    if (!thread->pid)
-        return SPROF_ENOMEM;
-    thread->tid = trace_process_thread(session, thread->pid, tid);
-    const size_t most = session->options.children ? 8 * TRACE_THREADS : TRACE_THREADS;
-    thread->shares = session->thread_count++ >= most;
-    if (thread->shares)
-        return trace_rest_begin(session);
-    const struct trace_process *process = trace_process_find(session, thread->pid);
-    /* the number may be another thread's, or the name that of a later program: then it keeps the
-     * name of the thread that forked it */
-    if ((!process || !process->is_over) && thread->pid != session->leaves)
-        trace_thread_name(thread->pid, thread->tid, thread->name);
-    if (!*thread->name)
-        trace_slab_name(session, slab, thread->name);
-    return trace_thread_add_row(session, thread);
-}
 
 static void free_thread(struct trace_thread *thread)
 {
@@ -105,7 +45,7 @@ static void free_thread(struct trace_thread *thread)
 static bool is_reusable(const struct trace_session *session, uint32_t slab)
 {
     const struct trace_thread *thread = session->slabs[slab];
-    const struct probe_stat *stats = stats_of(session, slab);
+    const struct probe_stat *stats = trace_slab_stats(session, slab);
     bool is = thread->shares && session->now_ns < session->crowded_ns && !session->uprobes &&
               !session->has_logged && !session->points && !session->memory.no_histograms;
     for (size_t i = 0; i < thread->cells.count && is; i++)
@@ -117,7 +57,7 @@ static bool is_reusable(const struct trace_session *session, uint32_t slab)
 /* Puts the call that ended last into its bucket. */
 static void settle(struct trace_session *session, uint32_t slab)
 {
-    struct probe_stat *stats = stats_of(session, slab);
+    struct probe_stat *stats = trace_slab_stats(session, slab);
     const uint64_t all = probe_stats_bytes(session->capacity);
     const uint64_t pending = stats[session->capacity].pending;
     if (pending >= all + sizeof(struct probe_histogram) && pending % sizeof(uint32_t) == 0 &&
@@ -134,26 +74,13 @@ static void give_back(struct trace_session *session, uint32_t slab)
     atomic_store(&session->process.shared->slabs[slab].state, PROBE_SLAB_FREE);
 }
 
-/* Another thread has taken a slab with the figures of earlier ones. */
-static int resume_slab(struct trace_session *session, uint32_t slab, uint32_t tid)
-{
-    struct trace_thread *thread = session->slabs[slab];
-    thread->is_idle = false;
-    thread->slab_tid = tid;
-    thread->pid =
-        trace_process_seen(session, atomic_load(&session->process.shared->slabs[slab].pid));
-    thread->tid = trace_process_thread(session, thread->pid, tid);
-    session->thread_count++;
-    return thread->pid ? 0 : SPROF_ENOMEM;
-}
-
 static void empty_slab(struct trace_session *session, uint32_t slab)
 {
     fallocate(session->process.memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
               (off_t)trace_slab_offset(session, slab), (off_t)probe_slab_bytes(session->capacity));
     trace_log_empty(session, slab);
     if (session->memory.is_spare)
-        trace_memory_forget(session, slab);
+        trace_slab_forget_pages(session, slab);
     free_thread(session->slabs[slab]);
     free(session->slabs[slab]);
     session->slabs[slab] = NULL;
@@ -192,7 +119,7 @@ static int end_thread(struct trace_session *session, uint32_t slab)
                                 recording_event(session->recording, &exit))
                            ? SPROF_ENOMEM
                            : 0;
-    trace_points_collect(session, stats_of(session, slab));
+    trace_points_collect(session, trace_slab_stats(session, slab));
     if (is_reusable(session, slab)) {
         settle(session, slab);
         thread->is_idle = true;
@@ -220,18 +147,6 @@ void trace_figures_release(struct trace_session *session)
 }
 
 /* == Reading == */
-
-struct trace_cell *trace_cell_of(struct trace_thread *thread, uint32_t function)
-{
-    const uint64_t *known = sprof_map_get(&thread->index, function);
-    const struct trace_cell cell = {.function = function};
-    if (known)
-        return &thread->cells.items[*known];
-    if (sprof_map_put(&thread->index, function, thread->cells.count) ||
-        sprof_vec_push(&thread->cells, cell))
-        return NULL;
-    return &thread->cells.items[thread->cells.count - 1];
-}
 
 /* Adds what is new to the row that many threads share. */
 static int add_to_rest(struct trace_session *session, struct trace_cell *cell,
@@ -343,7 +258,7 @@ static int each_stat(struct trace_session *session, uint32_t slab,
 {
     const uint64_t begin = trace_slab_offset(session, slab);
     const uint64_t end = begin + session->probes.count * sizeof(struct probe_stat);
-    struct probe_stat *stats = stats_of(session, slab);
+    struct probe_stat *stats = trace_slab_stats(session, slab);
     uint64_t next = 0; /* function */
     int result = 0;
     uint64_t written, behind = begin;
@@ -421,36 +336,15 @@ static int clear_stat(struct trace_session *session, struct trace_thread *thread
     return 0;
 }
 
-static int see_thread(struct trace_session *session, uint32_t slab, uint32_t tid)
-{
-    const struct trace_thread *known = session->slabs[slab];
-    return !known           ? begin_thread(session, slab, tid)
-           : known->is_idle ? resume_slab(session, slab, tid)
-                            : 0;
-}
-
-/* The thread of a slab; 0: none. */
-static uint32_t holder_of(const struct trace_session *session, uint32_t slab)
-{
-    const uint32_t tid = atomic_load(&session->process.shared->slabs[slab].tid);
-    return atomic_load(&session->process.shared->slabs[slab].state) == PROBE_SLAB_TAKEN ? tid : 0;
-}
-
-int trace_meet_thread(struct trace_session *session, uint32_t slab)
-{
-    const uint32_t tid = slab < trace_slab_count(session) ? holder_of(session, slab) : 0;
-    return tid ? see_thread(session, slab, tid) : 0;
-}
-
 int trace_collect_log(struct trace_session *session)
 {
     const uint32_t count = session->has_logged ? trace_slab_count(session) : 0;
     int result = 0;
     for (uint32_t i = 0; i < count && !result; i++) {
-        const uint32_t tid = holder_of(session, i);
+        const uint32_t tid = trace_slab_holder(session, i);
         if (!tid)
             continue;
-        result = see_thread(session, i, tid);
+        result = trace_thread_see(session, i, tid);
         if (!result)
             result = trace_log_read(session, session->slabs[i], i);
     }
@@ -463,11 +357,11 @@ static int begin_threads(struct trace_session *session, uint32_t count)
     int result = 0;
     uint32_t taken = 0;
     for (uint32_t i = 0; i < count && !result; i++) {
-        const uint32_t tid = holder_of(session, i);
+        const uint32_t tid = trace_slab_holder(session, i);
         if (!tid)
             continue;
         taken += !session->slabs[i] || session->slabs[i]->is_idle;
-        result = see_thread(session, i, tid);
+        result = trace_thread_see(session, i, tid);
     }
     if (taken > session->slab_count / 8)
         session->crowded_ns = session->now_ns + CROWDED_NS;
@@ -501,7 +395,8 @@ static int read_paths(struct trace_session *session, uint32_t slab,
     if (!trace_has_paths(session, session->slabs[slab]))
         return 0;
     const int result = each_stat(session, slab, note_stat);
-    return result ? result : read(session, session->slabs[slab], nodes_offset(session, slab));
+    return result ? result
+                  : read(session, session->slabs[slab], trace_slab_nodes_offset(session, slab));
 }
 
 int trace_collect(struct trace_session *session, enum trace_collecting what)
@@ -532,7 +427,7 @@ int trace_collect(struct trace_session *session, enum trace_collecting what)
             result = end_thread(session, i);
     }
     if (!result && what != TRACE_COLLECT_ENDED)
-        result = trace_memory_collect(session);
+        result = trace_beyond_collect(session);
     return result || what == TRACE_COLLECT_ENDED ? result : write_rest(session);
 }
 
@@ -552,7 +447,7 @@ int trace_clear_figures(struct trace_session *session, uint64_t ticks)
             result = each_stat(session, i, clear_stat);
         trace_log_note_clear(session, session->slabs[i], i);
     }
-    trace_memory_clear(session);
+    trace_beyond_clear(session);
     for (size_t i = 0; i < session->rest.cells.count; i++) {
         begin_anew(&session->rest.cells.items[i]);
         session->rest_stats[i] = (struct trace_figures){0};

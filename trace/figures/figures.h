@@ -5,6 +5,7 @@
 
 #include "agent/probe.h"
 #include "recording/recording.h"
+#include "trace/figures/slabs.h"
 
 struct trace_session;
 
@@ -111,22 +112,19 @@ enum trace_collecting {
     TRACE_COLLECT_LAST,  /* the program has ended, with all threads */
 };
 
-/* == figures.c == */
+/* == threads.c == */
 
 /* Gives the thread of a slab its row, where it has none. Returns 0 or SPROF_ENOMEM. */
 int trace_meet_thread(struct trace_session *session, uint32_t slab);
 
-/* Takes calls out of the rings of threads. Returns 0 or SPROF_ENOMEM. */
-int trace_collect_log(struct trace_session *session);
+/* The thread of a slab; 0: none. */
+uint32_t trace_slab_holder(const struct trace_session *session, uint32_t slab);
 
-/* Writes rows of figures. Returns 0 or SPROF_ENOMEM. */
-int trace_collect(struct trace_session *session, enum trace_collecting what);
+/* Begins the thread `tid` of a slab where it is new there. Returns 0 or SPROF_ENOMEM. */
+int trace_thread_see(struct trace_session *session, uint32_t slab, uint32_t tid);
 
-/* An estimate of what probes have taken of live threads: calls times the cost of each. */
-double trace_spent_ticks(struct trace_session *session);
-
-/* Drops figures so far. Open calls count from `ticks` on. Returns 0 or SPROF_ENOMEM. */
-int trace_clear_figures(struct trace_session *session, uint64_t ticks);
+/* Begins the row of threads without a row of their own. Returns 0 or SPROF_ENOMEM. */
+int trace_rest_begin(struct trace_session *session);
 
 /* The cell of a function, made where there is none; NULL: out of memory. */
 struct trace_cell *trace_cell_of(struct trace_thread *thread, uint32_t function);
@@ -149,23 +147,25 @@ int trace_thread_rename(struct trace_session *session, uint32_t slab);
 /* Gives a thread its row in the recording. Returns 0 or SPROF_ENOMEM. */
 int trace_thread_add_row(struct trace_session *session, struct trace_thread *thread);
 
+/* == figures.c == */
+
+/* Takes calls out of the rings of threads. Returns 0 or SPROF_ENOMEM. */
+int trace_collect_log(struct trace_session *session);
+
+/* Writes rows of figures. Returns 0 or SPROF_ENOMEM. */
+int trace_collect(struct trace_session *session, enum trace_collecting what);
+
+/* An estimate of what probes have taken of live threads: calls times the cost of each. */
+double trace_spent_ticks(struct trace_session *session);
+
+/* Drops figures so far. Open calls count from `ticks` on. Returns 0 or SPROF_ENOMEM. */
+int trace_clear_figures(struct trace_session *session, uint64_t ticks);
+
 void trace_figures_release(struct trace_session *session);
 
-/* Offset in the shared memory. */
-uint64_t trace_slab_offset(const struct trace_session *session, uint32_t slab);
-/* The next pages from `at` on and before `end` that were written to, from *first to *behind. False:
- * there are none. Reading elsewhere would make pages of zeros. */
-bool trace_next_pages(const struct trace_session *session, uint64_t at, uint64_t end,
-                      uint64_t *first, uint64_t *behind);
 /* Empties slabs that are not used any more, some at a time, once threads do not come and go by the
  * hundred. */
 void trace_slabs_empty(struct trace_session *session);
-
-/* How many slabs may be in use. */
-uint32_t trace_slab_count(const struct trace_session *session);
-
-/* Begins the row of threads without a row of their own. Returns 0 or SPROF_ENOMEM. */
-int trace_rest_begin(struct trace_session *session);
 
 /* == sums.c == */
 
@@ -185,17 +185,19 @@ int64_t trace_limited_time(int64_t ticks, uint64_t most);
  * functions that threads have not called yet. Returns 0 or SPROF_ENOMEM. */
 int trace_memory_look(struct trace_session *session);
 
-/* Adds calls without room of their own to the row that threads share. */
-int trace_memory_collect(struct trace_session *session);
-
-/* The pages of a slab are gone, or may be made again. */
-void trace_memory_forget(struct trace_session *session, uint32_t slab);
-
-/* Drops them. */
-void trace_memory_clear(struct trace_session *session);
-
 /* After a clear: writes again what has been given up. Returns 0 or SPROF_ENOMEM. */
 int trace_memory_tell_again(struct trace_session *session);
+
+/* == beyond.c == */
+
+/* Makes room for calls without room of their own. Returns 0 or SPROF_ENOMEM. */
+int trace_beyond_begin(struct trace_session *session);
+
+/* Adds them to the row that threads share. Returns 0 or SPROF_ENOMEM. */
+int trace_beyond_collect(struct trace_session *session);
+
+/* Drops them. */
+void trace_beyond_clear(struct trace_session *session);
 
 /* == paths.c == */
 

@@ -18,22 +18,6 @@ enum {
     SIZE_NS = 20000000,
 };
 
-void trace_set_extras(struct trace_session *session)
-{
-    const struct trace_options *options = &session->options;
-    uint32_t extras = options->paths ? PROBE_PATHS : options->callers ? PROBE_CALLERS : 0;
-    if (session->mode == TRACE_LOG)
-        extras = PROBE_LOG;
-    if (trace_warns(options))
-        extras |= PROBE_WARN;
-    if (session->memory.is_spare)
-        extras |= PROBE_SPARE;
-    if (options->keep_count)
-        extras |= PROBE_KEEP;
-    session->has_logged |= session->mode == TRACE_LOG || options->keep_count;
-    atomic_store(&session->process.shared->extras, extras);
-}
-
 void trace_log_begin(struct trace_session *session)
 {
     const uint32_t depth = session->options.depth ? session->options.depth : UINT32_MAX;

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define MEMORY_DEFAULT (UINT64_C(256) << 20)
 #define STAT_BLOCK_BYTES 512 /* of st_blocks */
@@ -91,18 +90,6 @@ static int drop_histograms(struct trace_session *session)
 
 /* == Pages == */
 
-bool trace_next_pages(const struct trace_session *session, uint64_t at, uint64_t end,
-                      uint64_t *first, uint64_t *behind)
-{
-    const off_t data = at < end ? lseek(session->process.memory_fd, (off_t)at, SEEK_DATA) : -1;
-    if (data < 0 || (uint64_t)data >= end)
-        return false;
-    const off_t hole = lseek(session->process.memory_fd, data, SEEK_HOLE);
-    *first = (uint64_t)data;
-    *behind = hole < 0 || (uint64_t)hole > end ? end : (uint64_t)hole;
-    return true;
-}
-
 /* Notes which pages of a part of the shared memory exist. */
 static void note_pages(const struct trace_session *session, uint64_t begin, uint64_t bytes,
                        _Atomic uint8_t *bits)
@@ -126,30 +113,11 @@ static void note_all_pages(const struct trace_session *session)
     }
 }
 
-void trace_memory_forget(struct trace_session *session, uint32_t slab)
-{
-    struct probe_shared *shared = session->process.shared;
-    for (size_t i = 0; i < PROBE_STAT_PAGES / 8; i++)
-        if (atomic_load(&shared->stat_pages[slab][i]))
-            atomic_store(&shared->stat_pages[slab][i], 0);
-    for (size_t i = 0; i < PROBE_NODE_PAGES / 8; i++)
-        if (atomic_load(&shared->node_pages[slab][i]))
-            atomic_store(&shared->node_pages[slab][i], 0);
-}
-
-static int begin_beyond(struct trace_session *session)
-{
-    struct trace_memory *memory = &session->memory;
-    if (!memory->beyond)
-        memory->beyond = calloc(session->capacity, sizeof *memory->beyond);
-    return memory->beyond ? 0 : SPROF_ENOMEM;
-}
-
 /* Pages are noted before the agent reads that, and again for those made meanwhile. */
 static int begin_sparing(struct trace_session *session)
 {
     struct trace_memory *memory = &session->memory;
-    if (begin_beyond(session))
+    if (trace_beyond_begin(session))
         return SPROF_ENOMEM;
     note_all_pages(session);
     memory->is_spare = true;
@@ -166,7 +134,7 @@ static void end_sparing(struct trace_session *session)
     session->memory.is_spare = false;
     trace_set_extras(session);
     for (uint32_t i = 0; i < trace_slab_count(session) && i < PROBE_SLABS; i++)
-        trace_memory_forget(session, i);
+        trace_slab_forget_pages(session, i);
     sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                       "figures take less than --memory allows again: what threads call for the "
                       "first time is timed");
@@ -189,67 +157,6 @@ int trace_memory_look(struct trace_session *session)
     if (memory->is_spare && used < bound - bound / LIFTED_PART)
         end_sparing(session);
     return 0;
-}
-
-/* == Calls beyond == */
-
-static int add_beyond(struct trace_session *session, uint32_t function, uint64_t calls)
-{
-    struct trace_memory *memory = &session->memory, *common = &session->common->memory;
-    struct probe_stat *stat = &session->rest_stats[function].stat;
-    struct trace_probe *probe = &session->probes.items[function];
-    const bool is_first = !probe->is_beyond;
-    probe->is_beyond = true;
-    stat->counted += calls;
-    if (session->mode == TRACE_LOG)
-        stat->unlogged += calls;
-    memory->beyond[function] += calls;
-    session->rest_changed = true;
-    common->beyond_calls += calls;
-    common->beyond_functions += is_first;
-    return is_first ? trace_put_probe_event(session, function, "counted", 0) : 0;
-}
-
-/* Reports threads that share their thread-local data. */
-static void tell_shared(struct trace_session *session)
-{
-    if (session->memory.told_shared || !atomic_load(&session->process.shared->shared_threads))
-        return;
-    session->memory.told_shared = true;
-    sprof_log_message(session->options.log, SPROF_LOG_WARNING,
-                      "process %d has begun a process or a thread with the thread-local data of "
-                      "the one that began it (clone with CLONE_VM alone): from then on calls of "
-                      "both are only counted",
-                      (int)session->process.pid);
-}
-
-int trace_memory_collect(struct trace_session *session)
-{
-    const struct probe_shared *shared = session->process.shared;
-    const bool has_some = atomic_load(&shared->untracked) || atomic_load(&shared->has_ends) ||
-                          atomic_load(&shared->shared_threads);
-    tell_shared(session);
-    int result = has_some ? begin_beyond(session) : 0;
-    const uint64_t *known = session->memory.beyond, most = 64 * trace_most_ticks(session);
-    if (!result && known)
-        result = trace_rest_begin(session);
-    for (uint32_t i = 0; known && i < session->probes.count && i < session->capacity && !result;
-         i++) {
-        const uint64_t calls = atomic_load(&session->process.shared->beyond[i]);
-        if (calls - known[i] - 1 < most && session->probes.items[i].is_chosen)
-            result = add_beyond(session, i, calls - known[i]);
-    }
-    return result;
-}
-
-void trace_memory_clear(struct trace_session *session)
-{
-    session->common->memory.beyond_calls = 0;
-    session->common->memory.beyond_functions = 0;
-    for (uint32_t i = 0; session->memory.beyond && i < session->capacity; i++)
-        session->memory.beyond[i] = atomic_load(&session->process.shared->beyond[i]);
-    for (size_t i = 0; i < session->probes.count; i++)
-        session->probes.items[i].is_beyond = false;
 }
 
 int trace_memory_tell_again(struct trace_session *session)

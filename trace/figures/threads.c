@@ -5,12 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-uint32_t trace_slab_count(const struct trace_session *session)
-{
-    const uint32_t used = atomic_load(&session->process.shared->slabs_used);
-    return used < session->slab_count ? used : session->slab_count;
-}
-
 void trace_thread_name(pid_t pid, int32_t tid, char name[16])
 {
     char path[64];
@@ -78,4 +72,93 @@ int trace_thread_add_row(struct trace_session *session, struct trace_thread *thr
         thread->tid == session->process.pid || !thread->tid ? session->start_ns : now_ns);
     thread->row = row ? row->id : 0;
     return row ? 0 : SPROF_ENOMEM;
+}
+
+struct trace_cell *trace_cell_of(struct trace_thread *thread, uint32_t function)
+{
+    const uint64_t *known = sprof_map_get(&thread->index, function);
+    const struct trace_cell cell = {.function = function};
+    if (known)
+        return &thread->cells.items[*known];
+    if (sprof_map_put(&thread->index, function, thread->cells.count) ||
+        sprof_vec_push(&thread->cells, cell))
+        return NULL;
+    return &thread->cells.items[thread->cells.count - 1];
+}
+
+/* Its number is 0. */
+int trace_rest_begin(struct trace_session *session)
+{
+    struct trace_thread *rest = &session->rest;
+    if (rest->row)
+        return 0;
+    rest->pid = session->process.pid;
+    snprintf(rest->name, sizeof rest->name, "[more threads]");
+    for (uint32_t i = 0; i < session->capacity; i++) {
+        const struct trace_cell cell = {.function = i};
+        if (sprof_vec_push(&rest->cells, cell))
+            return SPROF_ENOMEM;
+    }
+    session->rest_stats = calloc(session->capacity, sizeof *session->rest_stats);
+    return session->rest_stats ? trace_thread_add_row(session, rest) : SPROF_ENOMEM;
+}
+
+static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t tid)
+{
+    struct trace_thread *thread = calloc(1, sizeof *thread);
+    if (!thread)
+        return SPROF_ENOMEM;
+    session->slabs[slab] = thread;
+    thread->slab_tid = tid;
+    thread->pid =
+        trace_process_seen(session, atomic_load(&session->process.shared->slabs[slab].pid));
+    if (!thread->pid)
+        return SPROF_ENOMEM;
+    thread->tid = trace_process_thread(session, thread->pid, tid);
+    const size_t most = session->options.children ? 8 * TRACE_THREADS : TRACE_THREADS;
+    thread->shares = session->thread_count++ >= most;
+    if (thread->shares)
+        return trace_rest_begin(session);
+    const struct trace_process *process = trace_process_find(session, thread->pid);
+    /* the number may be another thread's, or the name that of a later program: then it keeps the
+     * name of the thread that forked it */
+    if ((!process || !process->is_over) && thread->pid != session->leaves)
+        trace_thread_name(thread->pid, thread->tid, thread->name);
+    if (!*thread->name)
+        trace_slab_name(session, slab, thread->name);
+    return trace_thread_add_row(session, thread);
+}
+
+/* Another thread has taken a slab with the figures of earlier ones. */
+static int resume_slab(struct trace_session *session, uint32_t slab, uint32_t tid)
+{
+    struct trace_thread *thread = session->slabs[slab];
+    thread->is_idle = false;
+    thread->slab_tid = tid;
+    thread->pid =
+        trace_process_seen(session, atomic_load(&session->process.shared->slabs[slab].pid));
+    thread->tid = trace_process_thread(session, thread->pid, tid);
+    session->thread_count++;
+    return thread->pid ? 0 : SPROF_ENOMEM;
+}
+
+int trace_thread_see(struct trace_session *session, uint32_t slab, uint32_t tid)
+{
+    const struct trace_thread *known = session->slabs[slab];
+    return !known           ? begin_thread(session, slab, tid)
+           : known->is_idle ? resume_slab(session, slab, tid)
+                            : 0;
+}
+
+/* The thread of a slab; 0: none. */
+uint32_t trace_slab_holder(const struct trace_session *session, uint32_t slab)
+{
+    const uint32_t tid = atomic_load(&session->process.shared->slabs[slab].tid);
+    return atomic_load(&session->process.shared->slabs[slab].state) == PROBE_SLAB_TAKEN ? tid : 0;
+}
+
+int trace_meet_thread(struct trace_session *session, uint32_t slab)
+{
+    const uint32_t tid = slab < trace_slab_count(session) ? trace_slab_holder(session, slab) : 0;
+    return tid ? trace_thread_see(session, slab, tid) : 0;
 }
