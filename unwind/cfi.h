@@ -57,7 +57,8 @@ struct cfi_state {
     bool signal_frame;
     bool beyond;       /* a register is said to be in one that libunwind has no place for */
     bool ends_callers; /* Go: the row is for the interrupted frame; a caller ends the stack */
-    bool other_stack;  /* Go: the CFA may lie on another stack than the stack pointer does */
+    bool other_stack;  /* Go: the CFA may lie on another stack than the stack pointer does; with
+                          ends_callers, a caller has left its stack */
     int64_t cfa_offset, cfa_add;
     struct cfi_value fp, sp, ra;
 };

@@ -200,6 +200,7 @@ static void classify(const struct go_table *table, size_t record, struct go_func
     static const char *const roots[] = {"runtime.goexit", "runtime.mstart", "runtime.rt0_go", NULL};
     static const char *const handlers[] = {"runtime.sigtramp", "runtime.cgoSigtramp", NULL};
     static const char *const returns[] = {"runtime.sigreturn", NULL};
+    static const char *const leaving[] = {"runtime.systemstack", "runtime.morestack", NULL};
     bool failed = false;
     const uint64_t name = word_at(table->bytes, record + table->entry_size, 4, &failed);
     const uint64_t flags =
@@ -207,11 +208,13 @@ static void classify(const struct go_table *table, size_t record, struct go_func
     if (failed)
         return;
     function->signal_return = has_prefix(table, name, returns);
-    function->switches_stack = flags & SP_WRITE;
+    function->leaves_stack = has_prefix(table, name, leaving);
+    function->switches_stack = flags & SP_WRITE || function->leaves_stack;
     if (function->switches_stack && is_call_of_c(table, name))
         function->caller_depth = table->cgocall_depth;
-    function->root = (flags & TOP_FRAME && !has_prefix(table, name, handlers)) ||
-                     has_prefix(table, name, roots) || is_entry(table, name);
+    function->root =
+        (flags & TOP_FRAME && !has_prefix(table, name, handlers) && !function->leaves_stack) ||
+        has_prefix(table, name, roots) || is_entry(table, name);
 }
 
 int unwind_go_table_function(const struct go_table *table, size_t index,
@@ -263,8 +266,9 @@ static struct cfi_state state_in_call_of_c(const struct go_function *function)
 }
 
 /* Reports a stretch of one depth. Where the function may have switched to another stack, its frame
- * is found by the frame pointer once that points to it; without a frame, whoever it called is the
- * last that can be told, as in Go's own tracebacks. */
+ * is found by the frame pointer once that points to it. Without a frame, a walk searches for the
+ * caller of the functions that call on behalf of it; below the others the stack ends, as in Go's
+ * own tracebacks. */
 static void report_depth(const struct go_function *function, struct unwind_range range,
                          int64_t depth, bool set_up, cfi_row_fn *row, void *context)
 {
@@ -277,6 +281,7 @@ static void report_depth(const struct go_function *function, struct unwind_range
     const bool framed = function->switches_stack && depth >= FRAME_DEPTH_MIN;
     const uint64_t from = range.start + (set_up ? FRAME_SET_UP_BYTES : 0);
     state.ends_callers = function->switches_stack && !framed;
+    state.other_stack = state.ends_callers && function->leaves_stack;
     if (!framed || from > range.start)
         row(context, range.start, framed && from < range.end ? from : range.end, &state);
     state.cfa_register = ARCH_FP;

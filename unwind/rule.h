@@ -8,7 +8,8 @@
  *   bit   6     the slot of the frame pointer counts from the frame pointer, not from the CFA;
  * always with bit 7 bit   7     the frame pointer was saved bits  8-9   where the return address is
  * (enum unwind_rule_return) bit  10     CFA, rule cache only: found by following the code bit  11
- * CFA: for the interrupted frame only, a caller ends the stack bit  11     GAP, rule cache only:
+ * CFA: for the interrupted frame only, a caller ends the stack; with bit 12, a caller has gone over
+ * from the stack that it was called on bit  11     GAP, rule cache only:
  * following the code led nowhere bit  12     CFA from the frame pointer: the frame may lie on
  * another stack than the stack pointer bits 10-14  REGISTER, DEREF: the base register;
  * RETURN_REGISTER, JUMP: the one with the return address; PLT: the first pushed byte bits 16-31

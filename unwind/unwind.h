@@ -91,7 +91,7 @@ void unwind_table_free(struct unwind_table *table);
 
 /* Tables of the same source are the same, byte for byte, as long as this number is: any change of
  * what is built raises it. */
-enum { UNWIND_TABLE_VERSION = 6 };
+enum { UNWIND_TABLE_VERSION = 7 };
 
 /* The table as bytes that unwind_table_load reads again, on a machine of the same kind, in malloc'd
  * memory that the caller frees. Returns 0 or SPROF_ENOMEM. */

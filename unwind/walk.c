@@ -8,10 +8,7 @@
 enum {
     MAX_FRAMES_DEFAULT = 65536,
     SIGNAL_FRAMES_MAX = 64, /* a walk: more are a forged stack */
-    STACK_SWITCHES_MAX = 4,
-    FRAME_KEEPS_BYTES = 16,      /* frame pointer and return address, below the CFA */
-    STACK_SPAN_BYTES = 64 << 10, /* a frame that far above the stack pointer is another stack's, as
-                                    is what a signal interrupted */
+    FRAME_KEEPS_BYTES = 16, /* frame pointer and return address, below the CFA */
 };
 
 /* == The common rule == */
@@ -259,7 +256,7 @@ static bool step_signal(struct walk *walk, uint64_t rule)
                                        .found_by = MODEL_BY_SIGNAL};
     if (caller.sp >= UNWIND_USER_END)
         return unwind_walk_end(walk, MODEL_END_BAD_MEMORY);
-    walk->interrupted |= caller.sp - walk->sp >= STACK_SPAN_BYTES;
+    walk->interrupted |= caller.sp - walk->sp >= UNWIND_STACK_SPAN_BYTES;
     if (!unwind_walk_go_on(walk, &caller))
         return false;
     walk->walker->counters.signal_frames++;
@@ -318,10 +315,10 @@ static bool step_gap(struct walk *walk, uint64_t rule)
  * came from. */
 static bool find_frame_stack(struct walk *walk, uint64_t cfa)
 {
-    if (cfa - walk->sp < STACK_SPAN_BYTES)
+    if (cfa - walk->sp < UNWIND_STACK_SPAN_BYTES)
         return true;
     walk->sp = cfa - FRAME_KEEPS_BYTES;
-    return ++walk->stack_switches <= STACK_SWITCHES_MAX;
+    return ++walk->stack_switches <= UNWIND_STACK_SWITCHES_MAX;
 }
 
 static bool step_cfa(struct walk *walk, uint64_t rule)
@@ -329,7 +326,8 @@ static bool step_cfa(struct walk *walk, uint64_t rule)
     const uint64_t base = rule & UNWIND_RULE_BASE_FP ? walk->fp : walk->sp;
     const uint64_t cfa = base + (uint64_t)unwind_rule_offset(rule);
     if (rule & UNWIND_RULE_ENDS_CALLERS && unwind_walk_is_return(walk))
-        return unwind_walk_end(walk, MODEL_END_ROOT);
+        return rule & UNWIND_RULE_OTHER_STACK ? unwind_walk_left_stack(walk)
+                                              : unwind_walk_end(walk, MODEL_END_ROOT);
     if (rule & UNWIND_RULE_FROM_CODE)
         return step_gap(walk, rule);
     if (rule & UNWIND_RULE_OTHER_STACK && !find_frame_stack(walk, cfa))

@@ -51,6 +51,12 @@ struct unwind_window {
     size_t next_size;
 };
 
+enum {
+    UNWIND_STACK_SPAN_BYTES = 64 << 10, /* a frame that far above the stack pointer is another
+                                           stack's, as is what a signal interrupted */
+    UNWIND_STACK_SWITCHES_MAX = 4,      /* of a walk */
+};
+
 /* A call that was seen to lead to a function: to be known when the process has ended. */
 enum { UNWIND_CALLS_KNOWN = 8 };
 struct unwind_known_call {
@@ -186,6 +192,17 @@ bool unwind_walk_moved_caller(struct walk *walk, struct walk_caller *caller);
 /* Where the call that ends at a return address leads: directly, or through the jump of a PLT entry.
  * False where it is not a direct call. */
 bool unwind_walk_call_target(struct walk *walk, uint64_t return_address, uint64_t *target);
+
+/* The range of the function that the current frame is in; false where its table has none. */
+bool unwind_walk_function(struct walk *walk, struct unwind_range *function);
+
+/* Whether the call that ends at a return address leads to the function that begins at `function`,
+ * at once or through one that jumps there. Calls that were seen are known without the process. */
+bool unwind_walk_call_leads_to(struct walk *walk, uint64_t return_address, uint64_t function);
+
+/* The step of a function that has gone over to another stack and left the frame pointer as its
+ * caller had it: back to the stack it was called on. */
+bool unwind_walk_left_stack(struct walk *walk);
 
 /* The pointer to its return address that an interrupted function keeps below the stack pointer,
  * from a copy above, where the return address proves it; false where nothing does. */

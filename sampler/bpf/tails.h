@@ -11,7 +11,9 @@ enum {
     OVERLAP_BYTES = 2048, /* how much shorter a slice may arrive than it was asked for */
     GAP_PAGES = 16,       /* copied above a page that is not there */
     OTHER_PAGES = 5,      /* copied of another stack */
-    HOPS = 3,             /* frames that may keep the frame pointer before the one that switched */
+    HOPS = 32,            /* frames that may keep the frame pointer before the one that switched */
+    OTHER_BELOW_BYTES =
+        1024, /* of the frame that called on another stack, below its frame pointer */
     BLOCK_BYTES_MAX = 16 << 10,  /* of a thread control block and what else lies above it */
     FRAME_SPAN_BYTES = 16 << 10, /* where the frame of a signal is looked for */
     OTHER_SPAN_BYTES = 64 << 10, /* a frame pointer that far above sp leads to another stack */
@@ -83,28 +85,50 @@ struct page_copy {
     __u32 size; /* of what is copied, with what is missing between */
 };
 
-static long copy_page(__u32 index, struct page_copy *copy)
+static __always_inline long copy_page_of(__u32 index, struct page_copy *copy, __u32 pages)
 {
     const __u64 from = copy->address + index * PAGE_BYTES;
-    if (index >= GAP_PAGES || from >= copy->end)
+    if (index >= pages || from >= copy->end)
         return 1;
     if (!bpf_probe_read_user(copy->tail->bytes + index * PAGE_BYTES, PAGE_BYTES, (void *)from))
         copy->size = (index + 1) * PAGE_BYTES;
     return 0;
 }
 
+static long copy_page_above(__u32 index, struct page_copy *copy)
+{
+    return copy_page_of(index, copy, GAP_PAGES);
+}
+
+static long copy_page_elsewhere(__u32 index, struct page_copy *copy)
+{
+    return copy_page_of(index, copy, OTHER_PAGES);
+}
+
 /* Copies the pages from `address` on, those that are there, as far as `end`; others become zero.
  * (The verifier looks at a global function once, whoever calls it.) */
-__attribute__((noinline)) int copy_pages(__u64 sp, __u64 address, __u64 end, __u32 pages,
-                                         __u32 kind)
+__attribute__((noinline)) int copy_pages(__u64 sp, __u64 address, __u64 end, __u32 kind)
 {
     const __u64 time_ns = bpf_ktime_get_ns();
     struct page_copy copy = {.address = address, .end = end};
     copy.tail = reserve(sizeof *copy.tail + GAP_PAGES * PAGE_BYTES);
     if (!copy.tail)
         return 0;
-    bpf_loop(pages, copy_page, &copy, 0);
+    bpf_loop(GAP_PAGES, copy_page_above, &copy, 0);
     submit(copy.tail, time_ns, sp, address, copy.size, kind);
+    return 0;
+}
+
+/* The innermost pages of another stack, from the page of an address on. */
+__attribute__((noinline)) int copy_innermost(__u64 sp, __u64 from)
+{
+    const __u64 time_ns = bpf_ktime_get_ns(), address = next_page(from - PAGE_BYTES);
+    struct page_copy copy = {.address = address, .end = ~0ULL};
+    copy.tail = reserve(sizeof *copy.tail + OTHER_PAGES * PAGE_BYTES);
+    if (!copy.tail)
+        return 0;
+    bpf_loop(OTHER_PAGES, copy_page_elsewhere, &copy, 0);
+    submit(copy.tail, time_ns, sp, address, copy.size, SAMPLING_TAIL_ELSEWHERE);
     return 0;
 }
 
@@ -128,8 +152,7 @@ static __always_inline void copy_elsewhere(__u64 sp, __u64 frame)
     struct hops hops = {sp, frame, false};
     bpf_loop(HOPS + 1, hop, &hops, 0);
     if (hops.found)
-        copy_pages(sp, next_page(hops.frame - PAGE_BYTES), ~0ULL, OTHER_PAGES,
-                   SAMPLING_TAIL_ELSEWHERE);
+        copy_innermost(sp, hops.frame - OTHER_BELOW_BYTES);
 }
 
 static long extend(__u32 index, __u64 *end)
@@ -241,7 +264,7 @@ static __always_inline void copy_above_gap(__u64 sp, __u64 address,
     const bool ends = stack->end_is == SAMPLING_END_EXACT || stack->end_is == SAMPLING_END_LEARNED;
     const bool copied = ends && address < stack->end && copy_to_end(sp, address, stack);
     if (!copied)
-        copy_pages(sp, address, stack->end, GAP_PAGES, SAMPLING_TAIL_ABOVE);
+        copy_pages(sp, address, stack->end, SAMPLING_TAIL_ABOVE);
 }
 
 struct pages {
@@ -327,8 +350,7 @@ static __always_inline void copy_interrupted(__u64 sp, __u64 from, __u64 stack_b
     const __u64 most = ends ? tail_bytes : stack_bytes;
     const __u64 size = stack->end - from < most ? stack->end - from : most;
     if (!copy_range(sp, from, size, SAMPLING_TAIL_ELSEWHERE))
-        copy_pages(sp, next_page(from - PAGE_BYTES), stack->end, GAP_PAGES,
-                   SAMPLING_TAIL_ELSEWHERE);
+        copy_pages(sp, next_page(from - PAGE_BYTES), stack->end, SAMPLING_TAIL_ELSEWHERE);
 }
 
 /* Of a sample with a slice of so many bytes. (The verifier looks at it once, as above.) */
@@ -344,8 +366,7 @@ __attribute__((noinline)) int capture(__u64 stack_bytes, __u64 sp, __u64 frame,
     const __u64 from = interrupted_sp ? interrupted_sp : sp;
     if (stack.tid == tid && stack.end_is == SAMPLING_END_ELSEWHERE) {
         if (interrupted_sp)
-            copy_pages(sp, next_page(from - PAGE_BYTES), ~0ULL, OTHER_PAGES,
-                       SAMPLING_TAIL_ELSEWHERE);
+            copy_innermost(sp, from);
         else
             copy_elsewhere(sp, frame);
         return 0;

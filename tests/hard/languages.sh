@@ -71,6 +71,14 @@ calls_of_c() {
     goroutine_behind cLeaf "runtime\.goexit(\.abi0)?;main\.main\.func[0-9];main\.work;main\.(one|two);main\._Cfunc_cMiddle(\.abi0)?;$call;cMiddle;cLeaf"
 }
 
+systemstack() {
+    needs_root "to capture another stack with the sample"
+    go_build systemstack "$PROGRAMS/systemstack.go"
+    record -- ./systemstack
+    local main='runtime\.goexit(\.abi0)?;runtime\.main;main\.main;main\.(one|two);main\.askFor'
+    goroutine_behind runtime.gentraceback "$main;runtime\.Callers;runtime\.callers;runtime\.systemstack(\.abi0)?;runtime\.callers\.func1;runtime\.gentraceback"
+}
+
 # ---- Rust ---------------------------------------------------------------------------------------
 
 closures() {

@@ -173,6 +173,75 @@ static void test_walk_to_another_stack(void)
     scene_free(scene);
 }
 
+/* runtime.systemstack at +0x1000 calls, on the thread's stack, what function +0 is; it was called
+ * from the goroutine's by the function at +0x100, whose frame is 24 bytes below its return address,
+ * or by that at +0x200 before it had one. */
+enum {
+    SYSTEMSTACK = 0x1000,
+    CALLER = 0x100,
+    CALLED = CALLER + 0x10,
+    BEGINNER = 0x200,
+    BEGUN = BEGINNER + 0x10,
+    FRAME = 20, /* the word that the frame pointer leads to */
+};
+
+static struct scene *systemstack_scene(uint8_t bytes[GO_BYTES_MAX])
+{
+    struct scene *scene = scene_new();
+    CFI_BYTES_FDE(&scene->cfi, SCENE_CODE, 0x10, 0x0e, 16);
+    CFI_BYTES_FDE(&scene->cfi, SCENE_CODE + CALLER, 0x100, 0x0e, 32, 0x86, 2);
+    CFI_BYTES_FDE(&scene->cfi, SCENE_CODE + BEGINNER, 0x100, 0x0e, 8);
+    scene->source.gopclntab = (struct sprof_bytes){bytes, go_bytes_write(bytes, 2)};
+    go_bytes_rename(bytes, 2, 0, "runtime.systemstack.abi0");
+    const uint64_t text = SCENE_CODE + SYSTEMSTACK;
+    memcpy(bytes + 8 + 2 * 8, &text, sizeof text);
+    scene_ready(scene);
+    scene_live(scene, 64);
+    scene_call(scene, CALLED, SYSTEMSTACK);
+    scene->stack[1] = SCENE_TEXT + SYSTEMSTACK + 2;
+    scene->registers.value[ARCH_FP] = SCENE_ALTERNATE + FRAME * 8;
+    scene->alternate[FRAME - 3] = SCENE_TEXT + CALLED;
+    scene->alternate[FRAME + 1] = SCENE_TEXT + SYSTEMSTACK + 32 + 4; /* a root */
+    return scene;
+}
+
+static void test_walk_back_to_a_goroutine(void)
+{
+    uint8_t bytes[GO_BYTES_MAX];
+    struct scene *scene = systemstack_scene(bytes);
+    const struct scene_frame leaf = {SCENE_TEXT + 4, MODEL_BY_CFI, false},
+                             switches = {SCENE_TEXT + SYSTEMSTACK + 2, MODEL_BY_CFI, true},
+                             called = {SCENE_TEXT + CALLED, MODEL_BY_CFI, true},
+                             root = {SCENE_TEXT + SYSTEMSTACK + 36, MODEL_BY_CFI, true};
+    scene_call(scene, CALLED + 0x20, CALLER); /* a call of something else, as deep */
+    scene->alternate[FRAME - 2] = SCENE_TEXT + CALLED + 0x20;
+    struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + 4);
+    EXPECT(stack, MODEL_END_ROOT, leaf, switches, called, root);
+    CU_ASSERT_TRUE(stack.switched);
+    scene->alternate[FRAME - 3] = SCENE_TEXT + CALLED + 0x20;
+    EXPECT(scene_walk(scene, SCENE_TEXT + 4), MODEL_END_TRUNCATED, leaf, switches);
+    scene->alternate[FRAME - 4] = SCENE_TEXT + CALLED; /* its frame would end elsewhere */
+    EXPECT(scene_walk(scene, SCENE_TEXT + 4), MODEL_END_TRUNCATED, leaf, switches);
+    scene->registers.value[ARCH_FP] = 0;
+    EXPECT(scene_walk(scene, SCENE_TEXT + 4), MODEL_END_ROOT, leaf, switches);
+    scene_free(scene);
+}
+
+/* A function that asks for a larger stack has no frame yet: the frame pointer is its caller's. */
+static void test_walk_back_to_a_beginning(void)
+{
+    uint8_t bytes[GO_BYTES_MAX];
+    struct scene *scene = systemstack_scene(bytes);
+    scene_call(scene, BEGUN, SYSTEMSTACK);
+    scene_call(scene, CALLED, BEGINNER);
+    scene->alternate[FRAME - 4] = SCENE_TEXT + BEGUN;
+    EXPECT(scene_walk(scene, SCENE_TEXT + 4), MODEL_END_ROOT, {SCENE_TEXT + 4, MODEL_BY_CFI, false},
+           {SCENE_TEXT + SYSTEMSTACK + 2, MODEL_BY_CFI, true},
+           {SCENE_TEXT + BEGUN, MODEL_BY_CFI, true}, {SCENE_TEXT + CALLED, MODEL_BY_CFI, true},
+           {SCENE_TEXT + SYSTEMSTACK + 36, MODEL_BY_CFI, true});
+    scene_free(scene);
+}
+
 static void test_other_bytes(void)
 {
     uint8_t bytes[GO_BYTES_MAX];
@@ -250,6 +319,8 @@ void sprof_suite_unwind_gopclntab(void)
     CU_add_test(suite, "a function that switches stacks", test_stack_switch);
     CU_add_test(suite, "a walk over a switch of stacks", test_walk_over_a_switch);
     CU_add_test(suite, "a walk to another stack", test_walk_to_another_stack);
+    CU_add_test(suite, "a walk back to a goroutine", test_walk_back_to_a_goroutine);
+    CU_add_test(suite, "a walk back to a beginning", test_walk_back_to_a_beginning);
     CU_add_test(suite, "a call of C", test_call_of_c);
     CU_add_test(suite, "functions of C", test_functions_of_c);
     CU_add_test(suite, "the entry", test_entry);
