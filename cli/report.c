@@ -19,7 +19,8 @@ struct key_list {
 struct arguments {
     struct cli_selection selection; /* first: see cli_release_rules */
     bool inclusive, modules, lines, threads, processes, edges, tree, bottom_up, kept, no_fold,
-        follow;
+        follow,
+        idle;
     uint64_t interval_ns;
     struct key_list by;
     const char *callers, *callees, *peek, *sort, *show;
@@ -104,6 +105,8 @@ static const struct cli_option options[] = {
     {"kept", 0, NULL, "single calls that `sprof trace --keep` has kept, with their callers",
      FIELD(kept), cli_set_flag},
     CLI_SELECTION_OPTIONS,
+    {"idle", 0, NULL, "where waits are shown: also those of threads that wait for work",
+     FIELD(idle), cli_set_flag},
     {"sort", 0, "COLUMN[:asc]", "the order of rows (the first share, largest first)", FIELD(sort),
      cli_set_text},
     {"show", 0, "COLUMN,…", "these columns, by their key or title", FIELD(show), cli_set_text},
@@ -191,6 +194,7 @@ static struct report_request request_of(const struct arguments *arguments, enum 
                 .verbose = arguments->style.verbose,
             },
     };
+    request.selection.fold_idle = !arguments->idle;
     for (size_t i = 0; i < arguments->by.count; i++) {
         const enum report_key key = arguments->by.items[i];
         if ((key == REPORT_RUN || key == REPORT_HOST) && !request.selection.run_id)

@@ -466,6 +466,9 @@ static int load(struct report_dataset *dataset, struct store *store,
     sprof_vec_release(&loading.rows);
     sprof_vec_release(&loading.node_paths);
     sprof_vec_release(&loading.marked);
+    report_row_numbers_release(&loading.time_events);
+    sprof_map_release(&loading.idle);
+    free(loading.idle_by_path);
     return report_error_code(result, error);
 }
 
@@ -475,6 +478,9 @@ int report_dataset_load(struct report_dataset *dataset, struct store *store,
 {
     bool overlap = false;
     int result = load(dataset, store, selection, parts, error);
+    const bool from_stacks = parts & REPORT_LINE_COSTS && !(dataset->parts & REPORT_LINE_COSTS);
+    if (!result && from_stacks)
+        return report_error_code(report_dataset_add_up_lines(dataset), error);
     if (!result && parts & REPORT_LINE_COSTS)
         result = report_error_code(report_dataset_lines_overlap(dataset, &overlap), error);
     if (result || !overlap)

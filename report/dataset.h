@@ -228,6 +228,8 @@ struct report_dataset {
     bool covered;           /* of calls, and none was counted: coverage was looked for */
     bool shows_callers;     /* the table is of call paths, or of callers */
     bool chosen_by_sample;  /* by what only samples have, and no call that was logged */
+    struct model_cost idle; /* waits for work that are left out of all else: see report/idle.h */
+    uint32_t idle_function; /* in which most of it is; 0: in none of the application */
     bool running;           /* `run` was still being recorded when the store was copied */
     const char *thread, *process; /* the selection's, clean; NULL all */
     const char *waits;            /* what threads wait for, in a sentence; NULL: not found out */

@@ -24,7 +24,8 @@ static int add_path(void *context, const struct model_path *row)
 static bool takes_all(const struct report_loading *loading)
 {
     const struct report_dataset *dataset = loading->dataset;
-    return !(dataset->parts & REPORT_STACKS) && !dataset->thread && !dataset->process;
+    return !(dataset->parts & REPORT_STACKS) && !dataset->thread && !dataset->process &&
+           !loading->folds_idle;
 }
 
 int report_dataset_choose_paths(struct report_loading *loading, struct sprof_error *error)
@@ -74,6 +75,10 @@ static int add_cost(void *context, const struct store_node_cost *row)
     dataset->all.weight += row->cost.weight;
     if (!dataset->threads.items[thread - 1].selected)
         return 0;
+    if (report_dataset_is_idle(loading, path, thread, event)) {
+        report_dataset_fold(loading, path, row->cost);
+        return 0;
+    }
     report_dataset_count(loading, path, row->cost, row->sum_squares);
     if (!(loading->dataset->parts & REPORT_STACKS))
         return 0;
@@ -291,7 +296,9 @@ int report_dataset_function_costs(const struct report_dataset *dataset, struct m
 
 int report_dataset_load_costs(struct report_loading *loading, struct sprof_error *error)
 {
-    int result = 0;
+    int result = report_dataset_find_idle(loading, error);
+    if (result)
+        return result;
     if (loading->from_samples)
         result = report_dataset_load_samples(loading, error);
     else
@@ -318,6 +325,7 @@ int report_dataset_load_costs(struct report_loading *loading, struct sprof_error
                 result = store_each_line_cost(loading->store, filter.run_id, add_line_cost, loading,
                                               error);
         }
+    report_dataset_idle_total(loading);
     if (!result)
         result = load_call_totals(loading, error);
     return result ? result : build_tree(loading);

@@ -97,6 +97,11 @@ static bool is_part(const struct report_dataset *dataset, enum report_event_sum 
     return clock && run_has_waits(dataset, event->run_id) && (is_wait || event->id == clock);
 }
 
+bool report_dataset_is_time(const struct report_dataset *dataset, const struct store_event *event)
+{
+    return is_part(dataset, REPORT_OFF_CPU, event) || is_part(dataset, REPORT_ON_AND_OFF, event);
+}
+
 static enum report_event_sum sum_called(const char *name)
 {
     return !strcmp(name, MODEL_EVENT_OFF_CPU)      ? REPORT_OFF_CPU

@@ -30,6 +30,11 @@ struct report_loading {
     SPROF_VEC(uint32_t) node_paths; /* [node - 1]: number of the row; 0: no sample ends there */
     SPROF_VEC(bool) marked; /* [node - 1]: whether its path was looked at, as `called` says */
     double sum_of_weights, sum_of_squares;
+    bool folds_idle;                       /* waits for work are left out */
+    struct report_row_numbers time_events; /* all events that are time of threads */
+    struct sprof_map idle;                 /* hash of row of a path, thread and event → 1 */
+    uint64_t *idle_by_path;                /* [row - 1]: weight that was left out */
+    struct model_cost all_idle;            /* of all threads, of the events that are read */
 };
 
 /* Chooses runs and events, reads processes and threads, and checks that those asked for exist. What
@@ -42,6 +47,20 @@ int report_dataset_select(struct report_loading *loading, const struct report_se
 int report_dataset_choose_events(struct report_loading *loading,
                                  const struct report_selection *selection,
                                  struct sprof_error *error);
+
+/* Whether an event is part of the time of threads: a wait, or the clock of CPU time beside it. */
+bool report_dataset_is_time(const struct report_dataset *dataset, const struct store_event *event);
+
+/* Finds out which waits are for work, where `folds_idle` says so and all rows of paths are read:
+ * from then on report_dataset_is_idle says it of a row, a thread and an event, by their numbers.
+ * Costs that are left out are given to report_dataset_fold. */
+int report_dataset_find_idle(struct report_loading *loading, struct sprof_error *error);
+bool report_dataset_is_idle(const struct report_loading *loading, uint32_t path, uint32_t thread,
+                            uint32_t event);
+void report_dataset_fold(struct report_loading *loading, uint32_t path, struct model_cost cost);
+
+/* Takes idle time out of `all`, and finds where most of it is, after all costs are read. */
+void report_dataset_idle_total(struct report_loading *loading);
 
 /* Which costs by phase and CPU are stored of all selected events of a run. */
 int report_dataset_has_places(const struct report_loading *loading, uint32_t run_id, bool *costs,

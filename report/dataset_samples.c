@@ -58,6 +58,10 @@ static int add_sample(void *context, const struct store_sample_row *row)
     if (!dataset->threads.items[own.thread - 1].selected ||
         !report_dataset_takes_sample(dataset, sampling->run, sample))
         return 0;
+    if (report_dataset_is_idle(loading, path, own.thread, own.event)) {
+        report_dataset_fold(loading, path, own.cost);
+        return 0;
+    }
     const double each = (double)sample->weight / (double)(sample->count ? sample->count : 1);
     report_dataset_count(loading, path, own.cost, each * (double)sample->weight);
     return dataset->parts & REPORT_STACKS ? add_to_costs(dataset, &sampling->costs, &own) : 0;
@@ -119,6 +123,10 @@ static int count_place(struct sampling *sampling, const struct report_packed_cos
         const uint32_t path = loading->node_paths.items[cost.node - 1];
         if (!path)
             return SPROF_EFORMAT;
+        if (report_dataset_is_idle(loading, path, cost.thread, cost.event)) {
+            report_dataset_fold(loading, path, cost.cost);
+            continue;
+        }
         report_dataset_count(loading, path, cost.cost, 0);
         if (now && add_to_costs(dataset, &sampling->costs, &cost))
             return SPROF_ENOMEM;
@@ -267,6 +275,7 @@ static int choose_later(struct sampling *sampling, struct sprof_error *error)
     const struct report_dataset *dataset = sampling->loading->dataset;
     int result = 0;
     sampling->later = dataset->parts & REPORT_STACKS && !dataset->ranges.count &&
+                      !sampling->loading->folds_idle &&
                       dataset->parts & (REPORT_CPUS | REPORT_PHASES);
     for (size_t i = 0; i < dataset->runs.count && sampling->later && !result; i++)
         result = report_dataset_has_places(sampling->loading, dataset->runs.items[i].id,

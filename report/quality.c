@@ -139,6 +139,24 @@ static int note_waiting(struct report_dataset *dataset, struct quality_parts *no
                                share, report_quality_cure_of_waits(dataset));
 }
 
+static int note_idle(struct report_dataset *dataset, struct quality_parts *notes)
+{
+    const uint64_t idle = dataset->idle.weight;
+    const uint64_t all = report_dataset_value(dataset, dataset->total) + idle;
+    char share[NUMBER_BYTES];
+    if (!idle)
+        return 0;
+    report_number_percent(share, idle, all, 0);
+    if (!dataset->idle_function)
+        return report_quality_part(dataset, notes,
+                                   "%s of the time is idle and left out: `--idle` shows it", share);
+    return report_quality_part(dataset, notes,
+                               "%s of the time is idle and left out: threads wait for work, mostly "
+                               "in %s; `--idle` shows it",
+                               share,
+                               report_dataset_function_name(dataset, dataset->idle_function));
+}
+
 static int note_outside(struct report_dataset *dataset, struct quality_parts *notes)
 {
     const uint64_t part = report_dataset_value(dataset, dataset->outside);
@@ -456,6 +474,7 @@ static const struct {
     {note_killed, true},
     {note_kernel, true},
     {note_waiting, true},
+    {note_idle, true},
     {note_outside, true},
     {note_unnamed, true},
     {note_interpreter, true},

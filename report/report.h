@@ -25,6 +25,7 @@ struct report_selection {
     const char *event;            /* NULL: the first of the newest run */
     bool all_events;              /* every event, added up by samples */
     const char *state;            /* of threads: running, ready, waiting, or a kind of wait */
+    bool fold_idle;               /* where waits are read: without those for work */
     const char *thread, *process; /* name or number */
     const char *module;           /* of the innermost frame: its name or its path */
     const char *cpus;             /* "0-3,7" */

@@ -500,6 +500,15 @@ const char *report_dataset_host(const struct report_dataset *dataset, uint32_t p
     return "?";
 }
 
+/* Sums that are stored hold idle time, too: what is left is added up from whole stacks. */
+static void fold_idle(struct report_loading *loading)
+{
+    const unsigned sums = REPORT_THREAD_COSTS | REPORT_LINE_COSTS;
+    if (loading->dataset->parts & sums)
+        loading->dataset->parts = (loading->dataset->parts & ~sums) | REPORT_STACKS;
+    loading->folds_idle = true;
+}
+
 int report_dataset_select(struct report_loading *loading, const struct report_selection *selection,
                           struct sprof_error *error)
 {
@@ -509,6 +518,8 @@ int report_dataset_select(struct report_loading *loading, const struct report_se
         result = load_users(loading, error);
     if (!result)
         result = report_dataset_choose_events(loading, selection, error);
+    if (!result && selection->fold_idle && report_dataset_reads_waits(loading->dataset))
+        fold_idle(loading);
     if (!result)
         result = choose_threads(loading, selection, error);
     if (!result)

@@ -117,7 +117,7 @@ int report_summary(FILE *out, struct store *store, const struct report_summary_o
 {
     struct report_dataset dataset;
     uint64_t modules = 0;
-    const struct report_selection selection = {0};
+    const struct report_selection selection = {.fold_idle = true};
     int result = store_begin_reading(store, error);
     if (result)
         return result;

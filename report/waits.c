@@ -4,52 +4,13 @@
 #include "report/number_format.h"
 #include "report/quality.h"
 #include "report/utf8_text.h"
+#include "report/wait_kinds.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* A wait with a smaller share is not worth a place in the sentence. */
 enum { SECOND_PERCENT = 5, MUCH_READY_PERCENT = 10 };
-
-/* Functions of the C library in which threads wait by a futex: parts of their names. The first that
- * fits counts. */
-static const struct {
-    const char *part, *what;
-} waiting_functions[] = {
-    {"pthread_mutex_", "for a lock"},
-    {"pthread_rwlock_", "for a lock"},
-    {"pthread_spin_", "for a lock"},
-    {"mtx_lock", "for a lock"},
-    {"lll_lock", "for a lock"},
-    {"pthread_cond_", "for a condition"},
-    {"cnd_wait", "for a condition"},
-    {"cnd_timedwait", "for a condition"},
-    {"pthread_join", "for a thread's end"},
-    {"pthread_clockjoin", "for a thread's end"},
-    {"pthread_timedjoin", "for a thread's end"},
-    {"thrd_join", "for a thread's end"},
-    {"pthread_barrier_", "at a barrier"},
-    {"sem_wait", "for a semaphore"},
-    {"sem_timedwait", "for a semaphore"},
-    {"sem_clockwait", "for a semaphore"},
-    {"futex_", "for a futex"}, /* within all of them */
-};
-
-/* What kinds of waits are called in a sentence; all others are system calls' names. */
-static const struct {
-    const char *kind, *what;
-} kinds[] = {
-    {"futex", "for a futex"},
-    {"sleep", "asleep"},
-    {"wait", "for a child process"},
-    {"signal", "for a signal"},
-    {"page-fault", "for memory of a page fault"},
-    {"block-io", "for a disk"},
-    {"stopped", "stopped"},
-    {"flock", "for a file's lock"},
-    {"other", "otherwise"},
-    {"system-call", "in other system calls"},
-};
 
 /* Waits for one thing in one function of the program. */
 struct group {
@@ -67,28 +28,12 @@ struct summing {
     uint64_t waiting, ready, all;
 };
 
-static const char *what_function_waits_for(const char *name)
-{
-    for (size_t i = 0; i < sizeof waiting_functions / sizeof *waiting_functions; i++)
-        if (strstr(name, waiting_functions[i].part))
-            return waiting_functions[i].what;
-    return NULL;
-}
-
-static const char *what_kind_is(const char *kind)
-{
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (!strcmp(kind, kinds[i].kind))
-            return kinds[i].what;
-    return NULL;
-}
-
 /* The group of a stack: the innermost function of the program, and what the C library does for it.
  * Names of the kernel's functions say nothing. */
 static struct group group_of(const struct summing *summing, const char *kind)
 {
     const struct report_dataset *dataset = &summing->dataset;
-    struct group group = {.what = what_kind_is(kind), .kind = kind};
+    struct group group = {.what = report_wait_kind_text(kind), .kind = kind};
     const bool is_futex = !strcmp(kind, "futex");
     for (size_t i = 0; i < summing->stack.frames.count && !group.function; i++) {
         const uint32_t function =
@@ -97,10 +42,11 @@ static struct group group_of(const struct summing *summing, const char *kind)
             function ? dataset->facts.items[function - 1].kind : MODEL_KIND_NONE;
         if (in == MODEL_KIND_NONE || in == MODEL_KIND_KERNEL)
             continue;
-        const char *what = what_function_waits_for(report_dataset_function_name(dataset, function));
-        if (what && is_futex)
-            group.what = what;
-        else if (!what && in != MODEL_KIND_SYSTEM && !dataset->facts.items[function - 1].startup)
+        const struct report_wait_function *waits =
+            report_wait_function_find(report_dataset_function_name(dataset, function));
+        if (waits && is_futex)
+            group.what = waits->what;
+        else if (!waits && in != MODEL_KIND_SYSTEM && !dataset->facts.items[function - 1].startup)
             group.function = function;
     }
     return group;
@@ -163,15 +109,51 @@ static void append_group(struct sprof_str *text, const struct group *group, uint
         sprof_str_appendf(text, group->what ? " in %s" : " by %s", names[group->function - 1]);
 }
 
+/* Time in which threads wait for work is no part of the other shares. */
+static void append_idle(struct sprof_str *text, const struct summing *summing,
+                        const char *const *names)
+{
+    const struct report_dataset *dataset = &summing->dataset;
+    char share[NUMBER_BYTES];
+    report_number_percent(share, dataset->idle.weight, summing->all + dataset->idle.weight, 0);
+    if (!dataset->idle.weight)
+        return;
+    if (summing->groups.count)
+        sprof_str_appendf(text, "; waits for work, %s of all time, are left out", share);
+    else
+        sprof_str_appendf(text, "%s of threads' time is waiting for work", share);
+    if (dataset->idle_function && !summing->groups.count)
+        sprof_str_appendf(text, ", mostly in %s", names[dataset->idle_function - 1]);
+}
+
 /* The two largest groups. */
+static void append_groups(struct sprof_str *text, const struct summing *summing,
+                          const char *const *names)
+{
+    char share[NUMBER_BYTES];
+    for (size_t i = 0; i < summing->groups.count && i < 2; i++) {
+        const struct group *group = &summing->groups.items[i];
+        if (i && report_number_share(group->weight, summing->all) < SECOND_PERCENT)
+            break;
+        if (!i)
+            sprof_str_appendf(text, "%s of threads' time is waiting",
+                              report_number_percent(share, summing->waiting, summing->all, 0));
+        sprof_str_append(text, i ? ", " : ": ");
+        append_group(text, group, summing->all, names);
+    }
+}
+
 static int say(struct summing *summing, struct sprof_str *text)
 {
     struct report_dataset *dataset = &summing->dataset;
     const size_t count = summing->groups.count < 2 ? summing->groups.count : 2;
     char share[NUMBER_BYTES];
     bool *wanted = calloc(dataset->functions.count + 1, sizeof *wanted);
-    qsort(summing->groups.items, summing->groups.count, sizeof *summing->groups.items,
-          compare_groups);
+    if (summing->groups.count)
+        qsort(summing->groups.items, summing->groups.count, sizeof *summing->groups.items,
+              compare_groups);
+    if (dataset->idle_function && wanted)
+        wanted[dataset->idle_function - 1] = true;
     for (size_t i = 0; i < count && wanted; i++)
         if (summing->groups.items[i].function)
             wanted[summing->groups.items[i].function - 1] = true;
@@ -179,15 +161,8 @@ static int say(struct summing *summing, struct sprof_str *text)
     free(wanted);
     if (!names)
         return SPROF_ENOMEM;
-    sprof_str_appendf(text, "%s of threads' time is waiting",
-                      report_number_percent(share, summing->waiting, summing->all, 0));
-    for (size_t i = 0; i < count; i++) {
-        const struct group *group = &summing->groups.items[i];
-        if (i && report_number_share(group->weight, summing->all) < SECOND_PERCENT)
-            break;
-        sprof_str_append(text, i ? ", " : ": ");
-        append_group(text, group, summing->all, names);
-    }
+    append_groups(text, summing, names);
+    append_idle(text, summing, names);
     if (report_number_share(summing->ready, summing->all) >= MUCH_READY_PERCENT)
         sprof_str_appendf(text, "; %s more is ready without a CPU",
                           report_number_percent(share, summing->ready, summing->all, 0));
@@ -211,7 +186,7 @@ int report_waits_sum_up(struct report_dataset *dataset, struct store *store,
     const bool has_none = result == SPROF_ENOTFOUND; /* no clock of CPU time is beside the waits */
     if (!result)
         result = add_costs(&summing);
-    if (!result && summing.groups.count) {
+    if (!result && (summing.groups.count || summing.dataset.idle.weight)) {
         result = say(&summing, &text);
         dataset->waits = result ? NULL : report_utf8_keep(&dataset->arena, &text);
         result = result || dataset->waits ? result : SPROF_ENOMEM;

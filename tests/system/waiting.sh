@@ -97,6 +97,34 @@ states)
     expect 1 "$SPROF" report -i plain.db --state waiting
     said "sprof record --off-cpu"
     ;;
+idle)
+    # A worker takes jobs and waits for a lock in them; another thread does nothing but accept; the main one waits for both.
+    {
+        sample pool 20/21 1.000000 1000000000 cpu-clock add@shop sum@shop job@shop worker@shop
+        sample pool 20/21 4.000000 3000000000 off-cpu:futex futex_wait@libc.so.6 pthread_mutex_lock@libc.so.6 job@shop worker@shop
+        sample pool 20/21 9.000000 5000000000 off-cpu:futex futex_wait@libc.so.6 pthread_cond_wait@libc.so.6 take@shop worker@shop
+        sample pool 20/21 9.500000 1000000000 off-cpu:recv recv@libc.so.6 fetch@shop query@shop job@shop worker@shop
+        sample pool 20/22 9.600000 9000000000 off-cpu:accept accept@libc.so.6 acceptor@shop
+        sample pool 20/20 9.700000 9000000000 off-cpu:futex futex_wait@libc.so.6 pthread_join@libc.so.6 main@shop
+    } >shop.perf
+    expect 0 "$SPROF" import -o shop.db shop.perf
+    is "$(total wall) $(total wall --idle) $(total off-cpu) $(total off-cpu --idle)" "5 28 4 27"
+    is "$(total wall --thread 21) $(total wall --time 3,5) $(total wall --cpu 0)" "5 3 5"
+    is "$(total off-cpu:recv)" 1
+    expect 0 "$SPROF" report -i shop.db --event wall
+    grep -q "% of 5.00 s of threads' time" out || fail "what the shares are of"
+    grep -qx "82 % of the time is idle and left out: threads wait for work, mostly in acceptor; .--idle. shows it" out || fail "the idle share"
+    for table in --lines "--by state,thread" "--by cpu,wait" "--tree" "--by address"; do
+        expect 0 "$SPROF" report -i shop.db --event wall $table
+        ! grep -Eq "take|acceptor|accept$" <(grep -v "is idle and left out" out) || fail "idle time with $table"
+        expect 0 "$SPROF" report -i shop.db --event wall $table --idle
+        ! grep -q "left out: threads" out || fail "idle time is left out with --idle"
+    done
+    # What is nothing but idle hides nothing, and an export has all.
+    is "$(total off-cpu:accept) $(total wall --thread 22)" "9 9"
+    expect 0 "$SPROF" export -i shop.db --event wall -f folded -o -
+    is "$(awk '{ sum += $NF } END { print sum / 1e9 }' out)" 28
+    ;;
 first_screen)
     # As if it had been recorded here: what is imported has no CPU time of its own.
     set_run() { # FILE SOURCE

@@ -1,0 +1,64 @@
+/* Says what a thread waits for, by the kind of a wait and the functions on its stack. */
+#include "report/wait_kinds.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* Functions of the C library, and of runtimes that use futexes without it. The first that fits
+ * counts. */
+static const struct report_wait_function functions[] = {
+    {"pthread_mutex_", "for a lock", REPORT_WAIT_LOCK},
+    {"pthread_rwlock_", "for a lock", REPORT_WAIT_LOCK},
+    {"pthread_spin_", "for a lock", REPORT_WAIT_LOCK},
+    {"mtx_lock", "for a lock", REPORT_WAIT_LOCK},
+    {"lll_lock", "for a lock", REPORT_WAIT_LOCK},
+    {"Mutex::lock_contended", "for a lock", REPORT_WAIT_LOCK}, /* of Rust */
+    {"RwLock::read_contended", "for a lock", REPORT_WAIT_LOCK},
+    {"RwLock::write_contended", "for a lock", REPORT_WAIT_LOCK},
+    {"pthread_cond_", "for a condition", REPORT_WAIT_CONDITION},
+    {"cnd_wait", "for a condition", REPORT_WAIT_CONDITION},
+    {"cnd_timedwait", "for a condition", REPORT_WAIT_CONDITION},
+    {"Condvar::wait", "for a condition", REPORT_WAIT_CONDITION},
+    {"runtime.stopm", "for a condition", REPORT_WAIT_CONDITION}, /* a thread of Go without work */
+    {"pthread_join", "for a thread's end", REPORT_WAIT_JOIN},
+    {"pthread_clockjoin", "for a thread's end", REPORT_WAIT_JOIN},
+    {"pthread_timedjoin", "for a thread's end", REPORT_WAIT_JOIN},
+    {"thrd_join", "for a thread's end", REPORT_WAIT_JOIN},
+    {"pthread_barrier_", "at a barrier", REPORT_WAIT_BARRIER},
+    {"sem_wait", "for a semaphore", REPORT_WAIT_SEMAPHORE},
+    {"sem_timedwait", "for a semaphore", REPORT_WAIT_SEMAPHORE},
+    {"sem_clockwait", "for a semaphore", REPORT_WAIT_SEMAPHORE},
+    {"futex_", "for a futex", REPORT_WAIT_UNKNOWN}, /* within all of them */
+};
+
+/* All other kinds are system calls' names. */
+static const struct {
+    const char *kind, *text;
+} kinds[] = {
+    {"futex", "for a futex"},
+    {"sleep", "asleep"},
+    {"wait", "for a child process"},
+    {"signal", "for a signal"},
+    {"page-fault", "for memory of a page fault"},
+    {"block-io", "for a disk"},
+    {"stopped", "stopped"},
+    {"flock", "for a file's lock"},
+    {"other", "otherwise"},
+    {"system-call", "in other system calls"},
+};
+
+const struct report_wait_function *report_wait_function_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (strstr(name, functions[i].part))
+            return &functions[i];
+    return NULL;
+}
+
+const char *report_wait_kind_text(const char *kind)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(kind, kinds[i].kind))
+            return kinds[i].text;
+    return NULL;
+}
