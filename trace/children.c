@@ -85,7 +85,7 @@ static void listen_at_file(struct trace_children *children, const char *name, in
 
 int trace_children_open(struct trace_session *session, struct sprof_error *error)
 {
-    struct trace_children *children = session->children = calloc(1, sizeof *children);
+    struct trace_children *children = session->trace->children = calloc(1, sizeof *children);
     uint64_t random[2];
     if (!children)
         return sprof_error_memory(error);
@@ -106,18 +106,18 @@ int trace_children_open(struct trace_session *session, struct sprof_error *error
                                "-n`",
                                strerror(errno));
     listen_at_file(children, abstract + 1, length);
-    inject_keeper_note_file(&session->keeper, children->file);
+    inject_keeper_note_file(&session->trace->keeper, children->file);
     return 0;
 }
 
 const char *trace_children_address(const struct trace_session *session)
 {
-    return session->children->address;
+    return session->trace->children->address;
 }
 
 int trace_children_polls(const struct trace_session *session, struct trace_polls *polls)
 {
-    const struct trace_children *children = session->children;
+    const struct trace_children *children = session->trace->children;
     int result = 0;
     for (size_t i = 0; i < LISTENERS && !result; i++) { /* poll ignores a descriptor of -1 */
         const struct pollfd listener = {.fd = children->listeners[i], .events = POLLIN};
@@ -146,7 +146,7 @@ static int end_process(struct trace_session *program, struct trace_process *proc
 {
     process->is_over = true;
     process->is_left = false;
-    inject_keeper_forget(&program->common->keeper, process->pid);
+    inject_keeper_forget(&program->trace->keeper, process->pid);
     program->executed |= process->pid == program->process.pid;
     inject_close(&process->fd);
     return trace_collect_program(program, TRACE_COLLECT_ENDED);
@@ -156,12 +156,12 @@ static int end_process(struct trace_session *program, struct trace_process *proc
  * its number still means that. */
 static int leave_program(struct trace_session *common, pid_t pid, bool *was_known)
 {
-    uint64_t *has_left = sprof_map_get(&common->children->left, (uint32_t)pid);
+    uint64_t *has_left = sprof_map_get(&common->trace->children->left, (uint32_t)pid);
     *was_known = has_left && *has_left;
     if (has_left)
         *has_left = false;
-    for (size_t i = 0; i < common->programs.count; i++) {
-        struct trace_session *program = common->programs.items[i];
+    for (size_t i = 0; i < common->trace->programs.count; i++) {
+        struct trace_session *program = common->trace->programs.items[i];
         if (!has_figures(program, pid))
             continue;
         program->leaves = pid;
@@ -182,7 +182,7 @@ static int leave_program(struct trace_session *common, pid_t pid, bool *was_know
 static int say_refused(struct trace_session *common, const struct trace_session *program,
                        const struct sprof_error *error)
 {
-    struct trace_children *children = common->children;
+    struct trace_children *children = common->trace->children;
     for (size_t i = 0; i < children->told.count; i++)
         if (!strcmp(children->told.items[i], program->executable))
             return 0;
@@ -195,7 +195,7 @@ static int say_refused(struct trace_session *common, const struct trace_session 
 static int take_program(struct trace_session *common, int fd, pid_t pid,
                         const struct probe_hello *hello)
 {
-    struct trace_children *children = common->children;
+    struct trace_children *children = common->trace->children;
     const struct timeval patience = {.tv_sec = ANSWER_S};
     const struct probe_request give_up = {.kind = PROBE_GIVE_UP};
     struct sprof_error error = {0};
@@ -203,14 +203,15 @@ static int take_program(struct trace_session *common, int fd, pid_t pid,
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     int result = leave_program(common, pid, &was_known);
     struct trace_session *program = result ? NULL : trace_program_make(common, fd, pid, hello);
-    if (!program || sprof_vec_reserve(&common->programs, common->programs.count + 1)) {
+    if (!program ||
+        sprof_vec_reserve(&common->trace->programs, common->trace->programs.count + 1)) {
         close(fd);
         free(program);
         return SPROF_ENOMEM;
     }
     result = trace_program_begin(program, was_known, &error);
     if (!result) {
-        common->programs.items[common->programs.count++] = program;
+        common->trace->programs.items[common->trace->programs.count++] = program;
         children->programs++;
         return 0;
     }
@@ -270,7 +271,7 @@ static int accept_newcomers(struct trace_children *children, int listener)
 
 static int hear_newcomers(struct trace_session *common)
 {
-    struct trace_children *children = common->children;
+    struct trace_children *children = common->trace->children;
     int result = 0;
     for (size_t i = 0; i < children->newcomers.count && !result;) {
         const struct newcomer newcomer = children->newcomers.items[i];
@@ -298,8 +299,8 @@ static int assign(struct trace_session *common, pid_t pid, bool *is_assigned)
     const char *text = trace_maps_read(pid, &maps);
     int result = 0;
     *is_assigned = false;
-    for (size_t i = 0; i < common->programs.count && text && !result; i++) {
-        struct trace_session *program = common->programs.items[i];
+    for (size_t i = 0; i < common->trace->programs.count && text && !result; i++) {
+        struct trace_session *program = common->trace->programs.items[i];
         struct trace_process *process = trace_process_find(program, pid);
         const bool shares = trace_maps_hold_program(text, program);
         *is_assigned |= shares;
@@ -330,7 +331,7 @@ static int is_coming(struct trace_children *children, pid_t pid, uint64_t start,
 /* *coming: processes that may still connect. */
 static int scan(struct trace_session *common, size_t *coming)
 {
-    struct trace_children *children = common->children;
+    struct trace_children *children = common->trace->children;
     struct sprof_proc_stat stat;
     const uint64_t oldest = sprof_proc_stat_read(getpid(), &stat) ? stat.start_ticks : 0;
     DIR *directory = opendir("/proc");
@@ -341,7 +342,7 @@ static int scan(struct trace_session *common, size_t *coming)
         const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
         bool is_assigned, is = false;
         if (pid <= 0 || pid == getpid() ||
-            pid == common->keeper.pid || /* the keeper maps a part, too */
+            pid == common->trace->keeper.pid || /* the keeper maps a part, too */
             !sprof_proc_stat_read(pid, &stat) || stat.start_ticks < oldest || stat.state == 'Z')
             continue;
         result = assign(common, pid, &is_assigned);
@@ -384,8 +385,8 @@ int trace_children_detach(struct trace_session *session, pid_t pid, uint64_t *st
 {
     if (trace_children_find(session)) /* it may not have called anything yet */
         return sprof_error_memory(error);
-    for (size_t i = 0; i < session->programs.count; i++) {
-        struct trace_session *program = session->programs.items[i];
+    for (size_t i = 0; i < session->trace->programs.count; i++) {
+        struct trace_session *program = session->trace->programs.items[i];
         struct trace_process *process = trace_process_find(program, pid);
         if (process && !process->is_over && !process->is_out)
             return let_go(program, process, stopped_ns, error);
@@ -397,8 +398,8 @@ int trace_children_detach(struct trace_session *session, pid_t pid, uint64_t *st
 
 static int end_program(struct trace_session *common, size_t index)
 {
-    struct trace_session *program = common->programs.items[index];
-    struct trace_children *children = common->children;
+    struct trace_session *program = common->trace->programs.items[index];
+    struct trace_children *children = common->trace->children;
     int result = 0;
     for (size_t i = 0; i < program->processes.count && !result; i++)
         if (program->processes.items[i].is_left)
@@ -411,8 +412,8 @@ static int end_program(struct trace_session *common, size_t index)
 static bool any_is_over(const struct trace_session *common)
 {
     bool any = false;
-    for (size_t i = 0; i < common->programs.count; i++)
-        any |= trace_processes_are_over(common->programs.items[i]);
+    for (size_t i = 0; i < common->trace->programs.count; i++)
+        any |= trace_processes_are_over(common->trace->programs.items[i]);
     return any;
 }
 
@@ -420,15 +421,15 @@ static int end_programs(struct trace_session *common)
 {
     size_t coming;
     int result = any_is_over(common) ? scan(common, &coming) : 0;
-    for (size_t i = common->programs.count; i && !result; i--)
-        if (trace_processes_are_over(common->programs.items[i - 1]))
+    for (size_t i = common->trace->programs.count; i && !result; i--)
+        if (trace_processes_are_over(common->trace->programs.items[i - 1]))
             result = end_program(common, i - 1);
     return result;
 }
 
 int trace_children_serve(struct trace_session *session)
 {
-    struct trace_children *children = session->children;
+    struct trace_children *children = session->trace->children;
     int result = 0;
     for (size_t i = 0; i < LISTENERS && !result; i++)
         result = accept_newcomers(children, children->listeners[i]);
@@ -439,13 +440,13 @@ int trace_children_serve(struct trace_session *session)
 
 bool trace_children_are_over(struct trace_session *session)
 {
-    struct trace_children *children = session->children;
+    struct trace_children *children = session->trace->children;
     size_t coming = 0, living = 0;
-    if (!children->newcomers.count && !session->programs.count)
+    if (!children->newcomers.count && !session->trace->programs.count)
         return scan(session, &coming) || !coming;
-    for (size_t i = 0; i < session->programs.count; i++)
-        for (size_t k = 0; k < session->programs.items[i]->processes.count; k++)
-            living += !session->programs.items[i]->processes.items[k].is_over;
+    for (size_t i = 0; i < session->trace->programs.count; i++)
+        for (size_t k = 0; k < session->trace->programs.items[i]->processes.count; k++)
+            living += !session->trace->programs.items[i]->processes.items[k].is_over;
     if (!children->has_told_end && living) {
         children->has_told_end = true;
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
@@ -459,17 +460,17 @@ bool trace_children_are_over(struct trace_session *session)
 
 void trace_children_count(const struct trace_session *session, struct trace_result *result)
 {
-    const struct trace_children *children = session->children;
+    const struct trace_children *children = session->trace->children;
     result->programs = children->programs;
-    result->processes = session->ended_probes.processes;
+    result->processes = session->trace->ended.probes.processes;
     result->left_out = children->left_out;
-    for (size_t i = 0; i < session->programs.count; i++)
-        result->processes += session->programs.items[i]->processes.count;
+    for (size_t i = 0; i < session->trace->programs.count; i++)
+        result->processes += session->trace->programs.items[i]->processes.count;
 }
 
 void trace_children_close(struct trace_session *session)
 {
-    struct trace_children *children = session->children;
+    struct trace_children *children = session->trace->children;
     for (size_t i = 0; i < LISTENERS; i++) {
         if (children->listeners[i] >= 0)
             close(children->listeners[i]);
@@ -485,7 +486,7 @@ void trace_children_close(struct trace_session *session)
 
 void trace_children_free(struct trace_session *session)
 {
-    struct trace_children *children = session->children;
+    struct trace_children *children = session->trace->children;
     if (!children)
         return;
     trace_children_close(session);
@@ -494,5 +495,5 @@ void trace_children_free(struct trace_session *session)
     sprof_vec_release(&children->told);
     sprof_map_release(&children->left);
     free(children);
-    session->children = NULL;
+    session->trace->children = NULL;
 }

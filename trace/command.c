@@ -17,16 +17,16 @@
  * many functions and threads that takes a hundred times as long as the switching. */
 static int complete_pause(struct trace_session *session, struct sprof_error *error)
 {
-    if (!session->pauses)
+    if (!session->trace->pauses)
         return 0;
-    session->pauses = false;
+    session->trace->pauses = false;
     const int result = trace_flush(session, error);
     return result ? result : trace_begin_phase(session, NULL, error);
 }
 
 static void begin_pause(struct trace_session *session)
 {
-    session->pauses = session->paused = true;
+    session->trace->pauses = session->paused = true;
     trace_switch_all(session);
 }
 
@@ -34,8 +34,8 @@ static void begin_pause(struct trace_session *session)
 static bool may_have_changed(const struct trace_session *session)
 {
     bool may = false;
-    for (size_t i = 0; i < session->programs.count; i++)
-        may |= session->programs.items[i]->in_flight != 0;
+    for (size_t i = 0; i < session->trace->programs.count; i++)
+        may |= session->trace->programs.items[i]->in_flight != 0;
     return may;
 }
 
@@ -74,8 +74,8 @@ static int set_mode(struct trace_session *session, enum trace_mode mode, struct 
                                  "a trace with --keep does not log calls: both need each thread's "
                                  "ring");
     session->mode = result ? before : mode;
-    for (size_t i = 0; i < session->programs.count; i++) {
-        struct trace_session *program = session->programs.items[i];
+    for (size_t i = 0; i < session->trace->programs.count; i++) {
+        struct trace_session *program = session->trace->programs.items[i];
         program->mode = session->mode;
         if (!result && mode == TRACE_COVERAGE && trace_coverage_begin(program))
             result = sprof_error_memory(error);
@@ -156,8 +156,8 @@ static int clear(void *context, char *argument, struct sprof_str *answer, struct
     trace_coverage_clear(session);
     if (trace_clear(session))
         return sprof_error_memory(error);
-    for (size_t i = 0; i < session->programs.count && session->mode == TRACE_COVERAGE; i++)
-        if (trace_coverage_begin(session->programs.items[i]))
+    for (size_t i = 0; i < session->trace->programs.count && session->mode == TRACE_COVERAGE; i++)
+        if (trace_coverage_begin(session->trace->programs.items[i]))
             return sprof_error_memory(error);
     trace_switch_all(session);
     sprof_str_append(answer, "what was measured so far is dropped");
@@ -191,19 +191,19 @@ static int mark(void *context, char *argument, struct sprof_str *answer, struct 
 /* One of several processes that are traced; or the command. */
 static pid_t first_process(const struct trace_session *session)
 {
-    return trace_is_of_several(session) && session->programs.count
-               ? session->programs.items[0]->process.pid
+    return trace_is_of_several(session) && session->trace->programs.count
+               ? session->trace->programs.items[0]->process.pid
                : session->process.pid;
 }
 
 /* All processes, in the form of `-p`. */
 static void append_processes(const struct trace_session *session, struct sprof_str *answer)
 {
-    if (!session->programs.count)
+    if (!session->trace->programs.count)
         sprof_str_appendf(answer, "%d", (int)session->process.pid);
-    for (size_t i = 0; i < session->programs.count; i++)
+    for (size_t i = 0; i < session->trace->programs.count; i++)
         sprof_str_appendf(answer, "%s%d", i ? "," : "",
-                          (int)session->programs.items[i]->process.pid);
+                          (int)session->trace->programs.items[i]->process.pid);
 }
 
 static int status(void *context, char *argument, struct sprof_str *answer,
@@ -216,8 +216,9 @@ static int status(void *context, char *argument, struct sprof_str *answer,
         return result;
     trace_add_up(session, &sums);
     const double seconds = (double)trace_measured_ns(session) / 1e9;
-    const double left =
-        session->off_ns > session->now_ns ? (double)(session->off_ns - session->now_ns) / 1e9 : 0;
+    const double left = session->trace->off_ns > session->now_ns
+                            ? (double)(session->trace->off_ns - session->now_ns) / 1e9
+                            : 0;
     if (!strcmp(argument, "fields")) {
         sprof_str_appendf(answer,
                           "state\tseconds#\tcalls#\tin_flight#\tprobes#\tprobes_on#\tmode\t"
@@ -244,7 +245,7 @@ static int status(void *context, char *argument, struct sprof_str *answer,
                       (unsigned long long)sums.in_flight, sums.probes_on, sums.probes,
                       sprof_plural(sums.probes), trace_mode_words[session->mode]);
     if (trace_is_of_several(session))
-        sprof_str_appendf(answer, ", %zu of %zu processes", session->programs.count,
+        sprof_str_appendf(answer, ", %zu of %zu processes", session->trace->programs.count,
                           1 + session->options.other_count);
     if (session->mode == TRACE_COVERAGE) {
         size_t covered, removed;
@@ -267,10 +268,11 @@ static int end(void *context, char *argument, struct sprof_str *answer, struct s
     struct trace_session *session = context;
     (void)argument;
     (void)error;
-    session->paused = session->ended = true;
+    session->paused = session->trace->ends = true;
     trace_owner_end(session, true);
     trace_switch_all(session);
-    control_server_hold(&session->control); /* calls that return from then on count as open */
+    control_server_hold(
+        &session->trace->control); /* calls that return from then on count as open */
     sprof_str_append(answer, "the trace ends");
     return 0;
 }
@@ -300,7 +302,7 @@ static int detach_named(struct trace_session *session, const char *argument,
     const pid_t pid = (pid_t)strtol(argument, NULL, 10);
     uint64_t stopped_ns = 0;
     const int result = trace_several_detach(session, pid, &stopped_ns, error);
-    const size_t count = session->programs.count;
+    const size_t count = session->trace->programs.count;
     if (pid > 0)
         sprof_str_appendf(answer, "the probes are out of process %d, and ", (int)pid);
     else
@@ -326,7 +328,7 @@ static int detach(void *context, char *argument, struct sprof_str *answer,
         return sprof_error_set(error, SPROF_ESTATE, 0,
                                "the call points of --all-points stay until the command ends: "
                                "`sprof ctl off` switches them off, with all probes");
-    if (session->children)
+    if (session->trace->children)
         return detach_process(session, argument, answer, error);
     if (trace_is_of_several(session))
         return detach_named(session, argument, answer, error);
@@ -336,11 +338,11 @@ static int detach(void *context, char *argument, struct sprof_str *answer,
     trace_switch_all(session);
     const int result = trace_detach(session, error);
     if (result) { /* the probes stay, and are off */
-        session->pauses = !was_paused;
+        session->trace->pauses = !was_paused;
         trace_owner_end(session, false);
         return result;
     }
-    session->ended = true;
+    session->trace->ends = true;
     sprof_str_appendf(answer,
                       "the probes are out, and the trace ends; threads stood still for %.1f ms",
                       (double)session->process.stopped_ns / 1e6);
@@ -391,8 +393,8 @@ static int list(void *context, char *argument, struct sprof_str *answer, struct 
     for (size_t r = 0; r < session->ranges.count; r++) {
         const struct trace_range *range = &session->ranges.items[r];
         struct range_sums sums = {0};
-        for (size_t i = 0; i < session->programs.count; i++)
-            add_range_of(session->programs.items[i], r, &sums);
+        for (size_t i = 0; i < session->trace->programs.count; i++)
+            add_range_of(session->trace->programs.items[i], r, &sums);
         sprof_str_appendf(answer, "%u\t%s\t%zu\t%zu\t%zu\t%zu\t%llu\t%.1f\t%s\n", range->number,
                           range->is_on ? "on" : "off", sums.sites, sums.on, sums.timed,
                           sums.resting, (unsigned long long)sums.calls,
@@ -447,8 +449,8 @@ static int carry_out(void *context, char *request, struct sprof_str *answer)
 /* Puts the control socket's path into the command's environment (include/sprof.h). */
 static int tell_command(struct trace_session *session)
 {
-    char *assignment = control_server_variable(&session->control);
-    const int result = assignment ? target_set_environment(session->target, assignment) : 0;
+    char *assignment = control_server_variable(&session->trace->control);
+    const int result = assignment ? target_set_environment(session->trace->target, assignment) : 0;
     free(assignment);
     return result;
 }
@@ -457,7 +459,8 @@ static int tell_command(struct trace_session *session)
 int trace_commands_begin(struct trace_session *session, struct sprof_error *error)
 {
     struct sprof_error refused = {0};
-    const int result = control_server_open(&session->control, session->options.output, &refused);
+    const int result =
+        control_server_open(&session->trace->control, session->options.output, &refused);
     if (result && session->options.paused) {
         if (error)
             *error = refused;
@@ -485,9 +488,9 @@ static int end_delay(struct trace_session *session, struct sprof_error *error)
 
 int trace_serve_commands(struct trace_session *session, struct sprof_error *error)
 {
-    control_server_serve(&session->control, carry_out, session);
-    sprof_urgency_restore(&session->urgency);
-    if (session->off_ns && sprof_clock_monotonic_ns() >= session->off_ns) {
+    control_server_serve(&session->trace->control, carry_out, session);
+    sprof_urgency_restore(&session->trace->urgency);
+    if (session->trace->off_ns && sprof_clock_monotonic_ns() >= session->trace->off_ns) {
         if (!session->paused)
             begin_pause(session);
         trace_lease_set_deadline(session, 0);

@@ -47,7 +47,7 @@ void trace_compiled_look(struct trace_session *session)
     struct compiled compiled = {.session = session};
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     const int pid = (int)session->process.pid;
-    if (session->common->told_compiled || now_ns < session->next_compiled_ns)
+    if (session->trace->told_compiled || now_ns < session->next_compiled_ns)
         return;
     session->compiled_wait_ns = session->compiled_wait_ns ? 2 * session->compiled_wait_ns
                                                           : FIRST_WAIT_MS * UINT64_C(1000000);
@@ -55,7 +55,7 @@ void trace_compiled_look(struct trace_session *session)
     target_each_mapping(session->process.pid, add_mapping, &compiled);
     if (compiled.stacks_are_code || compiled.bytes < (session->runtime ? 1 : LEAST_BYTES))
         return;
-    session->common->told_compiled = true;
+    session->trace->told_compiled = true;
     sprof_log_message(
         session->options.log, SPROF_LOG_WARNING,
         "process %d has %.1f MB for code that it compiles while it runs: no probe can "

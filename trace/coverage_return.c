@@ -20,8 +20,8 @@ static int return_to(struct trace_session *program, struct trace_process *proces
 static int return_to_all(struct trace_session *session, bool *any, struct sprof_error *error)
 {
     int result = 0;
-    for (size_t i = 0; i < session->programs.count; i++) {
-        struct trace_session *program = session->programs.items[i];
+    for (size_t i = 0; i < session->trace->programs.count; i++) {
+        struct trace_session *program = session->trace->programs.items[i];
         trace_processes_are_over(program);
         for (size_t k = 0; k < program->processes.count && !result; k++) {
             struct trace_process *process = &program->processes.items[k];
@@ -36,8 +36,8 @@ static int return_to_all(struct trace_session *session, bool *any, struct sprof_
 
 static void note_returned(struct trace_session *session, bool are_back)
 {
-    for (size_t i = 0; i < session->programs.count; i++) {
-        struct trace_session *program = session->programs.items[i];
+    for (size_t i = 0; i < session->trace->programs.count; i++) {
+        struct trace_session *program = session->trace->programs.items[i];
         for (size_t k = 0; k < program->processes.count; k++)
             program->processes.items[k].is_back = false;
         for (size_t k = 0; k < program->probes.count && are_back; k++)
@@ -55,7 +55,7 @@ int trace_coverage_return(struct trace_session *session, struct sprof_error *err
     trace_coverage_count(session, &covered, &left);
     while (any && left && !result) {
         any = false;
-        if (session->children && trace_children_find(session))
+        if (session->trace->children && trace_children_find(session))
             result = sprof_error_memory(error);
         if (!result)
             result = return_to_all(session, &any, error);

@@ -73,7 +73,7 @@ int trace_detach(struct trace_session *session, struct sprof_error *error)
     for (size_t i = 0; i < session->probes.count; i++)
         session->probes.items[i].is_placed = false;
     session->is_out = true;
-    inject_keeper_forget(&session->common->keeper, session->process.pid);
+    inject_keeper_forget(&session->trace->keeper, session->process.pid);
     inject_close(&session->process.lock_fd);
     return 0;
 }
@@ -99,7 +99,7 @@ void trace_leave_process(struct trace_session *session)
 
 void trace_owner_end(struct trace_session *session, bool is_ending)
 {
-    for (size_t i = 0; i < session->programs.count; i++)
-        if (session->programs.items[i]->process.shared)
-            session->programs.items[i]->process.shared->owner.is_ending = is_ending;
+    for (size_t i = 0; i < session->trace->programs.count; i++)
+        if (session->trace->programs.items[i]->process.shared)
+            session->trace->programs.items[i]->process.shared->owner.is_ending = is_ending;
 }

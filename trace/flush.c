@@ -14,9 +14,10 @@ void trace_account(struct trace_session *session, uint64_t target_cpu_ns)
     struct store_run *run = session->run;
     run->duration_ns = session->now_ns - (session->cleared_ns ? session->cleared_ns
                                                               : session->run->start_monotonic_ns);
-    run->own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
-    run->target_cpu_ns =
-        target_cpu_ns > session->cleared_cpu_ns ? target_cpu_ns - session->cleared_cpu_ns : 0;
+    run->own_cpu_ns = sprof_clock_own_cpu_ns() - session->trace->own_cpu_start_ns;
+    run->target_cpu_ns = target_cpu_ns > session->trace->cleared_cpu_ns
+                             ? target_cpu_ns - session->trace->cleared_cpu_ns
+                             : 0;
 }
 
 int trace_collect_program(struct trace_session *program, enum trace_collecting what)
@@ -33,13 +34,13 @@ int trace_collect_program(struct trace_session *program, enum trace_collecting w
 int trace_flush(struct trace_session *session, struct sprof_error *error)
 {
     trace_take_time(session);
-    for (size_t i = 0; i < session->programs.count; i++)
-        if (trace_collect_program(session->programs.items[i], TRACE_COLLECT_ALL))
+    for (size_t i = 0; i < session->trace->programs.count; i++)
+        if (trace_collect_program(session->trace->programs.items[i], TRACE_COLLECT_ALL))
             return sprof_error_memory(error);
-    trace_account(session, trace_command_cpu_ns(session));
+    trace_account(session, trace_command_cpu_ns(session->trace));
     const int result = recording_flush(session->recording, error);
     const uint64_t end_ns = sprof_clock_monotonic_ns(), took_ns = end_ns - session->now_ns;
-    session->next_flush_ns =
+    session->trace->next_flush_ns =
         end_ns + (took_ns > FLUSH_NS / FLUSH_SHARE ? took_ns * FLUSH_SHARE : FLUSH_NS - took_ns);
     return result;
 }
@@ -48,21 +49,21 @@ int trace_clear(struct trace_session *session)
 {
     trace_take_time(session);
     session->cleared_ns = session->now_ns;
-    session->cleared_cpu_ns = trace_command_cpu_ns(session);
-    session->own_cpu_start_ns = sprof_clock_own_cpu_ns();
-    for (size_t i = 0; i < session->programs.count; i++) {
-        struct trace_session *program = session->programs.items[i];
+    session->trace->cleared_cpu_ns = trace_command_cpu_ns(session->trace);
+    session->trace->own_cpu_start_ns = sprof_clock_own_cpu_ns();
+    for (size_t i = 0; i < session->trace->programs.count; i++) {
+        struct trace_session *program = session->trace->programs.items[i];
         trace_take_time(program);
         program->now_ns = session->cleared_ns; /* rows of ended threads are from before */
         if (trace_clear_figures(program, probe_ticks()))
             return SPROF_ENOMEM;
     }
-    session->ended_calls = (struct trace_sums){0};
+    session->trace->ended.calls = (struct trace_sums){0};
     int result = recording_clear(session->recording, session->cleared_ns);
-    for (size_t i = 0; i < session->programs.count && !result; i++) {
-        result = trace_memory_tell_again(session->programs.items[i]);
+    for (size_t i = 0; i < session->trace->programs.count && !result; i++) {
+        result = trace_memory_tell_again(session->trace->programs.items[i]);
         if (!result)
-            result = trace_govern_tell_again(session->programs.items[i]);
+            result = trace_govern_tell_again(session->trace->programs.items[i]);
     }
     return result;
 }

@@ -100,15 +100,15 @@ void trace_govern_hurry(struct trace_session *common)
 {
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     bool is_any_new = false;
-    for (size_t i = 0; i < common->programs.count; i++)
-        is_any_new |= governs(common->programs.items[i]) &&
-                      now_ns < common->programs.items[i]->governor.watched_ns;
-    if (common->urgency.is_raised || is_any_new == common->governor.urgency.is_raised)
+    for (size_t i = 0; i < common->trace->programs.count; i++)
+        is_any_new |= governs(common->trace->programs.items[i]) &&
+                      now_ns < common->trace->programs.items[i]->governor.watched_ns;
+    if (common->trace->urgency.is_raised || is_any_new == common->trace->overhead.urgency.is_raised)
         return;
     if (is_any_new)
-        sprof_urgency_raise(&common->governor.urgency);
+        sprof_urgency_raise(&common->trace->overhead.urgency);
     else
-        sprof_urgency_restore(&common->governor.urgency);
+        sprof_urgency_restore(&common->trace->overhead.urgency);
 }
 
 /* == Taking probes back == */
@@ -362,7 +362,8 @@ static int raise_some(struct trace_session *session, const struct seen *seen, do
 
 static int decide(struct trace_session *session, uint64_t cpu_ns)
 {
-    struct trace_governor *governor = &session->governor, *sums = &session->common->governor;
+    struct trace_governor *governor = &session->governor;
+    struct trace_overhead *sums = &session->trace->overhead;
     struct seen seen = {.list = calloc(session->probes.count + 1, sizeof *seen.list),
                         .cost = cost_of(session, (double)cpu_ns)};
     int result = 0;
@@ -409,7 +410,7 @@ int trace_govern(struct trace_session *session)
     }
     if (trace_collect(session, TRACE_COLLECT_ALL))
         return SPROF_ENOMEM;
-    const uint64_t cpu_ns = trace_command_cpu_ns(session);
+    const uint64_t cpu_ns = trace_program_cpu_ns(session);
     if (cpu_ns > governor->cpu_ns + LEAST_NS) {
         const int result = decide(session, cpu_ns - governor->cpu_ns);
         governor->cpu_ns = cpu_ns;
@@ -510,7 +511,7 @@ int trace_govern_uprobes(struct trace_session *session)
     const double most = session->options.max_overhead / 100;
     if (!uprobes || most <= 0 || session->is_out || session->now_ns < uprobes->next_bound_ns)
         return 0;
-    const uint64_t cpu_ns = trace_command_cpu_ns(session);
+    const uint64_t cpu_ns = trace_program_cpu_ns(session);
     if (cpu_ns < uprobes->bound_cpu_ns + BOUND_LEAST_MS * UINT64_C(1000000))
         return 0;
     const double used_ns = (double)(cpu_ns - uprobes->bound_cpu_ns);
@@ -519,8 +520,8 @@ int trace_govern_uprobes(struct trace_session *session)
     uprobes->bound_cpu_ns = cpu_ns;
     double ns = uprobe_bound(uprobes->loads.items, uprobes->loads.count, most * used_ns);
     ns = ns < used_ns ? ns : used_ns;
-    session->common->governor.probes_ns += ns;
-    session->common->governor.looked_ns += used_ns;
+    session->trace->overhead.probes_ns += ns;
+    session->trace->overhead.looked_ns += used_ns;
     struct sprof_str names = {0};
     const int gone = let_go(session, ns / used_ns, &names);
     if (gone > 0) {

@@ -8,8 +8,8 @@
 
 static double tick_ns(const struct trace_session *common)
 {
-    const uint64_t ns = sprof_clock_monotonic_ns() - common->opened_ns;
-    const uint64_t ticks = probe_ticks() - common->opened_ticks;
+    const uint64_t ns = sprof_clock_monotonic_ns() - common->trace->clock.opened_ns;
+    const uint64_t ticks = probe_ticks() - common->trace->clock.opened_ticks;
     return ns && ticks ? (double)ns / (double)ticks : 1;
 }
 
@@ -25,9 +25,10 @@ static void set_deadline(struct trace_session *session)
 {
     const struct trace_session *common = session->common;
     const uint64_t now_ns = sprof_clock_monotonic_ns(), now = probe_ticks();
-    const uint64_t left_ns = (common->off_ns > now_ns ? common->off_ns - now_ns : 0) + LATE_NS;
+    const uint64_t left_ns =
+        (common->trace->off_ns > now_ns ? common->trace->off_ns - now_ns : 0) + LATE_NS;
     const double left = (double)left_ns / tick_ns(common);
-    const bool is_soon = common->off_ns && left < (double)(UINT64_MAX / 2);
+    const bool is_soon = common->trace->off_ns && left < (double)(UINT64_MAX / 2);
     atomic_store(&session->process.shared->deadline, is_soon ? now + (uint64_t)left : 0);
 }
 
@@ -42,9 +43,9 @@ static void begin(struct trace_session *session)
 
 void trace_lease_set_deadline(struct trace_session *session, uint64_t off_ns)
 {
-    session->off_ns = off_ns;
-    for (size_t i = 0; i < session->programs.count && !session->uprobes; i++)
-        begin(session->programs.items[i]);
+    session->trace->off_ns = off_ns;
+    for (size_t i = 0; i < session->trace->programs.count && !session->uprobes; i++)
+        begin(session->trace->programs.items[i]);
 }
 
 /* Renews a lease. Returns the time in ticks at which it had ended against the plan; 0: it had not.
@@ -58,7 +59,7 @@ static uint64_t serve(struct trace_session *session)
         return 0;
     }
     if (is_deadline)
-        session->common->off_ns = 1; /* in the past */
+        session->trace->off_ns = 1; /* in the past */
     begin(session);
     if (over && !is_deadline)
         trace_switch(session);
@@ -68,12 +69,12 @@ static uint64_t serve(struct trace_session *session)
 int trace_lease_serve(struct trace_session *session, struct sprof_error *error)
 {
     uint64_t first = 0;
-    for (size_t i = 0; i < session->programs.count && !session->uprobes; i++) {
-        const uint64_t over = serve(session->programs.items[i]);
+    for (size_t i = 0; i < session->trace->programs.count && !session->uprobes; i++) {
+        const uint64_t over = serve(session->trace->programs.items[i]);
         first = over && (!first || over < first) ? over : first;
     }
     const uint64_t now = probe_ticks();
-    if (!first || session->paused || session->ended)
+    if (!first || session->paused || session->trace->ends)
         return 0;
     const double gap_ns = first < now ? (double)(now - first) * tick_ns(session) : 0;
     sprof_log_message(session->options.log, SPROF_LOG_WARNING,

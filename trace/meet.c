@@ -43,13 +43,13 @@ int trace_meet(struct trace_session *session, struct sprof_error *error)
     struct pollfd polls[4] = {{.fd = session->process.agent_fd, .events = POLLIN}};
     bool blind, told = false;
     size_t count = 1;
-    if (target_poll_count(session->target) < sizeof polls / sizeof *polls)
-        count += target_polls(session->target, polls + 1, &blind);
+    if (target_poll_count(session->trace->target) < sizeof polls / sizeof *polls)
+        count += target_polls(session->trace->target, polls + 1, &blind);
     for (;;) {
         const int ready = poll(polls, count, SLOW_START_MS);
         if (polls[0].revents & (POLLIN | POLLHUP))
             break;
-        if (target_ended(session->target, NULL))
+        if (target_ended(session->trace->target, NULL))
             return no_agent(error, command);
         if (!ready && !told) {
             sprof_log_message(session->options.log, SPROF_LOG_WARNING,
@@ -190,14 +190,14 @@ int trace_share_memory(struct trace_session *session, struct sprof_error *error)
     session->process.shared->cleared = PROBE_CLEARED_NOTHING;
     session->process.shared->main_tid = (uint32_t)session->process.pid;
     session->process.shared->follows_forks = session->options.children;
-    session->process.shared->cost = session->common->known_cost;
+    session->process.shared->cost = session->trace->known_cost;
     trace_points_number(session, functions - (uint32_t)points);
     find_stack(session);
     for (size_t i = 0; i < probes; i++)
         session->process.shared->tiers[i] = session->probes.items[i].tier;
     inject_owner_write(&session->process, session->options.output,
                        session->common->options.other_count != 0);
-    inject_keeper_share(&session->common->keeper, session->process.pid, session->process.memory_fd);
+    inject_keeper_share(&session->trace->keeper, session->process.pid, session->process.memory_fd);
     const int64_t there = trace_ask(session, PROBE_MAP_SHARED, 0, session->process.shared_bytes,
                                     session->process.memory_fd);
     session->process.shared_at = there > 0 ? (uint64_t)there : 0;

@@ -20,7 +20,7 @@ int trace_begin_phase(struct trace_session *session, const char *mark, struct sp
         .paused = trace_is_unmeasured(session),
         .mark = mark,
     };
-    session->phase++;
+    session->trace->phase++;
     return recording_add_phase(session->recording, &phase) ? sprof_error_memory(error) : 0;
 }
 
@@ -39,8 +39,8 @@ int trace_note_gap(struct trace_session *session, uint64_t gap_ns, struct sprof_
 
 void trace_switch_all(struct trace_session *session)
 {
-    for (size_t i = 0; i < session->programs.count; i++) {
-        struct trace_session *program = session->programs.items[i];
+    for (size_t i = 0; i < session->trace->programs.count; i++) {
+        struct trace_session *program = session->trace->programs.items[i];
         program->paused = session->paused;
         trace_switch(program);
         trace_govern_anew(program);

@@ -40,7 +40,7 @@ static int add(struct trace_session *session, pid_t pid, bool is_there)
     if (!sprof_map_put(&session->process_index, (uint32_t)pid, session->processes.count) &&
         !sprof_vec_push(&session->processes, process)) {
         if (!process.is_over)
-            inject_keeper_watch(&session->common->keeper, pid, false, -1);
+            inject_keeper_watch(&session->trace->keeper, pid, false, -1);
         return 0;
     }
     if (process.fd >= 0)
@@ -125,7 +125,7 @@ static bool can_be(const struct trace_session *session, pid_t pid, pid_t inner)
 {
     struct sprof_proc_stat stat, own;
     struct sprof_proc_status status;
-    return pid != getpid() && pid != session->common->keeper.pid &&
+    return pid != getpid() && pid != session->trace->keeper.pid &&
            sprof_proc_stat_read(pid, &stat) && sprof_proc_stat_read(getpid(), &own) &&
            stat.start_ticks >= own.start_ticks && sprof_proc_status_read(pid, &status) &&
            status.inner == inner;
@@ -213,7 +213,7 @@ bool trace_processes_are_over(struct trace_session *session)
         if (!process->is_over && has_ended(process)) {
             process->is_over = true;
             read_cpu_time(process->pid, &process->cpu_ns); /* readable until its parent reaps it */
-            inject_keeper_forget(&session->common->keeper, process->pid);
+            inject_keeper_forget(&session->trace->keeper, process->pid);
             if (process->fd >= 0)
                 close(process->fd);
             process->fd = -1;
@@ -223,18 +223,23 @@ bool trace_processes_are_over(struct trace_session *session)
     return all;
 }
 
-uint64_t trace_command_cpu_ns(struct trace_session *session)
+uint64_t trace_program_cpu_ns(struct trace_session *program)
 {
-    uint64_t sum_ns = session->ended_cpu_ns;
-    for (size_t i = 0; i < session->programs.count; i++)
-        if (session->programs.items[i] != session)
-            sum_ns += trace_command_cpu_ns(session->programs.items[i]);
-    for (size_t i = 0; i < session->processes.count; i++) {
-        struct trace_process *process = &session->processes.items[i];
+    uint64_t sum_ns = 0;
+    for (size_t i = 0; i < program->processes.count; i++) {
+        struct trace_process *process = &program->processes.items[i];
         if (!process->is_over)
             read_cpu_time(process->pid, &process->cpu_ns);
         sum_ns += process->cpu_ns - process->before_ns;
     }
+    return sum_ns;
+}
+
+uint64_t trace_command_cpu_ns(struct trace *trace)
+{
+    uint64_t sum_ns = trace->ended.cpu_ns;
+    for (size_t i = 0; i < trace->programs.count; i++)
+        sum_ns += trace_program_cpu_ns(trace->programs.items[i]);
     return sum_ns;
 }
 

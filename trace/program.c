@@ -26,6 +26,7 @@ struct trace_session *trace_program_make(struct trace_session *common, int fd, p
     program->options = common->options;
     program->options.command = NULL;
     program->common = common;
+    program->trace = common->trace;
     program->recording = common->recording;
     program->run = common->run;
     program->event = common->event;
@@ -35,9 +36,6 @@ struct trace_session *trace_program_make(struct trace_session *common, int fd, p
     program->process.log = common->options.log;
     program->process.no_cache = common->options.no_cache;
     program->process.agent_fd = fd;
-    program->child_fd = -1;
-    program->control = CONTROL_SERVER_NONE;
-    program->hold = INJECT_HOLD_NONE;
     program->ns_per_tick = 1;
     program->process.pid = pid;
     program->process.hello = *hello;
@@ -52,7 +50,6 @@ void trace_program_release(struct trace_session *session)
     trace_loads_free(session);
     trace_uprobes_free(session->uprobes);
     inject_process_release(&session->process);
-    inject_close(&session->child_fd);
     for (size_t i = 0; i < session->files.count; i++)
         plan_release(&session->files.items[i].plan);
     trace_figures_release(session);
@@ -73,19 +70,20 @@ void trace_program_free(struct trace_session *program)
 
 int trace_program_end(struct trace_session *common, size_t index, enum trace_collecting what)
 {
-    struct trace_session *program = common->programs.items[index];
+    struct trace_session *program = common->trace->programs.items[index];
     struct trace_sums sums = {0};
     trace_loader_close(&program->loader);
     const int result = trace_collect_program(program, what);
     trace_program_add_up(program, &sums);
-    trace_add_ended(&common->ended_calls, &sums);
-    trace_count_probes(program, &common->ended_probes);
-    common->ended_probes.processes += program->processes.count;
-    common->ended_cpu_ns += trace_command_cpu_ns(program);
-    common->known_cost = program->process.shared->cost;
+    trace_add_ended(&common->trace->ended.calls, &sums);
+    trace_count_probes(program, &common->trace->ended.probes);
+    common->trace->ended.probes.processes += program->processes.count;
+    common->trace->ended.cpu_ns += trace_program_cpu_ns(program);
+    common->trace->known_cost = program->process.shared->cost;
     if (program->process.stopped_ns > common->process.stopped_ns)
         common->process.stopped_ns = program->process.stopped_ns;
-    common->programs.items[index] = common->programs.items[--common->programs.count];
+    common->trace->programs.items[index] =
+        common->trace->programs.items[--common->trace->programs.count];
     trace_program_free(program);
     return result;
 }
@@ -93,8 +91,8 @@ int trace_program_end(struct trace_session *common, size_t index, enum trace_col
 int trace_programs_poll(const struct trace_session *common, struct trace_polls *polls)
 {
     int result = 0;
-    for (size_t i = 0; i < common->programs.count && !result; i++) {
-        const struct trace_session *program = common->programs.items[i];
+    for (size_t i = 0; i < common->trace->programs.count && !result; i++) {
+        const struct trace_session *program = common->trace->programs.items[i];
         for (size_t k = 0; k < program->processes.count && !result; k++) {
             const struct pollfd end = {.fd = program->processes.items[k].fd, .events = POLLIN};
             if (end.fd >= 0)
@@ -109,8 +107,8 @@ static pid_t known_parent(const struct trace_session *common, pid_t pid)
 {
     struct sprof_proc_status status;
     if (sprof_proc_status_read(pid, &status))
-        for (size_t i = 0; i < common->programs.count; i++)
-            if (trace_process_find(common->programs.items[i], status.parent))
+        for (size_t i = 0; i < common->trace->programs.count; i++)
+            if (trace_process_find(common->trace->programs.items[i], status.parent))
                 return status.parent;
     return common->process.pid;
 }
@@ -176,8 +174,8 @@ int trace_program_begin(struct trace_session *program, bool was_known, struct sp
         result = trace_choose(program, error);
     if (result)
         return result;
-    if (common->programs.count)
-        common->known_cost = common->programs.items[0]->process.shared->cost;
+    if (common->trace->programs.count)
+        common->trace->known_cost = common->trace->programs.items[0]->process.shared->cost;
     trace_program_note_modules(program);
     result = trace_program_place(program, error);
     if (result)
@@ -187,6 +185,6 @@ int trace_program_begin(struct trace_session *program, bool was_known, struct sp
     if (program->mode == TRACE_COVERAGE && trace_coverage_begin(program))
         result = sprof_error_memory(error);
     trace_govern_anew(program);
-    program->governor.cpu_ns = trace_command_cpu_ns(program);
+    program->governor.cpu_ns = trace_program_cpu_ns(program);
     return result;
 }

@@ -32,7 +32,7 @@ static int set_up(struct trace_session *session, struct sprof_error *error)
 {
     if (trace_is_of_several(session))
         return trace_several_set_up(session, error);
-    if (session->children) { /* each program by itself, when it comes */
+    if (session->trace->children) { /* each program by itself, when it comes */
         trace_read_clocks(&session->start_ns, &session->start_ticks);
         return trace_ranges_begin(session, error);
     }
@@ -42,31 +42,31 @@ static int set_up(struct trace_session *session, struct sprof_error *error)
 static int start(struct trace_session *session, struct sprof_error *error)
 {
     struct store_run *run = session->run;
-    session->own_cpu_start_ns = sprof_clock_own_cpu_ns();
+    session->trace->own_cpu_start_ns = sprof_clock_own_cpu_ns();
     run->start_realtime_ns = sprof_clock_realtime_ns();
     run->start_monotonic_ns = sprof_clock_monotonic_ns();
     int result = recording_start(session->recording, run->start_monotonic_ns, 0, error);
     if (result)
         return result;
     if (!session->options.pid)
-        session->process.pid = target_command(session->target);
+        session->process.pid = target_command(session->trace->target);
     if (session->uprobes && !session->options.pid)
         result = trace_uprobes_expect(session, error);
     if (trace_is_held(session))
-        result = inject_hold_seize(&session->hold, session->process.pid, error);
+        result = inject_hold_seize(&session->trace->hold, session->process.pid, error);
     if (!result)
-        result = target_start(session->target, error);
+        result = target_start(session->trace->target, error);
     if (!session->options.pid && !session->uprobes && !result)
         result = inject_lock(session->process.pid, &session->process.lock_fd, error);
     if (!result && !session->uprobes && !trace_is_of_several(session))
-        inject_keeper_watch(&session->common->keeper, session->process.pid, session->attaches,
+        inject_keeper_watch(&session->trace->keeper, session->process.pid, session->attaches,
                             session->process.lock_fd);
-    inject_close(&session->child_fd);
+    inject_close(&session->trace->child_fd);
     if (result)
         recording_abandon(session->recording);
-    else if (!session->children && !trace_is_of_several(session) &&
+    else if (!session->trace->children && !trace_is_of_several(session) &&
              (trace_process_add(session, session->process.pid) ||
-              sprof_vec_push(&session->programs, session)))
+              sprof_vec_push(&session->trace->programs, session)))
         return sprof_error_memory(error);
     if (!result)
         result = trace_begin_paused(session, error);
@@ -84,18 +84,20 @@ static bool is_over(const struct trace_session *session)
 static int wait_ms(const struct trace_session *session)
 {
     const uint64_t now_ns = sprof_clock_monotonic_ns();
-    uint64_t next_ns = session->off_ns ? session->off_ns : UINT64_MAX, look_ms = LOOK_MS;
+    uint64_t next_ns = session->trace->off_ns ? session->trace->off_ns : UINT64_MAX,
+             look_ms = LOOK_MS;
     if (session->options.duration_ns && session->start_ns + session->options.duration_ns < next_ns)
         next_ns = session->start_ns + session->options.duration_ns;
     if (session->options.delay_ns && session->start_ns + session->options.delay_ns < next_ns)
         next_ns = session->start_ns + session->options.delay_ns;
-    for (size_t i = 0; i < session->programs.count; i++) {
-        const uint64_t govern_ns = trace_govern_next_ns(session->programs.items[i]);
+    for (size_t i = 0; i < session->trace->programs.count; i++) {
+        const uint64_t govern_ns = trace_govern_next_ns(session->trace->programs.items[i]);
         next_ns = govern_ns < next_ns ? govern_ns : next_ns;
-        const uint64_t program_ms = session->options.keep_count                       ? KEEP_MS
-                                    : session->programs.items[i]->has_logged          ? LOG_MS
-                                    : now_ns < session->programs.items[i]->crowded_ns ? CROWDED_MS
-                                                                                      : LOOK_MS;
+        const uint64_t program_ms = session->options.keep_count                     ? KEEP_MS
+                                    : session->trace->programs.items[i]->has_logged ? LOG_MS
+                                    : now_ns < session->trace->programs.items[i]->crowded_ns
+                                        ? CROWDED_MS
+                                        : LOOK_MS;
         look_ms = program_ms < look_ms ? program_ms : look_ms;
     }
     if (next_ns > now_ns && next_ns - now_ns > look_ms * UINT64_C(1000000))
@@ -116,7 +118,7 @@ static int look_at_program(struct trace_session *session)
     if (!session->options.children)
         trace_executed_look(session);
     if (session->options.pid) /* not a child: the last value read stays */
-        trace_command_cpu_ns(session);
+        trace_program_cpu_ns(session);
     if (trace_collect(session, TRACE_COLLECT_ENDED) || trace_coverage_collect(session))
         return SPROF_ENOMEM;
     if (session->mode == TRACE_COVERAGE &&
@@ -135,13 +137,13 @@ static int look_at_program(struct trace_session *session)
 static int look(struct trace_session *session, struct sprof_error *error)
 {
     int result = trace_lease_serve(session, error);
-    if (!result && session->children && trace_children_serve(session))
+    if (!result && session->trace->children && trace_children_serve(session))
         result = sprof_error_memory(error);
     if (!result && trace_is_of_several(session) && trace_several_serve(session))
         result = sprof_error_memory(error);
     trace_take_time(session);
-    for (size_t i = 0; i < session->programs.count && !result; i++) {
-        struct trace_session *program = session->programs.items[i];
+    for (size_t i = 0; i < session->trace->programs.count && !result; i++) {
+        struct trace_session *program = session->trace->programs.items[i];
         result = trace_loads_serve(program, error);
         if (!result && (look_at_program(program) || trace_govern(program)))
             result = sprof_error_memory(error);
@@ -151,10 +153,10 @@ static int look(struct trace_session *session, struct sprof_error *error)
 
 static bool wants_flush(struct trace_session *session)
 {
-    bool wants = session->warning_count != session->warnings_flushed;
-    session->warnings_flushed = session->warning_count;
-    for (size_t i = 0; i < session->programs.count; i++)
-        wants |= trace_log_wants_flush(session->programs.items[i]);
+    bool wants = session->trace->warned.rows != session->trace->warned.flushed;
+    session->trace->warned.flushed = session->trace->warned.rows;
+    for (size_t i = 0; i < session->trace->programs.count; i++)
+        wants |= trace_log_wants_flush(session->trace->programs.items[i]);
     return wants;
 }
 
@@ -166,20 +168,20 @@ static int add_polls(struct trace_session *session, struct trace_polls *polls)
     size_t count = 2;
     int result = 0;
     first[0] = (struct pollfd){.fd = session->options.end_fd, .events = POLLIN};
-    first[1] = (struct pollfd){.fd = control_server_fd(&session->control), .events = POLLIN};
-    if (target_poll_count(session->target) <= sizeof first / sizeof *first - count)
-        count += target_polls(session->target, first + count, &blind);
+    first[1] = (struct pollfd){.fd = control_server_fd(&session->trace->control), .events = POLLIN};
+    if (target_poll_count(session->trace->target) <= sizeof first / sizeof *first - count)
+        count += target_polls(session->trace->target, first + count, &blind);
     polls->list.count = 0;
     for (size_t i = 0; i < count && !result; i++)
         result = sprof_vec_push(&polls->list, first[i]);
-    for (size_t i = 0; i < session->programs.count && !result; i++) {
-        const struct pollfd loads = {.fd = trace_loader_fd(&session->programs.items[i]->loader),
-                                     .events = POLLIN};
+    for (size_t i = 0; i < session->trace->programs.count && !result; i++) {
+        const struct pollfd loads = {
+            .fd = trace_loader_fd(&session->trace->programs.items[i]->loader), .events = POLLIN};
         result = sprof_vec_push(&polls->list, loads);
     }
     if (!result && trace_is_of_several(session))
         result = trace_programs_poll(session, polls);
-    return session->children && !result ? trace_children_polls(session, polls) : result;
+    return session->trace->children && !result ? trace_children_polls(session, polls) : result;
 }
 
 /* Whether the command has ended, with --children also its descendants; or all of several processes.
@@ -187,9 +189,9 @@ static int add_polls(struct trace_session *session, struct trace_polls *polls)
 static bool has_ended(struct trace_session *session, struct trace_result *result)
 {
     if (trace_is_of_several(session))
-        return !session->programs.count;
-    return target_ended(session->target, &result->wait_status) &&
-           (!session->children || trace_children_are_over(session));
+        return !session->trace->programs.count;
+    return target_ended(session->trace->target, &result->wait_status) &&
+           (!session->trace->children || trace_children_are_over(session));
 }
 
 static int wait_for_end(struct trace_session *session, struct trace_result *result,
@@ -198,19 +200,19 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
     struct trace_polls polls = {0};
     int failed = 0;
     sprof_urgency_wake_soon(); /* not before: a command would inherit it */
-    session->next_flush_ns = session->start_ns + FIRST_FLUSH_NS;
+    session->trace->next_flush_ns = session->start_ns + FIRST_FLUSH_NS;
     trace_govern_anew(session);
-    session->governor.cpu_ns = trace_command_cpu_ns(session);
-    while (!failed && !session->ended && !has_ended(session, result)) {
+    session->governor.cpu_ns = trace_command_cpu_ns(session->trace);
+    while (!failed && !session->trace->ends && !has_ended(session, result)) {
         if (add_polls(session, &polls)) {
             failed = sprof_error_memory(error);
             break;
         }
         trace_govern_hurry(session);
         poll(polls.list.items, polls.list.count, wait_ms(session));
-        session->ended |= polls.list.items[0].revents != 0 || is_over(session);
+        session->trace->ends |= polls.list.items[0].revents != 0 || is_over(session);
         failed = look(session, error);
-        if (!failed && session->now_ns >= session->next_flush_ns &&
+        if (!failed && session->now_ns >= session->trace->next_flush_ns &&
             !recording_is_writing(session->recording)) /* later figures replace these */
             failed = trace_flush(session, error);
         else if (!failed && wants_flush(session))
@@ -219,28 +221,30 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
             failed = trace_serve_commands(session, error);
     }
     sprof_vec_release(&polls.list);
-    sprof_urgency_restore(&session->governor.urgency);
+    sprof_urgency_restore(&session->trace->overhead.urgency);
     trace_owner_end(session, true);
     if (failed)
         return failed;
     result->has_wait_status =
-        !session->options.pid && target_ended(session->target, &result->wait_status);
-    if (session->children)
+        !session->options.pid && target_ended(session->trace->target, &result->wait_status);
+    if (session->trace->children)
         trace_children_close(session);
     if (session->uprobes)
         trace_uprobes_take_out(session);
-    if (session->ended &&
+    if (session->trace->ends &&
         !session->paused) { /* else calls would be logged that do not count any more */
         session->paused = true;
         trace_switch_all(session);
     }
     trace_take_time(session);
-    for (size_t i = 0; i < session->programs.count && !failed; i++) {
-        trace_loader_close(&session->programs.items[i]->loader);
-        failed = trace_collect_program(session->programs.items[i],
-                                       session->ended ? TRACE_COLLECT_END : TRACE_COLLECT_LAST);
+    for (size_t i = 0; i < session->trace->programs.count && !failed; i++) {
+        trace_loader_close(&session->trace->programs.items[i]->loader);
+        failed =
+            trace_collect_program(session->trace->programs.items[i],
+                                  session->trace->ends ? TRACE_COLLECT_END : TRACE_COLLECT_LAST);
     }
-    control_server_close(&session->control); /* also answers the command that ended the trace */
+    control_server_close(
+        &session->trace->control); /* also answers the command that ended the trace */
     return failed ? sprof_error_memory(error) : 0;
 }
 
@@ -258,10 +262,10 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->abnormal = sums.abnormal;
     result->logged = sums.logged;
     result->unlogged = sums.unlogged;
-    result->kept = session->kept.calls;
-    result->kept_callers = session->kept.callers;
+    result->kept = session->trace->kept.calls;
+    result->kept_callers = session->trace->kept.callers;
     for (size_t i = 0; i < session->options.keep_count; i++)
-        result->kept_dropped += session->kept.dropped[i];
+        result->kept_dropped += session->trace->kept.dropped[i];
     result->points = trace_points_count(session);
     result->point_calls = trace_points_calls(session);
     trace_coverage_count(session, &result->covered, &result->left);
@@ -270,25 +274,26 @@ static int finish(struct trace_session *session, struct trace_result *result,
     if (trace_is_of_several(session))
         trace_several_count(session, result);
     result->untracked = sums.untracked;
-    result->warnings = session->warning_count;
+    result->warnings = session->trace->warned.rows;
     result->warnings_lost = sums.warnings_lost;
     result->unplaced_calls = sums.unplaced_calls;
     result->unplaced = sums.unplaced;
-    const struct trace_session *any = session->programs.count ? *session->programs.items : NULL;
-    const uint32_t cost = any ? any->process.shared->cost.whole : session->known_cost.whole;
+    const struct trace_session *any =
+        session->trace->programs.count ? *session->trace->programs.items : NULL;
+    const uint32_t cost = any ? any->process.shared->cost.whole : session->trace->known_cost.whole;
     result->probe_ns = cost * session->ns_per_tick;
-    if (session->children)
+    if (session->trace->children)
         trace_children_count(session, result);
-    result->no_percentiles_ns = session->memory.no_histograms_ns;
-    result->beyond_calls = session->memory.beyond_calls;
-    result->beyond_functions = session->memory.beyond_functions;
-    result->memory_bytes = session->memory.most_bytes;
+    result->no_percentiles_ns = session->trace->memory.no_histograms_ns;
+    result->beyond_calls = session->trace->memory.beyond_calls;
+    result->beyond_functions = session->trace->memory.beyond_functions;
+    result->memory_bytes = session->trace->memory.most_bytes;
     result->uprobes_because = session->choice.reason;
     result->lost = session->uprobes ? trace_uprobes_lost(session) : 0;
-    const struct trace_governor *governor = &session->governor;
-    result->overhead = governor->looked_ns > 0 ? governor->probes_ns / governor->looked_ns : 0;
-    trace_account(session, result->has_wait_status ? target_command_cpu_ns(session->target)
-                                                   : trace_command_cpu_ns(session));
+    const struct trace_overhead *overhead = &session->trace->overhead;
+    result->overhead = overhead->looked_ns > 0 ? overhead->probes_ns / overhead->looked_ns : 0;
+    trace_account(session, result->has_wait_status ? target_command_cpu_ns(session->trace->target)
+                                                   : trace_command_cpu_ns(session->trace));
     run->wait_status = result->has_wait_status ? result->wait_status : -1;
     return recording_finish(session->recording, &end, error);
 }
@@ -297,8 +302,8 @@ static void leave(struct trace_session *session)
 {
     if (!trace_is_of_several(session))
         trace_leave_process(session);
-    for (size_t i = 0; i < session->programs.count && trace_is_of_several(session); i++)
-        trace_leave_process(session->programs.items[i]);
+    for (size_t i = 0; i < session->trace->programs.count && trace_is_of_several(session); i++)
+        trace_leave_process(session->trace->programs.items[i]);
 }
 
 /* A command outlives its trace, and the caller returns its exit status. */
@@ -307,10 +312,11 @@ static void wait_for_command(struct trace_session *session, struct trace_result 
     while (!session->options.pid && !result->has_wait_status) {
         struct pollfd polls[4];
         bool blind = true;
-        const size_t count = target_poll_count(session->target) <= sizeof polls / sizeof *polls
-                                 ? target_polls(session->target, polls, &blind)
-                                 : 0;
-        result->has_wait_status = target_ended(session->target, &result->wait_status);
+        const size_t count =
+            target_poll_count(session->trace->target) <= sizeof polls / sizeof *polls
+                ? target_polls(session->trace->target, polls, &blind)
+                : 0;
+        result->has_wait_status = target_ended(session->trace->target, &result->wait_status);
         if (!result->has_wait_status)
             poll(polls, count, LOOK_MS);
     }
@@ -324,15 +330,15 @@ static void end_command(struct trace_session *session, struct trace_result *resu
         leave(session);
         return;
     }
-    if (session->hold.is_past) {
-        inject_hold_release(&session->hold);
+    if (session->trace->hold.is_past) {
+        inject_hold_release(&session->trace->hold);
         wait_for_command(session, result);
         return;
     }
-    if (target_ended(session->target, NULL))
+    if (target_ended(session->trace->target, NULL))
         return;
-    kill(target_command(session->target), SIGKILL);
-    while (!target_ended(session->target, NULL))
+    kill(target_command(session->trace->target), SIGKILL);
+    while (!target_ended(session->trace->target, NULL))
         poll(NULL, 0, 1);
 }
 
@@ -366,7 +372,7 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
     *result = (struct trace_result){0};
     int failed = start(session, error);
     if (failed)
-        return session->options.pid && target_ended(session->target, NULL)
+        return session->options.pid && target_ended(session->trace->target, NULL)
                    ? inject_refuse_ended(session->process.pid, error)
                    : failed;
     failed = set_up(session, error);
@@ -376,7 +382,7 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
             session->executed = true;
             failed = inject_refuse_executed(session->process.pid, error);
         } else if (session->options.pid && !trace_is_of_several(session) &&
-                   target_ended(session->target, NULL)) {
+                   target_ended(session->trace->target, NULL)) {
             failed = inject_refuse_ended(session->process.pid, error);
         }
         end_command(session, result);
@@ -385,7 +391,8 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
     }
     if (!session->listens) /* else the end of the process shows its agent that of sprof */
         inject_close(&session->process.agent_fd);
-    if (!session->children && session->mode == TRACE_COVERAGE && trace_coverage_begin(session))
+    if (!session->trace->children && session->mode == TRACE_COVERAGE &&
+        trace_coverage_begin(session))
         failed = sprof_error_memory(error);
     if (!failed && session->options.pid)
         say_begun(session);

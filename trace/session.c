@@ -49,8 +49,8 @@ static int set_environment(struct trace_session *session, struct sprof_error *er
     const bool binds = session->options.all_points && !(bound && *bound);
     sprof_str_appendf(&preload, "LD_PRELOAD=%s%s%s", library, others ? ":" : "",
                       others ? others : "");
-    snprintf(variable, sizeof variable, PROBE_VARIABLE "=%d", session->child_fd);
-    if (session->children) {
+    snprintf(variable, sizeof variable, PROBE_VARIABLE "=%d", session->trace->child_fd);
+    if (session->trace->children) {
         /* Children with a sanitizer find the agent before its library. They are not traced, but
          * must run. */
         const char *flags = getenv("ASAN_OPTIONS");
@@ -60,10 +60,10 @@ static int set_environment(struct trace_session *session, struct sprof_error *er
         note_closed(session, library);
     }
     if (preload.failed || sanitizer.failed ||
-        target_set_environment(session->target, preload.text) ||
-        target_set_environment(session->target, variable) ||
-        (binds && target_set_environment(session->target, PROBE_BINDS_NOW "=")) ||
-        (sanitizer.text && target_set_environment(session->target, sanitizer.text)))
+        target_set_environment(session->trace->target, preload.text) ||
+        target_set_environment(session->trace->target, variable) ||
+        (binds && target_set_environment(session->trace->target, PROBE_BINDS_NOW "=")) ||
+        (sanitizer.text && target_set_environment(session->trace->target, sanitizer.text)))
         result = sprof_error_memory(error);
     sprof_str_release(&preload);
     sprof_str_release(&sanitizer);
@@ -78,9 +78,9 @@ static int open_sockets(struct trace_session *session, struct sprof_error *error
         return sprof_error_set(error, SPROF_ELIMIT, errno,
                                "cannot make a socket pair: %s\nsee `ulimit -n`", strerror(errno));
     session->process.agent_fd = ends[0];
-    session->child_fd = dup(ends[1]); /* without FD_CLOEXEC */
+    session->trace->child_fd = dup(ends[1]); /* without FD_CLOEXEC */
     close(ends[1]);
-    return session->child_fd >= 0
+    return session->trace->child_fd >= 0
                ? 0
                : sprof_error_set(error, SPROF_ELIMIT, errno,
                                  "cannot duplicate a descriptor: %s\nsee `ulimit -n`",
@@ -166,7 +166,7 @@ static int open_recording(struct trace_session *session, struct sprof_error *err
     if (result)
         return result;
     session->run = recording_run(session->recording);
-    session->last_sample = recording_last_sample(session->recording);
+    session->trace->last_sample = recording_last_sample(session->recording);
     describe(session);
     return recording_add_event(session->recording, &event, &session->event)
                ? sprof_error_memory(error)
@@ -202,7 +202,7 @@ static int open_hold(struct trace_session *session, struct sprof_error *error)
 {
     char library[AGENT_PATH_MAX];
     const int result = target_find_library(PROBE_MAPPED_LIBRARY, library, error);
-    return result ? result : inject_hold_open(&session->hold, error);
+    return result ? result : inject_hold_open(&session->trace->hold, error);
 }
 
 /* Opens uprobes, and reports why where they were not asked for. */
@@ -276,8 +276,9 @@ static int open_target(struct trace_session *session, struct sprof_error *error)
                                           .pid_count = pids.count,
                                           .in_child = injects ? NULL : trace_uprobes_in_child,
                                           .meanwhile = holds ? inject_hold_pass_signals : NULL,
-                                          .meanwhile_context = &session->hold};
-    result = result ? sprof_error_memory(error) : target_open(&session->target, &target, error);
+                                          .meanwhile_context = &session->trace->hold};
+    result =
+        result ? sprof_error_memory(error) : target_open(&session->trace->target, &target, error);
     sprof_vec_release(&pids);
     return result;
 }
@@ -292,6 +293,10 @@ static int open_session(struct trace_session **out, const struct trace_options *
     if (!result && holds)
         result = check_descriptors(true, 0, error);
     struct trace_session *session = result ? NULL : calloc(1, sizeof *session);
+    if (session && !(session->trace = calloc(1, sizeof *session->trace))) {
+        free(session);
+        session = NULL;
+    }
     if (!session) {
         trace_entry_close(&entry);
         return result ? result : sprof_error_memory(error);
@@ -301,21 +306,21 @@ static int open_session(struct trace_session **out, const struct trace_options *
     session->process.no_cache = options->no_cache;
     session->process.lock_fd = entry.lock_fd;
     if (injects && !entry.listens)
-        inject_keeper_begin(&session->keeper, options->log);
+        inject_keeper_begin(&session->trace->keeper, options->log);
     session->options = *options;
     session->choice = entry.choice;
     session->attaches = entry.choice.attaches || options->other_count;
-    session->hold = INJECT_HOLD_NONE;
+    session->trace->hold = INJECT_HOLD_NONE;
     session->options.rest_ns = options->rest_ns ? options->rest_ns : REST_NS;
     session->common = session;
-    trace_read_clocks(&session->opened_ns, &session->opened_ticks);
+    trace_read_clocks(&session->trace->clock.opened_ns, &session->trace->clock.opened_ticks);
     session->mode = options->mode;
     if (!session->options.output)
         session->options.output = "sprof.db";
-    session->child_fd = -1;
+    session->trace->child_fd = -1;
     session->process.agent_fd = entry.agent_fd;
     session->listens = entry.listens;
-    session->control = CONTROL_SERVER_NONE;
+    session->trace->control = CONTROL_SERVER_NONE;
     session->process.pid = options->pid;
     result = open_backend(session, error);
     if (!result)
@@ -324,7 +329,7 @@ static int open_session(struct trace_session **out, const struct trace_options *
         result = set_environment(session, error);
     if (!result)
         result = open_recording(session, error);
-    session->phase = 1;
+    session->trace->phase = 1;
     session->ns_per_tick = 1;
     if (!result && (result = trace_commands_begin(session, error)))
         recording_abandon(session->recording);
@@ -351,24 +356,26 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
 
 pid_t trace_command_pid(const struct trace_session *session)
 {
-    return target_command(session->target);
+    return target_command(session->trace->target);
 }
 
 void trace_free(struct trace_session *session)
 {
     if (!session)
         return;
-    control_server_close(&session->control);
-    target_free(session->target);
+    control_server_close(&session->trace->control);
+    target_free(session->trace->target);
     recording_free(session->recording);
     trace_children_free(session);
-    for (size_t i = 0; i < session->programs.count; i++)
-        if (session->programs.items[i] != session)
-            trace_program_free(session->programs.items[i]);
-    inject_hold_release(&session->hold);
+    for (size_t i = 0; i < session->trace->programs.count; i++)
+        if (session->trace->programs.items[i] != session)
+            trace_program_free(session->trace->programs.items[i]);
+    inject_hold_release(&session->trace->hold);
     trace_program_release(session);
-    inject_keeper_end(&session->keeper);
-    sprof_vec_release(&session->programs);
-    sprof_map_release(&session->covered);
+    inject_keeper_end(&session->trace->keeper);
+    sprof_vec_release(&session->trace->programs);
+    sprof_map_release(&session->trace->covered.nodes);
+    inject_close(&session->trace->child_fd);
+    free(session->trace);
     free(session);
 }

@@ -81,7 +81,7 @@ static int take_snapshot(struct trace_session *session)
 static int hold(struct trace_session *session, struct sprof_error *error)
 {
     const char *name = *session->options.command;
-    const int result = inject_hold_at_main(&session->hold, name, error);
+    const int result = inject_hold_at_main(&session->trace->hold, name, error);
     const char *obstacle = result ? NULL : inject_obstacle(session->process.pid);
     if (!result && !obstacle)
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
@@ -131,6 +131,6 @@ int trace_program_set_up(struct trace_session *session, struct sprof_error *erro
         result = trace_program_place(session, error);
     sprof_urgency_restore(&urgency);
     if (!result)
-        inject_hold_release(&session->hold);
+        inject_hold_release(&session->trace->hold);
     return result;
 }

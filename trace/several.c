@@ -47,7 +47,7 @@ static int open_process(struct trace_session *common, pid_t pid, struct sprof_er
         return refuse_uprobes(pid, entry.choice.reason, error);
     }
     struct trace_session *program = trace_program_make(common, entry.agent_fd, pid, &not_yet);
-    if (!program || sprof_vec_push(&common->programs, program)) {
+    if (!program || sprof_vec_push(&common->trace->programs, program)) {
         trace_entry_close(&entry);
         free(program);
         return sprof_error_memory(error);
@@ -86,7 +86,7 @@ static int set_up_process(struct trace_session *program, struct sprof_error *err
 {
     share(program);
     if (!program->listens)
-        inject_keeper_watch(&program->common->keeper, program->process.pid, program->attaches,
+        inject_keeper_watch(&program->trace->keeper, program->process.pid, program->attaches,
                             program->process.lock_fd);
     int result = trace_process_add(program, program->process.pid)
                      ? sprof_error_memory(error)
@@ -94,7 +94,7 @@ static int set_up_process(struct trace_session *program, struct sprof_error *err
     if (!result && program->mode == TRACE_COVERAGE && trace_coverage_begin(program))
         result = sprof_error_memory(error);
     if (!result) {
-        program->governor.cpu_ns = trace_command_cpu_ns(program);
+        program->governor.cpu_ns = trace_program_cpu_ns(program);
         return 0;
     }
     if (inject_lock_has_become_stale(program->process.pid, program->process.lock_fd)) {
@@ -109,25 +109,25 @@ static int set_up_process(struct trace_session *program, struct sprof_error *err
 /* Leaves a process out into which nothing was put. */
 static void leave_out(struct trace_session *common, size_t index, const struct sprof_error *why)
 {
-    struct trace_session *program = common->programs.items[index];
+    struct trace_session *program = common->trace->programs.items[index];
     sprof_log_message(common->options.log, SPROF_LOG_WARNING, "process %d is not traced: %s",
                       (int)program->process.pid, why->message);
     trace_leave_process(program);
-    inject_keeper_forget(&common->keeper, program->process.pid);
-    target_forget(common->target, program->process.pid);
-    common->programs.count--;
-    for (size_t i = index; i < common->programs.count; i++)
-        common->programs.items[i] = common->programs.items[i + 1];
+    inject_keeper_forget(&common->trace->keeper, program->process.pid);
+    target_forget(common->trace->target, program->process.pid);
+    common->trace->programs.count--;
+    for (size_t i = index; i < common->trace->programs.count; i++)
+        common->trace->programs.items[i] = common->trace->programs.items[i + 1];
     trace_program_free(program);
 }
 
 int trace_several_set_up(struct trace_session *session, struct sprof_error *error)
 {
     int result = trace_ranges_begin(session, error);
-    for (size_t i = 0; i < session->programs.count && !result;) {
-        const pid_t pid = session->programs.items[i]->process.pid;
-        result = set_up_process(session->programs.items[i], error);
-        if (result == SPROF_ENOTFOUND && session->programs.count > 1) {
+    for (size_t i = 0; i < session->trace->programs.count && !result;) {
+        const pid_t pid = session->trace->programs.items[i]->process.pid;
+        result = set_up_process(session->trace->programs.items[i], error);
+        if (result == SPROF_ENOTFOUND && session->trace->programs.count > 1) {
             leave_out(session, i, error);
             *error = (struct sprof_error){0};
             result = 0;
@@ -148,16 +148,16 @@ int trace_several_set_up(struct trace_session *session, struct sprof_error *erro
 int trace_several_serve(struct trace_session *session)
 {
     int result = 0;
-    for (size_t i = session->programs.count; i && !result; i--) {
-        struct trace_session *program = session->programs.items[i - 1];
+    for (size_t i = session->trace->programs.count; i && !result; i--) {
+        struct trace_session *program = session->trace->programs.items[i - 1];
         const pid_t pid = program->process.pid;
         if (!trace_processes_are_over(program))
             continue;
         result = trace_program_end(session, i - 1, TRACE_COLLECT_LAST);
-        if (session->programs.count)
+        if (session->trace->programs.count)
             sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                               "process %d has ended; %zu of %zu are traced on", (int)pid,
-                              session->programs.count, 1 + session->options.other_count);
+                              session->trace->programs.count, 1 + session->options.other_count);
     }
     return result;
 }
@@ -166,7 +166,7 @@ int trace_several_serve(struct trace_session *session)
 static int detach_process(struct trace_session *common, size_t index, uint64_t *stopped_ns,
                           struct sprof_error *error)
 {
-    struct trace_session *program = common->programs.items[index];
+    struct trace_session *program = common->trace->programs.items[index];
     program->paused = true;
     program->process.shared->owner.is_ending = true;
     trace_switch(program);
@@ -177,7 +177,8 @@ static int detach_process(struct trace_session *common, size_t index, uint64_t *
         trace_switch(program);
         return result;
     }
-    target_forget(common->target, program->process.pid); /* commands do not find it any more */
+    target_forget(common->trace->target,
+                  program->process.pid); /* commands do not find it any more */
     *stopped_ns =
         program->process.stopped_ns > *stopped_ns ? program->process.stopped_ns : *stopped_ns;
     return trace_program_end(common, index, TRACE_COLLECT_END) ? sprof_error_memory(error) : 0;
@@ -188,8 +189,8 @@ int trace_several_detach(struct trace_session *session, pid_t pid, uint64_t *sto
 {
     bool is_any = !pid;
     int result = 0;
-    for (size_t i = session->programs.count; i && !result; i--) {
-        if (pid && session->programs.items[i - 1]->process.pid != pid)
+    for (size_t i = session->trace->programs.count; i && !result; i--) {
+        if (pid && session->trace->programs.items[i - 1]->process.pid != pid)
             continue;
         is_any = true;
         result = detach_process(session, i - 1, stopped_ns, error);
@@ -203,15 +204,15 @@ int trace_several_detach(struct trace_session *session, pid_t pid, uint64_t *sto
 
 void trace_several_count(const struct trace_session *session, struct trace_result *result)
 {
-    const struct trace_result *ended = &session->ended_probes;
-    result->processes = ended->processes + session->programs.count;
+    const struct trace_result *ended = &session->trace->ended.probes;
+    result->processes = ended->processes + session->trace->programs.count;
     result->probes += ended->probes;
     result->entry_only += ended->entry_only;
     result->refused += ended->refused;
     result->governed_count += ended->governed_count;
     result->governed_off += ended->governed_off;
-    for (size_t i = 0; i < session->programs.count; i++) {
-        const struct trace_session *program = session->programs.items[i];
+    for (size_t i = 0; i < session->trace->programs.count; i++) {
+        const struct trace_session *program = session->trace->programs.items[i];
         trace_count_probes(program, result);
         if (program->process.stopped_ns > result->stopped_ns)
             result->stopped_ns = program->process.stopped_ns;

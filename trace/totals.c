@@ -29,9 +29,9 @@ void trace_program_add_up(const struct trace_session *program, struct trace_sums
 
 void trace_add_up(const struct trace_session *session, struct trace_sums *sums)
 {
-    *sums = session->ended_calls;
-    for (size_t i = 0; i < session->programs.count; i++)
-        trace_program_add_up(session->programs.items[i], sums);
+    *sums = session->trace->ended.calls;
+    for (size_t i = 0; i < session->trace->programs.count; i++)
+        trace_program_add_up(session->trace->programs.items[i], sums);
 }
 
 void trace_count_probes(const struct trace_session *session, struct trace_result *result)

@@ -99,23 +99,16 @@ struct trace_governor {
     double spent_ns;                /* by probes, at the last look or when they were new */
     double seen_ticks;              /* the same, while it is added up */
     double lately;                  /* how much faster probes took time since the last glance */
-    struct sprof_urgency urgency;   /* in `common`: while probes are new */
     double recent_ns;               /* by probes in the last second of CPU time */
     uint32_t calm;                  /* looks in a row at which little was spent */
-    double probes_ns,
-        looked_ns; /* in `common`: estimated for probes, of the CPU time that was looked at */
 };
 
 /* The bound of memory for figures: see memory.c. */
 struct trace_memory {
-    bool no_histograms;        /* they are given up */
-    bool is_spare;             /* calls that need another page are only counted */
-    uint64_t *beyond;          /* by probe: such calls that are in rows; NULL: none */
-    bool told_shared;          /* it was reported that threads share their data with others */
-    uint64_t most_bytes;       /* in `common`: of all programs, as far as seen */
-    uint64_t no_histograms_ns; /* in `common`: time in the run; 0: they are kept */
-    uint64_t beyond_calls;     /* in `common` */
-    uint32_t beyond_functions; /* in `common` */
+    bool no_histograms; /* they are given up */
+    bool is_spare;      /* calls that need another page are only counted */
+    uint64_t *beyond;   /* by probe: such calls that are in rows; NULL: none */
+    bool told_shared;   /* it was reported that threads share their data with others */
 };
 
 /* One moment in both clocks, and how they go on from there. */
@@ -152,46 +145,86 @@ struct trace_choice {
 /* Threads with rows of their own. With forked processes eight times as many. */
 enum { TRACE_THREADS = 512 };
 
+/* What probes took, of all programs. */
+struct trace_overhead {
+    double probes_ns, looked_ns;  /* estimated for probes, of the CPU time that was looked at */
+    struct sprof_urgency urgency; /* while probes are new */
+};
+
+/* Memory for figures, of all programs. */
+struct trace_memory_sums {
+    uint64_t most_bytes; /* as far as seen */
+    uint64_t
+        no_histograms_ns;  /* time in the run when percentiles were given up; 0: they are kept */
+    uint64_t beyond_calls; /* calls without room of their own */
+    uint32_t beyond_functions;
+};
+
+/* What all programs of a trace have in common. */
+struct trace {
+    SPROF_VEC(struct trace_session *) programs; /* those that run, in any order */
+    struct trace_children *children;            /* with --children; owned */
+    struct target *target;
+    struct inject_keeper keeper;
+    struct inject_hold hold; /* a command that waits for its probes */
+    int child_fd;            /* the command's end of the agent's socket pair; -1: closed */
+    struct control_server control;
+    struct sprof_urgency urgency; /* while a control command waits */
+    bool ends;                    /* by a control command */
+    bool pauses;                  /* figures are to be read, and the next phase begun */
+    uint64_t off_ns;              /* when to pause; 0: no deadline */
+    uint64_t cleared_cpu_ns;      /* of the programs at the last clear */
+    uint64_t own_cpu_start_ns;
+    uint64_t next_flush_ns;
+    uint32_t phase;               /* counted from 1 */
+    uint64_t last_sample;         /* id */
+    struct probe_cost known_cost; /* measured in another program; 0: not known */
+    struct {
+        double tick_ns;                   /* for limits in ticks; 0: not known */
+        uint64_t opened_ns, opened_ticks; /* one moment in both clocks */
+    } clock;
+    struct {
+        uint64_t rows, lines; /* lines, or what would be lines */
+        uint64_t flushed;     /* rows that the writer has */
+    } warned;
+    struct {
+        size_t count;           /* functions that were called, in mode coverage */
+        struct sprof_map nodes; /* node of an entry → time of its first call; see coverage.c */
+    } covered;
+    struct {
+        uint64_t cpu_ns;
+        struct trace_sums calls;
+        struct trace_result probes;
+    } ended; /* programs */
+    struct trace_kept kept;
+    struct trace_memory_sums memory;
+    struct trace_overhead overhead;
+    bool told_compiled; /* see compiled.c */
+};
+
 /* The trace of one program: of the process that executed it and those that were forked from it. The
- * session that trace_open makes (`common`) owns what all programs have in common: target,
- * recording, run, control socket. It lists the programs that run, and is the only one of them for a
- * single process without --children. The others borrow from it. */
+ * session that trace_open makes (`common`) owns what all have in common. For a single process
+ * without --children it is the only program. The others borrow from it. */
 struct trace_session {
     struct trace_options options;
     struct trace_choice choice;
-    struct trace_session *common;               /* made by trace_open; may be this one */
-    SPROF_VEC(struct trace_session *) programs; /* in `common`: those that run, in any order */
-    struct trace_warnings *warnings;            /* NULL: none are wanted; owned */
-    struct trace_points *points;                /* NULL: without --all-points; owned */
-    struct trace_children *children;            /* in `common`, with --children; owned */
+    struct trace_session *common;              /* made by trace_open; may be this one */
+    struct trace *trace;                       /* owned by `common` */
+    struct trace_warnings *warnings;           /* NULL: none are wanted; owned */
+    struct trace_points *points;               /* NULL: without --all-points; owned */
     SPROF_VEC(struct trace_process) processes; /* those of the program; the first one executed it */
     struct sprof_map process_index;            /* pid → the newest of that number */
-    struct sprof_map inner_numbers;   /* number in another pid namespace → pid, see processes.c */
-    struct probe_cost known_cost;     /* in `common`: measured in another program; 0: not known */
-    double tick_ns;                   /* in `common`: for limits in ticks; 0: not known */
-    uint64_t opened_ns, opened_ticks; /* in `common`: one moment in both clocks */
-    uint64_t warning_count, warnings_told; /* in `common`: rows; lines, or what would be lines */
-    uint64_t warnings_flushed;             /* in `common`: rows that the writer has */
-    size_t covered_count;          /* in `common`: functions that were called, in mode coverage */
-    uint64_t ended_cpu_ns;         /* in `common`: of processes of ended programs */
-    struct trace_sums ended_calls; /* in `common`: of ended programs */
-    struct trace_result ended_probes; /* in `common`: of ended programs */
-    struct sprof_map
-        covered; /* in `common`: node of an entry → time of its first call; see coverage.c */
-    struct target *target; /* in `common`; else NULL */
+    struct sprof_map inner_numbers; /* number in another pid namespace → pid, see processes.c */
     struct recording *recording;
     struct store_run *run;
     struct sprof_arena arena;
     uint32_t event;
     struct inject_process process; /* that executed the program */
-    struct inject_keeper keeper;   /* in `common` */
-    int child_fd;                  /* the command's end of the agent's socket pair; -1: closed */
     bool attaches; /* the agent is put into a program that runs. Else it is preloaded, listens, or
                       there is none */
-    struct inject_hold hold; /* a command that waits for its probes */
-    bool listens;          /* the agent was there, and is reached over its socket: see switches.h */
-    bool rests;            /* probes that are placed now are to be at rest */
-    size_t asleep;         /* probes that are to be on and are still at rest */
+    bool listens;  /* the agent was there, and is reached over its socket: see switches.h */
+    bool rests;    /* probes that are placed now are to be at rest */
+    size_t asleep; /* probes that are to be on and are still at rest */
     uint64_t next_wake_ns; /* the next try to wake them */
     uint64_t next_rest_ns; /* when probes are put to rest next: see rest.c */
     uint64_t next_lost_ns; /* the next search for jumps that are gone */
@@ -206,24 +239,19 @@ struct trace_session {
     struct trace_governor governor;
     SPROF_VEC(struct trace_range)
     ranges; /* #1 first, then as they were said; the last one decides */
-    struct control_server control;
     enum trace_mode mode;
     uint32_t slab_count;
     bool has_logged;                                    /* there may be calls in the rings */
     uint64_t logged, unlogged;                          /* calls */
-    struct trace_kept kept;                             /* in `common` */
     uint64_t kept_dropped[PROBE_KEEP_RULES], kept_lost; /* as last read */
     SPROF_VEC(struct trace_clock) clocks;               /* of the log, by time */
     uint64_t next_size_ns;                              /* when the file's size is read next */
     uint64_t next_removal_ns;                /* of probes that have seen a call; see coverage.c */
     bool keeps_probes;                       /* they stay: the process cannot be stopped */
-    struct sprof_urgency urgency;            /* while a command waits */
-    bool paused, ended;                      /* by commands */
-    bool pauses;                             /* figures are to be read, and the next phase begun */
+    bool paused;                             /* by commands */
     bool is_out;                             /* the process has no probes any more */
-    uint64_t off_ns;                         /* when to pause; 0: no deadline */
     bool has_lease;                          /* see lease.c */
-    uint64_t cleared_ns, cleared_cpu_ns;     /* of the last clear; 0: none */
+    uint64_t cleared_ns;                     /* of the last clear; 0: none */
     uint64_t cleared_ticks;                  /* by the command's clock */
     struct trace_thread *slabs[PROBE_SLABS]; /* owned; the thread of each slab */
     size_t thread_count;                     /* so far */
@@ -233,8 +261,6 @@ struct trace_session {
     bool rest_changed;
     struct trace_memory memory;
     struct sprof_map ended_tids;
-    uint32_t phase;                      /* in `common`: counted from 1 */
-    uint64_t last_sample;                /* in `common`: id */
     uint64_t calls, in_flight, abnormal; /* of all rows */
     uint64_t unplaced_calls,
         warnings_unplaced; /* without rows, because their module or thread is unknown */
@@ -247,13 +273,11 @@ struct trace_session {
     const char *runtime; /* name of a runtime that walks stacks by itself; NULL: none */
     const char *copier;  /* name of a library that copies stacks, or cannot unwind through thunks;
                             NULL: none */
-    bool told_compiled;  /* in `common`: see compiled.c */
     uint64_t start_ns, start_ticks;
     uint64_t now_ns;    /* when time was last taken; at the end the time of the end */
     double ns_per_tick; /* as known at `now_ns` */
-    uint64_t next_flush_ns, next_look_ns;
+    uint64_t next_look_ns;
     uint64_t compiled_wait_ns, next_compiled_ns; /* between two looks; the next one */
-    uint64_t own_cpu_start_ns;
 };
 
 /* == detach.c == */
@@ -434,8 +458,9 @@ bool trace_has_parents_memory(pid_t pid);
 /* Whether none of those that were seen lives. */
 bool trace_processes_are_over(struct trace_session *session);
 
-/* What the command, or the processes of one program, have used of the CPU since the trace began. */
-uint64_t trace_command_cpu_ns(struct trace_session *session);
+/* What the processes of one program, or of all, have used of the CPU since the trace began. */
+uint64_t trace_program_cpu_ns(struct trace_session *program);
+uint64_t trace_command_cpu_ns(struct trace *trace);
 
 void trace_processes_release(struct trace_session *session);
 

@@ -15,7 +15,8 @@ int trace_beyond_begin(struct trace_session *session)
 
 static int add_beyond(struct trace_session *session, uint32_t function, uint64_t calls)
 {
-    struct trace_memory *memory = &session->memory, *common = &session->common->memory;
+    struct trace_memory *memory = &session->memory;
+    struct trace_memory_sums *sums = &session->trace->memory;
     struct probe_stat *stat = &session->rest_stats[function].stat;
     struct trace_probe *probe = &session->probes.items[function];
     const bool is_first = !probe->is_beyond;
@@ -25,8 +26,8 @@ static int add_beyond(struct trace_session *session, uint32_t function, uint64_t
         stat->unlogged += calls;
     memory->beyond[function] += calls;
     session->rest_changed = true;
-    common->beyond_calls += calls;
-    common->beyond_functions += is_first;
+    sums->beyond_calls += calls;
+    sums->beyond_functions += is_first;
     return is_first ? trace_put_probe_event(session, function, "counted", 0) : 0;
 }
 
@@ -64,8 +65,8 @@ int trace_beyond_collect(struct trace_session *session)
 
 void trace_beyond_clear(struct trace_session *session)
 {
-    session->common->memory.beyond_calls = 0;
-    session->common->memory.beyond_functions = 0;
+    session->trace->memory.beyond_calls = 0;
+    session->trace->memory.beyond_functions = 0;
     for (uint32_t i = 0; session->memory.beyond && i < session->capacity; i++)
         session->memory.beyond[i] = atomic_load(&session->process.shared->beyond[i]);
     for (size_t i = 0; i < session->probes.count; i++)

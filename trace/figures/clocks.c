@@ -21,13 +21,14 @@ void trace_read_clocks(uint64_t *ns, uint64_t *ticks)
 void trace_find_tick(struct trace_session *session)
 {
     struct trace_session *common = session->common;
-    if (common->tick_ns > 0)
+    if (common->trace->clock.tick_ns > 0)
         return;
     uint64_t ns, ticks;
     trace_read_clocks(&ns, &ticks);
-    common->tick_ns = ticks > common->opened_ticks ? (double)(ns - common->opened_ns) /
-                                                         (double)(ticks - common->opened_ticks)
-                                                   : 1;
+    common->trace->clock.tick_ns = ticks > common->trace->clock.opened_ticks
+                                       ? (double)(ns - common->trace->clock.opened_ns) /
+                                             (double)(ticks - common->trace->clock.opened_ticks)
+                                       : 1;
 }
 
 static uint64_t limited(double ns)

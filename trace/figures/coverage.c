@@ -23,14 +23,14 @@ static int put_row(struct trace_session *session, uint32_t number, uint32_t thre
     struct trace_probe *probe = &session->probes.items[number];
     uint32_t node;
     const int result = trace_node_of(session, number, 0, &node);
-    uint64_t *known = result ? NULL : sprof_map_at(&session->common->covered, node);
+    uint64_t *known = result ? NULL : sprof_map_at(&session->trace->covered.nodes, node);
     if (!result && !known)
         return SPROF_ENOMEM;
     const uint64_t first_ns = probe->first_ns ? probe->first_ns : UINT64_MAX;
     if (known && *known && *known <= first_ns) /* another process has called it before */
         return 0;
     if (known) {
-        session->common->covered_count +=
+        session->trace->covered.count +=
             first_ns != UINT64_MAX && (!*known || *known == UINT64_MAX);
         *known = first_ns;
     }
@@ -121,9 +121,9 @@ int trace_coverage_collect(struct trace_session *session)
 void trace_coverage_count(const struct trace_session *session, size_t *covered, size_t *left)
 {
     *left = 0;
-    *covered = session->common->covered_count;
-    for (size_t i = 0; i < session->common->programs.count; i++) {
-        const struct trace_session *program = session->common->programs.items[i];
+    *covered = session->trace->covered.count;
+    for (size_t i = 0; i < session->trace->programs.count; i++) {
+        const struct trace_session *program = session->trace->programs.items[i];
         for (size_t k = 0; k < program->probes.count; k++)
             *left += program->probes.items[k].is_left;
     }
@@ -142,10 +142,10 @@ static void clear_program(struct trace_session *program)
 
 void trace_coverage_clear(struct trace_session *session)
 {
-    sprof_map_clear(&session->covered);
-    session->covered_count = 0;
-    for (size_t i = 0; i < session->programs.count; i++)
-        clear_program(session->programs.items[i]);
+    sprof_map_clear(&session->trace->covered.nodes);
+    session->trace->covered.count = 0;
+    for (size_t i = 0; i < session->trace->programs.count; i++)
+        clear_program(session->trace->programs.items[i]);
 }
 
 /* == Taking probes back == */

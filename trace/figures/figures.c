@@ -246,9 +246,9 @@ static void hurry_if_asked(const struct trace_session *session, uint64_t functio
 {
     enum { BETWEEN_LOOKS = 512 };
     struct trace_session *common = session->common;
-    if (functions_read % BETWEEN_LOOKS == 0 && !common->urgency.is_raised &&
-        control_server_is_asked(&common->control))
-        sprof_urgency_raise(&common->urgency);
+    if (functions_read % BETWEEN_LOOKS == 0 && !common->trace->urgency.is_raised &&
+        control_server_is_asked(&common->trace->control))
+        sprof_urgency_raise(&common->trace->urgency);
 }
 
 /* Calls `take` for the figures of each chosen function. */

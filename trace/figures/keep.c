@@ -40,14 +40,14 @@ void trace_keep_make(struct trace_session *session)
 
 static int64_t ticks_of(const struct trace_session *session, bool has, uint64_t ns)
 {
-    return has && ns ? (int64_t)ceil((double)ns / session->common->tick_ns) : INT64_MIN;
+    return has && ns ? (int64_t)ceil((double)ns / session->trace->clock.tick_ns) : INT64_MIN;
 }
 
 static void write_rules(struct trace_session *session)
 {
     const struct trace_options *options = &session->options;
     struct probe_keep *keep = &session->process.shared->keep;
-    keep->second_ticks = (uint64_t)(1e9 / session->common->tick_ns);
+    keep->second_ticks = (uint64_t)(1e9 / session->trace->clock.tick_ns);
     for (size_t i = 0; i < options->keep_count; i++) {
         const struct trace_keep_rule *rule = &options->keep[i];
         keep->rules[i] = (struct probe_keep_rule){
@@ -133,7 +133,7 @@ static struct trace_open_caller *caller_of(struct trace_session *session,
     for (size_t i = thread->callers.count; i-- > 0;)
         if (thread->callers.items[i].number == number)
             return &thread->callers.items[i];
-    const struct trace_open_caller caller = {.number = number, .row = ++session->common->kept.rows};
+    const struct trace_open_caller caller = {.number = number, .row = ++session->trace->kept.rows};
     if (thread->callers.count >= OPEN_CALLS) /* only the command can have written so many */
         thread->callers.count = 0;
     if (sprof_vec_push(&thread->callers, caller))
@@ -157,7 +157,7 @@ static int put_row(struct trace_session *session, const struct trace_thread *thr
     const int result = trace_node_of(session, function, 0, &row.node_id);
     if (result)
         return result == SPROF_ENOTFOUND ? 0 : result;
-    struct trace_kept *kept = &session->common->kept;
+    struct trace_kept *kept = &session->trace->kept;
     row.run_id = session->run->id;
     row.thread_id = thread->shares ? session->rest.row : thread->row;
     kept->calls += row.rules != 0;
@@ -261,7 +261,7 @@ int trace_keep_end(struct trace_session *session, struct trace_thread *thread, e
 static void add_dropped(struct trace_session *session)
 {
     const struct probe_keep *keep = &session->process.shared->keep;
-    struct trace_kept *kept = &session->common->kept;
+    struct trace_kept *kept = &session->trace->kept;
     for (size_t i = 0; i < session->options.keep_count; i++) {
         const uint64_t dropped = atomic_load(&keep->rules[i].dropped);
         kept->dropped[i] += dropped - session->kept_dropped[i];
@@ -276,7 +276,7 @@ static void add_dropped(struct trace_session *session)
 int trace_keep_tick(struct trace_session *session)
 {
     const struct trace_options *options = &session->options;
-    const struct trace_kept *kept = &session->common->kept;
+    const struct trace_kept *kept = &session->trace->kept;
     int result = 0;
     if (options->keep_count)
         add_dropped(session);
@@ -296,9 +296,9 @@ int trace_keep_tick(struct trace_session *session)
 
 void trace_keep_clear(struct trace_session *session)
 {
-    const uint32_t rows = session->common->kept.rows;
+    const uint32_t rows = session->trace->kept.rows;
     if (!session->options.keep_count)
         return;
     add_dropped(session);
-    session->common->kept = (struct trace_kept){.rows = rows};
+    session->trace->kept = (struct trace_kept){.rows = rows};
 }

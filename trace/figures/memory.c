@@ -35,8 +35,8 @@ static uint64_t ring_bytes(const struct trace_session *session)
 static uint64_t used_bytes(const struct trace_session *common)
 {
     uint64_t sum = 0;
-    for (size_t i = 0; i < common->programs.count; i++) {
-        const struct trace_session *program = common->programs.items[i];
+    for (size_t i = 0; i < common->trace->programs.count; i++) {
+        const struct trace_session *program = common->trace->programs.items[i];
         struct stat status;
         if (program->process.memory_fd < 0 || fstat(program->process.memory_fd, &status))
             continue;
@@ -73,15 +73,15 @@ static int put_no_percentiles(struct trace_session *session)
 /* Calls until now are written with their percentiles. */
 static int drop_histograms(struct trace_session *session)
 {
-    struct trace_memory *common = &session->common->memory;
+    struct trace_memory_sums *sums = &session->trace->memory;
     int result = trace_collect(session, TRACE_COLLECT_ALL);
     atomic_store(&session->process.shared->histograms, 0);
     session->memory.no_histograms = true;
     empty_histograms(session);
     if (!result)
         result = put_no_percentiles(session);
-    if (!common->no_histograms_ns) {
-        common->no_histograms_ns = session->now_ns - session->run->start_monotonic_ns;
+    if (!sums->no_histograms_ns) {
+        sums->no_histograms_ns = session->now_ns - session->run->start_monotonic_ns;
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                           "figures take more than --memory allows: percentiles are given up");
     }
@@ -142,14 +142,15 @@ static void end_sparing(struct trace_session *session)
 
 int trace_memory_look(struct trace_session *session)
 {
-    struct trace_memory *memory = &session->memory, *common = &session->common->memory;
+    struct trace_memory *memory = &session->memory;
+    struct trace_memory_sums *sums = &session->trace->memory;
     const uint64_t bound = session->options.memory ? session->options.memory : MEMORY_DEFAULT;
     if (session->uprobes)
         return 0;
     if (memory->no_histograms)
         empty_histograms(session);
     const uint64_t used = used_bytes(session->common);
-    common->most_bytes = used > common->most_bytes ? used : common->most_bytes;
+    sums->most_bytes = used > sums->most_bytes ? used : sums->most_bytes;
     if (used >= bound && !memory->no_histograms)
         return drop_histograms(session);
     if (used >= bound && !memory->is_spare)

@@ -134,11 +134,11 @@ static int put_call_cost(struct trace_session *session, const struct trace_figur
 int trace_put_sample(struct trace_session *session, uint64_t calls, int64_t self, uint32_t thread,
                      uint32_t node, struct trace_cell *cell)
 {
-    if (cell->phase != session->common->phase) {
-        cell->phase = session->common->phase;
+    if (cell->phase != session->trace->phase) {
+        cell->phase = session->trace->phase;
         cell->before_calls = cell->phase_calls;
         cell->before_self = cell->phase_self;
-        cell->sample = ++session->common->last_sample;
+        cell->sample = ++session->trace->last_sample;
         cell->sample_ns = session->now_ns - session->run->start_monotonic_ns - 1;
     }
     const uint64_t most = most_in_row(session, thread);

@@ -123,7 +123,7 @@ static int set_limits(struct trace_session *session, size_t first,
                                 &stuck_ns, error);
         if (slow_ns)
             atomic_store(&session->process.shared->warnings.slow[i],
-                         (uint64_t)((double)slow_ns / session->common->tick_ns) + 1);
+                         (uint64_t)((double)slow_ns / session->trace->clock.tick_ns) + 1);
         if (!result && sprof_vec_push(&session->warnings->stuck_ns, stuck_ns))
             result = sprof_error_memory(error);
     }
@@ -214,8 +214,8 @@ static void say(struct trace_session *session, const struct trace_thread *thread
 {
     const struct sprof_log *log = session->options.log;
     struct sprof_str text = {0};
-    if (session->common->warnings_told++ >= LINES_MOST) {
-        if (session->common->warnings_told == LINES_MOST + 1)
+    if (session->trace->warned.lines++ >= LINES_MOST) {
+        if (session->trace->warned.lines == LINES_MOST + 1)
             sprof_log_message(log, SPROF_LOG_WARNING,
                               "there are more warnings: `sprof stats --warnings` shows all");
         return;
@@ -252,7 +252,7 @@ static int put(struct trace_session *session, uint32_t slab, uint32_t function, 
         .value = value,
         .bound = bound,
     };
-    session->common->warning_count++;
+    session->trace->warned.rows++;
     say(session, thread, probe->function->name, &row, noted);
     return sprof_vec_push(&recording_batch(session->recording)->warnings, row) ? SPROF_ENOMEM : 0;
 }
@@ -285,7 +285,7 @@ static int take_noted(struct trace_session *session, const struct probe_warning 
         session->warnings_unplaced++;
         return 0;
     }
-    const double scale = noted.kind == PROBE_SLOW ? session->common->tick_ns : 1;
+    const double scale = noted.kind == PROBE_SLOW ? session->trace->clock.tick_ns : 1;
     return put(session, noted.slab, noted.function, kinds[noted.kind], noted.time,
                in_ns((double)noted.value, scale), in_ns((double)noted.limit, scale), &noted);
 }

@@ -180,8 +180,8 @@ static int refuse_expression(const struct trace_session *session, const char *te
     struct missed missed = {.expression = text};
     struct sprof_str names = {0};
     int result = plan_expressions_make(&expressions, &text, 1, error);
-    for (size_t i = 0; i < session->programs.count && !result; i++)
-        result = look_for_missed(&missed, session->programs.items[i], expressions, error);
+    for (size_t i = 0; i < session->trace->programs.count && !result; i++)
+        result = look_for_missed(&missed, session->trace->programs.items[i], expressions, error);
     plan_expressions_free(expressions);
     if (result)
         return result;
@@ -290,10 +290,10 @@ static int check_range(const struct trace_session *session, const struct trace_r
                                "there are %d ranges, and room for no more: `sprof ctl list` shows "
                                "them, `probe -#N +#N` switches them by their numbers",
                                RANGES_MOST);
-    if (range->sites || session->children) /* programs that are executed later may have it */
+    if (range->sites || session->trace->children) /* programs that are executed later may have it */
         return 0;
     const struct trace_session *any =
-        session->programs.count ? session->programs.items[0] : session;
+        session->trace->programs.count ? session->trace->programs.items[0] : session;
     return are_addresses(range->text + 1) ? refuse_addresses(any, range->text + 1, error)
                                           : refuse_expression(session, range->text + 1, error);
 }
@@ -303,8 +303,8 @@ static int hold_in_programs(const struct trace_session *session, struct trace_ra
                             struct sprof_error *error)
 {
     int result = 0;
-    for (size_t i = 0; i < session->programs.count && !result; i++) {
-        const struct trace_session *program = session->programs.items[i];
+    for (size_t i = 0; i < session->trace->programs.count && !result; i++) {
+        const struct trace_session *program = session->trace->programs.items[i];
         struct trace_range there = {
             .number = range->number,
             .text = range->text,
@@ -510,8 +510,8 @@ int trace_change_ranges(struct trace_session *session, char *text, struct sprof_
         session->ranges.count = count;
     }
     free(before);
-    for (size_t i = 0; i < session->programs.count && !result; i++) {
-        struct trace_session *program = session->programs.items[i];
+    for (size_t i = 0; i < session->trace->programs.count && !result; i++) {
+        struct trace_session *program = session->trace->programs.items[i];
         if (program != session && trace_ranges_adopt(program, session))
             result = sprof_error_memory(error);
         trace_switch(program);
@@ -526,8 +526,8 @@ static int tell_empty(const struct trace_session *session, const struct trace_ra
     struct plan_expressions *expressions = NULL;
     struct missed missed = {.expression = range->text + 1};
     int result = plan_expressions_make(&expressions, &missed.expression, 1, error);
-    for (size_t i = 0; i < session->programs.count && !result; i++)
-        result = look_for_missed(&missed, session->programs.items[i], expressions, error);
+    for (size_t i = 0; i < session->trace->programs.count && !result; i++)
+        result = look_for_missed(&missed, session->trace->programs.items[i], expressions, error);
     plan_expressions_free(expressions);
     if (result)
         return result;
@@ -543,8 +543,8 @@ int trace_ranges_tell_empty(const struct trace_session *session, uint64_t since_
     int result = 0;
     for (size_t r = 0; r < session->ranges.count && !result; r++) {
         size_t sites = session->ranges.items[r].since_ns < since_ns;
-        for (size_t i = 0; i < session->programs.count; i++)
-            sites += session->programs.items[i]->ranges.items[r].sites;
+        for (size_t i = 0; i < session->trace->programs.count; i++)
+            sites += session->trace->programs.items[i]->ranges.items[r].sites;
         if (!sites)
             result = tell_empty(session, &session->ranges.items[r], answer, error);
     }

@@ -188,8 +188,8 @@ void trace_wake(struct trace_session *session)
 int trace_check_awake(const struct trace_session *session, struct sprof_error *error)
 {
     size_t asleep = 0;
-    for (size_t i = 0; i < session->programs.count; i++)
-        asleep += session->programs.items[i]->asleep;
+    for (size_t i = 0; i < session->trace->programs.count; i++)
+        asleep += session->trace->programs.items[i]->asleep;
     return asleep ? sprof_error_set(error, SPROF_ESTATE, 0,
                                     "calls are being measured, but not yet those of %zu function%s "
                                     "whose probes rested: threads could not be stopped, or stand "

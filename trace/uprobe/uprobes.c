@@ -116,7 +116,7 @@ static bool wait_for_stop(struct trace_session *session, uint32_t number)
     const volatile struct uprobe_control *control = session->uprobes->kernel.control;
     struct sprof_proc_stat stat;
     const struct timespec pause = {.tv_nsec = 500000};
-    while (!target_ended(session->target, NULL)) {
+    while (!target_ended(session->trace->target, NULL)) {
         if (control->stopped >= number && sprof_proc_stat_read(session->process.pid, &stat) &&
             stat.state == 'T')
             return true;

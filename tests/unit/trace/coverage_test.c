@@ -9,6 +9,7 @@
 /* A session in mode coverage of one function. */
 struct coverage {
     struct trace_session session;
+    struct trace trace;
     struct plan_function function;
     struct trace_probe *probe;
     uint8_t holds;
@@ -21,6 +22,7 @@ static void make(struct coverage *coverage)
     const struct trace_file file = {.path = "", .module = 1};
     *coverage = (struct coverage){.function = {.name = "one"}, .holds = 1};
     session->common = session;
+    session->trace = &coverage->trace;
     session->mode = TRACE_COVERAGE;
     session->capacity = 1;
     session->ns_per_tick = 1;
@@ -50,7 +52,7 @@ static void release(struct coverage *coverage)
     sprof_vec_release(&session->probes);
     sprof_vec_release(&session->files);
     sprof_vec_release(&session->ranges);
-    sprof_map_release(&session->covered);
+    sprof_map_release(&session->trace->covered.nodes);
     sprof_arena_release(&session->arena);
     recording_free(session->recording);
     munmap(session->process.shared, session->process.shared_bytes);

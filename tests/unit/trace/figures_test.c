@@ -13,6 +13,7 @@ enum { NODE = 5 };
 /* A session with --paths of one function, which the main thread calls. */
 struct figures {
     struct trace_session session;
+    struct trace trace;
     struct plan_function function;
     struct probe_stat *stat;
     struct probe_node *node;      /* of the function, below nothing … */
@@ -26,8 +27,9 @@ static void make(struct figures *figures)
     const struct recording_options options = {.view = {.mode = MODEL_MODE_FULL}, .no_cache = true};
     *figures = (struct figures){.function = {.name = "one"}};
     session->common = session;
+    session->trace = &figures->trace;
     session->options.paths = true;
-    session->capacity = session->slab_count = session->phase = 1;
+    session->capacity = session->slab_count = session->trace->phase = 1;
     session->ns_per_tick = 1;
     session->process.memory_fd = memfd_create("figures", MFD_CLOEXEC);
     CU_ASSERT_EQUAL_FATAL(ftruncate(session->process.memory_fd, (off_t)bytes), 0);
@@ -115,11 +117,11 @@ static void test_calls_without_path(void)
     make(&figures);
     call(&figures, 4, 7);
     CU_ASSERT_EQUAL(sampled(&figures), 7);
-    figures.session.phase++;
+    figures.session.trace->phase++;
     call(&figures, 12, 9);
     CU_ASSERT_EQUAL(sampled(&figures), 15);
     CU_ASSERT_EQUAL(figures.session.calls, 15);
-    figures.session.phase++;
+    figures.session.trace->phase++;
     call(&figures, 12, 16);
     CU_ASSERT_EQUAL(sampled(&figures), 16);
     CU_ASSERT_EQUAL(figures.session.calls, 16);
@@ -211,7 +213,7 @@ static void test_impossible(void)
         figures.recursion->calls = figures.recursion->ended = ~huge;
         figures.recursion->self = -(int64_t)huge;
         session->now_ns = 1000 + i;
-        session->phase++;
+        session->trace->phase++;
         CU_ASSERT_EQUAL(trace_collect(session, TRACE_COLLECT_ALL), 0);
         CU_ASSERT_EQUAL(trace_clear_figures(session, i), 0);
     }
@@ -240,19 +242,19 @@ static void begin_warnings(struct figures *figures, const struct trace_limit *li
 {
     struct trace_session *session = &figures->session;
     struct sprof_error error = {0};
-    session->tick_ns = 1;
+    session->trace->clock.tick_ns = 1;
     session->process.pid = getpid();
     session->options.warn_over = limit;
     session->options.warn_over_count = 1;
-    session->programs.count = 0;
-    CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session->programs, session), 0);
+    session->trace->programs.count = 0;
+    CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session->trace->programs, session), 0);
     CU_ASSERT_EQUAL_FATAL(trace_warnings_begin(session, 0, &error), 0);
 }
 
 static void end_warnings(struct figures *figures)
 {
     trace_warnings_free(&figures->session);
-    sprof_vec_release(&figures->session.programs);
+    sprof_vec_release(&figures->session.trace->programs);
     sprof_arena_release(&figures->session.arena);
     release(figures);
 }
@@ -271,7 +273,7 @@ static void test_warning_of_new_thread(void)
     session->process.shared->slabs[0].tid = (uint32_t)getpid();
     note_slow(&figures);
     CU_ASSERT_EQUAL(trace_warnings_read(session), 0);
-    CU_ASSERT_EQUAL(session->warning_count, 1);
+    CU_ASSERT_EQUAL(session->trace->warned.rows, 1);
     const struct store_batch *batch = recording_batch(session->recording);
     CU_ASSERT_EQUAL_FATAL(batch->warnings.count, 1);
     CU_ASSERT_EQUAL(batch->warnings.items[0].value, 5);
@@ -302,7 +304,7 @@ static void test_no_module(void)
     CU_ASSERT_EQUAL(sums.unplaced, 1);
     CU_ASSERT_EQUAL(sums.unplaced_calls, 10);
     CU_ASSERT_EQUAL(sums.warnings_lost, 1);
-    CU_ASSERT_EQUAL(session->warning_count, 0);
+    CU_ASSERT_EQUAL(session->trace->warned.rows, 0);
     end_warnings(&figures);
 }
 
