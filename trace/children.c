@@ -147,7 +147,7 @@ static int end_process(struct trace_session *program, struct trace_process *proc
     process->is_over = true;
     process->is_left = false;
     inject_keeper_forget(&program->trace->keeper, process->pid);
-    program->executed |= process->pid == program->process.pid;
+    program->executable.is_replaced |= process->pid == program->process.pid;
     inject_close(&process->fd);
     return trace_collect_program(program, TRACE_COLLECT_ENDED);
 }
@@ -184,10 +184,10 @@ static int say_refused(struct trace_session *common, const struct trace_session 
 {
     struct trace_children *children = common->trace->children;
     for (size_t i = 0; i < children->told.count; i++)
-        if (!strcmp(children->told.items[i], program->executable))
+        if (!strcmp(children->told.items[i], program->executable.path))
             return 0;
     sprof_log_message(common->options.log, SPROF_LOG_WARNING, "%s", error->message);
-    const char *path = sprof_arena_text(&common->arena, program->executable);
+    const char *path = sprof_arena_text(&common->arena, program->executable.path);
     return path && !sprof_vec_push(&children->told, path) ? 0 : SPROF_ENOMEM;
 }
 
@@ -401,10 +401,10 @@ static int end_program(struct trace_session *common, size_t index)
     struct trace_session *program = common->trace->programs.items[index];
     struct trace_children *children = common->trace->children;
     int result = 0;
-    for (size_t i = 0; i < program->processes.count && !result; i++)
-        if (program->processes.items[i].is_left)
-            result =
-                sprof_map_put(&children->left, (uint32_t)program->processes.items[i].pid, true);
+    for (size_t i = 0; i < program->processes.list.count && !result; i++)
+        if (program->processes.list.items[i].is_left)
+            result = sprof_map_put(&children->left, (uint32_t)program->processes.list.items[i].pid,
+                                   true);
     const int ended = trace_program_end(common, index, TRACE_COLLECT_LAST);
     return result ? result : ended;
 }
@@ -445,8 +445,8 @@ bool trace_children_are_over(struct trace_session *session)
     if (!children->newcomers.count && !session->trace->programs.count)
         return scan(session, &coming) || !coming;
     for (size_t i = 0; i < session->trace->programs.count; i++)
-        for (size_t k = 0; k < session->trace->programs.items[i]->processes.count; k++)
-            living += !session->trace->programs.items[i]->processes.items[k].is_over;
+        for (size_t k = 0; k < session->trace->programs.items[i]->processes.list.count; k++)
+            living += !session->trace->programs.items[i]->processes.list.items[k].is_over;
     if (!children->has_told_end && living) {
         children->has_told_end = true;
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
@@ -465,7 +465,7 @@ void trace_children_count(const struct trace_session *session, struct trace_resu
     result->processes = session->trace->ended.probes.processes;
     result->left_out = children->left_out;
     for (size_t i = 0; i < session->trace->programs.count; i++)
-        result->processes += session->trace->programs.items[i]->processes.count;
+        result->processes += session->trace->programs.items[i]->processes.list.count;
 }
 
 void trace_children_close(struct trace_session *session)

@@ -35,7 +35,7 @@ static bool may_have_changed(const struct trace_session *session)
 {
     bool may = false;
     for (size_t i = 0; i < session->trace->programs.count; i++)
-        may |= session->trace->programs.items[i]->in_flight != 0;
+        may |= session->trace->programs.items[i]->counts.in_flight != 0;
     return may;
 }
 
@@ -353,7 +353,7 @@ static int probe(void *context, char *argument, struct sprof_str *answer, struct
 {
     struct trace_session *session = context;
     struct trace_sums sums;
-    const uint64_t since_ns = sprof_clock_monotonic_ns() - session->start_ns;
+    const uint64_t since_ns = sprof_clock_monotonic_ns() - session->start.ns;
     int result = trace_change_ranges(session, argument, error);
     trace_switch_all(session);
     trace_add_up(session, &sums);
@@ -477,7 +477,7 @@ static int end_delay(struct trace_session *session, struct sprof_error *error)
 {
     struct sprof_error late = {0};
     if (!session->options.delay_ns ||
-        sprof_clock_monotonic_ns() - session->start_ns < session->options.delay_ns)
+        sprof_clock_monotonic_ns() - session->start.ns < session->options.delay_ns)
         return 0;
     session->options.delay_ns = 0;
     const int result = end_pause(session, error);

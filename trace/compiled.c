@@ -47,13 +47,13 @@ void trace_compiled_look(struct trace_session *session)
     struct compiled compiled = {.session = session};
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     const int pid = (int)session->process.pid;
-    if (session->trace->told_compiled || now_ns < session->next_compiled_ns)
+    if (session->trace->told_compiled || now_ns < session->compiled.next_ns)
         return;
-    session->compiled_wait_ns = session->compiled_wait_ns ? 2 * session->compiled_wait_ns
+    session->compiled.wait_ns = session->compiled.wait_ns ? 2 * session->compiled.wait_ns
                                                           : FIRST_WAIT_MS * UINT64_C(1000000);
-    session->next_compiled_ns = now_ns + session->compiled_wait_ns;
+    session->compiled.next_ns = now_ns + session->compiled.wait_ns;
     target_each_mapping(session->process.pid, add_mapping, &compiled);
-    if (compiled.stacks_are_code || compiled.bytes < (session->runtime ? 1 : LEAST_BYTES))
+    if (compiled.stacks_are_code || compiled.bytes < (session->untimed.runtime ? 1 : LEAST_BYTES))
         return;
     session->trace->told_compiled = true;
     sprof_log_message(

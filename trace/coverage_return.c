@@ -23,8 +23,8 @@ static int return_to_all(struct trace_session *session, bool *any, struct sprof_
     for (size_t i = 0; i < session->trace->programs.count; i++) {
         struct trace_session *program = session->trace->programs.items[i];
         trace_processes_are_over(program);
-        for (size_t k = 0; k < program->processes.count && !result; k++) {
-            struct trace_process *process = &program->processes.items[k];
+        for (size_t k = 0; k < program->processes.list.count && !result; k++) {
+            struct trace_process *process = &program->processes.list.items[k];
             if (process->is_over || process->is_out || process->is_back)
                 continue;
             *any = true;
@@ -38,8 +38,8 @@ static void note_returned(struct trace_session *session, bool are_back)
 {
     for (size_t i = 0; i < session->trace->programs.count; i++) {
         struct trace_session *program = session->trace->programs.items[i];
-        for (size_t k = 0; k < program->processes.count; k++)
-            program->processes.items[k].is_back = false;
+        for (size_t k = 0; k < program->processes.list.count; k++)
+            program->processes.list.items[k].is_back = false;
         for (size_t k = 0; k < program->probes.count && are_back; k++)
             program->probes.items[k].is_left = false;
     }

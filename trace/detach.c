@@ -22,7 +22,7 @@ static int add_jump(struct changed_by_trace *all, uint64_t address,
 
 static int list_changes(const struct trace_session *session, struct changed_by_trace *all)
 {
-    const struct trace_hook *hook = &session->hook;
+    const struct trace_hook *hook = &session->loader.hook;
     int result = hook->at ? add_jump(all, hook->at, hook->jump, hook->original) : 0;
     for (size_t i = 0; i < session->probes.count && !result; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
@@ -90,10 +90,11 @@ void trace_leave_process(struct trace_session *session)
     sprof_urgency_raise(&urgency);
     if (session->process.hello.hand)
         result = trace_detach(session, &error);
-    else if (!session->executed)
+    else if (!session->executable.is_replaced)
         result = inject_give_up(&session->process, &error);
     sprof_urgency_restore(&urgency);
-    if (result && *error.message && error.code != SPROF_ENOTFOUND && !session->executed)
+    if (result && *error.message && error.code != SPROF_ENOTFOUND &&
+        !session->executable.is_replaced)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", error.message);
 }
 

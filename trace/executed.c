@@ -15,15 +15,15 @@
 static bool runs_other_file(struct trace_session *session, const char *link, const char *path)
 {
     struct stat file;
-    const bool is_first = !session->executable;
-    if ((!is_first && !strcmp(path, session->executable)) || stat(link, &file))
+    const bool is_first = !session->executable.path;
+    if ((!is_first && !strcmp(path, session->executable.path)) || stat(link, &file))
         return false;
     if (!is_first &&
-        (file.st_dev != session->executable_device || file.st_ino != session->executable_inode))
+        (file.st_dev != session->executable.device || file.st_ino != session->executable.inode))
         return true;
-    session->executable = sprof_arena_text(&session->arena, path);
-    session->executable_device = file.st_dev;
-    session->executable_inode = file.st_ino;
+    session->executable.path = sprof_arena_text(&session->arena, path);
+    session->executable.device = file.st_dev;
+    session->executable.inode = file.st_ino;
     return false;
 }
 
@@ -33,20 +33,21 @@ void trace_executed_look(struct trace_session *session)
     sprof_proc_shared_path(link, sizeof link, session->process.pid, "exe");
     const ssize_t length = readlink(link, path, sizeof path - 1);
     const bool is_hidden = length < 0 && (errno == EACCES || errno == EPERM);
-    if ((length <= 0 && !is_hidden) || session->executed)
+    if ((length <= 0 && !is_hidden) || session->executable.is_replaced)
         return;
-    const bool is_first = !session->executable, may_be = session->attaches || is_hidden;
+    const bool is_first = !session->executable.path, may_be = session->attaches || is_hidden;
     if (is_hidden)
         strcpy(path, "a program with other rights");
     else
         path[length] = '\0';
-    session->executed = (!is_hidden && runs_other_file(session, link, path)) ||
-                        (!is_first && may_be &&
-                         inject_lock_is_stale(session->process.pid, session->process.lock_fd));
+    session->executable.is_replaced =
+        (!is_hidden && runs_other_file(session, link, path)) ||
+        (!is_first && may_be &&
+         inject_lock_is_stale(session->process.pid, session->process.lock_fd));
     char who[32] = "the command";
     if (trace_has_others(session))
         snprintf(who, sizeof who, "process %d", (int)session->process.pid);
-    if (session->executed)
+    if (session->executable.is_replaced)
         sprof_log_message(
             session->options.log, SPROF_LOG_WARNING,
             "%s executed %s in its place, which is not traced: what was called "

@@ -2,6 +2,7 @@
 #include "trace/figures/coverage.h"
 #include "trace/figures/log.h"
 #include "trace/governor.h"
+#include "trace/tracing.h"
 
 enum {
     FLUSH_NS = 1000000000, /* between two times that rows are written */
@@ -12,7 +13,7 @@ enum {
 void trace_account(struct trace_session *session, uint64_t target_cpu_ns)
 {
     struct store_run *run = session->run;
-    run->duration_ns = session->now_ns - (session->cleared_ns ? session->cleared_ns
+    run->duration_ns = session->now_ns - (session->cleared.ns ? session->cleared.ns
                                                               : session->run->start_monotonic_ns);
     run->own_cpu_ns = sprof_clock_own_cpu_ns() - session->trace->own_cpu_start_ns;
     run->target_cpu_ns = target_cpu_ns > session->trace->cleared_cpu_ns
@@ -48,18 +49,18 @@ int trace_flush(struct trace_session *session, struct sprof_error *error)
 int trace_clear(struct trace_session *session)
 {
     trace_take_time(session);
-    session->cleared_ns = session->now_ns;
+    session->cleared.ns = session->now_ns;
     session->trace->cleared_cpu_ns = trace_command_cpu_ns(session->trace);
     session->trace->own_cpu_start_ns = sprof_clock_own_cpu_ns();
     for (size_t i = 0; i < session->trace->programs.count; i++) {
         struct trace_session *program = session->trace->programs.items[i];
         trace_take_time(program);
-        program->now_ns = session->cleared_ns; /* rows of ended threads are from before */
+        program->now_ns = session->cleared.ns; /* rows of ended threads are from before */
         if (trace_clear_figures(program, probe_ticks()))
             return SPROF_ENOMEM;
     }
     session->trace->ended.calls = (struct trace_sums){0};
-    int result = recording_clear(session->recording, session->cleared_ns);
+    int result = recording_clear(session->recording, session->cleared.ns);
     for (size_t i = 0; i < session->trace->programs.count && !result; i++) {
         result = trace_memory_tell_again(session->trace->programs.items[i]);
         if (!result)

@@ -168,9 +168,9 @@ static void remove_probes(struct trace_session *session)
     const uint64_t begin_ns = sprof_clock_monotonic_ns();
     struct removing removing = {session, memory_fd};
     /* a probe in a file is switched by one byte, without a stop */
-    if (memory_fd >= 0 && !session->executed && session->listens)
+    if (memory_fd >= 0 && !session->executable.is_replaced && session->listens)
         remove_stopped(&removing);
-    else if (memory_fd >= 0 && !session->executed &&
+    else if (memory_fd >= 0 && !session->executable.is_replaced &&
              !inject_stop_would_wait(session->process.pid) &&
              !inject_stop_while(&stop, session->process.pid, remove_stopped, &removing, NULL)) {
         const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;

@@ -130,7 +130,7 @@ static int note_mapping(struct trace_session *session, const struct trace_mapped
 
 static void say_loaded(const struct trace_session *session, const struct trace_file *file)
 {
-    const double seconds = (double)(sprof_clock_monotonic_ns() - session->start_ns) / 1e9;
+    const double seconds = (double)(sprof_clock_monotonic_ns() - session->start.ns) / 1e9;
     size_t chosen = 0;
     for (size_t i = file->first; i < file->first + file->count; i++)
         chosen += session->probes.items[i].is_chosen;
@@ -262,7 +262,7 @@ int trace_loads_catch_up(struct trace_session *session, struct sprof_error *erro
 {
     if (!session->loads)
         return 0;
-    if (!session->hook.at)
+    if (!session->loader.hook.at)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                           "libraries that process %d loads later are not traced: nothing could be "
                           "put into its loader",
@@ -337,7 +337,7 @@ static bool has_loader(pid_t pid)
 
 int trace_loads_begin(struct trace_session *session, struct sprof_error *error)
 {
-    struct trace_hook *hook = &session->hook;
+    struct trace_hook *hook = &session->loader.hook;
     const uint64_t at = session->process.hello.notify;
     if (!at || !session->process.hello.loaded ||
         target_read_memory(session->process.pid, at, hook->original, sizeof hook->original) !=

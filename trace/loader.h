@@ -5,11 +5,19 @@
 
 #include "agent/probe.h"
 #include "base/base.h"
+#include "plan/plan.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 
 struct trace_session;
+
+/* The jump at the function by which the loader reports libraries. It leads to the agent. */
+struct trace_hook {
+    uint64_t at;     /* 0: it is not there */
+    uint64_t wanted; /* where it is to be in a running process; 0: nowhere */
+    uint8_t original[PLAN_JUMP_BYTES], jump[PLAN_JUMP_BYTES];
+};
 
 struct trace_loader {
     struct probe_loading *shared; /* NULL: the loader is not followed */
@@ -18,6 +26,7 @@ struct trace_loader {
     bool is_serving; /* a thread of the command waits */
     _Atomic bool ends;
     int event_fd; /* readable: such a thread asks */
+    struct trace_hook hook;
 };
 
 /* Begins the thread of sprof. SPROF_ELIMIT: there can be none. */

@@ -69,7 +69,7 @@ int trace_send_off(struct trace_session *session, struct sprof_error *error)
     return sprof_message_send(session->process.agent_fd, &go, sizeof go, -1, 0)
                ? 0
                : no_agent(error, session->options.command ? *session->options.command
-                                                          : session->executable);
+                                                          : session->executable.path);
 }
 
 /* == Shared memory == */

@@ -28,7 +28,7 @@ int trace_note_gap(struct trace_session *session, uint64_t gap_ns, struct sprof_
 {
     int result = trace_flush(session, error);
     const uint64_t now_ns = session->now_ns;
-    session->now_ns -= gap_ns < now_ns - session->start_ns ? gap_ns : now_ns - session->start_ns;
+    session->now_ns -= gap_ns < now_ns - session->start.ns ? gap_ns : now_ns - session->start.ns;
     session->paused = true;
     if (!result)
         result = trace_begin_phase(session, NULL, error);

@@ -37,8 +37,8 @@ static int add(struct trace_session *session, pid_t pid, bool is_there)
         read_cpu_time(pid, &process.before_ns);
         process.cpu_ns = process.before_ns;
     }
-    if (!sprof_map_put(&session->process_index, (uint32_t)pid, session->processes.count) &&
-        !sprof_vec_push(&session->processes, process)) {
+    if (!sprof_map_put(&session->processes.by_pid, (uint32_t)pid, session->processes.list.count) &&
+        !sprof_vec_push(&session->processes.list, process)) {
         if (!process.is_over)
             inject_keeper_watch(&session->trace->keeper, pid, false, -1);
         return 0;
@@ -50,8 +50,9 @@ static int add(struct trace_session *session, pid_t pid, bool is_there)
 
 struct trace_process *trace_process_find(const struct trace_session *session, pid_t pid)
 {
-    const uint64_t *index = sprof_map_get(&session->process_index, (uint32_t)pid);
-    return index && *index < session->processes.count ? &session->processes.items[*index] : NULL;
+    const uint64_t *index = sprof_map_get(&session->processes.by_pid, (uint32_t)pid);
+    return index && *index < session->processes.list.count ? &session->processes.list.items[*index]
+                                                           : NULL;
 }
 
 int trace_process_add(struct trace_session *session, pid_t pid)
@@ -159,7 +160,7 @@ pid_t trace_process_thread(const struct trace_session *session, pid_t pid, uint3
     struct sprof_id_list threads = {0};
     struct sprof_proc_status status;
     pid_t found = (pid_t)number;
-    if ((!is_inside(session) && !session->inner_numbers.count) ||
+    if ((!is_inside(session) && !session->processes.by_inner.count) ||
         !sprof_proc_status_read(pid, &status) || status.inner == pid ||
         sprof_proc_threads(pid, &threads))
         return found;
@@ -179,7 +180,7 @@ pid_t trace_process_seen(struct trace_session *session, uint32_t number)
     if (!session->options.children || !number || number > INT32_MAX ||
         number == session->process.hello.pid)
         return session->process.pid;
-    const uint64_t *known = sprof_map_get(&session->inner_numbers, number);
+    const uint64_t *known = sprof_map_get(&session->processes.by_inner, number);
     if (known)
         return (pid_t)*known;
     pid_t pid = inner;
@@ -189,7 +190,7 @@ pid_t trace_process_seen(struct trace_session *session, uint32_t number)
         pid = find_inside(session, inner);
         is_there = pid != 0;
         pid = is_there ? pid : inner;
-        if (sprof_map_put(&session->inner_numbers, number, (uint64_t)pid))
+        if (sprof_map_put(&session->processes.by_inner, number, (uint64_t)pid))
             return 0;
     }
     return trace_process_find(session, pid) || !add_forked(session, pid, is_there) ? pid : 0;
@@ -208,8 +209,8 @@ static bool has_ended(const struct trace_process *process)
 bool trace_processes_are_over(struct trace_session *session)
 {
     bool all = true;
-    for (size_t i = 0; i < session->processes.count; i++) {
-        struct trace_process *process = &session->processes.items[i];
+    for (size_t i = 0; i < session->processes.list.count; i++) {
+        struct trace_process *process = &session->processes.list.items[i];
         if (!process->is_over && has_ended(process)) {
             process->is_over = true;
             read_cpu_time(process->pid, &process->cpu_ns); /* readable until its parent reaps it */
@@ -226,8 +227,8 @@ bool trace_processes_are_over(struct trace_session *session)
 uint64_t trace_program_cpu_ns(struct trace_session *program)
 {
     uint64_t sum_ns = 0;
-    for (size_t i = 0; i < program->processes.count; i++) {
-        struct trace_process *process = &program->processes.items[i];
+    for (size_t i = 0; i < program->processes.list.count; i++) {
+        struct trace_process *process = &program->processes.list.items[i];
         if (!process->is_over)
             read_cpu_time(process->pid, &process->cpu_ns);
         sum_ns += process->cpu_ns - process->before_ns;
@@ -245,10 +246,10 @@ uint64_t trace_command_cpu_ns(struct trace *trace)
 
 void trace_processes_release(struct trace_session *session)
 {
-    for (size_t i = 0; i < session->processes.count; i++)
-        if (session->processes.items[i].fd >= 0)
-            close(session->processes.items[i].fd);
-    sprof_vec_release(&session->processes);
-    sprof_map_release(&session->process_index);
-    sprof_map_release(&session->inner_numbers);
+    for (size_t i = 0; i < session->processes.list.count; i++)
+        if (session->processes.list.items[i].fd >= 0)
+            close(session->processes.list.items[i].fd);
+    sprof_vec_release(&session->processes.list);
+    sprof_map_release(&session->processes.by_pid);
+    sprof_map_release(&session->processes.by_inner);
 }

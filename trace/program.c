@@ -39,9 +39,9 @@ struct trace_session *trace_program_make(struct trace_session *common, int fd, p
     program->ns_per_tick = 1;
     program->process.pid = pid;
     program->process.hello = *hello;
-    program->start_ns = sprof_clock_monotonic_ns();
+    program->start.ns = sprof_clock_monotonic_ns();
     const bool is_found = inject_program_file(pid, path);
-    program->executable = sprof_arena_text(&program->arena, is_found ? path : "a program");
+    program->executable.path = sprof_arena_text(&program->arena, is_found ? path : "a program");
     return program;
 }
 
@@ -77,7 +77,7 @@ int trace_program_end(struct trace_session *common, size_t index, enum trace_col
     trace_program_add_up(program, &sums);
     trace_add_ended(&common->trace->ended.calls, &sums);
     trace_count_probes(program, &common->trace->ended.probes);
-    common->trace->ended.probes.processes += program->processes.count;
+    common->trace->ended.probes.processes += program->processes.list.count;
     common->trace->ended.cpu_ns += trace_program_cpu_ns(program);
     common->trace->known_cost = program->process.shared->cost;
     if (program->process.stopped_ns > common->process.stopped_ns)
@@ -93,8 +93,8 @@ int trace_programs_poll(const struct trace_session *common, struct trace_polls *
     int result = 0;
     for (size_t i = 0; i < common->trace->programs.count && !result; i++) {
         const struct trace_session *program = common->trace->programs.items[i];
-        for (size_t k = 0; k < program->processes.count && !result; k++) {
-            const struct pollfd end = {.fd = program->processes.items[k].fd, .events = POLLIN};
+        for (size_t k = 0; k < program->processes.list.count && !result; k++) {
+            const struct pollfd end = {.fd = program->processes.list.items[k].fd, .events = POLLIN};
             if (end.fd >= 0)
                 result = sprof_vec_push(&polls->list, end);
         }
@@ -156,7 +156,7 @@ static int check_program(const struct trace_session *program, struct sprof_error
     if (kind == AGENT_FILE_LOADER && inject_program_file(program->process.pid, path))
         kind = agent_check_file(path);
     return kind == AGENT_FILE_GO || kind == AGENT_FILE_SANITIZER
-               ? trace_refuse(kind, program->executable, error)
+               ? trace_refuse(kind, program->executable.path, error)
                : 0;
 }
 

@@ -33,7 +33,7 @@ static int set_up(struct trace_session *session, struct sprof_error *error)
     if (trace_is_of_several(session))
         return trace_several_set_up(session, error);
     if (session->trace->children) { /* each program by itself, when it comes */
-        trace_read_clocks(&session->start_ns, &session->start_ticks);
+        trace_read_clocks(&session->start.ns, &session->start.ticks);
         return trace_ranges_begin(session, error);
     }
     return trace_program_set_up(session, error);
@@ -77,7 +77,7 @@ static int start(struct trace_session *session, struct sprof_error *error)
 static bool is_over(const struct trace_session *session)
 {
     return session->options.duration_ns &&
-           sprof_clock_monotonic_ns() - session->start_ns >= session->options.duration_ns;
+           sprof_clock_monotonic_ns() - session->start.ns >= session->options.duration_ns;
 }
 
 /* Time to the next look. */
@@ -86,16 +86,16 @@ static int wait_ms(const struct trace_session *session)
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     uint64_t next_ns = session->trace->off_ns ? session->trace->off_ns : UINT64_MAX,
              look_ms = LOOK_MS;
-    if (session->options.duration_ns && session->start_ns + session->options.duration_ns < next_ns)
-        next_ns = session->start_ns + session->options.duration_ns;
-    if (session->options.delay_ns && session->start_ns + session->options.delay_ns < next_ns)
-        next_ns = session->start_ns + session->options.delay_ns;
+    if (session->options.duration_ns && session->start.ns + session->options.duration_ns < next_ns)
+        next_ns = session->start.ns + session->options.duration_ns;
+    if (session->options.delay_ns && session->start.ns + session->options.delay_ns < next_ns)
+        next_ns = session->start.ns + session->options.delay_ns;
     for (size_t i = 0; i < session->trace->programs.count; i++) {
         const uint64_t govern_ns = trace_govern_next_ns(session->trace->programs.items[i]);
         next_ns = govern_ns < next_ns ? govern_ns : next_ns;
-        const uint64_t program_ms = session->options.keep_count                     ? KEEP_MS
-                                    : session->trace->programs.items[i]->has_logged ? LOG_MS
-                                    : now_ns < session->trace->programs.items[i]->crowded_ns
+        const uint64_t program_ms = session->options.keep_count                        ? KEEP_MS
+                                    : session->trace->programs.items[i]->log.has_rings ? LOG_MS
+                                    : now_ns < session->trace->programs.items[i]->threads.crowded_ns
                                         ? CROWDED_MS
                                         : LOOK_MS;
         look_ms = program_ms < look_ms ? program_ms : look_ms;
@@ -113,7 +113,7 @@ static int look_at_program(struct trace_session *session)
         return SPROF_ENOMEM;
     if (session->now_ns < session->next_look_ns)
         return 0;
-    const uint64_t look_ms = session->now_ns < session->crowded_ns ? CROWDED_MS : LOOK_MS;
+    const uint64_t look_ms = session->now_ns < session->threads.crowded_ns ? CROWDED_MS : LOOK_MS;
     session->next_look_ns = session->now_ns + (look_ms - 1) * UINT64_C(1000000);
     if (!session->options.children)
         trace_executed_look(session);
@@ -200,7 +200,7 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
     struct trace_polls polls = {0};
     int failed = 0;
     sprof_urgency_wake_soon(); /* not before: a command would inherit it */
-    session->trace->next_flush_ns = session->start_ns + FIRST_FLUSH_NS;
+    session->trace->next_flush_ns = session->start.ns + FIRST_FLUSH_NS;
     trace_govern_anew(session);
     session->governor.cpu_ns = trace_command_cpu_ns(session->trace);
     while (!failed && !session->trace->ends && !has_ended(session, result)) {
@@ -379,7 +379,7 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
     if (failed) {
         if (session->options.pid && !trace_is_of_several(session) &&
             inject_lock_has_become_stale(session->process.pid, session->process.lock_fd)) {
-            session->executed = true;
+            session->executable.is_replaced = true;
             failed = inject_refuse_executed(session->process.pid, error);
         } else if (session->options.pid && !trace_is_of_several(session) &&
                    target_ended(session->trace->target, NULL)) {

@@ -36,7 +36,7 @@ int trace_program_place(struct trace_session *session, struct sprof_error *error
     int result = session->attaches ? inject_borrow_and_act(&session->process, enter, session, error)
                                    : trace_share_memory(session, error);
     trace_bypass_begin(session);
-    session->rests = session->common->paused;
+    session->resting.at_once = session->common->paused;
     if (!result)
         result = trace_place_files(session, error);
     if (!result)
@@ -60,7 +60,7 @@ int trace_program_place(struct trace_session *session, struct sprof_error *error
     }
     if (session->listens)
         return trace_switches_begin(session, error);
-    trace_read_clocks(&session->start_ns, &session->start_ticks);
+    trace_read_clocks(&session->start.ns, &session->start.ticks);
     return trace_send_off(session, error);
 }
 
@@ -119,11 +119,11 @@ int trace_program_set_up(struct trace_session *session, struct sprof_error *erro
         result = sprof_error_memory(error);
     if (!result)
         trace_program_note_modules(session);
-    if (!result && session->runtime)
+    if (!result && session->untimed.runtime)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                           "the command runs %s, which walks stacks by itself: calls are counted "
                           "there, and not timed",
-                          session->runtime);
+                          session->untimed.runtime);
     trace_executed_look(session);
     struct sprof_urgency urgency; /* when plans exist, which may take seconds */
     sprof_urgency_raise(&urgency);

@@ -57,7 +57,7 @@ static int open_process(struct trace_session *common, pid_t pid, struct sprof_er
     program->attaches = entry.choice.attaches;
     program->listens = entry.listens;
     program->process.lock_fd = entry.lock_fd;
-    program->executable = NULL; /* noted with its file, at the first look */
+    program->executable.path = NULL; /* noted with its file, at the first look */
     return 0;
 }
 
@@ -98,7 +98,7 @@ static int set_up_process(struct trace_session *program, struct sprof_error *err
         return 0;
     }
     if (inject_lock_has_become_stale(program->process.pid, program->process.lock_fd)) {
-        program->executed = true;
+        program->executable.is_replaced = true;
         return inject_refuse_executed(program->process.pid, error);
     }
     return target_check(program->process.pid, false, NULL) == SPROF_ENOTFOUND
@@ -137,7 +137,7 @@ int trace_several_set_up(struct trace_session *session, struct sprof_error *erro
             i++;
         }
     }
-    trace_read_clocks(&session->start_ns, &session->start_ticks);
+    trace_read_clocks(&session->start.ns, &session->start.ticks);
     if (!result)
         trace_switch_all(session);
     return result;

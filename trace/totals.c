@@ -4,20 +4,20 @@
 uint64_t trace_measured_ns(const struct trace_session *session)
 {
     return session->now_ns -
-           (session->cleared_ns > session->start_ns ? session->cleared_ns : session->start_ns);
+           (session->cleared.ns > session->start.ns ? session->cleared.ns : session->start.ns);
 }
 
 void trace_program_add_up(const struct trace_session *program, struct trace_sums *sums)
 {
-    sums->calls += program->calls;
-    sums->in_flight += program->in_flight;
-    sums->abnormal += program->abnormal;
-    sums->logged += program->logged;
-    sums->unlogged += program->unlogged;
+    sums->calls += program->counts.calls;
+    sums->in_flight += program->counts.in_flight;
+    sums->abnormal += program->counts.abnormal;
+    sums->logged += program->log.logged;
+    sums->unlogged += program->log.unlogged;
     sums->untracked += atomic_load(&program->process.shared->untracked);
     sums->warnings_lost +=
-        atomic_load(&program->process.shared->warnings.lost) + program->warnings_unplaced;
-    sums->unplaced_calls += program->unplaced_calls;
+        atomic_load(&program->process.shared->warnings.lost) + program->counts.unplaced_warnings;
+    sums->unplaced_calls += program->counts.unplaced_calls;
     for (size_t i = 0; i < program->probes.count; i++) {
         sums->unplaced += program->probes.items[i].is_unplaced;
         sums->probes += program->probes.items[i].is_chosen;
@@ -36,7 +36,7 @@ void trace_add_up(const struct trace_session *session, struct trace_sums *sums)
 
 void trace_count_probes(const struct trace_session *session, struct trace_result *result)
 {
-    result->refused += session->refused;
+    result->refused += session->counts.refused;
     for (size_t i = 0; i < session->probes.count; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
         result->probes += probe->is_chosen;

@@ -9,10 +9,21 @@
 #include "plan/plan.h"
 #include "recording/recording.h"
 #include "target/target.h"
+#include "trace/compiled.h"
+#include "trace/executed.h"
+#include "trace/figures/coverage.h"
 #include "trace/figures/figures.h"
+#include "trace/figures/log.h"
+#include "trace/figures/memory.h"
+#include "trace/governor.h"
 #include "trace/keep_rule.h"
 #include "trace/loader.h"
+#include "trace/probes/lost.h"
+#include "trace/probes/ranges.h"
+#include "trace/probes/rest.h"
+#include "trace/processes.h"
 #include "trace/spent.h"
+#include "trace/totals.h"
 #include "trace/trace.h"
 
 /* A file of the command that has probes, or functions that leave frames. */
@@ -31,13 +42,6 @@ struct trace_file {
     uint32_t module;                   /* id of its row; 0: it was there from the start */
     uint64_t offset;                   /* of its code in the file, less the vaddr */
     struct trace_allocator *allocator; /* for --heap-check, see heap.c; NULL: it is no allocator */
-};
-
-/* The jump at the function by which the loader reports libraries. It leads to the agent. */
-struct trace_hook {
-    uint64_t at;     /* 0: it is not there */
-    uint64_t wanted; /* where it is to be in a running process; 0: nowhere */
-    uint8_t original[PLAN_JUMP_BYTES], jump[PLAN_JUMP_BYTES];
 };
 
 /* A function with a probe. Its number is the one in its thunk. */
@@ -79,44 +83,6 @@ struct trace_probe {
     bool is_beyond;  /* a row says that its calls are only counted: see memory.c */
 };
 
-/* Functions that are switched together, with a number that stays. */
-struct trace_range {
-    uint32_t number;
-    bool is_on;
-    const char *text;  /* with its sign: "+RE", "-0xA-0xB" */
-    uint8_t *holds;    /* by probe */
-    size_t sites;      /* how many functions */
-    uint64_t since_ns; /* time in the run when it was last said */
-};
-
-struct trace_governor {
-    uint64_t next_ns, watched_ns;   /* the next look; until when looks are frequent */
-    uint64_t look_ns;               /* until then there are only glances */
-    uint64_t glance_ns;             /* between two glances */
-    uint64_t looked_at, glanced_at; /* the last look and glance */
-    double glanced_ns;              /* by probes from the look to that glance */
-    uint64_t cpu_ns;                /* of the command, at the last look */
-    double spent_ns;                /* by probes, at the last look or when they were new */
-    double seen_ticks;              /* the same, while it is added up */
-    double lately;                  /* how much faster probes took time since the last glance */
-    double recent_ns;               /* by probes in the last second of CPU time */
-    uint32_t calm;                  /* looks in a row at which little was spent */
-};
-
-/* The bound of memory for figures: see memory.c. */
-struct trace_memory {
-    bool no_histograms; /* they are given up */
-    bool is_spare;      /* calls that need another page are only counted */
-    uint64_t *beyond;   /* by probe: such calls that are in rows; NULL: none */
-    bool told_shared;   /* it was reported that threads share their data with others */
-};
-
-/* One moment in both clocks, and how they go on from there. */
-struct trace_clock {
-    uint64_t ticks, ns; /* ns: time in the run */
-    double ns_per_tick;
-};
-
 /* Calls that were kept, of all programs. */
 struct trace_kept {
     uint32_t rows; /* numbers that rows have */
@@ -125,12 +91,21 @@ struct trace_kept {
     uint64_t fired[PROBE_KEEP_RULES], dropped[PROBE_KEEP_RULES];
 };
 
-/* Sums over all programs. */
-struct trace_sums {
-    uint64_t calls, in_flight, abnormal, logged, unlogged, untracked, warnings_lost;
-    uint64_t unplaced_calls;
-    size_t unplaced;                          /* functions */
-    size_t probes, probes_on, probes_resting; /* of programs that run */
+/* What the agent of one program had dropped when that was last read. */
+struct trace_kept_read {
+    uint64_t dropped[PROBE_KEEP_RULES], lost;
+};
+
+/* A moment, also by the command's clock. */
+struct trace_moment {
+    uint64_t ns, ticks;
+};
+
+/* Why calls of the program are only counted. */
+struct trace_untimed {
+    const char *runtime; /* name of a runtime that walks stacks by itself; NULL: none */
+    const char *copier;  /* name of a library that copies stacks, or cannot unwind through thunks;
+                            NULL: none */
 };
 
 /* What is to count the calls. */
@@ -144,21 +119,6 @@ struct trace_choice {
 
 /* Threads with rows of their own. With forked processes eight times as many. */
 enum { TRACE_THREADS = 512 };
-
-/* What probes took, of all programs. */
-struct trace_overhead {
-    double probes_ns, looked_ns;  /* estimated for probes, of the CPU time that was looked at */
-    struct sprof_urgency urgency; /* while probes are new */
-};
-
-/* Memory for figures, of all programs. */
-struct trace_memory_sums {
-    uint64_t most_bytes; /* as far as seen */
-    uint64_t
-        no_histograms_ns;  /* time in the run when percentiles were given up; 0: they are kept */
-    uint64_t beyond_calls; /* calls without room of their own */
-    uint32_t beyond_functions;
-};
 
 /* What all programs of a trace have in common. */
 struct trace {
@@ -208,13 +168,11 @@ struct trace {
 struct trace_session {
     struct trace_options options;
     struct trace_choice choice;
-    struct trace_session *common;              /* made by trace_open; may be this one */
-    struct trace *trace;                       /* owned by `common` */
-    struct trace_warnings *warnings;           /* NULL: none are wanted; owned */
-    struct trace_points *points;               /* NULL: without --all-points; owned */
-    SPROF_VEC(struct trace_process) processes; /* those of the program; the first one executed it */
-    struct sprof_map process_index;            /* pid → the newest of that number */
-    struct sprof_map inner_numbers; /* number in another pid namespace → pid, see processes.c */
+    struct trace_session *common;    /* made by trace_open; may be this one */
+    struct trace *trace;             /* owned by `common` */
+    struct trace_warnings *warnings; /* NULL: none are wanted; owned */
+    struct trace_points *points;     /* NULL: without --all-points; owned */
+    struct trace_processes processes;
     struct recording *recording;
     struct store_run *run;
     struct sprof_arena arena;
@@ -223,61 +181,37 @@ struct trace_session {
     bool attaches; /* the agent is put into a program that runs. Else it is preloaded, listens, or
                       there is none */
     bool listens;  /* the agent was there, and is reached over its socket: see switches.h */
-    bool rests;    /* probes that are placed now are to be at rest */
-    size_t asleep; /* probes that are to be on and are still at rest */
-    uint64_t next_wake_ns; /* the next try to wake them */
-    uint64_t next_rest_ns; /* when probes are put to rest next: see rest.c */
-    uint64_t next_lost_ns; /* the next search for jumps that are gone */
-    bool told_lost;        /* it was reported that some were: see lost.c */
+    struct trace_resting resting;
+    struct trace_lost lost;
     SPROF_VEC(struct trace_file) files;
     SPROF_VEC(struct trace_probe) probes;
     uint32_t capacity;             /* probes that have room in the shared memory */
     struct trace_uprobes *uprobes; /* in the place of an agent; NULL: there is an agent */
     struct trace_loads *loads;     /* NULL: libraries that are loaded later are not followed */
     struct trace_loader loader;
-    struct trace_hook hook;
     struct trace_governor governor;
     SPROF_VEC(struct trace_range)
     ranges; /* #1 first, then as they were said; the last one decides */
     enum trace_mode mode;
     uint32_t slab_count;
-    bool has_logged;                                    /* there may be calls in the rings */
-    uint64_t logged, unlogged;                          /* calls */
-    uint64_t kept_dropped[PROBE_KEEP_RULES], kept_lost; /* as last read */
-    SPROF_VEC(struct trace_clock) clocks;               /* of the log, by time */
-    uint64_t next_size_ns;                              /* when the file's size is read next */
-    uint64_t next_removal_ns;                /* of probes that have seen a call; see coverage.c */
-    bool keeps_probes;                       /* they stay: the process cannot be stopped */
-    bool paused;                             /* by commands */
-    bool is_out;                             /* the process has no probes any more */
-    bool has_lease;                          /* see lease.c */
-    uint64_t cleared_ns;                     /* of the last clear; 0: none */
-    uint64_t cleared_ticks;                  /* by the command's clock */
-    struct trace_thread *slabs[PROBE_SLABS]; /* owned; the thread of each slab */
-    size_t thread_count;                     /* so far */
-    uint64_t crowded_ns;                     /* until then threads come and go in great numbers */
-    struct trace_thread rest;                /* shared by threads without a row of their own */
-    struct trace_figures *rest_stats;        /* by probe */
-    bool rest_changed;
+    struct trace_call_log log;
+    struct trace_kept_read kept;
+    struct trace_coverage coverage;
+    bool paused;                 /* by commands */
+    bool is_out;                 /* the process has no probes any more */
+    bool has_lease;              /* see lease.c */
+    struct trace_moment cleared; /* the last clear; 0: there was none */
+    struct trace_threads threads;
     struct trace_memory memory;
-    struct sprof_map ended_tids;
-    uint64_t calls, in_flight, abnormal; /* of all rows */
-    uint64_t unplaced_calls,
-        warnings_unplaced; /* without rows, because their module or thread is unknown */
-    size_t refused;
-    const char *executable; /* the command's first file, by its present name */
-    dev_t executable_device;
-    ino_t executable_inode; /* the same, by what stays */
-    bool executed;          /* another file took its place */
+    struct trace_counts counts;
+    struct trace_executable executable;
     pid_t leaves; /* a process that has executed another program, while its last figures are read */
-    const char *runtime; /* name of a runtime that walks stacks by itself; NULL: none */
-    const char *copier;  /* name of a library that copies stacks, or cannot unwind through thunks;
-                            NULL: none */
-    uint64_t start_ns, start_ticks;
+    struct trace_untimed untimed;
+    struct trace_moment start;
     uint64_t now_ns;    /* when time was last taken; at the end the time of the end */
     double ns_per_tick; /* as known at `now_ns` */
     uint64_t next_look_ns;
-    uint64_t compiled_wait_ns, next_compiled_ns; /* between two looks; the next one */
+    struct trace_compiled compiled;
 };
 
 /* == detach.c == */
@@ -289,6 +223,9 @@ void trace_owner_end(struct trace_session *session, bool is_ending);
  * calls stay open. Errors as of inject_take_out. */
 int trace_detach(struct trace_session *session, struct sprof_error *error);
 
+/* Takes the probes out of a process that goes on. A reason why they stay in it is reported. */
+void trace_leave_process(struct trace_session *session);
+
 /* == copiers.c == */
 
 /* Has calls counted alone in a process where something copies stacks, or in a listening one where
@@ -298,18 +235,6 @@ int trace_copiers_find(struct trace_session *session);
 
 /* True where a mapping is the first of such a library; the caller then calls trace_switch. */
 bool trace_copier_came(struct trace_session *session, const struct model_mmap *mapping);
-
-/* == compiled.c == */
-
-/* Reports once that the process compiles code while it runs. Reads its mappings more and more
- * rarely. */
-void trace_compiled_look(struct trace_session *session);
-
-/* == executed.c == */
-
-/* Reports once that the process has executed another program in its own place, which is not traced.
- */
-void trace_executed_look(struct trace_session *session);
 
 /* == lease.c == */
 
@@ -322,9 +247,6 @@ void trace_lease_set_deadline(struct trace_session *session, uint64_t off_ns);
 /* Renews the leases of all programs. Probes whose lease has ended go on; that is reported where it
  * was not meant. Returns 0 or a negative code. */
 int trace_lease_serve(struct trace_session *session, struct sprof_error *error);
-
-/* Takes the probes out of a process that goes on. A reason why they stay in it is reported. */
-void trace_leave_process(struct trace_session *session);
 
 /* == phases.c == */
 
@@ -380,21 +302,6 @@ int trace_collect_program(struct trace_session *session, enum trace_collecting w
 /* Writes the run's duration and CPU time, since the start or the last clear, into its row. */
 void trace_account(struct trace_session *session, uint64_t target_cpu_ns);
 
-/* == totals.c == */
-
-/* How long it has measured, since its start or the last clear. */
-uint64_t trace_measured_ns(const struct trace_session *session);
-
-/* Adds what became of a program's probes. */
-void trace_count_probes(const struct trace_session *session, struct trace_result *result);
-
-/* Sums of all programs, and what one program adds to them. */
-void trace_add_up(const struct trace_session *session, struct trace_sums *sums);
-void trace_program_add_up(const struct trace_session *session, struct trace_sums *sums);
-
-/* Adds the sums of an ended program, which has no probes any more. */
-void trace_add_ended(struct trace_sums *to, const struct trace_sums *sums);
-
 /* == backend.c == */
 
 /* How a program is entered. */
@@ -422,46 +329,5 @@ int trace_backend_explain(const struct trace_options *options, const struct trac
 
 /* Says why a program cannot be traced. */
 int trace_refuse(enum agent_file kind, const char *path, struct sprof_error *error);
-
-/* == processes.c == */
-
-/* A process runs the program from now on. Returns 0 or SPROF_ENOMEM. */
-int trace_process_add(struct trace_session *session, pid_t pid);
-
-/* The same, with rows, of one that was forked from the program's. */
-int trace_process_add_forked(struct trace_session *session, pid_t pid);
-
-/* NULL: it was not seen. */
-struct trace_process *trace_process_find(const struct trace_session *session, pid_t pid);
-
-/* A process of which something has been measured, as the agent says: it may be new, if it was
- * forked. The program can write anything there, so without --children it is the one that is known.
- * 0: out of memory. */
-pid_t trace_process_seen(struct trace_session *session, uint32_t pid);
-
-/* The number of one of its threads, as the agent says, for us. */
-pid_t trace_process_thread(const struct trace_session *session, pid_t pid, uint32_t number);
-
-/* The mappings of a live process, held by `maps`; NULL: it has ended, or may not be read. */
-const char *trace_maps_read(pid_t pid, struct sprof_str *maps);
-
-/* Whether these mappings have the program's shared memory. */
-bool trace_maps_hold_program(const char *maps, const struct trace_session *program);
-
-/* Whether a process that lives has the program's shared memory. */
-bool trace_program_is_mapped(const struct trace_session *session, pid_t pid);
-
-/* Whether a process is between vfork and exec: it has its parent's code, whose other threads run
- * while the parent is stopped. */
-bool trace_has_parents_memory(pid_t pid);
-
-/* Whether none of those that were seen lives. */
-bool trace_processes_are_over(struct trace_session *session);
-
-/* What the processes of one program, or of all, have used of the CPU since the trace began. */
-uint64_t trace_program_cpu_ns(struct trace_session *program);
-uint64_t trace_command_cpu_ns(struct trace *trace);
-
-void trace_processes_release(struct trace_session *session);
 
 #endif

@@ -17,7 +17,7 @@ static int add_beyond(struct trace_session *session, uint32_t function, uint64_t
 {
     struct trace_memory *memory = &session->memory;
     struct trace_memory_sums *sums = &session->trace->memory;
-    struct probe_stat *stat = &session->rest_stats[function].stat;
+    struct probe_stat *stat = &session->threads.others_figures[function].stat;
     struct trace_probe *probe = &session->probes.items[function];
     const bool is_first = !probe->is_beyond;
     probe->is_beyond = true;
@@ -25,7 +25,7 @@ static int add_beyond(struct trace_session *session, uint32_t function, uint64_t
     if (session->mode == TRACE_LOG)
         stat->unlogged += calls;
     memory->beyond[function] += calls;
-    session->rest_changed = true;
+    session->threads.others_changed = true;
     sums->beyond_calls += calls;
     sums->beyond_functions += is_first;
     return is_first ? trace_put_probe_event(session, function, "counted", 0) : 0;

@@ -50,13 +50,13 @@ int trace_compare_clocks(struct trace_session *session)
     uint64_t ticks, now_ns;
     trace_read_clocks(&now_ns, &ticks);
     now_ns -= session->run->start_monotonic_ns;
-    struct trace_clock clock = {session->start_ticks,
-                                session->start_ns - session->run->start_monotonic_ns,
+    struct trace_clock clock = {session->start.ticks,
+                                session->start.ns - session->run->start_monotonic_ns,
                                 session->ns_per_tick};
-    const size_t count = session->clocks.count;
+    const size_t count = session->log.clocks.count;
     if (!count)
-        return sprof_vec_push(&session->clocks, clock) ? SPROF_ENOMEM : 0;
-    const struct trace_clock *last = &session->clocks.items[count - 1];
+        return sprof_vec_push(&session->log.clocks, clock) ? SPROF_ENOMEM : 0;
+    const struct trace_clock *last = &session->log.clocks.items[count - 1];
     if (now_ns < last->ns + BASE_NS)
         return 0;
     const double shown = time_by(last, ticks), behind = ((double)now_ns - shown) / BASE_NS;
@@ -65,15 +65,15 @@ int trace_compare_clocks(struct trace_session *session)
                                                               : behind > 0.5 ? 0.5
                                                                              : behind))};
     if (count == CLOCKS) /* after three days */
-        session->clocks.count--;
-    return sprof_vec_push(&session->clocks, clock) ? SPROF_ENOMEM : 0;
+        session->log.clocks.count--;
+    return sprof_vec_push(&session->log.clocks, clock) ? SPROF_ENOMEM : 0;
 }
 
 /* The last comparison before a moment. */
 static const struct trace_clock *clock_at(const struct trace_session *session, uint64_t ticks)
 {
-    const struct trace_clock *clocks = session->clocks.items;
-    size_t low = 0, high = session->clocks.count;
+    const struct trace_clock *clocks = session->log.clocks.items;
+    size_t low = 0, high = session->log.clocks.count;
     if (clocks[high - 1].ticks <= ticks)
         return &clocks[high - 1];
     while (high - low > 1) {
@@ -90,5 +90,6 @@ uint64_t trace_time_of(const struct trace_session *session, uint64_t ticks)
 
 uint64_t trace_length_of(const struct trace_session *session, uint64_t ticks)
 {
-    return limited((double)ticks * session->clocks.items[session->clocks.count - 1].ns_per_tick);
+    return limited((double)ticks *
+                   session->log.clocks.items[session->log.clocks.count - 1].ns_per_tick);
 }

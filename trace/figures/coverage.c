@@ -60,10 +60,10 @@ int trace_coverage_begin(struct trace_session *session)
 /* A time within the run, whatever the command wrote there. */
 static uint64_t time_of(const struct trace_session *session, uint64_t ticks)
 {
-    const double ns = ticks > session->start_ticks
-                          ? (double)(ticks - session->start_ticks) * session->ns_per_tick
+    const double ns = ticks > session->start.ticks
+                          ? (double)(ticks - session->start.ticks) * session->ns_per_tick
                           : 0;
-    const uint64_t begin_ns = session->start_ns - session->run->start_monotonic_ns;
+    const uint64_t begin_ns = session->start.ns - session->run->start_monotonic_ns;
     const uint64_t end_ns = session->now_ns - session->run->start_monotonic_ns;
     const uint64_t at_ns = ns < 9e18 ? begin_ns + (uint64_t)ns : end_ns;
     return at_ns > end_ns ? end_ns : at_ns ? at_ns : 1;
@@ -180,7 +180,7 @@ static void restore(struct trace_session *session, int memory_fd)
             !memcmp(there, probe->jump, sizeof there) &&
             pwrite(memory_fd, probe->function->original, sizeof there, site) !=
                 (ssize_t)sizeof there)
-            session->keeps_probes = true;
+            session->coverage.keeps_probes = true;
     }
 }
 
@@ -227,25 +227,26 @@ void trace_coverage_remove(struct trace_session *session)
     bool is_done = false;
     int result = 0;
     if (session->mode != TRACE_COVERAGE || session->options.mode != TRACE_COVERAGE ||
-        session->keeps_probes || (session->executed && !session->options.children) ||
-        session->now_ns < session->next_removal_ns || !is_any_to_leave(session))
+        session->coverage.keeps_probes ||
+        (session->executable.is_replaced && !session->options.children) ||
+        session->now_ns < session->coverage.next_removal_ns || !is_any_to_leave(session))
         return;
     const uint64_t begin_ns = sprof_clock_monotonic_ns();
-    for (size_t i = 0; i < session->processes.count; i++)
-        if (!session->processes.items[i].is_over && !session->processes.items[i].is_out &&
-            !trace_has_parents_memory(session->processes.items[i].pid))
-            result = remove_from(session, session->processes.items[i].pid, &is_done, &why);
+    for (size_t i = 0; i < session->processes.list.count; i++)
+        if (!session->processes.list.items[i].is_over && !session->processes.list.items[i].is_out &&
+            !trace_has_parents_memory(session->processes.list.items[i].pid))
+            result = remove_from(session, session->processes.list.items[i].pid, &is_done, &why);
     for (size_t i = 0; i < session->probes.count && is_done; i++) {
         struct trace_probe *probe = &session->probes.items[i];
         probe->is_left |= may_leave(session, probe); /* or the file may be unloaded */
     }
     const uint64_t end_ns = sprof_clock_monotonic_ns();
     if (result == SPROF_EPERMISSION && !is_done) {
-        session->keeps_probes = true;
+        session->coverage.keeps_probes = true;
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                           "probes that have seen a call stay in place, switched off: %s",
                           why.message);
     }
-    session->next_removal_ns =
+    session->coverage.next_removal_ns =
         end_ns + (is_done ? REMOVAL_NS : RETRY_NS) + (end_ns - begin_ns) * STOP_SHARE;
 }

@@ -2,7 +2,18 @@
 #ifndef SPROF_TRACE_FIGURES_COVERAGE_H
 #define SPROF_TRACE_FIGURES_COVERAGE_H
 
-#include "trace/tracing.h"
+#include "base/base.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct trace_session;
+
+/* The removal of a program's probes that have seen a call. */
+struct trace_coverage {
+    uint64_t next_removal_ns;
+    bool keeps_probes; /* they stay: the process cannot be stopped */
+};
 
 /* Writes rows of the functions to be covered from now on. Returns 0 or SPROF_ENOMEM. */
 int trace_coverage_begin(struct trace_session *session);

@@ -14,6 +14,6 @@ void trace_set_extras(struct trace_session *session)
         extras |= PROBE_SPARE;
     if (options->keep_count)
         extras |= PROBE_KEEP;
-    session->has_logged |= session->mode == TRACE_LOG || options->keep_count;
+    session->log.has_rings |= session->mode == TRACE_LOG || options->keep_count;
     atomic_store(&session->process.shared->extras, extras);
 }

@@ -44,10 +44,11 @@ static void free_thread(struct trace_thread *thread)
  * in the shared row, whose calls have all ended. */
 static bool is_reusable(const struct trace_session *session, uint32_t slab)
 {
-    const struct trace_thread *thread = session->slabs[slab];
+    const struct trace_thread *thread = session->threads.of_slab[slab];
     const struct probe_stat *stats = trace_slab_stats(session, slab);
-    bool is = thread->shares && session->now_ns < session->crowded_ns && !session->uprobes &&
-              !session->has_logged && !session->points && !session->memory.no_histograms;
+    bool is = thread->shares && session->now_ns < session->threads.crowded_ns &&
+              !session->uprobes && !session->log.has_rings && !session->points &&
+              !session->memory.no_histograms;
     for (size_t i = 0; i < thread->cells.count && is; i++)
         is = stats[thread->cells.items[i].function].calls ==
              stats[thread->cells.items[i].function].ended;
@@ -81,9 +82,9 @@ static void empty_slab(struct trace_session *session, uint32_t slab)
     trace_log_empty(session, slab);
     if (session->memory.is_spare)
         trace_slab_forget_pages(session, slab);
-    free_thread(session->slabs[slab]);
-    free(session->slabs[slab]);
-    session->slabs[slab] = NULL;
+    free_thread(session->threads.of_slab[slab]);
+    free(session->threads.of_slab[slab]);
+    session->threads.of_slab[slab] = NULL;
 }
 
 void trace_slabs_empty(struct trace_session *session)
@@ -91,10 +92,10 @@ void trace_slabs_empty(struct trace_session *session)
     enum { AT_ONCE = 64 };
     const uint32_t count = trace_slab_count(session);
     size_t emptied = 0;
-    for (uint32_t i = 0; i < count && emptied < AT_ONCE && session->now_ns >= session->crowded_ns;
-         i++) {
+    for (uint32_t i = 0;
+         i < count && emptied < AT_ONCE && session->now_ns >= session->threads.crowded_ns; i++) {
         uint32_t state = PROBE_SLAB_FREE;
-        if (!session->slabs[i] || !session->slabs[i]->is_idle ||
+        if (!session->threads.of_slab[i] || !session->threads.of_slab[i]->is_idle ||
             !atomic_compare_exchange_strong(&session->process.shared->slabs[i].state, &state,
                                             PROBE_SLAB_TAKEN))
             continue;
@@ -107,18 +108,19 @@ void trace_slabs_empty(struct trace_session *session)
 /* Gives a slab back. */
 static int end_thread(struct trace_session *session, uint32_t slab)
 {
-    struct trace_thread *thread = session->slabs[slab];
+    struct trace_thread *thread = session->threads.of_slab[slab];
     const struct model_record exit = {.type = MODEL_RECORD_EXIT,
                                       .time_ns = sprof_clock_monotonic_ns(),
                                       .pid = thread->pid,
                                       .tid = thread->tid};
     const bool is_main =
         thread->tid == session->process.pid && !session->process.shared->follows_forks;
-    const int result = !thread->shares && !is_main &&
-                               (sprof_map_put(&session->ended_tids, (uint32_t)thread->tid, 1) ||
-                                recording_event(session->recording, &exit))
-                           ? SPROF_ENOMEM
-                           : 0;
+    const int result =
+        !thread->shares && !is_main &&
+                (sprof_map_put(&session->threads.ended_tids, (uint32_t)thread->tid, 1) ||
+                 recording_event(session->recording, &exit))
+            ? SPROF_ENOMEM
+            : 0;
     trace_points_collect(session, trace_slab_stats(session, slab));
     if (is_reusable(session, slab)) {
         settle(session, slab);
@@ -133,17 +135,17 @@ static int end_thread(struct trace_session *session, uint32_t slab)
 void trace_figures_release(struct trace_session *session)
 {
     for (size_t i = 0; i < PROBE_SLABS; i++) {
-        free_thread(session->slabs[i]);
-        free(session->slabs[i]);
-        session->slabs[i] = NULL;
+        free_thread(session->threads.of_slab[i]);
+        free(session->threads.of_slab[i]);
+        session->threads.of_slab[i] = NULL;
     }
-    free_thread(&session->rest);
-    free(session->rest_stats);
-    session->rest_stats = NULL;
+    free_thread(&session->threads.others);
+    free(session->threads.others_figures);
+    session->threads.others_figures = NULL;
     free(session->memory.beyond);
     session->memory.beyond = NULL;
-    sprof_map_release(&session->ended_tids);
-    sprof_vec_release(&session->clocks);
+    sprof_map_release(&session->threads.ended_tids);
+    sprof_vec_release(&session->log.clocks);
 }
 
 /* == Reading == */
@@ -157,9 +159,9 @@ static int add_to_rest(struct trace_session *session, struct trace_cell *cell,
         return SPROF_ENOMEM;
     trace_figures_subtract(&fresh, cell->base);
     trace_figures_limit(&fresh, trace_most_ticks(session));
-    trace_figures_add(&session->rest_stats[cell->function], &fresh);
+    trace_figures_add(&session->threads.others_figures[cell->function], &fresh);
     *cell->base = *figures;
-    session->rest_changed = true;
+    session->threads.others_changed = true;
     return 0;
 }
 
@@ -269,7 +271,8 @@ static int each_stat(struct trace_session *session, uint32_t slab,
              next++) {
             hurry_if_asked(session, next);
             if (session->probes.items[next].is_chosen)
-                result = take(session, session->slabs[slab], (uint32_t)next, &stats[next]);
+                result =
+                    take(session, session->threads.of_slab[slab], (uint32_t)next, &stats[next]);
         }
     }
     return result;
@@ -278,9 +281,10 @@ static int each_stat(struct trace_session *session, uint32_t slab,
 static int write_rest(struct trace_session *session)
 {
     int result = 0;
-    for (size_t i = 0; session->rest_changed && i < session->probes.count && !result; i++) {
-        struct trace_cell *cell = &session->rest.cells.items[i];
-        const struct trace_figures *figures = &session->rest_stats[i];
+    for (size_t i = 0; session->threads.others_changed && i < session->probes.count && !result;
+         i++) {
+        struct trace_cell *cell = &session->threads.others.cells.items[i];
+        const struct trace_figures *figures = &session->threads.others_figures[i];
         const struct probe_stat *stat = &figures->stat;
         const uint64_t calls = stat->calls + stat->counted;
         if (!calls || (cell->calls == calls && cell->ended == stat->ended &&
@@ -289,9 +293,9 @@ static int write_rest(struct trace_session *session)
         cell->calls = calls;
         cell->ended = stat->ended;
         cell->untimed = stat->child_counted;
-        result = trace_put_row(session, session->rest.row, cell, figures);
+        result = trace_put_row(session, session->threads.others.row, cell, figures);
     }
-    session->rest_changed = false;
+    session->threads.others_changed = false;
     return result;
 }
 
@@ -338,7 +342,7 @@ static int clear_stat(struct trace_session *session, struct trace_thread *thread
 
 int trace_collect_log(struct trace_session *session)
 {
-    const uint32_t count = session->has_logged ? trace_slab_count(session) : 0;
+    const uint32_t count = session->log.has_rings ? trace_slab_count(session) : 0;
     int result = 0;
     for (uint32_t i = 0; i < count && !result; i++) {
         const uint32_t tid = trace_slab_holder(session, i);
@@ -346,7 +350,7 @@ int trace_collect_log(struct trace_session *session)
             continue;
         result = trace_thread_see(session, i, tid);
         if (!result)
-            result = trace_log_read(session, session->slabs[i], i);
+            result = trace_log_read(session, session->threads.of_slab[i], i);
     }
     return result;
 }
@@ -360,11 +364,11 @@ static int begin_threads(struct trace_session *session, uint32_t count)
         const uint32_t tid = trace_slab_holder(session, i);
         if (!tid)
             continue;
-        taken += !session->slabs[i] || session->slabs[i]->is_idle;
+        taken += !session->threads.of_slab[i] || session->threads.of_slab[i]->is_idle;
         result = trace_thread_see(session, i, tid);
     }
     if (taken > session->slab_count / 8)
-        session->crowded_ns = session->now_ns + CROWDED_NS;
+        session->threads.crowded_ns = session->now_ns + CROWDED_NS;
     return result;
 }
 
@@ -392,11 +396,12 @@ double trace_spent_ticks(struct trace_session *session)
 static int read_paths(struct trace_session *session, uint32_t slab,
                       int (*read)(struct trace_session *, struct trace_thread *, uint64_t))
 {
-    if (!trace_has_paths(session, session->slabs[slab]))
+    if (!trace_has_paths(session, session->threads.of_slab[slab]))
         return 0;
     const int result = each_stat(session, slab, note_stat);
     return result ? result
-                  : read(session, session->slabs[slab], trace_slab_nodes_offset(session, slab));
+                  : read(session, session->threads.of_slab[slab],
+                         trace_slab_nodes_offset(session, slab));
 }
 
 int trace_collect(struct trace_session *session, enum trace_collecting what)
@@ -408,19 +413,20 @@ int trace_collect(struct trace_session *session, enum trace_collecting what)
     if (!result)
         result = trace_warnings_collect(session);
     for (uint32_t i = 0; i < count && !result; i++) {
-        if (!session->slabs[i] || session->slabs[i]->is_idle)
+        if (!session->threads.of_slab[i] || session->threads.of_slab[i]->is_idle)
             continue;
         result = trace_thread_rename(session, i);
-        const bool ended =
-            what == TRACE_COLLECT_LAST || (!result && has_ended(session, session->slabs[i]));
+        const bool ended = what == TRACE_COLLECT_LAST ||
+                           (!result && has_ended(session, session->threads.of_slab[i]));
         if (!result && (ended || what != TRACE_COLLECT_ENDED))
             result = read_paths(session, i, trace_read_paths);
         if (!result && (ended || what != TRACE_COLLECT_ENDED))
             result = each_stat(session, i, read_stat);
-        if (!result && session->has_logged)
-            result = trace_log_read(session, session->slabs[i], i);
-        if (!result && (ended || (what == TRACE_COLLECT_END && session->has_logged)))
-            result = trace_log_end(session, session->slabs[i], i, what >= TRACE_COLLECT_END);
+        if (!result && session->log.has_rings)
+            result = trace_log_read(session, session->threads.of_slab[i], i);
+        if (!result && (ended || (what == TRACE_COLLECT_END && session->log.has_rings)))
+            result =
+                trace_log_end(session, session->threads.of_slab[i], i, what >= TRACE_COLLECT_END);
         if (!result && ended) /* its last warnings, before its slab is another's */
             result = trace_warnings_read(session);
         if (!result && ended)
@@ -437,24 +443,25 @@ int trace_clear_figures(struct trace_session *session, uint64_t ticks)
     if (!result)
         result = trace_collect(session, TRACE_COLLECT_ENDED);
     atomic_store(&session->process.shared->cleared, ticks);
-    session->cleared_ticks = ticks;
+    session->cleared.ticks = ticks;
     const uint32_t count = trace_slab_count(session);
     for (uint32_t i = 0; i < count && !result; i++) {
-        if (!session->slabs[i])
+        if (!session->threads.of_slab[i])
             continue;
         result = read_paths(session, i, trace_clear_paths);
         if (!result)
             result = each_stat(session, i, clear_stat);
-        trace_log_note_clear(session, session->slabs[i], i);
+        trace_log_note_clear(session, session->threads.of_slab[i], i);
     }
     trace_beyond_clear(session);
-    for (size_t i = 0; i < session->rest.cells.count; i++) {
-        begin_anew(&session->rest.cells.items[i]);
-        session->rest_stats[i] = (struct trace_figures){0};
+    for (size_t i = 0; i < session->threads.others.cells.count; i++) {
+        begin_anew(&session->threads.others.cells.items[i]);
+        session->threads.others_figures[i] = (struct trace_figures){0};
     }
     trace_log_clear(session, session->now_ns);
     for (size_t i = 0; i < session->probes.count; i++)
         session->probes.items[i].calls = session->probes.items[i].governed_calls = 0;
-    session->calls = session->in_flight = session->abnormal = session->unplaced_calls = 0;
+    session->counts.calls = session->counts.in_flight = session->counts.abnormal =
+        session->counts.unplaced_calls = 0;
     return result;
 }

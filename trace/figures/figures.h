@@ -71,18 +71,6 @@ struct trace_open_caller {
     bool is_known; /* `begin`, `function` and `caller_row` were read */
 };
 
-/* A process of the program: it executed it, or was forked from such a process. */
-struct trace_process {
-    pid_t pid;
-    int fd;             /* pidfd: readable when it has ended; -1: none */
-    bool is_over;       /* it has ended, or executed another program */
-    bool is_left;       /* that was seen before the other program connected */
-    bool is_out;        /* it lives on without probes, and may need what was mapped for them */
-    bool is_back;       /* all jumps are back: see coverage.c */
-    uint64_t cpu_ns;    /* when last read */
-    uint64_t before_ns; /* used before the trace began */
-};
-
 /* A thread with figures. */
 struct trace_thread {
     int32_t pid, tid;
@@ -103,6 +91,17 @@ struct trace_thread {
     bool is_over;          /* the thread has ended, or the trace has */
     uint64_t waits_for;    /* number behind a unit of the ring that is not filled; 0: none */
     uint64_t waits_since_ns; /* since when */
+};
+
+/* The threads of a program. */
+struct trace_threads {
+    struct trace_thread *of_slab[PROBE_SLABS]; /* owned; the thread of each slab */
+    size_t count;                              /* so far */
+    uint64_t crowded_ns;                       /* until then they come and go in great numbers */
+    struct trace_thread others;                /* a row for threads without a row of their own */
+    struct trace_figures *others_figures;      /* its figures, by probe */
+    bool others_changed;
+    struct sprof_map ended_tids;
 };
 
 enum trace_collecting {
@@ -178,26 +177,6 @@ void trace_figures_add(struct trace_figures *sum, const struct trace_figures *fi
 void trace_figures_limit(struct trace_figures *figures, uint64_t most);
 uint64_t trace_limited(uint64_t count, uint64_t most);
 int64_t trace_limited_time(int64_t ticks, uint64_t most);
-
-/* == memory.c == */
-
-/* Holds the figures of all programs below their bound: gives up percentiles, then figures of
- * functions that threads have not called yet. Returns 0 or SPROF_ENOMEM. */
-int trace_memory_look(struct trace_session *session);
-
-/* After a clear: writes again what has been given up. Returns 0 or SPROF_ENOMEM. */
-int trace_memory_tell_again(struct trace_session *session);
-
-/* == beyond.c == */
-
-/* Makes room for calls without room of their own. Returns 0 or SPROF_ENOMEM. */
-int trace_beyond_begin(struct trace_session *session);
-
-/* Adds them to the row that threads share. Returns 0 or SPROF_ENOMEM. */
-int trace_beyond_collect(struct trace_session *session);
-
-/* Drops them. */
-void trace_beyond_clear(struct trace_session *session);
 
 /* == paths.c == */
 

@@ -159,7 +159,7 @@ static int put_row(struct trace_session *session, const struct trace_thread *thr
         return result == SPROF_ENOTFOUND ? 0 : result;
     struct trace_kept *kept = &session->trace->kept;
     row.run_id = session->run->id;
-    row.thread_id = thread->shares ? session->rest.row : thread->row;
+    row.thread_id = thread->shares ? session->threads.others.row : thread->row;
     kept->calls += row.rules != 0;
     kept->callers += !row.rules;
     for (uint64_t left = row.rules; left; left &= left - 1)
@@ -169,7 +169,7 @@ static int put_row(struct trace_session *session, const struct trace_thread *thr
 
 static uint64_t start_of(const struct trace_session *session, uint64_t begin)
 {
-    return trace_time_of(session, begin < session->cleared_ticks ? session->cleared_ticks : begin);
+    return trace_time_of(session, begin < session->cleared.ticks ? session->cleared.ticks : begin);
 }
 
 static int take_caller(struct trace_session *session, struct trace_thread *thread,
@@ -222,7 +222,7 @@ static int take_end(struct trace_session *session, struct trace_thread *thread,
     memmove(&thread->callers.items[at], &thread->callers.items[at + 1],
             (thread->callers.count - at - 1) * sizeof *caller);
     thread->callers.count--;
-    return kept->end < session->cleared_ticks
+    return kept->end < session->cleared.ticks
                ? 0
                : put_row(session, thread, PROBE_LOG_FUNCTION(kept->header), &row);
 }
@@ -264,13 +264,13 @@ static void add_dropped(struct trace_session *session)
     struct trace_kept *kept = &session->trace->kept;
     for (size_t i = 0; i < session->options.keep_count; i++) {
         const uint64_t dropped = atomic_load(&keep->rules[i].dropped);
-        kept->dropped[i] += dropped - session->kept_dropped[i];
-        kept->fired[i] += dropped - session->kept_dropped[i];
-        session->kept_dropped[i] = dropped;
+        kept->dropped[i] += dropped - session->kept.dropped[i];
+        kept->fired[i] += dropped - session->kept.dropped[i];
+        session->kept.dropped[i] = dropped;
     }
     const uint64_t lost = atomic_load(&keep->lost);
-    kept->lost += lost - session->kept_lost;
-    session->kept_lost = lost;
+    kept->lost += lost - session->kept.lost;
+    session->kept.lost = lost;
 }
 
 int trace_keep_tick(struct trace_session *session)

@@ -57,7 +57,7 @@ static int put_block(struct trace_session *session, struct trace_thread *thread)
     struct store_call_packer *packer = &thread->packer;
     const struct store_call_block row = {
         .run_id = session->run->id,
-        .thread_id = thread->shares ? session->rest.row : thread->row,
+        .thread_id = thread->shares ? session->threads.others.row : thread->row,
         .calls = packer->calls,
         .first_ns = packer->first_ns,
         .bytes = {(const uint8_t *)sprof_arena_copy(recording_batch_arena(session->recording),
@@ -93,7 +93,7 @@ static int put_call(struct trace_session *session, struct trace_thread *thread,
         .exit = (uint8_t)exit,
     };
     memcpy(row.words, call->arguments, sizeof row.words);
-    session->logged++;
+    session->log.logged++;
     if (store_call_pack(&thread->packer, &row))
         return SPROF_ENOMEM;
     return thread->packer.calls == STORE_BLOCK_CALLS ? put_block(session, thread) : 0;
@@ -105,7 +105,7 @@ static int put_call(struct trace_session *session, struct trace_thread *thread,
  * records when such a call, or one below it, ends. */
 static uint64_t begin_of(const struct trace_session *session, const uint64_t *unit)
 {
-    return unit[1] < session->cleared_ticks ? session->cleared_ticks : unit[1];
+    return unit[1] < session->cleared.ticks ? session->cleared.ticks : unit[1];
 }
 
 /* Whether a call ended before a clear. Its thread does not wait meanwhile: functions and the ring
@@ -282,26 +282,26 @@ void trace_log_empty(struct trace_session *session, uint32_t slab)
 void trace_log_note_clear(const struct trace_session *session, struct trace_thread *thread,
                           uint32_t slab)
 {
-    thread->cleared_head = session->has_logged ? head_of(session, slab) : 0;
+    thread->cleared_head = session->log.has_rings ? head_of(session, slab) : 0;
 }
 
 void trace_log_clear(struct trace_session *session, uint64_t now_ns)
 {
     const uint64_t run_ns = now_ns - session->run->start_monotonic_ns;
-    session->logged = session->unlogged = 0;
+    session->log.logged = session->log.unlogged = 0;
     trace_keep_clear(session);
     for (size_t i = 0; i < session->probes.count; i++)
         session->probes.items[i].unlogged = 0;
     for (size_t i = 0; i < PROBE_SLABS; i++) {
-        struct trace_thread *thread = session->slabs[i];
+        struct trace_thread *thread = session->threads.of_slab[i];
         if (thread)
             store_call_packer_clear(&thread->packer);
         for (size_t k = 0; thread && k < thread->open.count; k++) {
             struct trace_open_call *call = &thread->open.items[k];
             if (call->start_ns < run_ns)
                 call->start_ns = run_ns;
-            if (call->begin < session->cleared_ticks)
-                call->begin = session->cleared_ticks;
+            if (call->begin < session->cleared.ticks)
+                call->begin = session->cleared.ticks;
         }
     }
 }
@@ -334,10 +334,10 @@ int trace_log_tick(struct trace_session *session)
 {
     const uint64_t run_ns = session->now_ns - session->run->start_monotonic_ns;
     int result = trace_keep_tick(session);
-    for (size_t i = 0; i < PROBE_SLABS && session->has_logged && !result; i++)
-        if (session->slabs[i] && session->slabs[i]->packer.calls)
-            result = put_block(session, session->slabs[i]);
-    for (uint32_t i = 0; i < session->probes.count && session->unlogged && !result; i++)
+    for (size_t i = 0; i < PROBE_SLABS && session->log.has_rings && !result; i++)
+        if (session->threads.of_slab[i] && session->threads.of_slab[i]->packer.calls)
+            result = put_block(session, session->threads.of_slab[i]);
+    for (uint32_t i = 0; i < session->probes.count && session->log.unlogged && !result; i++)
         if (session->probes.items[i].unlogged)
             result = put_unlogged(session, i, (uint32_t)(run_ns / 1000000000));
     return result;
@@ -357,10 +357,10 @@ static void look_at_size(struct trace_session *session)
 {
     const struct trace_options *options = &session->options;
     if (!options->max_size || session->mode != TRACE_LOG ||
-        session->now_ns < session->next_size_ns ||
+        session->now_ns < session->log.next_size_ns ||
         !atomic_load(&session->process.shared->log_reach))
         return;
-    session->next_size_ns = session->now_ns + SIZE_NS;
+    session->log.next_size_ns = session->now_ns + SIZE_NS;
     if (bytes_of(options->output, "") + bytes_of(options->output, "-wal") < options->max_size)
         return;
     atomic_store(&session->process.shared->log_reach, 0);

@@ -2,7 +2,26 @@
 #ifndef SPROF_TRACE_FIGURES_LOG_H
 #define SPROF_TRACE_FIGURES_LOG_H
 
-#include "trace/tracing.h"
+#include "agent/probe.h"
+#include "recording/recording.h"
+
+struct trace_options;
+struct trace_session;
+struct trace_thread;
+
+/* One moment in both clocks, and how they go on from there. */
+struct trace_clock {
+    uint64_t ticks, ns; /* ns: time in the run */
+    double ns_per_tick;
+};
+
+/* The log of a program. */
+struct trace_call_log {
+    bool has_rings; /* there may be calls in the rings */
+    uint64_t logged, unlogged;
+    SPROF_VEC(struct trace_clock) clocks; /* by time */
+    uint64_t next_size_ns;                /* when the file's size is read next */
+};
 
 /* How a call ended, by the header of a unit. */
 static inline enum store_exit trace_log_exit(uint64_t header)

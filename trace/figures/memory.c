@@ -2,6 +2,7 @@
  * another page are only counted, by function, in one row for all threads. The programs are refused
  * nothing. */
 #include "trace/figures/log.h"
+#include "trace/tracing.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ enum { LIFTED_PART = 4 }; /* below the bound by this part, pages may be made aga
 /* Rings of a log have a fixed size, and are not bounded. */
 static uint64_t ring_bytes(const struct trace_session *session)
 {
-    const uint32_t count = session->has_logged ? trace_slab_count(session) : 0;
+    const uint32_t count = session->log.has_rings ? trace_slab_count(session) : 0;
     uint64_t sum = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct probe_ring *ring =
@@ -23,10 +24,10 @@ static uint64_t ring_bytes(const struct trace_session *session)
                                         trace_slab_offset(session, session->slab_count) +
                                         probe_ring_offset(i));
         const uint64_t most = probe_ring_bytes(i);
-        const bool is_written = session->slabs[i] && ring->head < most / PROBE_UNIT_BYTES;
-        sum += is_written          ? PROBE_RING_HEADER + ring->head * PROBE_UNIT_BYTES
-               : session->slabs[i] ? PROBE_RING_REST + most
-                                   : 0;
+        const bool is_written = session->threads.of_slab[i] && ring->head < most / PROBE_UNIT_BYTES;
+        sum += is_written                    ? PROBE_RING_HEADER + ring->head * PROBE_UNIT_BYTES
+               : session->threads.of_slab[i] ? PROBE_RING_REST + most
+                                             : 0;
     }
     return sum;
 }

@@ -53,8 +53,8 @@ void trace_take_time(struct trace_session *session)
     session->now_ns = ns;
     session->ns_per_tick =
         session->uprobes ? 1
-        : ticks > session->start_ticks
-            ? (double)(ns - session->start_ns) / (double)(ticks - session->start_ticks)
+        : ticks > session->start.ticks
+            ? (double)(ns - session->start.ns) / (double)(ticks - session->start.ticks)
             : 1;
 }
 
@@ -62,7 +62,7 @@ uint64_t trace_most_ticks(const struct trace_session *session)
 {
     const uint64_t slack = UINT64_C(1) << 34; /* several seconds: time was taken before */
     const double passed_ns =
-        session->now_ns > session->start_ns ? (double)(session->now_ns - session->start_ns) : 0;
+        session->now_ns > session->start.ns ? (double)(session->now_ns - session->start.ns) : 0;
     /* the command cannot write figures of uprobes, which may be of many threads */
     return session->uprobes ? INT64_MAX : slack + (uint64_t)(4 * passed_ns / session->ns_per_tick);
 }
@@ -70,7 +70,7 @@ uint64_t trace_most_ticks(const struct trace_session *session)
 /* The shared row was checked before it was added up. */
 static uint64_t most_in_row(const struct trace_session *session, uint32_t thread)
 {
-    return thread && thread == session->rest.row ? INT64_MAX : trace_most_ticks(session);
+    return thread && thread == session->threads.others.row ? INT64_MAX : trace_most_ticks(session);
 }
 
 static int put_call_cost(struct trace_session *session, const struct trace_figures *figures,
@@ -109,13 +109,13 @@ static int put_call_cost(struct trace_session *session, const struct trace_figur
         .bucket_ns = (double)(1u << PROBE_BUCKET_FIRST) * M_SQRT2 * session->ns_per_tick,
         .buckets = timed && !session->memory.no_histograms ? buckets : (struct sprof_bytes){0},
     };
-    session->calls += row.calls - cell->written_calls;
+    session->counts.calls += row.calls - cell->written_calls;
     session->probes.items[cell->function].calls += row.calls - cell->written_calls;
     session->probes.items[cell->function].unlogged += stat->unlogged - cell->written_unlogged;
-    session->unlogged += stat->unlogged - cell->written_unlogged;
+    session->log.unlogged += stat->unlogged - cell->written_unlogged;
     cell->written_unlogged = stat->unlogged;
-    session->in_flight += row.in_flight - cell->written_in_flight;
-    session->abnormal += row.abnormal - cell->written_abnormal;
+    session->counts.in_flight += row.in_flight - cell->written_in_flight;
+    session->counts.abnormal += row.abnormal - cell->written_abnormal;
     struct trace_probe *probe = &session->probes.items[cell->function];
     probe->timed_calls += stat->ended - cell->written_timed;
     probe->self_ns += row.self_ns - cell->written_self;
@@ -220,7 +220,7 @@ int trace_put_row(struct trace_session *session, uint32_t thread, struct trace_c
     uint32_t node;
     const int result = trace_node_of(session, cell->function, 0, &node);
     if (result == SPROF_ENOTFOUND) {
-        session->unplaced_calls += calls - cell->written_calls;
+        session->counts.unplaced_calls += calls - cell->written_calls;
         cell->written_calls = calls;
         return 0;
     }

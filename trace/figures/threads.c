@@ -38,7 +38,7 @@ void trace_thread_own_name(const struct trace_session *session, pid_t pid, int32
 
 int trace_thread_rename(struct trace_session *session, uint32_t slab)
 {
-    struct trace_thread *thread = session->slabs[slab];
+    struct trace_thread *thread = session->threads.of_slab[slab];
     char name[16];
     trace_slab_name(session, slab, name);
     if (!*name || !strcmp(name, thread->name) || thread->shares || thread->is_idle)
@@ -64,12 +64,12 @@ int trace_thread_add_row(struct trace_session *session, struct trace_thread *thr
                                       .fork = {thread->pid, thread->pid}};
     const uint64_t key = (uint32_t)thread->tid;
     const char *name = sprof_arena_text(&session->arena, thread->name);
-    if (!name ||
-        (sprof_map_get(&session->ended_tids, key) && recording_event(session->recording, &fork)))
+    if (!name || (sprof_map_get(&session->threads.ended_tids, key) &&
+                  recording_event(session->recording, &fork)))
         return SPROF_ENOMEM;
     const struct model_thread *row = recording_thread(
         session->recording, thread->pid, thread->tid, *name ? name : NULL,
-        thread->tid == session->process.pid || !thread->tid ? session->start_ns : now_ns);
+        thread->tid == session->process.pid || !thread->tid ? session->start.ns : now_ns);
     thread->row = row ? row->id : 0;
     return row ? 0 : SPROF_ENOMEM;
 }
@@ -89,7 +89,7 @@ struct trace_cell *trace_cell_of(struct trace_thread *thread, uint32_t function)
 /* Its number is 0. */
 int trace_rest_begin(struct trace_session *session)
 {
-    struct trace_thread *rest = &session->rest;
+    struct trace_thread *rest = &session->threads.others;
     if (rest->row)
         return 0;
     rest->pid = session->process.pid;
@@ -99,8 +99,9 @@ int trace_rest_begin(struct trace_session *session)
         if (sprof_vec_push(&rest->cells, cell))
             return SPROF_ENOMEM;
     }
-    session->rest_stats = calloc(session->capacity, sizeof *session->rest_stats);
-    return session->rest_stats ? trace_thread_add_row(session, rest) : SPROF_ENOMEM;
+    session->threads.others_figures =
+        calloc(session->capacity, sizeof *session->threads.others_figures);
+    return session->threads.others_figures ? trace_thread_add_row(session, rest) : SPROF_ENOMEM;
 }
 
 static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t tid)
@@ -108,7 +109,7 @@ static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t t
     struct trace_thread *thread = calloc(1, sizeof *thread);
     if (!thread)
         return SPROF_ENOMEM;
-    session->slabs[slab] = thread;
+    session->threads.of_slab[slab] = thread;
     thread->slab_tid = tid;
     thread->pid =
         trace_process_seen(session, atomic_load(&session->process.shared->slabs[slab].pid));
@@ -116,7 +117,7 @@ static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t t
         return SPROF_ENOMEM;
     thread->tid = trace_process_thread(session, thread->pid, tid);
     const size_t most = session->options.children ? 8 * TRACE_THREADS : TRACE_THREADS;
-    thread->shares = session->thread_count++ >= most;
+    thread->shares = session->threads.count++ >= most;
     if (thread->shares)
         return trace_rest_begin(session);
     const struct trace_process *process = trace_process_find(session, thread->pid);
@@ -132,19 +133,19 @@ static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t t
 /* Another thread has taken a slab with the figures of earlier ones. */
 static int resume_slab(struct trace_session *session, uint32_t slab, uint32_t tid)
 {
-    struct trace_thread *thread = session->slabs[slab];
+    struct trace_thread *thread = session->threads.of_slab[slab];
     thread->is_idle = false;
     thread->slab_tid = tid;
     thread->pid =
         trace_process_seen(session, atomic_load(&session->process.shared->slabs[slab].pid));
     thread->tid = trace_process_thread(session, thread->pid, tid);
-    session->thread_count++;
+    session->threads.count++;
     return thread->pid ? 0 : SPROF_ENOMEM;
 }
 
 int trace_thread_see(struct trace_session *session, uint32_t slab, uint32_t tid)
 {
-    const struct trace_thread *known = session->slabs[slab];
+    const struct trace_thread *known = session->threads.of_slab[slab];
     return !known           ? begin_thread(session, slab, tid)
            : known->is_idle ? resume_slab(session, slab, tid)
                             : 0;

@@ -229,23 +229,23 @@ static void say(struct trace_session *session, const struct trace_thread *thread
 static int put(struct trace_session *session, uint32_t slab, uint32_t function, const char *kind,
                uint64_t ticks, uint64_t value, uint64_t bound, const struct probe_warning *noted)
 {
-    const struct trace_thread *thread = session->slabs[slab];
+    const struct trace_thread *thread = session->threads.of_slab[slab];
     const struct trace_probe *probe = &session->probes.items[function];
     uint32_t node;
     const int result = trace_node_of(session, function, 0, &node);
-    session->warnings_unplaced += result == SPROF_ENOTFOUND;
+    session->counts.unplaced_warnings += result == SPROF_ENOTFOUND;
     if (result)
         return result == SPROF_ENOTFOUND ? 0 : result;
-    const uint64_t begin_ns = session->start_ns - session->run->start_monotonic_ns;
+    const uint64_t begin_ns = session->start.ns - session->run->start_monotonic_ns;
     const uint64_t end_ns = session->now_ns - session->run->start_monotonic_ns;
-    const double passed_ns = ticks > session->start_ticks
-                                 ? (double)(ticks - session->start_ticks) * session->ns_per_tick
+    const double passed_ns = ticks > session->start.ticks
+                                 ? (double)(ticks - session->start.ticks) * session->ns_per_tick
                                  : 0;
     const uint64_t time_ns =
         passed_ns < (double)(end_ns - begin_ns) ? begin_ns + (uint64_t)passed_ns : end_ns;
     const struct store_warning row = {
         .run_id = session->run->id,
-        .thread_id = thread->shares ? session->rest.row : thread->row,
+        .thread_id = thread->shares ? session->threads.others.row : thread->row,
         .node_id = node,
         .time_ns = time_ns ? time_ns : 1,
         .kind = kind,
@@ -262,7 +262,7 @@ static int put(struct trace_session *session, uint32_t slab, uint32_t function, 
 static bool is_known(const struct trace_session *session, uint32_t function, uint32_t slab)
 {
     return function < session->probes.count && session->probes.items[function].is_chosen &&
-           slab < session->slab_count && session->slabs[slab];
+           slab < session->slab_count && session->threads.of_slab[slab];
 }
 
 static uint64_t in_ns(double ticks, double ns_per_tick)
@@ -282,7 +282,7 @@ static int take_noted(struct trace_session *session, const struct probe_warning 
         return SPROF_ENOMEM;
     if (!is_known(session, noted.function, noted.slab) ||
         noted.kind >= sizeof kinds / sizeof *kinds || !kinds[noted.kind]) {
-        session->warnings_unplaced++;
+        session->counts.unplaced_warnings++;
         return 0;
     }
     const double scale = noted.kind == PROBE_SLOW ? session->trace->clock.tick_ns : 1;
@@ -340,7 +340,7 @@ static int look_at_record(struct trace_session *session, uint32_t slab, const st
     struct trace_warnings *warnings = session->warnings;
     const uint64_t now = probe_ticks();
     const uint64_t function = (record->stat - thread->stats) / sizeof(struct probe_stat);
-    const pid_t pid = session->slabs[slab]->pid;
+    const pid_t pid = session->threads.of_slab[slab]->pid;
     struct record again;
     if (record->stat < thread->stats || function >= session->probes.count ||
         function >= warnings->stuck_ns.count || record->begin >= now ||
@@ -361,7 +361,7 @@ static int look_at_record(struct trace_session *session, uint32_t slab, const st
 static int look_at_thread(struct trace_session *session, uint32_t slab)
 {
     const uint64_t pointer = atomic_load(&session->process.shared->slabs[slab].thread);
-    const pid_t pid = session->slabs[slab]->pid;
+    const pid_t pid = session->threads.of_slab[slab]->pid;
     struct thread thread;
     struct record record;
     int result = 0;
@@ -396,8 +396,8 @@ static int look_for_stuck(struct trace_session *session)
         wait_ns = LOOK_LEAST_MS * UINT64_C(1000000);
     session->warnings->next_ns = session->now_ns + wait_ns;
     for (uint32_t i = 0; i < used && i < session->slab_count && !result; i++)
-        if (session->slabs[i] &&
-            atomic_load(&session->process.shared->slabs[i].tid) == session->slabs[i]->slab_tid)
+        if (session->threads.of_slab[i] && atomic_load(&session->process.shared->slabs[i].tid) ==
+                                               session->threads.of_slab[i]->slab_tid)
             result = look_at_thread(session, i);
     return result;
 }

@@ -160,7 +160,8 @@ static enum probe_tier tier_of(const struct trace_session *session, const struct
     if (leaves(function))
         return function->linkage_name && strstr(function->linkage_name, "longjmp") ? PROBE_JUMP
                                                                                    : PROBE_LEAVE;
-    return function->entry_only || session->runtime || session->copier ? PROBE_COUNT : PROBE_FULL;
+    return function->entry_only || session->untimed.runtime || session->untimed.copier ? PROBE_COUNT
+                                                                                       : PROBE_FULL;
 }
 
 /* By name, or as a callee of a chosen one. */
@@ -198,7 +199,7 @@ static int choose_function(struct chooser *chooser, uint32_t file,
                                : function->mechanism != PLAN_NOT && function->why != PLAN_IMPORTED;
     const bool can = has_place || (found && session->uprobes && uprobe_may_stand(function));
     if (found && !can)
-        (*(session->listens ? &chooser->elsewhere : &session->refused))++;
+        (*(session->listens ? &chooser->elsewhere : &session->counts.refused))++;
     const uint8_t operation = can ? trace_heap_operation(&session->files.items[file], function) : 0;
     if (!can ||
         (!found && !leaves(function) && !operation && !sees_clock_go(session, file, function) &&
@@ -236,7 +237,7 @@ static int take_module(void *context, struct plan_module *module)
                                     .loaded_at = module->address,
                                     .is_chosen = is_chosen(chooser, module->path)};
     if (module->plan.runtime && !session->uprobes)
-        session->runtime = sprof_arena_text(&session->arena, module->plan.runtime);
+        session->untimed.runtime = sprof_arena_text(&session->arena, module->plan.runtime);
     if (!path || sprof_vec_push(&session->files, file))
         return sprof_error_memory(chooser->error);
     module->plan = (struct plan){0}; /* the file owns it now */

@@ -52,9 +52,9 @@ static bool is_lost(const struct trace_session *session, const struct trace_prob
 
 static bool may_look(const struct trace_session *session)
 {
-    return session->now_ns >= session->next_lost_ns && session->options.rest_ns != TRACE_NEVER &&
+    return session->now_ns >= session->lost.next_ns && session->options.rest_ns != TRACE_NEVER &&
            session->process.code_fd > 0 && !session->options.children && !session->listens &&
-           !session->uprobes && !session->points && !session->executed;
+           !session->uprobes && !session->points && !session->executable.is_replaced;
 }
 
 void trace_lost_look(struct trace_session *session)
@@ -63,7 +63,7 @@ void trace_lost_look(struct trace_session *session)
     size_t lost = 0;
     if (!may_look(session))
         return;
-    session->next_lost_ns = session->now_ns + BETWEEN_NS;
+    session->lost.next_ns = session->now_ns + BETWEEN_NS;
     sprof_proc_shared_path(path, sizeof path, session->process.pid, "pagemap");
     struct pages pages = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
     for (size_t i = 0; i < session->probes.count && pages.fd >= 0; i++)
@@ -75,13 +75,13 @@ void trace_lost_look(struct trace_session *session)
         close(pages.fd);
     if (!lost)
         return;
-    if (!session->told_lost)
+    if (!session->lost.is_told)
         sprof_log_message(
             session->options.log, SPROF_LOG_WARNING,
             "the program has given back pages of its code (madvise), and with them "
             "the probes of %zu function%s: they are put back once a second, and calls "
             "until then are not counted",
             lost, sprof_plural(lost));
-    session->told_lost = true;
+    session->lost.is_told = true;
     trace_wake(session);
 }

@@ -212,7 +212,7 @@ static int place_copies(struct writing *writing, struct trace_file *file)
     for (size_t i = 0; i < file->count && !result; i++)
         if (place_probe(writing, file, (uint32_t)(file->first + i))) {
             memset(probes[i].jump, 0, PLAN_JUMP_BYTES);
-            session->refused += probes[i].is_chosen;
+            session->counts.refused += probes[i].is_chosen;
             probes[i].tier = PROBE_OFF;
             probes[i].is_chosen = false;
         }
@@ -413,7 +413,7 @@ int trace_place_copies(struct trace_session *session, struct trace_file *file,
 int trace_place_hook(struct trace_session *session, const char *loader_path, uint64_t at,
                      struct sprof_error *error)
 {
-    struct trace_hook *hook = &session->hook;
+    struct trace_hook *hook = &session->loader.hook;
     struct trace_file loader = {.path = loader_path};
     uint8_t far_jump[PLAN_FAR_JUMP_BYTES];
     struct writing writing;

@@ -76,7 +76,7 @@ static bool is_missing(const struct placing *placing, size_t number)
 static int list_sites(struct placing *placing, size_t first, size_t count)
 {
     struct trace_session *session = placing->session;
-    const struct trace_hook *hook = &session->hook;
+    const struct trace_hook *hook = &session->loader.hook;
     const struct site hooked = {.address = hook->wanted, .probe = HOOK};
     if (hook->wanted && !hook->at && !placing->wakes && !placing->returns &&
         trace_is_in_one_page(hook->wanted) && sprof_vec_push(&placing->sites, hooked))
@@ -198,7 +198,7 @@ static bool is_other_code(struct placing *placing, const struct site *site, cons
 static bool put_jump(struct placing *placing, const struct site *site, uint8_t *there)
 {
     struct trace_session *session = placing->session;
-    struct trace_hook *hook = &session->hook;
+    struct trace_hook *hook = &session->loader.hook;
     struct trace_probe *probe = site->probe == HOOK ? NULL : &session->probes.items[site->probe];
     if (memcmp(there, probe ? probe->function->original : hook->original, PLAN_JUMP_BYTES) != 0)
         return is_other_code(placing, site, there);
@@ -491,7 +491,7 @@ static int place_first(struct trace_session *session, size_t first, size_t count
     release(&placing);
     for (size_t i = first; i < first + count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
-        session->refused += probe->is_chosen && !probe->is_placed && probe->jump[0];
+        session->counts.refused += probe->is_chosen && !probe->is_placed && probe->jump[0];
         probe->is_chosen &= probe->is_placed;
     }
     return result;
@@ -500,7 +500,7 @@ static int place_first(struct trace_session *session, size_t first, size_t count
 int trace_place_live(struct trace_session *session, struct sprof_error *error)
 {
     const int result = inject_begin(&session->process, error);
-    trace_read_clocks(&session->start_ns, &session->start_ticks);
+    trace_read_clocks(&session->start.ns, &session->start.ticks);
     return result ? result : place_first(session, 0, session->probes.count, true, error);
 }
 

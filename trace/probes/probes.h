@@ -81,7 +81,7 @@ int trace_place_file(struct trace_session *session, struct trace_file *file,
 int trace_place_copies(struct trace_session *session, struct trace_file *file,
                        struct sprof_error *error);
 
-/* Writes session->hook, a jump to the agent in the loader of that path. In a running process
+/* Writes session->loader.hook, a jump to the agent in the loader of that path. In a running process
  * trace_place_live writes it. */
 int trace_place_hook(struct trace_session *session, const char *loader, uint64_t at,
                      struct sprof_error *error);
@@ -118,29 +118,6 @@ int trace_place_woken(struct trace_session *session, struct sprof_error *error);
 int trace_place_live_file(struct trace_session *session, struct trace_file *file,
                           struct sprof_error *error);
 
-/* == ranges.c == */
-
-/* Makes range 1 of what was chosen at the start. Returns 0 or SPROF_ENOMEM. */
-int trace_ranges_begin(struct trace_session *session, struct sprof_error *error);
-
-/* Adds and switches ranges: "+RE -RE +0xA-0xB +MODULE!0xA-0xB -#1,3-5 +#N". The text is cut up.
- * SPROF_EUSAGE: a mistake; nothing has changed. */
-int trace_change_ranges(struct trace_session *session, char *text, struct sprof_error *error);
-
-/* Names in an answer the ranges said since then that hold no function of any program, and what is
- * near them. With --children programs that are executed later may have them. */
-int trace_ranges_tell_empty(const struct trace_session *session, uint64_t since_ns,
-                            struct sprof_str *answer, struct sprof_error *error);
-
-/* Copies the ranges of another session. Returns 0 or SPROF_ENOMEM. */
-int trace_ranges_adopt(struct trace_session *session, const struct trace_session *from);
-
-/* Applies ranges to new probes from `first` on. Returns 0 or SPROF_ENOMEM. */
-int trace_ranges_extend(struct trace_session *session, size_t first);
-
-/* Switches probes as ranges and pauses say. */
-void trace_switch(struct trace_session *session);
-
 /* == bypass.c == */
 
 /* From now on thunks of the program can be written to. Not with --children, where several processes
@@ -158,28 +135,5 @@ void trace_bypass_look(struct trace_session *session);
 
 /* Ends that for a probe that is about to be on. */
 void trace_bypass_end(struct trace_session *session, size_t number);
-
-/* == rest.c == */
-
-/* Puts probes to rest that have been off for long enough or cost too much, and wakes those that
- * could not be woken before. */
-void trace_rest_look(struct trace_session *session);
-
-/* The same, but wakes none, and does not wait since the last stop. What cannot be stopped now is
- * tried again later. */
-void trace_rest_now(struct trace_session *session);
-
-/* Notes that a probe's jump is gone; the next one leads to its thunk. */
-void trace_note_rest(struct trace_probe *probe);
-
-/* Once a second has jumps put back that the program has given back with pages of its code; not
- * where no probe may rest. */
-void trace_lost_look(struct trace_session *session);
-
-/* Places resting probes that are to be on. session->asleep counts failures. */
-void trace_wake(struct trace_session *session);
-
-/* SPROF_ESTATE where probes that are to be on still rest. */
-int trace_check_awake(const struct trace_session *session, struct sprof_error *error);
 
 #endif

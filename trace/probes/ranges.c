@@ -274,7 +274,7 @@ static bool repeat_range(struct trace_session *session, const char *text)
             continue;
         struct trace_range range = ranges[r];
         range.is_on = true;
-        range.since_ns = sprof_clock_monotonic_ns() - session->start_ns;
+        range.since_ns = sprof_clock_monotonic_ns() - session->start.ns;
         memmove(&ranges[r], &ranges[r + 1], (last - r) * sizeof *ranges);
         ranges[last] = range;
         return true;
@@ -324,7 +324,7 @@ static int add_range(struct trace_session *session, const char *text, struct spr
         .text = text,
         .holds = calloc(session->capacity + 1, 1),
         .is_on = true,
-        .since_ns = sprof_clock_monotonic_ns() - session->start_ns,
+        .since_ns = sprof_clock_monotonic_ns() - session->start.ns,
     };
     int result = range.holds ? hold(session, &range, 0, error) : sprof_error_memory(error);
     if (!result && trace_is_of_several(session))
@@ -437,11 +437,11 @@ void trace_switch(struct trace_session *session)
     }
     if (switched)
         atomic_fetch_add(&session->process.shared->heap.epoch, 1);
-    session->rests &= session->paused;
+    session->resting.at_once &= session->paused;
     trace_wake(session);
     if (session->uprobes)
         trace_uprobes_switch(session);
-    trace_points_switch(session, !session->paused && !session->copier);
+    trace_points_switch(session, !session->paused && !session->untimed.copier);
 }
 
 /* "1,3-5": calls `set` for each number. */

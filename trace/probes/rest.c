@@ -96,7 +96,7 @@ static int take_back(struct taking *taking)
     const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
     if (took_ns > session->process.stopped_ns)
         session->process.stopped_ns = took_ns;
-    session->next_rest_ns = begin_ns + took_ns * STOP_SHARE;
+    session->resting.next_ns = begin_ns + took_ns * STOP_SHARE;
     for (size_t i = 0; i < session->probes.count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
         if (is_due(session, probe) && (taking->is_done || is_back(taking, probe)))
@@ -110,12 +110,12 @@ static void rest(struct trace_session *session)
 {
     struct taking taking = {.session = session,
                             .stop.notes_sharers = &session->process.shared->has_sharers};
-    session->next_rest_ns = session->now_ns + AGAIN_NS;
+    session->resting.next_ns = session->now_ns + AGAIN_NS;
     if (inject_stop_would_wait(session->process.pid))
         return;
     taking.memory_fd = fcntl(session->process.code_fd, F_DUPFD_CLOEXEC, 0);
     if (taking.memory_fd >= 0 && !list_due(&taking) && !take_back(&taking))
-        session->rests = session->paused;
+        session->resting.at_once = session->paused;
     inject_close(&taking.memory_fd);
     sprof_vec_release(&taking.changes);
 }
@@ -141,9 +141,9 @@ static bool is_any_due(struct trace_session *session)
 
 void trace_rest_look(struct trace_session *session)
 {
-    if (is_any_due(session) && session->now_ns >= session->next_rest_ns)
+    if (is_any_due(session) && session->now_ns >= session->resting.next_ns)
         rest(session);
-    if (session->asleep && session->now_ns >= session->next_wake_ns)
+    if (session->resting.asleep && session->now_ns >= session->resting.next_wake_ns)
         trace_wake(session);
 }
 
@@ -158,7 +158,7 @@ void trace_rest_now(struct trace_session *session)
 static size_t count_asleep(const struct trace_session *session)
 {
     size_t count = 0;
-    for (size_t i = 0; i < session->probes.count && !session->executed; i++)
+    for (size_t i = 0; i < session->probes.count && !session->executable.is_replaced; i++)
         count += session->probes.items[i].rests && session->probes.items[i].is_placed &&
                  trace_is_wanted(session, i);
     return count;
@@ -167,20 +167,20 @@ static size_t count_asleep(const struct trace_session *session)
 void trace_wake(struct trace_session *session)
 {
     struct sprof_error why = {0};
-    const size_t before = session->asleep;
-    session->asleep = count_asleep(session);
-    if (!session->asleep)
+    const size_t before = session->resting.asleep;
+    session->resting.asleep = count_asleep(session);
+    if (!session->resting.asleep)
         return;
     const bool is_gone = trace_place_woken(session, &why) == SPROF_ENOTFOUND;
-    session->asleep = is_gone ? 0 : count_asleep(session);
-    session->next_wake_ns = sprof_clock_monotonic_ns() + AGAIN_NS;
-    if (session->asleep && !before)
+    session->resting.asleep = is_gone ? 0 : count_asleep(session);
+    session->resting.next_wake_ns = sprof_clock_monotonic_ns() + AGAIN_NS;
+    if (session->resting.asleep && !before)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                           "the probes of %zu function%s rest, and are not in place yet: %s; it is "
                           "tried again",
-                          session->asleep, sprof_plural(session->asleep),
+                          session->resting.asleep, sprof_plural(session->resting.asleep),
                           why.code ? why.message : "threads stand where they would be");
-    else if (before && !session->asleep && !is_gone)
+    else if (before && !session->resting.asleep && !is_gone)
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                           "the probes that rested are in place");
 }
@@ -189,7 +189,7 @@ int trace_check_awake(const struct trace_session *session, struct sprof_error *e
 {
     size_t asleep = 0;
     for (size_t i = 0; i < session->trace->programs.count; i++)
-        asleep += session->trace->programs.items[i]->asleep;
+        asleep += session->trace->programs.items[i]->resting.asleep;
     return asleep ? sprof_error_set(error, SPROF_ESTATE, 0,
                                     "calls are being measured, but not yet those of %zu function%s "
                                     "whose probes rested: threads could not be stopped, or stand "

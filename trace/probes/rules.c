@@ -62,13 +62,13 @@ bool trace_is_wanted(const struct trace_session *session, size_t number)
 bool trace_may_rest(const struct trace_session *session, const struct trace_probe *probe)
 {
     return session->options.rest_ns != TRACE_NEVER && session->process.code_fd > 0 &&
-           !session->listens && !session->points && !session->executed && !probe->is_left &&
-           trace_can_place_live(session, probe) &&
+           !session->listens && !session->points && !session->executable.is_replaced &&
+           !probe->is_left && trace_can_place_live(session, probe) &&
            (!trace_stays_on(probe) ||
-            (session->paused && !session->in_flight && !session->cleared_ns));
+            (session->paused && !session->counts.in_flight && !session->cleared.ns));
 }
 
 bool trace_rests_at_once(const struct trace_session *session, const struct trace_probe *probe)
 {
-    return session->rests && trace_may_rest(session, probe);
+    return session->resting.at_once && trace_may_rest(session, probe);
 }

@@ -120,14 +120,14 @@ int trace_switches_begin(struct trace_session *session, struct sprof_error *erro
     const int result = inject_listening_go(&session->process, error);
     if (result)
         return result;
-    trace_read_clocks(&session->start_ns, &session->start_ticks);
+    trace_read_clocks(&session->start.ns, &session->start.ticks);
     for (size_t i = 0; i < session->probes.count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
         session->process.shared->switches[i] =
             session->files.items[probe->file].bias + probe->function->site;
         if (probe->jump[0])
             probe->is_placed = turn(session, probe, PLAN_EMBEDDED_OFF, JUMP);
-        session->refused += probe->is_chosen && !probe->is_placed;
+        session->counts.refused += probe->is_chosen && !probe->is_placed;
         probe->is_chosen &= probe->is_placed;
     }
     return 0;

@@ -319,7 +319,7 @@ static int place_probes(struct trace_session *session, struct sprof_error *error
                      : 0;
     for (size_t i = 0; i < session->probes.count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
-        session->refused += probe->is_chosen && probe->tier == PROBE_OFF;
+        session->counts.refused += probe->is_chosen && probe->tier == PROBE_OFF;
         probe->is_chosen &= probe->tier != PROBE_OFF;
     }
     return result;
@@ -365,7 +365,7 @@ int trace_uprobes_place(struct trace_session *session, struct sprof_error *error
         result = trace_ranges_begin(session, error);
     if (result)
         return result;
-    session->start_ns = session->start_ticks = sprof_clock_monotonic_ns();
+    session->start.ns = session->start.ticks = sprof_clock_monotonic_ns();
     trace_switch(session);
     if (!session->options.pid)
         kill(session->process.pid, SIGCONT);

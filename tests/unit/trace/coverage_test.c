@@ -95,7 +95,7 @@ static void test_flag_that_stays_off(void)
     CU_ASSERT_TRUE(is_looking(&coverage));
     atomic_store(&coverage.session.process.shared->tiers[0], PROBE_OFF);
     atomic_store(&coverage.session.process.shared->hits[0].first, 5);
-    coverage.session.now_ns = coverage.session.start_ns + 10;
+    coverage.session.now_ns = coverage.session.start.ns + 10;
     CU_ASSERT_EQUAL(trace_coverage_collect(&coverage.session), 0);
     CU_ASSERT_FALSE(is_looking(&coverage));
     CU_ASSERT_NOT_EQUAL(coverage.probe->first_ns, 0);

@@ -45,7 +45,7 @@ static void make(struct figures *figures)
     const struct trace_file file = {.path = "", .module = 1};
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session->probes, probe), 0);
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session->files, file), 0);
-    struct trace_thread *thread = session->slabs[0] = calloc(1, sizeof *thread);
+    struct trace_thread *thread = session->threads.of_slab[0] = calloc(1, sizeof *thread);
     CU_ASSERT_PTR_NOT_NULL_FATAL(thread);
     thread->pid = thread->tid = getpid();
     uint8_t *slab = (uint8_t *)session->process.shared + trace_slab_offset(session, 0);
@@ -99,13 +99,13 @@ static void test_calls_between_two_looks(void)
     make(&figures);
     call(&figures, 4, 4);
     CU_ASSERT_EQUAL(sampled(&figures), 4);
-    CU_ASSERT_EQUAL(figures.session.calls, 4);
+    CU_ASSERT_EQUAL(figures.session.counts.calls, 4);
     call(&figures, 10, 6);
     CU_ASSERT_EQUAL(sampled(&figures), 10);
-    CU_ASSERT_EQUAL(figures.session.calls, 10);
+    CU_ASSERT_EQUAL(figures.session.counts.calls, 10);
     call(&figures, 10, 10);
     CU_ASSERT_EQUAL(sampled(&figures), 10);
-    CU_ASSERT_EQUAL(figures.session.calls, 10);
+    CU_ASSERT_EQUAL(figures.session.counts.calls, 10);
     release(&figures);
 }
 
@@ -120,11 +120,11 @@ static void test_calls_without_path(void)
     figures.session.trace->phase++;
     call(&figures, 12, 9);
     CU_ASSERT_EQUAL(sampled(&figures), 15);
-    CU_ASSERT_EQUAL(figures.session.calls, 15);
+    CU_ASSERT_EQUAL(figures.session.counts.calls, 15);
     figures.session.trace->phase++;
     call(&figures, 12, 16);
     CU_ASSERT_EQUAL(sampled(&figures), 16);
-    CU_ASSERT_EQUAL(figures.session.calls, 16);
+    CU_ASSERT_EQUAL(figures.session.counts.calls, 16);
     release(&figures);
 }
 
@@ -140,7 +140,7 @@ static void test_clear_between(void)
     recording_batch(figures.session.recording)->samples.count = 0;
     call(&figures, 13, 13);
     CU_ASSERT_EQUAL(sampled(&figures), 3);
-    CU_ASSERT_EQUAL(figures.session.calls, 3);
+    CU_ASSERT_EQUAL(figures.session.counts.calls, 3);
     release(&figures);
 }
 
@@ -154,7 +154,7 @@ static void test_clear_before_path(void)
     CU_ASSERT_EQUAL(trace_clear_figures(&figures.session, 1), 0);
     call(&figures, 7, 7);
     CU_ASSERT_EQUAL(sampled(&figures), 2);
-    CU_ASSERT_EQUAL(figures.session.calls, 2);
+    CU_ASSERT_EQUAL(figures.session.counts.calls, 2);
     release(&figures);
 }
 
@@ -170,8 +170,8 @@ static void test_clear_in_flight(void)
     recording_batch(figures.session.recording)->samples.count = 0;
     call(&figures, 5, 5);
     CU_ASSERT_EQUAL(sampled(&figures), 1);
-    CU_ASSERT_EQUAL(figures.session.calls, 1);
-    CU_ASSERT_EQUAL(figures.session.slabs[0]->paths.items[0].cell.calls, 1);
+    CU_ASSERT_EQUAL(figures.session.counts.calls, 1);
+    CU_ASSERT_EQUAL(figures.session.threads.of_slab[0]->paths.items[0].cell.calls, 1);
     release(&figures);
 }
 
@@ -185,8 +185,8 @@ static void test_row_before_paths(void)
     call(&figures, 0, 11);
     const struct store_batch *batch = recording_batch(figures.session.recording);
     CU_ASSERT_EQUAL_FATAL(batch->call_costs.count, 2);
-    CU_ASSERT_EQUAL_FATAL(figures.session.slabs[0]->paths.count, 2);
-    CU_ASSERT_NOT_EQUAL(figures.session.slabs[0]->paths.items[1].stack,
+    CU_ASSERT_EQUAL_FATAL(figures.session.threads.of_slab[0]->paths.count, 2);
+    CU_ASSERT_NOT_EQUAL(figures.session.threads.of_slab[0]->paths.items[1].stack,
                         batch->call_costs.items[0].node_id);
     CU_ASSERT_EQUAL(batch->call_costs.items[0].node_id, batch->call_costs.items[1].node_id);
     CU_ASSERT_EQUAL(batch->call_costs.items[1].calls, 11);
@@ -202,7 +202,7 @@ static void test_impossible(void)
     make(&figures);
     struct trace_session *session = &figures.session;
     const struct store_batch *batch = recording_batch(session->recording);
-    session->start_ns = 1;
+    session->start.ns = 1;
     for (uint64_t i = 0; i < ROWS; i++) {
         const uint64_t huge = UINT64_C(0x7fffffffffffff00) + i;
         memset(figures.stat, 0x7f, sizeof *figures.stat);
@@ -266,8 +266,8 @@ static void test_warning_of_new_thread(void)
     struct figures figures;
     make(&figures);
     struct trace_session *session = &figures.session;
-    free(session->slabs[0]);
-    session->slabs[0] = NULL;
+    free(session->threads.of_slab[0]);
+    session->threads.of_slab[0] = NULL;
     begin_warnings(&figures, &limit);
     session->process.shared->slabs[0].state = PROBE_SLAB_TAKEN;
     session->process.shared->slabs[0].tid = (uint32_t)getpid();
@@ -277,8 +277,8 @@ static void test_warning_of_new_thread(void)
     const struct store_batch *batch = recording_batch(session->recording);
     CU_ASSERT_EQUAL_FATAL(batch->warnings.count, 1);
     CU_ASSERT_EQUAL(batch->warnings.items[0].value, 5);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(session->slabs[0]);
-    CU_ASSERT_EQUAL(batch->warnings.items[0].thread_id, session->slabs[0]->row);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(session->threads.of_slab[0]);
+    CU_ASSERT_EQUAL(batch->warnings.items[0].thread_id, session->threads.of_slab[0]->row);
     end_warnings(&figures);
 }
 
