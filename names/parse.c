@@ -136,6 +136,12 @@ static void take_behind(struct parser *parser, size_t bytes)
         parser->parsed->holes[hole].begin -= bytes;
 }
 
+/* What compilers and linkers set behind a whole name. */
+static bool begins_suffix(const char *text)
+{
+    return begins(text, " [clone ") || !strcmp(text, "@plt");
+}
+
 /* Whether a list that ends there can be one of parameters. */
 static bool may_follow_parameters(const char *text)
 {
@@ -145,7 +151,7 @@ static bool may_follow_parameters(const char *text)
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (begins(text, words[i]))
             return true;
-    return !*text;
+    return !*text || begins_suffix(text);
 }
 
 static void take_parameters(struct parser *parser, size_t end)
@@ -154,7 +160,7 @@ static void take_parameters(struct parser *parser, size_t end)
     parser->part.parameters = parser->at;
     parser->part.behind = parser->at = end;
     while (text[parser->at] && !begins(text + parser->at, "::") &&
-           !begins(text + parser->at, " [clone ") && !(parser->wrapped && text[parser->at] == ')'))
+           !begins_suffix(text + parser->at) && !(parser->wrapped && text[parser->at] == ')'))
         parser->at++;
     parser->part.behind_end = parser->at;
     if (parser->wrapped && text[parser->at] == ')')
@@ -277,7 +283,7 @@ static void take_conversion(struct parser *parser)
         if (end && text[parser->at + 1] != '*' && text[parser->at + 1] != '&' &&
             may_follow_parameters(text + end))
             return;
-        if (begins(text + parser->at, " [clone "))
+        if (begins_suffix(text + parser->at))
             return;
         if (text[parser->at] == '<' || text[parser->at] == '(')
             take_region(parser, text[parser->at] == '<', false);
@@ -295,7 +301,7 @@ static void take_operator(struct parser *parser, size_t length)
         take(parser, 3);
     else if (begins(text + parser->at, " <"))
         take_behind(parser, 1);
-    else if (text[parser->at] == ' ' && !begins(text + parser->at, " [clone "))
+    else if (text[parser->at] == ' ' && !begins_suffix(text + parser->at))
         take_conversion(parser);
 }
 
@@ -312,7 +318,7 @@ bool names_parse(const char *text, struct names_parsed *parsed)
     struct parser parser = {.text = text, .parsed = parsed};
     parsed->count = parsed->hole_count = parsed->prefix = 0;
     begin_part(&parser);
-    while (text[parser.at] && !begins(text + parser.at, " [clone ") && !parser.failed) {
+    while (text[parser.at] && !begins_suffix(text + parser.at) && !parser.failed) {
         const char letter = text[parser.at];
         const size_t word = names_operator(text, parser.at), quote = quoted(text, parser.at);
         const bool begun = parser.part.begin < parser.part.end;

@@ -32,6 +32,8 @@ static void test_scopes_and_last_components_stay(void)
     check_short("A<int>::~A()", "A::~A");
     check_short("vtable for A<int>", "vtable for A");
     check_short("non-virtual thunk to A::f(int)", "non-virtual thunk to A::f");
+    check_short("A<int>::f(int)@plt", "A::f@plt");
+    check_short("A::operator()(int) const@plt", "A::operator()@plt");
     check_short("f<int>(int) [clone .isra.0] [clone .cold]", "f [clone .isra.0] [clone .cold]");
 }
 
