@@ -19,6 +19,7 @@ struct arguments {
         uint64_t lines;
         bool given;
     } context;
+    uint64_t top;
     struct cli_style style;
 };
 
@@ -38,9 +39,18 @@ static int set_context(void *field, const char *value, struct sprof_error *error
     return cli_set_number(&arguments->context.lines, value, error);
 }
 
+static int set_top(void *field, const char *value, struct sprof_error *error)
+{
+    const int status = cli_set_number(field, value, error);
+    if (status || *(uint64_t *)field)
+        return status;
+    return sprof_error_set(error, SPROF_EUSAGE, 0, "0 functions leave nothing to show");
+}
+
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
     CLI_SELECTION_OPTIONS,
+    {"top", 0, "N", "instead of FUNC: the N functions with most self time", FIELD(top), set_top},
     {"syntax", 0, "att|intel", "of instructions (att)", FIELD(syntax), set_syntax},
     {"source", 0, "DIR", "where source files lie that are not where they were", FIELD(source),
      cli_set_text},
@@ -62,14 +72,15 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     struct store *store;
     struct cli_pager pager = {0};
     struct cli_root root;
-    if (!operands->count)
-        return sprof_error_set(
-            error, SPROF_EUSAGE, 0,
-            "name the function: `sprof annotate FUNC`; `sprof report` lists them");
+    const int named = arguments->top ? 0 : 1;
+    if (operands->count < named)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "name the function: `sprof annotate FUNC`; `sprof report` lists "
+                               "them, and `sprof annotate --top 3` shows the hottest ones");
     if (arguments->no_source && arguments->no_instructions)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--no-source and --no-instructions leave nothing: drop one");
-    const struct cli_operands files = {operands->items + 1, operands->count - 1, NULL};
+    const struct cli_operands files = {operands->items + named, operands->count - named, NULL};
     int status = cli_selection_finish(&arguments->selection, &files, error);
     if (!status)
         status = cli_root_open(&root, arguments->archive, error);
@@ -83,7 +94,8 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     const uint64_t context = arguments->context.given ? arguments->context.lines : CONTEXT;
     const struct report_selection selection = cli_selection_of(&arguments->selection);
     const struct report_annotate_options annotate = {
-        .function = operands->items[0],
+        .function = named ? operands->items[0] : NULL,
+        .top = (size_t)arguments->top,
         .intel = arguments->syntax == SYNTAX_INTEL,
         .no_source = arguments->no_source,
         .no_instructions = arguments->no_instructions,

@@ -1,66 +1,18 @@
-/* One function with its source lines and instructions, and what each of them cost. */
-#include "names/names.h"
-#include "report/columns.h"
+/* Finds functions to annotate, and adds up what each of their lines and instructions cost. */
+#include "report/annotate_parts.h"
 #include "report/error_text.h"
 #include "report/format.h"
-#include "report/function_search.h"
-#include "report/machine_code.h"
-#include "report/source_text.h"
 #include "report/utf8_text.h"
 
-#include "symbolize/symbolize.h"
-
-#include <inttypes.h>
 #include <string.h>
 
 /* Larger functions are made by generators; nobody reads them. */
 enum { LARGEST_FUNCTION_BYTES = 1 << 20 };
 
-/* A line of the function. */
-struct line {
-    const char *file;
-    uint32_t line;
-    uint32_t inlined; /* a function inlined there; 0: none */
-    size_t seen;      /* the cost it was last counted for, + 1 */
-    struct model_costs costs;
-};
-
-/* The machine code of one physical function. */
-struct code {
-    uint32_t function;
-    uint64_t start, end;
-    struct report_instructions instructions;
-    struct instruction {
-        size_t seen;
-        struct model_costs costs;
-    } * costs;                     /* [instruction] */
-    struct symbolize_result names; /* of each instruction's address */
-};
-
-struct annotation {
-    struct report_dataset *dataset;
-    const struct report_annotate_options *options;
-    struct report_function_set set;
-    bool *in_set; /* [function] */
-    struct model_costs all;
-    struct sprof_map line_indexes; /* hash of file and line → index + 1 */
-    SPROF_VEC(struct line) lines;
-    struct image *image; /* NULL: cannot be read */
-    uint32_t module;
-    SPROF_VEC(struct code) codes;
-    struct sprof_str notes; /* what could not be shown, and why */
-    struct table *table;
-};
-
 static void add_cost(struct model_cost *sum, struct model_cost cost)
 {
     sum->samples += cost.samples;
     sum->weight += cost.weight;
-}
-
-static void add_note(struct annotation *annotation, const char *text)
-{
-    sprof_str_appendf(&annotation->notes, "%s%s", annotation->notes.length ? "; " : "", text);
 }
 
 /* == The machine code == */
@@ -72,11 +24,11 @@ static int open_image(struct annotation *annotation)
         &annotation->image, &annotation->dataset->modules.items[annotation->module - 1],
         annotation->options->root, &error);
     if (result && result != SPROF_ENOMEM)
-        add_note(annotation, error.message);
+        report_annotation_note(annotation, error.message);
     return result == SPROF_ENOMEM ? result : 0;
 }
 
-static int disassemble(struct annotation *annotation, struct code *code)
+static int disassemble(struct annotation *annotation, struct annotated_code *code)
 {
     struct report_dataset *dataset = annotation->dataset;
     struct sprof_error error = {0};
@@ -84,7 +36,7 @@ static int disassemble(struct annotation *annotation, struct code *code)
         &code->instructions, &dataset->arena, annotation->image,
         &dataset->functions.items[code->function - 1], annotation->options->intel, &error);
     if (result == SPROF_EUNSUPPORTED) {
-        add_note(annotation, error.message);
+        report_annotation_note(annotation, error.message);
         return 0;
     }
     if (!result)
@@ -93,7 +45,7 @@ static int disassemble(struct annotation *annotation, struct code *code)
 }
 
 /* Finds line and inlined calls of every instruction. */
-static int name_instructions(struct annotation *annotation, struct code *code)
+static int name_instructions(struct annotation *annotation, struct annotated_code *code)
 {
     const struct symbolize_options options = {0};
     const size_t count = code->instructions.count;
@@ -113,13 +65,14 @@ static int add_codes(struct annotation *annotation)
     int result = 0;
     for (uint32_t number = 1; number <= dataset->functions.count && !result; number++) {
         const struct report_function *function = &dataset->functions.items[number - 1];
-        struct code code = {
+        struct annotated_code code = {
             .function = number, .start = function->start, .end = function->start + function->size};
         if (!annotation->in_set[function->owner ? function->owner : number] || !function->size ||
             !annotation->image)
             continue;
         if (function->size > LARGEST_FUNCTION_BYTES) {
-            add_note(annotation, "the function is too large for its instructions to be shown");
+            report_annotation_note(annotation,
+                                   "the function is too large for its instructions to be shown");
             continue;
         }
         result = disassemble(annotation, &code);
@@ -129,16 +82,17 @@ static int add_codes(struct annotation *annotation)
             result = SPROF_ENOMEM;
     }
     if (!result && annotation->image && !annotation->codes.count)
-        add_note(annotation, "the function has no code of its own: it is only inlined, and its "
-                             "instructions are its callers'");
+        report_annotation_note(annotation,
+                               "the function has no code of its own: it is only inlined, and its "
+                               "instructions are its callers'");
     return result;
 }
 
 /* The instruction that holds the address; NULL where none does. */
-static struct instruction *find_instruction(struct annotation *annotation, uint64_t vaddr)
+static struct annotated_instruction *find_instruction(struct annotation *annotation, uint64_t vaddr)
 {
     for (size_t i = 0; i < annotation->codes.count; i++) {
-        const struct code *code = &annotation->codes.items[i];
+        const struct annotated_code *code = &annotation->codes.items[i];
         const size_t at = report_machine_code_find(&code->instructions, vaddr);
         if (at != SIZE_MAX)
             return &code->costs[at];
@@ -148,13 +102,14 @@ static struct instruction *find_instruction(struct annotation *annotation, uint6
 
 /* == Costs == */
 
-static struct line *line_of(struct annotation *annotation, const struct report_frame *frame)
+static struct annotated_line *line_of(struct annotation *annotation,
+                                      const struct report_frame *frame)
 {
     const uint64_t key = sprof_hash_pair(sprof_hash_text(frame->file), frame->line);
     const uint64_t *known = sprof_map_get(&annotation->line_indexes, key);
     if (known)
         return &annotation->lines.items[*known - 1];
-    const struct line line = {.file = frame->file, .line = frame->line};
+    const struct annotated_line line = {.file = frame->file, .line = frame->line};
     if (sprof_vec_push(&annotation->lines, line) ||
         sprof_map_put(&annotation->line_indexes, key, annotation->lines.count))
         return NULL;
@@ -182,7 +137,7 @@ static int count_stack(struct annotation *annotation, size_t index,
         uint64_t vaddr;
         if (frame && frame->module == annotation->module && annotation->image &&
             image_vaddr_of_offset(annotation->image, frame->file_offset, &vaddr)) {
-            struct instruction *instruction =
+            struct annotated_instruction *instruction =
                 find_instruction(annotation, image_before_move(annotation->image, vaddr));
             if (instruction)
                 count(&instruction->costs, &instruction->seen, index, !i, cost);
@@ -190,7 +145,7 @@ static int count_stack(struct annotation *annotation, size_t index,
         if (!frame || !frame->function || !annotation->in_set[frame->function])
             continue;
         count(&annotation->all, seen, index, !i, cost);
-        struct line *line = frame->file ? line_of(annotation, frame) : NULL;
+        struct annotated_line *line = frame->file ? line_of(annotation, frame) : NULL;
         if (frame->file && !line)
             return SPROF_ENOMEM;
         if (!line)
@@ -218,288 +173,11 @@ static int count_all(struct annotation *annotation)
     return result;
 }
 
-/* == The table == */
-
-static void make_columns(struct annotation *annotation)
+/* Counts what the set's functions cost. */
+static int count_set(struct annotation *annotation, struct sprof_error *error)
 {
-    const struct report_dataset *dataset = annotation->dataset;
-    const uint64_t whole = report_dataset_value(dataset, dataset->total);
-    const unsigned decimals = report_columns_decimals(dataset, dataset->total);
-    const struct table_column columns[] = {
-        {.title = "self",
-         .key = "exclusive_percent",
-         .base = "all",
-         .kind = TABLE_PERCENT,
-         .whole = whole,
-         .decimals = decimals},
-        {.title = "total",
-         .key = "inclusive_percent",
-         .base = "all",
-         .kind = TABLE_PERCENT,
-         .whole = whole,
-         .decimals = decimals},
-        {.key = "exclusive_samples", .kind = TABLE_COUNT, .only_data = true},
-        {.key = "inclusive_samples", .kind = TABLE_COUNT, .only_data = true},
-        {.key = "exclusive_weight", .kind = TABLE_COUNT, .only_data = true},
-        {.key = "inclusive_weight", .kind = TABLE_COUNT, .only_data = true},
-        {.key = "kind", .kind = TABLE_NAME, .only_data = true},
-        {.key = "file", .kind = TABLE_NAME, .only_data = true},
-        {.key = "line", .kind = TABLE_COUNT, .only_data = true},
-        {.key = "address", .kind = TABLE_NAME, .only_data = true},
-        {.title = "code", .key = "code", .kind = TABLE_CODE},
-        {.title = "from", .key = "inlined", .kind = TABLE_NAME},
-    };
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        report_table_column(annotation->table, columns[i]);
-}
-
-static const char *format_text(struct annotation *annotation, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static const char *format_text(struct annotation *annotation, const char *format, ...)
-{
-    char text[1000];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    const char *kept = report_utf8_copy(&annotation->dataset->arena, text);
-    annotation->table->failed = annotation->table->failed || !kept;
-    return kept ? kept : "";
-}
-
-struct row {
-    const char *kind; /* "source", "instruction"; "" for headings */
-    const char *file; /* "" unknown */
-    uint32_t line;
-    const char *address, *code, *inlined;
-};
-
-static void add_row(struct annotation *annotation, const struct model_costs *costs,
-                    const struct row *row)
-{
-    static const struct model_costs none = {0};
-    struct table *table = annotation->table;
-    const struct report_dataset *dataset = annotation->dataset;
-    costs = costs ? costs : &none;
-    report_table_put_count(table, report_dataset_value(dataset, costs->exclusive));
-    report_table_put_count(table, report_dataset_value(dataset, costs->inclusive));
-    report_table_put_count(table, costs->exclusive.samples);
-    report_table_put_count(table, costs->inclusive.samples);
-    report_table_put_count(table, costs->exclusive.weight);
-    report_table_put_count(table, costs->inclusive.weight);
-    report_table_put_text(table, row->kind);
-    report_table_put_text(table, row->file);
-    report_table_put_count(table, row->line);
-    report_table_put_text(table, row->address);
-    report_table_put_text(table, row->code);
-    report_table_put_text(table, row->inlined);
-}
-
-static void add_heading(struct annotation *annotation, const char *text)
-{
-    const struct row row = {"", "", 0, "", text, ""};
-    if (annotation->options->brief)
-        add_row(annotation, NULL, &row);
-}
-
-/* A function as it is called here; the file and line beside it tell functions of one name apart. */
-static const char *shown_name(struct annotation *annotation, const char *name)
-{
-    struct sprof_str text = {0};
-    if (annotation->options->full_names)
-        return name;
-    names_append(&text, name, NAMES_SHORT);
-    const char *shown = report_utf8_keep(&annotation->dataset->arena, &text);
-    return shown ? shown : name;
-}
-
-static int compare_lines(const void *a, const void *b)
-{
-    const struct line *first = a, *second = b;
-    const int by_file = strcmp(first->file, second->file);
-    return by_file ? by_file : first->line < second->line ? -1 : first->line > second->line;
-}
-
-static void add_source_line(struct annotation *annotation, const struct report_source *source,
-                            const char *file, uint32_t number, const struct line *line)
-{
-    const bool there = number && number <= source->lines.count;
-    const char *text = there ? source->lines.items[number - 1] : "";
-    const struct row row = {
-        .kind = "source",
-        .file = file,
-        .line = number,
-        .address = "",
-        .code = annotation->options->brief
-                    ? format_text(annotation, "%6" PRIu32 "  %.900s", number, text)
-                    : text,
-        .inlined =
-            line && line->inlined
-                ? format_text(annotation, "inlines %.200s",
-                              shown_name(annotation, report_dataset_function_name(
-                                                         annotation->dataset, line->inlined)))
-                : "",
-    };
-    add_row(annotation, line ? &line->costs : NULL, &row);
-}
-
-/* The lines of one file: those that cost something, and what stands around them. */
-static void add_file(struct annotation *annotation, const struct report_source *source,
-                     const struct line *lines, size_t line_count)
-{
-    const uint32_t around = source->lines.count ? annotation->options->context : 0;
-    uint32_t next = 1; /* the first line that may be shown */
-    for (size_t i = 0; i < line_count; i++) {
-        const uint32_t at = lines[i].line;
-        uint32_t from = at > around ? at - around : 1;
-        const uint32_t stop = i + 1 < line_count ? lines[i + 1].line : UINT32_MAX;
-        from = from < next ? next : from;
-        if (around && from > next && next > 1)
-            add_heading(annotation, "     …");
-        for (; from < at; from++)
-            add_source_line(annotation, source, lines[i].file, from, NULL);
-        add_source_line(annotation, source, lines[i].file, at, &lines[i]);
-        for (next = at + 1; next <= at + around && next < stop && next <= source->lines.count;
-             next++)
-            add_source_line(annotation, source, lines[i].file, next, NULL);
-    }
-}
-
-static int add_sources(struct annotation *annotation)
-{
-    struct line *lines = annotation->lines.items;
-    const size_t count = annotation->lines.count;
-    const struct report_source_places places = {annotation->options->root,
-                                                annotation->options->source_directory,
-                                                &annotation->dataset->source_users};
+    struct report_dataset *dataset = annotation->dataset;
     int result = 0;
-    if (count)
-        qsort(lines, count, sizeof *lines, compare_lines);
-    else
-        add_note(annotation, "there is no debug information about source lines of this function");
-    for (size_t first = 0, end; first < count && !result; first = end) {
-        struct report_source source;
-        struct sprof_error error = {0};
-        for (end = first; end < count && !strcmp(lines[end].file, lines[first].file); end++)
-            ;
-        result =
-            report_source_read(&source, &annotation->dataset->arena,
-                               report_dataset_file_bytes(annotation->dataset, lines[first].file),
-                               &places, annotation->dataset->run.start_realtime_ns, &error);
-        if (result && result != SPROF_ENOMEM) {
-            add_note(annotation, error.message);
-            result = 0;
-        }
-        if (source.changed)
-            add_note(annotation,
-                     format_text(annotation,
-                                 "%.400s has changed since it was recorded: lines may be "
-                                 "others",
-                                 lines[first].file));
-        add_heading(annotation, lines[first].file);
-        if (!result)
-            add_file(annotation, &source, lines + first, end - first);
-        report_source_release(&source);
-    }
-    return result;
-}
-
-/* Where an instruction comes from: its line, and the function whose code was put there. */
-static const char *origin(struct annotation *annotation, const struct code *code, size_t index,
-                          const char **file, uint32_t *line)
-{
-    const struct symbolize_result *names = &code->names;
-    *file = "";
-    *line = 0;
-    if (!names->first || names->first[index] == names->first[index + 1])
-        return "";
-    const struct symbolize_frame *frame = &names->frames[names->first[index]];
-    const bool inlined = names->first[index] + 1 < names->first[index + 1];
-    const char *name = strrchr(frame->file ? frame->file : "", '/');
-    *line = frame->line;
-    *file = frame->file ? format_text(annotation, "%s", frame->file) : "";
-    if (!frame->file)
-        return "";
-    return format_text(annotation, "%s:%" PRIu32 "%s%.200s", name ? name + 1 : frame->file,
-                       frame->line, inlined ? " inlined " : "",
-                       inlined ? shown_name(annotation, names->functions[frame->function].name)
-                               : "");
-}
-
-static void add_instructions(struct annotation *annotation, const struct code *code)
-{
-    const bool brief = annotation->options->brief;
-    const uint32_t around = annotation->options->context;
-    const char *before = "";
-    size_t next = 0, shown = 0;
-    for (size_t i = 0; i < code->instructions.count; i++) {
-        const struct report_instruction *item = &code->instructions.items[i];
-        const struct model_cost cost = code->costs[i].costs.inclusive;
-        /* What is near an instruction that cost something is shown. */
-        for (size_t k = next > i ? next : i; k <= i + around && k < code->instructions.count; k++) {
-            const struct model_cost near = code->costs[k].costs.inclusive;
-            if (near.samples || near.weight)
-                next = k + around + 1;
-        }
-        if (brief && i >= next && !cost.samples && !cost.weight)
-            continue;
-        if (brief && shown && shown < i)
-            add_heading(annotation, "     …");
-        shown = i + 1;
-        struct row row = {.kind = "instruction",
-                          .address = format_text(annotation, "0x%" PRIx64, item->vaddr)};
-        const char *from = origin(annotation, code, i, &row.file, &row.line);
-        row.code = brief ? format_text(annotation, "%8" PRIx64 "  %s", item->vaddr, item->text)
-                         : item->text;
-        row.inlined = brief && !strcmp(from, before) ? "" : from;
-        before = from;
-        add_row(annotation, &code->costs[i].costs, &row);
-    }
-}
-
-static int make_table(struct annotation *annotation)
-{
-    struct report_dataset *dataset = annotation->dataset;
-    const uint32_t function = annotation->set.items[0];
-    struct sprof_str title = {0}, note = {0};
-    sprof_str_append(&title, "Annotation of ");
-    sprof_str_append(&title,
-                     shown_name(annotation, report_dataset_function_name(dataset, function)));
-    const uint64_t own = annotation->all.exclusive.samples;
-    sprof_str_appendf(&note, "%s %s%s in it, %s in it or below, of %s", sprof_digits_of(own).text,
-                      report_counts_calls(dataset) ? "call" : "sample", sprof_plural(own),
-                      sprof_digits_of(annotation->all.inclusive.samples).text,
-                      sprof_digits_of(dataset->total.samples).text);
-    *annotation->table = (struct table){
-        .title = report_utf8_keep(&dataset->arena, &title),
-        .note = report_utf8_keep(&dataset->arena, &note),
-        .decimals = report_columns_decimals(dataset, dataset->total),
-        .blank_zeros = true,
-    };
-    make_columns(annotation);
-    int result = annotation->options->no_source ? 0 : add_sources(annotation);
-    for (size_t i = 0; i < annotation->codes.count && !result; i++) {
-        const struct code *code = &annotation->codes.items[i];
-        const char *part = dataset->functions.items[code->function - 1].part;
-        add_heading(annotation,
-                    format_text(annotation, "%s: %.200s%s0x%" PRIx64 ", %" PRIu64 " bytes",
-                                dataset->modules.items[annotation->module - 1].name,
-                                part ? part : "", part ? ", " : "", code->start,
-                                code->end - code->start));
-        add_instructions(annotation, code);
-    }
-    if (!result && annotation->notes.length)
-        annotation->table->left_out = report_utf8_copy(&dataset->arena, annotation->notes.text);
-    return result || annotation->table->failed || !annotation->table->title ? SPROF_ENOMEM : 0;
-}
-
-static int annotate(struct annotation *annotation, struct sprof_error *error)
-{
-    struct report_dataset *dataset = annotation->dataset;
-    int result =
-        report_function_search(dataset, annotation->options->function, &annotation->set, error);
-    if (result)
-        return result;
     annotation->in_set = calloc(dataset->functions.count + 1, sizeof *annotation->in_set);
     if (!annotation->in_set)
         return SPROF_ENOMEM;
@@ -516,15 +194,13 @@ static int annotate(struct annotation *annotation, struct sprof_error *error)
         result = open_image(annotation);
     if (!result)
         result = add_codes(annotation);
-    if (!result)
-        result = count_all(annotation);
-    return result ? result : make_table(annotation);
+    return result ? result : count_all(annotation);
 }
 
 static void release(struct annotation *annotation)
 {
     for (size_t i = 0; i < annotation->codes.count; i++) {
-        struct code *code = &annotation->codes.items[i];
+        struct annotated_code *code = &annotation->codes.items[i];
         sprof_vec_release(&code->instructions);
         symbolize_result_release(&code->names);
         free(code->costs);
@@ -538,6 +214,73 @@ static void release(struct annotation *annotation)
     image_free(annotation->image);
 }
 
+static int annotate_one(struct table *table, struct report_dataset *dataset,
+                        const struct report_annotate_options *options, struct sprof_error *error)
+{
+    struct annotation annotation = {.dataset = dataset, .options = options, .table = table};
+    int result = report_function_search(dataset, options->function, &annotation.set, error);
+    if (!result)
+        result = count_set(&annotation, error);
+    if (!result)
+        result = report_annotation_begin(&annotation, 1);
+    if (!result)
+        result = report_annotation_add(&annotation, false);
+    if (!result && annotation.notes.length)
+        table->left_out = report_utf8_copy(&dataset->arena, annotation.notes.text);
+    release(&annotation);
+    return result;
+}
+
+/* The function with the largest cost of its own, which is then taken out of `own`; 0: none. */
+static uint32_t take_hottest(uint64_t *own, size_t count)
+{
+    size_t most = 0;
+    for (size_t i = 1; i < count; i++)
+        if (own[i] > own[most])
+            most = i;
+    if (own[most])
+        own[most] = 0;
+    else
+        return 0;
+    return (uint32_t)most + 1;
+}
+
+static int annotate_hottest(struct table *table, struct report_dataset *dataset,
+                            const struct report_annotate_options *options,
+                            struct sprof_error *error)
+{
+    const size_t count = dataset->functions.count;
+    uint64_t *own = calloc(count + 1, sizeof *own);
+    struct sprof_str notes = {0};
+    int result = own ? 0 : SPROF_ENOMEM;
+    for (size_t i = 0; own && i < dataset->paths.items.count; i++) {
+        const struct model_path *path = &dataset->paths.items.items[i];
+        own[path->function - 1] += report_dataset_value(dataset, path->costs.exclusive);
+    }
+    for (size_t shown = 0; shown < options->top && !result; shown++) {
+        struct annotation annotation = {.dataset = dataset, .options = options, .table = table};
+        const uint32_t function = take_hottest(own, count);
+        if (!shown)
+            result = report_annotation_begin(&annotation, options->top);
+        if (!function)
+            break;
+        if (!result)
+            result = sprof_vec_push(&annotation.set, function);
+        if (!result)
+            result = count_set(&annotation, error);
+        if (!result)
+            result = report_annotation_add(&annotation, true);
+        if (!result && annotation.notes.length)
+            sprof_str_appendf(&notes, "%s%s", notes.length ? " · " : "", annotation.notes.text);
+        release(&annotation);
+    }
+    free(own);
+    if (!result && notes.length)
+        table->left_out = report_utf8_copy(&dataset->arena, notes.text);
+    sprof_str_release(&notes);
+    return result;
+}
+
 int report_annotate(FILE *out, struct store *store, const struct report_selection *selection,
                     const struct report_annotate_options *options, const struct report_style *style,
                     struct sprof_error *error)
@@ -547,18 +290,17 @@ int report_annotate(FILE *out, struct store *store, const struct report_selectio
     struct report_annotate_options own = *options;
     own.brief = !style->format || style->format->brief;
     own.full_names = style->full_names || !own.brief;
-    struct annotation annotation = {.dataset = &dataset, .options = &own, .table = &table};
     int result = report_dataset_load(&dataset, store, selection, REPORT_STACKS, error);
     if (!result)
         result = report_error_of_rows(&dataset, "lines and instructions", error);
     if (!result)
-        result = report_error_code(annotate(&annotation, error), error);
+        result = report_error_code(
+            (own.top ? annotate_hottest : annotate_one)(&table, &dataset, &own, error), error);
     if (!result) {
         const struct report_content content = {
             .kind = REPORT_TABLE, .dataset = &dataset, .table = &table};
         result = report_content_write(out, &content, style, error);
     }
-    release(&annotation);
     report_table_release(&table);
     report_dataset_release(&dataset);
     return result;

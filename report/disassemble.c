@@ -6,6 +6,8 @@
 #include <capstone/capstone.h>
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Capstone has 80 000 addresses to relocate, which takes a millisecond of each start of a program
  * that is linked with it: it is loaded by the one report that needs it. */
@@ -53,6 +55,7 @@ static bool open_engine(const struct capstone *capstone, csh *engine, bool intel
         return false;
     /* Processors with one syntax do not know the option. */
     capstone->option(*engine, CS_OPT_SYNTAX, intel ? CS_OPT_SYNTAX_INTEL : CS_OPT_SYNTAX_ATT);
+    capstone->option(*engine, CS_OPT_DETAIL, CS_OPT_ON);
     return true;
 #else
     (void)capstone, (void)engine, (void)intel;
@@ -60,13 +63,31 @@ static bool open_engine(const struct capstone *capstone, csh *engine, bool intel
 #endif
 }
 
+/* Where a direct jump or call goes: its last operand, if that is an address and nothing else. */
+static uint64_t target_of(const cs_insn *found)
+{
+    bool jumps = false;
+    for (size_t i = 0; found->detail && i < found->detail->groups_count; i++)
+        jumps = jumps || found->detail->groups[i] == CS_GRP_JUMP ||
+                found->detail->groups[i] == CS_GRP_CALL ||
+                found->detail->groups[i] == CS_GRP_BRANCH_RELATIVE;
+    const char *comma = strrchr(found->op_str, ',');
+    const char *operand = comma ? comma + 1 : found->op_str;
+    char *end;
+    operand += strspn(operand, " #");
+    if (!jumps || strncmp(operand, "0x", 2) != 0)
+        return 0;
+    const unsigned long long target = strtoull(operand, &end, 16);
+    return *end ? 0 : target;
+}
+
 static int add(struct report_instructions *instructions, struct sprof_arena *arena, uint64_t vaddr,
-               uint32_t size, const char *name, const char *operands)
+               uint32_t size, uint64_t target, const char *name, const char *operands)
 {
     char text[CS_MNEMONIC_SIZE + sizeof((cs_insn){0}).op_str + 2];
     const int length = snprintf(text, sizeof text, "%s%s%s", name, *operands ? " " : "", operands);
-    const struct report_instruction item = {vaddr, size,
-                                            sprof_arena_copy(arena, text, (size_t)length)};
+    const struct report_instruction item = {
+        vaddr, size, sprof_arena_copy(arena, text, (size_t)length), target, NULL};
     return item.text ? sprof_vec_push(instructions, item) : SPROF_ENOMEM;
 }
 
@@ -80,11 +101,11 @@ static int disassemble(struct report_instructions *instructions, struct sprof_ar
     int result = found ? 0 : SPROF_ENOMEM;
     while (left && !result) {
         if (capstone->next(engine, &at, &left, &vaddr, found)) {
-            result = add(instructions, arena, found->address, found->size, found->mnemonic,
-                         found->op_str);
+            result = add(instructions, arena, found->address, found->size, target_of(found),
+                         found->mnemonic, found->op_str);
             continue;
         }
-        result = add(instructions, arena, vaddr, 1, "(bad)", "");
+        result = add(instructions, arena, vaddr, 1, 0, "(bad)", "");
         at++;
         left--;
         vaddr++;

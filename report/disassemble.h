@@ -8,8 +8,11 @@
 
 struct report_instruction {
     uint64_t vaddr;
-    uint32_t size;    /* bytes */
-    const char *text; /* "mov %rax, %rbx" or "(bad)"; in the arena */
+    uint32_t size;           /* bytes */
+    const char *text;        /* "mov %rax, %rbx" or "(bad)"; in the arena */
+    uint64_t target;         /* vaddr that a direct jump or call goes to; 0: it is none */
+    const char *target_name; /* the function there, if it is another one or called: see
+                                report_machine_code_read; NULL: none */
 };
 
 /* Zero is a valid empty list; release with sprof_vec_release. */

@@ -1,6 +1,9 @@
 /* Reads the machine code of functions from the files that ran. */
 #include "report/machine_code.h"
 
+#include "report/utf8_text.h"
+#include "symbolize/symbolize.h"
+
 #include <stdlib.h>
 
 int report_machine_code_open(struct image **image, const struct report_module *module,
@@ -23,10 +26,73 @@ int report_machine_code_open(struct image **image, const struct report_module *m
                            module->path);
 }
 
+static int compare_addresses(const void *a, const void *b)
+{
+    const uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+    return first < second ? -1 : first > second;
+}
+
+/* Whether the name of the target says more than its address: it is another function, or called. */
+static bool is_worth_a_name(const struct report_instruction *item,
+                            const struct report_function *function)
+{
+    return item->target && item->target - function->start - 1 >= function->size - 1;
+}
+
+/* The name of the function that holds an address; NULL: it has none. 0 or SPROF_ENOMEM. */
+static int name_of(const struct symbolize_result *names, size_t index, struct sprof_arena *arena,
+                   const char **name)
+{
+    *name = NULL;
+    if (names->first[index] == names->first[index + 1])
+        return 0;
+    const struct symbolize_frame *frame = &names->frames[names->first[index + 1] - 1];
+    const struct symbolize_function *function = &names->functions[frame->function];
+    if (function->named)
+        *name = report_utf8_copy(arena, function->name);
+    return function->named && !*name ? SPROF_ENOMEM : 0;
+}
+
+/* Names the targets of instructions from index `from` on. */
+static int name_targets(struct report_instructions *instructions, size_t from,
+                        struct sprof_arena *arena, struct image *image,
+                        const struct report_function *function)
+{
+    const struct symbolize_options options = {.symbols_only = true};
+    struct symbolize_result names = {0};
+    uint64_t *targets = malloc((instructions->count - from + 1) * sizeof *targets);
+    size_t count = 0, distinct = 0;
+    if (!targets)
+        return SPROF_ENOMEM;
+    for (size_t i = from; i < instructions->count; i++)
+        if (is_worth_a_name(&instructions->items[i], function))
+            targets[count++] = instructions->items[i].target;
+    if (count)
+        qsort(targets, count, sizeof *targets, compare_addresses);
+    for (size_t i = 0; i < count; i++)
+        if (!distinct || targets[distinct - 1] != targets[i])
+            targets[distinct++] = targets[i];
+    int result =
+        distinct ? symbolize_image(&names, image, targets, distinct, NULL, &options, NULL) : 0;
+    for (size_t i = from; i < instructions->count && distinct && !result; i++) {
+        struct report_instruction *item = &instructions->items[i];
+        const uint64_t *at =
+            is_worth_a_name(item, function)
+                ? bsearch(&item->target, targets, distinct, sizeof *targets, compare_addresses)
+                : NULL;
+        if (at)
+            result = name_of(&names, (size_t)(at - targets), arena, &item->target_name);
+    }
+    symbolize_result_release(&names);
+    free(targets);
+    return result;
+}
+
 int report_machine_code_read(struct report_instructions *instructions, struct sprof_arena *arena,
-                             const struct image *image, const struct report_function *function,
+                             struct image *image, const struct report_function *function,
                              bool intel, struct sprof_error *error)
 {
+    const size_t from = instructions->count;
     uint64_t offset;
     if (!image_offset_of_vaddr(image, function->start, &offset))
         return 0;
@@ -37,7 +103,7 @@ int report_machine_code_read(struct report_instructions *instructions, struct sp
     const int result = report_disassemble(instructions, arena, (struct sprof_bytes){bytes, got},
                                           function->start, intel, error);
     free(bytes);
-    return result;
+    return result ? result : name_targets(instructions, from, arena, image, function);
 }
 
 size_t report_machine_code_find(const struct report_instructions *instructions, uint64_t vaddr)

@@ -11,11 +11,12 @@
 int report_machine_code_open(struct image **image, const struct report_module *module,
                              const char *root, struct sprof_error *error);
 
-/* Disassembles a function that has code of its own. Texts live in the arena. Returns 0 (no
- * instructions where the file holds none there), SPROF_ENOMEM, or SPROF_EUNSUPPORTED for a
- * processor that is not known. */
+/* Disassembles a function that has code of its own. Direct jumps out of it, and calls, have the
+ * full name of the function that they go to, unless the file has none. Texts live in the arena.
+ * Returns 0 (no instructions where the file holds none there), SPROF_ENOMEM, or SPROF_EUNSUPPORTED
+ * for a processor that is not known. */
 int report_machine_code_read(struct report_instructions *instructions, struct sprof_arena *arena,
-                             const struct image *image, const struct report_function *function,
+                             struct image *image, const struct report_function *function,
                              bool intel, struct sprof_error *error);
 
 /* The index of the instruction that holds the address; SIZE_MAX where none does. */

@@ -235,6 +235,7 @@ int report_rows(const struct report_rows_files *files, struct store *store,
 /* What `sprof annotate` shows. */
 struct report_annotate_options {
     const char *function; /* as in struct report_table_options */
+    size_t top;           /* instead of it so many functions with most self time; 0: not */
     bool intel;           /* syntax of instructions; else AT&T's */
     bool no_source, no_instructions;
     const char

@@ -16,6 +16,7 @@ enum {
     WIDE_GAP = 4,
     NAME_KEEPS = 40,     /* columns of what the table is about: others go before it gets narrower */
     FUNCTION_KEEPS = 24, /* the same of functions, before modules get narrower */
+    CODE_KEEPS = 60,     /* the same of lines of code, which have no part that matters most */
     LEAST_NAME = 12,
     LEAST_SECOND_NAME = 8,
     NOTE_COLUMN = 45
@@ -110,6 +111,8 @@ static size_t kept_width(const struct page *page, size_t row, size_t shown, size
                          size_t usual)
 {
     const size_t column = page->table->shown[shown];
+    if (page->table->columns[column].kind == TABLE_CODE && usual < CODE_KEEPS)
+        usual = CODE_KEEPS;
     const size_t last = page->table->columns[column].functions && width > usual
                             ? report_name_least(report_table_cell(page->table, row, column)->text)
                             : 0;

@@ -2,6 +2,7 @@
  * them cost in whole runs: the numbers of `sprof annotate`. */
 #include "report/html/source.h"
 
+#include "names/names.h"
 #include "report/html/line_costs.h"
 #include "report/html/source_files.h"
 #include "report/machine_code.h"
@@ -216,7 +217,7 @@ static size_t find_pieces(const struct report_dataset *dataset, uint32_t functio
     return count;
 }
 
-static int read_function(struct source *source, const struct image *image, struct shown *shown)
+static int read_function(struct source *source, struct image *image, struct shown *shown)
 {
     enum { PIECES_MOST = 64 };
     const struct report_function *pieces[PIECES_MOST];
@@ -377,20 +378,37 @@ static int put_ranges(struct source *source, struct json *json, const struct sho
 
 /* == The object == */
 
-static void put_instructions(struct json *json, const struct shown *shown)
+/* "call 0x1030 <memcpy@plt>". */
+static int put_text(struct json *json, const struct report_instruction *item,
+                    struct sprof_str *text)
 {
+    sprof_str_clear(text);
+    sprof_str_append(text, item->text);
+    if (item->target_name) {
+        sprof_str_append(text, " <");
+        names_append(text, item->target_name, NAMES_SHORT);
+        sprof_str_append(text, ">");
+    }
+    report_json_text(json, NULL, text->failed ? "" : text->text);
+    return text->failed ? SPROF_ENOMEM : 0;
+}
+
+static int put_instructions(struct json *json, const struct shown *shown)
+{
+    struct sprof_str text = {0};
+    int result = 0;
     uint64_t last = 0;
     char start[24];
     snprintf(start, sizeof start, "%" PRIx64,
              shown->instructions.count ? shown->instructions.items[0].vaddr : 0);
     report_json_text(json, "start", start);
     report_json_open_array(json, "code");
-    for (size_t i = 0; i < shown->instructions.count; i++) {
+    for (size_t i = 0; i < shown->instructions.count && !result; i++) {
         const struct report_instruction *item = &shown->instructions.items[i];
         const struct origin *origin = &shown->origins[i];
         report_json_open_array(json, NULL);
         report_json_count(json, NULL, i ? item->vaddr - last : 0);
-        report_json_text(json, NULL, item->text);
+        result = put_text(json, item, &text);
         report_json_count(json, NULL, origin->file);
         report_json_count(json, NULL, origin->line);
         if (origin->inlined) {
@@ -402,6 +420,8 @@ static void put_instructions(struct json *json, const struct shown *shown)
         last = item->vaddr;
     }
     report_json_close_array(json);
+    sprof_str_release(&text);
+    return result;
 }
 
 static int put_functions(struct source *source, struct json *json)
@@ -423,7 +443,8 @@ static int put_functions(struct source *source, struct json *json)
         if (shown->note)
             report_json_text(json, "note", shown->note);
         result = put_ranges(source, json, shown);
-        put_instructions(json, shown);
+        if (!result)
+            result = put_instructions(json, shown);
         report_json_close_object(json);
     }
     report_json_close_array(json);

@@ -28,6 +28,12 @@ annotate)
     "$SPROF" annotate work a.db --no-instructions --format csv >lines.csv 2>err || fail "--no-instructions"
     grep -q ',source,' lines.csv || fail "--no-instructions: no line"
     grep -q ',instruction,' lines.csv && fail "--no-instructions shows instructions"
+    "$SPROF" annotate main a.db --format csv >main.csv 2>err || fail "annotate main"
+    grep -qE ',instruction,.*,work,main' main.csv || fail "the call of work does not name it"
+    "$SPROF" annotate --top 2 a.db --no-source >out 2>err || fail "--top"
+    [ "$(grep -c '── ' out)" = 2 ] || fail "--top 2: $(cat out)"
+    "$SPROF" annotate main a.db --no-source >out 2>err || fail "annotate main as text"
+    grep -q 'call.* <work>' out || fail "the call of work is shown without its name"
     "$SPROF" annotate mix a.db >out 2>err || fail "annotate an inlined function"
     grep -q 'x ^= x >> 17' out && grep -q 'only inlined' out || fail "an inlined function"
     ;;

@@ -43,10 +43,30 @@ static void test_a_function_without_lines(void)
     capture_free(captured);
 }
 
+static void test_the_hottest_functions(void)
+{
+    struct sprof_error error = {0};
+    struct captured *captured =
+        annotate(&(struct report_annotate_options){.top = 2}, "text", 0, &error);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(captured->text, "Annotation of the 2 functions with most self time"));
+    const char *first = strstr(captured->text, "── ");
+    const char *second = first ? strstr(first + 1, "── ") : NULL;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(second);
+    CU_ASSERT_PTR_NULL(strstr(second + 1, "── "));
+    capture_free(captured);
+    /* Programs read in each row which function it is of. */
+    captured = annotate(&(struct report_annotate_options){.top = 1000}, "csv", 0, &error);
+    CU_ASSERT_PTR_NOT_NULL(strstr(captured->text, ",target,function\r\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(captured->text, ",source,main.c,20,,,,,A2\r\n"));
+    capture_free(captured);
+}
+
 void sprof_suite_report_annotate(void);
 void sprof_suite_report_annotate(void)
 {
     CU_pSuite suite = CU_add_suite("report/annotate", example_open, example_close);
     CU_add_test(suite, "lines without files", test_lines_without_files);
     CU_add_test(suite, "a function without lines", test_a_function_without_lines);
+    CU_add_test(suite, "the hottest functions", test_the_hottest_functions);
 }
