@@ -1,11 +1,23 @@
 -- The stable interface for users' own SQL: columns may be added, none goes or changes its meaning.
 -- Described in docs/schema.md.
 
+-- The state of threads follows from the event: off-cpu:KIND are waits, but for off-cpu:ready.
+CREATE VIEW v_event AS
+SELECT run_id, name AS event, is_clock, (SELECT word FROM word WHERE list = 'unit' AND number = unit) AS unit,
+       CASE WHEN name = 'off-cpu:ready' THEN 'ready' WHEN name GLOB 'off-cpu:*' THEN 'waiting'
+            WHEN unit = 0 AND name <> 'wall-clock' THEN 'running' ELSE 'unknown' END AS state,
+       CASE WHEN name GLOB 'off-cpu:*' THEN substr(name, 9)
+            WHEN unit = 0 AND name <> 'wall-clock' THEN 'running' ELSE 'unknown' END AS wait,
+       varying, period, id AS event_id
+FROM event;
+
 CREATE VIEW v_function AS
 SELECT c.run_id, e.name AS event, f.name AS function, m.name AS module,
        (SELECT word FROM word WHERE list = 'kind' AND number = m.kind) AS kind,
        c.exclusive_samples, c.inclusive_samples, c.exclusive_weight, c.inclusive_weight,
-       coalesce(f.linkage_name, f.name) AS linkage_name, f.file, f.line, f.named, f.id AS function_id
+       coalesce(f.linkage_name, f.name) AS linkage_name, f.file, f.line, f.named, f.id AS function_id,
+       (SELECT state FROM v_event v WHERE v.event_id = e.id) AS state,
+       (SELECT wait FROM v_event v WHERE v.event_id = e.id) AS wait
 FROM function_cost c
 JOIN event e ON e.id = c.event_id
 JOIN function f ON f.id = c.function_id
@@ -15,7 +27,9 @@ CREATE VIEW v_module AS
 SELECT c.run_id, e.name AS event, m.name AS module, m.build_id,
        (SELECT word FROM word WHERE list = 'kind' AND number = m.kind) AS kind,
        c.exclusive_samples, c.inclusive_samples, c.exclusive_weight, c.inclusive_weight,
-       m.path, m.problem, m.id AS module_id
+       m.path, m.problem, m.id AS module_id,
+       (SELECT state FROM v_event v WHERE v.event_id = e.id) AS state,
+       (SELECT wait FROM v_event v WHERE v.event_id = e.id) AS wait
 FROM module_cost c
 JOIN event e ON e.id = c.event_id
 JOIN module m ON m.id = c.module_id;
@@ -41,7 +55,9 @@ CREATE VIEW v_call_tree AS
 SELECT c.run_id, e.name AS event, c.path_id, p.parent_id, p.depth, f.name AS function,
        m.name AS module, named.path,
        c.exclusive_samples, c.inclusive_samples, c.exclusive_weight, c.inclusive_weight,
-       (SELECT word FROM word WHERE list = 'kind' AND number = m.kind) AS kind
+       (SELECT word FROM word WHERE list = 'kind' AND number = m.kind) AS kind,
+       (SELECT state FROM v_event v WHERE v.event_id = e.id) AS state,
+       (SELECT wait FROM v_event v WHERE v.event_id = e.id) AS wait
 FROM v_path named
 CROSS JOIN call_path p ON p.id = named.path_id
 CROSS JOIN function f ON f.id = p.function_id
@@ -53,7 +69,9 @@ CREATE VIEW v_edge AS
 SELECT c.run_id, e.name AS event,
        caller.name AS caller, caller_module.name AS caller_module,
        callee.name AS callee, callee_module.name AS callee_module,
-       c.samples, c.weight
+       c.samples, c.weight,
+       (SELECT state FROM v_event v WHERE v.event_id = e.id) AS state,
+       (SELECT wait FROM v_event v WHERE v.event_id = e.id) AS wait
 FROM edge_cost c
 JOIN event e ON e.id = c.event_id
 JOIN function caller ON caller.id = c.caller_function_id
@@ -64,7 +82,9 @@ JOIN module callee_module ON callee_module.id = callee.module_id;
 -- A line that occurs on a stack more than once, by recursion or inlining, counts once.
 CREATE VIEW v_line AS
 SELECT c.run_id, e.name AS event, l.file, l.line, f.name AS function, m.name AS module,
-       c.exclusive_samples, c.inclusive_samples, c.exclusive_weight, c.inclusive_weight
+       c.exclusive_samples, c.inclusive_samples, c.exclusive_weight, c.inclusive_weight,
+       (SELECT state FROM v_event v WHERE v.event_id = e.id) AS state,
+       (SELECT wait FROM v_event v WHERE v.event_id = e.id) AS wait
 FROM line_cost c
 JOIN event e ON e.id = c.event_id
 JOIN frame l ON l.id = c.frame_id
@@ -87,7 +107,9 @@ spent (event_id, thread_id, samples, weight) AS MATERIALIZED (
 SELECT p.run_id, e.name AS event, p.pid, t.tid, p.name AS process, t.name AS thread,
        coalesce(s.samples, 0) AS samples, coalesce(s.weight, 0) AS weight,
        CASE WHEN t.cpu_time_known THEN t.cpu_time_ns END AS cpu_time_ns,
-       t.start_ns, t.end_ns
+       t.start_ns, t.end_ns,
+       (SELECT state FROM v_event v WHERE v.event_id = e.id) AS state,
+       (SELECT wait FROM v_event v WHERE v.event_id = e.id) AS wait
 FROM thread t
 JOIN process p ON p.id = t.process_id
 JOIN event e ON e.run_id = p.run_id
@@ -109,7 +131,9 @@ SELECT s.run_id, e.name AS event, s.time_ns, p.pid, t.tid, s.cpu, s.weight,
                 f.file_offset) AS address,
        (SELECT word FROM word WHERE list = 'end_reason' AND number = s.end_reason) AS end_reason,
        s.stitched, n.depth, leaf.name AS leaf, named.path,
-       s.count, p.name AS process, t.name AS thread, m.name AS module, s.id AS sample_id
+       s.count, p.name AS process, t.name AS thread, m.name AS module, s.id AS sample_id,
+       (SELECT state FROM v_event v WHERE v.event_id = e.id) AS state,
+       (SELECT wait FROM v_event v WHERE v.event_id = e.id) AS wait
 FROM sample s
 CROSS JOIN event e ON e.id = s.event_id
 CROSS JOIN thread t ON t.id = s.thread_id

@@ -90,6 +90,13 @@ states)
     is "$(by wait --event off-cpu --thread 11)" "6 futex 1 ready "
     is "$(by state --state waiting) $(by state --state ready) $(by state --state futex)" "16 waiting  1 ready  6 waiting "
     is "$(by state --state running)" "3 running "
+    # The same in SQL, by sample and by sums.
+    for from in "weight) / 1e9 FROM v_sample" "exclusive_weight) / 1e9 FROM v_function" "weight) / 1e9 FROM v_thread"; do
+        is "$(sql shop.db "WITH t(state, s) AS (SELECT state, sum($from GROUP BY state ORDER BY 2 DESC)
+            SELECT group_concat(CAST(s AS INT) || ' ' || state, ' ') FROM t")" "16 waiting 3 running 1 ready"
+    done
+    is "$(sql shop.db "WITH t(wait, s) AS (SELECT wait, sum(weight) / 1e9 FROM v_sample GROUP BY wait ORDER BY 2 DESC)
+        SELECT group_concat(CAST(s AS INT) || ' ' || wait, ' ') FROM t")" "10 sleep 6 futex 3 running 1 ready"
     expect 0 "$SPROF" report -i shop.db --state futex --tree
     grep -q "% of 6.00 s without a CPU in state futex" out || fail "what the shares are of"
     expect 1 "$SPROF" report -i shop.db --state nosuch

@@ -58,10 +58,14 @@ static const char *const questions[] = {
     " exclusive_weight, inclusive_weight, path, problem FROM v_module ORDER BY 1, 2, 3",
     "SELECT run_id, event, path_id, parent_id, depth, function, module, path, exclusive_samples,"
     " inclusive_samples, exclusive_weight, inclusive_weight, kind FROM v_call_tree ORDER BY 1, 3",
-    "SELECT * FROM v_edge ORDER BY 1, 2, 3, 5",
-    "SELECT * FROM v_line ORDER BY 1, 2, 3, 4, 5",
-    "SELECT * FROM v_thread ORDER BY 1, 2, 3, 4",
-    "SELECT * FROM v_sample ORDER BY sample_id",
+    "SELECT run_id, event, caller, caller_module, callee, callee_module, samples, weight"
+    " FROM v_edge ORDER BY 1, 2, 3, 5",
+    "SELECT run_id, event, file, line, function, module, exclusive_samples, inclusive_samples,"
+    " exclusive_weight, inclusive_weight FROM v_line ORDER BY 1, 2, 3, 4, 5",
+    "SELECT run_id, event, pid, tid, process, thread, samples, weight, cpu_time_ns, start_ns,"
+    " end_ns FROM v_thread ORDER BY 1, 2, 3, 4",
+    "SELECT run_id, event, time_ns, pid, tid, cpu, weight, address, end_reason, stitched, depth,"
+    " leaf, path, count, process, thread, module, sample_id FROM v_sample ORDER BY sample_id",
     "SELECT * FROM v_quality",
     "SELECT * FROM ledger",
     "SELECT * FROM counter",
