@@ -12,6 +12,7 @@
  *   ARCH_LINK               the register that holds the return address on entry, -1: it is pushed
  *   ARCH_RETURN_COLUMN      the column of the return address in call frame information
  *   ARCH_RESULT             what a system call returns in
+ *   ARCH_CALLEE_SAVED       the registers that calls keep, a bit each
  *   ARCH_CALL_PUSHES        bytes that a call pushes: 8, or 0 where there is ARCH_LINK
  *   ARCH_RED_ZONE_BYTES     below the stack pointer, not touched by signal handlers
  *   ARCH_USER_BITS          user addresses are below 1 << this
@@ -146,6 +147,9 @@ enum arch_effect {
     ARCH_EFFECT_POPS_FP,    /* fp = *sp; sp += 8 */
     ARCH_EFFECT_POPS_FRAME, /* fp = *sp; ARCH_LINK = *(sp + 8); sp += value */
     ARCH_EFFECT_SP_FROM_FP, /* sp = fp + value */
+    ARCH_EFFECT_SP_FROM_REGISTER, /* sp = source + value */
+    ARCH_EFFECT_LOADS_SP,         /* sp = *(sp + value) */
+    ARCH_EFFECT_LOADS_FP,         /* fp = *(sp + value) */
     ARCH_EFFECT_LEAVES,     /* sp = fp; fp = *sp; sp += 8 */
     ARCH_EFFECT_RETURNS,    /* and drops value more bytes of the stack */
     ARCH_EFFECT_JUMPS,      /* always, to the next instruction + value */
@@ -187,7 +191,9 @@ struct arch_instruction {
     int8_t index;     /* a register, or -1 */
     uint8_t field_at; /* where the bytes stand of the displacement from ARCH_PC, or of the target */
     uint8_t field_size; /* 0 where there are none */
+    int8_t source;      /* of SP_FROM_REGISTER, else -1 */
     uint16_t bits;      /* enum arch_instruction_bits */
+    uint32_t written;   /* the general registers that it names and writes, a bit each */
     int64_t value;
     int64_t displacement;
     int64_t immediate; /* one that is wide enough for an address; else 0 */

@@ -338,7 +338,9 @@ static bool is_leaf(struct inject_code *code, uint64_t address)
     struct arch_instruction instruction;
     for (uint64_t at = 0; at < size; at += instruction.length) {
         if (!arch_instruction_decode(text + at, size - at, &instruction) ||
-            instruction.effect == ARCH_EFFECT_CHANGES_SP)
+            instruction.effect == ARCH_EFFECT_CHANGES_SP ||
+            instruction.effect == ARCH_EFFECT_SP_FROM_REGISTER ||
+            instruction.effect == ARCH_EFFECT_LOADS_SP)
             return false;
         const bool jumps =
             instruction.flow == ARCH_FLOW_JUMP || instruction.flow == ARCH_FLOW_BRANCH;

@@ -34,6 +34,8 @@ static bool follow_to(struct check *check, size_t offset)
         case ARCH_EFFECT_POPS_FRAME:
         case ARCH_EFFECT_LEAVES:
         case ARCH_EFFECT_SP_FROM_FP:
+        case ARCH_EFFECT_SP_FROM_REGISTER:
+        case ARCH_EFFECT_LOADS_SP:
         case ARCH_EFFECT_CHANGES_SP: return false;
         default: break;
         }

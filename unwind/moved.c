@@ -67,6 +67,7 @@ static bool follow(struct walk *walk, struct row *row)
         case ARCH_EFFECT_NONE:
         case ARCH_EFFECT_BRANCHES: break;
         case ARCH_EFFECT_ADDS_SP: row->sp += (uint64_t)instruction.value; break;
+        case ARCH_EFFECT_LOADS_FP:
         case ARCH_EFFECT_CHANGES_FP:
             row->fp =
                 arch_code_sets_fp(code + at - instruction.length, instruction.length) ? row->sp : 0;

@@ -1,6 +1,6 @@
 /* The length of an x86-64 instruction, and what it does to rsp and rbp (Intel SDM volume 2, chapter
  * 2 and appendix A). */
-#include "arch/arch.h"
+#include "arch/x86_64/decoder.h"
 
 #include <string.h>
 
@@ -124,22 +124,7 @@ static uint8_t two_bytes(uint8_t opcode)
     return special ? special : M;
 }
 
-/* An instruction while it is taken apart. */
-struct decoder {
-    const uint8_t *code;
-    size_t size, at;
-    bool operand16, address32, vector;
-    uint8_t rex;
-    uint8_t map; /* 0: one byte, 1: 0F, 2: 0F38, 3: 0F3A; 8 to 10: AMD's XOP */
-    uint8_t opcode, modrm, sib;
-    int64_t displacement, immediate;
-    uint8_t displacement_at, immediate_at, immediate_size;
-    bool repeat; /* prefix F3 */
-    bool evex;
-    bool failed;
-};
-
-static uint8_t take(struct decoder *decoder)
+static uint8_t take(struct x86_decoder *decoder)
 {
     if (decoder->at >= decoder->size || decoder->at >= ARCH_INSTRUCTION_BYTES) {
         decoder->failed = true;
@@ -148,7 +133,7 @@ static uint8_t take(struct decoder *decoder)
     return decoder->code[decoder->at++];
 }
 
-static int64_t take_signed(struct decoder *decoder, unsigned bytes)
+static int64_t take_signed(struct x86_decoder *decoder, unsigned bytes)
 {
     uint64_t value = 0;
     for (unsigned i = 0; i < bytes; i++)
@@ -157,7 +142,7 @@ static int64_t take_signed(struct decoder *decoder, unsigned bytes)
     return bytes ? (int64_t)(value << unused) >> unused : 0;
 }
 
-static void take_prefixes(struct decoder *decoder)
+static void take_prefixes(struct x86_decoder *decoder)
 {
     static const uint8_t prefixes[] = {0x66, 0x67, 0xf0, 0xf2, 0xf3, 0x26,
                                        0x2e, 0x36, 0x3e, 0x64, 0x65};
@@ -177,7 +162,7 @@ static void take_prefixes(struct decoder *decoder)
 
 /* VEX of two and three bytes, EVEX: the map, then the opcode. The bits that extend registers are
  * those of REX, inverted. */
-static void take_vector_prefix(struct decoder *decoder)
+static void take_vector_prefix(struct x86_decoder *decoder)
 {
     const uint8_t kind = decoder->opcode;
     const uint8_t first = take(decoder);
@@ -191,13 +176,13 @@ static void take_vector_prefix(struct decoder *decoder)
 }
 
 /* 8F is pop into memory, or the first byte of XOP, whose maps begin at 8. */
-static bool is_xop(const struct decoder *decoder)
+static bool is_xop(const struct x86_decoder *decoder)
 {
     return decoder->opcode == 0x8f && decoder->at < decoder->size &&
            (decoder->code[decoder->at] & 31) >= 8;
 }
 
-static void take_opcode(struct decoder *decoder)
+static void take_opcode(struct x86_decoder *decoder)
 {
     take_prefixes(decoder);
     if (decoder->opcode == 0xc4 || decoder->opcode == 0xc5 || decoder->opcode == 0x62 ||
@@ -213,7 +198,7 @@ static void take_opcode(struct decoder *decoder)
     }
 }
 
-static uint8_t form_of(const struct decoder *decoder)
+static uint8_t form_of(const struct x86_decoder *decoder)
 {
     if (decoder->map == 0)
         return one_byte[decoder->opcode];
@@ -224,28 +209,23 @@ static uint8_t form_of(const struct decoder *decoder)
     return decoder->map == 3 ? M | B : M;
 }
 
-static unsigned mode(const struct decoder *decoder)
-{
-    return decoder->modrm >> 6;
-}
-
-static void take_modrm(struct decoder *decoder)
+static void take_modrm(struct x86_decoder *decoder)
 {
     decoder->modrm = take(decoder);
     const uint8_t rm = decoder->modrm & 7;
-    if (mode(decoder) == 3)
+    if (x86_mode(decoder) == 3)
         return;
     if (rm == 4)
         decoder->sib = take(decoder);
     decoder->displacement_at = (uint8_t)decoder->at;
-    const bool absolute = mode(decoder) == 0 && (rm == 4 ? (decoder->sib & 7) == 5 : rm == 5);
-    if (mode(decoder) == 1)
+    const bool absolute = x86_mode(decoder) == 0 && (rm == 4 ? (decoder->sib & 7) == 5 : rm == 5);
+    if (x86_mode(decoder) == 1)
         decoder->displacement = take_signed(decoder, 1);
-    else if (mode(decoder) == 2 || absolute)
+    else if (x86_mode(decoder) == 2 || absolute)
         decoder->displacement = take_signed(decoder, 4);
 }
 
-static void take_immediate(struct decoder *decoder, uint8_t form)
+static void take_immediate(struct x86_decoder *decoder, uint8_t form)
 {
     const bool wide = decoder->rex & 8;
     const bool relative = decoder->map == 0 ? decoder->opcode >> 1 == 0x74 : form == Z;
@@ -271,15 +251,24 @@ static void take_immediate(struct decoder *decoder, uint8_t form)
 
 enum { RSP = 4, RBP = 5 };
 
-static unsigned reg_operand(const struct decoder *decoder)
+/* The register of an encoding, by DWARF number. */
+static int8_t number_of(unsigned encoded)
+{
+    static const int8_t numbers[16] = {X86_RAX, X86_RCX, X86_RDX, X86_RBX, X86_RSP, X86_RBP,
+                                       X86_RSI, X86_RDI, X86_R8,  X86_R9,  X86_R10, X86_R11,
+                                       X86_R12, X86_R13, X86_R14, X86_R15};
+    return numbers[encoded & 15];
+}
+
+static unsigned reg_operand(const struct x86_decoder *decoder)
 {
     return (decoder->modrm >> 3 & 7u) | (decoder->rex & 4u) << 1;
 }
 
 /* The register of the r/m operand; 16 where it is memory. */
-static unsigned rm_operand(const struct decoder *decoder)
+static unsigned rm_operand(const struct x86_decoder *decoder)
 {
-    return mode(decoder) == 3 ? (decoder->modrm & 7u) | (decoder->rex & 1u) << 3 : 16;
+    return x86_mode(decoder) == 3 ? (decoder->modrm & 7u) | (decoder->rex & 1u) << 3 : 16;
 }
 
 /* Which operand an instruction of the first map with a ModRM byte writes, wide enough to matter:
@@ -298,57 +287,106 @@ static const struct {
     [0xf7] = {0x0c, false}, [0xff] = {0x03, false},
 };
 
-static bool writes(const struct decoder *decoder, unsigned reg)
+/* The registers that an instruction of the first map with a ModRM byte names and writes: a bit for
+ * each number of the encoding. */
+static unsigned written_in_first_map(const struct x86_decoder *decoder)
 {
     const uint8_t opcode = decoder->opcode, group = decoder->modrm >> 3 & 7;
-    return (writers[opcode].own && reg_operand(decoder) == reg) ||
-           (writers[opcode].rm_groups >> group & 1 && rm_operand(decoder) == reg);
+    const bool writes_rm = writers[opcode].rm_groups >> group & 1;
+    return (writers[opcode].own ? 1U << reg_operand(decoder) : 0) |
+           (writes_rm ? 1U << rm_operand(decoder) : 0);
 }
 
-static bool writes_second_map(const struct decoder *decoder, unsigned reg)
+static unsigned written_in_second_map(const struct x86_decoder *decoder)
 {
     const uint8_t opcode = decoder->opcode;
-    const bool own = reg_operand(decoder) == reg;
     const bool conditional_move = opcode >> 4 == 4;
     const bool extended = opcode == 0xb6 || opcode == 0xb7 || opcode == 0xbe || opcode == 0xbf ||
                           opcode == 0xaf || opcode == 0xbc || opcode == 0xbd || opcode == 0xb8 ||
                           opcode == 0x2c || opcode == 0x2d || opcode == 0x50 || opcode == 0xd7;
-    return own && (conditional_move || extended);
+    return conditional_move || extended ? 1U << reg_operand(decoder) : 0;
+}
+
+/* Those that an instruction without a ModRM byte names: pop, xchg with rax, mov of an immediate. */
+static unsigned written_by_opcode(const struct x86_decoder *decoder)
+{
+    const unsigned group = decoder->opcode >> 3;
+    const unsigned named = 1U << ((decoder->opcode & 7u) | (decoder->rex & 1u) << 3);
+    return group == 0x0b || group == 0x17 ? named : group == 0x12 ? named | 1U : 0;
+}
+
+static unsigned written_by(const struct x86_decoder *decoder, uint8_t form)
+{
+    if (decoder->vector || decoder->map > 1)
+        return 0;
+    if (decoder->map == 1)
+        return form & M ? written_in_second_map(decoder) : 0;
+    return form & M ? written_in_first_map(decoder) : written_by_opcode(decoder);
+}
+
+/* A set of registers of an encoding, by DWARF numbers. */
+static uint32_t numbers_of(unsigned encoded)
+{
+    uint32_t numbers = 0;
+    for (encoded &= 0xffff; encoded; encoded &= encoded - 1)
+        numbers |= 1U << number_of((unsigned)__builtin_ctz(encoded));
+    return numbers;
 }
 
 static struct arch_instruction effect(enum arch_effect what, int64_t value)
 {
-    return (struct arch_instruction){.effect = (uint8_t)what, .value = value};
+    return (struct arch_instruction){.effect = (uint8_t)what, .value = value, .source = -1};
 }
 
-static struct arch_instruction generic(const struct decoder *decoder, uint8_t form)
+static struct arch_instruction generic(const struct x86_decoder *decoder, uint8_t form)
 {
-    bool rsp = false, rbp = false;
-    if (form & M && !decoder->vector && decoder->map < 2) {
-        bool (*asks)(const struct decoder *, unsigned) = decoder->map ? writes_second_map : writes;
-        rsp = asks(decoder, RSP);
-        rbp = asks(decoder, RBP);
-    }
-    return effect(rsp   ? ARCH_EFFECT_CHANGES_SP
-                  : rbp ? ARCH_EFFECT_CHANGES_FP
-                        : ARCH_EFFECT_NONE,
+    const unsigned written = form & M ? written_by(decoder, form) : 0;
+    return effect(written >> RSP & 1   ? ARCH_EFFECT_CHANGES_SP
+                  : written >> RBP & 1 ? ARCH_EFFECT_CHANGES_FP
+                                       : ARCH_EFFECT_NONE,
                   0);
 }
 
+static struct arch_instruction sp_from(unsigned encoded, int64_t distance)
+{
+    struct arch_instruction instruction = effect(ARCH_EFFECT_SP_FROM_REGISTER, distance);
+    instruction.source = number_of(encoded);
+    return instruction;
+}
+
 /* lea into rsp, from rsp or rbp. */
-static struct arch_instruction lea_rsp(const struct decoder *decoder)
+static struct arch_instruction lea_rsp(const struct x86_decoder *decoder)
 {
     const uint8_t rm = decoder->modrm & 7;
     const bool plain_base = !(decoder->rex & 3) && decoder->rex & 8;
     if (plain_base && rm == 4 && decoder->sib == 0x24)
         return effect(ARCH_EFFECT_ADDS_SP, decoder->displacement);
-    if (plain_base && rm == 5 && mode(decoder) != 0)
+    if (plain_base && rm == 5 && x86_mode(decoder) != 0)
         return effect(ARCH_EFFECT_SP_FROM_FP, decoder->displacement);
     return effect(ARCH_EFFECT_CHANGES_SP, 0);
 }
 
+static bool is_on_stack(const struct x86_decoder *decoder)
+{
+    return x86_mode(decoder) != 3 && (decoder->modrm & 7) == 4 && decoder->sib == 0x24 &&
+           !(decoder->rex & 3);
+}
+
+/* mov of 64 bits into a register: of rsp or rbp from another register, or from the stack. */
+static struct arch_instruction loads(const struct x86_decoder *decoder, uint8_t form)
+{
+    const unsigned reg = reg_operand(decoder), from = rm_operand(decoder);
+    if (reg == RSP && from < 16)
+        return sp_from(from, 0);
+    if (reg == RSP && is_on_stack(decoder))
+        return effect(ARCH_EFFECT_LOADS_SP, decoder->displacement);
+    if (reg == RBP && is_on_stack(decoder))
+        return effect(ARCH_EFFECT_LOADS_FP, decoder->displacement);
+    return generic(decoder, form);
+}
+
 /* Instructions that compilers use to set up and take down frames, else what generic() says. */
-static struct arch_instruction with_modrm(const struct decoder *decoder, uint8_t form)
+static struct arch_instruction with_modrm(const struct x86_decoder *decoder, uint8_t form)
 {
     const uint8_t opcode = decoder->opcode, group = decoder->modrm >> 3 & 7;
     const bool to_rsp = rm_operand(decoder) == RSP && decoder->rex & 8;
@@ -357,6 +395,10 @@ static struct arch_instruction with_modrm(const struct decoder *decoder, uint8_t
     if ((to_rsp && opcode == 0x89 && reg_operand(decoder) == RBP) ||
         (opcode == 0x8b && reg_operand(decoder) == RSP && rm_operand(decoder) == RBP))
         return effect(ARCH_EFFECT_SP_FROM_FP, 0);
+    if (to_rsp && opcode == 0x89)
+        return sp_from(reg_operand(decoder), 0);
+    if (opcode == 0x8b && decoder->rex & 8)
+        return loads(decoder, form);
     if (opcode == 0x8d && reg_operand(decoder) == RSP)
         return lea_rsp(decoder);
     if (opcode == 0xff && group == 6)
@@ -368,14 +410,15 @@ static struct arch_instruction with_modrm(const struct decoder *decoder, uint8_t
     return generic(decoder, form);
 }
 
-static struct arch_instruction without_modrm(const struct decoder *decoder)
+static struct arch_instruction without_modrm(const struct x86_decoder *decoder)
 {
     const uint8_t opcode = decoder->opcode;
     const unsigned reg = (opcode & 7u) | (decoder->rex & 1u) << 3;
-    const bool names_register = opcode >> 4 == 5 || opcode >> 3 == 0x17; /* push, pop, mov */
     if (opcode >> 3 == 0x0b && reg == RBP)
         return effect(ARCH_EFFECT_POPS_FP, 0);
-    if (names_register && opcode >= 0x58 && reg == RSP)
+    if (opcode >> 3 == 0x0b && reg == RSP)
+        return effect(ARCH_EFFECT_LOADS_SP, 0);
+    if (opcode >> 3 == 0x17 && reg == RSP)
         return effect(ARCH_EFFECT_CHANGES_SP, 0);
     if (opcode >> 3 == 0x0b || opcode == 0x9d)
         return effect(ARCH_EFFECT_ADDS_SP, 8);
@@ -404,7 +447,7 @@ static struct arch_instruction without_modrm(const struct decoder *decoder)
     }
 }
 
-static struct arch_instruction effect_of(const struct decoder *decoder, uint8_t form)
+static struct arch_instruction effect_of(const struct x86_decoder *decoder, uint8_t form)
 {
     if (decoder->map == 1 && !decoder->vector && decoder->opcode >> 4 == 8)
         return effect(ARCH_EFFECT_BRANCHES, decoder->immediate);
@@ -417,7 +460,7 @@ static struct arch_instruction effect_of(const struct decoder *decoder, uint8_t 
 
 /* == Where execution goes on == */
 
-static enum arch_flow flow_of(const struct decoder *decoder)
+static enum arch_flow flow_of(const struct x86_decoder *decoder)
 {
     const uint8_t opcode = decoder->opcode, group = decoder->modrm >> 3 & 7;
     if (decoder->vector || decoder->map > 1)
@@ -449,153 +492,28 @@ static enum arch_flow flow_of(const struct decoder *decoder)
     }
 }
 
-/* == Flags == */
-
-enum {
-    READS = ARCH_READS_CARRY | ARCH_READS_FLAGS,
-    WRITES = ARCH_WRITES_CARRY | ARCH_WRITES_FLAGS,
-};
-
-/* Of jcc, setcc and cmovcc: b and ae look at the carry flag only, be and a at both. */
-static unsigned condition_bits(uint8_t opcode)
-{
-    const unsigned condition = opcode >> 1 & 7;
-    return condition == 1 ? ARCH_READS_CARRY : condition == 3 ? READS : ARCH_READS_FLAGS;
-}
-
-/* The eight operations of 00 to 3F and of 80 to 83: adc and sbb read the carry flag. */
-static unsigned arithmetic_bits(unsigned operation)
-{
-    return WRITES | (operation == 2 || operation == 3 ? ARCH_READS_CARRY : 0);
-}
-
-/* A count of 0 leaves the flags; rotations write two of them. */
-static unsigned shift_bits(const struct decoder *decoder, unsigned group)
-{
-    const int64_t mask = decoder->rex & 8 ? 63 : 31;
-    const bool is_counted = decoder->opcode >> 1 == 0x60 ? (decoder->immediate & mask) != 0
-                                                         : decoder->opcode >> 1 == 0x68;
-    const unsigned reads = group == 2 || group == 3 ? ARCH_READS_CARRY : 0;
-    return reads | (group >= 4 && is_counted ? WRITES : 0);
-}
-
-static unsigned first_map_flags(const struct decoder *decoder)
-{
-    const uint8_t opcode = decoder->opcode, group = decoder->modrm >> 3 & 7;
-    if (opcode < 0x40)
-        return (opcode & 7) < 6 ? arithmetic_bits(opcode >> 3) : 0;
-    if (opcode >> 4 == 7)
-        return condition_bits(opcode);
-    if (opcode >> 2 == 0x20)
-        return arithmetic_bits(group);
-    if (opcode >> 1 == 0x60 || opcode >> 2 == 0x34)
-        return shift_bits(decoder, group);
-    if (opcode == 0xda || opcode == 0xdb) /* fcmovcc; fcomi and fucomi */
-        return mode(decoder) != 3 || (opcode == 0xda && group > 3) ? 0
-               : group < 4                                         ? READS
-               : group == 5 || group == 6                          ? WRITES
-                                                                   : 0;
-    switch (opcode) {
-    case 0x69:
-    case 0x6b:
-    case 0x84:
-    case 0x85:
-    case 0xa6: /* cmps and scas, even where a count may be 0: their results are wanted */
-    case 0xa7:
-    case 0xae:
-    case 0xaf:
-    case 0xa8:
-    case 0xa9:
-    case 0x9d: return WRITES;
-    case 0xf6:
-    case 0xf7: return group == 2 ? 0 : WRITES; /* not */
-    case 0xfe:
-    case 0xff: return group < 2 ? ARCH_WRITES_FLAGS : 0; /* inc, dec */
-    case 0x9c:
-    case 0x9f: return READS;
-    case 0xe0:
-    case 0xe1: return ARCH_READS_FLAGS;
-    case 0xf5: return ARCH_READS_CARRY | ARCH_WRITES_CARRY;
-    case 0xf8:
-    case 0xf9: return ARCH_WRITES_CARRY;
-    default: return 0;
-    }
-}
-
-static unsigned second_map_flags(const struct decoder *decoder)
-{
-    const uint8_t opcode = decoder->opcode;
-    if (decoder->vector) /* vucomiss and its like; kortest, ktest */
-        return opcode >> 1 == 0x17 || (!decoder->evex && opcode >> 1 == 0x4c) ? WRITES : 0;
-    if (opcode >> 4 == 4 || opcode >> 4 == 8 || opcode >> 4 == 9)
-        return condition_bits(opcode);
-    switch (opcode) {
-    case 0x2e:
-    case 0x2f:
-    case 0xaf:
-    case 0xb0:
-    case 0xb1:
-    case 0xb8:
-    case 0xbc:
-    case 0xbd:
-    case 0xc0:
-    case 0xc1: return WRITES;
-    case 0xa3:
-    case 0xab:
-    case 0xb3:
-    case 0xba:
-    case 0xbb: return ARCH_WRITES_CARRY;
-    default: return 0;
-    }
-}
-
-static unsigned flag_bits(const struct decoder *decoder)
-{
-    if (decoder->map == 0 && !decoder->vector)
-        return first_map_flags(decoder);
-    if (decoder->map == 1)
-        return second_map_flags(decoder);
-    if (decoder->map != 2)
-        return 0;
-    if (decoder->vector) /* vptest; andn, blsr and its like, bzhi, bextr */
-        return decoder->opcode == 0x17 || (!decoder->evex && decoder->opcode == 0xf2) ||
-                       (!decoder->evex && decoder->opcode == 0xf3)
-                   ? WRITES
-                   : 0;
-    return decoder->opcode == 0x17 ? WRITES : decoder->opcode == 0xf6 ? READS : 0; /* adcx, adox */
-}
-
 /* == Operands == */
 
-/* The register of an encoding, by DWARF number. */
-static int8_t number_of(unsigned encoded)
-{
-    static const int8_t numbers[16] = {X86_RAX, X86_RCX, X86_RDX, X86_RBX, X86_RSP, X86_RBP,
-                                       X86_RSI, X86_RDI, X86_R8,  X86_R9,  X86_R10, X86_R11,
-                                       X86_R12, X86_R13, X86_R14, X86_R15};
-    return numbers[encoded & 15];
-}
-
-static void set_memory(const struct decoder *decoder, uint8_t form,
+static void set_memory(const struct x86_decoder *decoder, uint8_t form,
                        struct arch_instruction *instruction)
 {
     const uint8_t rm = decoder->modrm & 7;
-    if (!(form & (M | A)) || (form & M && mode(decoder) == 3))
+    if (!(form & (M | A)) || (form & M && x86_mode(decoder) == 3))
         return;
     instruction->bits |= ARCH_HAS_MEMORY;
     instruction->displacement = decoder->displacement;
-    if (decoder->evex && mode(decoder) == 1)
+    if (decoder->evex && x86_mode(decoder) == 1)
         instruction->bits |= ARCH_IS_UNSCALED;
     if (form & A)
         return;
     if (rm == 4) {
         const unsigned base = (decoder->sib & 7u) | (decoder->rex & 1u) << 3;
         const unsigned index = (decoder->sib >> 3 & 7u) | (decoder->rex & 2u) << 2;
-        if ((decoder->sib & 7) != 5 || mode(decoder) != 0)
+        if ((decoder->sib & 7) != 5 || x86_mode(decoder) != 0)
             instruction->base = number_of(base);
         if (index != 4)
             instruction->index = number_of(index);
-    } else if (rm == 5 && mode(decoder) == 0) {
+    } else if (rm == 5 && x86_mode(decoder) == 0) {
         instruction->base = ARCH_PC;
         instruction->field_at = decoder->displacement_at;
         instruction->field_size = 4;
@@ -607,7 +525,7 @@ static void set_memory(const struct decoder *decoder, uint8_t form,
 }
 
 /* nop, xchg %ax,%ax, nopl; not pause, which is F3 90; and endbr64. */
-static unsigned nothing_bits(const struct decoder *decoder)
+static unsigned nothing_bits(const struct x86_decoder *decoder)
 {
     if (decoder->map == 0 && !decoder->vector && decoder->opcode == 0x90)
         return !decoder->repeat && !(decoder->rex & 1) ? ARCH_IS_NOTHING : 0;
@@ -618,14 +536,14 @@ static unsigned nothing_bits(const struct decoder *decoder)
     return decoder->opcode == 0x1f ? ARCH_IS_NOTHING : 0;
 }
 
-static unsigned far_bits(const struct decoder *decoder)
+static unsigned far_bits(const struct x86_decoder *decoder)
 {
     const uint8_t opcode = decoder->opcode;
     const bool is_far = opcode == 0xca || opcode == 0xcb || opcode == 0xcf;
     return is_far && decoder->map == 0 && !decoder->vector ? ARCH_RETURNS_FAR : 0;
 }
 
-static void set_target(const struct decoder *decoder, struct arch_instruction *instruction)
+static void set_target(const struct x86_decoder *decoder, struct arch_instruction *instruction)
 {
     const enum arch_flow flow = instruction->flow;
     if (flow != ARCH_FLOW_CALL && flow != ARCH_FLOW_JUMP && flow != ARCH_FLOW_BRANCH)
@@ -639,7 +557,7 @@ static void set_target(const struct decoder *decoder, struct arch_instruction *i
 
 bool arch_instruction_decode(const uint8_t *code, size_t size, struct arch_instruction *instruction)
 {
-    struct decoder decoder = {.code = code, .size = size};
+    struct x86_decoder decoder = {.code = code, .size = size};
     take_opcode(&decoder);
     const uint8_t form = form_of(&decoder);
     if (decoder.failed || form & BAD)
@@ -650,11 +568,12 @@ bool arch_instruction_decode(const uint8_t *code, size_t size, struct arch_instr
     if (decoder.failed)
         return false;
     *instruction = effect_of(&decoder, form);
+    instruction->written = numbers_of(written_by(&decoder, form));
     instruction->length = (uint8_t)decoder.at;
     instruction->flow = (uint8_t)flow_of(&decoder);
     instruction->base = instruction->index = -1;
     instruction->bits =
-        (uint16_t)(flag_bits(&decoder) | nothing_bits(&decoder) | far_bits(&decoder));
+        (uint16_t)(x86_flag_bits(&decoder) | nothing_bits(&decoder) | far_bits(&decoder));
     set_memory(&decoder, form, instruction);
     set_target(&decoder, instruction);
     if (decoder.immediate_size >= 4 && instruction->flow == ARCH_FLOW_NEXT)

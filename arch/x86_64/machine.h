@@ -35,6 +35,8 @@ enum {
     ARCH_LINK = -1,
     ARCH_RETURN_COLUMN = X86_RIP,
     ARCH_RESULT = X86_RAX,
+    ARCH_CALLEE_SAVED = 1 << X86_RBX | 1 << X86_RBP | 1 << X86_R12 | 1 << X86_R13 | 1 << X86_R14 |
+                        1 << X86_R15, /* psABI figure 3.4 */
     ARCH_CALL_PUSHES = 8,
     ARCH_RED_ZONE_BYTES = 128, /* psABI 3.2.2 */
     ARCH_USER_BITS = 47, /* four-level paging; with five levels, mmap stays below unless asked */

@@ -114,7 +114,7 @@ bool arch_instruction_decode(const uint8_t *code, size_t size, struct arch_instr
     if (size < 4)
         return false;
     const uint32_t word = word_at(code);
-    *instruction = (struct arch_instruction){.length = 4, .base = -1, .index = -1};
+    *instruction = (struct arch_instruction){.length = 4, .base = -1, .index = -1, .source = -1};
     if (word == RETURN) {
         instruction->effect = ARCH_EFFECT_RETURNS;
     } else if (word == POP_FRAME) {

@@ -17,7 +17,11 @@ static const struct {
     {"pop %rbx", 1, {0x5b}, ARCH_EFFECT_ADDS_SP, 8},
     {"pop %rbp", 1, {0x5d}, ARCH_EFFECT_POPS_FP, 0},
     {"pop %r13", 2, {0x41, 0x5d}, ARCH_EFFECT_ADDS_SP, 8},
-    {"pop %rsp", 1, {0x5c}, ARCH_EFFECT_CHANGES_SP, 0},
+    {"pop %rsp", 1, {0x5c}, ARCH_EFFECT_LOADS_SP, 0},
+    {"mov 24(%rsp),%rsp", 5, {0x48, 0x8b, 0x64, 0x24, 24}, ARCH_EFFECT_LOADS_SP, 24},
+    {"mov 24(%rax),%rsp", 4, {0x48, 0x8b, 0x60, 24}, ARCH_EFFECT_CHANGES_SP, 0},
+    {"mov 8(%rsp),%rbp", 5, {0x48, 0x8b, 0x6c, 0x24, 8}, ARCH_EFFECT_LOADS_FP, 8},
+    {"mov 8(%r12),%rbp", 5, {0x49, 0x8b, 0x6c, 0x24, 8}, ARCH_EFFECT_CHANGES_FP, 0},
     {"sub $24,%rsp", 4, {0x48, 0x83, 0xec, 24}, ARCH_EFFECT_ADDS_SP, -24},
     {"add $256,%rsp", 7, {0x48, 0x81, 0xc4, 0, 1, 0, 0}, ARCH_EFFECT_ADDS_SP, 256},
     {"and $-16,%rsp", 4, {0x48, 0x83, 0xe4, 0xf0}, ARCH_EFFECT_CHANGES_SP, 0},
@@ -28,7 +32,9 @@ static const struct {
     {"mov %rbp,%rsp (8b)", 3, {0x48, 0x8b, 0xe5}, ARCH_EFFECT_SP_FROM_FP, 0},
     {"mov %rsp,%rbp", 3, {0x48, 0x89, 0xe5}, ARCH_EFFECT_CHANGES_FP, 0},
     {"mov %rbp,%rdi", 3, {0x48, 0x89, 0xef}, ARCH_EFFECT_NONE, 0},
-    {"mov %rbx,%rsp", 3, {0x48, 0x89, 0xdc}, ARCH_EFFECT_CHANGES_SP, 0},
+    {"mov %rbx,%rsp", 3, {0x48, 0x89, 0xdc}, ARCH_EFFECT_SP_FROM_REGISTER, 0},
+    {"mov %r10,%rsp (8b)", 3, {0x49, 0x8b, 0xe2}, ARCH_EFFECT_SP_FROM_REGISTER, 0},
+    {"mov %ebx,%esp", 2, {0x89, 0xdc}, ARCH_EFFECT_CHANGES_SP, 0},
     {"mov %esi,%ebp", 2, {0x89, 0xf5}, ARCH_EFFECT_CHANGES_FP, 0},
     {"mov %r12,%r13", 3, {0x4d, 0x89, 0xe5}, ARCH_EFFECT_NONE, 0},
     {"mov $1,%ebp", 5, {0xbd, 1, 0, 0, 0}, ARCH_EFFECT_CHANGES_FP, 0},
@@ -83,6 +89,36 @@ static void test_instructions(void)
     }
 }
 
+/* The registers that are named and written, by DWARF number. */
+static void test_written_registers(void)
+{
+    static const struct {
+        uint8_t code[ARCH_INSTRUCTION_BYTES];
+        unsigned written;
+        int source;
+    } instructions[] = {
+        {{0x48, 0x89, 0xdc}, 1 << X86_RSP, X86_RBX},           /* mov %rbx,%rsp */
+        {{0x49, 0x8b, 0xe2}, 1 << X86_RSP, X86_R10},           /* mov %r10,%rsp */
+        {{0x41, 0x5c}, 1 << X86_R12, -1},                      /* pop %r12 */
+        {{0x41, 0x54}, 0, -1},                                 /* push %r12 */
+        {{0x48, 0x8b, 0x1c, 0x24}, 1 << X86_RBX, -1},          /* mov (%rsp),%rbx */
+        {{0x48, 0x89, 0x1c, 0x24}, 0, -1},                     /* mov %rbx,(%rsp) */
+        {{0x48, 0x93}, 1 << X86_RAX | 1 << X86_RBX, -1},       /* xchg %rax,%rbx */
+        {{0x48, 0x87, 0xcb}, 1 << X86_RCX | 1 << X86_RBX, -1}, /* xchg %rcx,%rbx */
+        {{0x41, 0xbe, 1, 0, 0, 0}, 1 << X86_R14, -1},          /* mov $1,%r14d */
+        {{0x48, 0x0f, 0x44, 0xd8}, 1 << X86_RBX, -1},          /* cmove %rax,%rbx */
+        {{0x48, 0x83, 0xfb, 1}, 0, -1},                        /* cmp $1,%rbx */
+        {{0xc5, 0xfe, 0x6f, 0x1e}, 0, -1},                     /* vmovdqu (%rsi),%ymm3 */
+    };
+    for (size_t i = 0; i < sizeof instructions / sizeof instructions[0]; i++) {
+        struct arch_instruction found = {0};
+        CU_ASSERT_TRUE(
+            arch_instruction_decode(instructions[i].code, ARCH_INSTRUCTION_BYTES, &found));
+        CU_ASSERT_EQUAL(found.written, instructions[i].written);
+        CU_ASSERT_EQUAL(found.source, instructions[i].source);
+    }
+}
+
 static void test_no_instructions(void)
 {
     static const uint8_t none[][ARCH_INSTRUCTION_BYTES] = {
@@ -101,5 +137,6 @@ void sprof_suite_arch_decode(void)
 {
     CU_pSuite suite = CU_add_suite("arch/decode", NULL, NULL);
     CU_add_test(suite, "instructions", test_instructions);
+    CU_add_test(suite, "written registers", test_written_registers);
     CU_add_test(suite, "what is none", test_no_instructions);
 }
