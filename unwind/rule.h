@@ -11,7 +11,8 @@
  * CFA: for the interrupted frame only, a caller ends the stack; with bit 12, a caller has gone over
  * from the stack that it was called on bit  11     GAP, rule cache only:
  * following the code led nowhere bit  12     CFA from the frame pointer: the frame may lie on
- * another stack than the stack pointer bits 10-14  REGISTER, DEREF: the base register;
+ * another stack than the stack pointer bits 10-14  REGISTER, DEREF: the base register; bit 15 REGISTER, DEREF, rule cache only: found by
+ * following the code;
  * RETURN_REGISTER, JUMP: the one with the return address; PLT: the first pushed byte bits 16-31
  * slot of the frame pointer, signed, in words; RETURN_SLOT without a saved frame pointer: slot of
  * the return address, from the CFA bits 32-63  offset of the CFA from its base, signed; DEREF: bits
@@ -54,6 +55,7 @@ enum unwind_rule_kind {
 #define UNWIND_RULE_SLOT_FROM_FP (UINT64_C(1) << 6)
 #define UNWIND_RULE_FP_SAVED (UINT64_C(1) << 7)
 #define UNWIND_RULE_FROM_CODE (UINT64_C(1) << 10)
+#define UNWIND_RULE_BASE_FROM_CODE (UINT64_C(1) << 15)
 #define UNWIND_RULE_LEADS_NOWHERE (UINT64_C(1) << 11)
 #define UNWIND_RULE_ENDS_CALLERS (UINT64_C(1) << 11)
 #define UNWIND_RULE_OTHER_STACK (UINT64_C(1) << 12)

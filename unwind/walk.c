@@ -180,6 +180,12 @@ static enum walk_read read_frame_word(struct walk *walk, uint64_t slot, uint64_t
                                                                  : WALK_READ_OK;
 }
 
+/* A base that the table names, or one that was found by following the code. */
+static enum model_found_by base_found_by(uint64_t rule)
+{
+    return rule & UNWIND_RULE_BASE_FROM_CODE ? MODEL_BY_LEAF : MODEL_BY_CFI;
+}
+
 static bool step_deref(struct walk *walk, uint64_t rule)
 {
     uint64_t base, word;
@@ -190,7 +196,7 @@ static bool step_deref(struct walk *walk, uint64_t rule)
     const enum walk_read result = copied ? WALK_READ_OK : read_frame_word(walk, slot, &word);
     if (result != WALK_READ_OK)
         return read_failed(walk, result);
-    return step_to_cfa(walk, rule, word + (uint64_t)unwind_rule_deref_b(rule), MODEL_BY_CFI);
+    return step_to_cfa(walk, rule, word + (uint64_t)unwind_rule_deref_b(rule), base_found_by(rule));
 }
 
 static bool step_register(struct walk *walk, uint64_t rule)
@@ -198,7 +204,7 @@ static bool step_register(struct walk *walk, uint64_t rule)
     uint64_t base;
     if (!register_value(walk, unwind_rule_register(rule), &base))
         return unwind_walk_complex(walk, rule);
-    return step_to_cfa(walk, rule, base + (uint64_t)unwind_rule_offset(rule), MODEL_BY_CFI);
+    return step_to_cfa(walk, rule, base + (uint64_t)unwind_rule_offset(rule), base_found_by(rule));
 }
 
 static bool step_return_register(struct walk *walk, uint64_t rule)

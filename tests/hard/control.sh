@@ -141,6 +141,18 @@ misaligned() {
     [ "$(query "SELECT lost FROM v_quality")" = 0 ] || fail "samples were lost"
 }
 
+# Code without tables that keeps the stack pointer in a register or in memory.
+kernels() {
+    local kernel
+    build kernels gcc "${flags[@]}" "$PROGRAMS/kernels.c"
+    record -- ./kernels
+    whole
+    roots
+    for kernel in in_rbx on_stack above_locals; do
+        chain "$kernel" "$start;middle;$kernel"
+    done
+}
+
 # How functions begin and end: as each compiler and each way of keeping frames lays them out.
 edges_check() {
     whole

@@ -101,6 +101,63 @@ static void test_push_and_pop(void)
     expect_caller(scene, 0, 1);
 }
 
+/* nop; mov %rbx,%rsp; mov 8(%rsp),%rbp; add $16,%rsp; ret: a kernel with an aligned stack. */
+static void test_register_keeps_sp(void)
+{
+    struct scene *scene =
+        SCENE(0x90, 0x48, 0x89, 0xdc, 0x48, 0x8b, 0x6c, 0x24, 8, 0x48, 0x83, 0xc4, 16, 0xc3);
+    scene->registers.value[X86_RBX] = SCENE_STACK + 5 * 8;
+    scene->registers.value[ARCH_FP] = 0xbad;
+    scene->stack[6] = SCENE_STACK + 100 * 8;
+    expect_caller(scene, 0, 7);
+}
+
+/* mov %rbp,%rsp; pop %rsp; pop %rbp; ret: the old stack pointer lies on the new stack. */
+static void test_stack_keeps_sp(void)
+{
+    struct scene *scene = SCENE(0x48, 0x89, 0xec, 0x5c, 0x5d, 0xc3);
+    scene->registers.value[ARCH_FP] = SCENE_STACK + 4 * 8;
+    scene->stack[4] = SCENE_STACK + 9 * 8;
+    scene->stack[9] = SCENE_STACK + 100 * 8;
+    expect_caller(scene, 0, 10);
+    scene = SCENE(0x90, 0x48, 0x8b, 0x64, 0x24, 24, 0xc3); /* mov 24(%rsp),%rsp */
+    scene->registers.value[ARCH_FP] = SCENE_STACK + 100 * 8;
+    scene->stack[3] = SCENE_STACK + 12 * 8;
+    expect_caller(scene, 0, 12);
+}
+
+static void expect_no_caller(struct scene *scene)
+{
+    const uint64_t top = SCENE_STACK + 20 * 8;
+    scene->registers.value[X86_RBX] = scene->registers.value[X86_R10] = top;
+    scene->stack[20] = SCENE_TEXT + CALLER + 8;
+    CU_ASSERT_EQUAL(scene_walk(scene, SCENE_TEXT + CODE).end, MODEL_END_NO_CFI);
+    scene_free(scene);
+}
+
+/* What the register has here is not what it will have there. */
+static void test_register_is_written(void)
+{
+    expect_no_caller(SCENE(0x31, 0xdb, 0x48, 0x89, 0xdc, 0xc3));                /* xor %ebx,%ebx */
+    expect_no_caller(SCENE(0x5b, 0x48, 0x89, 0xdc, 0xc3));                      /* pop %rbx */
+    expect_no_caller(SCENE(0xe8, 0, 0, 0, 0, 0x4c, 0x89, 0xd4, 0xc3));          /* a call; r10 */
+    expect_no_caller(SCENE(0x48, 0x83, 0xec, 8, 0x48, 0x8b, 0x24, 0x24, 0xc3)); /* pushed here */
+    struct scene *scene = SCENE(0xe8, 0, 0, 0, 0, 0x48, 0x89, 0xdc, 0xc3);      /* a call; rbx */
+    scene->registers.value[X86_RBX] = SCENE_STACK + 20 * 8;
+    scene->registers.value[ARCH_FP] = SCENE_STACK + 100 * 8;
+    expect_caller(scene, 0, 20);
+}
+
+static void test_long_code(void)
+{
+    struct scene *scene = SCENE(0x90);
+    memset(scene->code + CODE, 0x90, 3000);
+    scene->code[CODE + 3000] = 0x5b; /* pop %rbx; ret */
+    scene->code[CODE + 3001] = 0xc3;
+    scene->registers.value[ARCH_FP] = SCENE_STACK + 100 * 8;
+    expect_caller(scene, 0, 1);
+}
+
 static void test_leads_nowhere(void)
 {
     struct scene *scene = SCENE(0x48, 0x29, 0xc4, 0xc3); /* sub %rax,%rsp */
@@ -174,6 +231,10 @@ void sprof_suite_unwind_follow_code(void)
     CU_add_test(suite, "the other branch", test_other_branch);
     CU_add_test(suite, "a loop", test_loop);
     CU_add_test(suite, "push and pop", test_push_and_pop);
+    CU_add_test(suite, "a register keeps the stack pointer", test_register_keeps_sp);
+    CU_add_test(suite, "the stack keeps the stack pointer", test_stack_keeps_sp);
+    CU_add_test(suite, "the register is written", test_register_is_written);
+    CU_add_test(suite, "long code", test_long_code);
     CU_add_test(suite, "leads nowhere", test_leads_nowhere);
     CU_add_test(suite, "not believed", test_not_believed);
     CU_add_test(suite, "after the process has ended", test_gone);
