@@ -58,7 +58,7 @@ static int set_mode(struct trace_session *session, enum trace_mode mode, struct 
 {
     if (session->mode == mode)
         return 0;
-    if (session->uprobes)
+    if (!session->backend->has_agent)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "a trace by uprobes has mode stats only: mode %s needs the agent",
                                trace_mode_words[mode]);

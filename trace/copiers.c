@@ -38,9 +38,10 @@ static const char *copier_of(const struct image_request *request)
 bool trace_copier_came(struct trace_session *session, const struct model_mmap *mapping)
 {
     const struct image_request request = plan_request_of(session->process.pid, mapping);
-    const char *copier = session->untimed.copier || session->uprobes || !mapping->file.path
-                             ? NULL
-                             : copier_of(&request);
+    const char *copier =
+        session->untimed.copier || !session->backend->has_agent || !mapping->file.path
+            ? NULL
+            : copier_of(&request);
     if (!copier)
         return false;
     session->untimed.copier = copier;
@@ -103,7 +104,8 @@ static int take_mapping(void *context, const struct model_mmap *mapping)
 int trace_copiers_find(struct trace_session *session)
 {
     const int result = target_each_mapping(session->process.pid, take_mapping, session);
-    if (!result && session->listens && !session->untimed.copier && unwinds_by_libunwind(session)) {
+    if (!result && session->backend->only_embedded && !session->untimed.copier &&
+        unwinds_by_libunwind(session)) {
         session->untimed.copier = "libunwind";
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                           "the process throws exceptions by nongnu libunwind (libunwind.so.8 is "

@@ -1,8 +1,6 @@
 /* Takes the probes of a program out of its process. */
 #include "trace/load.h"
-#include "trace/probes/switches.h"
 #include "trace/tracing.h"
-#include "trace/uprobe/uprobes.h"
 
 #include <string.h>
 
@@ -56,12 +54,8 @@ static int take_out(struct trace_session *session, struct sprof_error *error)
 
 int trace_detach(struct trace_session *session, struct sprof_error *error)
 {
-    if (session->uprobes) {
-        trace_uprobes_take_out(session);
-        return 0;
-    }
-    if (session->listens) {
-        trace_switches_leave(session);
+    if (session->backend->take_out) {
+        session->backend->take_out(session);
         return 0;
     }
     if (session->process.shared)
@@ -81,8 +75,8 @@ int trace_detach(struct trace_session *session, struct sprof_error *error)
 void trace_leave_process(struct trace_session *session)
 {
     struct sprof_error error = {0};
-    if (session->listens) /* its agent keeps the shared memory until the session is freed */
-        trace_switches_leave(session);
+    if (session->backend->only_embedded) /* its agent keeps the memory until the session is freed */
+        session->backend->take_out(session);
     if (!session->process.attachment || session->is_out)
         return;
     int result = 0;

@@ -35,7 +35,8 @@ void trace_executed_look(struct trace_session *session)
     const bool is_hidden = length < 0 && (errno == EACCES || errno == EPERM);
     if ((length <= 0 && !is_hidden) || session->executable.is_replaced)
         return;
-    const bool is_first = !session->executable.path, may_be = session->attaches || is_hidden;
+    const bool is_first = !session->executable.path,
+               may_be = session->backend->borrows || is_hidden;
     if (is_hidden)
         strcpy(path, "a program with other rights");
     else
@@ -48,10 +49,11 @@ void trace_executed_look(struct trace_session *session)
     if (trace_has_others(session))
         snprintf(who, sizeof who, "process %d", (int)session->process.pid);
     if (session->executable.is_replaced)
-        sprof_log_message(
-            session->options.log, SPROF_LOG_WARNING,
-            "%s executed %s in its place, which is not traced: what was called "
-            "before that is recorded%s",
-            who, path,
-            session->attaches || is_hidden ? "" : "; --children traces what it executes, too");
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "%s executed %s in its place, which is not traced: what was called "
+                          "before that is recorded%s",
+                          who, path,
+                          session->backend->borrows || is_hidden
+                              ? ""
+                              : "; --children traces what it executes, too");
 }

@@ -45,8 +45,4 @@ void trace_govern_anew(struct trace_session *session);
  * SPROF_ENOMEM. */
 int trace_govern_tell_again(struct trace_session *session);
 
-/* Takes uprobes out of functions that cost more of the CPU time than max_overhead leaves them, when
- * it is time. Returns 0 or SPROF_ENOMEM. */
-int trace_govern_uprobes(struct trace_session *session);
-
 #endif

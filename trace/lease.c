@@ -17,7 +17,7 @@ void trace_lease_make(struct trace_session *session)
 {
     const double ticks = (double)LEASE_NS / tick_ns(session->common);
     atomic_store(&session->process.shared->lease, UINT64_MAX);
-    if (!session->listens) /* a listening agent sees the end of the socket */
+    if (session->backend->needs_lease) /* a listening agent sees the end of the socket */
         atomic_store(&session->process.shared->lease_ticks, (uint64_t)ticks);
 }
 
@@ -44,7 +44,7 @@ static void begin(struct trace_session *session)
 void trace_lease_set_deadline(struct trace_session *session, uint64_t off_ns)
 {
     session->trace->off_ns = off_ns;
-    for (size_t i = 0; i < session->trace->programs.count && !session->uprobes; i++)
+    for (size_t i = 0; i < session->trace->programs.count && session->backend->has_agent; i++)
         begin(session->trace->programs.items[i]);
 }
 
@@ -69,7 +69,7 @@ static uint64_t serve(struct trace_session *session)
 int trace_lease_serve(struct trace_session *session, struct sprof_error *error)
 {
     uint64_t first = 0;
-    for (size_t i = 0; i < session->trace->programs.count && !session->uprobes; i++) {
+    for (size_t i = 0; i < session->trace->programs.count && session->backend->has_agent; i++) {
         const uint64_t over = serve(session->trace->programs.items[i]);
         first = over && (!first || over < first) ? over : first;
     }

@@ -352,7 +352,7 @@ int trace_loads_begin(struct trace_session *session, struct sprof_error *error)
     }
     int result = session->loads ? 0 : open_loads(session, error);
     struct trace_loads *loads = session->loads;
-    if (!result && session->process.attachment && know_files(loads))
+    if (!result && session->backend->borrows && know_files(loads))
         result = sprof_error_memory(error);
     if (!result)
         result = trace_loader_begin(&session->loader, &session->process.shared->loading, error);

@@ -115,7 +115,7 @@ static uint32_t capacity_of(const struct trace_session *session)
     const struct trace_options *options = &session->options;
     const uint32_t most = PROBE_THUNKS - 1, points = trace_points_count(session);
     const size_t known = session->probes.count + points;
-    if (session->listens)
+    if (session->backend->only_embedded)
         return session->capacity;
     return options->children && !options->module_count && known < most - LATER_PROBES_OF_MANY
                ? (uint32_t)known + LATER_PROBES_OF_MANY
@@ -135,7 +135,7 @@ static const char *cure_of_memory(int errnum)
  * checked afterwards. */
 static int make_memory(struct trace_session *session, struct sprof_error *error)
 {
-    if (!session->process.attachment)
+    if (!session->backend->borrows)
         session->process.memory_fd =
             memfd_create(PROBE_MEMORY_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     else if (inject_make_memory(&session->process, error))

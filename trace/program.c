@@ -5,9 +5,9 @@
 #include "trace/figures/warn.h"
 #include "trace/governor.h"
 #include "trace/load.h"
+#include "trace/obstacles.h"
 #include "trace/probes/points.h"
 #include "trace/probes/probes.h"
-#include "trace/uprobe/uprobes.h"
 
 #include "agent/agent.h"
 
@@ -26,6 +26,7 @@ struct trace_session *trace_program_make(struct trace_session *common, int fd, p
     program->options = common->options;
     program->options.command = NULL;
     program->common = common;
+    program->backend = common->backend;
     program->trace = common->trace;
     program->recording = common->recording;
     program->run = common->run;
@@ -48,7 +49,8 @@ struct trace_session *trace_program_make(struct trace_session *common, int fd, p
 void trace_program_release(struct trace_session *session)
 {
     trace_loads_free(session);
-    trace_uprobes_free(session->uprobes);
+    if (session->backend->free)
+        session->backend->free(session);
     inject_process_release(&session->process);
     for (size_t i = 0; i < session->files.count; i++)
         plan_release(&session->files.items[i].plan);
@@ -177,7 +179,7 @@ int trace_program_begin(struct trace_session *program, bool was_known, struct sp
     if (common->trace->programs.count)
         common->trace->known_cost = common->trace->programs.items[0]->process.shared->cost;
     trace_program_note_modules(program);
-    result = trace_program_place(program, error);
+    result = program->backend->place(program, error);
     if (result)
         return result; /* its agent still waits: the caller lets it go */
     close(program->process.agent_fd);

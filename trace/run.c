@@ -10,6 +10,7 @@
 #include "trace/probes/probes.h"
 #include "trace/probes/switches.h"
 #include "trace/program.h"
+#include "trace/set_up.h"
 #include "trace/several.h"
 #include "trace/uprobe/uprobes.h"
 
@@ -41,6 +42,7 @@ static int set_up(struct trace_session *session, struct sprof_error *error)
 
 static int start(struct trace_session *session, struct sprof_error *error)
 {
+    const struct probe_backend *backend = session->backend;
     struct store_run *run = session->run;
     session->trace->own_cpu_start_ns = sprof_clock_own_cpu_ns();
     run->start_realtime_ns = sprof_clock_realtime_ns();
@@ -50,16 +52,14 @@ static int start(struct trace_session *session, struct sprof_error *error)
         return result;
     if (!session->options.pid)
         session->process.pid = target_command(session->trace->target);
-    if (session->uprobes && !session->options.pid)
-        result = trace_uprobes_expect(session, error);
-    if (trace_is_held(session))
-        result = inject_hold_seize(&session->trace->hold, session->process.pid, error);
+    if (backend->expect)
+        result = backend->expect(session, error);
     if (!result)
         result = target_start(session->trace->target, error);
-    if (!session->options.pid && !session->uprobes && !result)
+    if (!session->options.pid && backend->has_agent && !result)
         result = inject_lock(session->process.pid, &session->process.lock_fd, error);
-    if (!result && !session->uprobes && !trace_is_of_several(session))
-        inject_keeper_watch(&session->trace->keeper, session->process.pid, session->attaches,
+    if (!result && backend->needs_keeper && !trace_is_of_several(session))
+        inject_keeper_watch(&session->trace->keeper, session->process.pid, backend->borrows,
                             session->process.lock_fd);
     inject_close(&session->trace->child_fd);
     if (result)
@@ -130,7 +130,7 @@ static int look_at_program(struct trace_session *session)
     trace_rest_look(session);
     trace_slabs_empty(session);
     trace_compiled_look(session);
-    const int result = trace_govern_uprobes(session);
+    const int result = session->backend->govern ? session->backend->govern(session) : 0;
     return result ? result : trace_memory_look(session);
 }
 
@@ -229,8 +229,8 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
         !session->options.pid && target_ended(session->trace->target, &result->wait_status);
     if (session->trace->children)
         trace_children_close(session);
-    if (session->uprobes)
-        trace_uprobes_take_out(session);
+    if (!session->backend->has_agent)
+        session->backend->take_out(session);
     if (session->trace->ends &&
         !session->paused) { /* else calls would be logged that do not count any more */
         session->paused = true;
@@ -288,8 +288,8 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->beyond_calls = session->trace->memory.beyond_calls;
     result->beyond_functions = session->trace->memory.beyond_functions;
     result->memory_bytes = session->trace->memory.most_bytes;
-    result->uprobes_because = session->choice.reason;
-    result->lost = session->uprobes ? trace_uprobes_lost(session) : 0;
+    result->uprobes_because = session->trace->reason;
+    result->lost = session->backend->lost ? session->backend->lost(session) : 0;
     const struct trace_overhead *overhead = &session->trace->overhead;
     result->overhead = overhead->looked_ns > 0 ? overhead->probes_ns / overhead->looked_ns : 0;
     trace_account(session, result->has_wait_status ? target_command_cpu_ns(session->trace->target)
@@ -389,7 +389,8 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
         recording_abandon(session->recording);
         return failed;
     }
-    if (!session->listens) /* else the end of the process shows its agent that of sprof */
+    if (!session->backend
+             ->only_embedded) /* else the end of the process shows its agent that of sprof */
         inject_close(&session->process.agent_fd);
     if (!session->trace->children && session->mode == TRACE_COVERAGE &&
         trace_coverage_begin(session))
@@ -398,7 +399,7 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
         say_begun(session);
     if (!failed)
         failed = wait_for_end(session, result, error);
-    if (session->options.pid || (session->attaches && !result->has_wait_status))
+    if (session->options.pid || (session->backend->borrows && !result->has_wait_status))
         leave(session);
     if (!failed)
         failed = finish(session, result, error);

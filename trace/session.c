@@ -25,68 +25,6 @@
 
 /* == Opening == */
 
-/* Only a command of root's can have programs of other users. They run all the same. */
-static void note_closed(const struct trace_session *session, const char *library)
-{
-    char closed[TARGET_PATH_MAX];
-    if (!geteuid() && inject_is_closed(library, closed))
-        sprof_log_message(session->options.log, SPROF_LOG_NOTE,
-                          "what the command starts as another user is not traced: it may not %s "
-                          "%s, and has to load the tracing agent: install sprof where all users "
-                          "may read it, or `chmod a+%c %s`",
-                          strcmp(closed, library) ? "enter" : "read", closed,
-                          strcmp(closed, library) ? 'x' : 'r', closed);
-}
-
-static int set_environment(struct trace_session *session, struct sprof_error *error)
-{
-    char library[AGENT_PATH_MAX], variable[128];
-    struct sprof_str preload = {0}, sanitizer = {0};
-    int result = target_find_library(PROBE_LIBRARY, library, error);
-    if (result)
-        return result;
-    const char *others = getenv("LD_PRELOAD"), *bound = getenv("LD_BIND_NOW");
-    const bool binds = session->options.all_points && !(bound && *bound);
-    sprof_str_appendf(&preload, "LD_PRELOAD=%s%s%s", library, others ? ":" : "",
-                      others ? others : "");
-    snprintf(variable, sizeof variable, PROBE_VARIABLE "=%d", session->trace->child_fd);
-    if (session->trace->children) {
-        /* Children with a sanitizer find the agent before its library. They are not traced, but
-         * must run. */
-        const char *flags = getenv("ASAN_OPTIONS");
-        sprof_str_appendf(&sanitizer, "ASAN_OPTIONS=%s%sverify_asan_link_order=0",
-                          flags ? flags : "", flags && *flags ? ":" : "");
-        snprintf(variable, sizeof variable, PROBE_VARIABLE "=@%s", trace_children_address(session));
-        note_closed(session, library);
-    }
-    if (preload.failed || sanitizer.failed ||
-        target_set_environment(session->trace->target, preload.text) ||
-        target_set_environment(session->trace->target, variable) ||
-        (binds && target_set_environment(session->trace->target, PROBE_BINDS_NOW "=")) ||
-        (sanitizer.text && target_set_environment(session->trace->target, sanitizer.text)))
-        result = sprof_error_memory(error);
-    sprof_str_release(&preload);
-    sprof_str_release(&sanitizer);
-    return result;
-}
-
-/* The command inherits its end, and the agent closes it. */
-static int open_sockets(struct trace_session *session, struct sprof_error *error)
-{
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-        return sprof_error_set(error, SPROF_ELIMIT, errno,
-                               "cannot make a socket pair: %s\nsee `ulimit -n`", strerror(errno));
-    session->process.agent_fd = ends[0];
-    session->trace->child_fd = dup(ends[1]); /* without FD_CLOEXEC */
-    close(ends[1]);
-    return session->trace->child_fd >= 0
-               ? 0
-               : sprof_error_set(error, SPROF_ELIMIT, errno,
-                                 "cannot duplicate a descriptor: %s\nsee `ulimit -n`",
-                                 strerror(errno));
-}
-
 static const char *keep(struct trace_session *session, const char *text)
 {
     return text && *text ? sprof_arena_text(&session->arena, text) : NULL;
@@ -141,13 +79,9 @@ static void describe(struct trace_session *session)
     run->sprof_version = options->sprof_version;
     run->command =
         options->pid ? commands_of(session) : sprof_command_text(&session->arena, options->command);
-    if (session->choice.reason)
-        snprintf(text, sizeof text, "uprobes: the program %s", session->choice.reason);
-    run->source = session->choice.reason ? keep(session, text)
-                  : session->uprobes     ? "uprobes"
-                  : session->listens     ? "probes embedded"
-                  : session->attaches    ? "probes injected"
-                                         : "probes preloaded";
+    if (session->trace->reason)
+        snprintf(text, sizeof text, "uprobes: the program %s", session->trace->reason);
+    run->source = session->trace->reason ? keep(session, text) : session->backend->source;
 }
 
 static int open_recording(struct trace_session *session, struct sprof_error *error)
@@ -197,37 +131,6 @@ static int check_descriptors(bool attaches, size_t others, struct sprof_error *e
                : 0;
 }
 
-/* For a command that is held. */
-static int open_hold(struct trace_session *session, struct sprof_error *error)
-{
-    char library[AGENT_PATH_MAX];
-    const int result = target_find_library(PROBE_MAPPED_LIBRARY, library, error);
-    return result ? result : inject_hold_open(&session->trace->hold, error);
-}
-
-/* Opens uprobes, and reports why where they were not asked for. */
-static int open_uprobes(struct trace_session *session, struct sprof_error *error)
-{
-    const struct trace_options *options = &session->options;
-    char name[64];
-    const int gone = options->pid ? target_check(options->pid, false, error) : 0;
-    if (gone) /* which may be why nothing was found in it */
-        return gone;
-    if (trace_uprobes_open(&session->uprobes, error))
-        return trace_backend_explain(options, &session->choice, error);
-    snprintf(name, sizeof name, "process %d", (int)options->pid);
-    if (session->choice.reason) {
-        uint64_t least_ns, most_ns;
-        trace_uprobes_call_ns(session->uprobes, &least_ns, &most_ns);
-        sprof_log_message(options->log, SPROF_LOG_NOTE,
-                          "%s %s, so nothing can be put into it: the kernel counts and times its "
-                          "calls by uprobes, which takes %.1f to %.1f µs for each",
-                          options->pid ? name : *options->command, session->choice.reason,
-                          (double)least_ns / 1e3, (double)most_ns / 1e3);
-    }
-    return 0;
-}
-
 static int check(const struct trace_options *options, struct sprof_error *error)
 {
     struct plan_expressions *expressions;
@@ -255,18 +158,12 @@ static int open_backend(struct trace_session *session, struct sprof_error *error
         return trace_children_open(session, error);
     if (trace_is_of_several(session))
         return trace_several_open(session, error);
-    if (session->choice.backend != TRACE_INJECT)
-        return open_uprobes(session, error);
-    if (session->options.pid)
-        return 0;
-    return session->attaches ? open_hold(session, error) : open_sockets(session, error);
+    return session->backend->open ? session->backend->open(session, error) : 0;
 }
 
 static int open_target(struct trace_session *session, struct sprof_error *error)
 {
     const struct trace_options *options = &session->options;
-    const bool injects = session->choice.backend == TRACE_INJECT;
-    const bool holds = session->attaches && !options->pid;
     SPROF_VEC(pid_t) pids = {0};
     int result = options->pid && sprof_vec_push(&pids, options->pid) ? SPROF_ENOMEM : 0;
     for (size_t i = 0; i < options->other_count && !result; i++)
@@ -274,8 +171,8 @@ static int open_target(struct trace_session *session, struct sprof_error *error)
     const struct target_options target = {.command = options->pid ? NULL : options->command,
                                           .pids = pids.items,
                                           .pid_count = pids.count,
-                                          .in_child = injects ? NULL : trace_uprobes_in_child,
-                                          .meanwhile = holds ? inject_hold_pass_signals : NULL,
+                                          .in_child = session->backend->in_child,
+                                          .meanwhile = session->backend->meanwhile,
                                           .meanwhile_context = &session->trace->hold};
     result =
         result ? sprof_error_memory(error) : target_open(&session->trace->target, &target, error);
@@ -286,11 +183,11 @@ static int open_target(struct trace_session *session, struct sprof_error *error)
 static int open_session(struct trace_session **out, const struct trace_options *options,
                         struct sprof_error *error)
 {
-    struct trace_entry entry = {.choice.backend = TRACE_INJECT, .agent_fd = -1, .lock_fd = -1};
+    struct trace_entry entry = {
+        .choice.backend = &probe_backend_attach, .agent_fd = -1, .lock_fd = -1};
     int result = options->other_count ? 0 : trace_entry_open(&entry, options, error);
-    const bool injects = entry.choice.backend == TRACE_INJECT;
-    const bool holds = entry.choice.attaches && !options->pid;
-    if (!result && holds)
+    const struct probe_backend *backend = entry.choice.backend;
+    if (!result && backend->borrows && !options->pid)
         result = check_descriptors(true, 0, error);
     struct trace_session *session = result ? NULL : calloc(1, sizeof *session);
     if (session && !(session->trace = calloc(1, sizeof *session->trace))) {
@@ -305,11 +202,11 @@ static int open_session(struct trace_session **out, const struct trace_options *
     session->process.log = options->log;
     session->process.no_cache = options->no_cache;
     session->process.lock_fd = entry.lock_fd;
-    if (injects && !entry.listens)
+    if (backend->needs_keeper)
         inject_keeper_begin(&session->trace->keeper, options->log);
     session->options = *options;
-    session->choice = entry.choice;
-    session->attaches = entry.choice.attaches || options->other_count;
+    session->backend = backend;
+    session->trace->reason = entry.choice.reason;
     session->trace->hold = INJECT_HOLD_NONE;
     session->options.rest_ns = options->rest_ns ? options->rest_ns : REST_NS;
     session->common = session;
@@ -319,14 +216,13 @@ static int open_session(struct trace_session **out, const struct trace_options *
         session->options.output = "sprof.db";
     session->trace->child_fd = -1;
     session->process.agent_fd = entry.agent_fd;
-    session->listens = entry.listens;
     session->trace->control = CONTROL_SERVER_NONE;
     session->process.pid = options->pid;
     result = open_backend(session, error);
     if (!result)
         result = open_target(session, error);
-    if (!result && !options->pid && injects && !holds)
-        result = set_environment(session, error);
+    if (!result && backend->prepare)
+        result = backend->prepare(session, error);
     if (!result)
         result = open_recording(session, error);
     session->trace->phase = 1;

@@ -1,5 +1,6 @@
 /* Traces several running processes together. Each has a session of its own and is entered as one
  * alone is; recording and control are common. */
+#include "trace/set_up.h"
 #include "trace/several.h"
 #include "inject/inject.h"
 #include "trace/figures/coverage.h"
@@ -42,7 +43,7 @@ static int open_process(struct trace_session *common, pid_t pid, struct sprof_er
     if (result)
         return target_check(pid, false, NULL) == SPROF_ENOTFOUND ? inject_refuse_ended(pid, error)
                                                                  : result;
-    if (entry.choice.backend != TRACE_INJECT) {
+    if (!entry.choice.backend->has_agent) {
         trace_entry_close(&entry);
         return refuse_uprobes(pid, entry.choice.reason, error);
     }
@@ -53,9 +54,7 @@ static int open_process(struct trace_session *common, pid_t pid, struct sprof_er
         return sprof_error_memory(error);
     }
     program->options = options;
-    program->choice = entry.choice;
-    program->attaches = entry.choice.attaches;
-    program->listens = entry.listens;
+    program->backend = entry.choice.backend;
     program->process.lock_fd = entry.lock_fd;
     program->executable.path = NULL; /* noted with its file, at the first look */
     return 0;
@@ -85,9 +84,9 @@ static void share(struct trace_session *program)
 static int set_up_process(struct trace_session *program, struct sprof_error *error)
 {
     share(program);
-    if (!program->listens)
-        inject_keeper_watch(&program->trace->keeper, program->process.pid, program->attaches,
-                            program->process.lock_fd);
+    if (program->backend->needs_keeper)
+        inject_keeper_watch(&program->trace->keeper, program->process.pid,
+                            program->backend->borrows, program->process.lock_fd);
     int result = trace_process_add(program, program->process.pid)
                      ? sprof_error_memory(error)
                      : trace_program_set_up(program, error);

@@ -18,6 +18,7 @@
 #include "trace/governor.h"
 #include "trace/keep_rule.h"
 #include "trace/loader.h"
+#include "trace/probe_backend.h"
 #include "trace/probes/lost.h"
 #include "trace/probes/ranges.h"
 #include "trace/probes/rest.h"
@@ -110,11 +111,9 @@ struct trace_untimed {
 
 /* What is to count the calls. */
 struct trace_choice {
-    enum trace_backend backend; /* TRACE_INJECT or TRACE_UPROBE */
+    const struct probe_backend *backend;
     const char *reason; /* why the agent cannot be put into the program ("is linked statically");
                            NULL: it can, or uprobes are asked for */
-    bool attaches; /* the agent is put into a process that runs, or a command that is held at its
-                      main */
 };
 
 /* Threads with rows of their own. With forked processes eight times as many. */
@@ -160,6 +159,7 @@ struct trace {
     struct trace_memory_sums memory;
     struct trace_overhead overhead;
     bool told_compiled; /* see compiled.c */
+    const char *reason; /* why uprobes count, as in struct trace_choice */
 };
 
 /* The trace of one program: of the process that executed it and those that were forked from it. The
@@ -167,7 +167,7 @@ struct trace {
  * without --children it is the only program. The others borrow from it. */
 struct trace_session {
     struct trace_options options;
-    struct trace_choice choice;
+    const struct probe_backend *backend;
     struct trace_session *common;    /* made by trace_open; may be this one */
     struct trace *trace;             /* owned by `common` */
     struct trace_warnings *warnings; /* NULL: none are wanted; owned */
@@ -178,15 +178,12 @@ struct trace_session {
     struct sprof_arena arena;
     uint32_t event;
     struct inject_process process; /* that executed the program */
-    bool attaches; /* the agent is put into a program that runs. Else it is preloaded, listens, or
-                      there is none */
-    bool listens;  /* the agent was there, and is reached over its socket: see switches.h */
     struct trace_resting resting;
     struct trace_lost lost;
     SPROF_VEC(struct trace_file) files;
     SPROF_VEC(struct trace_probe) probes;
     uint32_t capacity;             /* probes that have room in the shared memory */
-    struct trace_uprobes *uprobes; /* in the place of an agent; NULL: there is an agent */
+    struct trace_uprobes *uprobes; /* of that back end; else NULL */
     struct trace_loads *loads;     /* NULL: libraries that are loaded later are not followed */
     struct trace_loader loader;
     struct trace_governor governor;
@@ -274,19 +271,6 @@ int trace_commands_begin(struct trace_session *session, struct sprof_error *erro
 /* Carries out commands that have come in, and what is due. */
 int trace_serve_commands(struct trace_session *session, struct sprof_error *error);
 
-/* == set_up.c == */
-
-/* Whether the program is a command that waits at its main for its probes. */
-bool trace_is_held(const struct trace_session *session);
-
-/* Plans one program and puts probes into it. They measure at once unless session->paused is set.
- * After an error some may be in it. */
-int trace_program_set_up(struct trace_session *session, struct sprof_error *error);
-
-/* The last part of that: makes the shared memory, writes thunks, copies and jumps into the chosen
- * files of the program, and lets it go. */
-int trace_program_place(struct trace_session *session, struct sprof_error *error);
-
 /* == flush.c == */
 
 /* Drops what was measured so far. Returns 0 or SPROF_ENOMEM. */
@@ -308,7 +292,6 @@ void trace_account(struct trace_session *session, uint64_t target_cpu_ns);
 struct trace_entry {
     struct trace_choice choice;
     int agent_fd, lock_fd; /* of a process; -1: there is none */
-    bool listens;          /* its agent is at the other end of agent_fd */
 };
 
 /* Decides how a program is entered, and locks a process. It only changes a process that a killed
@@ -321,13 +304,5 @@ void trace_entry_close(struct trace_entry *entry);
  * these options. */
 int trace_backend_choose(const struct trace_options *options, struct trace_choice *choice,
                          struct sprof_error *error);
-
-/* Adds to the refusal of uprobes that were not asked for why they would be needed. Returns
- * the error's code. */
-int trace_backend_explain(const struct trace_options *options, const struct trace_choice *choice,
-                          struct sprof_error *error);
-
-/* Says why a program cannot be traced. */
-int trace_refuse(enum agent_file kind, const char *path, struct sprof_error *error);
 
 #endif

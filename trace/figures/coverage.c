@@ -202,12 +202,13 @@ static int remove_from(struct trace_session *session, pid_t pid, bool *is_done,
     struct inject_stop stop = {.notes_sharers = &session->process.shared->has_sharers};
     char path[64];
     sprof_proc_shared_path(path, sizeof path, pid, "mem");
-    const int memory_fd = session->listens ? fcntl(session->process.code_fd, F_DUPFD_CLOEXEC, 0)
-                                           : open(path, O_RDWR | O_CLOEXEC);
+    const int memory_fd = session->backend->only_embedded
+                              ? fcntl(session->process.code_fd, F_DUPFD_CLOEXEC, 0)
+                              : open(path, O_RDWR | O_CLOEXEC);
     const uint64_t begin_ns = sprof_clock_monotonic_ns();
     struct restoring restoring = {session, memory_fd};
     int result = memory_fd < 0 ? SPROF_ENOTFOUND : 0;
-    if (!result && session->listens)
+    if (!result && session->backend->only_embedded)
         restore(session, memory_fd);
     else if (!result)
         result = inject_stop_while(&stop, pid, restore_stopped, &restoring, why);

@@ -3,7 +3,6 @@
 #include "trace/figures/log.h"
 #include "trace/figures/warn.h"
 #include "trace/probes/points.h"
-#include "trace/uprobe/uprobes.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,8 +16,8 @@ static bool has_ended(const struct trace_session *session, const struct trace_th
 {
     char path[64];
     const struct trace_process *process = trace_process_find(session, thread->pid);
-    if (session->uprobes)
-        return trace_uprobes_has_ended(session, (uint32_t)thread->tid);
+    if (session->backend->has_ended)
+        return session->backend->has_ended(session, (uint32_t)thread->tid);
     snprintf(path, sizeof path, "/proc/%d/task/%d", (int)thread->pid, (int)thread->tid);
     return (process && process->is_over) || access(path, F_OK) != 0;
 }
@@ -47,7 +46,7 @@ static bool is_reusable(const struct trace_session *session, uint32_t slab)
     const struct trace_thread *thread = session->threads.of_slab[slab];
     const struct probe_stat *stats = trace_slab_stats(session, slab);
     bool is = thread->shares && session->now_ns < session->threads.crowded_ns &&
-              !session->uprobes && !session->log.has_rings && !session->points &&
+              session->backend->has_agent && !session->log.has_rings && !session->points &&
               !session->memory.no_histograms;
     for (size_t i = 0; i < thread->cells.count && is; i++)
         is = stats[thread->cells.items[i].function].calls ==
@@ -406,7 +405,8 @@ static int read_paths(struct trace_session *session, uint32_t slab,
 
 int trace_collect(struct trace_session *session, enum trace_collecting what)
 {
-    int result = session->uprobes ? trace_uprobes_read(session, what != TRACE_COLLECT_ENDED) : 0;
+    const struct probe_backend *backend = session->backend;
+    int result = backend->read ? backend->read(session, what != TRACE_COLLECT_ENDED) : 0;
     const uint32_t count = trace_slab_count(session);
     if (!result)
         result = begin_threads(session, count);
@@ -439,7 +439,7 @@ int trace_collect(struct trace_session *session, enum trace_collecting what)
 
 int trace_clear_figures(struct trace_session *session, uint64_t ticks)
 {
-    int result = session->uprobes ? trace_uprobes_clear(session) : 0;
+    int result = session->backend->clear ? session->backend->clear(session) : 0;
     if (!result)
         result = trace_collect(session, TRACE_COLLECT_ENDED);
     atomic_store(&session->process.shared->cleared, ticks);

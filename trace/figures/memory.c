@@ -146,7 +146,7 @@ int trace_memory_look(struct trace_session *session)
     struct trace_memory *memory = &session->memory;
     struct trace_memory_sums *sums = &session->trace->memory;
     const uint64_t bound = session->options.memory ? session->options.memory : MEMORY_DEFAULT;
-    if (session->uprobes)
+    if (!session->backend->has_agent)
         return 0;
     if (memory->no_histograms)
         empty_histograms(session);

@@ -184,8 +184,7 @@ static int each_path(struct trace_session *session, struct trace_thread *thread,
 
 bool trace_has_paths(const struct trace_session *session, const struct trace_thread *thread)
 {
-    return (session->options.paths || session->options.callers) && !session->uprobes &&
-           !thread->shares;
+    return (session->options.paths || session->options.callers) && !thread->shares;
 }
 
 int trace_read_paths(struct trace_session *session, struct trace_thread *thread, uint64_t nodes)

@@ -1,5 +1,5 @@
 /* Makes rows of the recording from figures. A row is written again whenever its figures change. */
-#include "trace/uprobe/uprobes.h"
+#include "trace/tracing.h"
 
 #include <math.h>
 
@@ -52,7 +52,7 @@ void trace_take_time(struct trace_session *session)
     trace_read_clocks(&ns, &ticks);
     session->now_ns = ns;
     session->ns_per_tick =
-        session->uprobes ? 1
+        session->backend->in_nanoseconds ? 1
         : ticks > session->start.ticks
             ? (double)(ns - session->start.ns) / (double)(ticks - session->start.ticks)
             : 1;
@@ -64,7 +64,9 @@ uint64_t trace_most_ticks(const struct trace_session *session)
     const double passed_ns =
         session->now_ns > session->start.ns ? (double)(session->now_ns - session->start.ns) : 0;
     /* the command cannot write figures of uprobes, which may be of many threads */
-    return session->uprobes ? INT64_MAX : slack + (uint64_t)(4 * passed_ns / session->ns_per_tick);
+    return session->backend->in_nanoseconds
+               ? INT64_MAX
+               : slack + (uint64_t)(4 * passed_ns / session->ns_per_tick);
 }
 
 /* The shared row was checked before it was added up. */
@@ -83,8 +85,9 @@ static int put_call_cost(struct trace_session *session, const struct trace_figur
                                           (const char *)figures->histogram.buckets,
                                           sizeof figures->histogram.buckets),
         sizeof figures->histogram.buckets};
-    const struct probe_cost costs = session->uprobes ? trace_uprobes_cost(session, cell->function)
-                                                     : session->process.shared->cost,
+    const struct probe_cost costs = session->backend->cost
+                                        ? session->backend->cost(session, cell->function)
+                                        : session->process.shared->cost,
                             *cost = &costs;
     const struct store_call_cost row = {
         .run_id = session->run->id,
@@ -191,7 +194,8 @@ static int put_beside(struct trace_session *session, const struct probe_stat *st
     const uint32_t run = session->run->id;
     const struct store_probe row = {
         run, probe->node,
-        session->uprobes ? "uprobe" : plan_mechanism_text(probe->function->mechanism),
+        session->backend->mechanism ? session->backend->mechanism
+                                    : plan_mechanism_text(probe->function->mechanism),
         probe->function->site ? probe->function->site : probe->function->start};
     const struct store_call_untimed untimed = {run, thread, node, stat->child_counted};
     const struct store_call_tail_cut cut = {run, thread, node, stat->tail_cuts};

@@ -59,7 +59,7 @@ static bool is_program(pid_t pid, const char *file)
 void trace_bypass_look_at_file(const struct trace_session *session, struct trace_file *file)
 {
     file->stays =
-        session->attaches ? is_program(session->process.pid, file->path) : !file->is_loaded;
+        session->backend->borrows ? is_program(session->process.pid, file->path) : !file->is_loaded;
 }
 
 void trace_bypass_note(struct trace_session *session, struct trace_probe *probe, uint64_t body)
@@ -85,7 +85,7 @@ void trace_bypass_begin(struct trace_session *session)
 {
     char path[64];
     sprof_proc_shared_path(path, sizeof path, session->process.pid, "mem");
-    if (!session->options.children && !session->listens)
+    if (!session->options.children && !session->backend->only_embedded)
         session->process.code_fd = session->process.attachment ? inject_open_code(&session->process)
                                                                : open(path, O_RDWR | O_CLOEXEC);
 }
@@ -126,8 +126,8 @@ static bool is_any_off(const struct trace_session *session)
 
 void trace_bypass_look(struct trace_session *session)
 {
-    const bool handles = !session->listens && session->process.code_fd > 0 && is_any_off(session) &&
-                         handles_faults(session);
+    const bool handles = !session->backend->only_embedded && session->process.code_fd > 0 &&
+                         is_any_off(session) && handles_faults(session);
     for (size_t i = 0; i < session->probes.count && session->process.code_fd > 0; i++) {
         struct trace_probe *probe = &session->probes.items[i];
         const bool is_off = probe->is_placed && !probe->is_left && !probe->rests &&

@@ -6,7 +6,6 @@
 #include "trace/probes/heap.h"
 #include "trace/probes/points.h"
 #include "trace/probes/probes.h"
-#include "trace/uprobe/sites.h"
 
 #include <fnmatch.h>
 #include <limits.h>
@@ -100,7 +99,8 @@ static bool sees_clock_go(const struct trace_session *session, uint32_t file,
                           const struct plan_function *function)
 {
     const char *name = function->linkage_name, *path = session->files.items[file].path;
-    return !session->uprobes && name && (!strcmp(name, "prctl") || !strcmp(name, "__prctl")) &&
+    return session->backend->has_agent && name &&
+           (!strcmp(name, "prctl") || !strcmp(name, "__prctl")) &&
            (may_leave_frames(path) || inject_raw_is_for(path));
 }
 
@@ -112,7 +112,7 @@ static bool clones(const struct trace_session *session, const struct trace_file 
     const bool is_named = function->linkage_name && !strcmp(function->linkage_name, "clone");
     const char *before =
         is_named && function != file->plan.functions ? function[-1].linkage_name : NULL;
-    return is_named && !session->uprobes && function->mechanism == PLAN_PROLOGUE &&
+    return is_named && session->backend->has_agent && function->mechanism == PLAN_PROLOGUE &&
            trace_is_glibc(file->path) && !(before && !strcmp(before, "clone"));
 }
 
@@ -120,7 +120,7 @@ static bool clones(const struct trace_session *session, const struct trace_file 
 static bool makes_any_call(const struct trace_session *session, const struct trace_file *file,
                            const struct plan_function *function)
 {
-    return !session->uprobes && function->linkage_name &&
+    return session->backend->has_agent && function->linkage_name &&
            !strcmp(function->linkage_name, "syscall") && trace_is_glibc(file->path);
 }
 
@@ -155,7 +155,7 @@ static enum probe_tier tier_of(const struct trace_session *session, const struct
         return PROBE_SYSCALL;
     if (leaves(function) && stops_at_thunks(session->files.items[probe->file].path))
         return PROBE_UNWIND;
-    if (leaves(function) && !session->uprobes && throws(function->linkage_name))
+    if (leaves(function) && session->backend->has_agent && throws(function->linkage_name))
         return PROBE_THROW;
     if (leaves(function))
         return function->linkage_name && strstr(function->linkage_name, "longjmp") ? PROBE_JUMP
@@ -194,12 +194,13 @@ static int choose_function(struct chooser *chooser, uint32_t file,
     chooser->found += found > 0;
     if (in_module && !found && chooser->session->options.function_count && !chooser->found)
         sprof_suggest_offer(&chooser->near, *chooser->session->options.functions, function->name);
-    const bool has_place = session->listens
+    const bool has_place = session->backend->only_embedded
                                ? function->mechanism == PLAN_EMBEDDED
                                : function->mechanism != PLAN_NOT && function->why != PLAN_IMPORTED;
-    const bool can = has_place || (found && session->uprobes && uprobe_may_stand(function));
+    const bool can = has_place || (found && session->backend->may_stand &&
+                                   session->backend->may_stand(function));
     if (found && !can)
-        (*(session->listens ? &chooser->elsewhere : &session->counts.refused))++;
+        (*(session->backend->only_embedded ? &chooser->elsewhere : &session->counts.refused))++;
     const uint8_t operation = can ? trace_heap_operation(&session->files.items[file], function) : 0;
     if (!can ||
         (!found && !leaves(function) && !operation && !sees_clock_go(session, file, function) &&
@@ -236,7 +237,7 @@ static int take_module(void *context, struct plan_module *module)
                                     .bias = module->bias,
                                     .loaded_at = module->address,
                                     .is_chosen = is_chosen(chooser, module->path)};
-    if (module->plan.runtime && !session->uprobes)
+    if (module->plan.runtime && session->backend->has_agent)
         session->untimed.runtime = sprof_arena_text(&session->arena, module->plan.runtime);
     if (!path || sprof_vec_push(&session->files, file))
         return sprof_error_memory(chooser->error);
@@ -304,7 +305,7 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
             options->function_count ? options->functions[0] : "", chooser->seen,
             sprof_plural(chooser->seen), near.text ? near.text : "",
             options->module_count ? "" : "; those of libraries are looked at with --module");
-    else if (chooser->session->listens)
+    else if (chooser->session->backend->only_embedded)
         code = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "process %d listens, and none of the %zu chosen function%s has a "
                                "probe in its file: `sprof probes FILE --embed -o COPY` puts them "
@@ -387,9 +388,9 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
     bool generated;
     int result = open_chooser(&chooser, session, error);
     if (!result)
-        result =
-            plan_process(session->process.pid, session->listens ? session->process.code_fd : -1,
-                         cache, NULL, wants_or_notes, take_module, &chooser, &generated, error);
+        result = plan_process(
+            session->process.pid, session->backend->only_embedded ? session->process.code_fd : -1,
+            cache, NULL, wants_or_notes, take_module, &chooser, &generated, error);
     if (!result && trace_copiers_find(session))
         result = sprof_error_memory(error);
     if (!result)
@@ -406,7 +407,7 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
     size_t chosen = 0;
     for (size_t i = 0; i < session->probes.count; i++)
         chosen += session->probes.items[i].is_chosen;
-    const bool may_come = options->module_count && !chooser.seen && !session->uprobes;
+    const bool may_come = options->module_count && !chooser.seen && session->backend->sees_loads;
     if (!result && !chosen && may_come)
         result = tell_may_come(&chooser);
     else if (!result && !chosen)

@@ -53,8 +53,8 @@ static bool is_lost(const struct trace_session *session, const struct trace_prob
 static bool may_look(const struct trace_session *session)
 {
     return session->now_ns >= session->lost.next_ns && session->options.rest_ns != TRACE_NEVER &&
-           session->process.code_fd > 0 && !session->options.children && !session->listens &&
-           !session->uprobes && !session->points && !session->executable.is_replaced;
+           session->process.code_fd > 0 && session->backend->can_rest &&
+           !session->options.children && !session->points && !session->executable.is_replaced;
 }
 
 void trace_lost_look(struct trace_session *session)

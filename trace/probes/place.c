@@ -8,7 +8,6 @@
 #include "trace/probes/points.h"
 #include "trace/probes/probes.h"
 #include "trace/probes/switches.h"
-#include "trace/uprobe/uprobes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -185,7 +184,7 @@ static int place_probe(struct writing *writing, const struct trace_file *file, u
         return 1;
     plan_thunk_write(writing->thunks + (number - writing->first) * PROBE_THUNK_BYTES, thunk, number,
                      session->process.hello.enter, session->process.hello.leave, site, body);
-    if (session->listens)
+    if (session->backend->only_embedded)
         return trace_switches_aim(session, site, function, thunk + PROBE_THUNK_ENTRY, probe->jump,
                                   writing->error);
     if (arch_jump_write(probe->jump, site, thunk + PROBE_THUNK_ENTRY))
@@ -206,7 +205,8 @@ static int place_copies(struct writing *writing, struct trace_file *file)
 {
     struct trace_session *session = writing->session;
     struct trace_probe *probes = session->probes.items + file->first;
-    int result = session->listens ? 0 : trace_make_island_of(session, file, writing->error);
+    int result =
+        session->backend->only_embedded ? 0 : trace_make_island_of(session, file, writing->error);
     writing->island.count = 0;
     trace_bypass_look_at_file(session, file);
     for (size_t i = 0; i < file->count && !result; i++)
@@ -348,18 +348,10 @@ static int begin_writing(struct writing *writing, struct trace_session *session,
                                 .first = first,
                                 .has_shadow_stack = has_shadow_stack(session->process.pid),
                                 .error = error};
-    if (!session->listens && !session->process.attachment) {
-        const int result = inject_memory_open(session->process.pid, &writing->fd, error);
-        if (result)
-            return result;
-    } else {
-        writing->fd = session->listens ? fcntl(session->process.code_fd, F_DUPFD_CLOEXEC, 0)
-                                       : inject_open_code(&session->process);
-        if (writing->fd < 0)
-            return sprof_error_set(error, SPROF_EIO, errno,
-                                   "cannot copy the descriptor of the memory of process %d: %s",
-                                   (int)session->process.pid, strerror(errno));
-    }
+    const int fd = session->backend->open_code(session, error);
+    writing->fd = fd < 0 ? -1 : fd;
+    if (fd < 0)
+        return fd;
     return writing->thunks && writing->copies ? 0 : sprof_error_memory(error);
 }
 
@@ -382,7 +374,7 @@ int trace_place_files(struct trace_session *session, struct sprof_error *error)
         result = place_calibration(&writing);
     if (!result)
         result = place_files(&writing, session->files.items, session->files.count,
-                             session->process.attachment || session->listens);
+                             session->backend->is_live);
     end_writing(&writing);
     return result;
 }
@@ -427,7 +419,7 @@ int trace_place_hook(struct trace_session *session, const char *loader_path, uin
         result = sprof_error_memory(error);
     if (!result && arch_jump_write(hook->jump, at, loader.island)) {
         trace_note_site(session, 0, at, hook->original);
-        if (session->process.attachment)
+        if (session->backend->is_live)
             hook->wanted = at;
         else {
             result = write_code(&writing, at, hook->jump, sizeof hook->jump);

@@ -5,7 +5,6 @@
 #include "trace/probes/points.h"
 #include "trace/probes/probes.h"
 #include "trace/several.h"
-#include "trace/uprobe/uprobes.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -439,8 +438,8 @@ void trace_switch(struct trace_session *session)
         atomic_fetch_add(&session->process.shared->heap.epoch, 1);
     session->resting.at_once &= session->paused;
     trace_wake(session);
-    if (session->uprobes)
-        trace_uprobes_switch(session);
+    if (session->backend->switched)
+        session->backend->switched(session);
     trace_points_switch(session, !session->paused && !session->untimed.copier);
 }
 

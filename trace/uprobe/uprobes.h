@@ -45,6 +45,10 @@ void trace_uprobes_switch(struct trace_session *session);
 /* Reads figures until now; open calls lose their time before. Returns 0 or SPROF_ENOMEM. */
 int trace_uprobes_clear(struct trace_session *session);
 
+/* Takes uprobes out of functions that cost more of the CPU time than max_overhead leaves them, when
+ * it is time. Returns 0 or SPROF_ENOMEM. */
+int trace_uprobes_govern(struct trace_session *session);
+
 /* Takes the probes out. The process goes on, and figures stay. */
 void trace_uprobes_take_out(struct trace_session *session);
 

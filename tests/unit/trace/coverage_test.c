@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+/* An agent whose memory the test writes. */
+static const struct probe_backend in_memory = {.source = "in memory", .has_agent = true};
+
 /* A session in mode coverage of one function. */
 struct coverage {
     struct trace_session session;
@@ -23,6 +26,7 @@ static void make(struct coverage *coverage)
     *coverage = (struct coverage){.function = {.name = "one"}, .holds = 1};
     session->common = session;
     session->trace = &coverage->trace;
+    session->backend = &in_memory;
     session->mode = TRACE_COVERAGE;
     session->capacity = 1;
     session->ns_per_tick = 1;

@@ -10,6 +10,9 @@
 
 enum { NODE = 5 };
 
+/* An agent whose memory the test writes. */
+static const struct probe_backend in_memory = {.source = "in memory", .has_agent = true};
+
 /* A session with --paths of one function, which the main thread calls. */
 struct figures {
     struct trace_session session;
@@ -28,6 +31,7 @@ static void make(struct figures *figures)
     *figures = (struct figures){.function = {.name = "one"}};
     session->common = session;
     session->trace = &figures->trace;
+    session->backend = &in_memory;
     session->options.paths = true;
     session->capacity = session->slab_count = session->trace->phase = 1;
     session->ns_per_tick = 1;

@@ -1,0 +1,36 @@
+/* Enters a program by a borrowed thread, which loads the agent and maps what that needs. */
+#include "trace/backend/borrowed.h"
+#include "trace/meet.h"
+#include "trace/probes/probes.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* All that a borrowed thread does at first. */
+static int enter(struct inject_process *process, void *context, struct sprof_error *error)
+{
+    struct trace_session *session = context;
+    int result = inject_enter(process, error);
+    if (!result)
+        result = trace_share_memory(session, error);
+    if (!result)
+        result = trace_make_islands(session, error);
+    return result ? result : trace_loads_begin(session, error);
+}
+
+int trace_borrowed_enter(struct trace_session *session, struct sprof_error *error)
+{
+    return inject_borrow_and_act(&session->process, enter, session, error);
+}
+
+int trace_borrowed_begin(struct trace_session *session, struct sprof_error *error)
+{
+    const int result = trace_place_live(session, error);
+    return result ? result : trace_loads_catch_up(session, error);
+}
+
+int trace_borrowed_open_code(struct trace_session *session, struct sprof_error *error)
+{
+    const int fd = inject_open_code(&session->process);
+    return fd >= 0 ? fd : trace_no_descriptor(session, error);
+}
