@@ -1,5 +1,5 @@
-/* The flow of calls that were logged one by one: thread after thread, in the order in which they
- * began, indented by depth, with durations and exits. */
+/* The flow of calls that were logged one by one, or kept: thread after thread, in the order in
+ * which they began, indented by depth, with durations and exits. */
 #include "cli/flow.h"
 
 #include "cli/statements.h"
@@ -16,6 +16,14 @@ static const struct cli_column columns[] = {
     {"word6", false, 0},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
+/* Of kept calls; the first ones are as above. */
+static const struct cli_column kept_columns[] = {
+    {"call_id", true, 0},     {"depth", true, 0},     {"pid", true, 0},     {"tid", true, 0},
+    {"thread", false, 0},     {"function", false, 0}, {"module", false, 0}, {"start_ns", true, 0},
+    {"duration_ns", true, 0}, {"self_ns", true, 0},   {"exit", false, 0},   {"caller_id", true, 0},
+    {"why", false, 0},        {"suspended", true, 0},
+};
+enum { KEPT_COLUMNS = sizeof kept_columns / sizeof *kept_columns, WHY = 12 };
 enum { DEPTH = 1, PID = 2, TID = 3, THREAD = 4, FUNCTION = 5, START = 7, DURATION = 8, EXIT = 10 };
 enum { WORD = 11, WORDS_SHOWN = 3, INDENT_MOST = 100 };
 
@@ -84,15 +92,21 @@ static int note_number(void *context, int count, char *const *values, char *cons
 
 int cli_has_flow(struct store *store, uint32_t selected, uint32_t *run, struct sprof_error *error)
 {
-    char sql[160];
+    char sql[240];
     uint32_t found = 0;
     *run = selected;
     int status =
         selected ? 0 : store_query(store, "SELECT max(id) FROM run", note_number, run, error);
-    snprintf(sql, sizeof sql, "SELECT EXISTS (SELECT 1 FROM call_block WHERE run_id = %u)", *run);
+    snprintf(sql, sizeof sql,
+             "SELECT CASE WHEN EXISTS (SELECT 1 FROM call_block WHERE run_id = %u) THEN 1"
+             " WHEN EXISTS (SELECT 1 FROM keep_rule WHERE run_id = %u) THEN 2 END",
+             *run, *run);
     if (!status)
         status = store_query(store, sql, note_number, &found, error);
-    return status ? status : found != 0;
+    return status                     ? status
+           : found == CLI_LOGGED_FLOW ? CLI_LOGGED_FLOW
+           : found == CLI_KEPT_FLOW   ? CLI_KEPT_FLOW
+                                      : CLI_NO_FLOW;
 }
 
 /* == One call == */
@@ -112,9 +126,10 @@ static void write_time(FILE *out, const char *nanoseconds)
             value, units[unit]);
 }
 
-static void write_call(struct showing *showing, char *const *values)
+static void write_call(struct showing *showing, const char *const *values)
 {
     FILE *out = showing->out;
+    const bool is_kept = showing->listing.columns == kept_columns;
     const long depth = strtol(values[DEPTH], NULL, 10);
     if (strcmp(showing->tid, values[TID]) != 0) {
         fprintf(out, "%sthread %s of process %s  ", *showing->tid ? "\n" : "", values[TID],
@@ -130,12 +145,16 @@ static void write_call(struct showing *showing, char *const *values)
         fputs("        –", out);
     fprintf(out, "  %*s", (int)(2 * ((depth < INDENT_MOST ? depth : INDENT_MOST) - 1)), "");
     sprof_utf8_put(out, name_of(showing, values[FUNCTION]));
-    for (int i = 0; i < WORDS_SHOWN; i++)
+    for (int i = 0; i < WORDS_SHOWN && !is_kept; i++)
         if (values[WORD + i])
             fprintf(out, "%s%s", i ? ", " : " (", values[WORD + i]);
-    fputs(values[WORD] ? ", …)" : "", out);
+    fputs(is_kept ? "" : values[WORD] ? ", …)" : "", out);
     if (values[EXIT] && strcmp(values[EXIT], "return") != 0)
         fprintf(out, " → %s", values[EXIT]);
+    if (is_kept) {
+        fputs("  · ", out);
+        sprof_utf8_put(out, values[WHY]);
+    }
     fputc('\n', out);
 }
 
@@ -146,10 +165,84 @@ static int show_call(void *context, int count, char *const *values, char *const 
     if (count < COLUMNS)
         return SPROF_EFORMAT;
     if (showing->listing.format == CLI_TEXT)
-        write_call(showing, values);
+        write_call(showing, (const char *const *)values);
     else
         cli_listing_row(&showing->listing, (const char *const *)values);
     return 0;
+}
+
+/* == Kept calls == */
+
+struct showing_kept {
+    struct showing *showing;
+    const struct cli_flow_options *options;
+    uint64_t shown;
+};
+
+/* A number as text; NULL: it is not known. */
+struct digits {
+    char text[24];
+};
+static const char *digits_of(struct digits *digits, uint64_t number, bool is_known)
+{
+    snprintf(digits->text, sizeof digits->text, "%llu", (unsigned long long)number);
+    return is_known ? digits->text : NULL;
+}
+
+static int show_kept_call(void *context, const struct report_kept_text *call)
+{
+    struct showing_kept *kept = context;
+    const struct cli_flow_options *options = kept->options;
+    struct digits digits[9];
+    if (options->limit && kept->shown >= options->limit)
+        return 1;
+    if (options->over_ns && call->duration_ns && call->duration_ns < options->over_ns)
+        return 0;
+    kept->shown++;
+    const char *const values[KEPT_COLUMNS] = {
+        digits_of(&digits[0], call->number, true),
+        digits_of(&digits[1], call->depth, true),
+        digits_of(&digits[2], (uint64_t)call->pid, true),
+        digits_of(&digits[3], (uint64_t)call->tid, true),
+        call->thread,
+        call->function,
+        call->module,
+        digits_of(&digits[4], call->start_ns, true),
+        digits_of(&digits[5], call->duration_ns, call->duration_ns != 0),
+        digits_of(&digits[6], call->self_ns, call->duration_ns != 0),
+        call->exit,
+        digits_of(&digits[7], call->caller, call->caller != 0),
+        call->why,
+        digits_of(&digits[8], call->is_apart, true),
+    };
+    if (kept->showing->listing.format == CLI_TEXT)
+        write_call(kept->showing, values);
+    else
+        cli_listing_row(&kept->showing->listing, values);
+    return 0;
+}
+
+int cli_show_kept_flow(FILE *out, struct store *store, const struct report_selection *selection,
+                       const struct cli_flow_options *options, struct sprof_error *error)
+{
+    struct showing showing = {.listing = {.out = out,
+                                          .format = options->format,
+                                          .columns = kept_columns,
+                                          .column_count = KEPT_COLUMNS},
+                              .out = out};
+    struct showing_kept kept = {&showing, options, 0};
+    const bool is_text = options->format == CLI_TEXT;
+    int status = is_text && !options->full_names ? load_names(&showing, store, error) : 0;
+    if (!status && !is_text)
+        cli_listing_begin(&showing.listing);
+    if (!status)
+        status = report_each_kept(store, selection, show_kept_call, &kept, error);
+    if (!is_text && cli_listing_end(&showing.listing) && status >= 0)
+        status = sprof_error_memory(error);
+    if (!status && is_text && !kept.shown)
+        fputs("no calls were kept\n", out);
+    release(&showing);
+    return status > 0 ? 0 : status;
 }
 
 /* == All == */

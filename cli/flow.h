@@ -1,12 +1,13 @@
-/* Calls that were logged, as `sprof script` prints them. */
+/* Calls that were logged or kept, as `sprof script` prints them. */
 #ifndef SPROF_CLI_FLOW_H
 #define SPROF_CLI_FLOW_H
 
 #include "cli/listing.h"
 #include "report/report.h"
 
-/* Whether the selected run, or the newest, has any. *run: its number. Returns 1, 0, or a negative
+/* What the selected run, or the newest, has. *run: its number. Returns a CLI_… below, or a negative
  * code. */
+enum { CLI_NO_FLOW, CLI_LOGGED_FLOW, CLI_KEPT_FLOW };
 int cli_has_flow(struct store *store, uint32_t selected, uint32_t *run, struct sprof_error *error);
 
 /* Which calls, and how they are shown. */
@@ -22,5 +23,9 @@ struct cli_flow_options {
 int cli_show_flow(FILE *out, struct store *store, uint32_t run,
                   const struct report_selection *selection, const struct cli_flow_options *options,
                   struct sprof_error *error);
+
+/* The same of calls that rules have kept; the selection's process counts, too. */
+int cli_show_kept_flow(FILE *out, struct store *store, const struct report_selection *selection,
+                       const struct cli_flow_options *options, struct sprof_error *error);
 
 #endif

@@ -20,9 +20,9 @@ static const struct cli_option options[] = {
     CLI_SELECTION_OPTIONS,
     {"limit", 'n', "N", "at most so many samples or calls; 0: all (the default)", FIELD(limit),
      cli_set_number},
-    {"over", 0, "TIME", "of a log: only calls that took at least so long, such as 10ms or 20us",
+    {"over", 0, "TIME", "of calls: only those that took at least so long, such as 10ms or 20us",
      FIELD(over_ns), cli_set_duration},
-    {"full-names", 0, NULL, "of a log: functions with parameters and template arguments",
+    {"full-names", 0, NULL, "of calls: functions with parameters and template arguments",
      FIELD(full_names), cli_set_flag},
     {"format", 0, "text|csv|json", "for people (text), or for programs", FIELD(format),
      cli_set_sample_format},
@@ -40,6 +40,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     if (status)
         return status;
     struct report_selection selection = cli_selection_of(&arguments->selection);
+    const struct report_selection kept = selection;
     selection.all_events = !selection.event;
     const struct report_style style = {.format = arguments->format};
     const char *format = arguments->format ? arguments->format->name : "text";
@@ -53,12 +54,14 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .over_ns = arguments->over_ns,
         .full_names = arguments->full_names,
     };
-    if (status > 0)
+    if (status == CLI_KEPT_FLOW)
+        status = cli_show_kept_flow(stdout, store, &kept, &flow, error);
+    else if (status == CLI_LOGGED_FLOW)
         status = cli_show_flow(stdout, store, run, &selection, &flow, error);
     else if (!status && arguments->over_ns)
         status = sprof_error_set(error, SPROF_EUSAGE, 0,
-                                 "--over goes with calls that were logged: `sprof trace --mode log "
-                                 "-- COMMAND` writes them down");
+                                 "--over goes with calls that were logged or kept: `sprof trace "
+                                 "--mode log -- COMMAND` writes them down");
     else if (!status)
         status = report_script(stdout, store, &selection, &style, (size_t)arguments->limit, error);
     store_close(store, NULL);
@@ -67,7 +70,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
 
 const struct cli_command cli_script_command = {
     .name = "script",
-    .summary = "Print the samples in time order, each with its stack; of a log every call",
+    .summary = "Print the samples in time order, each with its stack; calls of a log or kept ones",
     .operands = "[FILE]",
     .options = options,
     .arguments_size = sizeof(struct arguments),

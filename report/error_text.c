@@ -32,7 +32,7 @@ int report_error_counted(const struct report_dataset *dataset, struct sprof_erro
     return sprof_error_set(error, SPROF_ENOTFOUND, 0,
                            "calls were counted, and not written down: what is shown in the order "
                            "of time needs the times of calls, which `sprof trace --mode log` "
-                           "keeps");
+                           "writes down, and `--keep` of those that a rule chooses");
 }
 
 int report_error_of_rows(const struct report_dataset *dataset, const char *what,

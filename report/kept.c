@@ -1,44 +1,41 @@
 /* The tree of the calls that rules of `sprof trace --keep` have kept, with their callers. */
 #include "report/kept.h"
 #include "report/columns.h"
+#include "report/error_text.h"
+#include "report/kept_tree.h"
 #include "report/utf8_text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { NONE = UINT32_MAX };
-enum order { BY_START, BY_DURATION, BY_SELF };
-
-/* A call while its tree is laid out. Calls are named by their places in the dataset. */
-struct leaf {
-    uint32_t parent, first_child, next_sibling; /* NONE: there is none */
-    bool is_found;                              /* by --focus */
-    bool has_found;                             /* it or a call below it is */
-};
-
 struct layout {
     struct report_dataset *dataset;
     struct table *table;
-    struct leaf *leaves; /* one more: above the roots */
-    uint32_t *sorted;
-    enum order order;
-    bool ascending;
+    struct report_kept_tree tree;
     size_t most, shown, passed; /* rows: at most; so far; without room */
     uint32_t bars;
 };
 
+static int check_selection(const struct report_selection *selection, bool more, const char *how,
+                           struct sprof_error *error)
+{
+    more = more || selection->event || selection->module || selection->cpus || selection->phase ||
+           selection->mark || selection->time || selection->ignore || selection->hide ||
+           selection->show_from || selection->no_standard || selection->other_mode ||
+           selection->rules.count;
+    if (more)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "kept calls are chosen by %s alone; `sprof sql` chooses freely, "
+                               "from the view v_kept_call",
+                               how);
+    return 0;
+}
+
 int report_kept_check(const struct report_selection *selection,
                       const struct report_table_options *options, struct sprof_error *error)
 {
-    const bool more = selection->event || selection->module || selection->cpus ||
-                      selection->phase || selection->mark || selection->time || selection->ignore ||
-                      selection->hide || selection->show_from || selection->no_standard ||
-                      selection->other_mode || selection->rules.count;
-    if (more || options->min_percent > 0)
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "kept calls are chosen by --run, --thread, --process and --focus "
-                               "alone; `sprof sql` chooses freely, from the view v_kept_call");
-    return 0;
+    return check_selection(selection, options->min_percent > 0,
+                           "--run, --thread, --process and --focus", error);
 }
 
 unsigned report_kept_parts(const struct report_table_options *options,
@@ -51,68 +48,6 @@ unsigned report_kept_parts(const struct report_table_options *options,
 
 /* == The tree == */
 
-static uint64_t key_of(const struct report_kept_call *call)
-{
-    return (uint64_t)call->run << 32 | call->number;
-}
-
-/* Finds the caller of each call. A call whose caller has no row is a root. */
-static int find_parents(struct layout *layout)
-{
-    const struct report_kept_call *calls = layout->dataset->kept_calls.items;
-    const size_t count = layout->dataset->kept_calls.count;
-    struct sprof_map places = {0};
-    int result = 0;
-    for (size_t i = 0; i < count && !result; i++)
-        result = sprof_map_put(&places, key_of(&calls[i]), i);
-    for (size_t i = 0; i < count && !result; i++) {
-        const uint64_t caller = (uint64_t)calls[i].run << 32 | calls[i].caller;
-        const uint64_t *parent = calls[i].caller ? sprof_map_get(&places, caller) : NULL;
-        layout->leaves[i] =
-            (struct leaf){parent ? (uint32_t)*parent : (uint32_t)count, NONE, NONE, false, false};
-    }
-    layout->leaves[count] = (struct leaf){NONE, NONE, NONE, false, false};
-    sprof_map_release(&places);
-    return result;
-}
-
-static uint64_t value_of(const struct layout *layout, uint32_t place)
-{
-    const struct report_kept_call *call = &layout->dataset->kept_calls.items[place];
-    return layout->order == BY_START      ? call->start_ns
-           : layout->order == BY_DURATION ? call->duration_ns
-                                          : call->self_ns;
-}
-
-/* Calls with equal values are in the order of their starts, then of their numbers. */
-static int compare(const void *a, const void *b, void *context)
-{
-    const struct layout *layout = context;
-    const uint32_t places[2] = {*(const uint32_t *)a, *(const uint32_t *)b};
-    const struct report_kept_call *calls = layout->dataset->kept_calls.items;
-    const struct report_kept_call *first = &calls[places[0]], *second = &calls[places[1]];
-    const uint64_t values[2] = {value_of(layout, places[0]), value_of(layout, places[1])};
-    if (values[0] != values[1])
-        return (values[0] < values[1]) == layout->ascending ? -1 : 1;
-    if (first->start_ns != second->start_ns)
-        return first->start_ns < second->start_ns ? -1 : 1;
-    return key_of(first) < key_of(second) ? -1 : key_of(first) > key_of(second);
-}
-
-static void link_siblings(struct layout *layout)
-{
-    const size_t count = layout->dataset->kept_calls.count;
-    for (size_t i = 0; i < count; i++)
-        layout->sorted[i] = (uint32_t)i;
-    qsort_r(layout->sorted, count, sizeof *layout->sorted, compare, layout);
-    for (size_t i = count; i-- > 0;) {
-        struct leaf *leaf = &layout->leaves[layout->sorted[i]];
-        struct leaf *parent = &layout->leaves[leaf->parent];
-        leaf->next_sibling = parent->first_child;
-        parent->first_child = layout->sorted[i];
-    }
-}
-
 /* Marks the calls of functions that --focus finds, and all their callers. */
 static void find_focused(struct layout *layout)
 {
@@ -120,42 +55,17 @@ static void find_focused(struct layout *layout)
     const size_t count = dataset->kept_calls.count;
     for (size_t i = 0; i < count; i++) {
         const uint32_t function = dataset->kept_calls.items[i].function;
-        struct leaf *leaf = &layout->leaves[i];
+        struct report_kept_leaf *leaf = &layout->tree.leaves[i];
         leaf->is_found = !(dataset->filters & REPORT_FOCUS) ||
                          dataset->function_filters[function - 1] & REPORT_FOCUS;
-        uint32_t at = leaf->is_found ? (uint32_t)i : NONE;
-        for (; at != NONE && !layout->leaves[at].has_found; at = layout->leaves[at].parent)
-            layout->leaves[at].has_found = true;
+        uint32_t at = leaf->is_found ? (uint32_t)i : REPORT_KEPT_NONE;
+        for (; at != REPORT_KEPT_NONE && !layout->tree.leaves[at].has_found;
+             at = layout->tree.leaves[at].parent)
+            layout->tree.leaves[at].has_found = true;
     }
 }
 
 /* == Rows == */
-
-static const char *const exits[] = {
-    [STORE_EXIT_RETURN] = NULL,
-    [STORE_EXIT_TAIL] = " → tail",
-    [STORE_EXIT_EXCEPTION] = " → exception",
-    [STORE_EXIT_LONGJMP] = " → longjmp",
-    [STORE_EXIT_LEFT] = " → left",
-    [STORE_EXIT_THREAD_END] = " → thread-end",
-    [STORE_EXIT_OPEN] = " → open",
-    [STORE_EXIT_UNSEEN] = NULL,
-    [STORE_EXIT_TAIL_CUT] = " → tail-cut",
-};
-
-/* The conditions of the rules that it met. */
-static const char *reason_of(const struct layout *layout, const struct report_kept_call *call)
-{
-    struct report_dataset *dataset = layout->dataset;
-    struct sprof_str text = {0};
-    sprof_str_append(&text, call->rules ? "" : "caller of kept");
-    for (size_t i = 0; i < dataset->keep_rules.count; i++) {
-        const struct report_keep_rule *rule = &dataset->keep_rules.items[i];
-        if (rule->run == call->run && rule->number <= 64 && call->rules >> (rule->number - 1) & 1)
-            sprof_str_appendf(&text, "%s%s", text.length ? ", " : "", rule->conditions);
-    }
-    return report_utf8_keep(&dataset->arena, &text);
-}
 
 static int add_row(struct layout *layout, uint32_t place, uint32_t depth, bool is_last)
 {
@@ -163,9 +73,7 @@ static int add_row(struct layout *layout, uint32_t place, uint32_t depth, bool i
     const struct report_kept_call *call = &dataset->kept_calls.items[place];
     const struct report_thread *thread = &dataset->threads.items[call->thread - 1];
     struct table *table = layout->table;
-    const char *reason = reason_of(layout, call);
-    const char *mark = call->exit < sizeof exits / sizeof *exits ? exits[call->exit] : NULL;
-    const char *exit = mark ? mark + strlen(" → ") : "return";
+    const char *reason = report_kept_reason(dataset, call);
     const bool has_length = call->duration_ns != 0;
     report_table_put_count(table, call->start_ns);
     report_table_put_count(table, has_length ? call->duration_ns : TABLE_UNKNOWN);
@@ -173,7 +81,7 @@ static int add_row(struct layout *layout, uint32_t place, uint32_t depth, bool i
     report_table_put_text(table, report_dataset_function_name(dataset, call->function));
     report_table_put_text(table, reason);
     report_table_put_text(table, report_dataset_module_name(dataset, call->function));
-    report_table_put_text(table, exit);
+    report_table_put_text(table, report_kept_exit(call));
     report_table_put_count(table, call->number);
     report_table_put_count(table, call->caller);
     report_table_put_count(table, depth);
@@ -182,7 +90,7 @@ static int add_row(struct layout *layout, uint32_t place, uint32_t depth, bool i
     report_table_put_text(table, thread->name ? thread->name : "");
     report_table_put_count(table, call->is_apart);
     const struct table_place row = {
-        .depth = depth, .last = is_last, .bars = layout->bars, .mark = mark};
+        .depth = depth, .last = is_last, .bars = layout->bars, .mark = report_kept_mark(call)};
     if (depth < TABLE_BARS)
         layout->bars = is_last ? layout->bars & ~(1u << depth) : layout->bars | 1u << depth;
     return !reason || table->failed || sprof_vec_push(&table->places, row) ? SPROF_ENOMEM : 0;
@@ -191,8 +99,8 @@ static int add_row(struct layout *layout, uint32_t place, uint32_t depth, bool i
 /* The next sibling that --focus leaves; it leaves all that is below a call that it finds. */
 static uint32_t next_shown(const struct layout *layout, uint32_t place, bool is_below_found)
 {
-    while (place != NONE && !is_below_found && !layout->leaves[place].has_found)
-        place = layout->leaves[place].next_sibling;
+    while (place != REPORT_KEPT_NONE && !is_below_found && !layout->tree.leaves[place].has_found)
+        place = layout->tree.leaves[place].next_sibling;
     return place;
 }
 
@@ -207,21 +115,21 @@ static int add_rows(struct layout *layout)
 {
     SPROF_VEC(struct level) levels = {0};
     const uint32_t above = (uint32_t)layout->dataset->kept_calls.count;
-    struct level level = {next_shown(layout, layout->leaves[above].first_child, false), false};
+    struct level level = {next_shown(layout, layout->tree.leaves[above].first_child, false), false};
     int result = sprof_vec_push(&levels, level) ? SPROF_ENOMEM : 0;
     while (levels.count && !result) {
         struct level *top = &levels.items[levels.count - 1];
         const uint32_t place = top->next, depth = (uint32_t)levels.count - 1;
-        if (place == NONE) {
+        if (place == REPORT_KEPT_NONE) {
             levels.count--;
             continue;
         }
-        const struct leaf *leaf = &layout->leaves[place];
+        const struct report_kept_leaf *leaf = &layout->tree.leaves[place];
         top->next = next_shown(layout, leaf->next_sibling, top->is_below_found);
         level.is_below_found = top->is_below_found || leaf->is_found;
         level.next = next_shown(layout, leaf->first_child, level.is_below_found);
         if (layout->shown < layout->most)
-            result = add_row(layout, place, depth, top->next == NONE);
+            result = add_row(layout, place, depth, top->next == REPORT_KEPT_NONE);
         *(layout->shown < layout->most ? &layout->shown : &layout->passed) += 1;
         if (!result)
             result = sprof_vec_push(&levels, level) ? SPROF_ENOMEM : 0;
@@ -256,18 +164,19 @@ static void add_columns(struct table *table)
 
 static int choose_order(struct layout *layout, const char *sort, struct sprof_error *error)
 {
-    size_t column = BY_START;
-    layout->ascending = true;
+    size_t column = REPORT_KEPT_BY_START;
+    layout->tree.ascending = true;
     if (!sort)
         return 0;
     const int result =
-        report_table_sort_column(layout->table, sort, &column, &layout->ascending, error);
+        report_table_sort_column(layout->table, sort, &column, &layout->tree.ascending, error);
     if (result)
         return result;
-    layout->order = (enum order)column;
-    return column <= BY_SELF ? 0
-                             : sprof_error_set(error, SPROF_EUSAGE, 0,
-                                               "kept calls are sorted by start, duration or self");
+    layout->tree.order = (enum report_kept_order)column;
+    return column <= REPORT_KEPT_BY_SELF
+               ? 0
+               : sprof_error_set(error, SPROF_EUSAGE, 0,
+                                 "kept calls are sorted by start, duration or self");
 }
 
 /* What is not shown, and how often each rule was met. */
@@ -307,8 +216,7 @@ int report_table_of_kept(struct table *table, struct report_dataset *dataset,
                          const struct report_table_options *options, struct sprof_error *error)
 {
     enum { ROWS_FOR_PEOPLE = 40 };
-    const size_t count = dataset->kept_calls.count;
-    struct layout layout = {.dataset = dataset, .table = table};
+    struct layout layout = {.dataset = dataset, .table = table, .tree = {.dataset = dataset}};
     layout.most = options->no_limit ? SIZE_MAX : options->limit ? options->limit : ROWS_FOR_PEOPLE;
     if (!dataset->keep_rules.count)
         return sprof_error_set(error, SPROF_ENOTFOUND, 0,
@@ -316,15 +224,10 @@ int report_table_of_kept(struct table *table, struct report_dataset *dataset,
                                "keeps those that take longer, with their callers");
     report_columns_begin(table, dataset, "Kept calls", NULL);
     add_columns(table);
-    layout.leaves = calloc(count + 1, sizeof *layout.leaves);
-    layout.sorted = calloc(count + 1, sizeof *layout.sorted);
-    int result = layout.leaves && layout.sorted ? 0 : SPROF_ENOMEM;
+    int result = choose_order(&layout, options->sort, error);
     if (!result)
-        result = choose_order(&layout, options->sort, error);
-    if (!result)
-        result = find_parents(&layout);
+        result = report_kept_tree_make(&layout.tree);
     if (!result) {
-        link_siblings(&layout);
         find_focused(&layout);
         result = add_rows(&layout);
     }
@@ -332,7 +235,57 @@ int report_table_of_kept(struct table *table, struct report_dataset *dataset,
         result = put_note(&layout);
     if (!result)
         result = put_footer(&layout);
-    free(layout.leaves);
-    free(layout.sorted);
+    report_kept_tree_release(&layout.tree);
     return result;
+}
+
+/* == One after the other == */
+
+struct telling {
+    struct report_dataset *dataset;
+    int (*put)(void *context, const struct report_kept_text *call);
+    void *context;
+};
+
+static int tell_call(void *context, const struct report_kept_row *row)
+{
+    const struct telling *telling = context;
+    struct report_dataset *dataset = telling->dataset;
+    const struct report_kept_call *call = row->call;
+    const struct report_thread *thread = &dataset->threads.items[call->thread - 1];
+    const struct report_kept_text text = {
+        .number = call->number,
+        .caller = call->caller,
+        .depth = row->depth,
+        .pid = dataset->processes.items[thread->process - 1].pid,
+        .tid = thread->tid,
+        .thread = thread->name ? thread->name : "",
+        .function = report_dataset_function_name(dataset, call->function),
+        .module = report_dataset_module_name(dataset, call->function),
+        .exit = report_kept_exit(call),
+        .why = report_kept_reason(dataset, call),
+        .start_ns = call->start_ns,
+        .duration_ns = call->duration_ns,
+        .self_ns = call->self_ns,
+        .is_apart = call->is_apart,
+    };
+    return text.why ? telling->put(telling->context, &text) : SPROF_ENOMEM;
+}
+
+int report_each_kept(struct store *store, const struct report_selection *selection,
+                     int (*put)(void *context, const struct report_kept_text *call), void *context,
+                     struct sprof_error *error)
+{
+    struct report_dataset dataset = {0};
+    struct telling telling = {&dataset, put, context};
+    int result = check_selection(selection, selection->focus != NULL,
+                                 "--run, --thread and --process", error);
+    if (result)
+        return result;
+    result =
+        report_dataset_load(&dataset, store, selection, REPORT_STACKS | REPORT_KEPT_CALLS, error);
+    for (uint32_t i = 0; i < dataset.runs.count && !result; i++)
+        result = report_kept_each(&dataset, i, UINT64_MAX, tell_call, &telling);
+    report_dataset_release(&dataset);
+    return report_error_code(result, error);
 }

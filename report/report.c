@@ -126,7 +126,8 @@ int report_export(FILE *out, struct store *store, const struct report_selection 
             .kind = REPORT_PROFILE, .store = store, .run_id = selection->run_id};
         return report_content_write(out, &content, &style, error);
     }
-    int result = report_dataset_load(&dataset, store, selection, REPORT_STACKS, error);
+    int result =
+        report_dataset_load(&dataset, store, selection, REPORT_STACKS | REPORT_KEPT_CALLS, error);
     if (!result) {
         const struct report_content content = {
             .kind = REPORT_PROFILE, .dataset = &dataset, .store = store};

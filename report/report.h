@@ -254,6 +254,26 @@ int report_annotate(FILE *out, struct store *store, const struct report_selectio
                     const struct report_annotate_options *options, const struct report_style *style,
                     struct sprof_error *error);
 
+/* == Kept calls, one after the other == */
+
+/* A call that rules have kept. Texts are clean, and borrowed for the call. */
+struct report_kept_text {
+    uint32_t number, caller; /* in the run; caller 0: none */
+    uint32_t depth;          /* from 1 */
+    int32_t pid, tid;
+    const char *thread, *function, *module, *exit; /* thread: "" unknown */
+    const char *why;                               /* conditions that it met, or "caller of kept" */
+    uint64_t start_ns, duration_ns, self_ns;       /* duration 0: it has not ended */
+    bool is_apart;                                 /* its coroutine was suspended meanwhile */
+};
+
+/* Calls `put` for the kept calls of the selected runs, thread after thread, each before those that
+ * it called, until it returns non-zero. SPROF_EUSAGE where more is chosen than run, thread and
+ * process. Returns what `put` returned, or as report_write. */
+int report_each_kept(struct store *store, const struct report_selection *selection,
+                     int (*put)(void *context, const struct report_kept_text *call), void *context,
+                     struct sprof_error *error);
+
 /* == Differences == */
 
 /* A run of one side. */

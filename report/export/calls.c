@@ -1,4 +1,4 @@
-/* Calls that were logged, for the formats that show single calls. */
+/* Calls that were logged or kept, for the formats that show single calls. */
 #include "report/export/export.h"
 
 #include <stdlib.h>
@@ -6,9 +6,12 @@
 enum { COLUMNS = 15 };
 
 struct putting {
+    struct report_dataset *dataset;
     int (*put)(void *context, const struct export_call *call);
     void *context;
 };
+
+/* == Calls that were logged == */
 
 static int put_row(void *context, int columns, char *const *values, char *const *names)
 {
@@ -55,9 +58,8 @@ static void append_threads(struct sprof_str *sql, const struct report_dataset *d
     sprof_str_append(sql, ")");
 }
 
-/* How many there are of the chosen threads. */
-static int count_calls(const struct report_content *content, uint64_t *count,
-                       struct sprof_error *error)
+static int count_logged(const struct report_content *content, uint64_t *count,
+                        struct sprof_error *error)
 {
     struct sprof_str sql = {0};
     sprof_str_appendf(&sql, "SELECT sum(calls) FROM call_block WHERE run_id = %u",
@@ -66,22 +68,13 @@ static int count_calls(const struct report_content *content, uint64_t *count,
     const int status = sql.failed ? sprof_error_memory(error)
                                   : store_query(content->store, sql.text, note_count, count, error);
     sprof_str_release(&sql);
-    if (!status && *count && content->dataset->chosen_by_sample)
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "calls that were logged are chosen by --run, --process and --thread "
-                               "alone; `sprof sql` chooses freely, from the view v_call");
     return status;
 }
 
-int report_export_calls(const struct report_content *content, uint64_t limit, uint64_t *count,
-                        int (*put)(void *context, const struct export_call *call), void *context,
-                        struct sprof_error *error)
+static int each_logged(const struct report_content *content, uint64_t limit,
+                       struct putting *putting, struct sprof_error *error)
 {
-    struct putting putting = {put, context};
     struct sprof_str sql = {0};
-    int status = count ? count_calls(content, count, error) : 0;
-    if (status || !limit)
-        return status;
     sprof_str_appendf(
         &sql,
         "SELECT pid, tid, thread, function, exit, start_ns, duration_ns, word1, word2, word3,"
@@ -90,8 +83,83 @@ int report_export_calls(const struct report_content *content, uint64_t limit, ui
     append_threads(&sql, content->dataset);
     sprof_str_appendf(&sql, " ORDER BY thread_id, start_ns, depth LIMIT %llu",
                       (unsigned long long)limit);
-    status = sql.failed ? sprof_error_memory(error)
-                        : store_query(content->store, sql.text, put_row, &putting, error);
+    const int status = sql.failed ? sprof_error_memory(error)
+                                  : store_query(content->store, sql.text, put_row, putting, error);
     sprof_str_release(&sql);
     return status;
+}
+
+/* == Calls that were kept == */
+
+static uint32_t place_of_run(const struct report_dataset *dataset)
+{
+    uint32_t place = 0;
+    while (place < dataset->runs.count && dataset->runs.items[place].id != dataset->run.id)
+        place++;
+    return place;
+}
+
+static uint64_t count_kept(const struct report_dataset *dataset)
+{
+    const uint32_t run = place_of_run(dataset);
+    uint64_t count = 0;
+    for (size_t i = 0; i < dataset->kept_calls.count; i++)
+        count += dataset->kept_calls.items[i].run == run;
+    return count;
+}
+
+static int put_kept(void *context, const struct report_kept_row *row)
+{
+    const struct putting *putting = context;
+    const struct report_dataset *dataset = putting->dataset;
+    const struct report_kept_call *kept = row->call;
+    const struct report_thread *thread = &dataset->threads.items[kept->thread - 1];
+    const struct export_call call = {
+        .pid = dataset->processes.items[thread->process - 1].pid,
+        .tid = thread->tid,
+        .thread_row = thread->id,
+        .function_row = kept->function,
+        .thread = thread->name ? thread->name : "",
+        .function = report_dataset_function_name(dataset, kept->function),
+        .exit = report_kept_exit(kept),
+        .start_ns = kept->start_ns,
+        .duration_ns = row->end_ns ? row->end_ns - kept->start_ns : 0,
+        .kept = row,
+        .why = report_kept_reason(putting->dataset, kept),
+    };
+    return call.why ? putting->put(putting->context, &call) : SPROF_ENOMEM;
+}
+
+/* == All == */
+
+static int count_calls(const struct report_content *content, uint64_t *count,
+                       struct sprof_error *error)
+{
+    const int status = count_logged(content, count, error);
+    const bool are_kept = !status && !*count;
+    if (are_kept)
+        *count = count_kept(content->dataset);
+    if (!status && *count && content->dataset->chosen_by_sample)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "calls that were %s are chosen by --run, --process and --thread "
+                               "alone; `sprof sql` chooses freely, from the view %s",
+                               are_kept ? "kept" : "logged", are_kept ? "v_kept_call" : "v_call");
+    return status;
+}
+
+int report_export_calls(const struct report_content *content, uint64_t limit, uint64_t *count,
+                        int (*put)(void *context, const struct export_call *call), void *context,
+                        struct sprof_error *error)
+{
+    struct putting putting = {content->dataset, put, context};
+    uint64_t logged = 0;
+    int status = count ? count_calls(content, count, error) : 0;
+    if (status || !limit)
+        return status;
+    status = count_logged(content, &logged, error);
+    if (status)
+        return status;
+    return logged ? each_logged(content, limit, &putting, error)
+                  : report_kept_each(content->dataset, place_of_run(content->dataset), limit,
+                                     put_kept, &putting);
 }

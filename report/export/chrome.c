@@ -155,38 +155,72 @@ static uint64_t period_of(const struct report_dataset *dataset)
     return (uint64_t)(1e9 / hz);
 }
 
-/* == Calls that were logged: nothing is inferred == */
+/* == Calls that were logged or kept: nothing is inferred == */
 
-static int put_call(void *context, const struct export_call *call)
+static void begin_call_thread(struct drawing *drawing, const struct export_call *call)
+{
+    const struct report_dataset *dataset = drawing->dataset;
+    const uint32_t thread = report_dataset_number(&dataset->thread_numbers, call->thread_row);
+    drawing->thread = call->thread_row;
+    drawing->pid =
+        thread
+            ? number_of(&dataset->processes.items[dataset->threads.items[thread - 1].process - 1])
+            : call->pid;
+    drawing->tid = call->tid;
+    put_name(drawing, "thread_name", call->thread);
+}
+
+static void put_arguments(struct json *json, const struct export_call *call)
 {
     static const char *const keys[] = {"word1", "word2", "word3", "word4", "word5", "word6"};
-    struct drawing *drawing = context;
-    if (drawing->thread != call->thread_row) {
-        const struct report_dataset *dataset = drawing->dataset;
-        const uint32_t thread = report_dataset_number(&dataset->thread_numbers, call->thread_row);
-        drawing->thread = call->thread_row;
-        drawing->pid =
-            thread ? number_of(
-                         &dataset->processes.items[dataset->threads.items[thread - 1].process - 1])
-                   : call->pid;
-        drawing->tid = call->tid;
-        put_name(drawing, "thread_name", call->thread);
-    }
-    report_json_open_object(&drawing->json, NULL);
-    report_json_text(&drawing->json, "ph", call->duration_ns ? "X" : "B");
-    report_json_text(&drawing->json, "name", call->function);
-    report_json_text(&drawing->json, "cat", "call");
-    report_json_decimal(&drawing->json, "ts", call->start_ns, 3);
-    if (call->duration_ns)
-        report_json_decimal(&drawing->json, "dur", call->duration_ns, 3);
-    report_json_count(&drawing->json, "pid", (uint64_t)drawing->pid);
-    report_json_count(&drawing->json, "tid", (uint64_t)call->tid);
-    report_json_open_object(&drawing->json, "args");
-    report_json_text(&drawing->json, "exit", call->exit);
+    report_json_open_object(json, "args");
+    report_json_text(json, "exit", call->exit);
     for (size_t i = 0; i < 6; i++)
-        report_json_text(&drawing->json, keys[i], call->words[i]);
-    report_json_close_object(&drawing->json);
-    report_json_close_object(&drawing->json);
+        if (call->words[i])
+            report_json_text(json, keys[i], call->words[i]);
+    if (call->kept) {
+        const struct report_kept_call *kept = call->kept->call;
+        report_json_text(json, "why", call->why);
+        report_json_count(json, "id", kept->number);
+        report_json_count(json, "caller_id", kept->caller);
+        report_json_count(json, "duration_ns", kept->duration_ns);
+        report_json_count(json, "self_ns", kept->self_ns);
+        report_json_bool(json, "suspended", kept->is_apart);
+    }
+    report_json_close_object(json);
+}
+
+/* A slice; or the beginning or end of one that need not lie in others (phases b and e). */
+static void put_slice(struct drawing *drawing, const struct export_call *call, const char *phase)
+{
+    struct json *json = &drawing->json;
+    const bool is_end = *phase == 'e';
+    report_json_open_object(json, NULL);
+    report_json_text(json, "ph", phase);
+    report_json_text(json, "name", call->function);
+    report_json_text(json, "cat", "call");
+    report_json_decimal(json, "ts", call->start_ns + (is_end ? call->duration_ns : 0), 3);
+    if (*phase == 'X')
+        report_json_decimal(json, "dur", call->duration_ns, 3);
+    if (*phase == 'b' || is_end)
+        report_json_count(json, "id", call->kept->call->number);
+    report_json_count(json, "pid", (uint64_t)drawing->pid);
+    report_json_count(json, "tid", (uint64_t)call->tid);
+    if (!is_end)
+        put_arguments(json, call);
+    report_json_close_object(json);
+}
+
+/* A call whose coroutine was suspended lasts longer than the one that it was called in. */
+static int put_call(void *context, const struct export_call *call)
+{
+    struct drawing *drawing = context;
+    const bool is_apart = call->kept && call->kept->call->is_apart && call->duration_ns;
+    if (drawing->thread != call->thread_row)
+        begin_call_thread(drawing, call);
+    put_slice(drawing, call, is_apart ? "b" : call->duration_ns ? "X" : "B");
+    if (is_apart)
+        put_slice(drawing, call, "e");
     return 0;
 }
 

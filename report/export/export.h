@@ -4,6 +4,7 @@
 #define SPROF_REPORT_EXPORT_EXPORT_H
 
 #include "report/format.h"
+#include "report/kept_tree.h"
 
 /* == Stacks of functions == */
 
@@ -47,19 +48,23 @@ struct export_cursor {
 };
 bool report_export_next(const struct export_thread *thread, struct export_cursor *cursor);
 
-/* == Calls that were logged == */
+/* == Calls that were logged, or kept == */
 
 /* Texts are borrowed for the call; start_ns and duration_ns are since the start of the run. */
 struct export_call {
     int32_t pid, tid;
-    uint32_t thread_row, function_row;    /* ids of the thread's and the function's */
+    uint32_t thread_row, function_row;    /* ids of the thread's and the function's; of calls that
+                                             were kept, the function's number in the dataset */
     const char *thread, *function, *exit; /* thread: "" unknown */
-    uint64_t start_ns, duration_ns;       /* 0: it did not end, or nobody saw it */
-    const char *words[6];
+    uint64_t start_ns, duration_ns;       /* 0: it did not end, or that is not known */
+    const char *words[6];                 /* of arguments; NULL: none */
+    const struct report_kept_row *kept;   /* NULL: it was logged */
+    const char *why;                      /* with `kept`: which rules it met */
 };
 
-/* Calls `put` for the calls of the run of the content, thread after thread as they began, at most
- * `limit`. *count (NULL: not wanted): how many there are. Returns what it returned, or a negative
+/* Calls `put` for the calls of the run of the content that were logged, or else for those that
+ * rules kept, thread after thread as they began, at most `limit`. *count (NULL: not wanted): how
+ * many there are. Returns what it returned, or a negative
  * code. */
 int report_export_calls(const struct report_content *content, uint64_t limit, uint64_t *count,
                         int (*put)(void *context, const struct export_call *call), void *context,

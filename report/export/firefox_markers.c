@@ -1,5 +1,5 @@
-/* Calls that were logged as markers of the Firefox Profiler: a row of its marker chart for each
- * function, with the exit and the first words of arguments in the tooltip. */
+/* Calls that were logged or kept as markers of the Firefox Profiler: a row of its marker chart for
+ * each function; in the tooltip the exit, and the first words of arguments or the rules. */
 #include "report/export/firefox_markers.h"
 
 #include <stdio.h>
@@ -13,15 +13,19 @@ enum { INTERVAL = 1, INTERVAL_START = 2 }; /* phases */
 static int take_call(void *context, const struct export_call *call)
 {
     struct firefox_markers *markers = context;
-    const uint64_t *function = sprof_map_get(&markers->functions, sprof_hash_text(call->function));
+    const uint64_t kept = call->function_row;
+    const uint64_t *function =
+        call->kept ? &kept : sprof_map_get(&markers->functions, sprof_hash_text(call->function));
     struct firefox_marker marker = {
         .start_ns = call->start_ns,
         .duration_ns = call->duration_ns,
         .function = function ? (uint32_t)*function : 0,
         .thread = call->thread_row,
     };
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 6 && call->words[i]; i++)
         marker.words[i] = strtoull(call->words[i], NULL, 16);
+    marker.why = call->why;
+    markers->are_kept = call->kept != NULL;
     snprintf(marker.exit, sizeof marker.exit, "%s", call->exit);
     if (!marker.function) /* left out of the dataset by what was selected */
         return 0;
@@ -57,8 +61,9 @@ static void put_field(struct json *json, const char *key, const char *label)
     report_json_close_object(json);
 }
 
-void firefox_markers_put_schema(struct json *json)
+void firefox_markers_put_schema(struct json *json, const struct firefox_markers *markers)
 {
+    const bool are_kept = markers->are_kept;
     report_json_open_object(json, NULL);
     report_json_text(json, "name", "call");
     report_json_open_array(json, "display");
@@ -67,10 +72,15 @@ void firefox_markers_put_schema(struct json *json)
     report_json_close_array(json);
     report_json_text(json, "chartLabel", "{marker.name}");
     report_json_text(json, "tooltipLabel", "{marker.name}");
-    report_json_text(json, "tableLabel", "{marker.data.words} {marker.data.exit}");
+    report_json_text(json, "tableLabel",
+                     are_kept ? "{marker.data.why} {marker.data.exit}"
+                              : "{marker.data.words} {marker.data.exit}");
     report_json_open_array(json, "fields");
     put_field(json, "exit", "How it ended");
-    put_field(json, "words", "What was in the registers of arguments");
+    if (are_kept)
+        put_field(json, "why", "Why it was kept");
+    else
+        put_field(json, "words", "What was in the registers of arguments");
     report_json_close_array(json);
     report_json_close_object(json);
 }
@@ -84,19 +94,27 @@ static void put_category(struct json *json, const struct report_dataset *dataset
                       firefox_category(dataset->facts.items[marker->function - 1].kind));
 }
 
-static void put_data(struct json *json, const struct report_dataset *dataset,
-                     const struct firefox_marker *marker)
+static void put_words(struct json *json, const struct firefox_marker *marker)
 {
     char words[128];
     size_t length = 0;
-    (void)dataset;
     for (int i = 0; i < 6; i++)
         length += (size_t)snprintf(words + length, sizeof words - length, "%s0x%llx", i ? " " : "",
                                    (unsigned long long)marker->words[i]);
+    report_json_text(json, "words", words);
+}
+
+static void put_data(struct json *json, const struct report_dataset *dataset,
+                     const struct firefox_marker *marker)
+{
+    (void)dataset;
     report_json_open_object(json, NULL);
     report_json_text(json, "type", "call");
     report_json_text(json, "exit", marker->exit);
-    report_json_text(json, "words", words);
+    if (marker->why)
+        report_json_text(json, "why", marker->why);
+    else
+        put_words(json, marker);
     report_json_close_object(json);
 }
 

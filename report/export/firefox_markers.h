@@ -1,4 +1,4 @@
-/* Calls that were logged as markers of the Firefox Profiler's processed format. */
+/* Calls that were logged or kept as markers of the Firefox Profiler's processed format. */
 #ifndef SPROF_REPORT_EXPORT_FIREFOX_MARKERS_H
 #define SPROF_REPORT_EXPORT_FIREFOX_MARKERS_H
 
@@ -10,6 +10,7 @@ struct firefox_marker {
     uint64_t start_ns, duration_ns; /* since the start of the run; 0: it did not end */
     uint64_t words[6];
     uint32_t function, thread; /* function: of the dataset; thread: id of its row */
+    const char *why; /* of the dataset's: the rules that a kept call met; NULL: it was logged */
     char exit[12];
 };
 
@@ -19,6 +20,7 @@ struct firefox_markers {
     struct sprof_map functions; /* hash of a name → number in the dataset */
     size_t next;                /* that has not been written */
     uint64_t calls;             /* there are */
+    bool are_kept;              /* by rules; else they were logged */
 };
 
 /* Reads at most as many as a browser shows. Returns 0 or a negative code. The caller releases, also
@@ -28,7 +30,7 @@ int firefox_markers_read(struct firefox_markers *markers, const struct report_co
 void firefox_markers_release(struct firefox_markers *markers);
 
 /* Says what fields a marker has: an element of meta.markerSchema. */
-void firefox_markers_put_schema(struct json *json);
+void firefox_markers_put_schema(struct json *json, const struct firefox_markers *markers);
 
 /* Writes the table "markers" of a thread: of the next that has this number and calls, for threads
  * are asked for in the order of their rows; times are in milliseconds. */

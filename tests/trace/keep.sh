@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --keep and sprof report --kept: what meets a rule has a row, with its callers.
-#   keep.sh rules | report | open | processes | dropped | refused
+#   keep.sh rules | report | readers | open | processes | dropped | refused
 # jumps.py compares random programs' trees with what they note themselves.
 set -u
 . "$(dirname "$0")/lib.sh"
@@ -118,6 +118,66 @@ END
     grep -q "sprof trace --keep 'over 20ms'" err || fail "what keeps calls"
 }
 
+# What script and exports show of kept calls is what the recording has, and calls lie in their callers.
+readers() {
+    traced kept --keep 'over 30ms : ^slow' --keep 'throws' --keep 'every 7 : ^leaf' -- ./program 200
+    query kept.db "SELECT call_id || ' ' || ifnull(caller_id, 0) || ' ' || tid || ' ' || function || ' ' || ifnull(duration_ns, 0) || ' ' || exit
+FROM v_kept_call ORDER BY call_id" >known
+    "$SPROF" script kept.db --format json >script.json && "$SPROF" script kept.db >script.txt || fail "no script"
+    for format in chrome firefox speedscope; do
+        "$SPROF" export -f $format -o $format.json kept.db 2>err || fail "no export for $format"
+    done
+    python3 - <<'END' || fail "a reader differs"
+import csv, json
+known = {int(line.split()[0]): line for line in (next(csv.reader([line]))[0] for line in open("known"))}
+def same(what, rows):
+    shown = {row[0]: " ".join(map(str, row)) for row in rows}
+    assert shown == known, (what, set(shown.items()) ^ set(known.items()))
+
+rows = json.load(open("script.json"))
+same("script", [(row["call_id"], row["caller_id"] or 0, row["tid"], row["function"], row["duration_ns"] or 0, row["exit"]) for row in rows])
+depths = {0: 0}
+for row in rows:
+    depths[row["call_id"]] = row["depth"]
+    assert row["depth"] == depths[row["caller_id"] or 0] + 1, row
+assert sum(line.endswith("· over 30ms\n") for line in open("script.txt")) == 2
+
+slices = [event for event in json.load(open("chrome.json"))["traceEvents"] if event["ph"] != "M"]
+same("chrome", [(event["args"]["id"], event["args"]["caller_id"], event["tid"], event["name"], event["args"]["duration_ns"],
+                 event["args"]["exit"]) for event in slices])
+by_id = {event["args"]["id"]: event for event in slices}
+for event in slices:
+    caller = by_id.get(event["args"]["caller_id"])
+    assert (event["ph"] == "B") == (event["args"]["exit"] == "open"), event
+    if caller:
+        assert event["ts"] >= caller["ts"], (caller, event)
+    if caller and "dur" in caller:
+        assert event["ts"] + event["dur"] <= caller["ts"] + caller["dur"] + 0.002, (caller, event)
+
+profile = json.load(open("firefox.json"))
+names = profile["shared"]["stringArray"]
+markers = [(thread["tid"], names[name], data["exit"], data["why"]) for thread in profile["threads"]
+           for name, data in zip(thread["markers"]["name"], thread["markers"]["data"])]
+assert sorted(markers) == sorted((event["tid"], event["name"], event["args"]["exit"], event["args"]["why"]) for event in slices)
+
+shown = json.load(open("speedscope.json"))
+opened = [shown["shared"]["frames"][event["frame"]]["name"] for one in shown["profiles"] if one["type"] == "evented"
+          for event in one["events"] if event["type"] == "O"]
+assert sorted(opened) == sorted(event["name"] for event in slices)
+END
+    local tid
+    tid=$(query kept.db "SELECT DISTINCT tid FROM v_kept_call WHERE thread_id NOT IN (SELECT thread_id FROM v_kept_call WHERE function = 'main')")
+    "$SPROF" script --thread "$tid" --over 30ms kept.db --format csv | tail -n +2 | cut -d, -f6 | paste -sd' ' >out
+    [ "$(cat out)" = "run(void*) outer() slow()" ] || fail "the long calls of a thread: $(cat out)"
+    "$SPROF" script -n 2 kept.db >out && [ "$(wc -l <out)" = 3 ] || fail "more than two calls"
+    "$SPROF" script --focus slow kept.db 2>err && fail "a function is chosen"
+    grep -q 'chosen by --run, --thread and --process alone' err || fail "how calls are chosen"
+    "$SPROF" export -f chrome --focus slow -o - kept.db >out 2>err && fail "an export chooses a function"
+    grep -q 'calls that were kept are chosen by' err || fail "how calls of an export are chosen"
+    traced none --keep 'over 1000s' -- ./program
+    [ "$("$SPROF" script none.db)" = "no calls were kept" ] || fail "it is not said that there are none"
+}
+
 open() {
     traced open --keep 'over 30ms : ^slow' -- ./program
     is "open callers" open.db "SELECT function || ' ' || exit FROM v_kept_call WHERE duration_ns IS NULL ORDER BY start_ns" \
@@ -180,6 +240,6 @@ refused() {
 }
 
 case "$1" in
-rules | report | open | processes | dropped | refused) write_program && "$1" ;;
+rules | report | readers | open | processes | dropped | refused) write_program && "$1" ;;
 *) fail "no such case" ;;
 esac

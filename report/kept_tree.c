@@ -1,0 +1,205 @@
+/* Kept calls as a tree: which call called which, in which order, and from when till when. */
+#include "report/kept_tree.h"
+#include "report/utf8_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* == The tree == */
+
+static uint64_t key_of(const struct report_kept_call *call)
+{
+    return (uint64_t)call->run << 32 | call->number;
+}
+
+/* Finds the caller of each call. */
+static int find_parents(struct report_kept_tree *tree)
+{
+    const struct report_kept_call *calls = tree->dataset->kept_calls.items;
+    const size_t count = tree->dataset->kept_calls.count;
+    struct sprof_map places = {0};
+    int result = 0;
+    for (size_t i = 0; i < count && !result; i++)
+        result = sprof_map_put(&places, key_of(&calls[i]), i);
+    for (size_t i = 0; i < count && !result; i++) {
+        const uint64_t caller = (uint64_t)calls[i].run << 32 | calls[i].caller;
+        const uint64_t *parent = calls[i].caller ? sprof_map_get(&places, caller) : NULL;
+        tree->leaves[i] = (struct report_kept_leaf){
+            .parent = parent ? (uint32_t)*parent : (uint32_t)count,
+            .first_child = REPORT_KEPT_NONE,
+            .next_sibling = REPORT_KEPT_NONE,
+        };
+    }
+    tree->leaves[count] =
+        (struct report_kept_leaf){REPORT_KEPT_NONE, REPORT_KEPT_NONE, REPORT_KEPT_NONE, 0, 0};
+    sprof_map_release(&places);
+    return result;
+}
+
+static uint64_t value_of(const struct report_kept_tree *tree, const struct report_kept_call *call)
+{
+    return tree->order == REPORT_KEPT_BY_START      ? call->start_ns
+           : tree->order == REPORT_KEPT_BY_DURATION ? call->duration_ns
+                                                    : call->self_ns;
+}
+
+/* Calls with equal values are in the order of their starts, then of their numbers. */
+static int compare(const void *a, const void *b, void *context)
+{
+    const struct report_kept_tree *tree = context;
+    const struct report_kept_call *calls = tree->dataset->kept_calls.items;
+    const struct report_kept_call *first = &calls[*(const uint32_t *)a],
+                                  *second = &calls[*(const uint32_t *)b];
+    const uint64_t values[2] = {value_of(tree, first), value_of(tree, second)};
+    if (tree->by_thread && first->thread != second->thread)
+        return first->thread < second->thread ? -1 : 1;
+    if (values[0] != values[1])
+        return (values[0] < values[1]) == tree->ascending ? -1 : 1;
+    if (first->start_ns != second->start_ns)
+        return first->start_ns < second->start_ns ? -1 : 1;
+    return key_of(first) < key_of(second) ? -1 : key_of(first) > key_of(second);
+}
+
+static int link_siblings(struct report_kept_tree *tree)
+{
+    const size_t count = tree->dataset->kept_calls.count;
+    uint32_t *sorted = calloc(count + 1, sizeof *sorted);
+    if (!sorted)
+        return SPROF_ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = (uint32_t)i;
+    qsort_r(sorted, count, sizeof *sorted, compare, tree);
+    for (size_t i = count; i-- > 0;) {
+        struct report_kept_leaf *leaf = &tree->leaves[sorted[i]];
+        struct report_kept_leaf *parent = &tree->leaves[leaf->parent];
+        leaf->next_sibling = parent->first_child;
+        parent->first_child = sorted[i];
+    }
+    free(sorted);
+    return 0;
+}
+
+int report_kept_tree_make(struct report_kept_tree *tree)
+{
+    tree->leaves = calloc(tree->dataset->kept_calls.count + 1, sizeof *tree->leaves);
+    int result = tree->leaves ? find_parents(tree) : SPROF_ENOMEM;
+    return result ? result : link_siblings(tree);
+}
+
+void report_kept_tree_release(struct report_kept_tree *tree)
+{
+    free(tree->leaves);
+    tree->leaves = NULL;
+}
+
+/* == Words == */
+
+const char *report_kept_mark(const struct report_kept_call *call)
+{
+    static const char *const marks[] = {
+        [STORE_EXIT_TAIL] = " → tail",
+        [STORE_EXIT_EXCEPTION] = " → exception",
+        [STORE_EXIT_LONGJMP] = " → longjmp",
+        [STORE_EXIT_LEFT] = " → left",
+        [STORE_EXIT_THREAD_END] = " → thread-end",
+        [STORE_EXIT_OPEN] = " → open",
+        [STORE_EXIT_TAIL_CUT] = " → tail-cut",
+    };
+    return call->exit < sizeof marks / sizeof *marks ? marks[call->exit] : NULL;
+}
+
+const char *report_kept_exit(const struct report_kept_call *call)
+{
+    const char *mark = report_kept_mark(call);
+    return mark ? mark + strlen(" → ") : "return";
+}
+
+const char *report_kept_reason(struct report_dataset *dataset, const struct report_kept_call *call)
+{
+    struct sprof_str text = {0};
+    sprof_str_append(&text, call->rules ? "" : "caller of kept");
+    for (size_t i = 0; i < dataset->keep_rules.count; i++) {
+        const struct report_keep_rule *rule = &dataset->keep_rules.items[i];
+        if (rule->run == call->run && rule->number <= 64 && call->rules >> (rule->number - 1) & 1)
+            sprof_str_appendf(&text, "%s%s", text.length ? ", " : "", rule->conditions);
+    }
+    return report_utf8_keep(&dataset->arena, &text);
+}
+
+/* == One after the other == */
+
+/* Where a walk is. It comes to each call before it comes to those that it called. */
+struct walk {
+    const struct report_kept_tree *tree;
+    uint64_t *ends; /* of calls; 0: it has not ended */
+    uint32_t at, depth;
+};
+
+static void leave(struct walk *walk)
+{
+    const struct report_kept_leaf *leaf = &walk->tree->leaves[walk->at];
+    const struct report_kept_call *call = &walk->tree->dataset->kept_calls.items[walk->at];
+    uint64_t *parent_end = &walk->ends[leaf->parent];
+    if (!call->is_apart && *parent_end && *parent_end < walk->ends[walk->at])
+        *parent_end = walk->ends[walk->at];
+    walk->at = leaf->parent;
+    walk->depth--;
+}
+
+/* Goes to the next call; false: there is none. */
+static bool go_on(struct walk *walk)
+{
+    const uint32_t above = (uint32_t)walk->tree->dataset->kept_calls.count;
+    uint32_t next = walk->tree->leaves[walk->at].first_child;
+    while (next == REPORT_KEPT_NONE && walk->at != above) {
+        next = walk->tree->leaves[walk->at].next_sibling;
+        leave(walk);
+    }
+    walk->depth++;
+    walk->at = next;
+    return next != REPORT_KEPT_NONE;
+}
+
+static int put_all(struct walk *walk, uint32_t run, uint64_t limit,
+                   int (*put)(void *context, const struct report_kept_row *row), void *context)
+{
+    const struct report_dataset *dataset = walk->tree->dataset;
+    int result = 0;
+    while (!result && limit && go_on(walk)) {
+        const struct report_kept_row row = {
+            .call = &dataset->kept_calls.items[walk->at],
+            .depth = walk->depth,
+            .end_ns = walk->ends[walk->at],
+        };
+        if (row.call->run != run)
+            continue;
+        result = put(context, &row);
+        limit--;
+    }
+    return result;
+}
+
+int report_kept_each(const struct report_dataset *dataset, uint32_t run, uint64_t limit,
+                     int (*put)(void *context, const struct report_kept_row *row), void *context)
+{
+    const size_t count = dataset->kept_calls.count;
+    struct report_kept_tree tree = {.dataset = dataset, .ascending = true, .by_thread = true};
+    struct walk walk = {.tree = &tree, .ends = calloc(count + 1, sizeof *walk.ends)};
+    int result = report_kept_tree_make(&tree);
+    if (!walk.ends)
+        result = SPROF_ENOMEM;
+    for (size_t i = 0; i < count && !result; i++)
+        if (dataset->kept_calls.items[i].duration_ns)
+            walk.ends[i] =
+                dataset->kept_calls.items[i].start_ns + dataset->kept_calls.items[i].duration_ns;
+    walk.at = (uint32_t)count;
+    while (!result && go_on(&walk))
+        ;
+    walk.at = (uint32_t)count;
+    walk.depth = 0;
+    if (!result)
+        result = put_all(&walk, run, limit, put, context);
+    free(walk.ends);
+    report_kept_tree_release(&tree);
+    return result;
+}
