@@ -62,14 +62,6 @@ const char *report_dataset_file_bytes(const struct report_dataset *dataset, cons
     return known ? (const char *)(uintptr_t)*known : path;
 }
 
-uint32_t report_dataset_add_function(struct report_dataset *dataset,
-                                     struct report_function function, struct model_function facts)
-{
-    if (sprof_vec_push(&dataset->functions, function) || sprof_vec_push(&dataset->facts, facts))
-        return 0;
-    return (uint32_t)dataset->functions.count;
-}
-
 /* A clean copy in the arena, NULL for NULL; sets *failed when out of memory. */
 static const char *copy_text(struct report_dataset *dataset, const char *text, bool *failed)
 {
@@ -348,26 +340,6 @@ static int load_rows(struct report_loading *loading, const struct report_selecti
          loading->from_samples))
         result = load_stacks(loading, error);
     return result ? result : report_dataset_load_costs(loading, error);
-}
-
-static struct model_cost cost_of_function(const struct report_dataset *dataset, uint32_t function)
-{
-    struct model_cost cost = {0};
-    for (size_t i = 0; function && i < dataset->paths.items.count; i++) {
-        const struct model_path *path = &dataset->paths.items.items[i];
-        if (path->function == function) {
-            cost.samples += path->costs.exclusive.samples;
-            cost.weight += path->costs.exclusive.weight;
-        }
-    }
-    return cost;
-}
-
-void report_dataset_total(struct report_dataset *dataset)
-{
-    dataset->total = model_paths_total(&dataset->paths);
-    dataset->not_sampled = cost_of_function(dataset, dataset->not_sampled_function);
-    dataset->outside = cost_of_function(dataset, dataset->outside_function);
 }
 
 static int add_covered(void *context, int columns, char *const *values, char *const *names)

@@ -46,20 +46,6 @@ int report_dataset_load_paths(struct report_loading *loading, struct sprof_error
                : store_each_path(loading->store, add_path, loading, error);
 }
 
-void report_dataset_count(struct report_loading *loading, uint32_t path, struct model_cost cost,
-                          double sum_squares)
-{
-    struct model_cost *own = &loading->rows.items[path - 1].costs.exclusive;
-    own->samples += cost.samples;
-    own->weight += cost.weight;
-    if (cost.samples) {
-        loading->sum_of_weights += (double)cost.weight;
-        loading->sum_of_squares += sum_squares;
-    } else if (cost.weight) {
-        loading->dataset->weighted = true; /* CPU time that has no samples counts too */
-    }
-}
-
 static int add_cost(void *context, const struct store_node_cost *row)
 {
     struct report_loading *loading = context;

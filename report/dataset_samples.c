@@ -224,25 +224,6 @@ static int add_all(void *context, const struct store_event_cost *row)
     return 0;
 }
 
-int report_dataset_has_places(const struct report_loading *loading, uint32_t run_id, bool *costs,
-                              bool *blocks, struct sprof_error *error)
-{
-    const struct report_dataset *dataset = loading->dataset;
-    int result = 0;
-    *costs = *blocks = true;
-    for (size_t i = 0; i < dataset->events.count && !result; i++) {
-        const struct store_event *event = &dataset->events.items[i];
-        bool has_costs = true, has_blocks = true;
-        if (event->run_id == run_id &&
-            report_dataset_number(&loading->dataset->event_numbers, event->id))
-            result =
-                store_has_places(loading->store, run_id, event->id, &has_costs, &has_blocks, error);
-        *costs = *costs && has_costs;
-        *blocks = *blocks && has_blocks;
-    }
-    return result;
-}
-
 /* Of a complete run only the samples of the range are read, and none where no range is asked for
  * and all is added up by phase and CPU. */
 static int load_run(struct sampling *sampling, struct sprof_error *error)

@@ -285,6 +285,25 @@ static bool phases_are_runs(const struct report_dataset *dataset)
     return true;
 }
 
+int report_dataset_has_places(const struct report_loading *loading, uint32_t run_id, bool *costs,
+                              bool *blocks, struct sprof_error *error)
+{
+    const struct report_dataset *dataset = loading->dataset;
+    int result = 0;
+    *costs = *blocks = true;
+    for (size_t i = 0; i < dataset->events.count && !result; i++) {
+        const struct store_event *event = &dataset->events.items[i];
+        bool has_costs = true, has_blocks = true;
+        if (event->run_id == run_id &&
+            report_dataset_number(&loading->dataset->event_numbers, event->id))
+            result =
+                store_has_places(loading->store, run_id, event->id, &has_costs, &has_blocks, error);
+        *costs = *costs && has_costs;
+        *blocks = *blocks && has_blocks;
+    }
+    return result;
+}
+
 /* Where costs by thread, CPU and phase are stored, nothing else is needed; else stacks are read. */
 static int choose_place_costs(struct report_loading *loading, struct sprof_error *error)
 {
