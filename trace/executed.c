@@ -33,7 +33,8 @@ void trace_executed_look(struct trace_session *session)
     sprof_proc_shared_path(link, sizeof link, session->process.pid, "exe");
     const ssize_t length = readlink(link, path, sizeof path - 1);
     const bool is_hidden = length < 0 && (errno == EACCES || errno == EPERM);
-    if ((length <= 0 && !is_hidden) || session->executable.is_replaced)
+    if ((length <= 0 && !is_hidden) || session->executable.is_replaced ||
+        session->options.children) /* its next program connects by itself */
         return;
     const bool is_first = !session->executable.path,
                may_be = session->backend->borrows || is_hidden;

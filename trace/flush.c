@@ -1,7 +1,7 @@
 /* Reads the figures of all programs and has the recording write them, or drops them. */
 #include "trace/figures/coverage.h"
 #include "trace/figures/log.h"
-#include "trace/governor.h"
+#include "trace/policies.h"
 #include "trace/tracing.h"
 
 enum {
@@ -61,10 +61,7 @@ int trace_clear(struct trace_session *session)
     }
     session->trace->ended.calls = (struct trace_sums){0};
     int result = recording_clear(session->recording, session->cleared.ns);
-    for (size_t i = 0; i < session->trace->programs.count && !result; i++) {
-        result = trace_memory_tell_again(session->trace->programs.items[i]);
-        if (!result)
-            result = trace_govern_tell_again(session->trace->programs.items[i]);
-    }
+    for (size_t i = 0; i < session->trace->programs.count && !result; i++)
+        result = trace_policies_cleared(session->trace->programs.items[i]);
     return result;
 }

@@ -4,10 +4,9 @@
 #include "trace/load.h"
 #include "base/file.h"
 #include "trace/figures/coverage.h"
-#include "trace/figures/keep.h"
-#include "trace/figures/warn.h"
 #include "trace/governor.h"
 #include "trace/look.h"
+#include "trace/policies.h"
 #include "trace/probes/probes.h"
 
 #include "agent/agent.h"
@@ -168,8 +167,7 @@ static int place_new(struct trace_loads *loads, struct plan_module *module,
         return sprof_error_memory(error);
     if (is_new && trace_ranges_extend(session, file->first))
         return sprof_error_memory(error);
-    if (is_new && ((result = trace_warnings_begin(session, file->first, error)) ||
-                   (result = trace_keep_begin(session, file->first, error))))
+    if (is_new && (result = trace_policies_probes_added(session, file->first, error)))
         return result;
     result = session->loader.is_serving ? trace_place_file(session, file, error)
                                         : trace_place_live_file(session, file, error);

@@ -236,6 +236,12 @@ uint64_t trace_program_cpu_ns(struct trace_session *program)
     return sum_ns;
 }
 
+void trace_processes_look(struct trace_session *program)
+{
+    if (program->options.pid)
+        trace_program_cpu_ns(program);
+}
+
 uint64_t trace_command_cpu_ns(struct trace *trace)
 {
     uint64_t sum_ns = trace->ended.cpu_ns;

@@ -66,6 +66,10 @@ bool trace_processes_are_over(struct trace_session *session);
 uint64_t trace_program_cpu_ns(struct trace_session *program);
 uint64_t trace_command_cpu_ns(struct trace *trace);
 
+/* Reads the CPU time of a process that is no child of sprof: once it has ended, the last value that
+ * was read stays. */
+void trace_processes_look(struct trace_session *program);
+
 void trace_processes_release(struct trace_session *session);
 
 #endif

@@ -6,13 +6,12 @@
 #include "trace/governor.h"
 #include "trace/load.h"
 #include "trace/meet.h"
+#include "trace/policies.h"
 #include "trace/probes/points.h"
 #include "trace/probes/probes.h"
-#include "trace/probes/switches.h"
 #include "trace/program.h"
 #include "trace/set_up.h"
 #include "trace/several.h"
-#include "trace/uprobe/uprobes.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -106,32 +105,14 @@ static int wait_ms(const struct trace_session *session)
 }
 
 /* Logs are read often, everything else now and then. */
-static int look_at_program(struct trace_session *session)
+static int serve_program(struct trace_session *program)
 {
-    trace_take_time(session);
-    if (trace_collect_log(session))
-        return SPROF_ENOMEM;
-    if (session->now_ns < session->next_look_ns)
-        return 0;
-    const uint64_t look_ms = session->now_ns < session->threads.crowded_ns ? CROWDED_MS : LOOK_MS;
-    session->next_look_ns = session->now_ns + (look_ms - 1) * UINT64_C(1000000);
-    if (!session->options.children)
-        trace_executed_look(session);
-    if (session->options.pid) /* not a child: the last value read stays */
-        trace_program_cpu_ns(session);
-    if (trace_collect(session, TRACE_COLLECT_ENDED) || trace_coverage_collect(session))
-        return SPROF_ENOMEM;
-    if (session->mode == TRACE_COVERAGE &&
-        trace_coverage_begin(session)) /* for libraries that came */
-        return SPROF_ENOMEM;
-    trace_coverage_remove(session);
-    trace_bypass_look(session);
-    trace_lost_look(session);
-    trace_rest_look(session);
-    trace_slabs_empty(session);
-    trace_compiled_look(session);
-    const int result = session->backend->govern ? session->backend->govern(session) : 0;
-    return result ? result : trace_memory_look(session);
+    trace_take_time(program);
+    const bool is_look = program->now_ns >= program->next_look_ns;
+    const uint64_t look_ms = program->now_ns < program->threads.crowded_ns ? CROWDED_MS : LOOK_MS;
+    if (is_look)
+        program->next_look_ns = program->now_ns + (look_ms - 1) * UINT64_C(1000000);
+    return trace_policies_serve(program, is_look);
 }
 
 static int look(struct trace_session *session, struct sprof_error *error)
@@ -145,7 +126,7 @@ static int look(struct trace_session *session, struct sprof_error *error)
     for (size_t i = 0; i < session->trace->programs.count && !result; i++) {
         struct trace_session *program = session->trace->programs.items[i];
         result = trace_loads_serve(program, error);
-        if (!result && (look_at_program(program) || trace_govern(program)))
+        if (!result && serve_program(program))
             result = sprof_error_memory(error);
     }
     return result;

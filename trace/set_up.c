@@ -1,8 +1,7 @@
 /* Enters a program, plans it, and puts its probes in, in the way of its back end. */
 #include "trace/set_up.h"
 #include "inject/inject.h"
-#include "trace/figures/keep.h"
-#include "trace/figures/warn.h"
+#include "trace/policies.h"
 #include "trace/probes/points.h"
 #include "trace/probes/probes.h"
 
@@ -26,9 +25,7 @@ int trace_place_by_agent(struct trace_session *session, struct sprof_error *erro
     if (!result)
         result = trace_points_place(session, error);
     if (!result)
-        result = trace_warnings_begin(session, 0, error);
-    if (!result)
-        result = trace_keep_begin(session, 0, error);
+        result = trace_policies_probes_added(session, 0, error);
     if (!result)
         result = trace_ranges_begin(session, error);
     if (!result && session != session->common && trace_ranges_adopt(session, session->common))

@@ -222,7 +222,7 @@ static int remove_from(struct trace_session *session, pid_t pid, bool *is_done,
 }
 
 /* Where some processes cannot be stopped the probes stay, switched off. */
-void trace_coverage_remove(struct trace_session *session)
+static void remove_probes(struct trace_session *session)
 {
     struct sprof_error why = {0};
     bool is_done = false;
@@ -250,4 +250,15 @@ void trace_coverage_remove(struct trace_session *session)
     }
     session->coverage.next_removal_ns =
         end_ns + (is_done ? REMOVAL_NS : RETRY_NS) + (end_ns - begin_ns) * STOP_SHARE;
+}
+
+int trace_coverage_tick(struct trace_session *session)
+{
+    if (trace_coverage_collect(session))
+        return SPROF_ENOMEM;
+    if (session->mode == TRACE_COVERAGE &&
+        trace_coverage_begin(session)) /* for libraries that came */
+        return SPROF_ENOMEM;
+    remove_probes(session);
+    return 0;
 }

@@ -24,8 +24,9 @@ int trace_coverage_collect(struct trace_session *session);
 /* Drops the coverage so far, once probes are back. */
 void trace_coverage_clear(struct trace_session *session);
 
-/* Removes probes that have seen a call, when it is time. A failure hinders nothing else. */
-void trace_coverage_remove(struct trace_session *session);
+/* Notes calls and new functions, and removes probes that have seen a call, when it is time. Returns
+ * 0 or SPROF_ENOMEM: a failure to remove hinders nothing else. */
+int trace_coverage_tick(struct trace_session *session);
 
 /* Counts called functions, and those whose probe has left. */
 void trace_coverage_count(const struct trace_session *session, size_t *covered, size_t *left);
