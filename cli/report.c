@@ -19,8 +19,7 @@ struct key_list {
 struct arguments {
     struct cli_selection selection; /* first: see cli_release_rules */
     bool inclusive, modules, lines, threads, processes, edges, tree, bottom_up, kept, no_fold,
-        follow,
-        idle;
+        follow, idle;
     uint64_t interval_ns;
     struct key_list by;
     const char *callers, *callees, *peek, *sort, *show;
@@ -94,7 +93,9 @@ static const struct cli_option options[] = {
     {"threads", 0, NULL, "by thread", FIELD(threads), cli_set_flag},
     {"processes", 0, NULL, "by process", FIELD(processes), cli_set_flag},
     {"edges", 0, NULL, "calls: which function calls which", FIELD(edges), cli_set_flag},
-    {"tree", 0, NULL, "call paths, from the root", FIELD(tree), cli_set_flag},
+    {"tree", 0, NULL,
+     "call paths, from the root; with --by, --threads or --processes those of each", FIELD(tree),
+     cli_set_flag},
     {"bottom-up", 0, NULL, "every function with the ways into it, its immediate callers first",
      FIELD(bottom_up), cli_set_flag},
     {"callers", 0, "FUNC", "the ways into a function, its immediate callers first", FIELD(callers),
@@ -155,6 +156,10 @@ static int choose_view(struct arguments *arguments, enum report_view *view,
         asked++;
         if (choices[i].key < REPORT_KEYS)
             arguments->by = (struct key_list){{choices[i].key}, 1};
+    }
+    if (asked == 2 && arguments->tree && !arguments->bottom_up && arguments->by.count) {
+        *view = REPORT_TREE_BY;
+        return 0;
     }
     if (asked > 1)
         return sprof_error_set(error, SPROF_EUSAGE, 0,

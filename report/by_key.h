@@ -44,6 +44,10 @@ struct by_key {
 /* Whether a key is the same for the whole stack. */
 bool report_key_is_of_sample(enum report_key key);
 
+/* The value of such a key, as a number that is the same where the value is. */
+uint64_t report_key_of_sample(const struct report_dataset *dataset, enum report_key key,
+                              const struct report_cost *cost);
+
 bool report_by_key_has(const struct by_key *by, enum report_key key);
 
 /* Fills the rows from what the dataset has loaded for these keys: see report_keys_parts. 0 or a

@@ -34,10 +34,9 @@ static int add_from_tree(struct by_key *by)
 
 /* == Costs of what only whole stacks tell == */
 
-static uint64_t sample_value(const struct by_key *by, enum report_key key,
-                             const struct report_cost *cost)
+uint64_t report_key_of_sample(const struct report_dataset *dataset, enum report_key key,
+                              const struct report_cost *cost)
 {
-    const struct report_dataset *dataset = by->dataset;
     const struct report_thread *thread = &dataset->threads.items[cost->thread - 1];
     switch (key) {
     case REPORT_RUN: return dataset->processes.items[thread->process - 1].run;
@@ -426,8 +425,8 @@ static int number_groups(const struct by_key *by, struct grouping *grouping)
         uint64_t hash = 1;
         for (size_t k = 0; k < by->key_count; k++)
             if (report_key_is_of_sample(by->keys[k]))
-                hash =
-                    sprof_hash_pair(hash, sample_value(by, by->keys[k], &dataset->costs.items[i]));
+                hash = sprof_hash_pair(
+                    hash, report_key_of_sample(by->dataset, by->keys[k], &dataset->costs.items[i]));
         uint64_t *number = sprof_map_at(&grouping->numbers, hash);
         if (!number || (!*number && sprof_vec_push(&grouping->starts, 0)))
             return SPROF_ENOMEM;

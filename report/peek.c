@@ -137,9 +137,11 @@ static int make_table(struct table *table, struct peek *peek, struct sprof_error
     report_columns_measure(table, dataset, &peek->measure);
     report_table_column(table,
                         (struct table_column){.title = "role", .key = "role", .kind = TABLE_NAME});
-    report_table_column(
-        table, (struct table_column){
-                   .title = "function", .key = "function", .kind = TABLE_NAME, .subject = true});
+    report_table_column(table, (struct table_column){.title = "function",
+                                                     .key = "function",
+                                                     .kind = TABLE_NAME,
+                                                     .subject = true,
+                                                     .functions = true});
     report_table_column(table, (struct table_column){.title = "module",
                                                      .key = "module",
                                                      .kind = TABLE_NAME,

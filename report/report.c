@@ -24,6 +24,7 @@ static const struct {
     [REPORT_BY_KEYS] = {false, false, report_keys_parts, report_table_by_keys},
     [REPORT_EDGES] = {false, true, NULL, report_table_of_edges},
     [REPORT_TREE] = {true, true, report_tree_parts, report_table_of_tree},
+    [REPORT_TREE_BY] = {true, true, report_tree_by_parts, report_table_of_tree_by},
     [REPORT_BOTTOM_UP] = {true, true, NULL, report_table_bottom_up},
     [REPORT_CALLERS] = {true, true, NULL, report_table_of_callers},
     [REPORT_CALLEES] = {true, true, NULL, report_table_of_callees},

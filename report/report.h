@@ -49,6 +49,7 @@ enum report_view {
     REPORT_BY_KEYS,   /* a flat table of `keys` */
     REPORT_EDGES,     /* which function calls which */
     REPORT_TREE,      /* every call path */
+    REPORT_TREE_BY,   /* … below what its samples are of, as `keys` say */
     REPORT_BOTTOM_UP, /* every function, with the ways into it below */
     REPORT_CALLERS,   /* of `function`, the nearest first */
     REPORT_CALLEES,   /* and what they call */

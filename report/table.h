@@ -146,6 +146,8 @@ unsigned report_keys_parts(const struct report_table_options *options,
                            const struct report_selection *selection);
 unsigned report_tree_parts(const struct report_table_options *options,
                            const struct report_selection *selection);
+unsigned report_tree_by_parts(const struct report_table_options *options,
+                              const struct report_selection *selection);
 
 /* Builders: each has its line in report/report.c. Each returns 0 or a negative code with *error
  * filled. */
@@ -155,6 +157,8 @@ int report_table_of_edges(struct table *table, struct report_dataset *dataset,
                           const struct report_table_options *options, struct sprof_error *error);
 int report_table_of_tree(struct table *table, struct report_dataset *dataset,
                          const struct report_table_options *options, struct sprof_error *error);
+int report_table_of_tree_by(struct table *table, struct report_dataset *dataset,
+                            const struct report_table_options *options, struct sprof_error *error);
 int report_table_bottom_up(struct table *table, struct report_dataset *dataset,
                            const struct report_table_options *options, struct sprof_error *error);
 int report_table_of_callers(struct table *table, struct report_dataset *dataset,

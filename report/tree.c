@@ -290,7 +290,10 @@ static int add_rows(struct layout *layout)
     while (id && !result) {
         const struct model_path *path = path_of(layout, id);
         struct model_costs costs;
-        struct table_place place = {.last = !leaves[id].next_sibling};
+        const bool is_group =
+            layout->tree->group_module &&
+            dataset->facts.items[path->function - 1].module == layout->tree->group_module;
+        struct table_place place = {.last = !leaves[id].next_sibling, .folded = is_group};
         uint32_t passed, end;
         result = find_mark(layout, path, &place.mark);
         if (!result)
@@ -298,7 +301,7 @@ static int add_rows(struct layout *layout)
                              report_dataset_module_name(dataset, path->function), &path->costs,
                              place, leaves[id].depth);
         const bool may_fold =
-            layout->tree->options->fold && !(layout->tree->callers && !path->parent);
+            layout->tree->options->fold && !is_group && !(layout->tree->callers && !path->parent);
         if (!result && may_fold && (end = end_of_chain(layout, id, &passed, &costs)) != id &&
             passed >= REPORT_FOLD_FRAMES) {
             result = add_fold(layout, id, passed, &costs);

@@ -22,9 +22,10 @@ struct report_tree {
     const uint32_t *only;
     size_t only_count;
     unsigned fold_percent;
-    bool own_paths; /* `paths` is that of the dataset: what is inlined is known */
-    bool callers;   /* below a root are its callers: the nearest is never folded away, and exclusive
-                       costs are the root's by this way, which do not add up */
+    uint32_t group_module; /* its functions are no names, and never folded; 0: there are none */
+    bool own_paths;        /* `paths` is that of the dataset: what is inlined is known */
+    bool callers; /* below a root are its callers: the nearest is never folded away, and exclusive
+                     costs are the root's by this way, which do not add up */
 };
 
 /* A measure as trees show it; `of_function` titles its percentages of `function_cost`, NULL:

@@ -68,6 +68,7 @@ callee,work,14" ] || fail "of several functions: $(cat out)"
     expect 0 "$SPROF" import -f folded names.txt -o names.db
     expect 0 "$SPROF" report -i names.db --peek '^std::map::at$'
     grep -q 'here .*std::map' out || fail "a short name is not found"
+    ! grep -q 'int const' out || fail "names are not short: $(cat out)"
     expect 1 "$SPROF" report -i known.db --peek nothing
     said "--peek 'nothing'"
     expect 2 "$SPROF" report -i known.db --peek '('

@@ -50,6 +50,14 @@ static int tree(struct sprof_error *error)
     return report_write(nowhere, example.store, &request, error);
 }
 
+static int tree_by_thread(struct sprof_error *error)
+{
+    static const enum report_key thread = REPORT_THREAD;
+    const struct report_request request = {
+        .table = {.view = REPORT_TREE_BY, .keys = &thread, .key_count = 1}};
+    return report_write(nowhere, example.store, &request, error);
+}
+
 static int callees(struct sprof_error *error)
 {
     const struct report_request request = {
@@ -115,6 +123,7 @@ static int summary(struct sprof_error *error)
 FAIL_EACH(functions)
 FAIL_EACH(modules)
 FAIL_EACH(tree)
+FAIL_EACH(tree_by_thread)
 FAIL_EACH(callees)
 FAIL_EACH(script_text)
 FAIL_EACH(script_json)
@@ -131,6 +140,7 @@ void sprof_suite_report_memory(void)
     CU_add_test(suite, "functions", test_functions);
     CU_add_test(suite, "modules", test_modules);
     CU_add_test(suite, "tree", test_tree);
+    CU_add_test(suite, "tree by thread", test_tree_by_thread);
     CU_add_test(suite, "callees", test_callees);
     CU_add_test(suite, "script as text", test_script_text);
     CU_add_test(suite, "script as JSON", test_script_json);

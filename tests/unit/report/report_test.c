@@ -77,6 +77,19 @@ static void test_one_thread(void)
         "1 guessed frame · 82.35 % named\n" WAITED LOST);
 }
 
+static void test_the_tree_of_each_thread(void)
+{
+    static const enum report_key keys[] = {REPORT_PROCESS, REPORT_THREAD, REPORT_LINE};
+    check((struct report_request){.table = {.view = REPORT_TREE_BY, .keys = keys, .key_count = 2}},
+          "");
+    check_failure(
+        (struct report_request){
+            .table = {.view = REPORT_TREE_BY, .keys = keys + 2, .key_count = 1}},
+        SPROF_EUSAGE,
+        "a tree is grouped by what a whole sample is of, as process, thread, "
+        "command or cpu, and not by line");
+}
+
 static void test_inlined_functions_count_for_real_ones(void)
 {
     check((struct report_request){.selection = {.thread = "worker", .no_inlined = true},
@@ -149,6 +162,7 @@ void sprof_suite_report_report(void)
                 test_time_that_was_not_sampled_has_its_share);
     CU_add_test(suite, "all about the quality", test_all_about_the_quality);
     CU_add_test(suite, "one thread", test_one_thread);
+    CU_add_test(suite, "the tree of each thread", test_the_tree_of_each_thread);
     CU_add_test(suite, "inlined functions count for real ones",
                 test_inlined_functions_count_for_real_ones);
     CU_add_test(suite, "read as app, what was not sampled stays",
