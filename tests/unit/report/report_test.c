@@ -81,7 +81,27 @@ static void test_the_tree_of_each_thread(void)
 {
     static const enum report_key keys[] = {REPORT_PROCESS, REPORT_THREAD, REPORT_LINE};
     check((struct report_request){.table = {.view = REPORT_TREE_BY, .keys = keys, .key_count = 2}},
-          "");
+          "Call paths                                   % of 8.0 ms of CPU time\n"
+          "  samples  total    time  self  call path\n"
+          "        6   75 %  6.0 ms   0 %  prog 100\n"
+          "        5   63 %  5.0 ms   0 %  ├ prog 100\n"
+          "        5   63 %  5.0 ms  13 %  │ └ A1\n"
+          "        3   38 %  3.0 ms  13 %  │   ├ A2\n"
+          "        2   25 %  2.0 ms   0 %  │   │ └ S1\n"
+          "        2   25 %  2.0 ms  25 %  │   │   └ S2\n"
+          "        1   13 %  1.0 ms   0 %  │   └ A3\n"
+          "        1   13 %  1.0 ms   0 %  │     └ A2\n"
+          "        1   13 %  1.0 ms   0 %  │       └ S1\n"
+          "        1   13 %  1.0 ms  13 %  │         └ S2\n"
+          "        1   13 %  1.0 ms   0 %  └ worker 101\n"
+          "        1   13 %  1.0 ms   0 %    └ A1\n"
+          "        1   13 %  1.0 ms   0 %      └ A3\n"
+          "        1   13 %  1.0 ms  13 %        └ A2\n"
+          "        0   25 %  2.0 ms   0 %  child 200\n"
+          "        0   25 %  2.0 ms   0 %  └ child 200\n"
+          "        0   25 %  2.0 ms  25 %    └ [not sampled]\n"
+          "\n6 samples · 8.0 ms of CPU time in 2.00 s (0 %) · 3 lost · 66.67 % whole stacks · 1 "
+          "guessed frame\n82.35 % named\n" CURES);
     check_failure(
         (struct report_request){
             .table = {.view = REPORT_TREE_BY, .keys = keys + 2, .key_count = 1}},
