@@ -39,7 +39,7 @@ static void release(void *all)
 
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
-    {"format", 'f', "folded|pprof|speedscope|firefox|callgrind|chrome|tsv|svg|dot|lcov|rows",
+    {"format", 'f', "folded|pprof|speedscope|firefox|callgrind|chrome|otlp-traces|tsv|svg|dot|lcov|rows",
      "whose format", FIELD(format), cli_set_profile_format},
     {"output", 'o', "FILE", "the file (sprof. and what the format ends in); -: standard output",
      FIELD(output), cli_set_text},
@@ -131,6 +131,7 @@ const struct cli_command cli_export_command = {
         "firefox     profiler.firefox.com\n"
         "callgrind   callgrind_annotate, KCachegrind\n"
         "chrome      chrome://tracing, Perfetto: slices inferred from samples; of a log its calls\n"
+        "otlp-traces OpenTelemetry: calls that `trace --keep` has kept, as spans (JSON)\n"
         "tsv         databases and spreadsheets: a row for each thread and call path\n"
         "svg         a flame graph as a picture\n"
         "dot         the call graph, for Graphviz\n"

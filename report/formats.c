@@ -19,6 +19,7 @@ static const struct report_format formats[] = {
     {"firefox", ".firefox.json", REPORT_PROFILE, false, false, report_firefox_write},
     {"callgrind", ".callgrind", REPORT_PROFILE, false, false, report_callgrind_write},
     {"chrome", ".trace.json", REPORT_PROFILE, false, false, report_chrome_write},
+    {"otlp-traces", ".otlp.json", REPORT_PROFILE, false, false, report_otlp_traces_write},
     {"tsv", ".tsv", REPORT_PROFILE, false, false, report_tsv_write},
     {"svg", ".svg", REPORT_PROFILE, false, false, report_svg_write},
     {"dot", ".dot", REPORT_PROFILE, false, false, report_dot_write},

@@ -289,6 +289,40 @@ def chrome(recording, work):
     speedscope_reads(path, "Trace Event Format profile", work)
 
 
+KEPT = """
+#include <unistd.h>
+__attribute__((noinline)) void leaf(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+__attribute__((noinline)) void slow(void) { leaf(); usleep(20000); __asm__ volatile(""); }
+int main(void) { for (int i = 0; i < 20; i++) leaf(); slow(); slow(); return 0; }
+"""
+
+# Decodes a file by the protocol's schema; ids are hexadecimal in its JSON, base64 in protobuf's.
+DECODED = """
+const schema = require('@opentelemetry/otlp-transformer/build/src/generated/root.js').opentelemetry.proto.collector.trace.v1;
+const wanted = JSON.parse(require('fs').readFileSync(process.argv[1], 'utf8'), (key, value) =>
+    ['traceId', 'spanId', 'parentSpanId'].includes(key) ? Buffer.from(value, 'hex').toString('base64') : value);
+const type = schema.ExportTraceServiceRequest, request = type.fromObject(wanted), wrong = type.verify(request);
+if (wrong) throw new Error(wrong);
+const known = type.toObject(type.decode(type.encode(request).finish()), {longs: String, bytes: String});
+require('assert').deepStrictEqual(known, wanted);
+console.log(known.resourceSpans[0].scopeSpans[0].spans.map(span => span.name).join(' '));
+"""
+
+
+def otlp_traces(_recording, work):
+    """All that is written is part of the protocol's schema, and comes back out of it."""
+    program, kept = os.path.join(work, "kept"), os.path.join(work, "kept.db")
+    with open(program + ".c", "w", encoding="utf-8") as file:
+        file.write(KEPT)
+    run("gcc", "-O1", "-g", "-o", program, program + ".c")
+    run(SPROF, "trace", "--keep", "over 20ms : slow", "-o", kept, "--", program)
+    path = export("otlp-traces", kept, work, "kept.otlp.json")
+    npm(work, "@opentelemetry/otlp-transformer@0.57")
+    names = run(tool("node"), "-e", DECODED, path, cwd=work).split()
+    if names != ["main", "slow", "slow"]:
+        raise SystemExit(f"otlp-traces: other spans: {names}")
+
+
 def tsv(recording, work):
     path = export("tsv", recording, work)
     with open(path, encoding="utf-8", newline="") as file:
@@ -337,7 +371,7 @@ def dot(recording, work):
 
 
 FORMATS = {function.__name__: function for function in
-           (folded, pprof, speedscope, firefox, callgrind, chrome, tsv, svg, dot)}
+           (folded, pprof, speedscope, firefox, callgrind, chrome, otlp_traces, tsv, svg, dot)}
 
 
 def main():

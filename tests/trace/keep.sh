@@ -124,7 +124,7 @@ readers() {
     query kept.db "SELECT call_id || ' ' || ifnull(caller_id, 0) || ' ' || tid || ' ' || function || ' ' || ifnull(duration_ns, 0) || ' ' || exit
 FROM v_kept_call ORDER BY call_id" >known
     "$SPROF" script kept.db --format json >script.json && "$SPROF" script kept.db >script.txt || fail "no script"
-    for format in chrome firefox speedscope; do
+    for format in chrome firefox speedscope otlp-traces; do
         "$SPROF" export -f $format -o $format.json kept.db 2>err || fail "no export for $format"
     done
     python3 - <<'END' || fail "a reader differs"
@@ -160,11 +160,32 @@ markers = [(thread["tid"], names[name], data["exit"], data["why"]) for thread in
            for name, data in zip(thread["markers"]["name"], thread["markers"]["data"])]
 assert sorted(markers) == sorted((event["tid"], event["name"], event["args"]["exit"], event["args"]["why"]) for event in slices)
 
+(resource,) = json.load(open("otlp-traces.json"))["resourceSpans"]
+spans = resource["scopeSpans"][0]["spans"]
+def value_of(attributes, key):
+    return next((next(iter(one["value"].values())) for one in attributes if one["key"] == key), None)
+numbers = {span["spanId"]: event["args"]["id"] for span, event in zip(spans, slices)}
+assert len(numbers) == len(spans) == len(slices)
+same("otlp-traces", [(numbers[span["spanId"]], numbers.get(span.get("parentSpanId"), 0), value_of(span["attributes"], "thread.id"), span["name"],
+                      value_of(span["attributes"], "sprof.duration_ns") or 0, value_of(span["attributes"], "sprof.exit")) for span in spans])
+spans_by_id = {span["spanId"]: span for span in spans}
+for span in spans:
+    caller = spans_by_id.get(span.get("parentSpanId"))
+    assert ("status" in span) == (value_of(span["attributes"], "sprof.exit") == "exception"), span
+    assert int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"]), span
+    assert len(span["traceId"]) == 32 and len(span["spanId"]) == 16, span
+    if caller:
+        assert span["traceId"] == caller["traceId"], span
+        assert int(caller["startTimeUnixNano"]) <= int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"]) <= int(caller["endTimeUnixNano"]), span
+assert len({span["traceId"] for span in spans}) == sum("parentSpanId" not in span for span in spans) == 2
+assert value_of(resource["resource"]["attributes"], "service.name") == "program"
+
 shown = json.load(open("speedscope.json"))
 opened = [shown["shared"]["frames"][event["frame"]]["name"] for one in shown["profiles"] if one["type"] == "evented"
           for event in one["events"] if event["type"] == "O"]
 assert sorted(opened) == sorted(event["name"] for event in slices)
 END
+    "$SPROF" export -f otlp-traces -o - kept.db | cmp - otlp-traces.json || fail "another export has other ids"
     local tid
     tid=$(query kept.db "SELECT DISTINCT tid FROM v_kept_call WHERE thread_id NOT IN (SELECT thread_id FROM v_kept_call WHERE function = 'main')")
     "$SPROF" script --thread "$tid" --over 30ms kept.db --format csv | tail -n +2 | cut -d, -f6 | paste -sd' ' >out
@@ -174,6 +195,9 @@ END
     grep -q 'chosen by --run, --thread and --process alone' err || fail "how calls are chosen"
     "$SPROF" export -f chrome --focus slow -o - kept.db >out 2>err && fail "an export chooses a function"
     grep -q 'calls that were kept are chosen by' err || fail "how calls of an export are chosen"
+    traced plain -- ./program
+    "$SPROF" export -f otlp-traces -o - plain.db >out 2>err && fail "there are spans without rules"
+    grep -q "sprof trace --keep 'over 20ms'" err || fail "what makes spans"
     traced none --keep 'over 1000s' -- ./program
     [ "$("$SPROF" script none.db)" = "no calls were kept" ] || fail "it is not said that there are none"
 }

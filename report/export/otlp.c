@@ -1,0 +1,222 @@
+/* Kept calls as spans of OpenTelemetry (OTLP 1.x, JSON): one ExportTraceServiceRequest in one line,
+ * as collectors take it from a request or a file. A root call and all below it is a trace. Ids come
+ * from the run's key and the calls' numbers, so that a recording has the same ones whenever, and
+ * wherever merged, it is exported. */
+#include "report/export/export.h"
+#include "report/json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { KIND_INTERNAL = 1, STATUS_ERROR = 2 };
+enum { TRACE_HIGH = 1, TRACE_LOW, SPAN }; /* what an id is made for */
+
+struct writing {
+    struct json json;
+    const struct report_dataset *dataset;
+    uint32_t process; /* whose spans are being written; 0: none yet */
+    uint32_t root;    /* number of the call that the present trace begins with */
+};
+
+/* == Attributes == */
+
+static void open_attribute(struct json *json, const char *key)
+{
+    report_json_open_object(json, NULL);
+    report_json_text(json, "key", key);
+    report_json_open_object(json, "value");
+}
+
+static void close_attribute(struct json *json)
+{
+    report_json_close_object(json);
+    report_json_close_object(json);
+}
+
+static void put_text(struct json *json, const char *key, const char *text)
+{
+    if (!text || !*text)
+        return;
+    open_attribute(json, key);
+    report_json_text(json, "stringValue", text);
+    close_attribute(json);
+}
+
+/* Numbers of 64 bits are texts in this JSON. */
+static void put_long(struct json *json, const char *key, uint64_t value)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "%" PRIu64, value);
+    report_json_text(json, key, digits);
+}
+
+static void put_number(struct json *json, const char *key, uint64_t value)
+{
+    open_attribute(json, key);
+    put_long(json, "intValue", value);
+    close_attribute(json);
+}
+
+static void put_flag(struct json *json, const char *key, bool value)
+{
+    open_attribute(json, key);
+    report_json_bool(json, "boolValue", value);
+    close_attribute(json);
+}
+
+/* == Ids == */
+
+/* Never 0, which means none. */
+static uint64_t id_of(const struct writing *writing, uint32_t number, int what)
+{
+    const uint64_t key = sprof_hash_pair(writing->dataset->run.key, (uint64_t)what << 32 | number);
+    return key ? key : 1;
+}
+
+static void put_ids(struct writing *writing, const struct report_kept_call *call, bool has_caller)
+{
+    char text[33];
+    snprintf(text, sizeof text, "%016" PRIx64 "%016" PRIx64,
+             id_of(writing, writing->root, TRACE_HIGH), id_of(writing, writing->root, TRACE_LOW));
+    report_json_text(&writing->json, "traceId", text);
+    snprintf(text, sizeof text, "%016" PRIx64, id_of(writing, call->number, SPAN));
+    report_json_text(&writing->json, "spanId", text);
+    snprintf(text, sizeof text, "%016" PRIx64, id_of(writing, call->caller, SPAN));
+    if (has_caller)
+        report_json_text(&writing->json, "parentSpanId", text);
+}
+
+/* == Spans == */
+
+/* Until when a call lasted that was not seen to end: to the end of its thread, or of the run. */
+static uint64_t end_of(const struct report_dataset *dataset, const struct report_kept_row *row)
+{
+    const struct report_thread *thread = &dataset->threads.items[row->call->thread - 1];
+    uint64_t end_ns = row->end_ns;
+    if (!end_ns)
+        end_ns = thread->end_ns && row->call->exit == STORE_EXIT_THREAD_END
+                     ? thread->end_ns
+                     : dataset->run.duration_ns;
+    return end_ns > row->call->start_ns ? end_ns : row->call->start_ns;
+}
+
+static void put_attributes(struct json *json, const struct export_call *call)
+{
+    const struct report_kept_call *kept = call->kept->call;
+    report_json_open_array(json, "attributes");
+    put_text(json, "code.function.name", call->function);
+    put_number(json, "thread.id", (uint64_t)call->tid);
+    put_text(json, "thread.name", call->thread);
+    put_text(json, "sprof.exit", call->exit);
+    put_text(json, "sprof.why", call->why);
+    if (kept->duration_ns) {
+        put_number(json, "sprof.duration_ns", kept->duration_ns);
+        put_number(json, "sprof.self_ns", kept->self_ns);
+    }
+    if (kept->is_apart)
+        put_flag(json, "sprof.suspended", true);
+    report_json_close_array(json);
+}
+
+static void put_span(struct writing *writing, const struct export_call *call)
+{
+    struct json *json = &writing->json;
+    const struct report_kept_call *kept = call->kept->call;
+    const uint64_t began_ns = writing->dataset->run.start_realtime_ns;
+    const bool is_root = call->kept->depth == 1;
+    if (is_root)
+        writing->root = kept->number;
+    report_json_open_object(json, NULL);
+    put_ids(writing, kept, !is_root);
+    report_json_text(json, "name", call->function);
+    report_json_count(json, "kind", KIND_INTERNAL);
+    put_long(json, "startTimeUnixNano", began_ns + kept->start_ns);
+    put_long(json, "endTimeUnixNano", began_ns + end_of(writing->dataset, call->kept));
+    put_attributes(json, call);
+    if (kept->exit == STORE_EXIT_EXCEPTION) {
+        report_json_open_object(json, "status");
+        report_json_count(json, "code", STATUS_ERROR);
+        report_json_text(json, "message", "left by an exception");
+        report_json_close_object(json);
+    }
+    report_json_close_object(json);
+}
+
+/* == Processes == */
+
+static void close_process(struct writing *writing)
+{
+    struct json *json = &writing->json;
+    if (!writing->process)
+        return;
+    report_json_close_array(json); /* spans */
+    report_json_close_object(json);
+    report_json_close_array(json); /* scopeSpans */
+    report_json_close_object(json);
+}
+
+static void open_process(struct writing *writing, uint32_t number)
+{
+    struct json *json = &writing->json;
+    const struct store_run *run = &writing->dataset->run;
+    const struct report_process *process = &writing->dataset->processes.items[number - 1];
+    char key[17];
+    snprintf(key, sizeof key, "%016" PRIx64, run->key);
+    writing->process = number;
+    report_json_open_object(json, NULL);
+    report_json_open_object(json, "resource");
+    report_json_open_array(json, "attributes");
+    put_text(json, "service.name", process->name ? process->name : "unknown_service");
+    put_text(json, "host.name", run->host);
+    put_number(json, "process.pid", (uint64_t)process->pid);
+    put_text(json, "process.command_line", process->command);
+    put_text(json, "sprof.run", key);
+    report_json_close_array(json);
+    report_json_close_object(json);
+    report_json_open_array(json, "scopeSpans");
+    report_json_open_object(json, NULL);
+    report_json_open_object(json, "scope");
+    report_json_text(json, "name", "sprof");
+    report_json_text(json, "version", run->sprof_version ? run->sprof_version : "");
+    report_json_close_object(json);
+    report_json_open_array(json, "spans");
+}
+
+static int put_call(void *context, const struct export_call *call)
+{
+    struct writing *writing = context;
+    const struct report_dataset *dataset = writing->dataset;
+    const uint32_t process = dataset->threads.items[call->kept->call->thread - 1].process;
+    if (process != writing->process) {
+        close_process(writing);
+        open_process(writing, process);
+    }
+    put_span(writing, call);
+    return 0;
+}
+
+int report_otlp_traces_write(FILE *out, const struct report_content *content,
+                             struct sprof_error *error)
+{
+    struct writing writing = {.dataset = content->dataset};
+    if (!content->dataset->keep_rules.count)
+        return sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                               "no calls were kept, which are spans: `sprof trace --keep 'over "
+                               "20ms' -- COMMAND` keeps those that take longer, with their "
+                               "callers");
+    uint64_t calls = 0;
+    int result = report_export_calls(content, 0, &calls, put_call, NULL, error);
+    if (!result)
+        result = report_json_begin_dense(&writing.json, out);
+    if (result)
+        return result;
+    report_json_open_object(&writing.json, NULL);
+    report_json_open_array(&writing.json, "resourceSpans");
+    result = report_export_calls(content, UINT64_MAX, NULL, put_call, &writing, error);
+    close_process(&writing);
+    report_json_close_array(&writing.json);
+    report_json_close_object(&writing.json);
+    const int ended = report_json_end(&writing.json);
+    return result ? result : ended;
+}
