@@ -83,7 +83,7 @@ static void listen_at_file(struct trace_children *children, const char *name, in
         chmod(children->file, 0666);
 }
 
-int trace_children_open(struct trace_session *session, struct sprof_error *error)
+static int open_children(struct trace_session *session, struct sprof_error *error)
 {
     struct trace_children *children = session->trace->children = calloc(1, sizeof *children);
     uint64_t random[2];
@@ -115,7 +115,7 @@ const char *trace_children_address(const struct trace_session *session)
     return session->trace->children->address;
 }
 
-int trace_children_polls(const struct trace_session *session, struct trace_polls *polls)
+static int add_polls(const struct trace_session *session, struct trace_polls *polls)
 {
     const struct trace_children *children = session->trace->children;
     int result = 0;
@@ -355,7 +355,8 @@ static int scan(struct trace_session *common, size_t *coming)
     return result;
 }
 
-int trace_children_find(struct trace_session *session)
+/* Finds forked processes that have not called anything yet. */
+static int find(struct trace_session *session)
 {
     size_t coming;
     return scan(session, &coming);
@@ -383,7 +384,7 @@ static int let_go(struct trace_session *program, struct trace_process *process,
 int trace_children_detach(struct trace_session *session, pid_t pid, uint64_t *stopped_ns,
                           struct sprof_error *error)
 {
-    if (trace_children_find(session)) /* it may not have called anything yet */
+    if (find(session)) /* it may not have called anything yet */
         return sprof_error_memory(error);
     for (size_t i = 0; i < session->trace->programs.count; i++) {
         struct trace_session *program = session->trace->programs.items[i];
@@ -427,7 +428,14 @@ static int end_programs(struct trace_session *common)
     return result;
 }
 
-int trace_children_serve(struct trace_session *session)
+/* Each program is set up by itself, when it comes. */
+static int set_up(struct trace_session *session, struct sprof_error *error)
+{
+    trace_read_clocks(&session->start.ns, &session->start.ticks);
+    return trace_ranges_begin(session, error);
+}
+
+static int serve(struct trace_session *session)
 {
     struct trace_children *children = session->trace->children;
     int result = 0;
@@ -438,7 +446,7 @@ int trace_children_serve(struct trace_session *session)
     return result ? result : end_programs(session);
 }
 
-bool trace_children_are_over(struct trace_session *session)
+static bool are_over(struct trace_session *session)
 {
     struct trace_children *children = session->trace->children;
     size_t coming = 0, living = 0;
@@ -458,7 +466,7 @@ bool trace_children_are_over(struct trace_session *session)
     return false;
 }
 
-void trace_children_count(const struct trace_session *session, struct trace_result *result)
+static void count_programs(const struct trace_session *session, struct trace_result *result)
 {
     const struct trace_children *children = session->trace->children;
     result->programs = children->programs;
@@ -468,7 +476,7 @@ void trace_children_count(const struct trace_session *session, struct trace_resu
         result->processes += session->trace->programs.items[i]->processes.list.count;
 }
 
-void trace_children_close(struct trace_session *session)
+static void close_children(struct trace_session *session)
 {
     struct trace_children *children = session->trace->children;
     for (size_t i = 0; i < LISTENERS; i++) {
@@ -484,12 +492,12 @@ void trace_children_close(struct trace_session *session)
     children->newcomers.count = 0;
 }
 
-void trace_children_free(struct trace_session *session)
+static void free_children(struct trace_session *session)
 {
     struct trace_children *children = session->trace->children;
     if (!children)
         return;
-    trace_children_close(session);
+    close_children(session);
     sprof_vec_release(&children->newcomers);
     sprof_vec_release(&children->strangers);
     sprof_vec_release(&children->told);
@@ -497,3 +505,17 @@ void trace_children_free(struct trace_session *session)
     free(children);
     session->trace->children = NULL;
 }
+
+const struct trace_membership trace_of_children = {
+    .may_grow = true,
+    .ends_with_target = true,
+    .open = open_children,
+    .set_up = set_up,
+    .serve = serve,
+    .polls = add_polls,
+    .find = find,
+    .are_over = are_over,
+    .close = close_children,
+    .count = count_programs,
+    .free = free_children,
+};

@@ -1,6 +1,5 @@
 /* Puts the probes of mode coverage back that have left with their first call, in all processes. */
 #include "inject/inject.h"
-#include "trace/children.h"
 #include "trace/figures/coverage.h"
 #include "trace/probes/probes.h"
 
@@ -49,13 +48,14 @@ static void note_returned(struct trace_session *session, bool are_back)
  * jumps hand them on. */
 int trace_coverage_return(struct trace_session *session, struct sprof_error *error)
 {
+    const struct trace_membership *membership = session->trace->membership;
     size_t covered, left, rounds = 0;
     bool any = true;
     int result = 0;
     trace_coverage_count(session, &covered, &left);
     while (any && left && !result) {
         any = false;
-        if (session->trace->children && trace_children_find(session))
+        if (membership->find && membership->find(session))
             result = sprof_error_memory(error);
         if (!result)
             result = return_to_all(session, &any, error);

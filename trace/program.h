@@ -5,8 +5,6 @@
 
 #include "trace/tracing.h"
 
-#include <poll.h>
-
 /* Makes the program of a process whose agent waits at a descriptor, which it takes over; or which
  * has no agent yet (-1, and an empty hello). NULL: no memory. */
 struct trace_session *trace_program_make(struct trace_session *common, int fd, pid_t pid,
@@ -27,9 +25,6 @@ int trace_program_end(struct trace_session *common, size_t index, enum trace_col
 
 /* Adds the ends of all programs' processes to the descriptors to wait for. Returns 0 or
  * SPROF_ENOMEM. */
-struct trace_polls {
-    SPROF_VEC(struct pollfd) list;
-};
 int trace_programs_poll(const struct trace_session *common, struct trace_polls *polls);
 
 #endif

@@ -1,6 +1,5 @@
 /* Runs a tracing session: places probes, and writes what they measure until the end. */
 #include "inject/inject.h"
-#include "trace/children.h"
 #include "trace/figures/coverage.h"
 #include "trace/figures/log.h"
 #include "trace/governor.h"
@@ -10,8 +9,6 @@
 #include "trace/probes/points.h"
 #include "trace/probes/probes.h"
 #include "trace/program.h"
-#include "trace/set_up.h"
-#include "trace/several.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -28,20 +25,11 @@ enum {
     FIRST_FLUSH_NS = 1000000000,
 };
 
-static int set_up(struct trace_session *session, struct sprof_error *error)
-{
-    if (trace_is_of_several(session))
-        return trace_several_set_up(session, error);
-    if (session->trace->children) { /* each program by itself, when it comes */
-        trace_read_clocks(&session->start.ns, &session->start.ticks);
-        return trace_ranges_begin(session, error);
-    }
-    return trace_program_set_up(session, error);
-}
-
 static int start(struct trace_session *session, struct sprof_error *error)
 {
     const struct probe_backend *backend = session->backend;
+    const bool has_process =
+        !session->options.other_count; /* else each program is watched by itself */
     struct store_run *run = session->run;
     session->trace->own_cpu_start_ns = sprof_clock_own_cpu_ns();
     run->start_realtime_ns = sprof_clock_realtime_ns();
@@ -57,13 +45,13 @@ static int start(struct trace_session *session, struct sprof_error *error)
         result = target_start(session->trace->target, error);
     if (!session->options.pid && backend->has_agent && !result)
         result = inject_lock(session->process.pid, &session->process.lock_fd, error);
-    if (!result && backend->needs_keeper && !trace_is_of_several(session))
+    if (!result && backend->needs_keeper && has_process)
         inject_keeper_watch(&session->trace->keeper, session->process.pid, backend->borrows,
                             session->process.lock_fd);
     inject_close(&session->trace->child_fd);
     if (result)
         recording_abandon(session->recording);
-    else if (!session->trace->children && !trace_is_of_several(session) &&
+    else if (session->trace->membership->is_one &&
              (trace_process_add(session, session->process.pid) ||
               sprof_vec_push(&session->trace->programs, session)))
         return sprof_error_memory(error);
@@ -118,9 +106,8 @@ static int serve_program(struct trace_session *program)
 static int look(struct trace_session *session, struct sprof_error *error)
 {
     int result = trace_lease_serve(session, error);
-    if (!result && session->trace->children && trace_children_serve(session))
-        result = sprof_error_memory(error);
-    if (!result && trace_is_of_several(session) && trace_several_serve(session))
+    const struct trace_membership *membership = session->trace->membership;
+    if (!result && membership->serve && membership->serve(session))
         result = sprof_error_memory(error);
     trace_take_time(session);
     for (size_t i = 0; i < session->trace->programs.count && !result; i++) {
@@ -160,19 +147,17 @@ static int add_polls(struct trace_session *session, struct trace_polls *polls)
             .fd = trace_loader_fd(&session->trace->programs.items[i]->loader), .events = POLLIN};
         result = sprof_vec_push(&polls->list, loads);
     }
-    if (!result && trace_is_of_several(session))
-        result = trace_programs_poll(session, polls);
-    return session->trace->children && !result ? trace_children_polls(session, polls) : result;
+    const struct trace_membership *membership = session->trace->membership;
+    return membership->polls && !result ? membership->polls(session, polls) : result;
 }
 
-/* Whether the command has ended, with --children also its descendants; or all of several processes.
- */
+/* Whether all that is traced has ended. */
 static bool has_ended(struct trace_session *session, struct trace_result *result)
 {
-    if (trace_is_of_several(session))
-        return !session->trace->programs.count;
-    return target_ended(session->trace->target, &result->wait_status) &&
-           (!session->trace->children || trace_children_are_over(session));
+    const struct trace_membership *membership = session->trace->membership;
+    return (!membership->ends_with_target ||
+            target_ended(session->trace->target, &result->wait_status)) &&
+           (!membership->are_over || membership->are_over(session));
 }
 
 static int wait_for_end(struct trace_session *session, struct trace_result *result,
@@ -208,8 +193,8 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
         return failed;
     result->has_wait_status =
         !session->options.pid && target_ended(session->trace->target, &result->wait_status);
-    if (session->trace->children)
-        trace_children_close(session);
+    if (session->trace->membership->close)
+        session->trace->membership->close(session);
     if (!session->backend->has_agent)
         session->backend->take_out(session);
     if (session->trace->ends &&
@@ -252,8 +237,8 @@ static int finish(struct trace_session *session, struct trace_result *result,
     trace_coverage_count(session, &result->covered, &result->left);
     result->stopped_ns = session->process.stopped_ns;
     trace_count_probes(session, result);
-    if (trace_is_of_several(session))
-        trace_several_count(session, result);
+    if (session->trace->membership->count)
+        session->trace->membership->count(session, result);
     result->untracked = sums.untracked;
     result->warnings = session->trace->warned.rows;
     result->warnings_lost = sums.warnings_lost;
@@ -263,8 +248,6 @@ static int finish(struct trace_session *session, struct trace_result *result,
         session->trace->programs.count ? *session->trace->programs.items : NULL;
     const uint32_t cost = any ? any->process.shared->cost.whole : session->trace->known_cost.whole;
     result->probe_ns = cost * session->ns_per_tick;
-    if (session->trace->children)
-        trace_children_count(session, result);
     result->no_percentiles_ns = session->trace->memory.no_histograms_ns;
     result->beyond_calls = session->trace->memory.beyond_calls;
     result->beyond_functions = session->trace->memory.beyond_functions;
@@ -281,10 +264,11 @@ static int finish(struct trace_session *session, struct trace_result *result,
 
 static void leave(struct trace_session *session)
 {
-    if (!trace_is_of_several(session))
+    const struct trace *trace = session->trace;
+    if (trace->membership->is_one) /* also where it did not come to be in the list */
         trace_leave_process(session);
-    for (size_t i = 0; i < session->trace->programs.count && trace_is_of_several(session); i++)
-        trace_leave_process(session->trace->programs.items[i]);
+    for (size_t i = 0; i < trace->programs.count && !trace->membership->is_one; i++)
+        trace_leave_process(trace->programs.items[i]);
 }
 
 /* A command outlives its trace, and the caller returns its exit status. */
@@ -356,13 +340,13 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
         return session->options.pid && target_ended(session->trace->target, NULL)
                    ? inject_refuse_ended(session->process.pid, error)
                    : failed;
-    failed = set_up(session, error);
+    failed = session->trace->membership->set_up(session, error);
     if (failed) {
-        if (session->options.pid && !trace_is_of_several(session) &&
+        if (session->options.pid && session->trace->membership->is_one &&
             inject_lock_has_become_stale(session->process.pid, session->process.lock_fd)) {
             session->executable.is_replaced = true;
             failed = inject_refuse_executed(session->process.pid, error);
-        } else if (session->options.pid && !trace_is_of_several(session) &&
+        } else if (session->options.pid && session->trace->membership->is_one &&
                    target_ended(session->trace->target, NULL)) {
             failed = inject_refuse_ended(session->process.pid, error);
         }
@@ -373,7 +357,7 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
     if (!session->backend
              ->only_embedded) /* else the end of the process shows its agent that of sprof */
         inject_close(&session->process.agent_fd);
-    if (!session->trace->children && session->mode == TRACE_COVERAGE &&
+    if (session->trace->membership->is_one && session->mode == TRACE_COVERAGE &&
         trace_coverage_begin(session))
         failed = sprof_error_memory(error);
     if (!failed && session->options.pid)

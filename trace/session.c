@@ -1,13 +1,11 @@
 /* Opens a tracing session: launches the command or finds the process, and begins a recording. */
 #include "inject/inject.h"
 #include "plan/plan.h"
-#include "trace/children.h"
 #include "trace/figures/keep.h"
 #include "trace/figures/warn.h"
 #include "trace/load.h"
 #include "trace/probes/points.h"
 #include "trace/program.h"
-#include "trace/several.h"
 #include "trace/uprobe/uprobes.h"
 
 #include <errno.h>
@@ -151,16 +149,6 @@ static int check(const struct trace_options *options, struct sprof_error *error)
     return result;
 }
 
-/* Opens what counts the calls. */
-static int open_backend(struct trace_session *session, struct sprof_error *error)
-{
-    if (session->options.children)
-        return trace_children_open(session, error);
-    if (trace_is_of_several(session))
-        return trace_several_open(session, error);
-    return session->backend->open ? session->backend->open(session, error) : 0;
-}
-
 static int open_target(struct trace_session *session, struct sprof_error *error)
 {
     const struct trace_options *options = &session->options;
@@ -206,6 +194,9 @@ static int open_session(struct trace_session **out, const struct trace_options *
         inject_keeper_begin(&session->trace->keeper, options->log);
     session->options = *options;
     session->backend = backend;
+    session->trace->membership = options->children      ? &trace_of_children
+                                 : options->other_count ? &trace_of_several
+                                                        : &trace_of_one;
     session->trace->reason = entry.choice.reason;
     session->trace->hold = INJECT_HOLD_NONE;
     session->options.rest_ns = options->rest_ns ? options->rest_ns : REST_NS;
@@ -218,7 +209,7 @@ static int open_session(struct trace_session **out, const struct trace_options *
     session->process.agent_fd = entry.agent_fd;
     session->trace->control = CONTROL_SERVER_NONE;
     session->process.pid = options->pid;
-    result = open_backend(session, error);
+    result = session->trace->membership->open(session, error);
     if (!result)
         result = open_target(session, error);
     if (!result && backend->prepare)
@@ -262,7 +253,8 @@ void trace_free(struct trace_session *session)
     control_server_close(&session->trace->control);
     target_free(session->trace->target);
     recording_free(session->recording);
-    trace_children_free(session);
+    if (session->trace->membership->free)
+        session->trace->membership->free(session);
     for (size_t i = 0; i < session->trace->programs.count; i++)
         if (session->trace->programs.items[i] != session)
             trace_program_free(session->trace->programs.items[i]);

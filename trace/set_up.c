@@ -82,3 +82,15 @@ int trace_program_set_up(struct trace_session *session, struct sprof_error *erro
         inject_hold_release(&session->trace->hold);
     return result;
 }
+
+static int open_one(struct trace_session *session, struct sprof_error *error)
+{
+    return session->backend->open ? session->backend->open(session, error) : 0;
+}
+
+const struct trace_membership trace_of_one = {
+    .is_one = true,
+    .ends_with_target = true,
+    .open = open_one,
+    .set_up = trace_program_set_up,
+};

@@ -1,12 +1,12 @@
 /* Traces several running processes together. Each has a session of its own and is entered as one
  * alone is; recording and control are common. */
-#include "trace/set_up.h"
 #include "trace/several.h"
 #include "inject/inject.h"
 #include "trace/figures/coverage.h"
 #include "trace/governor.h"
 #include "trace/probes/probes.h"
 #include "trace/program.h"
+#include "trace/set_up.h"
 
 #include <stdlib.h>
 
@@ -60,7 +60,9 @@ static int open_process(struct trace_session *common, pid_t pid, struct sprof_er
     return 0;
 }
 
-int trace_several_open(struct trace_session *session, struct sprof_error *error)
+/* Makes a program of each process, and locks it. Where one cannot be traced none has been changed,
+ * and the error says which. */
+static int open_all(struct trace_session *session, struct sprof_error *error)
 {
     pid_t pid = session->options.pid;
     int result = open_process(session, pid, error);
@@ -120,7 +122,10 @@ static void leave_out(struct trace_session *common, size_t index, const struct s
     trace_program_free(program);
 }
 
-int trace_several_set_up(struct trace_session *session, struct sprof_error *error)
+/* Puts probes into all of them, and has them measure from one moment on. A process without any of
+ * the chosen functions, or that has ended, is left out with a warning. Where none is left, or
+ * another one cannot be entered, it fails, and trace_leave_process is to be called for each. */
+static int set_up(struct trace_session *session, struct sprof_error *error)
 {
     int result = trace_ranges_begin(session, error);
     for (size_t i = 0; i < session->trace->programs.count && !result;) {
@@ -144,7 +149,7 @@ int trace_several_set_up(struct trace_session *session, struct sprof_error *erro
 
 /* == While it runs == */
 
-int trace_several_serve(struct trace_session *session)
+static int serve(struct trace_session *session)
 {
     int result = 0;
     for (size_t i = session->trace->programs.count; i && !result; i--) {
@@ -201,7 +206,7 @@ int trace_several_detach(struct trace_session *session, pid_t pid, uint64_t *sto
 
 /* == The end == */
 
-void trace_several_count(const struct trace_session *session, struct trace_result *result)
+static void count_programs(const struct trace_session *session, struct trace_result *result)
 {
     const struct trace_result *ended = &session->trace->ended.probes;
     result->processes = ended->processes + session->trace->programs.count;
@@ -217,3 +222,17 @@ void trace_several_count(const struct trace_session *session, struct trace_resul
             result->stopped_ns = program->process.stopped_ns;
     }
 }
+
+static bool are_over(struct trace_session *session)
+{
+    return !session->trace->programs.count;
+}
+
+const struct trace_membership trace_of_several = {
+    .open = open_all,
+    .set_up = set_up,
+    .serve = serve,
+    .polls = trace_programs_poll,
+    .are_over = are_over,
+    .count = count_programs,
+};

@@ -18,6 +18,7 @@
 #include "trace/governor.h"
 #include "trace/keep_rule.h"
 #include "trace/loader.h"
+#include "trace/membership.h"
 #include "trace/probe_backend.h"
 #include "trace/probes/lost.h"
 #include "trace/probes/ranges.h"
@@ -122,7 +123,8 @@ enum { TRACE_THREADS = 512 };
 /* What all programs of a trace have in common. */
 struct trace {
     SPROF_VEC(struct trace_session *) programs; /* those that run, in any order */
-    struct trace_children *children;            /* with --children; owned */
+    const struct trace_membership *membership;
+    struct trace_children *children; /* with --children; owned */
     struct target *target;
     struct inject_keeper keeper;
     struct inject_hold hold; /* a command that waits for its probes */

@@ -289,7 +289,7 @@ static int check_range(const struct trace_session *session, const struct trace_r
                                "there are %d ranges, and room for no more: `sprof ctl list` shows "
                                "them, `probe -#N +#N` switches them by their numbers",
                                RANGES_MOST);
-    if (range->sites || session->trace->children) /* programs that are executed later may have it */
+    if (range->sites || session->trace->membership->may_grow)
         return 0;
     const struct trace_session *any =
         session->trace->programs.count ? session->trace->programs.items[0] : session;
