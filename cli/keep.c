@@ -35,6 +35,6 @@ void cli_say_kept(struct cli_terminal *terminal, const struct trace_result *resu
     if (!result->kept && !result->kept_dropped)
         cli_say(terminal, "no call met a rule of --keep");
     else
-        cli_say(terminal, "%llu call%s kept%s%s; next: `sprof report --kept`",
-                (unsigned long long)result->kept, sprof_plural(result->kept), callers, dropped);
+        cli_say(terminal, "%llu call%s kept%s%s", (unsigned long long)result->kept,
+                sprof_plural(result->kept), callers, dropped);
 }

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/keep.h"
 #include "cli/signals.h"
+#include "cli/trace_summary.h"
 #include "cli/values.h"
 
 #include <signal.h>
@@ -226,156 +227,6 @@ static const struct cli_option options[] = {
 
 /* == What the trace has come to == (on standard error: standard output belongs to the command) */
 
-static void say_probes(struct cli_terminal *terminal, const struct trace_options *trace,
-                       const struct trace_result *result)
-{
-    char refused[80] = "";
-    if (result->refused)
-        snprintf(refused, sizeof refused, ", %zu refused: %s`sprof probes --refused FILE`",
-                 result->refused,
-                 trace->backend == TRACE_UPROBE || result->uprobes_because ? "see above, and "
-                                                                           : "");
-    if (trace->children)
-        cli_say(terminal, "%zu process%s of %zu program%s", result->processes,
-                result->processes == 1 ? "" : "es", result->programs,
-                sprof_plural(result->programs));
-    else if (trace->other_count)
-        cli_say(terminal, "%zu process%s: %zu probe%s (%zu see%s the entry only)%s",
-                result->processes, result->processes == 1 ? "" : "es", result->probes,
-                sprof_plural(result->probes), result->entry_only,
-                result->entry_only == 1 ? "s" : "", refused);
-    else
-        cli_say(terminal, "%zu probe%s (%zu see%s the entry only)%s", result->probes,
-                sprof_plural(result->probes), result->entry_only,
-                result->entry_only == 1 ? "s" : "", refused);
-    if (result->uprobes_because)
-        cli_say(terminal,
-                "counted by uprobes, as the program %s: no log, coverage, paths, callers or "
-                "warnings, nor libraries that it loaded later",
-                result->uprobes_because);
-    if (trace->all_points)
-        cli_say(terminal, "%zu call point%s, and %llu call%s through them", result->points,
-                sprof_plural(result->points), (unsigned long long)result->point_calls,
-                sprof_plural(result->point_calls));
-    if (result->left_out)
-        cli_say(terminal, "%zu time%s a program was executed that could not be traced",
-                result->left_out, sprof_plural(result->left_out));
-}
-
-static void say_calls(struct cli_terminal *terminal, const struct trace_options *trace,
-                      const struct trace_result *result)
-{
-    char abnormal[80] = "", in_flight[80] = "", probe[80] = "";
-    const double seconds = (double)result->duration_ns / 1e9;
-    const bool are_counted = result->probes && result->entry_only == result->probes;
-    if (result->abnormal)
-        snprintf(abnormal, sizeof abnormal, " · %llu left without returning",
-                 (unsigned long long)result->abnormal);
-    if (result->in_flight)
-        snprintf(in_flight, sizeof in_flight, " · %llu still open at the end",
-                 (unsigned long long)result->in_flight);
-    if (result->probe_ns > 0 && !are_counted)
-        snprintf(probe, sizeof probe,
-                 result->probe_ns < 1000 ? " · %.1f ns a call taken off"
-                                         : " · %.2f µs a call taken off",
-                 result->probe_ns < 1000 ? result->probe_ns : result->probe_ns / 1000);
-    if (trace->mode == TRACE_COVERAGE && (trace->children || trace->other_count))
-        cli_say(terminal, "%zu function%s called in %.3f s · %s", result->covered,
-                result->covered == 1 ? " was" : "s were", seconds, trace->output);
-    else if (trace->mode == TRACE_COVERAGE)
-        cli_say(terminal,
-                "%zu of %zu function%s called (%.1f %%) in %.3f s · %zu probe%s left while it "
-                "ran · %s",
-                result->covered, result->probes, result->probes == 1 ? " was" : "s were",
-                result->probes ? 100.0 * (double)result->covered / (double)result->probes : 0,
-                seconds, result->left, sprof_plural(result->left), trace->output);
-    else
-        cli_say(terminal, "%llu call%s in %.3f s%s%s%s · %s", (unsigned long long)result->calls,
-                sprof_plural(result->calls), seconds, abnormal, in_flight, probe, trace->output);
-    if (result->stopped_ns)
-        cli_say(terminal, "threads stood still for %.1f ms at most",
-                (double)result->stopped_ns / 1e6);
-}
-
-/* What was not measured, or less exactly, and which limit is why. */
-static void say_limits(struct cli_terminal *terminal, const struct trace_result *result)
-{
-    if (result->governed_count || result->governed_off)
-        cli_say(terminal,
-                "to hold --max-overhead %zu function%s only counted in the end, and %zu lost %s: "
-                "their callers' self times hold theirs",
-                result->governed_count, result->governed_count == 1 ? " was" : "s were",
-                result->governed_off, result->governed_off == 1 ? "its probe" : "their probes");
-    if (result->overhead > 0)
-        cli_say(terminal,
-                "probes took about %.2g %% of the CPU time, by what calls cost programs that were "
-                "measured",
-                100 * result->overhead);
-    if (result->no_percentiles_ns)
-        cli_say(terminal,
-                "to hold --memory there are no percentiles from %.3f s on; figures took %.1f MB at "
-                "most",
-                (double)result->no_percentiles_ns / 1e9, (double)result->memory_bytes / 1e6);
-    if (result->beyond_calls)
-        cli_say(
-            terminal,
-            "%llu call%s of %u function%s %s only counted: there was no room for their threads' "
-            "figures, these may not read the processor's counter, or their stack ended, or their "
-            "data is another's, too",
-            (unsigned long long)result->beyond_calls, sprof_plural(result->beyond_calls),
-            result->beyond_functions, sprof_plural(result->beyond_functions),
-            result->beyond_calls == 1 ? "was" : "were");
-}
-
-static void say_losses(struct cli_terminal *terminal, const struct trace_result *result)
-{
-    if (result->lost)
-        cli_say(
-            terminal,
-            "%llu call%s found no room for their figures: 1024 threads at a time have some, and "
-            "65536 pairs of a thread and a function; choose fewer functions",
-            (unsigned long long)result->lost, sprof_plural(result->lost));
-    if (result->warnings || result->warnings_lost) {
-        char lost[64] = "";
-        if (result->warnings_lost)
-            snprintf(lost, sizeof lost, ", and %llu that were lost for want of room",
-                     (unsigned long long)result->warnings_lost);
-        cli_say(terminal, "%llu warning%s%s: `sprof stats --warnings`",
-                (unsigned long long)result->warnings, sprof_plural(result->warnings), lost);
-    }
-    if (result->unplaced)
-        cli_say(terminal,
-                "%zu function%s no rows, nor %s %llu call%s: which file they are of was not seen, "
-                "for it was unmapped or replaced meanwhile",
-                result->unplaced, result->unplaced == 1 ? " has" : "s have",
-                result->unplaced == 1 ? "its" : "their", (unsigned long long)result->unplaced_calls,
-                sprof_plural(result->unplaced_calls));
-    if (result->untracked)
-        cli_say(terminal,
-                "%llu thread%s found no room for their figures: their calls were counted, and not "
-                "timed",
-                (unsigned long long)result->untracked, sprof_plural(result->untracked));
-}
-
-static void summarize(struct cli_terminal *terminal, const struct trace_options *trace,
-                      const struct trace_result *result)
-{
-    say_probes(terminal, trace, result);
-    say_calls(terminal, trace, result);
-    say_limits(terminal, result);
-    if (trace->mode == TRACE_LOG) {
-        char unlogged[64] = "";
-        if (result->unlogged)
-            snprintf(unlogged, sizeof unlogged, ", %llu not, for lack of room",
-                     (unsigned long long)result->unlogged);
-        cli_say(terminal, "%llu call%s written down%s: `sprof script`",
-                (unsigned long long)result->logged, sprof_plural(result->logged), unlogged);
-    }
-    if (trace->keep_count)
-        cli_say_kept(terminal, result);
-    say_losses(terminal, result);
-}
-
 /* Signals that end the trace of a running process in order; the descriptor becomes readable by
  * them. Threads that are made later block them, too. */
 static int catch_end(void)
@@ -554,7 +405,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     status = trace_run(session, &result, error);
     trace_free(session);
     if (!status)
-        summarize(terminal, &trace, &result);
+        cli_say_traced(terminal, &trace, &result);
     else if (result.has_wait_status)
         cli_say(terminal, "%s", error->message);
     if (pids)

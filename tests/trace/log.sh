@@ -287,7 +287,7 @@ full)
     [ "$(sql program.db "SELECT count(*) > 0 FROM v_not_logged WHERE function LIKE 'hot%' AND not_logged > 0")" = 1 ] ||
         fail "nothing is told as not logged"
     missing=$(sql program.db "SELECT sum(not_logged) FROM v_not_logged")
-    grep -qE "[0-9]+ calls written down, $missing not, for lack of room: " got_err || fail "the end does not say how many are missing"
+    grep -qE "[0-9]+ calls written down, $missing not, for lack of room" got_err || fail "the end does not say how many are missing"
     expect 0 "$SPROF" script -n 1 program.db && grep -q "^$missing calls are not in the log" out || fail "the flow does not tell what is missing"
     expect 0 "$SPROF" script -n 1 --format csv program.db && ! grep -q 'not in the log' out || fail "words in CSV"
     size=$(stat -c %s program.db)
@@ -603,6 +603,7 @@ uncalled)
         'int main(int count, char **words) { return count > 9 ? never(words[1][0]) : 0; }' >never.c
     gcc -O1 -g never.c -o never || fail "no compiler"
     expect 0 "$SPROF" trace --mode log --function '^never$' -o never.db -- ./never && said '^sprof: 0 calls written down'
+    ! grep -q 'next: ' err || fail "something is to be seen of no call: $(cat err)"
     for show in script "export -o never.out -f chrome" "export -o never.out -f firefox"; do
         # shellcheck disable=SC2086
         expect 1 "$SPROF" $show never.db && said '^sprof: none of the probed functions was called'
@@ -612,7 +613,7 @@ uncalled)
         expect 0 "$SPROF" report --inclusive --by $by never.db
         grep -q '^none of the probed functions was called' out || fail "$by: $(cat out)"
     done
-    expect 0 "$SPROF" trace -o counted.db -- ./never
+    expect 0 "$SPROF" trace -o counted.db -- ./never && said 'next: sprof report counted.db . sprof stats counted.db'
     expect 1 "$SPROF" script counted.db && said 'calls were counted, and not written down'
     expect 1 "$SPROF" report --inclusive --by module counted.db && said 'measured without their paths'
     ;;
