@@ -6,11 +6,8 @@
 
 #include "agent/agent.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
 
 /* Refuses an option that only the agent can fulfil. */
 static int refuse_option(const char *name, const char *reason, const char *flag,

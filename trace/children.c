@@ -3,8 +3,6 @@
  * have not called anything yet are found in /proc where that matters. */
 #include "trace/children.h"
 #include "inject/inject.h"
-#include "trace/load.h"
-#include "trace/meet.h"
 #include "trace/program.h"
 
 #include <dirent.h>

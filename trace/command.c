@@ -1,9 +1,7 @@
 /* Carries out the commands that control a trace. */
-#include "inject/inject.h"
 #include "trace/children.h"
 #include "trace/figures/coverage.h"
 #include "trace/figures/log.h"
-#include "trace/governor.h"
 #include "trace/probes/probes.h"
 #include "trace/several.h"
 

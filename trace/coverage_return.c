@@ -1,5 +1,4 @@
 /* Puts the probes of mode coverage back that have left with their first call, in all processes. */
-#include "inject/inject.h"
 #include "trace/figures/coverage.h"
 #include "trace/probes/probes.h"
 

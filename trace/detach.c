@@ -1,5 +1,4 @@
 /* Takes the probes of a program out of its process. */
-#include "trace/load.h"
 #include "trace/tracing.h"
 
 #include <string.h>

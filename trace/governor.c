@@ -5,7 +5,6 @@
 #include "trace/probes/probes.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

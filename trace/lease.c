@@ -1,7 +1,6 @@
 /* Renews the lease of probes. Beyond it they do nothing. So they end by themselves where sprof and
  * keeper are killed, and at a deadline where sprof stands still. */
-#include "trace/governor.h"
-#include "trace/probes/probes.h"
+#include "trace/tracing.h"
 
 #define LEASE_NS UINT64_C(3000000000)
 #define LATE_NS UINT64_C(20000000) /* sprof itself is earlier while it runs */

@@ -1,6 +1,5 @@
 /* Reads what a process has mapped as code, and what its loader has loaded of that. */
 #include "trace/look.h"
-#include "base/file.h"
 
 #include <link.h>
 #include <string.h>

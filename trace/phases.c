@@ -1,6 +1,6 @@
 /* Divides the run into phases: stretches of one mode, and pauses. */
 #include "trace/governor.h"
-#include "trace/probes/probes.h"
+#include "trace/tracing.h"
 
 const char *const trace_mode_words[] = {"stats", "coverage", "log", NULL};
 

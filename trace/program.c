@@ -12,7 +12,6 @@
 #include "agent/agent.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -4,17 +4,12 @@
 #include "trace/figures/log.h"
 #include "trace/governor.h"
 #include "trace/load.h"
-#include "trace/meet.h"
 #include "trace/policies.h"
 #include "trace/probes/points.h"
-#include "trace/probes/probes.h"
-#include "trace/program.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 enum {

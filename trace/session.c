@@ -3,19 +3,13 @@
 #include "plan/plan.h"
 #include "trace/figures/keep.h"
 #include "trace/figures/warn.h"
-#include "trace/load.h"
-#include "trace/probes/points.h"
 #include "trace/program.h"
-#include "trace/uprobe/uprobes.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 

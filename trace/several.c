@@ -3,8 +3,6 @@
 #include "trace/several.h"
 #include "inject/inject.h"
 #include "trace/figures/coverage.h"
-#include "trace/governor.h"
-#include "trace/probes/probes.h"
 #include "trace/program.h"
 #include "trace/set_up.h"
 

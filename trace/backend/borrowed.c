@@ -3,9 +3,6 @@
 #include "trace/meet.h"
 #include "trace/probes/probes.h"
 
-#include <errno.h>
-#include <string.h>
-
 /* All that a borrowed thread does at first. */
 static int enter(struct inject_process *process, void *context, struct sprof_error *error)
 {

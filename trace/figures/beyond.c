@@ -1,6 +1,5 @@
 /* Adds calls without room of their own, which the agent counts by function, to the row that threads
  * share. */
-#include "trace/figures/slabs.h"
 #include "trace/tracing.h"
 
 #include <stdlib.h>

@@ -2,11 +2,9 @@
  * that later calls cost nothing. */
 #include "trace/figures/coverage.h"
 #include "inject/inject.h"
-#include "trace/children.h"
 #include "trace/probes/probes.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #define CROWDED_NS UINT64_C(2000000000)

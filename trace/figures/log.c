@@ -2,7 +2,6 @@
  * into blocks. The command can write anything into a ring, so everything is checked. */
 #include "trace/figures/log.h"
 #include "trace/figures/keep.h"
-#include "trace/figures/warn.h"
 
 #include <fcntl.h>
 #include <string.h>

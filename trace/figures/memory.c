@@ -5,7 +5,6 @@
 #include "trace/tracing.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #define MEMORY_DEFAULT (UINT64_C(256) << 20)

@@ -1,16 +1,9 @@
 /* Puts probes into a command that waits for them: asks its agent for memory, writes copies and
  * thunks, and last the jumps to them. */
-#include "inject/inject.h"
-#include "trace/figures/keep.h"
-#include "trace/figures/warn.h"
-#include "trace/load.h"
-#include "trace/meet.h"
-#include "trace/probes/points.h"
 #include "trace/probes/probes.h"
 #include "trace/probes/switches.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

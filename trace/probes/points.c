@@ -2,13 +2,10 @@
 #include "trace/probes/points.h"
 #include "inject/inject.h"
 #include "plan/plan.h"
-#include "trace/meet.h"
 #include "trace/probes/probes.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 /* Ranges: which probes are on. Each range adds functions or takes them out, and is itself on or
  * off. Of those that are on and hold a function, the last one decides. */
 #include "plan/plan.h"
-#include "trace/governor.h"
 #include "trace/probes/points.h"
 #include "trace/probes/probes.h"
 #include "trace/several.h"

@@ -3,7 +3,6 @@
  * show the code without them (inject/untraced.c). */
 #include "trace/probes/probes.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void trace_note_site(struct trace_session *session, size_t index, uint64_t address,

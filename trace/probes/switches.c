@@ -1,7 +1,6 @@
 /* The switches of a file with embedded probes, in a process that listens: one byte each turns a
  * probe on or off. */
 #include "trace/probes/switches.h"
-#include "trace/probes/probes.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* Bounds the cost of uprobes: functions that cost more of the CPU time than max_overhead leaves
  * them lose theirs. */
 #include "trace/figures/figures.h"
-#include "trace/probes/probes.h"
 #include "trace/uprobe/uprobes.h"
 #include "trace/uprobe/uprobes_inside.h"
 
