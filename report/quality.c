@@ -465,6 +465,17 @@ static int note_interpreter(struct report_dataset *dataset, struct quality_parts
                : 0;
 }
 
+/* Rows of a fleet's database have the sum of squared weights of a run as a whole. */
+static int note_rows(struct report_dataset *dataset, struct quality_parts *notes)
+{
+    const bool of_rows = dataset->run.source && !strcmp(dataset->run.source, MODEL_SOURCE_ROWS);
+    return of_rows && dataset->event.varying && !report_counts_calls(dataset)
+               ? report_quality_part(dataset, notes,
+                                     "intervals take the samples of an imported row as equal: they "
+                                     "are too narrow where weights vary")
+               : 0;
+}
+
 /* What a reader must see in any case, and what only stands in full accounts. */
 static const struct {
     int (*make)(struct report_dataset *, struct quality_parts *);
@@ -482,6 +493,7 @@ static const struct {
     {note_lost, true},
     {note_cost, true},
     {note_tails, false},
+    {note_rows, true},
     {report_quality_note_slices, true},
     {report_quality_note_lacks, true},
     {report_quality_note_rate, true},

@@ -117,6 +117,10 @@ worked)
     equal a.db b.db
     "$SPROF" report b.db --format csv >out 2>err || fail "report"
     grep -q ',S2,lib.so,' out || fail "no S2"
+    grep -q 'intervals take' err && fail "intervals of samples that weigh the same"
+    sqlite3 b.db "UPDATE event SET varying = 1" || fail "sqlite3"
+    "$SPROF" report b.db >out 2>err || fail "report of weights that vary"
+    grep -q 'intervals take the samples of an imported row as equal' out err || fail "intervals: nothing said"
     sql b.db "SELECT command, host, source FROM run" >out
     [ "$(cat out)" = 'shop 7|one|import of rows' ] || fail "the run is another"
     grep -qF "{'team':'a\\\\'b" b.db.rows/run.tsv || grep -qF "{'team':'a\\'b" b.db.rows/run.tsv || fail "no label"
