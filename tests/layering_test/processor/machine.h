@@ -14,6 +14,7 @@ enum {
     ARCH_LINK = 30,
     ARCH_RETURN_COLUMN = 30,
     ARCH_RESULT = 0,
+    ARCH_CALLEE_SAVED = 0x3ff << 19, /* x19 to x28 */
     ARCH_CALL_PUSHES = 0,
     ARCH_RED_ZONE_BYTES = 0,
     ARCH_USER_BITS = 48,
