@@ -5,6 +5,7 @@
 const struct cli_command *const cli_commands[] = {
     &cli_record_command,
     &cli_top_command,
+    &cli_why_command,
     &cli_list_command,
     &cli_doctor_command,
     &cli_ctl_command,

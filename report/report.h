@@ -187,6 +187,12 @@ int report_each_note(struct store *store, int (*note)(void *context, const char 
 int report_script(FILE *out, struct store *store, const struct report_selection *selection,
                   const struct report_style *style, size_t limit, struct sprof_error *error);
 
+/* Fills an empty table of why/why.h from the newest run: all the time of threads where the recording
+ * holds it, else its clock. Errors as report_write, and SPROF_EUSAGE where it holds no time. The
+ * caller releases the table, also on failure. */
+struct why_table;
+int report_why_table(struct store *store, struct why_table *table, struct sprof_error *error);
+
 /* A recording of a page. */
 struct report_html_input {
     struct store *store;

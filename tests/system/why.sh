@@ -1,0 +1,117 @@
+#!/bin/bash
+# sprof why names what was planted, and nothing where nothing was.
+#   why.sh CASE
+. "$(dirname "$0")/lib.sh"
+program=$PROGRAMS/culprit
+
+# answer FILTER: a value of the last answer in JSON.
+answer() {
+    python3 -c 'import json, sys
+value = json.load(open(sys.argv[1]))
+for key in sys.argv[2].split("."):
+    value = value.get(key) if isinstance(value, dict) else None
+print(value)' out "$1"
+}
+
+# looks KIND: the answer about a program with that culprit.
+looks() {
+    needs_root "waits are measured by BPF"
+    "$SPROF" why --format json -- "$program" "$1" >out 2>err || fail "status $?"
+    [ "$(answer sees)" = states ] || skip "waits are not measured here: $(cat err)"
+}
+
+# names FUNCTION CAUSE: that is the answer.
+names() {
+    [ "$(answer answer)" = function ] || fail "no function is named"
+    [ "$(answer function)" = "$1" ] || fail "not $1"
+    [ "$(answer cause)" = "$2" ] || fail "not $2"
+}
+
+case $1 in
+loop)
+    looks loop
+    names apply_rule computing
+    ;;
+sleep)
+    looks sleep
+    names ask_backend sleep
+    ;;
+lock)
+    looks lock
+    names store_row lock
+    [ "$(answer holder.function)" = rebuild_index ] || fail "another holder"
+    ;;
+malloc)
+    looks malloc
+    names copy_rows allocation
+    ;;
+thread)
+    looks thread
+    names apply_rule computing
+    [ "$(answer only_thread.name)" = culprit ] || fail "no thread is named"
+    ;;
+flat)
+    looks flat
+    [ "$(answer answer)" = flat ] || fail "something is named"
+    ;;
+idle)
+    looks idle
+    [ "$(answer answer)" = idle ] || fail "it is not idle"
+    ;;
+
+# The kept recording gives the same answer, and the command under "evidence" prints the figure.
+evidence)
+    "$SPROF" why -o kept.db -- "$program" loop >first 2>err || fail "status $?"
+    head -1 first | grep -q "^▶ apply_rule computes" || fail "another first line"
+    "$SPROF" why -i kept.db >second || fail "the recording has no answer"
+    cmp -s <(grep -v -e samples -e machine: first) <(grep -v -e samples -e machine: second) || fail "another answer: $(diff first second)"
+    "$SPROF" why -i kept.db --format json >out || fail "no JSON"
+    time_ns=$(answer time_ns)
+    command=$(sed -n 's/.* of apply_rule, running: sprof //p' second)
+    [ -n "$command" ] || fail "no command"
+    "$SPROF" $command --format csv >rows || fail "the command does not run"
+    python3 - "$time_ns" <<'END' || fail "the command prints another time"
+import csv, sys
+rows = [row for row in csv.DictReader(open("rows")) if row["function"] == "apply_rule" and row["wait"] == "running"]
+shown = [float(row["exclusive_weight"]) for row in rows]
+assert shown == [float(sys.argv[1])], (shown, sys.argv[1])
+END
+    ;;
+
+# A running process, and what the command writes.
+attached)
+    "$program" loop 50 &
+    children+=($!)
+    "$SPROF" why -p $! --seconds 1 >out 2>err || fail "status $?"
+    head -1 out | grep -q "^▶ apply_rule computes" || fail "another first line"
+    [ -s why.db ] || fail "no recording is kept"
+    ;;
+
+usage)
+    expect() { # expect STATUS TEXT ARGUMENTS…
+        local status=$1 text=$2
+        shift 2
+        "$SPROF" why "$@" >out 2>err
+        [ $? = "$status" ] || fail "sprof why $*: not status $status"
+        grep -q -e "$text" err || fail "sprof why $*: no '$text'"
+    }
+    expect 2 "nothing to look at"
+    expect 2 "give one of them" -p $$ -- true
+    expect 2 "looks at no program" -i a.db -- true
+    expect 2 "looks at no program" -i a.db --seconds 3
+    expect 2 "belongs to -p" --children -- true
+    expect 2 "not a format of this command" --format csv -- true
+    expect 1 "does not exist" -p 99999999
+    expect 1 "a.db" -i a.db
+    expect 127 "command not found" -- ./not-there
+    "$SPROF" record -o empty.db -- true 2>err || fail "no recording"
+    "$SPROF" why -i empty.db >out 2>err
+    [ $? = 3 ] || fail "a recording with too little: not status 3"
+    grep -q "^▶ " out || fail "no first line"
+    "$SPROF" why -- sh -c 'echo to the terminal; exit 5' >out 2>err
+    grep -q "to the terminal" out && fail "the command writes into the answer"
+    grep -q "to the terminal" err || fail "the command's output is lost"
+    grep -q "ended with status 5" err || fail "the command's status is not said"
+    ;;
+*) fail "no case $1" ;;
+esac

@@ -1,0 +1,140 @@
+#include "tests/unit/why/scene.h"
+
+/* The whole answer, compared line by line. */
+static void answers(struct scene *scene, const struct why_circumstances *circumstances,
+                    const char *wanted)
+{
+    struct sprof_str text = {0};
+    struct why_verdict verdict = scene_judge(scene);
+    CU_ASSERT_EQUAL(why_text(&text, &scene->table, &verdict, circumstances), 0);
+    CU_ASSERT_STRING_EQUAL(text.text, wanted);
+    if (strcmp(text.text, wanted) != 0)
+        printf("\nwanted:\n%sfound:\n%s", wanted, text.text);
+    sprof_str_release(&text);
+    why_verdict_release(&verdict);
+}
+
+static void test_a_function(void)
+{
+    struct scene scene = {0};
+    const uint32_t worker = scene_thread(&scene, "worker"), other = scene_thread(&scene, "back");
+    for (int i = 0; i < 100; i++) {
+        scene_work(&scene, worker, 6, "main handle parse");
+        scene_add(&scene, worker, WHY_LOCK, 4 * MS, "main handle store:pthread_mutex_lock");
+        scene_add(&scene, other, WHY_SLEEP, 6 * MS, "background:usleep");
+        scene_work(&scene, other, 4, "background update");
+    }
+    const struct why_circumstances circumstances = {
+        .recording = "'my why.db'", .load = -1, .took_s = 1.25};
+    answers(&scene, &circumstances,
+            "▶ store waits for a lock in pthread_mutex_lock: the lock is held by update of thread "
+            "back/101\n"
+            "  29 % ± 3 of the 1.40 s that its threads work or wait within work each second\n"
+            "  called by handle; way: main → handle → store\n"
+            "  evidence:\n"
+            "    400 ms of store, futex: sprof report -i 'my why.db' --event wall --mode pc "
+            "--frame app --no-inline --by function,wait\n"
+            "    while store waits, update is on the stack of thread back/101 in 100 % of 100 "
+            "looks, else in 0 %\n"
+            "  ruled out: allocation 0 % · page faults 0 % · system calls 0 % · sleeping 0 % · "
+            "disk 0 %\n"
+            "  next: parse (cpu) 43 % · update (cpu) 29 %\n"
+            "  one of two: the other is parse · 762 samples' worth of useful time · 1.2 s\n");
+    why_table_release(&scene.table);
+}
+
+static void test_starved(void)
+{
+    struct scene scene = {0};
+    const uint32_t thread = scene_thread(&scene, "prog");
+    for (int i = 0; i < 5; i++) {
+        scene_work(&scene, thread, 1, "main handle parse");
+        scene_work(&scene, thread, 1, "main handle apply");
+        scene_add(&scene, thread, WHY_READY, 98 * MS, "main handle parse");
+    }
+    const struct why_circumstances circumstances = {.load = 18.4, .cpus = 2};
+    answers(&scene, &circumstances,
+            "▶ It has no CPU for 98 % of the time in which it wants one\n"
+            "  of 20.0 ms that its threads work or wait within work each second\n"
+            "  way: main → handle\n"
+            "  machine: other threads use the processors (load 18 on 2)\n"
+            "  evidence:\n"
+            "  ruled out: allocation 0 % · page faults 0 % · system calls 0 % · locks 0 % · "
+            "sleeping 0 % · disk 0 %\n"
+            "  next: parse (cpu) 50 % · apply (cpu) 50 %\n"
+            "  sure · 10 samples' worth of useful time\n");
+    why_table_release(&scene.table);
+}
+
+/* What was not recorded is not ruled out. */
+static void test_what_is_not_known(void)
+{
+    struct scene scene = {0};
+    const uint32_t thread = scene_thread(&scene, "prog");
+    scene_work(&scene, thread, 500, "main handle parse");
+    scene.table.sight = WHY_SEES_CPU;
+    scene.table.interpreter = "python3.11";
+    scene.table.interpreter_cure = "-X perf";
+    const struct why_circumstances circumstances = {
+        .recording = "why.db", .load = -1, .unseen = "waits cannot be measured by BPF"};
+    answers(&scene, &circumstances,
+            "▶ parse computes\n"
+            "  100 % ± 1 of the 1.00 s that its threads work each second\n"
+            "  called by handle; way: main → handle → parse\n"
+            "  evidence:\n"
+            "    500 ms of parse, running: sprof report -i why.db --mode pc --frame app "
+            "--no-inline --by function,wait\n"
+            "  ruled out: allocation 0 % · page faults 0 % · system calls 0 %\n"
+            "  sure · 500 samples' worth of useful time\n"
+            "  not known: what threads wait for, and whether they lack a CPU (waits cannot be "
+            "measured by BPF)\n"
+            "  note: python3.11 is an interpreter, and functions of its script have no names "
+            "here: start it with -X perf\n");
+    why_table_release(&scene.table);
+}
+
+static void test_too_little(void)
+{
+    struct scene scene = {0};
+    const uint32_t thread = scene_thread(&scene, "prog");
+    scene_work(&scene, thread, 3, "main handle parse");
+    scene_work(&scene, thread, 3, "main handle apply");
+    scene.table.duration_ns = 100 * (uint64_t)MS;
+    const struct why_circumstances attached = {.load = -1};
+    const struct why_circumstances ended = {.load = -1, .has_ended = true};
+    const char *const begin =
+        "▶ Too few samples to name a function: the largest has 50 % ± 52 (parse)\n"
+        "  of 60.0 ms that its threads work or wait within work each second\n"
+        "  way: main → handle\n"
+        "  evidence:\n"
+        "  ruled out: allocation 0 % · page faults 0 % · system calls 0 % · locks 0 % · sleeping 0 "
+        "% · disk 0 %\n"
+        "  next: parse (cpu) 50 % · apply (cpu) 50 %\n  ";
+    char wanted[1024];
+    snprintf(wanted, sizeof wanted, "%s%s · 6 samples' worth of useful time\n", begin,
+             "look longer: --seconds 5");
+    answers(&scene, &attached, wanted);
+    snprintf(wanted, sizeof wanted, "%s%s · 6 samples' worth of useful time\n", begin,
+             "the command is too short: 6 samples of work, some 300 are needed; give it more work");
+    answers(&scene, &ended, wanted);
+    why_table_release(&scene.table);
+}
+
+static void test_nothing(void)
+{
+    struct scene scene = {0};
+    answers(&scene, &(struct why_circumstances){.load = -1},
+            "▶ Nothing was seen: no sample was taken\n");
+    why_table_release(&scene.table);
+}
+
+void sprof_suite_why_text(void);
+void sprof_suite_why_text(void)
+{
+    CU_pSuite suite = CU_add_suite("why/text", NULL, NULL);
+    CU_add_test(suite, "a function", test_a_function);
+    CU_add_test(suite, "starved", test_starved);
+    CU_add_test(suite, "what is not known", test_what_is_not_known);
+    CU_add_test(suite, "too little", test_too_little);
+    CU_add_test(suite, "nothing", test_nothing);
+}

@@ -1,0 +1,123 @@
+/* Tells waits for work from waits within work. */
+#include "why/parts.h"
+
+#include <stdlib.h>
+
+/* A thread that has a CPU for less of its time than that does nothing but wait. */
+enum { WORKS_PER_MILLE = 2 };
+
+/* A function holds a thread's loop where that part of its work passes it. */
+enum { LOOP_PERCENT = 95 };
+
+struct marking {
+    struct why_table *table;
+    uint32_t *order;            /* samples by thread */
+    struct sprof_map inclusive; /* function → work of the thread below it */
+    uint64_t work_ns, all_ns;   /* of the thread */
+};
+
+static int compare(const void *left, const void *right, void *context)
+{
+    const struct why_sample *samples = context;
+    const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    if (samples[a].thread != samples[b].thread)
+        return samples[a].thread < samples[b].thread ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+static bool is_first_of_its_name(const uint32_t *frames, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (frames[i] == frames[index])
+            return false;
+    return true;
+}
+
+static int add_work(struct marking *marking, const struct why_sample *sample)
+{
+    const struct why_stack *stack = &marking->table->stacks.items[sample->stack];
+    const uint32_t *frames = marking->table->frames.items + stack->first;
+    marking->all_ns += sample->weight_ns;
+    if (why_cause_is_wait(sample->cause))
+        return 0;
+    marking->work_ns += sample->weight_ns;
+    for (size_t i = 0; i < stack->depth; i++) {
+        uint64_t *sum =
+            is_first_of_its_name(frames, i) ? sprof_map_at(&marking->inclusive, frames[i]) : NULL;
+        if (sum)
+            *sum += sample->weight_ns;
+        else if (is_first_of_its_name(frames, i))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+/* How many application functions lie between a wait and the loop of its thread. */
+static size_t depth_below_loop(const struct marking *marking, const struct why_stack *stack)
+{
+    const uint32_t *frames = marking->table->frames.items + stack->first;
+    for (size_t i = 0; i < stack->depth; i++) {
+        const uint64_t *sum = sprof_map_get(&marking->inclusive, frames[i]);
+        if (sum && *sum * 100 >= marking->work_ns * LOOP_PERCENT)
+            return i;
+    }
+    return stack->depth;
+}
+
+/* Work arrives through a wait of these kinds, and often through a function around it. */
+static bool brings_work(enum why_cause cause)
+{
+    return cause == WHY_POLL || cause == WHY_PEER || cause == WHY_CONDITION ||
+           cause == WHY_SEMAPHORE || cause == WHY_CHILD || cause == WHY_FUTEX;
+}
+
+static bool is_idle(const struct marking *marking, const struct why_sample *sample)
+{
+    switch (sample->cause) {
+    case WHY_LOCK:
+    case WHY_DISK:
+    case WHY_PAGE: return false;
+    case WHY_JOIN:
+    case WHY_STOPPED: return true;
+    default: break;
+    }
+    if (!why_cause_is_wait(sample->cause))
+        return false;
+    if (marking->work_ns * 1000 < marking->all_ns * WORKS_PER_MILLE || !marking->work_ns)
+        return true;
+    const struct why_stack *stack = &marking->table->stacks.items[sample->stack];
+    return depth_below_loop(marking, stack) <= (brings_work(sample->cause) ? 2 : 1);
+}
+
+static int mark_thread(struct marking *marking, size_t from, size_t to)
+{
+    struct why_sample *samples = marking->table->samples.items;
+    int result = 0;
+    sprof_map_clear(&marking->inclusive);
+    marking->work_ns = marking->all_ns = 0;
+    for (size_t i = from; i < to && !result; i++)
+        result = add_work(marking, &samples[marking->order[i]]);
+    for (size_t i = from; i < to; i++)
+        samples[marking->order[i]].is_idle = is_idle(marking, &samples[marking->order[i]]);
+    return result;
+}
+
+int why_mark_idle(struct why_table *table)
+{
+    const size_t count = table->samples.count;
+    struct marking marking = {.table = table, .order = calloc(count + 1, sizeof(uint32_t))};
+    int result = marking.order ? 0 : SPROF_ENOMEM;
+    for (size_t i = 0; i < count && !result; i++)
+        marking.order[i] = (uint32_t)i;
+    if (!result)
+        qsort_r(marking.order, count, sizeof *marking.order, compare, table->samples.items);
+    for (size_t from = 0, to; from < count && !result; from = to) {
+        const uint32_t thread = table->samples.items[marking.order[from]].thread;
+        for (to = from; to < count && table->samples.items[marking.order[to]].thread == thread;)
+            to++;
+        result = mark_thread(&marking, from, to);
+    }
+    sprof_map_release(&marking.inclusive);
+    free(marking.order);
+    return result;
+}

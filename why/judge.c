@@ -1,0 +1,257 @@
+/* Decides which function makes a program slow: the decision tree of docs/design/why.md. */
+#include "why/parts.h"
+
+#include <math.h>
+
+/* Shares of useful time. */
+static const double least_share = 0.08;  /* what a name must have beyond doubt */
+static const double times_second = 2;    /* … and times the next */
+static const double large_share = 0.25;  /* from here on two may be as large as each other */
+static const double starved_share = 0.3; /* ready, of the time in which a CPU is wanted */
+static const double idle_share = 0.03;   /* useful, of the wall time */
+static const double flat_half = 0.08;    /* "no function has more" needs an interval so small */
+static const double burst_ratio = 3;     /* variance over that of independent samples */
+
+/* Independent samples with which 8 % can be told from 20 %. */
+enum { ENOUGH_SAMPLES = 300, LEAST_SAMPLES = 24 };
+enum { LONGEST_LOOK_S = 600 };
+
+static void sum_up(struct why_verdict *verdict, const struct why_table *table)
+{
+    uint64_t causes[WHY_CAUSES] = {0};
+    for (size_t i = 0; i < table->samples.count; i++) {
+        const struct why_sample *sample = &table->samples.items[i];
+        verdict->all_ns += sample->weight_ns;
+        if (sample->cause == WHY_READY)
+            verdict->ready_ns += sample->weight_ns;
+        else if (sample->is_idle)
+            verdict->idle_ns += sample->weight_ns;
+        else {
+            verdict->useful_ns += sample->weight_ns;
+            causes[sample->cause] += sample->weight_ns;
+        }
+    }
+    for (size_t i = 0; i < WHY_CAUSES && verdict->useful_ns; i++)
+        verdict->causes[i] = (double)causes[i] / (double)verdict->useful_ns;
+    if (verdict->ready_ns)
+        verdict->ready_share =
+            (double)verdict->ready_ns / (double)(verdict->ready_ns + verdict->useful_ns);
+}
+
+/* Where its threads wait for work: the function and wait with the most idle time. */
+static int describe_idle(struct why_verdict *verdict, const struct why_table *table)
+{
+    struct sprof_map sums = {0};
+    uint64_t most = 0;
+    verdict->answer = WHY_IDLE;
+    for (size_t i = 0; i < table->samples.count; i++) {
+        const struct why_sample *sample = &table->samples.items[i];
+        const uint32_t owner = why_owner(table, sample);
+        if (!sample->is_idle)
+            continue;
+        uint64_t *sum =
+            sprof_map_at(&sums, (uint64_t)owner << 32 | (uint64_t)why_kind(sample->cause));
+        if (!sum) {
+            sprof_map_release(&sums);
+            return SPROF_ENOMEM;
+        }
+        *sum += sample->weight_ns;
+        if (*sum > most) {
+            most = *sum;
+            verdict->function = owner;
+            verdict->kind = verdict->cause = why_kind(sample->cause);
+        }
+    }
+    sprof_map_release(&sums);
+    return why_describe(verdict, table);
+}
+
+/* Takes the waiter of a lock instead of what holds it, and of a wait that is nearly as large. */
+static int prefer_lock(const struct why_table *table, const struct why_candidates *candidates,
+                       struct why_candidate *chosen, struct why_holder *holder)
+{
+    const struct why_candidate *lock = NULL;
+    for (size_t i = 0; i < candidates->list.count && !lock; i++)
+        if (candidates->list.items[i].cause == WHY_LOCK &&
+            candidates->list.items[i].share >= least_share)
+            lock = &candidates->list.items[i];
+    if (!lock)
+        return 0;
+    struct why_holder found;
+    const int result = why_find_holder(table, lock->function, &found);
+    const bool is_first = lock == candidates->list.items;
+    if (!result && (is_first || (found.function && (found.function == chosen->function ||
+                                                    lock->share >= 0.5 * chosen->share)))) {
+        *chosen = *lock;
+        *holder = found;
+    }
+    return result;
+}
+
+static bool is_below(const struct why_table *table, const struct why_sample *sample,
+                     uint32_t function)
+{
+    const struct why_stack *stack = &table->stacks.items[sample->stack];
+    for (size_t i = 0; i < stack->depth; i++)
+        if (table->frames.items[stack->first + i] == function)
+            return true;
+    return false;
+}
+
+/* Whether most of a candidate's time is spent below a function. */
+static bool is_work_of(const struct why_table *table, const struct why_candidate *candidate,
+                       uint32_t function)
+{
+    uint64_t below_ns = 0;
+    for (size_t i = 0; i < table->samples.count; i++) {
+        const struct why_sample *sample = &table->samples.items[i];
+        if (why_is_useful(sample) && why_owner(table, sample) == candidate->function &&
+            why_kind(sample->cause) == candidate->cause && is_below(table, sample, function))
+            below_ns += sample->weight_ns;
+    }
+    return below_ns * 2 > candidate->weight_ns;
+}
+
+/* The share of the largest candidate of another function. The work of a lock's holder is no other:
+ * it is what the lock is waited for. */
+static double second_share(const struct why_table *table, const struct why_candidates *candidates,
+                           const struct why_verdict *verdict)
+{
+    for (size_t i = 0; i < candidates->list.count; i++) {
+        const struct why_candidate *other = &candidates->list.items[i];
+        if (other->function != verdict->function &&
+            !(verdict->holder.function && is_work_of(table, other, verdict->holder.function)))
+            return other->share;
+    }
+    return 0;
+}
+
+static void take_next(struct why_verdict *verdict, const struct why_candidates *candidates)
+{
+    for (size_t i = 0; i < candidates->list.count && verdict->next_count < WHY_NEXT; i++) {
+        const struct why_candidate *other = &candidates->list.items[i];
+        if (verdict->answer != WHY_FUNCTION || other->function != verdict->function ||
+            other->cause != verdict->kind)
+            verdict->next[verdict->next_count++] = *other;
+    }
+}
+
+static bool is_clear(const struct why_verdict *verdict)
+{
+    const struct why_share *share = &verdict->share;
+    return share->samples >= LEAST_SAMPLES && share->share - share->half >= least_share &&
+           (share->share >= times_second * verdict->second || share->share >= large_share);
+}
+
+static bool is_in_bursts(const struct why_verdict *verdict)
+{
+    const struct why_share *share = &verdict->share;
+    const double ratio = share->half / share->binomial;
+    return share->samples >= LEAST_SAMPLES && share->share - share->binomial >= least_share &&
+           share->share >= times_second * verdict->second && ratio * ratio > burst_ratio;
+}
+
+static enum why_certainty certainty_of(const struct why_verdict *verdict)
+{
+    const double least = verdict->share.share - verdict->share.half;
+    if (least > 2 * verdict->second)
+        return WHY_SURE;
+    return least > verdict->second ? WHY_LIKELY : WHY_ONE_OF_TWO;
+}
+
+/* No function stands out, or there is too little to say so. */
+static int conclude_without(struct why_verdict *verdict, const struct why_table *table)
+{
+    const bool is_exact = verdict->share.half <= flat_half &&
+                          verdict->share.share + verdict->share.half < large_share;
+    verdict->answer = is_exact                                   ? WHY_FLAT
+                      : verdict->ready_share > starved_share     ? WHY_STARVED
+                      : verdict->useful_samples < ENOUGH_SAMPLES ? WHY_TOO_FEW
+                                                                 : WHY_FLAT;
+    const double more =
+        verdict->useful_samples > 1 ? ENOUGH_SAMPLES / verdict->useful_samples : LONGEST_LOOK_S;
+    const double look_s = ceil((double)table->duration_ns / 1e9 * (more > 2 ? more : 2));
+    verdict->look_ns = (uint64_t)(look_s < LONGEST_LOOK_S ? look_s : LONGEST_LOOK_S) * 1000000000;
+    return why_find_below(verdict, table);
+}
+
+static int try_one_thread(struct why_verdict *verdict, const struct why_table *table)
+{
+    struct why_outlier found;
+    int result = why_find_outlier(table, &found);
+    if (result || !found.function)
+        return result;
+    verdict->answer = WHY_FUNCTION;
+    verdict->function = found.function;
+    verdict->kind = found.kind;
+    verdict->only_thread = true;
+    verdict->thread = found.thread;
+    verdict->threads_alike = found.alike;
+    verdict->thread_share = found.share;
+    verdict->alike_share = found.others;
+    verdict->certainty =
+        found.share.share - found.share.half > 2 * least_share ? WHY_SURE : WHY_LIKELY;
+    why_share_of(table, &(struct why_picking){found.function, found.kind, UINT32_MAX},
+                 &verdict->share);
+    return 0;
+}
+
+static int conclude(struct why_verdict *verdict, const struct why_table *table,
+                    const struct why_candidates *candidates)
+{
+    struct why_candidate chosen = candidates->list.items[0];
+    int result = prefer_lock(table, candidates, &chosen, &verdict->holder);
+    if (result)
+        return result;
+    verdict->function = chosen.function;
+    verdict->kind = verdict->cause = chosen.cause;
+    why_share_of(table, &(struct why_picking){chosen.function, chosen.cause, UINT32_MAX},
+                 &verdict->share);
+    verdict->useful_samples = verdict->share.samples;
+    verdict->second = second_share(table, candidates, verdict);
+    verdict->certainty = certainty_of(verdict);
+    if (is_clear(verdict))
+        verdict->answer = WHY_FUNCTION;
+    else if (is_in_bursts(verdict)) {
+        verdict->answer = WHY_FUNCTION;
+        verdict->in_bursts = true;
+        verdict->certainty = WHY_LIKELY;
+    } else if (!result)
+        result = try_one_thread(verdict, table);
+    if (!result && verdict->answer == WHY_FUNCTION)
+        return why_describe(verdict, table);
+    return result ? result : conclude_without(verdict, table);
+}
+
+int why_judge(struct why_verdict *verdict, struct why_table *table)
+{
+    struct why_candidates candidates = {0};
+    *verdict = (struct why_verdict){.answer = WHY_NOTHING_SEEN};
+    if (!table->samples.count)
+        return 0;
+    int result = why_mark_idle(table);
+    if (result)
+        return result;
+    sum_up(verdict, table);
+    const double wall = (double)(table->duration_ns ? table->duration_ns : 1);
+    if ((double)verdict->useful_ns < idle_share * wall &&
+        (double)verdict->ready_ns < starved_share * wall)
+        return describe_idle(verdict, table);
+    if (!verdict->useful_ns) {
+        verdict->answer = WHY_STARVED;
+        return 0;
+    }
+    result = why_rank(table, UINT32_MAX, &candidates);
+    if (!result)
+        result = conclude(verdict, table, &candidates);
+    if (!result)
+        take_next(verdict, &candidates);
+    sprof_vec_release(&candidates.list);
+    return result;
+}
+
+void why_verdict_release(struct why_verdict *verdict)
+{
+    sprof_vec_release(&verdict->way);
+    *verdict = (struct why_verdict){0};
+}

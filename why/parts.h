@@ -1,0 +1,68 @@
+/* why, inside: what the files of the decision share. */
+#ifndef SPROF_WHY_PARTS_H
+#define SPROF_WHY_PARTS_H
+
+#include "why/why.h"
+
+/* The class of a cause: all causes of threads with a CPU are one, each wait is one. */
+static inline enum why_cause why_kind(enum why_cause cause)
+{
+    return cause < WHY_READY ? WHY_COMPUTES : cause;
+}
+
+/* Neither a wait for work nor time without a CPU. */
+static inline bool why_is_useful(const struct why_sample *sample)
+{
+    return !sample->is_idle && sample->cause != WHY_READY;
+}
+
+/* idle.c: sets `is_idle` of all samples. 0 or SPROF_ENOMEM. */
+int why_mark_idle(struct why_table *table);
+
+/* What of the useful time is looked at. */
+struct why_picking {
+    uint32_t function;
+    enum why_cause kind;
+    uint32_t thread; /* UINT32_MAX: of all */
+};
+
+/* share.c: the share of a function's time of one kind in useful time, and its interval. */
+void why_share_of(const struct why_table *table, const struct why_picking *picking,
+                  struct why_share *share);
+
+/* Zero is valid and empty. */
+struct why_candidates {
+    SPROF_VEC(struct why_candidate) list;
+};
+
+/* rank.c: functions by what they do in useful time, the largest first; `thread` UINT32_MAX: in all
+ * threads. 0 or SPROF_ENOMEM. The caller releases the list. */
+int why_rank(const struct why_table *table, uint32_t thread, struct why_candidates *candidates);
+
+/* holder.c: finds which function is on other threads' stacks while one waits for the lock in
+ * `function`, and not else. Leaves `holder` zero where none is. 0 or SPROF_ENOMEM. */
+int why_find_holder(const struct why_table *table, uint32_t function, struct why_holder *holder);
+
+/* threads.c: of each thread, the outermost function of most of its useful samples; 0: none. The
+ * caller frees; NULL when out of memory. */
+uint32_t *why_thread_roots(const struct why_table *table);
+
+/* threads.c: finds a function that stands out in one of several threads alike. `function` of
+ * *found 0: none does. 0 or SPROF_ENOMEM. */
+struct why_outlier {
+    uint32_t function, thread;
+    enum why_cause kind;
+    size_t alike; /* threads with the same root, that one included */
+    struct why_share share;
+    double others;
+};
+int why_find_outlier(const struct why_table *table, struct why_outlier *found);
+
+/* way.c: describes the chosen function of a verdict: its most frequent way, callers, entry, cause,
+ * word, and whether it is one thread alone. 0 or SPROF_ENOMEM. */
+int why_describe(struct why_verdict *verdict, const struct why_table *table);
+
+/* way.c: the deepest function below which most of the useful time lies. 0 or SPROF_ENOMEM. */
+int why_find_below(struct why_verdict *verdict, const struct why_table *table);
+
+#endif

@@ -1,0 +1,403 @@
+/* Writes a verdict for people. */
+#include "why/why.h"
+
+#include <stdlib.h>
+
+static const double much_ready = 0.3, ruled_out = 0.2;
+
+/* Causes that are ruled out by name where they are small. */
+static const struct {
+    enum why_cause cause;
+    const char *name;
+    bool needs_waits; /* not known where waits are not seen */
+} ruled[] = {
+    {WHY_COMPUTES, "computing", false}, {WHY_ALLOCATES, "allocation", false},
+    {WHY_FAULTS, "page faults", false}, {WHY_CALLS_SYSTEM, "system calls", false},
+    {WHY_LOCK, "locks", true},          {WHY_SLEEP, "sleeping", true},
+    {WHY_DISK, "disk", true},
+};
+
+enum { WAY_ENDS = 9, WAY_HEAD = 1 };
+
+static int percent(double share)
+{
+    return (int)(share * 100 + 0.5);
+}
+
+static const char *name_of(const struct why_table *table, uint32_t function)
+{
+    return function ? table->functions.items[function] : "code outside the program";
+}
+
+/* "36 % ± 8": never without doubt. */
+static void append_share(struct sprof_str *text, const struct why_share *share)
+{
+    const int half = percent(share->half);
+    sprof_str_appendf(text, "%d %% ± %d", percent(share->share), half > 1 ? half : 1);
+}
+
+static void append_time(struct sprof_str *text, double ns)
+{
+    static const struct {
+        double ns;
+        const char *unit;
+    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {1, "ns"}};
+    size_t unit = 0;
+    while (unit < 3 && ns < units[unit].ns)
+        unit++;
+    const double value = ns / units[unit].ns;
+    sprof_str_appendf(text, "%.*f %s",
+                      value < 9.995   ? 2
+                      : value < 99.95 ? 1
+                                      : 0,
+                      value, units[unit].unit);
+}
+
+static void append_thread(struct sprof_str *text, const struct why_table *table, uint32_t thread)
+{
+    const struct why_thread *of = &table->threads.items[thread];
+    sprof_str_appendf(text, "%s/%d", of->name, (int)of->tid);
+}
+
+/* == The first line == */
+
+static void append_what(struct sprof_str *text, const struct why_table *table,
+                        const struct why_verdict *verdict)
+{
+    sprof_str_appendf(text, "%s %s", name_of(table, verdict->function),
+                      why_cause_text(verdict->cause));
+    if (verdict->entry)
+        sprof_str_appendf(text, " in %s", table->functions.items[verdict->entry]);
+    if (verdict->cause == WHY_LOCK && verdict->holder.function) {
+        sprof_str_appendf(text, ": the lock is held by %s",
+                          table->functions.items[verdict->holder.function]);
+        sprof_str_append(text, verdict->holder.has_thread ? " of thread " : " of several threads");
+        if (verdict->holder.has_thread)
+            append_thread(text, table, verdict->holder.thread);
+    } else if (verdict->cause == WHY_LOCK)
+        sprof_str_append(text, "; no sample shows what holds it");
+    if (verdict->in_bursts)
+        sprof_str_append(text, ", in bursts");
+    if (verdict->only_thread) {
+        sprof_str_append(text, ", only in thread ");
+        append_thread(text, table, verdict->thread);
+        sprof_str_appendf(text, " of %zu alike", verdict->threads_alike);
+    }
+}
+
+static void append_flat(struct sprof_str *text, const struct why_table *table,
+                        const struct why_verdict *verdict)
+{
+    sprof_str_append(text, "No single function: ");
+    if (verdict->below)
+        sprof_str_appendf(text, "%d %% is spread below %s, the largest there has ",
+                          percent(verdict->below_share), name_of(table, verdict->below));
+    else
+        sprof_str_append(text, "the largest has ");
+    append_share(text, &verdict->share);
+    sprof_str_appendf(text, " (%s)", name_of(table, verdict->function));
+}
+
+static void append_idle(struct sprof_str *text, const struct why_table *table,
+                        const struct why_verdict *verdict)
+{
+    const double idle = verdict->all_ns ? (double)verdict->idle_ns / (double)verdict->all_ns : 1;
+    sprof_str_appendf(text, "Nothing: its threads are idle for %d %% of their time", percent(idle));
+    if (!verdict->idle_ns)
+        return;
+    sprof_str_appendf(text, "; %s %s", name_of(table, verdict->function),
+                      why_cause_text(verdict->cause));
+    if (verdict->entry)
+        sprof_str_appendf(text, " in %s", table->functions.items[verdict->entry]);
+}
+
+int why_headline(struct sprof_str *text, const struct why_table *table,
+                 const struct why_verdict *verdict)
+{
+    switch (verdict->answer) {
+    case WHY_NOTHING_SEEN: sprof_str_append(text, "Nothing was seen: no sample was taken"); break;
+    case WHY_IDLE: append_idle(text, table, verdict); break;
+    case WHY_STARVED:
+        sprof_str_appendf(text, "It has no CPU for %d %% of the time in which it wants one",
+                          percent(verdict->ready_share));
+        break;
+    case WHY_TOO_FEW:
+        sprof_str_append(text, "Too few samples to name a function: ");
+        sprof_str_appendf(text, "the largest has ");
+        append_share(text, &verdict->share);
+        sprof_str_appendf(text, " (%s)", name_of(table, verdict->function));
+        break;
+    case WHY_FLAT: append_flat(text, table, verdict); break;
+    case WHY_FUNCTION: append_what(text, table, verdict); break;
+    }
+    return text->failed ? SPROF_ENOMEM : 0;
+}
+
+/* == Evidence == */
+
+/* The command whose rows are functions of the application by what they do. */
+static void append_command(struct sprof_str *command, const struct why_table *table,
+                           const char *recording)
+{
+    sprof_str_appendf(command, "sprof report -i %s%s", recording,
+                      table->sight == WHY_SEES_STATES ? " --event wall" : "");
+    if (table->system_module)
+        sprof_str_appendf(command, " --system-module %s", table->system_module);
+    sprof_str_append(command, " --mode pc --frame app --no-inline --by function,wait");
+}
+
+static int put_main_evidence(const struct why_table *table, const struct why_verdict *verdict,
+                             const char *recording, int (*put)(void *, const char *, const char *),
+                             void *context)
+{
+    struct sprof_str what = {0}, command = {0};
+    append_time(&what, (double)verdict->word_ns);
+    sprof_str_appendf(&what, " of %s, %s",
+                      verdict->function ? name_of(table, verdict->function)
+                                        : table->functions.items[0],
+                      table->words.items[verdict->word]);
+    append_command(&command, table, recording);
+    const int result =
+        what.failed || command.failed ? SPROF_ENOMEM : put(context, what.text, command.text);
+    sprof_str_release(&what);
+    sprof_str_release(&command);
+    return result;
+}
+
+static int put_note(const struct why_table *table, const struct why_verdict *verdict,
+                    int (*put)(void *, const char *, const char *), void *context)
+{
+    struct sprof_str what = {0};
+    if (verdict->holder.function) {
+        const char *holder = table->functions.items[verdict->holder.function];
+        sprof_str_appendf(&what, "while %s waits, %s is on ", name_of(table, verdict->function),
+                          holder);
+        if (verdict->holder.has_thread) {
+            sprof_str_append(&what, "the stack of thread ");
+            append_thread(&what, table, verdict->holder.thread);
+        } else
+            sprof_str_append(&what, "another thread's stack");
+        sprof_str_appendf(&what, " in %d %% of %zu looks, else in %d %%",
+                          percent(verdict->holder.waiting), verdict->holder.looks,
+                          percent(verdict->holder.else_));
+    } else if (verdict->in_bursts)
+        sprof_str_appendf(&what, "its share differs over time by more than chance: %d to %d %%",
+                          percent(verdict->share.share > verdict->share.half
+                                      ? verdict->share.share - verdict->share.half
+                                      : 0),
+                          percent(verdict->share.share + verdict->share.half));
+    else if (verdict->thread_share.share > 0) {
+        append_share(&what, &verdict->thread_share);
+        sprof_str_append(&what, " of what thread ");
+        append_thread(&what, table, verdict->thread);
+        sprof_str_appendf(&what, " does, %.1f %% of what the %zu others do",
+                          verdict->alike_share * 100, verdict->threads_alike - 1);
+    }
+    const int result = what.failed ? SPROF_ENOMEM : what.text ? put(context, what.text, NULL) : 0;
+    sprof_str_release(&what);
+    return result;
+}
+
+int why_each_evidence(const struct why_table *table, const struct why_verdict *verdict,
+                      const char *recording,
+                      int (*put)(void *context, const char *what, const char *command),
+                      void *context)
+{
+    const bool has_function = verdict->answer == WHY_FUNCTION;
+    int result = 0;
+    if (verdict->answer == WHY_NOTHING_SEEN)
+        return 0;
+    if (has_function && recording)
+        result = put_main_evidence(table, verdict, recording, put, context);
+    if (has_function && !result)
+        result = put_note(table, verdict, put, context);
+    if (!has_function && recording) {
+        struct sprof_str command = {0};
+        append_command(&command, table, recording);
+        result =
+            command.failed ? SPROF_ENOMEM : put(context, "time by function and wait", command.text);
+        sprof_str_release(&command);
+    }
+    return result;
+}
+
+static int append_evidence(void *context, const char *what, const char *command)
+{
+    struct sprof_str *text = context;
+    sprof_str_appendf(text, "\n    %s", what);
+    if (command)
+        sprof_str_appendf(text, ": %s", command);
+    return text->failed ? SPROF_ENOMEM : 0;
+}
+
+/* == The lines below == */
+
+static void append_how_much(struct sprof_str *text, const struct why_table *table,
+                            const struct why_verdict *verdict)
+{
+    const double seconds = table->duration_ns ? (double)table->duration_ns / 1e9 : 1;
+    if (verdict->answer == WHY_FUNCTION) {
+        sprof_str_append(text, "\n  ");
+        append_share(text, &verdict->share);
+        sprof_str_append(text, " of the ");
+    } else
+        sprof_str_append(text, "\n  of ");
+    append_time(text, (double)verdict->useful_ns / seconds);
+    sprof_str_append(text, table->sight == WHY_SEES_CPU
+                               ? " that its threads work each second"
+                               : " that its threads work or wait within work each second");
+}
+
+static void append_way(struct sprof_str *text, const struct why_table *table,
+                       const struct why_verdict *verdict)
+{
+    const size_t count = verdict->way.count;
+    if (count < 2 && !verdict->callers[0])
+        return;
+    sprof_str_append(text, "\n  ");
+    if (verdict->callers[0]) {
+        sprof_str_append(text, "called by ");
+        for (size_t i = 0; i < WHY_CALLERS && verdict->callers[i]; i++)
+            sprof_str_appendf(text, "%s%s", i ? ", " : "", name_of(table, verdict->callers[i]));
+        sprof_str_append(text, "; ");
+    }
+    sprof_str_append(text, "way: ");
+    for (size_t i = 0; i < count; i++) {
+        if (count > WAY_ENDS + WAY_HEAD && i == WAY_HEAD) {
+            sprof_str_append(text, " → …");
+            i = count - WAY_ENDS;
+        }
+        sprof_str_appendf(text, "%s%s", i ? " → " : "", name_of(table, verdict->way.items[i]));
+    }
+}
+
+static void append_machine(struct sprof_str *text, const struct why_verdict *verdict,
+                           const struct why_circumstances *circumstances)
+{
+    if (verdict->ready_share <= much_ready)
+        return;
+    sprof_str_append(text, "\n  machine: ");
+    if (verdict->answer == WHY_STARVED)
+        sprof_str_append(text, "other threads use the processors");
+    else
+        sprof_str_appendf(text, "it has no CPU for %d %% of the time in which it wants one",
+                          percent(verdict->ready_share));
+    if (circumstances->load >= 0)
+        sprof_str_appendf(text, " (load %.0f on %u)", circumstances->load, circumstances->cpus);
+}
+
+static void append_ruled_out(struct sprof_str *text, const struct why_table *table,
+                             const struct why_verdict *verdict)
+{
+    bool any = false;
+    for (size_t i = 0; i < sizeof ruled / sizeof *ruled; i++) {
+        const double share = verdict->causes[ruled[i].cause];
+        const bool is_it = verdict->answer == WHY_FUNCTION && ruled[i].cause == verdict->cause;
+        if (share >= ruled_out || is_it || (ruled[i].needs_waits && table->sight == WHY_SEES_CPU))
+            continue;
+        sprof_str_appendf(text, "%s%s %d %%", any ? " · " : "\n  ruled out: ", ruled[i].name,
+                          percent(share));
+        any = true;
+    }
+}
+
+static void append_next(struct sprof_str *text, const struct why_table *table,
+                        const struct why_verdict *verdict)
+{
+    for (size_t i = 0; i < verdict->next_count; i++) {
+        const struct why_candidate *next = &verdict->next[i];
+        if (next->share < 0.01 && i)
+            break;
+        sprof_str_appendf(text, "%s%s (%s) %d %%",
+                          i ? " · " : "\n  next: ", name_of(table, next->function),
+                          next->cause == WHY_COMPUTES ? "cpu" : why_cause_word(next->cause),
+                          percent(next->share));
+    }
+}
+
+static void append_certainty(struct sprof_str *text, const struct why_table *table,
+                             const struct why_verdict *verdict,
+                             const struct why_circumstances *circumstances)
+{
+    sprof_str_append(text, "\n  ");
+    switch (verdict->answer) {
+    case WHY_FUNCTION:
+        sprof_str_append(text, why_certainty_text(verdict->certainty));
+        if (verdict->certainty == WHY_ONE_OF_TWO && verdict->next_count)
+            sprof_str_appendf(text, ": the other is %s", name_of(table, verdict->next[0].function));
+        break;
+    case WHY_FLAT:
+        sprof_str_appendf(text, "sure: no function has more than %d %% (95 %%)",
+                          percent(verdict->share.share + verdict->share.half));
+        break;
+    case WHY_TOO_FEW:
+        if (circumstances->has_ended)
+            sprof_str_appendf(text,
+                              "the command is too short: %.0f samples of work, some 300 are "
+                              "needed; give it more work",
+                              verdict->useful_samples);
+        else
+            sprof_str_appendf(text, "look longer: --seconds %llu",
+                              (unsigned long long)(verdict->look_ns / 1000000000));
+        break;
+    default: sprof_str_append(text, "sure"); break;
+    }
+    sprof_str_appendf(text, " · %.0f samples' worth of useful time", verdict->useful_samples);
+    if (circumstances->took_s > 0)
+        sprof_str_appendf(text, " · %.1f s", circumstances->took_s);
+}
+
+static void append_notes(struct sprof_str *text, const struct why_table *table,
+                         const struct why_circumstances *circumstances)
+{
+    if (table->sight == WHY_SEES_CPU)
+        sprof_str_append(text, "\n  not known: what threads wait for, and whether they lack a CPU");
+    else if (table->sight == WHY_SEES_WALL)
+        sprof_str_append(text,
+                         "\n  not known: whether threads lack a CPU; waits are found by names "
+                         "of functions alone");
+    if (table->sight != WHY_SEES_STATES && circumstances->unseen)
+        sprof_str_appendf(text, " (%s)", circumstances->unseen);
+    if (table->interpreter) {
+        sprof_str_appendf(text,
+                          "\n  note: %s is an interpreter, and functions of its script have no "
+                          "names here",
+                          table->interpreter);
+        if (table->interpreter_cure)
+            sprof_str_appendf(text, ": start it with %s", table->interpreter_cure);
+    }
+}
+
+int why_text(struct sprof_str *text, const struct why_table *table,
+             const struct why_verdict *verdict, const struct why_circumstances *circumstances)
+{
+    sprof_str_append(text, "▶ ");
+    int result = why_headline(text, table, verdict);
+    if (verdict->answer != WHY_NOTHING_SEEN && !result) {
+        append_how_much(text, table, verdict);
+        append_way(text, table, verdict);
+        append_machine(text, verdict, circumstances);
+        sprof_str_append(text, "\n  evidence:");
+        result = why_each_evidence(table, verdict, circumstances->recording, append_evidence, text);
+        append_ruled_out(text, table, verdict);
+        append_next(text, table, verdict);
+        append_certainty(text, table, verdict, circumstances);
+        append_notes(text, table, circumstances);
+    }
+    sprof_str_append(text, "\n");
+    return result ? result : text->failed ? SPROF_ENOMEM : 0;
+}
+
+const char *why_certainty_text(enum why_certainty certainty)
+{
+    return certainty == WHY_SURE ? "sure" : certainty == WHY_LIKELY ? "likely" : "one of two";
+}
+
+const char *why_answer_word(enum why_answer answer)
+{
+    static const char *const words[] = {
+        [WHY_NOTHING_SEEN] = "nothing", [WHY_IDLE] = "idle", [WHY_STARVED] = "starved",
+        [WHY_TOO_FEW] = "too-few",      [WHY_FLAT] = "flat", [WHY_FUNCTION] = "function",
+    };
+    return words[answer];
+}

@@ -1,0 +1,242 @@
+/* why: decides from samples and waits of threads which function makes a program slow.
+ *
+ * The model is pure: a table of samples goes in, a verdict comes out. Neither a process nor a
+ * recording is needed; report_why_table fills a table from a recording.
+ *
+ *     struct why_table table = {0};
+ *     struct why_verdict verdict;
+ *     int result = report_why_table(store, &table, error);
+ *     if (!result)
+ *         result = why_judge(&verdict, &table);
+ *     …
+ *     why_verdict_release(&verdict);
+ *     why_table_release(&table);
+ *
+ * docs/design/why.md holds the rules and where their thresholds come from. */
+#ifndef SPROF_WHY_WHY_H
+#define SPROF_WHY_WHY_H
+
+#include "base/base.h"
+#include "model/model.h"
+
+#include <stdbool.h>
+
+/* == Causes == */
+
+/* What a thread does, or waits for, in a sample. */
+enum why_cause {
+    WHY_COMPUTES,
+    WHY_ALLOCATES,    /* in malloc, free and their like */
+    WHY_FAULTS,       /* the kernel handles a page fault */
+    WHY_CALLS_SYSTEM, /* the kernel works in a system call */
+    WHY_READY,        /* it wants a CPU and has none */
+    WHY_LOCK,         /* of threads, or of a file */
+    WHY_CONDITION,    /* a condition variable */
+    WHY_SEMAPHORE,
+    WHY_JOIN, /* another thread's end */
+    WHY_BARRIER,
+    WHY_FUTEX, /* a futex of none of these */
+    WHY_SLEEP,
+    WHY_POLL, /* poll, select, epoll, a signal */
+    WHY_PEER, /* a socket, a pipe, a terminal */
+    WHY_DISK,
+    WHY_PAGE,    /* memory that is read from a disk */
+    WHY_CHILD,   /* a child process */
+    WHY_STOPPED, /* by a signal, or a debugger */
+    WHY_OTHER,   /* another system call */
+    WHY_CAUSES,
+};
+
+/* "computes", "waits for a lock": what follows a function's name. Static. */
+const char *why_cause_text(enum why_cause cause);
+
+/* "lock", "disk": one word for programs. Static. */
+const char *why_cause_word(enum why_cause cause);
+
+/* Whether the thread neither has a CPU nor wants one. */
+bool why_cause_is_wait(enum why_cause cause);
+
+struct why_frame {
+    const char *name; /* NULL: none was found */
+    enum model_kind kind;
+    bool is_application;
+};
+
+/* The cause of a sample with that stack, innermost frame first. `wait` is the kind of wait of the
+ * sample's event, as MODEL_WAIT_READY or "futex"; NULL: the thread ran; "" (the wall clock): that
+ * is not known, and the functions of the C library on the stack decide. */
+enum why_cause why_cause_of(const char *wait, const struct why_frame *frames, size_t count);
+
+/* == Tables == */
+
+/* Functions of the application on a stack, and how they left it. */
+struct why_stack {
+    uint32_t first, depth; /* of `frames`, innermost first; 0 frames: no application function */
+    uint32_t entry;        /* the function outside the application that the innermost one called; 0:
+                              none. Of no frames: the innermost function of a library */
+};
+
+struct why_thread {
+    const char *name;
+    int32_t pid, tid;
+};
+
+struct why_sample {
+    uint64_t end_ns, weight_ns; /* of the time that it stands for; from the run's start */
+    uint32_t thread, stack;     /* indexes */
+    uint32_t word;              /* index into `words`: the wait, as reports call it */
+    enum why_cause cause;
+    bool is_idle; /* set by why_judge: a wait for work */
+};
+
+/* What a recording shows of threads without a CPU. */
+enum why_sight {
+    WHY_SEES_STATES, /* each wait, and time without a CPU */
+    WHY_SEES_WALL,   /* samples by time: working and waiting are told apart by names alone */
+    WHY_SEES_CPU,    /* threads with a CPU alone */
+};
+
+/* Zero is a valid empty table. */
+struct why_table {
+    struct sprof_arena texts;
+    SPROF_VEC(const char *) functions; /* names; 0 stands for "outside the application" */
+    SPROF_VEC(const char *) words;
+    SPROF_VEC(uint32_t) frames;
+    SPROF_VEC(struct why_stack) stacks;
+    SPROF_VEC(struct why_thread) threads;
+    SPROF_VEC(struct why_sample) samples; /* by end */
+    uint64_t duration_ns;
+    enum why_sight sight;
+    const char *system_module; /* the interpreter of scripts that have names; NULL */
+    const char
+        *interpreter; /* a program that runs scripts without names for their functions; NULL */
+    const char *interpreter_cure; /* the option with which it names them; NULL: none is known */
+};
+
+/* Adds a name. Returns its number, or 0 when out of memory. The text is copied. */
+uint32_t why_add_function(struct why_table *table, const char *name);
+
+/* Returns the index of a word, adding it where it is new; UINT32_MAX when out of memory. */
+uint32_t why_add_word(struct why_table *table, const char *word);
+
+/* Adds a stack: `count` functions of the application, innermost first. Returns its index, or
+ * UINT32_MAX when out of memory. */
+uint32_t why_add_stack(struct why_table *table, const uint32_t *functions, size_t count,
+                       uint32_t entry);
+
+void why_table_release(struct why_table *table);
+
+/* The innermost application function of a sample; 0: none. */
+uint32_t why_owner(const struct why_table *table, const struct why_sample *sample);
+
+/* == Verdicts == */
+
+enum why_answer {
+    WHY_NOTHING_SEEN, /* no sample */
+    WHY_IDLE,         /* its threads wait for work */
+    WHY_STARVED,      /* it mostly has no CPU, and nothing else stands out */
+    WHY_TOO_FEW,      /* too few samples to say anything */
+    WHY_FLAT,         /* no function stands out */
+    WHY_FUNCTION,     /* `function` is it */
+};
+
+enum why_certainty { WHY_SURE, WHY_LIKELY, WHY_ONE_OF_TWO };
+
+/* A share in useful time, and half of its 95 % interval: both 0 to 1. */
+struct why_share {
+    double share, half;
+    double binomial; /* half of the interval of independent samples */
+    double samples;  /* so many independent ones the time is worth that the share is of */
+};
+
+/* What a function does, and the useful time of that. */
+struct why_candidate {
+    uint32_t function;
+    enum why_cause cause; /* WHY_COMPUTES stands for all causes of threads with a CPU */
+    uint64_t weight_ns;
+    double share;
+};
+
+struct why_holder {
+    uint32_t function; /* 0: not found */
+    uint32_t thread;
+    bool has_thread;       /* it is one thread alone */
+    double waiting, else_; /* share of looks in which it is on another thread's stack */
+    size_t looks;          /* while the lock is waited for */
+};
+
+enum { WHY_NEXT = 3, WHY_CALLERS = 3 };
+
+struct why_verdict {
+    enum why_answer answer;
+    enum why_certainty certainty;
+    uint64_t all_ns, useful_ns, ready_ns, idle_ns;
+    double useful_samples; /* independent ones that the useful time is worth */
+    double ready_share; /* of the time in which threads have or want a CPU, or wait within work */
+    double causes[WHY_CAUSES]; /* shares of useful time */
+
+    /* The function, of WHY_FUNCTION; the largest, of WHY_FLAT; where it waits, of WHY_IDLE. */
+    uint32_t function, entry; /* entry 0: code of its own, or several */
+    enum why_cause cause;     /* what most of its time is */
+    enum why_cause kind;      /* of its candidate: WHY_COMPUTES for all of the CPU */
+    struct why_share share;
+    double second; /* the next candidate's share */
+    uint32_t word; /* of most of its time, and all time of the function with that word */
+    uint64_t word_ns;
+    bool in_bursts;
+    struct why_holder holder;
+    uint32_t thread; /* of `only_thread` */
+    bool only_thread;
+    size_t threads_alike;
+    struct why_share thread_share; /* of that thread's time, where it was found by that; else 0 */
+    double alike_share;            /* … of the others' */
+    SPROF_VEC(uint32_t) way;       /* functions, outermost first; ends with `function` */
+    uint32_t callers[WHY_CALLERS]; /* 0: no more */
+
+    uint32_t below; /* of WHY_FLAT: the deepest function with most of the time below it */
+    double below_share;
+    struct why_candidate next[WHY_NEXT];
+    size_t next_count;
+    uint64_t look_ns; /* of WHY_TOO_FEW: how long to look */
+};
+
+/* Judges a table; sets `is_idle` of its samples. Returns 0 or SPROF_ENOMEM. Release also on
+ * failure. */
+int why_judge(struct why_verdict *verdict, struct why_table *table);
+void why_verdict_release(struct why_verdict *verdict);
+
+/* == Text == */
+
+/* What the verdict alone does not hold. */
+struct why_circumstances {
+    const char *recording; /* its file, as a shell would read it; NULL: it is not kept */
+    double load;           /* of the machine; negative: not known */
+    unsigned cpus;
+    double took_s;      /* from start to answer; 0: not known */
+    const char *unseen; /* why waits were not seen; NULL */
+    bool has_ended;     /* a command: a longer look is not possible */
+};
+
+/* Appends the answer for people: a first line that begins with "▶", and lines below it. Returns 0
+ * or SPROF_ENOMEM. */
+int why_text(struct sprof_str *text, const struct why_table *table,
+             const struct why_verdict *verdict, const struct why_circumstances *circumstances);
+
+/* Appends the first line without the mark. */
+int why_headline(struct sprof_str *text, const struct why_table *table,
+                 const struct why_verdict *verdict);
+
+/* Calls `put` with each line of evidence: what it shows, and the command that prints it (NULL where
+ * no command does). Both are borrowed. Returns 0, or what `put` returned. */
+int why_each_evidence(const struct why_table *table, const struct why_verdict *verdict,
+                      const char *recording,
+                      int (*put)(void *context, const char *what, const char *command),
+                      void *context);
+
+/* "sure", "likely", "one of two". Static. */
+const char *why_certainty_text(enum why_certainty certainty);
+
+/* "function", "flat", "idle", "starved", "too-few", "nothing". Static. */
+const char *why_answer_word(enum why_answer answer);
+
+#endif
