@@ -1,6 +1,7 @@
 /* Carries out the commands that control a trace. */
 #include "trace/children.h"
 #include "trace/figures/coverage.h"
+#include "trace/figures/keep.h"
 #include "trace/figures/log.h"
 #include "trace/probes/probes.h"
 #include "trace/several.h"
@@ -220,7 +221,7 @@ static int status(void *context, char *argument, struct sprof_str *answer,
     if (!strcmp(argument, "fields")) {
         sprof_str_appendf(answer,
                           "state\tseconds#\tcalls#\tin_flight#\tprobes#\tprobes_on#\tmode\t"
-                          "off_in_seconds#\tprocess#\tprobes_resting#\tprocesses\n"
+                          "off_in_seconds#\tprocess#\tprobes_resting#\tprocesses\tkept#\n"
                           "%s\t%.3f\t%llu\t%llu\t%zu\t%zu\t%s\t",
                           session->paused ? "paused" : "tracing", seconds,
                           (unsigned long long)sums.calls, (unsigned long long)sums.in_flight,
@@ -229,7 +230,7 @@ static int status(void *context, char *argument, struct sprof_str *answer,
             sprof_str_appendf(answer, "%.3f", left);
         sprof_str_appendf(answer, "\t%d\t%zu\t", (int)first_process(session), sums.probes_resting);
         append_processes(session, answer);
-        sprof_str_appendf(answer, "\n");
+        sprof_str_appendf(answer, "\t%llu\n", (unsigned long long)session->trace->kept.calls);
         return 0;
     }
     if (*argument)
@@ -256,6 +257,7 @@ static int status(void *context, char *argument, struct sprof_str *answer,
                           sums.probes_resting == 1
                               ? " rests: its function's code is as without it"
                               : "s rest: their functions' code is as without them");
+    trace_keep_describe(session, answer);
     if (left > 0)
         sprof_str_appendf(answer, ", off in %.1f s", left);
     return 0;

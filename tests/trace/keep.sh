@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --keep and sprof report --kept: what meets a rule has a row, with its callers.
-#   keep.sh rules | report | readers | open | processes | dropped | refused
+#   keep.sh rules | report | readers | open | processes | embedded | dropped | refused
 # jumps.py compares random programs' trees with what they note themselves.
 set -u
 . "$(dirname "$0")/lib.sh"
@@ -230,6 +230,16 @@ pid NOT IN (SELECT pid FROM v_kept_call WHERE function = 'main') ORDER BY start_
     is "rows without their callers" processes.db "$orphans" 0
 }
 
+embedded() {
+    "$SPROF" probes ./program --embed -o copy >out 2>err || fail "no copy with probes"
+    traced embedded --keep 'every 10 : ^leaf' --keep 'over 30ms : ^slow' --keep 'throws' -- ./copy 900
+    is "mechanisms" embedded.db "SELECT DISTINCT mechanism FROM v_call_stats WHERE function LIKE 'leaf%'" embedded
+    is "calls that met each rule" embedded.db "SELECT fired FROM keep_rule ORDER BY number" "100 2 5"
+    is "rows that met a rule" embedded.db "SELECT function || count(*) FROM v_kept_call WHERE rules IS NOT NULL GROUP BY function ORDER BY 1" \
+        "leaf()100 slow()2 thrower(int)5"
+    is "rows without their callers" embedded.db "$orphans" 0
+}
+
 dropped() {
     traced dropped --keep 'over 0ns : ^leaf' -- ./program 300000
     is "all that met the rule" dropped.db "SELECT fired FROM keep_rule" 300102
@@ -264,6 +274,6 @@ refused() {
 }
 
 case "$1" in
-rules | report | readers | open | processes | dropped | refused) write_program && "$1" ;;
+rules | report | readers | open | processes | embedded | dropped | refused) write_program && "$1" ;;
 *) fail "no such case" ;;
 esac

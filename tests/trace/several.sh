@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace -p PID,PID: several processes that run are traced in one run, by one set of commands.
-#   several.sh exact | together | ended | old | early | executed | modes | governed | delayed | chosen | loaded | kinds | kill | bad
+#   several.sh exact | together | ended | old | early | executed | modes | governed | delayed | chosen | loaded | kinds | kept | kill | bad
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -107,6 +107,29 @@ exact)
     rounds 100 200 3000
     "$SPROF" sql t.db --format csv 'SELECT command FROM run' >out
     grep -q '\./mine 100, \./mine 200, \./theirs 3000' out || fail "the run does not say what was traced"
+    ;;
+kept)
+    # Rules are those of each process by itself; `status` counts what they have kept together.
+    three
+    trace_all --function "$chosen" --keep 'every 50 : ^work$' --keep 'every 1 : ^theirs$'
+    rounds 100 200 3000
+    rounds 100 200 3000
+    ctl "${pids[0]}" status
+    grep -q ', 134 calls kept (every 50 : ^work$: 132, every 1 : ^theirs$: 2)$' out || fail "no status of rules"
+    ctl "${pids[1]}" status --format json
+    python3 -c 'import json; assert json.load(open("out"))[0]["kept"] == 134' || fail "the number of kept calls"
+    kill -INT "$tracer"
+    ended
+    "$SPROF" sql -i t.db --format csv "SELECT pid, function, count(*) AS calls, sum(caller_id IS NULL) AS roots FROM v_kept_call
+WHERE rules IS NOT NULL GROUP BY 1, 2 ORDER BY 3, 1" >kept.csv
+    python3 - "${pids[@]}" <<'END' || fail "other calls are kept: $(cat kept.csv)"
+import csv, sys
+mine, yours, theirs = sys.argv[1:]
+rows = [(row["pid"], row["function"], int(row["calls"])) for row in csv.DictReader(open("kept.csv"))]
+assert sorted(rows) == sorted([(mine, "work", 4), (yours, "work", 8), (theirs, "work", 120), (theirs, "theirs", 2)]), rows
+END
+    "$SPROF" report --kept -i t.db --process "${pids[1]}" --format csv -n 0 >out || fail "no tree of a process"
+    [ "$(grep -c ',work,' out)" = 8 ] && [ "$(cut -d, -f4 out | grep -c first)" = 2 ] || fail "the tree of a process: $(cat out)"
     ;;
 together)
     # Any of them leads to the trace, which is controlled for all; `detach` is for one.

@@ -294,6 +294,24 @@ int trace_keep_tick(struct trace_session *session)
     return result ? SPROF_ENOMEM : 0;
 }
 
+void trace_keep_describe(const struct trace_session *session, struct sprof_str *text)
+{
+    const struct trace_options *options = &session->options;
+    const struct trace_kept *kept = &session->trace->kept;
+    if (!options->keep_count)
+        return;
+    sprof_str_appendf(text, ", %s call%s kept (", sprof_digits_of(kept->calls).text,
+                      sprof_plural(kept->calls));
+    for (size_t i = 0; i < options->keep_count; i++) {
+        sprof_str_appendf(text, "%s%s: %s", i ? ", " : "", options->keep[i].text,
+                          sprof_digits_of(kept->fired[i]).text);
+        if (kept->dropped[i])
+            sprof_str_appendf(text, ", of which %s had no room",
+                              sprof_digits_of(kept->dropped[i]).text);
+    }
+    sprof_str_append(text, ")");
+}
+
 void trace_keep_clear(struct trace_session *session)
 {
     const uint32_t rows = session->trace->kept.rows;

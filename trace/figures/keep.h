@@ -24,6 +24,9 @@ int trace_keep_end(struct trace_session *session, struct trace_thread *thread,
 /* Writes how often rules have fired. Returns 0 or SPROF_ENOMEM. */
 int trace_keep_tick(struct trace_session *session);
 
+/* Appends ", 7 calls kept (over 20ms: 2, throws: 5)" where there are rules. */
+void trace_keep_describe(const struct trace_session *session, struct sprof_str *text);
+
 /* Drops what was kept. Callers that are open begin now. */
 void trace_keep_clear(struct trace_session *session);
 
