@@ -660,6 +660,10 @@ foreign_words() {
     said_only 'not a command: `sprof html`'
     expect 2 "$SPROF" record -g -- true
     said_only '\-g is no option of sprof: stacks are recorded whole'
+    expect 2 "$SPROF" report --diff-base a.db
+    said_only 'no option of sprof: `sprof diff BASE RECORDING`'
+    expect 2 "$SPROF" version
+    said_only '`sprof --version`'
     expect 0 "$SPROF" record true -F 99
     said '`-F` is the command.s own: options of sprof stand before `true`'
     expect 0 "$SPROF" record -- true -F 99
