@@ -17,7 +17,7 @@ static void put_card(struct json *json, const char *value, const char *title, co
 /* "in 3.80 s of wall time, 66 % of it" */
 static void put_time_card(struct json *json, const struct report_dataset *dataset)
 {
-    const uint64_t cpu_ns = dataset->quality.target_cpu_ns, wall_ns = dataset->run.duration_ns;
+    const uint64_t cpu_ns = report_quality_used_ns(dataset), wall_ns = dataset->run.duration_ns;
     char number[NUMBER_BYTES], other[NUMBER_BYTES], note[160];
     if (!wall_ns)
         return;

@@ -63,15 +63,18 @@ def header(browser, work):
     recording = os.path.join(work, "split.db")
     sprof("record", "-o", recording, "--", *SPLIT, "300")
     page = Page(browser, make_page(work, recording))
-    browser.resize(1500, 900)
-    for tab in ("summary", "functions", "flame"):
+    for width, tab in ((1500, "summary"), (1500, "functions"), (1500, "flame"), (1200, "flame"), (1200, "summary")):
+        browser.resize(width, 900)
         page.tab(tab)
         top = browser.settled("const {top} = document.querySelector('main').getBoundingClientRect(); return top > 110 && top")
         if top:
-            raise SystemExit(f"{tab} begins {top} pixels from the top of a window of 1500")
+            raise SystemExit(f"{tab} begins {top} pixels from the top of a window of {width}")
     facts = browser.run("return [...document.querySelectorAll('.facts > span')].map(fact => fact.textContent)")
     if len(facts) != 3 or not re.fullmatch(r"[\d.]+ (s|ms) CPU time, \d+ % of [\d.]+ (s|ms) of wall time", facts[0]) or not re.fullmatch(r"\d+ threads", facts[1]):
         raise SystemExit(f"the header says {facts}")
+    footer = sprof("report", recording).stdout
+    if facts[0].split(" CPU")[0] + " of CPU time in" not in footer:
+        raise SystemExit(f"the header says {facts[0]}, the report {footer}")
     with sqlite3.connect(recording) as database:
         database.execute("UPDATE ledger SET lost = 10 + delivered")
     database.close()
