@@ -27,7 +27,8 @@ struct arguments {
     size_t stack_bytes;
     double max_overhead; /* percent */
     struct cli_rules rules;
-    bool paused, append, overwrite, no_symbolize, no_cache, keep_failed, per_thread, verbose;
+    bool paused, append, overwrite, no_symbolize, no_cache, keep_failed, per_thread, verbose,
+        wakers;
 };
 
 /* Each -e adds to the list. */
@@ -59,6 +60,8 @@ static const struct cli_option options[] = {
     {"off-cpu", 0, "[=T]",
      "measure how long threads wait, and where; waits shorter than T by chance (1ms)",
      FIELD(off_cpu), cli_set_threshold},
+    {"wakers", 0, NULL, "with --off-cpu: record what ends each wait, and the stack of that thread",
+     FIELD(wakers), cli_set_flag},
     {"agent-clock", 0, "tick|fine",
      "the agent samples at the kernel's tick, or at -F, by a helper (3 to 10 % of a CPU)",
      FIELD(fine_clock), cli_set_agent_clock},
@@ -164,6 +167,8 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
     if (arguments->fine_clock && arguments->wall_clock)
         return usage(error, "--agent-clock fine samples CPU time, --clock wall time: leave one of "
                             "them out");
+    if (arguments->wakers && !arguments->off_cpu.given)
+        return usage(error, "--wakers is about the waits of --off-cpu: add it");
     if (arguments->append && arguments->overwrite)
         return usage(error, "--append keeps the runs that --overwrite removes: give one of them");
     if (arguments->frequency_hz && arguments->period)
@@ -196,6 +201,7 @@ static struct record_options options_of(struct arguments *arguments,
         .off_cpu = arguments->off_cpu.given,
         .has_off_cpu_threshold = arguments->off_cpu.has_value,
         .off_cpu_threshold_ns = arguments->off_cpu.ns,
+        .wakers = arguments->wakers,
         .fine_clock = arguments->fine_clock,
         .event = arguments->events.text,
         .frequency_hz = arguments->frequency_hz,

@@ -19,7 +19,7 @@ struct key_list {
 struct arguments {
     struct cli_selection selection; /* first: see cli_release_rules */
     bool inclusive, modules, lines, threads, processes, edges, tree, bottom_up, kept, no_fold,
-        follow, idle;
+        follow, idle, wakers, wait_chains;
     uint64_t interval_ns;
     struct key_list by;
     const char *callers, *callees, *peek, *sort, *show;
@@ -105,6 +105,10 @@ static const struct cli_option options[] = {
      cli_set_text},
     {"kept", 0, NULL, "single calls that `sprof trace --keep` has kept, with their callers",
      FIELD(kept), cli_set_flag},
+    {"wakers", 0, NULL, "waits, and what ended them: of `sprof record --off-cpu --wakers`",
+     FIELD(wakers), cli_set_flag},
+    {"wait-chains", 0, NULL, "the same, with what the wakers waited for, and so on",
+     FIELD(wait_chains), cli_set_flag},
     CLI_SELECTION_OPTIONS,
     {"idle", 0, NULL, "where waits are shown: also those of threads that wait for work",
      FIELD(idle), cli_set_flag},
@@ -146,6 +150,8 @@ static int choose_view(struct arguments *arguments, enum report_view *view,
         {arguments->callees != NULL, REPORT_CALLEES, REPORT_KEYS},
         {arguments->peek != NULL, REPORT_PEEK, REPORT_KEYS},
         {arguments->kept, REPORT_KEPT, REPORT_KEYS},
+        {arguments->wakers, REPORT_WAKERS, REPORT_KEYS},
+        {arguments->wait_chains, REPORT_CHAINS, REPORT_KEYS},
     };
     int asked = 0;
     *view = REPORT_BY_KEYS;
@@ -165,7 +171,7 @@ static int choose_view(struct arguments *arguments, enum report_view *view,
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "one table at a time: choose --by, --modules, --lines, --threads, "
                                "--processes, --edges, --tree, --bottom-up, --callers, --callees, "
-                               "--peek or --kept");
+                               "--peek, --kept, --wakers or --wait-chains");
     return 0;
 }
 
@@ -199,7 +205,10 @@ static struct report_request request_of(const struct arguments *arguments, enum 
                 .verbose = arguments->style.verbose,
             },
     };
-    request.selection.fold_idle = !arguments->idle;
+    const bool of_wakes = view == REPORT_WAKERS || view == REPORT_CHAINS;
+    request.selection.fold_idle = !arguments->idle && !of_wakes;
+    if (of_wakes && !request.selection.event)
+        request.selection.event = MODEL_EVENT_OFF_CPU;
     for (size_t i = 0; i < arguments->by.count; i++) {
         const enum report_key key = arguments->by.items[i];
         if ((key == REPORT_RUN || key == REPORT_HOST) && !request.selection.run_id)

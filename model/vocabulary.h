@@ -93,6 +93,9 @@ enum model_pseudo {
 #define MODEL_EVENT_OFF_CPU_PREFIX MODEL_EVENT_OFF_CPU ":"
 #define MODEL_EVENT_ON_AND_OFF "wall"
 
+/* The event of what threads did as they ended waits of others: it weighs what these had waited. */
+#define MODEL_EVENT_WAKEUP "wakeup"
+
 /* The kind of threads that are ready to run; of all other kinds threads wait for something. */
 #define MODEL_WAIT_READY "ready"
 

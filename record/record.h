@@ -29,6 +29,7 @@ struct record_options {
     bool off_cpu;       /* record the times in which threads have no CPU, too */
     bool has_off_cpu_threshold;
     uint64_t off_cpu_threshold_ns; /* of these */
+    bool wakers;                   /* and what ends them */
     bool fine_clock;               /* an agent samples faster than the kernel's tick */
     const char *event;
     uint64_t frequency_hz, period;

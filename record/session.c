@@ -29,8 +29,8 @@ static int begin_sampler(struct record_session *session, struct sprof_error *err
         .clock = options->wall_clock ? SAMPLER_CLOCK_WALL : SAMPLER_CLOCK_CPU,
         .fine_clock = options->fine_clock,
         .source = options->source,
-        .off_cpu = {options->off_cpu, options->has_off_cpu_threshold,
-                    options->off_cpu_threshold_ns},
+        .off_cpu = {options->off_cpu, options->has_off_cpu_threshold, options->off_cpu_threshold_ns,
+                    options->wakers},
         /* Waits and CPU time can be added up. */
         .event = options->off_cpu && !options->event ? "cpu-clock" : options->event,
         .frequency_hz = options->frequency_hz,

@@ -74,6 +74,30 @@ static int add_row(struct recording *recording, const struct recording_pending_s
 
 /* == Samples as they come, and again == */
 
+/* Writes down what ended a wait, and when: its own sample, where it has one, is of that time. */
+static int add_wake(struct recording *recording, const struct model_record *record,
+                    const struct model_thread *thread)
+{
+    const struct model_sample *sample = &record->sample;
+    struct store_wake wake = {
+        .run_id = recording->run.id,
+        .thread_id = thread->id,
+        .time_ns = record->time_ns - recording->start_ns,
+        .woken_ns = recording_time(recording, sample->woken_ns),
+        .waker_tid = sample->waker_tid,
+    };
+    if (!sample->woken_ns)
+        return 0;
+    if (sample->waker_pid) {
+        const struct model_thread *waker = model_process_table_thread(
+            &recording->process_table, sample->waker_pid, sample->waker_tid, sample->woken_ns);
+        if (!waker)
+            return SPROF_ENOMEM;
+        wake.waker_thread_id = waker->id;
+    }
+    return sprof_vec_push(&recording_batch(recording)->wakes, wake);
+}
+
 int recording_sample(struct recording *recording, const struct model_record *record, uint32_t event)
 {
     struct model_thread *thread = model_process_table_thread(&recording->process_table, record->pid,
@@ -86,6 +110,8 @@ int recording_sample(struct recording *recording, const struct model_record *rec
         return 0;
     }
     process->sampled = true;
+    if (add_wake(recording, record, thread))
+        return SPROF_ENOMEM;
     struct recording_outcome outcome;
     if (recording_walk_sample(&recording->walk, process, &record->sample, record->time_ns,
                               &outcome))

@@ -33,6 +33,7 @@ void report_dataset_release(struct report_dataset *dataset)
     sprof_vec_release(&dataset->line_costs);
     sprof_vec_release(&dataset->keep_rules);
     sprof_vec_release(&dataset->kept_calls);
+    sprof_vec_release(&dataset->wakes);
     report_row_numbers_release(&dataset->process_numbers);
     report_row_numbers_release(&dataset->thread_numbers);
     report_row_numbers_release(&dataset->node_numbers);
@@ -425,6 +426,8 @@ static int load(struct report_dataset *dataset, struct store *store,
     }
     if (!result && parts & REPORT_KEPT_CALLS)
         result = report_dataset_load_kept(dataset, store, error);
+    if (!result && parts & REPORT_WAKES)
+        result = report_dataset_load_wakes(dataset, store, report_dataset_takes_sample, error);
     if (!result)
         result = find_covered(dataset, store, error);
     if (!result)

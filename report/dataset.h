@@ -36,6 +36,7 @@ enum report_part {
     REPORT_LINE_COSTS = 16,  /* frames and line_costs */
     REPORT_ANY_MODE = 128,   /* stacks of different modes are not read together: any are taken */
     REPORT_KEPT_CALLS = 256, /* with REPORT_STACKS: keep_rules and kept_calls */
+    REPORT_WAKES = 512,      /* with REPORT_STACKS: wakes */
     REPORT_ONLY_RUN = 64,    /* no functions that only other runs met, where these are many */
 };
 
@@ -148,6 +149,14 @@ struct report_kept_call {
     bool is_apart;
 };
 
+/* A wait that was ended while it was recorded, and by what. Sorted by run and woken_ns. */
+struct report_wake {
+    uint32_t event, node, thread;
+    uint32_t waker_node, waker_thread; /* 0: not recorded; thread 0: none of the recording */
+    int32_t waker_tid;                 /* 0: an interrupt */
+    uint64_t weight, woken_ns;
+};
+
 /* What the selection's expressions say of a function. */
 enum report_filter {
     REPORT_FOCUS = 1,
@@ -254,6 +263,7 @@ struct report_dataset {
         *node_stays; /* [node - 1]: 0 not known yet, 1 filters leave its stack, 2 nothing of it */
     SPROF_VEC(struct report_line_cost) line_costs; /* with REPORT_LINE_COSTS */
     SPROF_VEC(struct report_keep_rule) keep_rules; /* with REPORT_KEPT_CALLS */
+    SPROF_VEC(struct report_wake) wakes;           /* with REPORT_WAKES */
     SPROF_VEC(struct report_kept_call) kept_calls; /* of selected threads */
 
     struct sprof_map file_bytes; /* hash of a file's clean path → pointer to its bytes */

@@ -33,8 +33,9 @@ const char *report_event_state(const struct store_event *event)
     const char *wait = model_event_wait(event->name);
     if (wait)
         return strcmp(wait, MODEL_WAIT_READY) ? waiting : MODEL_WAIT_READY;
-    return event->unit == STORE_UNIT_SAMPLE && strcmp(event->name, MODEL_EVENT_WALL) != 0 ? running
-                                                                                          : unknown;
+    const bool is_other =
+        !strcmp(event->name, MODEL_EVENT_WALL) || !strcmp(event->name, MODEL_EVENT_WAKEUP);
+    return event->unit == STORE_UNIT_SAMPLE && !is_other ? running : unknown;
 }
 
 const char *report_event_wait(const struct store_event *event)
@@ -129,7 +130,8 @@ static bool are_parts(const struct report_dataset *dataset)
 {
     bool are = run_has_waits(dataset, dataset->run.id);
     for (size_t i = 0; i < dataset->events.count && are; i++)
-        are = is_part(dataset, REPORT_ON_AND_OFF, &dataset->events.items[i]);
+        are = !strcmp(dataset->events.items[i].name, MODEL_EVENT_WAKEUP) ||
+              is_part(dataset, REPORT_ON_AND_OFF, &dataset->events.items[i]);
     return are;
 }
 

@@ -83,6 +83,13 @@ int report_dataset_load_samples(struct report_loading *loading, struct sprof_err
 int report_dataset_load_kept(struct report_dataset *dataset, struct store *store,
                              struct sprof_error *error);
 
+/* Reads what ended waits, where all that it refers to is there; `takes` is
+ * report_dataset_takes_sample. */
+int report_dataset_load_wakes(struct report_dataset *dataset, struct store *store,
+                              bool (*takes)(const struct report_dataset *, size_t,
+                                            const struct store_sample *),
+                              struct sprof_error *error);
+
 /* Counts a cost that is selected for its path, the number of a row. */
 void report_dataset_count(struct report_loading *loading, uint32_t path, struct model_cost cost,
                           double sum_squares);

@@ -8,6 +8,7 @@
 #include "report/output_close.h"
 #include "report/quality.h"
 #include "report/waits.h"
+#include "report/wakers.h"
 
 #include <assert.h>
 
@@ -30,6 +31,8 @@ static const struct {
     [REPORT_CALLEES] = {true, true, NULL, report_table_of_callees},
     [REPORT_PEEK] = {false, true, NULL, report_table_of_peek},
     [REPORT_KEPT] = {false, false, report_kept_parts, report_table_of_kept},
+    [REPORT_WAKERS] = {false, false, report_wakers_parts, report_table_of_wakers},
+    [REPORT_CHAINS] = {false, false, report_wakers_parts, report_table_of_wait_chains},
 };
 static_assert(sizeof views / sizeof *views == REPORT_VIEWS, "each view is made somewhere");
 

@@ -55,6 +55,8 @@ enum report_view {
     REPORT_CALLEES,   /* and what they call */
     REPORT_PEEK,      /* callers and callees of all that the expression `function` finds, as one */
     REPORT_KEPT,      /* the calls that rules of a trace have kept, and their callers */
+    REPORT_WAKERS,    /* waits, and what ended them */
+    REPORT_CHAINS,    /* … and what that waited for */
     REPORT_VIEWS,
 };
 

@@ -163,9 +163,10 @@ static int say(struct summing *summing, struct sprof_str *text)
         return SPROF_ENOMEM;
     append_groups(text, summing, names);
     append_idle(text, summing, names);
-    if (report_number_share(summing->ready, summing->all) >= MUCH_READY_PERCENT)
+    const uint64_t base = summing->all + (summing->groups.count ? 0 : dataset->idle.weight);
+    if (report_number_share(summing->ready, base) >= MUCH_READY_PERCENT)
         sprof_str_appendf(text, "; %s more is ready without a CPU",
-                          report_number_percent(share, summing->ready, summing->all, 0));
+                          report_number_percent(share, summing->ready, base, 0));
     free(names);
     return 0;
 }

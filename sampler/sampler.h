@@ -55,6 +55,7 @@ struct sampler_options {
         bool wanted; /* threads without a CPU are sampled, too, as events of their own */
         bool has_threshold;
         uint64_t threshold_ns; /* shorter times are sampled in proportion; 0: all are recorded */
+        bool wakers;           /* what ends them is recorded, too */
     } off_cpu;
     bool fine_clock;       /* an agent samples faster than the kernel's tick, by a helper thread */
     const char *source;    /* the name of one kind of source; NULL: the first that is not refused */

@@ -249,6 +249,10 @@ COPY_OF_RUN(probe_ledger, store_probe_ledger, STORE_PROBE_LEDGER, TRANSLATE(node
 COPY_OF_RUN(keep_rule, store_keep_rule, STORE_KEEP_RULE)
 COPY_OF_RUN(kept_call, store_kept_call, STORE_KEPT_CALL, SHIFT_THREAD TRANSLATE(nodes, node_id))
 COPY_OF_RUN(warning, store_warning, STORE_WARNING, SHIFT_THREAD TRANSLATE(nodes, node_id))
+COPY_OF_RUN(wake, store_wake, STORE_WAKE, row.id = 0;
+            if (row.waker_thread_id &&
+                !has(&copying->threads, row.waker_thread_id)) return damaged(copying);
+            row.waker_thread_id += row.waker_thread_id ? copying->base.thread : 0; SHIFT_THREAD)
 /* What another user's file says of its users is not believed in one of the caller's own. */
 COPY_OF_RUN(sampled_user, store_sampled_user, STORE_SAMPLED_USER,
             if (store_owner(copying->input) != geteuid()) return 0;)
@@ -534,6 +538,7 @@ static int copy_runs(struct copying *copying)
     STORE_X(, keep_rule, , )
     STORE_X(, kept_call, , )
     STORE_X(, warning, , )
+    STORE_X(, wake, , )
     STORE_X(, sampled_user, , )
     if (!status)
         status = store_each_raw_sample(input, 0, copy_sample, copying, error);

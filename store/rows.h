@@ -343,6 +343,16 @@ struct store_warning {
                               broken stands, 0: before it */
 };
 
+/* What ended a wait that was recorded with `sprof record --wakers`. */
+struct store_wake {
+    uint64_t id; /* 0: the next */
+    uint32_t run_id, thread_id;
+    uint64_t time_ns;         /* of the wait's sample of the thread */
+    uint64_t woken_ns;        /* when it was ended; the time of the waker's sample, of `wakeup` */
+    int32_t waker_tid;        /* 0: an interrupt */
+    uint32_t waker_thread_id; /* 0: an interrupt, or no thread of the targets */
+};
+
 /* The first call of a function in a run; as in struct store_entry_coverage. */
 struct store_coverage {
     uint32_t run_id, function_id;

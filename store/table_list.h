@@ -30,6 +30,7 @@
     X(KEEP_RULE, keep_rule, store_keep_rule, keep_rules)                                           \
     X(KEPT_CALL, kept_call, store_kept_call, kept_calls)                                           \
     X(WARNING, warning, store_warning, warnings)                                                   \
+    X(WAKE, wake, store_wake, wakes)                                                               \
     X(SAMPLED_USER, sampled_user, store_sampled_user, sampled_users)
 #define STORE_BATCH_OF_ALL(X)                                                                      \
     X(MODULE, module, store_module, modules)                                                       \

@@ -361,6 +361,16 @@ static const struct store_column kept_call_columns[] = {
     COLUMN(store_kept_call, is_apart, BOOL),
 };
 
+static const struct store_column wake_columns[] = {
+    NULLED(store_wake, id, NUMBER),
+    OF(store_wake, run_id, "run"),
+    OF(store_wake, thread_id, "thread"),
+    COLUMN(store_wake, time_ns, NUMBER),
+    COLUMN(store_wake, woken_ns, NUMBER),
+    COLUMN(store_wake, waker_tid, SIGNED),
+    NULLED_OF(store_wake, waker_thread_id, "thread"),
+};
+
 static const struct store_column warning_columns[] = {
     OF(store_warning, run_id, "run"),
     OF(store_warning, thread_id, "thread"),
@@ -527,6 +537,7 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
         ROWS_OF_RUN("kept_call", kept_call_columns, store_kept_call, "run_id, number"),
     [STORE_WARNING] = ROWS_OF_RUN("warning", warning_columns, store_warning,
                                   "run_id, time_ns, thread_id, node_id, kind"),
+    [STORE_WAKE] = ROWS_OF_RUN("wake", wake_columns, store_wake, "id"),
     [STORE_SAMPLED_USER] = ROWS_OF_RUN("sampled_user", sampled_user_columns, store_sampled_user,
                                        "run_id, uid, gid, groups"),
     [STORE_COVERAGE] =

@@ -5,9 +5,9 @@
 CREATE VIEW v_event AS
 SELECT run_id, name AS event, is_clock, (SELECT word FROM word WHERE list = 'unit' AND number = unit) AS unit,
        CASE WHEN name = 'off-cpu:ready' THEN 'ready' WHEN name GLOB 'off-cpu:*' THEN 'waiting'
-            WHEN unit = 0 AND name <> 'wall-clock' THEN 'running' ELSE 'unknown' END AS state,
+            WHEN unit = 0 AND name NOT IN ('wall-clock', 'wakeup') THEN 'running' ELSE 'unknown' END AS state,
        CASE WHEN name GLOB 'off-cpu:*' THEN substr(name, 9)
-            WHEN unit = 0 AND name <> 'wall-clock' THEN 'running' ELSE 'unknown' END AS wait,
+            WHEN unit = 0 AND name NOT IN ('wall-clock', 'wakeup') THEN 'running' ELSE 'unknown' END AS wait,
        varying, period, id AS event_id
 FROM event;
 
@@ -348,6 +348,16 @@ LEFT JOIN node_path n ON n.node_id = w.node_id
 LEFT JOIN call_path q ON q.id = n.path_id
 LEFT JOIN function f ON f.id = q.function_id
 LEFT JOIN module m ON m.id = f.module_id;
+
+-- What ended waits. The samples of both threads, where they are recorded, have these times.
+CREATE VIEW v_wake AS
+SELECT w.run_id, w.time_ns, p.pid, t.tid, t.name AS thread, w.woken_ns, q.pid AS waker_pid, w.waker_tid,
+       u.name AS waker_thread, w.thread_id, w.waker_thread_id
+FROM wake w
+JOIN thread t ON t.id = w.thread_id
+JOIN process p ON p.id = t.process_id
+LEFT JOIN thread u ON u.id = w.waker_thread_id
+LEFT JOIN process q ON q.id = u.process_id;
 
 -- Calls that were logged one by one, which sprof reads out of blocks. A function whose call is not over has
 -- no duration; word1 and so on are what was in the registers of arguments when it began.

@@ -24,12 +24,15 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 enum {
     PAGE_BYTES = 4096,
     TASK_STOPPED_OR_TRACED = 0x4 | 0x8, /* of task_struct.__state (linux/sched.h) */
+    KERNEL_THREAD = 0x200000,           /* of task_struct.flags: PF_KTHREAD */
+    KERNEL_STACK_BYTES = 16384,         /* at least, where threads are in the kernel */
 };
 
 struct task_struct {
+    void *stack;
     int pid, tgid;
     int on_cpu, exit_state;
-    unsigned int __state;
+    unsigned int __state, flags;
     unsigned int in_iowait : 1;
     struct thread_info {
         __u32 cpu;
@@ -65,6 +68,9 @@ struct thread {
     __u64 out_ns;             /* when it left its CPU; 0: it has one, or that was not seen */
     __u64 woken_ns;           /* when it was woken last */
     __u32 blocks, is_stopped; /* as it left */
+    __u32 random;             /* decides whether its wait is kept */
+    __u32 waker_pid, waker_tid;
+    __u64 wake_ns; /* when that woke it; 0: it is not known */
 };
 
 struct {
@@ -84,7 +90,7 @@ SEC("tp_btf/task_newtask")
 int take_new_thread(__u64 *ctx)
 {
     struct task_struct *task = (struct task_struct *)ctx[0];
-    struct thread fresh = {.out_ns = bpf_ktime_get_ns()};
+    struct thread fresh = {.out_ns = bpf_ktime_get_ns(), .random = bpf_get_prandom_u32()};
     if (!only_tid && thread_of(bpf_get_current_task_btf()))
         bpf_task_storage_get(&threads, task, &fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
     return 0;
@@ -124,6 +130,13 @@ struct {
     __type(value, struct room);
 } visiting_rooms SEC(".maps");
 
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); /* of threads that wake others */
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct room);
+} waking_rooms SEC(".maps");
+
 /* Decides whether a wait is kept, and fills in what of the record is known while the thread has no
  * CPU. */
 static __always_inline bool begin_record(struct task_struct *task, const struct thread *thread,
@@ -133,7 +146,7 @@ static __always_inline bool begin_record(struct task_struct *task, const struct 
     const __u64 waited_ns = parts.blocked_ns + parts.ready_ns;
     const __u64 threshold_ns = settings.threshold_ns;
     struct off_cpu_record *record = &room->record;
-    if (!settings.on || !waited_ns || !off_cpu_keep(waited_ns, threshold_ns, bpf_get_prandom_u32()))
+    if (!settings.on || !waited_ns || !off_cpu_keep(waited_ns, threshold_ns, thread->random))
         return false;
     const struct pt_regs *registers = (void *)bpf_task_pt_regs(task);
     record->time_ns = wait->ended_ns;
@@ -150,6 +163,9 @@ static __always_inline bool begin_record(struct task_struct *task, const struct 
     record->is = (BPF_CORE_READ_BITFIELD(task, in_iowait) ? OFF_CPU_DISK : 0) |
                  (thread->is_stopped ? OFF_CPU_STOPPED : 0);
     record->chain_count = record->stack_bytes = 0;
+    record->waker_tid = thread->waker_tid;
+    record->waker_pid = thread->waker_pid;
+    record->woken_ns = parts.blocked_ns ? thread->wake_ns : 0;
     ARCH_BPF_COPY_REGISTERS(record->registers, registers);
     if (settings.takes_chain) {
         const long bytes = bpf_get_task_stack(task, record->chain, sizeof record->chain, 0);
@@ -222,11 +238,11 @@ static __always_inline struct off_cpu_wait wait_of(const struct thread *thread, 
 }
 
 /* Counts a wait that ended at some time, where it would have been kept. */
-static __always_inline void count_lost(const struct off_cpu_wait *wait)
+static __always_inline void count_lost(const struct off_cpu_wait *wait, __u32 random)
 {
     const struct off_cpu_parts parts = off_cpu_split(wait);
-    if (settings.on && off_cpu_keep(parts.blocked_ns + parts.ready_ns, settings.threshold_ns,
-                                    bpf_get_prandom_u32()))
+    if (settings.on &&
+        off_cpu_keep(parts.blocked_ns + parts.ready_ns, settings.threshold_ns, random))
         __sync_fetch_and_add(&counts.lost, 1);
 }
 
@@ -236,11 +252,13 @@ static __always_inline void leave_cpu(struct thread *thread, bool is_preempted, 
     const __u64 now_ns = bpf_ktime_get_ns();
     if (thread->out_ns) { /* its switch to this CPU was not seen, nor where it was then */
         const struct off_cpu_wait wait = wait_of(thread, now_ns);
-        count_lost(&wait);
+        count_lost(&wait, thread->random);
     }
     thread->out_ns = now_ns;
     thread->blocks = !is_preempted && state;
     thread->is_stopped = thread->blocks && state & TASK_STOPPED_OR_TRACED;
+    thread->random = bpf_get_prandom_u32();
+    thread->wake_ns = 0;
     if (room && room->is_waiting) { /* a new thread has not come by finish_switch */
         room->is_waiting = 0;
         write_record(room);
@@ -313,13 +331,80 @@ int leave_switch(void *ctx)
     return finish_switch();
 }
 
+/* == Wakers =================================================================================== */
+
+/* Writes what the thread at work does as it ends a wait, of which the blocked part is known and
+ * whether it is kept: the ready part after it changes that for few. Its stack ends in the system
+ * call by which it wakes the other. */
+static __always_inline void write_waker(struct task_struct *task, const struct thread *thread,
+                                        __u64 now_ns)
+{
+    const __u32 zero = 0;
+    const __u64 threshold_ns = settings.threshold_ns, since_ns = settings.since_ns;
+    const __u64 begun_ns = thread->out_ns > since_ns ? thread->out_ns : since_ns;
+    const __u64 blocked_ns = now_ns > begun_ns ? now_ns - begun_ns : 0;
+    struct room *room = bpf_map_lookup_elem(&waking_rooms, &zero);
+    if (!room || !blocked_ns || !off_cpu_keep(blocked_ns, threshold_ns, thread->random))
+        return;
+    const struct pt_regs *registers = (void *)bpf_task_pt_regs(task);
+    struct off_cpu_record *record = &room->record;
+    record->time_ns = now_ns;
+    record->blocked_ns = off_cpu_weigh(blocked_ns, blocked_ns, threshold_ns);
+    record->ready_ns = record->woken_ns = 0;
+    record->pid = task->tgid;
+    record->tid = task->pid;
+    record->waker_tid = record->waker_pid = 0;
+    record->cpu = task->thread_info.cpu;
+    record->is_32bit = ARCH_BPF_IS_32BIT(registers);
+    record->entry = OFF_CPU_ENTRY_OTHER;
+    record->is = OFF_CPU_WAKES;
+    record->chain_count = record->stack_bytes = 0;
+    ARCH_BPF_COPY_REGISTERS(record->registers, registers);
+    if (settings.stack_bytes && !record->is_32bit)
+        record->stack_bytes = copy_own_stack(room, ARCH_BPF_SP(registers), settings.stack_bytes);
+    write_record(room);
+}
+
+/* Whether the CPU handles an interrupt. One that came in user mode is on the thread's stack, and
+ * how the thread entered the kernel says so; others have stacks of their own. The context of a
+ * program lies on the stack that is in use; its address is read from memory, for as a pointer it
+ * cannot be compared. */
+static __always_inline bool is_in_interrupt(struct task_struct *task, __u64 *ctx)
+{
+    __u64 *volatile at = ctx;
+    __u64 address = 0;
+    if (!task->pid || bpf_probe_read_kernel(&address, sizeof address, (const void *)&at) ||
+        address - (__u64)task->stack >= KERNEL_STACK_BYTES)
+        return true;
+    const struct pt_regs *registers = (void *)bpf_task_pt_regs(task);
+    return !(task->flags & KERNEL_THREAD) && !ARCH_BPF_IN_SYSTEM_CALL(registers) &&
+           !ARCH_BPF_IN_FAULT(registers);
+}
+
+/* An interrupt wakes threads on behalf of a clock or a device, whatever thread it interrupts. */
+static __always_inline void note_waker(struct thread *thread, __u64 *ctx, __u64 now_ns)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    const bool is_interrupt = is_in_interrupt(task, ctx);
+    const bool is_target = !is_interrupt && !(task->flags & KERNEL_THREAD) && thread_of(task);
+    thread->wake_ns = now_ns;
+    thread->waker_tid = is_interrupt ? 0 : task->pid;
+    thread->waker_pid = is_target ? task->tgid : 0;
+    if (is_target && settings.on)
+        write_waker(task, thread, now_ns);
+}
+
 /* sched_waking(task), by whatever wakes it. */
 SEC("tp_btf/sched_waking")
 int take_waking(__u64 *ctx)
 {
     struct thread *thread = thread_of((struct task_struct *)ctx[0]);
-    if (thread)
-        thread->woken_ns = bpf_ktime_get_ns();
+    if (!thread)
+        return 0;
+    const __u64 now_ns = bpf_ktime_get_ns();
+    thread->woken_ns = now_ns;
+    if (settings.takes_wakers && thread->out_ns && thread->blocks && !thread->wake_ns)
+        note_waker(thread, ctx, now_ns);
     return 0;
 }
 
@@ -328,7 +413,7 @@ int take_waking(__u64 *ctx)
 /* Takes a thread in as it is: one without a CPU waits since now. */
 static __always_inline int take_in(struct task_struct *task)
 {
-    struct thread fresh = {0};
+    struct thread fresh = {.random = bpf_get_prandom_u32()};
     if (!ids_has(task->tgid) || (only_tid && (__u32)task->pid != only_tid))
         return 0;
     if (!task->on_cpu) {

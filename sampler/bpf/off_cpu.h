@@ -22,9 +22,11 @@ enum {
 enum {
     OFF_CPU_DISK = 1,    /* it waited for a disk: the kernel's in_iowait */
     OFF_CPU_STOPPED = 2, /* by a signal or a tracer */
+    OFF_CPU_WAKES = 4,   /* it is the record of a thread that wakes another */
 };
 
-/* A wait that was kept, of a thread that has a CPU again, or still waits. Behind it come
+/* A wait that was kept, of a thread that has a CPU again, or still waits; or what a thread did as
+ * it ended such a wait of another: `blocked_ns` is of that one then. Behind it come
  * `stack_bytes` of the user's stack from its stack pointer upwards, a multiple of eight. */
 struct off_cpu_record {
     __u64 time_ns;              /* its end, or now; CLOCK_MONOTONIC */
@@ -35,6 +37,9 @@ struct off_cpu_record {
     __u32 is;    /* OFF_CPU_DISK … */
     __u32 is_32bit;
     __u32 chain_count, stack_bytes;
+    __u32 waker_tid;                    /* what ended the wait; 0: an interrupt */
+    __u32 waker_pid;                    /* its process, where that is one of the targets; else 0 */
+    __u64 woken_ns;                     /* when; 0: not known, or it was not asked for */
     __u64 registers[OFF_CPU_REGISTERS]; /* of user mode, in the order of perf_regs.h */
     __u64 chain[OFF_CPU_CHAIN_MAX];     /* kernel addresses, innermost first */
 };
@@ -46,7 +51,8 @@ struct off_cpu_settings {
     __u32 on;           /* records are written */
     __u32 stack_bytes;  /* at most, of the user's stack; 0: none */
     __u32 takes_chain;
-    __u32 visit; /* what the iterator does: enum off_cpu_visit */
+    __u32 takes_wakers; /* what ends waits is recorded, too */
+    __u32 visit;        /* what the iterator does: enum off_cpu_visit */
 };
 
 enum off_cpu_visit {

@@ -35,7 +35,7 @@ enum kind {
     BLOCK_IO,
     STOPPED,
     OTHER,
-    KINDS,
+    KINDS, /* of waits; behind them, what ends one */
 };
 
 static const char *const words[KINDS] = {
@@ -192,6 +192,11 @@ const char *off_cpu_kind_word(size_t kind)
 size_t off_cpu_kind_other(void)
 {
     return OTHER;
+}
+
+size_t off_cpu_kind_wakeup(void)
+{
+    return KINDS;
 }
 
 static enum kind kind_of_call(int number)

@@ -115,6 +115,7 @@ static int open_source(struct source **opened, const struct source_request *requ
     source->governed = !options->off_cpu.has_threshold;
     source->settings->threshold_ns =
         source->governed ? default_threshold_ns : options->off_cpu.threshold_ns;
+    source->settings->takes_wakers = options->off_cpu.wakers;
     source->paused = options->paused;
     source->stack_bytes_asked = options->stack_bytes ? options->stack_bytes : SIZE_MAX;
     set_slice(&source->source, SIZE_MAX, NULL);
@@ -144,9 +145,11 @@ static void free_source(struct source *opened)
     free(source);
 }
 
-static int events(const struct source *source, struct sampler_event_list *list)
+static int events(const struct source *opened, struct sampler_event_list *list)
 {
-    (void)source;
+    const struct off_cpu_source *source = (const struct off_cpu_source *)opened;
+    struct sampler_event wakeup = {
+        .name = MODEL_EVENT_WAKEUP, .varying_period = true, .is_wait = true};
     for (size_t i = 0; i < off_cpu_kind_count(); i++) {
         struct sampler_event event = {.is_clock = true, .varying_period = true, .is_wait = true};
         snprintf(event.name, sizeof event.name, "%s%s", MODEL_EVENT_OFF_CPU_PREFIX,
@@ -154,7 +157,7 @@ static int events(const struct source *source, struct sampler_event_list *list)
         if (sprof_vec_push(list, event))
             return SPROF_ENOMEM;
     }
-    return 0;
+    return source->settings->takes_wakers ? sprof_vec_push(list, wakeup) : 0;
 }
 
 static void facts(const struct source *source, struct sampler_facts *facts)
@@ -303,19 +306,31 @@ static struct source_next next_time(struct source *opened)
     return (struct source_next){SOURCE_NOTHING_BEFORE, source->seen_ns};
 }
 
+static size_t kind_of(const struct off_cpu_record *wait, bool is_ready)
+{
+    if (wait->is & OFF_CPU_WAKES)
+        return off_cpu_kind_wakeup();
+    return is_ready ? OFF_CPU_KIND_READY : off_cpu_kind_of(wait);
+}
+
 static void fill(struct off_cpu_source *source, const struct off_cpu_record *wait, bool is_ready)
 {
     struct model_record *record = &source->record;
     *record = (struct model_record){
         .type = MODEL_RECORD_SAMPLE,
         .time_ns = wait->time_ns,
-        .event = (uint32_t)(is_ready ? OFF_CPU_KIND_READY : off_cpu_kind_of(wait)),
+        .event = (uint32_t)kind_of(wait, is_ready),
         .pid = (pid_t)wait->pid,
         .tid = (pid_t)wait->tid,
         .cpu = (int)wait->cpu,
     };
     struct model_sample *sample = &record->sample;
     sample->weight = is_ready ? wait->ready_ns : wait->blocked_ns;
+    if (!is_ready && wait->woken_ns) {
+        sample->woken_ns = wait->woken_ns;
+        sample->waker_pid = (pid_t)wait->waker_pid;
+        sample->waker_tid = (pid_t)wait->waker_tid;
+    }
     sample->is_32bit = wait->is_32bit;
     for (size_t i = 0; i < ARCH_REGISTERS; i++)
         sample->registers[arch_perf_registers[i].number] = wait->registers[i];

@@ -385,6 +385,14 @@ static struct store_kept_call kept_calls[] = {
      .self_ns = 15,
      .rules = 1},
 };
+static struct store_wake wakes[] = {
+    {.run_id = 1,
+     .thread_id = 1,
+     .time_ns = 800,
+     .woken_ns = 795,
+     .waker_tid = 101,
+     .waker_thread_id = 2},
+};
 static struct store_warning warnings[] = {
     {.run_id = 1,
      .thread_id = 1,
@@ -505,6 +513,7 @@ int example_write_raw(struct store *store, const struct store_run *run)
         .keep_rules = BORROW(keep_rules),
         .kept_calls = BORROW(kept_calls),
         .warnings = BORROW(warnings),
+        .wakes = BORROW(wakes),
         .sampled_users = BORROW(sampled_users),
     };
     return store_write(store, &batch, NULL);
