@@ -97,6 +97,10 @@ states)
     done
     is "$(sql shop.db "WITH t(wait, s) AS (SELECT wait, sum(weight) / 1e9 FROM v_sample GROUP BY wait ORDER BY 2 DESC)
         SELECT group_concat(CAST(s AS INT) || ' ' || wait, ' ') FROM t")" "10 sleep 6 futex 3 running 1 ready"
+    expect 0 "$SPROF" diff --state futex --all shop.db shop.db
+    grep -q futex_wait out && ! grep -Eq "nanosleep| add" out || fail "diff in a state"
+    expect 1 "$SPROF" diff --state futex plain.db shop.db
+    said "no time in state 'futex' was recorded"
     expect 0 "$SPROF" report -i shop.db --state futex --tree
     grep -q "% of 6.00 s without a CPU in state futex" out || fail "what the shares are of"
     expect 1 "$SPROF" report -i shop.db --state nosuch
@@ -149,6 +153,17 @@ PYTHON
     set_run plain.db "perf per CPU, filtered in the kernel"
     expect 0 "$SPROF" report -i plain.db
     grep -q "sprof record --off-cpu. shows where it waited" out || fail "--off-cpu"
+    # … but of the whole machine, where it cannot be.
+    python3 -c 'import sqlite3
+recording = sqlite3.connect("plain.db")
+recording.execute("UPDATE run SET targets = ?", ("all that runs, on CPU 0",))
+recording.commit()'
+    expect 0 "$SPROF" report -i plain.db
+    grep -q "sprof record --off-cpu -p PID. shows where it waited" out || fail "the machine"
+    python3 -c 'import sqlite3
+recording = sqlite3.connect("plain.db")
+recording.execute("UPDATE run SET targets = NULL")
+recording.commit()'
     set_run plain.db "perf per thread, without BPF (no)"
     expect 0 "$SPROF" report -i plain.db
     grep -q "sprof record --clock wall. shows where it waited" out || fail "--clock wall"
