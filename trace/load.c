@@ -201,7 +201,7 @@ static int take_new(struct trace_loads *loads, struct trace_mapped *mapped, stru
     struct plan_module module = {.path = mapped->file.path};
     const struct model_mmap mapping = trace_mapped_as_model(mapped);
     const struct image_request request = plan_request_of(session->process.pid, &mapping);
-    if (trace_copier_came(session, &mapping))
+    if (trace_stack_copier_came(session, &mapping))
         trace_switch(session);
     if (!trace_wants(session, &request) || is_known(loads, mapped))
         return 0;

@@ -225,15 +225,15 @@ int trace_detach(struct trace_session *session, struct sprof_error *error);
 /* Takes the probes out of a process that goes on. A reason why they stay in it is reported. */
 void trace_leave_process(struct trace_session *session);
 
-/* == copiers.c == */
+/* == stack_copiers.c == */
 
 /* Has calls counted alone in a process where something copies stacks, or in a listening one where
  * nongnu libunwind unwinds for exceptions. Returns 0, or a negative code where its mappings cannot
  * be read. */
-int trace_copiers_find(struct trace_session *session);
+int trace_stack_copiers_find(struct trace_session *session);
 
 /* True where a mapping is the first of such a library; the caller then calls trace_switch. */
-bool trace_copier_came(struct trace_session *session, const struct model_mmap *mapping);
+bool trace_stack_copier_came(struct trace_session *session, const struct model_mmap *mapping);
 
 /* == lease.c == */
 

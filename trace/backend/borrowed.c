@@ -1,6 +1,6 @@
 /* Enters a program by a borrowed thread, which loads the agent and maps what that needs. */
 #include "trace/backend/borrowed.h"
-#include "trace/meet.h"
+#include "trace/handshake.h"
 #include "trace/probes/probes.h"
 
 /* All that a borrowed thread does at first. */

@@ -1,7 +1,7 @@
 /* A process that listens: its files have probes, and its agent hands over the memory of the process
  * through a socket. No thread is stopped or borrowed. */
 #include "inject/inject.h"
-#include "trace/meet.h"
+#include "trace/handshake.h"
 #include "trace/probes/switches.h"
 #include "trace/set_up.h"
 

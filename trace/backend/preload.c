@@ -1,8 +1,8 @@
 /* The agent in a command of glibc: its loader loads the agent before everything else. */
 #include "inject/inject.h"
 #include "trace/children.h"
+#include "trace/handshake.h"
 #include "trace/load.h"
-#include "trace/meet.h"
 #include "trace/set_up.h"
 
 #include <errno.h>
@@ -100,7 +100,7 @@ const struct probe_backend probe_backend_preload = {
     .needs_keeper = true,
     .open = open_sockets,
     .prepare = set_environment,
-    .meet = trace_meet,
+    .meet = trace_handshake,
     .place = trace_place_by_agent,
     .enter = trace_share_memory,
     .begin = begin,

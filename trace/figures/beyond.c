@@ -52,7 +52,7 @@ int trace_beyond_collect(struct trace_session *session)
     int result = has_some ? trace_beyond_begin(session) : 0;
     const uint64_t *known = session->memory.beyond, most = 64 * trace_most_ticks(session);
     if (!result && known)
-        result = trace_rest_begin(session);
+        result = trace_shared_row_begin(session);
     for (uint32_t i = 0; known && i < session->probes.count && i < session->capacity && !result;
          i++) {
         const uint64_t calls = atomic_load(&session->process.shared->beyond[i]);

@@ -149,8 +149,8 @@ void trace_figures_release(struct trace_session *session)
 /* == Reading == */
 
 /* Adds what is new to the row that many threads share. */
-static int add_to_rest(struct trace_session *session, struct trace_cell *cell,
-                       const struct trace_figures *figures)
+static int add_to_shared_row(struct trace_session *session, struct trace_cell *cell,
+                             const struct trace_figures *figures)
 {
     struct trace_figures fresh = *figures;
     if (!cell->base && !(cell->base = calloc(1, sizeof *cell->base)))
@@ -232,7 +232,7 @@ static int read_stat(struct trace_session *session, struct trace_thread *thread,
     cell->self = stat->self;
     cell->untimed = stat->child_counted;
     if (thread->shares)
-        return add_to_rest(session, cell, &figures);
+        return add_to_shared_row(session, cell, &figures);
     if (cell->base)
         trace_figures_subtract(&figures, cell->base);
     trace_figures_limit(&figures, trace_most_ticks(session));
@@ -276,7 +276,7 @@ static int each_stat(struct trace_session *session, uint32_t slab,
     return result;
 }
 
-static int write_rest(struct trace_session *session)
+static int write_shared_row(struct trace_session *session)
 {
     int result = 0;
     for (size_t i = 0; session->threads.others_changed && i < session->probes.count && !result;
@@ -433,7 +433,7 @@ int trace_collect(struct trace_session *session, enum trace_collecting what)
     }
     if (!result && what != TRACE_COLLECT_ENDED)
         result = trace_beyond_collect(session);
-    return result || what == TRACE_COLLECT_ENDED ? result : write_rest(session);
+    return result || what == TRACE_COLLECT_ENDED ? result : write_shared_row(session);
 }
 
 int trace_clear_figures(struct trace_session *session, uint64_t ticks)

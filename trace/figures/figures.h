@@ -123,7 +123,7 @@ uint32_t trace_slab_holder(const struct trace_session *session, uint32_t slab);
 int trace_thread_see(struct trace_session *session, uint32_t slab, uint32_t tid);
 
 /* Begins the row of threads without a row of their own. Returns 0 or SPROF_ENOMEM. */
-int trace_rest_begin(struct trace_session *session);
+int trace_shared_row_begin(struct trace_session *session);
 
 /* The cell of a function, made where there is none; NULL: out of memory. */
 struct trace_cell *trace_cell_of(struct trace_thread *thread, uint32_t function);

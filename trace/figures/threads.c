@@ -87,7 +87,7 @@ struct trace_cell *trace_cell_of(struct trace_thread *thread, uint32_t function)
 }
 
 /* Its number is 0. */
-int trace_rest_begin(struct trace_session *session)
+int trace_shared_row_begin(struct trace_session *session)
 {
     struct trace_thread *rest = &session->threads.others;
     if (rest->row)
@@ -119,7 +119,7 @@ static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t t
     const size_t most = session->options.children ? 8 * TRACE_THREADS : TRACE_THREADS;
     thread->shares = session->threads.count++ >= most;
     if (thread->shares)
-        return trace_rest_begin(session);
+        return trace_shared_row_begin(session);
     const struct trace_process *process = trace_process_find(session, thread->pid);
     /* the number may be another thread's, or the name that of a later program: then it keeps the
      * name of the thread that forked it */

@@ -389,7 +389,7 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
         result = plan_process(
             session->process.pid, session->backend->only_embedded ? session->process.code_fd : -1,
             cache, NULL, wants_or_notes, take_module, &chooser, &generated, error);
-    if (!result && trace_copiers_find(session))
+    if (!result && trace_stack_copiers_find(session))
         result = sprof_error_memory(error);
     if (!result)
         result = trace_heap_find(session, error);

@@ -1,5 +1,6 @@
-/* Meets the agent of a command: its hello, its requests, and the memory that both share. */
-#include "trace/meet.h"
+/* Waits for the hello of an agent, makes the memory that sprof and agent share, and lets the command
+ * go. */
+#include "trace/handshake.h"
 #include "inject/inject.h"
 #include "trace/figures/keep.h"
 #include "trace/figures/log.h"
@@ -37,7 +38,7 @@ static int no_agent(struct sprof_error *error, const char *command)
                            command);
 }
 
-int trace_meet(struct trace_session *session, struct sprof_error *error)
+int trace_handshake(struct trace_session *session, struct sprof_error *error)
 {
     const char *command = *session->options.command;
     struct pollfd polls[4] = {{.fd = session->process.agent_fd, .events = POLLIN}};

@@ -35,7 +35,7 @@ static const char *copier_of(const struct image_request *request)
     return NULL;
 }
 
-bool trace_copier_came(struct trace_session *session, const struct model_mmap *mapping)
+bool trace_stack_copier_came(struct trace_session *session, const struct model_mmap *mapping)
 {
     const struct image_request request = plan_request_of(session->process.pid, mapping);
     const char *copier =
@@ -97,11 +97,11 @@ static bool unwinds_by_libunwind(const struct trace_session *session)
 
 static int take_mapping(void *context, const struct model_mmap *mapping)
 {
-    trace_copier_came(context, mapping);
+    trace_stack_copier_came(context, mapping);
     return 0;
 }
 
-int trace_copiers_find(struct trace_session *session)
+int trace_stack_copiers_find(struct trace_session *session)
 {
     const int result = target_each_mapping(session->process.pid, take_mapping, session);
     if (!result && session->backend->only_embedded && !session->untimed.copier &&
