@@ -9,20 +9,71 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { TEXT_MOST = 64 << 10 };
 
+/* Names of directories; and of a file in one whose recording could not be saved. */
+#define PREFIX "sprof-top-"
+#define UNSAVED "unsaved"
+
+/* The directory is sprof's own: all that is in it is of the recording. */
+static void remove_all(const char *path)
+{
+    DIR *directory = opendir(path);
+    if (directory) {
+        for (const struct dirent *entry; (entry = readdir(directory));)
+            if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+                unlinkat(dirfd(directory), entry->d_name, 0);
+        closedir(directory);
+    }
+    rmdir(path);
+}
+
+/* Whether a directory was left by a process that is gone: a live one holds a lock on it, or has
+ * made it a moment ago. A recording that could not be saved stays. */
+static bool is_left(int fd)
+{
+    enum { LEAST_SECONDS = 60 };
+    struct stat facts;
+    return !fstat(fd, &facts) && S_ISDIR(facts.st_mode) && facts.st_uid == geteuid() &&
+           time(NULL) - facts.st_mtime >= LEAST_SECONDS && faccessat(fd, UNSAVED, F_OK, 0) &&
+           !flock(fd, LOCK_EX | LOCK_NB);
+}
+
+static void remove_left(const char *parent)
+{
+    DIR *directory = opendir(parent);
+    for (const struct dirent *entry; directory && (entry = readdir(directory));) {
+        struct sprof_str path = {0};
+        if (strncmp(entry->d_name, PREFIX, sizeof PREFIX - 1) != 0)
+            continue;
+        const int fd = openat(dirfd(directory), entry->d_name,
+                              O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0 && is_left(fd) && !sprof_str_appendf(&path, "%s/%s", parent, entry->d_name))
+            remove_all(path.text);
+        if (fd >= 0)
+            close(fd);
+        sprof_str_release(&path);
+    }
+    if (directory)
+        closedir(directory);
+}
+
 int cli_top_files_open(struct cli_top_files *files, const char *output, struct sprof_error *error)
 {
-    const char *parent = getenv("TMPDIR");
+    const char *asked = getenv("TMPDIR"), *parent = asked && *asked ? asked : "/tmp";
     struct sprof_str directory = {0}, recording = {0};
-    *files = (struct cli_top_files){0};
+    *files = (struct cli_top_files){.lock_fd = -1};
     if (output) {
         files->recording = strdup(output);
         return files->recording ? 0 : sprof_error_memory(error);
     }
-    if (sprof_str_appendf(&directory, "%s/sprof-top-XXXXXX", parent && *parent ? parent : "/tmp"))
+    remove_left(parent);
+    if (sprof_str_appendf(&directory, "%s/" PREFIX "XXXXXX", parent))
         return sprof_error_memory(error);
     if (!mkdtemp(directory.text)) {
         const int errnum = errno;
@@ -33,6 +84,9 @@ int cli_top_files_open(struct cli_top_files *files, const char *output, struct s
         sprof_str_release(&directory);
         return error ? (int)error->code : SPROF_EIO;
     }
+    files->lock_fd = open(directory.text, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (files->lock_fd >= 0)
+        flock(files->lock_fd, LOCK_EX | LOCK_NB);
     sprof_str_appendf(&recording, "%s/top.db", directory.text);
     files->directory = sprof_str_take(&directory);
     files->recording = sprof_str_take(&recording);
@@ -53,6 +107,9 @@ int cli_top_files_save(struct cli_top_files *files, const char *path, const stru
         status = store_merge(&merge, &result, &why);
     if (!status)
         return 0;
+    const int mark = openat(files->lock_fd, UNSAVED, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (mark >= 0)
+        close(mark);
     free(files->directory); /* which stays */
     files->directory = NULL;
     return sprof_error_set(error, status, why.errnum,
@@ -60,26 +117,15 @@ int cli_top_files_save(struct cli_top_files *files, const char *path, const stru
                            why.message, files->recording);
 }
 
-/* The directory is sprof's own: all that is in it is of the recording. */
-static void remove_all(const char *path)
-{
-    DIR *directory = opendir(path);
-    if (directory) {
-        for (const struct dirent *entry; (entry = readdir(directory));)
-            if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-                unlinkat(dirfd(directory), entry->d_name, 0);
-        closedir(directory);
-    }
-    rmdir(path);
-}
-
 void cli_top_files_close(struct cli_top_files *files)
 {
     if (files->directory)
         remove_all(files->directory);
+    if (files->recording && files->lock_fd >= 0)
+        close(files->lock_fd);
     free(files->directory);
     free(files->recording);
-    *files = (struct cli_top_files){0};
+    *files = (struct cli_top_files){.lock_fd = -1};
 }
 
 /* Drops what is too old, by half of what is kept, so that it is moved seldom. */

@@ -9,9 +9,11 @@
 struct cli_top_files {
     char *directory; /* a temporary one; NULL: the recording is kept */
     char *recording;
+    int lock_fd; /* of the directory, which is locked while it is in use; -1: none */
 };
 
-/* `output` NULL: a recording in a new directory in $TMPDIR or /tmp. To be closed in any case. */
+/* `output` NULL: a recording in a new directory in $TMPDIR or /tmp, where what a `sprof top` has
+ * left that was killed is removed. To be closed in any case. */
 int cli_top_files_open(struct cli_top_files *files, const char *output, struct sprof_error *error);
 
 /* Writes a temporary recording that has ended to `path`, with names; a recording there becomes
