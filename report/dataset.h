@@ -452,6 +452,10 @@ static inline const char *report_dataset_module_name(const struct report_dataset
  * live as long as the dataset. NULL when out of memory. */
 const char **report_dataset_short_names(struct report_dataset *dataset, const bool *wanted);
 
+/* The same for one function, beside which none is shown. It lives as long as the dataset; NULL when
+ * out of memory. */
+const char *report_dataset_short_name(struct report_dataset *dataset, uint32_t function);
+
 /* Adds a function; returns its number, 0 when out of memory. Texts must live as long as the
  * dataset. */
 uint32_t report_dataset_add_function(struct report_dataset *dataset,

@@ -154,11 +154,12 @@ static int note_idle(struct report_dataset *dataset, struct quality_parts *notes
     if (!dataset->idle_function)
         return report_quality_part(dataset, notes,
                                    "%s of the time is idle and left out: `--idle` shows it", share);
-    return report_quality_part(dataset, notes,
-                               "%s of the time is idle and left out: threads wait for work, mostly "
-                               "in %s; `--idle` shows it",
-                               share,
-                               report_dataset_function_name(dataset, dataset->idle_function));
+    const char *function = report_dataset_short_name(dataset, dataset->idle_function);
+    return function ? report_quality_part(dataset, notes,
+                                          "%s of the time is idle and left out: threads wait for "
+                                          "work, mostly in %s; `--idle` shows it",
+                                          share, function)
+                    : SPROF_ENOMEM;
 }
 
 static int note_outside(struct report_dataset *dataset, struct quality_parts *notes)

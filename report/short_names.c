@@ -101,3 +101,9 @@ const char **report_dataset_short_names(struct report_dataset *dataset, const bo
     free(shown);
     return NULL;
 }
+
+const char *report_dataset_short_name(struct report_dataset *dataset, uint32_t function)
+{
+    const char *name = report_dataset_function_name(dataset, function);
+    return names_shorten(&dataset->arena, &name, 1, &name) ? NULL : name;
+}
