@@ -11,8 +11,11 @@
 #include "record/record.h"
 #include "report/report.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -211,6 +214,14 @@ static void say_end(struct cli_terminal *terminal, const struct record_result *r
         cli_say(terminal, "the command ended with status %d", WEXITSTATUS(result->wait_status));
 }
 
+static bool have_ended(const struct cli_pids *pids)
+{
+    for (size_t i = 0; i < pids->list.count; i++)
+        if (!kill(pids->list.items[i], 0) || errno != ESRCH)
+            return false;
+    return true;
+}
+
 static int look(struct cli_terminal *terminal, const struct arguments *arguments,
                 const struct cli_operands *operands, struct sprof_error *error)
 {
@@ -240,7 +251,7 @@ static int look(struct cli_terminal *terminal, const struct arguments *arguments
             .recording = sprof_command_text(&texts, (char *const[]){(char *)record.output, NULL}),
             .began_ns = began_ns,
             .unseen = *unseen.message ? unseen.message : NULL,
-            .has_ended = operands->count && !arguments->look_ns,
+            .has_ended = operands->count ? !arguments->look_ns : have_ended(&arguments->pids),
         };
         status = answer(record_store(session), arguments, &origin, error);
     }

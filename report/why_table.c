@@ -156,19 +156,33 @@ static int take(void *context, const struct report_sample *sample)
 
 /* == The recording == */
 
+/* The processes with children, [number - 1]; NULL when out of memory. */
+static bool *find_parents(const struct report_dataset *dataset)
+{
+    bool *are = calloc(dataset->processes.count + 1, sizeof *are);
+    for (size_t i = 0; i < dataset->processes.count && are; i++)
+        if (dataset->processes.items[i].parent)
+            are[dataset->processes.items[i].parent - 1] = true;
+    return are;
+}
+
 static int add_threads(struct reading *reading)
 {
     const struct report_dataset *dataset = &reading->dataset;
-    for (size_t i = 0; i < dataset->threads.count; i++) {
+    bool *parents = find_parents(dataset);
+    int result = parents ? 0 : SPROF_ENOMEM;
+    for (size_t i = 0; i < dataset->threads.count && !result; i++) {
         const struct report_thread *thread = &dataset->threads.items[i];
         const struct report_process *process = &dataset->processes.items[thread->process - 1];
         const char *name = thread->name ? thread->name : process->name ? process->name : "thread";
-        const struct why_thread row = {sprof_arena_text(&reading->table->texts, name), process->pid,
-                                       thread->tid};
-        if (!row.name || sprof_vec_push(&reading->table->threads, row))
-            return SPROF_ENOMEM;
+        const struct why_thread row = {.name = sprof_arena_text(&reading->table->texts, name),
+                                       .pid = process->pid,
+                                       .tid = thread->tid,
+                                       .has_children = parents[thread->process - 1]};
+        result = row.name ? sprof_vec_push(&reading->table->threads, row) : SPROF_ENOMEM;
     }
-    return 0;
+    free(parents);
+    return result;
 }
 
 static int name_functions(struct reading *reading)

@@ -8,12 +8,23 @@
 
 /* Long waits and gaps get a look for each so long stretch: looks close to each other see the same.
  */
-enum { STRETCH_NS = 20000000, MOST_LOOKS = 1000, LEAST_LOOKS = 5 };
+enum {
+    WAIT_NS = 20000000,
+    GAP_NS = 5000000,
+    MOST_LOOKS = 1000,
+    LEAST_LOOKS = 5,
+    MOST_WAITERS = 16
+};
+
+/* How long a thread may run without a sample. */
+enum { RUNS_NS = 1500000 };
 
 /* A wait that was chosen by chance weighs more than it lasted. */
 enum { CHANCE_NS = 1050000 };
 
-static const double least_presence = 0.6, least_z = 4, as_good = 0.05;
+/* Some 400 functions are tried; the one that is suspected anyway is one. */
+static const double least_presence = 0.6, least_z = 4, suspect_presence = 0.4, suspect_z = 2;
+static const double as_good = 0.05;
 static const double one_thread = 0.8;
 
 /* A function on other threads' stacks: in how many looks. */
@@ -25,7 +36,7 @@ struct presence {
 
 struct search {
     const struct why_table *table;
-    uint32_t function, waiter;
+    uint32_t function, suspect, waiter;
     uint32_t *order;           /* samples by thread and end */
     SPROF_VEC(size_t) threads; /* where each thread begins in `order`; and the end */
     SPROF_VEC(struct presence) found;
@@ -39,19 +50,24 @@ static bool is_wait_for_it(const struct search *search, const struct why_sample 
     return sample->cause == WHY_LOCK && why_owner(search->table, sample) == search->function;
 }
 
-static uint32_t longest_waiter(const struct search *search)
+/* Whether a thread may hold the lock: not one that waits for it, or was just woken from that, nor
+ * one that waits for work. */
+static bool may_be_holder(const struct search *search, const struct why_sample *sample)
+{
+    if (sample->cause == WHY_LOCK || sample->cause == WHY_READY)
+        return why_owner(search->table, sample) != search->function;
+    return !sample->is_idle || (sample->cause != WHY_POLL && sample->cause != WHY_PEER);
+}
+
+/* How long each thread waits for it, in nanoseconds. The caller frees; NULL when out of memory. */
+static uint64_t *sum_waits(const struct search *search)
 {
     const struct why_table *table = search->table;
     uint64_t *sums = calloc(table->threads.count + 1, sizeof *sums);
-    uint32_t longest = UINT32_MAX;
     for (size_t i = 0; i < table->samples.count && sums; i++)
         if (is_wait_for_it(search, &table->samples.items[i]))
             sums[table->samples.items[i].thread] += table->samples.items[i].weight_ns;
-    for (uint32_t i = 0; i < table->threads.count && sums; i++)
-        if (sums[i] && (longest == UINT32_MAX || sums[i] > sums[longest]))
-            longest = i;
-    free(sums);
-    return longest;
+    return sums;
 }
 
 static int compare(const void *left, const void *right, void *context)
@@ -84,14 +100,19 @@ static int order_samples(struct search *search)
     return sprof_vec_push(&search->threads, table->samples.count);
 }
 
-/* The sample of a thread that stands for a time: the first that ends at it or later. NULL: none
- * reaches it. */
+static bool reaches(const struct why_sample *sample, uint64_t time_ns)
+{
+    return sample->end_ns < sample->weight_ns || sample->end_ns - sample->weight_ns <= time_ns;
+}
+
+/* The sample of a thread that stands for a time: the first that ends at it or later. A thread that
+ * runs for less than a sample is where its last wait was. NULL: nothing is known. */
 static const struct why_sample *sample_at(const struct search *search, size_t thread,
                                           uint64_t time_ns)
 {
     const struct why_sample *all = search->table->samples.items;
-    size_t low = search->threads.items[thread], high = search->threads.items[thread + 1];
-    const size_t end = high;
+    const size_t begin = search->threads.items[thread], end = search->threads.items[thread + 1];
+    size_t low = begin, high = end;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         if (all[search->order[middle]].end_ns < time_ns)
@@ -99,12 +120,10 @@ static const struct why_sample *sample_at(const struct search *search, size_t th
         else
             high = middle;
     }
-    if (low == end)
-        return NULL;
-    const struct why_sample *sample = &all[search->order[low]];
-    return sample->end_ns - sample->weight_ns <= time_ns || sample->end_ns < sample->weight_ns
-               ? sample
-               : NULL;
+    if (low < end && reaches(&all[search->order[low]], time_ns))
+        return &all[search->order[low]];
+    const struct why_sample *last = low > begin ? &all[search->order[low - 1]] : NULL;
+    return last && time_ns - last->end_ns <= RUNS_NS ? last : NULL;
 }
 
 static int note_function(struct search *search, uint32_t function, uint32_t depth, uint32_t thread,
@@ -129,8 +148,7 @@ static int note_function(struct search *search, uint32_t function, uint32_t dept
     return waits && !count ? SPROF_ENOMEM : 0;
 }
 
-/* Notes what is on the stacks of all other threads at a time. Threads that wait for work, or for
- * the same lock, do not hold it. */
+/* Notes what is on the stacks of all other threads that may hold the lock at a time. */
 static int look(struct search *search, uint64_t time_ns, bool waits)
 {
     const struct why_table *table = search->table;
@@ -139,8 +157,7 @@ static int look(struct search *search, uint64_t time_ns, bool waits)
     *(waits ? &search->waiting_looks : &search->else_looks) += 1;
     for (size_t thread = 0; thread + 1 < search->threads.count && !result; thread++) {
         const struct why_sample *sample = sample_at(search, thread, time_ns);
-        if (!sample || sample->thread == search->waiter || is_wait_for_it(search, sample) ||
-            (sample->is_idle && (sample->cause == WHY_POLL || sample->cause == WHY_PEER)))
+        if (!sample || sample->thread == search->waiter || !may_be_holder(search, sample))
             continue;
         const struct why_stack *stack = &table->stacks.items[sample->stack];
         for (uint32_t i = 0; i < stack->depth && !result; i++)
@@ -153,7 +170,7 @@ static int look(struct search *search, uint64_t time_ns, bool waits)
 static int look_through(struct search *search, uint64_t from_ns, uint64_t to_ns, bool waits)
 {
     const uint64_t length = to_ns - from_ns;
-    const uint64_t parts = length / STRETCH_NS + 1;
+    const uint64_t parts = length / (waits ? WAIT_NS : GAP_NS) + 1;
     const size_t *count = waits ? &search->waiting_looks : &search->else_looks;
     int result = 0;
     if (waits && length < CHANCE_NS)
@@ -163,11 +180,11 @@ static int look_through(struct search *search, uint64_t from_ns, uint64_t to_ns,
     return result;
 }
 
-/* Looks within each wait of the waiter, and in the gap before it. */
+/* Looks within each wait of the waiter, and in the gaps between them. */
 static int look_at_all(struct search *search)
 {
     const struct why_table *table = search->table;
-    uint64_t last_ns = 0;
+    uint64_t last_ns = UINT64_MAX;
     int result = 0;
     for (size_t i = 0; i < table->samples.count && !result; i++) {
         const struct why_sample *sample = &table->samples.items[i];
@@ -202,9 +219,11 @@ static double gain_of(const struct search *search, const struct presence *presen
 
 static bool may_hold(const struct search *search, const struct presence *presence)
 {
+    const bool is_suspect = presence->function == search->suspect;
+    const double least = is_suspect ? suspect_presence : least_presence;
     return presence->function != search->function &&
-           (double)presence->waiting >= least_presence * (double)search->waiting_looks &&
-           z_of(search, presence) > least_z;
+           (double)presence->waiting >= least * (double)search->waiting_looks &&
+           z_of(search, presence) > (is_suspect ? suspect_z : least_z);
 }
 
 /* Of those that are nearly as good as the best, the innermost. */
@@ -245,15 +264,33 @@ static void take(const struct search *search, const struct presence *chosen,
     holder->has_thread = (double)most >= one_thread * (double)chosen->waiting;
 }
 
-int why_find_holder(const struct why_table *table, uint32_t function, struct why_holder *holder)
+/* Looks from the threads that wait longest: of many, each is seldom without a wait. */
+static int look_from_waiters(struct search *search)
 {
-    struct search search = {.table = table, .function = function};
+    const size_t threads = search->table->threads.count;
+    uint64_t *sums = sum_waits(search);
+    int result = sums ? 0 : SPROF_ENOMEM;
+    for (int i = 0; i < MOST_WAITERS && !result; i++) {
+        search->waiter = 0;
+        for (uint32_t thread = 1; thread < threads; thread++)
+            if (sums[thread] > sums[search->waiter])
+                search->waiter = thread;
+        if (!threads || !sums[search->waiter])
+            break;
+        sums[search->waiter] = 0;
+        result = look_at_all(search);
+    }
+    free(sums);
+    return result;
+}
+
+int why_find_holder(const struct why_table *table, uint32_t function, uint32_t suspect,
+                    struct why_holder *holder)
+{
+    struct search search = {.table = table, .function = function, .suspect = suspect};
     *holder = (struct why_holder){0};
-    search.waiter = longest_waiter(&search);
-    if (search.waiter == UINT32_MAX)
-        return 0;
     int result = order_samples(&search);
-    result = result ? result : look_at_all(&search);
+    result = result ? result : look_from_waiters(&search);
     if (!result && search.waiting_looks >= LEAST_LOOKS && search.else_looks >= LEAST_LOOKS) {
         const struct presence *chosen = choose(&search);
         if (chosen)

@@ -2,6 +2,7 @@
 #include "why/parts.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* A thread that has a CPU for less of its time than that does nothing but wait. */
 enum { WORKS_PER_MILLE = 2 };
@@ -11,9 +12,11 @@ enum { LOOP_PERCENT = 95 };
 
 struct marking {
     struct why_table *table;
-    uint32_t *order;            /* samples by thread */
-    struct sprof_map inclusive; /* function → work of the thread below it */
-    uint64_t work_ns, all_ns;   /* of the thread */
+    uint32_t *order;             /* samples by thread */
+    struct sprof_map inclusive;  /* function → work of the thread below it */
+    struct sprof_map last_added; /* function → number of the last sample that was added to it */
+    uint64_t added;
+    uint64_t work_ns, all_ns; /* of the thread */
 };
 
 static int compare(const void *left, const void *right, void *context)
@@ -25,14 +28,7 @@ static int compare(const void *left, const void *right, void *context)
     return a < b ? -1 : a > b;
 }
 
-static bool is_first_of_its_name(const uint32_t *frames, size_t index)
-{
-    for (size_t i = 0; i < index; i++)
-        if (frames[i] == frames[index])
-            return false;
-    return true;
-}
-
+/* Adds a sample's work to each function on its stack, once to those that recur. */
 static int add_work(struct marking *marking, const struct why_sample *sample)
 {
     const struct why_stack *stack = &marking->table->stacks.items[sample->stack];
@@ -41,13 +37,14 @@ static int add_work(struct marking *marking, const struct why_sample *sample)
     if (why_cause_is_wait(sample->cause))
         return 0;
     marking->work_ns += sample->weight_ns;
+    marking->added++;
     for (size_t i = 0; i < stack->depth; i++) {
-        uint64_t *sum =
-            is_first_of_its_name(frames, i) ? sprof_map_at(&marking->inclusive, frames[i]) : NULL;
-        if (sum)
-            *sum += sample->weight_ns;
-        else if (is_first_of_its_name(frames, i))
+        uint64_t *last = sprof_map_at(&marking->last_added, frames[i]);
+        uint64_t *sum = last ? sprof_map_at(&marking->inclusive, frames[i]) : NULL;
+        if (!sum)
             return SPROF_ENOMEM;
+        *sum += *last == marking->added ? 0 : sample->weight_ns;
+        *last = marking->added;
     }
     return 0;
 }
@@ -71,6 +68,15 @@ static bool brings_work(enum why_cause cause)
            cause == WHY_SEMAPHORE || cause == WHY_CHILD || cause == WHY_FUTEX;
 }
 
+/* What a process waits for that has started others is their end, or what they write. */
+static bool waits_for_children(const struct why_table *table, const struct why_sample *sample)
+{
+    const bool reads =
+        sample->cause == WHY_PEER && !strcmp(table->words.items[sample->word], "read");
+    return table->threads.items[sample->thread].has_children &&
+           (reads || sample->cause == WHY_CHILD || sample->cause == WHY_POLL);
+}
+
 static bool is_idle(const struct marking *marking, const struct why_sample *sample)
 {
     switch (sample->cause) {
@@ -83,6 +89,8 @@ static bool is_idle(const struct marking *marking, const struct why_sample *samp
     }
     if (!why_cause_is_wait(sample->cause))
         return false;
+    if (waits_for_children(marking->table, sample))
+        return true;
     if (marking->work_ns * 1000 < marking->all_ns * WORKS_PER_MILLE || !marking->work_ns)
         return true;
     const struct why_stack *stack = &marking->table->stacks.items[sample->stack];
@@ -118,6 +126,7 @@ int why_mark_idle(struct why_table *table)
         result = mark_thread(&marking, from, to);
     }
     sprof_map_release(&marking.inclusive);
+    sprof_map_release(&marking.last_added);
     free(marking.order);
     return result;
 }

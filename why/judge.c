@@ -78,7 +78,7 @@ static int prefer_lock(const struct why_table *table, const struct why_candidate
     if (!lock)
         return 0;
     struct why_holder found;
-    const int result = why_find_holder(table, lock->function, &found);
+    const int result = why_find_holder(table, lock->function, chosen->function, &found);
     const bool is_first = lock == candidates->list.items;
     if (!result && (is_first || (found.function && (found.function == chosen->function ||
                                                     lock->share >= 0.5 * chosen->share)))) {

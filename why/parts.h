@@ -40,8 +40,10 @@ struct why_candidates {
 int why_rank(const struct why_table *table, uint32_t thread, struct why_candidates *candidates);
 
 /* holder.c: finds which function is on other threads' stacks while one waits for the lock in
- * `function`, and not else. Leaves `holder` zero where none is. 0 or SPROF_ENOMEM. */
-int why_find_holder(const struct why_table *table, uint32_t function, struct why_holder *holder);
+ * `function`, and not else. Of the function `suspect` (0: none) less is asked. Leaves `holder` zero
+ * where none is. 0 or SPROF_ENOMEM. */
+int why_find_holder(const struct why_table *table, uint32_t function, uint32_t suspect,
+                    struct why_holder *holder);
 
 /* threads.c: of each thread, the outermost function of most of its useful samples; 0: none. The
  * caller frees; NULL when out of memory. */

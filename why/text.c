@@ -332,9 +332,7 @@ static void append_certainty(struct sprof_str *text, const struct why_table *tab
         break;
     case WHY_TOO_FEW:
         if (circumstances->has_ended)
-            sprof_str_appendf(text,
-                              "the command is too short: %.0f samples of work, some 300 are "
-                              "needed; give it more work",
+            sprof_str_appendf(text, "it ended too early: %.0f samples of work, some 300 are needed",
                               verdict->useful_samples);
         else
             sprof_str_appendf(text, "look longer: --seconds %llu",

@@ -79,6 +79,7 @@ struct why_stack {
 struct why_thread {
     const char *name;
     int32_t pid, tid;
+    bool has_children; /* its process has started others that are in the table */
 };
 
 struct why_sample {
@@ -214,7 +215,7 @@ struct why_circumstances {
     unsigned cpus;
     double took_s;      /* from start to answer; 0: not known */
     const char *unseen; /* why waits were not seen; NULL */
-    bool has_ended;     /* a command: a longer look is not possible */
+    bool has_ended;     /* the program: a longer look is not possible */
 };
 
 /* Appends the answer for people: a first line that begins with "▶", and lines below it. Returns 0

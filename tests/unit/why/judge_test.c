@@ -129,6 +129,24 @@ static void test_waits_for_work_are_idle(void)
     why_table_release(&scene.table);
 }
 
+/* A shell that reads what its child writes, deep below its loop, is not slow by that. */
+static void test_waits_for_children_are_idle(void)
+{
+    struct scene scene = {0};
+    const uint32_t shell = scene_thread(&scene, "shell"), child = scene_thread(&scene, "child");
+    scene.table.threads.items[shell].has_children = true;
+    for (int i = 0; i < 100; i++) {
+        scene_work(&scene, shell, 1, "main run expand");
+        scene_add(&scene, shell, WHY_PEER, 9 * MS, "main run expand substitute get fill:read");
+        scene.table.samples.items[scene.table.samples.count - 1].word =
+            why_add_word(&scene.table, "read");
+        spread(&scene, child, 5);
+        scene_work(&scene, child, 5, "main handle apply");
+    }
+    scene_says(&scene, "apply computes");
+    why_table_release(&scene.table);
+}
+
 static void test_a_program_without_work_is_idle(void)
 {
     struct scene scene = {0};
@@ -225,6 +243,29 @@ static void test_holders_may_rotate(void)
     }
     scene_says(&scene, "store waits for a lock in pthread_mutex_lock: the lock is held by update "
                        "of several threads");
+    why_table_release(&scene.table);
+}
+
+/* Many threads that do nothing but take turns: each is without a wait only while it holds the lock.
+ */
+static void test_a_pool_holds_its_own_lock(void)
+{
+    struct scene scene = {0};
+    uint32_t threads[10];
+    for (int i = 0; i < 10; i++)
+        threads[i] = scene_thread(&scene, "pool");
+    for (int i = 1; i < 10; i++)
+        scene_add(&scene, threads[i], WHY_LOCK, (uint64_t)(i * 6 * MS),
+                  "work handle update:pthread_mutex_lock");
+    for (int turn = 0; turn < 100; turn++)
+        for (int i = 0; i < 10; i++)
+            if (i == turn % 10)
+                scene_work(&scene, threads[i], 6, "work handle update critical");
+            else if ((i + 1) % 10 == turn % 10) /* it waits from here to its next turn */
+                scene_add(&scene, threads[i], WHY_LOCK, 54 * MS,
+                          "work handle update:pthread_mutex_lock");
+    scene_says(&scene, "update waits for a lock in pthread_mutex_lock: the lock is held by "
+                       "critical of several threads");
     why_table_release(&scene.table);
 }
 
@@ -358,12 +399,14 @@ void sprof_suite_why_judge(void)
                 test_a_thread_without_a_cpu_makes_no_culprit);
     CU_add_test(suite, "nothing but ready is starved", test_nothing_but_ready_is_starved);
     CU_add_test(suite, "waits for work are idle", test_waits_for_work_are_idle);
+    CU_add_test(suite, "waits for children are idle", test_waits_for_children_are_idle);
     CU_add_test(suite, "a program without work is idle", test_a_program_without_work_is_idle);
     CU_add_test(suite, "without samples nothing is said", test_without_samples_nothing_is_said);
     CU_add_test(suite, "few samples ask for more", test_few_samples_ask_for_more);
     CU_add_test(suite, "a lock is named with its holder", test_a_lock_is_named_with_its_holder);
     CU_add_test(suite, "a busy thread is no holder", test_a_busy_thread_is_no_holder);
     CU_add_test(suite, "holders may rotate", test_holders_may_rotate);
+    CU_add_test(suite, "a pool holds its own lock", test_a_pool_holds_its_own_lock);
     CU_add_test(suite, "the waiter comes before its holder",
                 test_the_waiter_comes_before_its_holder);
     CU_add_test(suite, "a deadlock is no idleness", test_a_deadlock_is_no_idleness);

@@ -30,8 +30,9 @@ static inline uint32_t scene_function(struct scene *scene, const char *name)
 static inline uint32_t scene_thread(struct scene *scene, const char *name)
 {
     const int32_t tid = (int32_t)(100 + scene->table.threads.count);
-    CU_ASSERT_EQUAL_FATAL(
-        sprof_vec_push(&scene->table.threads, (struct why_thread){name, 100, tid}), 0);
+    CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&scene->table.threads,
+                                         (struct why_thread){.name = name, .pid = 100, .tid = tid}),
+                          0);
     return (uint32_t)scene->table.threads.count - 1;
 }
 

@@ -115,7 +115,7 @@ static void test_too_little(void)
              "look longer: --seconds 5");
     answers(&scene, &attached, wanted);
     snprintf(wanted, sizeof wanted, "%s%s · 6 samples' worth of useful time\n", begin,
-             "the command is too short: 6 samples of work, some 300 are needed; give it more work");
+             "it ended too early: 6 samples of work, some 300 are needed");
     answers(&scene, &ended, wanted);
     why_table_release(&scene.table);
 }
