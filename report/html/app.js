@@ -85,7 +85,8 @@ class App {
             process: number('process', data.processes.length, -1),
             thread: number('thread', data.threads.length, -1),
             base: number('base', data.events.length, data.firstBase ?? -1),
-            tab: saved.get('tab') || (data.firstBase === undefined ? 'summary' : 'compare'),
+            tab: saved.get('tab') || this.firstTab(data),
+            covered: saved.get('covered') || 'all',
             mode: saved.get('mode'),
             search: saved.get('q') || '',
             function: number('function', data.functions.count, -1),
@@ -124,10 +125,15 @@ class App {
         return commonModes(runs);
     }
 
+    firstTab(data) {
+        return data.firstBase !== undefined ? 'compare' : data.coverage.size ? 'coverage' : 'summary';
+    }
+
     save() {
         const {state} = this, kept = new URLSearchParams();
         const put = (name, value, usual) => value !== usual && kept.set(name, value);
-        put('tab', state.tab, this.data.firstBase === undefined ? 'summary' : 'compare');
+        put('tab', state.tab, this.firstTab(this.data));
+        put('covered', state.covered, 'all');
         put('event', state.event, this.data.firstEvent);
         put('base', state.base, this.data.firstBase ?? -1);
         for (const name of ['process', 'thread', 'function', 'module'])
@@ -255,6 +261,11 @@ class App {
 
     event() {
         return this.data.events[this.state.event];
+    }
+
+    // Which functions of the run were called; undefined: that was not looked for.
+    coverage() {
+        return this.data.coverage.get(this.data.runs.indexOf(this.run()));
     }
 
     // What is counted, and whether it is known when it happened.
@@ -453,7 +464,7 @@ class App {
         const {state} = this;
         // A recording without anything has no view that could show more than why.
         const barren = this.run().empty && !this.profile.total && !this.narrowed() && !this.comparing;
-        const shown = this.views.filter(view => barren ? view.id === 'summary' : !view.when || view.when(this));
+        const shown = this.views.filter(view => barren && !(view.id === 'coverage' && this.coverage()) ? view.id === 'summary' : !view.when || view.when(this));
         if (!shown.some(view => view.id === state.tab))
             state.tab = shown[0].id;
         const focused = this.tabs.contains(document.activeElement);
@@ -467,7 +478,7 @@ class App {
         if (focused)
             selected.focus();
         const {empty} = this.run();
-        this.nothing.hidden = Boolean(this.profile.total);
+        this.nothing.hidden = Boolean(this.profile.total || this.coverage());
         this.nothing.textContent = empty && !this.narrowed() ? empty[0].toUpperCase() + empty.slice(1) + '.'
             : 'Nothing was recorded in what is selected. Choose more time, another thread or another run above.';
         for (const view of this.views) {

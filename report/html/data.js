@@ -81,6 +81,8 @@ async function loadData() {
     data.hasCallers = data.nodes.parent.some(parent => parent > 0);
     data.callTotals = new Map(header.callTotals.map(calls => [calls.event,
         {...calls, figures: new Map(calls.figures.map(([fn, average, p50, p99, most]) => [fn, {average, p50, p99, most}]))}]));
+    data.coverage = new Map(header.coverage.map(each => [each.run, {...each, rows: each.rows.map(([name, full, module, first, file, line]) => (
+        {name, full: full ?? name, module, first, file, line}))}]));
     data.cells = {
         count: cells,
         lane: reader.differences(new Int32Array(cells)),

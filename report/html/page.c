@@ -64,6 +64,8 @@ static int put_header(struct html_page *page, struct html_columns *columns)
         result = report_html_names(page);
     if (!result)
         result = report_html_calls(page);
+    if (!result)
+        result = report_html_coverage(page);
     put_pruned(page);
     if (!result)
         result = put_sources(page);

@@ -53,6 +53,9 @@ void report_html_name_columns(const struct html_page *page, struct html_columns 
 /* Writes total times, averages and percentiles of calls. Returns 0 or a negative code. */
 int report_html_calls(struct html_page *page);
 
+/* Writes the coverage of each run that has some. Returns 0 or a negative code. */
+int report_html_coverage(struct html_page *page);
+
 /* Packs functions, call paths and costs; what belongs to them as text follows with
  * report_html_names. Both return 0 or a negative code. */
 int report_html_columns(struct html_page *page, struct html_columns *columns);

@@ -115,7 +115,7 @@ function costColumns(app, costs, which, all) {
     const share = (key, pick, help) => ({key, title: key, number: true, width: '126px', help, sorted: which === key,
         value: pick, bar: row => pick(row) / mostOf(key), faint: row => !pick(row),
         text: row => known(key, row, () => formatPercent(pick(row), profile().total, samples()))});
-    const time = (key, weight) => app.profile.isClock ? [{key: key + '-time', title: key + ' time', rank: 3, number: true, width: '92px',
+    const time = (key, weight) => app.profile.isClock ? [{key: key + '-time', title: key + ' time', rank: app.event().calls ? 4 : 3, number: true, width: '92px',
         value: weight, faint: row => !weight(row), text: row => known(key, row, () => formatTime(weight(row)))}] : [];
     const count = (key, title, count) => ({key: key + '-samples', title, rank: 4, number: true, width: '112px', value: count, faint: row => !count(row),
         text: row => known(key, row, () => formatCount(count(row)))});
@@ -132,8 +132,8 @@ function costColumns(app, costs, which, all) {
 function callColumns(app) {
     const {callTotals} = app.data, known = key => [...callTotals.values()].some(calls =>
         [...calls.figures.values()].some(figures => figures[key] !== null));
-    return [['average', 'average'], ['p50', 'p50'], ['p99', 'p99'], ['most', 'max']].filter(([key]) => known(key)).map(([key, title], at) => ({
-        key, title, number: true, width: '82px', rank: 2 + (at % 3), help: 'of one call, in the whole run',
+    return [['average', 'average'], ['p50', 'p50'], ['p99', 'p99'], ['most', 'max']].filter(([key]) => known(key)).map(([key, title]) => ({
+        key, title, number: true, width: '82px', rank: 3, help: 'of one call, in the whole run',
         value: row => app.profile.figures?.get(row.id)?.[key] ?? -1, faint: row => !app.profile.figures?.get(row.id)?.[key],
         text: row => {
             const value = app.profile.figures?.get(row.id)?.[key];

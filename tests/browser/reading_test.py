@@ -105,6 +105,13 @@ def traces(browser, work):
     columns = page.columns("functions")
     if columns != ["function", "self", "self time", "total", "total time", "calls", "average", "p50", "p99", "max", "module"]:
         raise SystemExit(f"the columns of a trace are {columns}")
+    browser.resize(1200, 900)
+    browser.until("return document.querySelector('[data-view=functions] .table').clientWidth < 1200")
+    columns = browser.settled("""const columns = [...document.querySelectorAll('[data-view=functions] .head > *')].map(each => each.textContent.replace(/ [↓↑]/, ''));
+        return !['calls', 'average', 'p50', 'p99', 'max'].every(name => columns.includes(name)) && columns""")
+    if columns:
+        raise SystemExit(f"the columns of a trace in a window of 1200 are {columns}")
+    browser.resize(1400, 900)
     query = "SELECT function, average_ns, p50_ns, p99_ns, max_ns FROM v_call_stats"
     expected = {row["function"]: [row[key] and int(float(row[key])) for key in ("average_ns", "p50_ns", "p99_ns", "max_ns")]
                 for row in json.loads(sprof("sql", "-i", recording, "--format", "json", query).stdout)}
@@ -118,9 +125,18 @@ def traces(browser, work):
     sprof("trace", "--mode", "coverage", "-o", recording, "--", *SPLIT, "10")
     page = Page(browser, make_page(work, recording))
     tabs = browser.run("return [...document.querySelectorAll('[data-tab]')].map(tab => tab.dataset.tab)")
-    text = browser.run("return document.querySelector('main > .warning').innerText")
-    if tabs != ["summary"] or "sprof stats --coverage" not in text or "Choose" in text:
-        raise SystemExit(f"a recording of coverage has the views {tabs} and says '{text}'")
+    if tabs != ["summary", "coverage"] or browser.run("return sprof.state.tab") != "coverage":
+        raise SystemExit(f"a recording of coverage has the views {tabs}")
+    rows = json.loads(sprof("sql", "-i", recording, "--format", "json", "SELECT function, executed FROM v_coverage").stdout)
+    text = browser.run("return document.querySelector('[data-view=coverage] .bar-line').innerText")
+    called = sum(int(row["executed"]) for row in rows)
+    if not text.startswith(f"{called} of {len(rows)} functions were called"):
+        raise SystemExit(f"the page says '{text}' of {called} of {len(rows)} functions")
+    for choice, executed in ("missed", 0), ("called", 1):
+        browser.run("sprof.set({covered: arguments[0]})", choice)
+        shown = browser.run("return sprof.views.find(view => view.id === 'coverage').object.table.rows.map(row => row.full)")
+        if sorted(shown) != sorted(row["function"] for row in rows if int(row["executed"]) == executed):
+            raise SystemExit(f"{choice}: {shown}")
 
 
 def time(browser, work):
