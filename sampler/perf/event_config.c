@@ -52,7 +52,9 @@ static int choose_events(struct perf_config *config, const char *text, struct sp
         return opens_here(config->events.items) ? 0 : parse(config, "cpu-clock", error);
     for (size_t i = 0; i < config->events.count && !result; i++) {
         const struct perf_event *event = &config->events.items[i];
-        if (event->type == PERF_TYPE_HARDWARE && !opens_here(event))
+        if ((event->type == PERF_TYPE_HARDWARE || event->type == PERF_TYPE_HW_CACHE ||
+             event->type == PERF_TYPE_RAW) &&
+            !opens_here(event))
             result =
                 sprof_error_set(error, SPROF_EUNSUPPORTED, ENOENT,
                                 "this machine has no hardware counter for `%s` (a virtual machine "
@@ -372,7 +374,8 @@ void perf_config_sampling_event(const struct perf_config *config, size_t index,
     attr->exclude_kernel = config->exclude_kernel || event->exclude_kernel;
     attr->exclude_user = event->exclude_user;
     attr->config2 = event->is_weighed ? SAMPLING_WEIGHED : 0;
-    attr->exclude_hv = 1;
+    attr->exclude_hv = !event->has_hypervisor;
+    attr->precise_ip = event->precise & 3;
     attr->exclude_guest = 1;
     attr->exclude_idle = cpu_wide;
     if (config->layout.has_chain) {

@@ -38,7 +38,10 @@ static size_t name_length(const char *text, size_t length)
         return length;
     char known[sizeof((struct item *)0)->name];
     const size_t before = (size_t)(first - text), after = length - before - 1;
-    if (copy_part(known, sizeof known, text, before) && perf_event_name_find(known))
+    uint32_t type;
+    uint64_t config;
+    if (copy_part(known, sizeof known, text, before) &&
+        (perf_event_name_find(known) || perf_event_counter_find(known, &type, &config)))
         return before;
     const char *second = memchr(first + 1, ':', after);
     return second ? (size_t)(second - text) : length;
@@ -99,19 +102,50 @@ static int read_terms(const struct item *item, struct perf_event *event, struct 
     return result;
 }
 
+/* The processor alone can say where an instruction was. */
+static bool is_of_processor(const struct perf_event *event)
+{
+    return event->type == PERF_TYPE_HARDWARE || event->type == PERF_TYPE_HW_CACHE ||
+           event->type == PERF_TYPE_RAW;
+}
+
 static int read_modifiers(const struct item *item, struct perf_event *event,
                           struct sprof_error *error)
 {
+    enum { MOST_PRECISE = 3 };
     const char *modifiers = item->modifiers;
-    if (modifiers[strspn(modifiers, "uk")])
+    unsigned precise = 0;
+    for (const char *at = modifiers; *at; at++)
+        precise += *at == 'p';
+    if (modifiers[strspn(modifiers, "ukhp")] || precise > MOST_PRECISE)
         return usage(error,
-                     "`%s` is no modifier of an event: write :u for user mode alone, or :k for the "
-                     "kernel alone",
+                     "`%s` is no modifier of an event: write :u for user mode alone, :k for the "
+                     "kernel alone, :h for a hypervisor, or :p to :ppp for instructions that are "
+                     "found more precisely",
                      modifiers);
+    const bool hypervisor = strchr(modifiers, 'h');
+    if ((precise || hypervisor) && !is_of_processor(event))
+        return usage(error, "`:%s` is for counters of the processor, such as cycles:p", modifiers);
     const bool user = strchr(modifiers, 'u'), kernel = strchr(modifiers, 'k');
-    event->exclude_kernel = user && !kernel;
-    event->exclude_user = kernel && !user;
+    event->exclude_kernel = (user || hypervisor) && !kernel;
+    event->exclude_user = (kernel || hypervisor) && !user;
+    event->has_hypervisor = hypervisor;
+    event->precise = precise;
     return 0;
+}
+
+/* What its modifiers change, in one order. */
+static void name_event(struct perf_event *event, const char *name)
+{
+    const char *modes = event->has_hypervisor   ? event->exclude_kernel && event->exclude_user ? "h"
+                                                  : event->exclude_kernel                      ? "uh"
+                                                  : event->exclude_user                        ? "kh"
+                                                                                               : "ukh"
+                        : event->exclude_kernel ? "u"
+                        : event->exclude_user   ? "k"
+                                                : "";
+    snprintf(event->name, sizeof event->name, "%s%s%s%.*s", name,
+             *modes || event->precise ? ":" : "", modes, (int)event->precise, "ppp");
 }
 
 int perf_event_check_user_mode(const struct perf_event *event, const char *why,
@@ -135,8 +169,7 @@ static int add(struct perf_event_list *events, const struct item *item, struct p
         result = read_modifiers(item, &event, error);
     if (result)
         return result;
-    const char *suffix = event.exclude_kernel ? ":u" : event.exclude_user ? ":k" : "";
-    snprintf(event.name, sizeof event.name, "%s%s", name, suffix);
+    name_event(&event, name);
     if (event.exclude_kernel && perf_event_check_user_mode(&event, "by its modifier u", error))
         return SPROF_EUSAGE;
     for (size_t i = 0; i < events->count; i++)
@@ -226,8 +259,11 @@ static int add_item(struct perf_event_list *events, const struct item *item,
 {
     static const struct perf_tracepoints none = {0};
     const struct perf_event_name *named = perf_event_name_find(item->name);
+    struct perf_event counter = {0};
     if (named)
         return add_named(events, item, named, error);
+    if (perf_event_counter_find(item->name, &counter.type, &counter.config))
+        return add(events, item, counter, item->name, error);
     return strchr(item->name, ':') ? add_tracepoints(events, item, error)
                                    : unknown(item->name, &none, error);
 }

@@ -12,6 +12,8 @@ struct perf_event {
     bool is_clock;                     /* counts nanoseconds of CPU time */
     bool is_of_kernel;                 /* it happens in the kernel alone */
     bool exclude_user, exclude_kernel; /* as its modifiers say */
+    bool has_hypervisor;               /* … also what a hypervisor does */
+    unsigned precise;                  /* … how near to its instruction a sample is: precise_ip */
     bool is_weighed;                   /* the program in the kernel weighs its samples */
     uint64_t frequency_hz, period;     /* its own; both 0: the recording's */
 };
@@ -22,12 +24,12 @@ struct perf_event_list {
     size_t count, capacity;
 };
 
-/* Reads "cpu-clock,page-faults:u,sched:*,block:block_rq_issue/period=10/". Events are software and
- * hardware events by their names, and tracepoints, whose period is 1 where none is given; a pattern
- * stands for all that fit. Fails with SPROF_EUSAGE (unknown event, with the names near it; an event
- * given twice; a modifier, term or rate that is none; an event of the kernel in user mode),
- * SPROF_EPERMISSION or SPROF_EUNSUPPORTED (no tracepoints here). The caller releases the list, also
- * after a failure. */
+/* Reads "cpu-clock,page-faults:u,r1a8:pp,sched:*,block:block_rq_issue/period=10/". Events are
+ * software, hardware and cache events by their names, raw ones by their numbers, and tracepoints,
+ * whose period is 1 where none is given; a pattern stands for all that fit. Fails with SPROF_EUSAGE
+ * (unknown event, with the names near it; an event given twice; a modifier, term or rate that is
+ * none; an event of the kernel in user mode), SPROF_EPERMISSION or SPROF_EUNSUPPORTED (no
+ * tracepoints here). The caller releases the list, also after a failure. */
 int perf_event_list_parse(struct perf_event_list *events, const char *text,
                           struct sprof_error *error);
 void perf_event_list_release(struct perf_event_list *events);

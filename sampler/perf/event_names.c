@@ -3,6 +3,7 @@
 
 #include <linux/perf_event.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct perf_event_name events[] = {
@@ -27,6 +28,52 @@ const struct perf_event_name *perf_event_name_find(const char *name)
         if (!strcmp(events[i].name, name))
             return &events[i];
     return NULL;
+}
+
+static bool read_raw(const char *name, uint64_t *config)
+{
+    char *end;
+    const size_t digits = *name == 'r' ? strspn(name + 1, "0123456789abcdefABCDEF") : 0;
+    if (!digits || digits > 16 || name[digits + 1])
+        return false;
+    *config = strtoull(name + 1, &end, 16);
+    return true;
+}
+
+/* CACHE-OPERATIONs or CACHE-OPERATION-misses. */
+static bool read_cache(const char *name, uint64_t *config)
+{
+    static const char *const caches[] = {
+        [PERF_COUNT_HW_CACHE_L1D] = "L1-dcache-", [PERF_COUNT_HW_CACHE_L1I] = "L1-icache-",
+        [PERF_COUNT_HW_CACHE_LL] = "LLC-",        [PERF_COUNT_HW_CACHE_DTLB] = "dTLB-",
+        [PERF_COUNT_HW_CACHE_ITLB] = "iTLB-",     [PERF_COUNT_HW_CACHE_BPU] = "branch-",
+        [PERF_COUNT_HW_CACHE_NODE] = "node-"};
+    static const struct {
+        const char *text;
+        unsigned operation, result;
+    } ends[] = {
+        {"loads", PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
+        {"load-misses", PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_MISS},
+        {"stores", PERF_COUNT_HW_CACHE_OP_WRITE, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
+        {"store-misses", PERF_COUNT_HW_CACHE_OP_WRITE, PERF_COUNT_HW_CACHE_RESULT_MISS},
+        {"prefetches", PERF_COUNT_HW_CACHE_OP_PREFETCH, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
+        {"prefetch-misses", PERF_COUNT_HW_CACHE_OP_PREFETCH, PERF_COUNT_HW_CACHE_RESULT_MISS},
+    };
+    for (unsigned c = 0; c < sizeof caches / sizeof *caches; c++)
+        for (size_t e = 0; e < sizeof ends / sizeof *ends; e++)
+            if (!strncmp(name, caches[c], strlen(caches[c])) &&
+                !strcmp(name + strlen(caches[c]), ends[e].text)) {
+                *config = c | ends[e].operation << 8 | ends[e].result << 16;
+                return true;
+            }
+    return false;
+}
+
+bool perf_event_counter_find(const char *name, uint32_t *type, uint64_t *config)
+{
+    const bool is_raw = read_raw(name, config);
+    *type = is_raw ? PERF_TYPE_RAW : PERF_TYPE_HW_CACHE;
+    return is_raw || read_cache(name, config);
 }
 
 const struct perf_event_name *perf_event_name_at(size_t index)

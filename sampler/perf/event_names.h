@@ -17,6 +17,11 @@ struct perf_event_name {
 /* The event of a name, or NULL. */
 const struct perf_event_name *perf_event_name_find(const char *name);
 
+/* Whether a name is of a counter of the processor that the table does not have: a raw one, "r" and
+ * its number in hexadecimal ("r1a8"), or one of a cache, as perf calls it
+ * ("L1-dcache-load-misses", "LLC-stores"). Sets its type and configuration. */
+bool perf_event_counter_find(const char *name, uint32_t *type, uint64_t *config);
+
 /* The event at an index, or NULL behind the last. */
 const struct perf_event_name *perf_event_name_at(size_t index);
 

@@ -151,6 +151,34 @@ static void test_each_event_of_a_list_is_opened_by_itself(void)
     CU_ASSERT_EQUAL(perf_config_samples_per_second(&config), 4000 + 100 + 400 + 100 + 100 + 100);
 }
 
+/* Counters that this machine may lack: what the kernel is asked for. */
+static void test_counters_are_asked_for_as_modifiers_say(void)
+{
+    static const struct {
+        uint32_t type;
+        uint64_t config, precise, exclude_hv, exclude_user, exclude_kernel;
+    } wanted[] = {
+        {PERF_TYPE_RAW, 0x1a8, 2, 1, 0, 0},
+        {PERF_TYPE_HW_CACHE, 0x10003, 0, 1, 0, 1},
+        {PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 0, 0, 1, 0},
+    };
+    struct perf_config config = {.frequency_hz = 100};
+    CU_ASSERT_EQUAL_FATAL(
+        perf_event_list_parse(&config.events, "r1a8:pp,dTLB-load-misses:u,instructions:hk", NULL),
+        0);
+    CU_ASSERT_EQUAL_FATAL(config.events.count, 3);
+    for (size_t i = 0; i < config.events.count; i++) {
+        struct perf_event_attr attr;
+        perf_config_sampling_event(&config, i, &attr, true, false);
+        CU_ASSERT_TRUE(attr.type == wanted[i].type && attr.config == wanted[i].config);
+        CU_ASSERT_EQUAL(attr.precise_ip, wanted[i].precise);
+        CU_ASSERT_EQUAL(attr.exclude_hv, wanted[i].exclude_hv);
+        CU_ASSERT_EQUAL(attr.exclude_user, wanted[i].exclude_user);
+        CU_ASSERT_EQUAL(attr.exclude_kernel, wanted[i].exclude_kernel);
+    }
+    perf_config_release(&config);
+}
+
 /* What has a rate of its own keeps it. */
 static void test_a_new_rate_is_of_those_without_one(void)
 {
@@ -193,6 +221,8 @@ void sprof_suite_sampler_event_config(void)
     CU_add_test(suite, "a capture asks for no more", test_capture_asks_for_no_more);
     CU_add_test(suite, "each event of a list is opened by itself",
                 test_each_event_of_a_list_is_opened_by_itself);
+    CU_add_test(suite, "counters are asked for as modifiers say",
+                test_counters_are_asked_for_as_modifiers_say);
     CU_add_test(suite, "a new rate is of those without one",
                 test_a_new_rate_is_of_those_without_one);
     CU_add_test(suite, "events of the kernel need it", test_events_of_the_kernel_need_it);

@@ -28,6 +28,31 @@ static void test_a_list_is_cut_at_its_commas(void)
     perf_event_list_release(&events);
 }
 
+/* Counters of the processor by number and by cache, and what is asked of them. */
+static void test_counters_and_their_modifiers(void)
+{
+    struct perf_event_list events = {0};
+    CU_ASSERT_EQUAL_FATAL(
+        perf_event_list_parse(
+            &events, "r1A8:u,rff0000c4/period=100/ppp,L1-dcache-load-misses,LLC-stores:kp,cycles:h",
+            NULL),
+        0);
+    CU_ASSERT_EQUAL_FATAL(events.count, 5);
+    const struct perf_event *event = events.items;
+    CU_ASSERT_STRING_EQUAL(event[0].name, "r1A8:u");
+    CU_ASSERT_TRUE(event[0].type == PERF_TYPE_RAW && event[0].config == 0x1a8);
+    CU_ASSERT_TRUE(event[0].exclude_kernel && !event[0].precise && !event[0].has_hypervisor);
+    CU_ASSERT_STRING_EQUAL(event[1].name, "rff0000c4:ppp");
+    CU_ASSERT_TRUE(event[1].config == 0xff0000c4 && event[1].precise == 3);
+    CU_ASSERT_EQUAL(event[1].period, 100);
+    CU_ASSERT_TRUE(event[2].type == PERF_TYPE_HW_CACHE && event[2].config == 0x10000);
+    CU_ASSERT_STRING_EQUAL(event[3].name, "LLC-stores:kp");
+    CU_ASSERT_TRUE(event[3].config == 0x102 && event[3].exclude_user && event[3].precise == 1);
+    CU_ASSERT_STRING_EQUAL(event[4].name, "cycles:h");
+    CU_ASSERT_TRUE(event[4].has_hypervisor && event[4].exclude_user && event[4].exclude_kernel);
+    perf_event_list_release(&events);
+}
+
 static void test_what_is_no_list_is_refused(void)
 {
     static const struct {
@@ -41,6 +66,13 @@ static void test_what_is_no_list_is_refused(void)
         {"cpu-clock,cpu-clock", "given twice"},
         {"page-faults:u,page-faults/period=3/u", "given twice"},
         {"page-faults:x", "no modifier"},
+        {"page-faults:p", "counters of the processor"},
+        {"cpu-clock:h", "counters of the processor"},
+        {"cycles:pppp", "no modifier"},
+        {"r", "unknown event"},
+        {"r11111111111111111", "unknown event"},
+        {"L1-dcache-", "unknown event"},
+        {"r1a8,r1a8", "given twice"},
         {"page-faults/period=3", "cannot be read"},
         {"page-faults/period=/", "no term"},
         {"page-faults/period=-1/", "no term"},
@@ -96,6 +128,7 @@ void sprof_suite_sampler_event_list(void)
 {
     CU_pSuite suite = CU_add_suite("sampler/event_list", NULL, NULL);
     CU_add_test(suite, "a list is cut at its commas", test_a_list_is_cut_at_its_commas);
+    CU_add_test(suite, "counters and their modifiers", test_counters_and_their_modifiers);
     CU_add_test(suite, "what is no list is refused", test_what_is_no_list_is_refused);
     CU_add_test(suite, "tracepoints are found by name and pattern",
                 test_tracepoints_are_found_by_name_and_pattern);
