@@ -61,6 +61,7 @@ idle)
 
 # The kept recording gives the same answer, and the command under "evidence" prints the figure.
 evidence)
+    looks loop
     "$SPROF" why -o kept.db -- "$program" loop >first 2>err || fail "status $?"
     head -1 first | grep -q "^▶ apply_rule computes" || fail "another first line"
     "$SPROF" why -i kept.db >second || fail "the recording has no answer"
