@@ -38,7 +38,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 26,
+    PROBE_VERSION = 27,
     PROBE_THUNK_BYTES = 64,
     /* one for each probed function of a process, and one to calibrate */
     PROBE_THUNKS = 262144,
@@ -438,7 +438,8 @@ struct probe_shared {
      * before a function's probe is on. */
     struct probe_keep keep;
     _Atomic uint64_t keep_masks[PROBE_THUNKS];
-    _Atomic int64_t keep_least[PROBE_THUNKS];
+    _Atomic int64_t keep_least[PROBE_THUNKS]; /* … or the agent's, which raises it */
+    struct probe_slowest keep_slowest[PROBE_THUNKS];
 };
 
 /* A lease is extended once by the agent, by this part of its length. The bit marks that. */

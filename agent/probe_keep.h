@@ -5,7 +5,7 @@
 
 #include "agent/probe_ring.h"
 
-enum { PROBE_KEEP_RULES = 64 };
+enum { PROBE_KEEP_RULES = 64, PROBE_KEEP_SLOWEST = 16 };
 
 /* A call meets a rule that meets all of its conditions. The tracer writes the first part before
  * "go", the agent the second. */
@@ -14,11 +14,17 @@ struct probe_keep_rule {
     uint64_t every;     /* of the calls that meet all before, each so-many-th; 0: all */
     uint64_t first;     /* of the calls that meet all before, so many in a second; 0: all */
     uint32_t throws;    /* it was left by an exception */
-    uint32_t reserved;
+    uint32_t slowest;   /* it is among so many longest ones of its function so far; 0: all */
 
     _Atomic uint64_t seen;    /* calls that were counted for `every` */
     _Atomic uint64_t lately;  /* for `first`: the second << 32 | how many of it */
     _Atomic uint64_t dropped; /* calls that met it and found no room in their ring */
+};
+
+/* The ticks of the longest calls of a function so far, in no order; 0: none yet. Calls are noted
+ * where a rule for the function needs them, so many as the rule with the most does. */
+struct probe_slowest {
+    _Atomic int64_t ticks[PROBE_KEEP_SLOWEST];
 };
 
 struct probe_keep {

@@ -197,8 +197,7 @@ static const struct cli_option options[] = {
      FIELD(heap_check), add_heap_limit},
     {"keep", 0, "RULE",
      "keep single calls, with all their callers: \"over 20ms\", \"self over 5ms\", \"throws\", "
-     "\"every "
-     "100\", \"first 5 a second\"; several joined by \"and\"; behind \": RE\" for which functions",
+     "\"slowest 10\", \"every 100\", \"first 5 a second\"; several joined by \"and\"; behind \": RE\" for which functions",
      FIELD(keep), cli_add_keep_rule},
     {"depth", 0, "N", "mode log: calls in at most so many others (all)", FIELD(depth),
      cli_set_positive},

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_MOST = 4096, SHOWN_BEFORE = 60, SHOWN_BEHIND = 40 };
+enum { TEXT_MOST = 4096, SHOWN_BEFORE = 60, SHOWN_BEHIND = 40, SLOWEST_MOST = 16 };
 
 static const char conditions[] =
-    "a condition: `over T`, `self over T`, `throws`, `every N` or `first N a second`";
+    "a condition: `over T`, `self over T`, `throws`, `slowest N`, `every N` or `first N a second`";
 
 struct parser {
     const char *text;
@@ -107,13 +107,13 @@ static int read_time(struct parser *parser, uint64_t *time_ns)
     return 0;
 }
 
-static int read_number(struct parser *parser, uint64_t *number, const char *wanted)
+static int read_number(struct parser *parser, uint64_t *number, uint64_t most, const char *wanted)
 {
     const char *text = parser->text + parser->at;
     char *end = NULL;
     errno = 0;
     const unsigned long long value = *text >= '1' && *text <= '9' ? strtoull(text, &end, 10) : 0;
-    if (!value || errno || value > UINT32_MAX || end != text + parser->length)
+    if (!value || errno || value > most || end != text + parser->length)
         return refuse(parser, parser->at, wanted);
     *number = value;
     next_word(parser);
@@ -130,7 +130,8 @@ static int read_over(struct parser *parser, bool *has, uint64_t *time_ns)
 
 static int read_first(struct parser *parser, uint64_t *first)
 {
-    int result = read_number(parser, first, "a number from 1 on, as in `first 5 a second`");
+    int result =
+        read_number(parser, first, UINT32_MAX, "a number from 1 on, as in `first 5 a second`");
     if (!result)
         result = expect_word(parser, "a", "`a second`");
     return result ? result : expect_word(parser, "second", "`second`");
@@ -149,8 +150,9 @@ static int read_condition(struct parser *parser, struct trace_keep_rule *rule)
             return refuse(parser, parser->at, "`over T`");
     }
     const bool is_over = is_word(parser, "over"), is_throws = is_word(parser, "throws"),
-               is_every = is_word(parser, "every"), is_first = is_word(parser, "first");
-    if (!is_over && !is_throws && !is_every && !is_first)
+               is_every = is_word(parser, "every"), is_first = is_word(parser, "first"),
+               is_slowest = is_word(parser, "slowest");
+    if (!is_over && !is_throws && !is_every && !is_first && !is_slowest)
         return refuse(parser, parser->at, conditions);
     next_word(parser);
     if (is_over) {
@@ -160,9 +162,14 @@ static int read_condition(struct parser *parser, struct trace_keep_rule *rule)
     } else if (is_throws) {
         is_again = rule->throws;
         rule->throws = true;
+    } else if (is_slowest) {
+        is_again = rule->slowest;
+        result = read_number(parser, &rule->slowest, SLOWEST_MOST,
+                             "a number from 1 to 16, as in `slowest 10`");
     } else if (is_every) {
         is_again = rule->every;
-        result = read_number(parser, &rule->every, "a number from 1 on, as in `every 100`");
+        result =
+            read_number(parser, &rule->every, UINT32_MAX, "a number from 1 on, as in `every 100`");
     } else {
         is_again = rule->first;
         result = read_first(parser, &rule->first);

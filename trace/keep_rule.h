@@ -15,12 +15,13 @@ struct trace_keep_rule {
     uint64_t over_ns, self_ns; /* at least */
     uint64_t every;            /* of those that meet all before, each so-many-th of a program */
     uint64_t first;            /* of those that meet all before, so many a second of a program */
+    uint64_t slowest;          /* it is among so many longest calls of its function so far */
     bool has_over, has_self, throws;
 };
 
-/* Reads "COND [and COND …] [: RE]". COND is `over T`, `self over T`, `throws`, `every N` or `first
- * N a second`. SPROF_EUSAGE: the message shows the place, and says what fits there. Nothing is to
- * be released then. `text` is borrowed as long as the rule. */
+/* Reads "COND [and COND …] [: RE]". COND is `over T`, `self over T`, `throws`, `slowest N`,
+ * `every N` or `first N a second`. SPROF_EUSAGE: the message shows the place, and says what fits
+ * there. Nothing is to be released then. `text` is borrowed as long as the rule. */
 int trace_keep_rule_parse(struct trace_keep_rule *rule, const char *text,
                           struct sprof_error *error);
 

@@ -29,14 +29,98 @@ static inline bool is_among_first(struct probe_keep_rule *rule, uint64_t now)
     return true;
 }
 
-static inline bool meets(struct probe_keep_rule *rule, int64_t total, int64_t self, uint64_t now,
-                         enum probe_exit exit)
+/* How many longer or equal ones there were before a call, among the longest of its function. */
+static inline uint32_t rank_of(const struct probe_slowest *slowest, int64_t total)
 {
-    if (total < rule->over || self < rule->self || (rule->throws && exit != PROBE_EXIT_EXCEPTION))
+    uint32_t rank = 0;
+    for (uint32_t i = 0; i < PROBE_KEEP_SLOWEST; i++)
+        rank += atomic_load_explicit(&slowest->ticks[i], memory_order_relaxed) >= total;
+    return rank;
+}
+
+/* How many of the longest calls the rules for a function need. */
+static inline uint32_t slowest_needed(uint64_t rules)
+{
+    uint32_t most = 0;
+    for (; rules; rules &= rules - 1) {
+        const uint32_t one = probe_inside.shared->keep.rules[__builtin_ctzll(rules)].slowest;
+        most = one > most ? one : most;
+    }
+    return most < PROBE_KEEP_SLOWEST ? most : PROBE_KEEP_SLOWEST;
+}
+
+/* The shortest one of the first places. */
+static inline uint32_t shortest_place(const struct probe_slowest *slowest, uint32_t places)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 1; i < places; i++)
+        if (slowest->ticks[i] < slowest->ticks[found])
+            found = i;
+    return found;
+}
+
+/* Takes the place of the shortest one, where a call is longer. */
+static inline void note_slow(struct probe_slowest *slowest, uint32_t places, int64_t total)
+{
+    enum { TRIES = 64 };
+    for (uint32_t i = 0; i < TRIES; i++) {
+        const uint32_t at = shortest_place(slowest, places);
+        int64_t before = slowest->ticks[at];
+        if (before >= total || atomic_compare_exchange_strong(&slowest->ticks[at], &before, total))
+            return;
+    }
+}
+
+/* The ticks that a call needs at least to meet one of the rules, now and later. */
+static inline int64_t least_now(const struct probe_slowest *slowest, uint64_t rules)
+{
+    const uint32_t places = slowest_needed(rules);
+    int64_t least = INT64_MAX;
+    for (; rules; rules &= rules - 1) {
+        const struct probe_keep_rule *rule =
+            &probe_inside.shared->keep.rules[__builtin_ctzll(rules)];
+        int64_t one = rule->over > rule->self ? rule->over : rule->self;
+        const int64_t shortest = slowest->ticks[shortest_place(slowest, places)];
+        if (rule->slowest && shortest > 0 && shortest > one)
+            one = shortest;
+        if (!rule->throws && one < least)
+            least = one;
+    }
+    return least;
+}
+
+/* Notes a long call, and lets shorter ones pass from then on. The tracer may empty the list
+ * between: it writes the least ticks behind that, and what is written here is looked at again. */
+static SAVES_ALL __attribute__((noinline)) void raise_least(uint32_t function, uint64_t rules,
+                                                            int64_t total)
+{
+    struct probe_shared *shared = probe_inside.shared;
+    struct probe_slowest *slowest = &shared->keep_slowest[function];
+    note_slow(slowest, slowest_needed(rules), total);
+    const int64_t least = least_now(slowest, rules);
+    atomic_store(&shared->keep_least[function], least);
+    const int64_t again = least_now(slowest, rules);
+    if (again < least)
+        atomic_store(&shared->keep_least[function], again);
+}
+
+/* What a rule judges of a call that has ended. */
+struct ended {
+    int64_t total, self;
+    uint64_t now;
+    enum probe_exit exit;
+    uint32_t rank; /* see rank_of */
+};
+
+static inline bool meets(struct probe_keep_rule *rule, const struct ended *call)
+{
+    if (call->total < rule->over || call->self < rule->self ||
+        (rule->throws && call->exit != PROBE_EXIT_EXCEPTION) ||
+        (rule->slowest && call->rank >= rule->slowest))
         return false;
     if (rule->every && (atomic_fetch_add(&rule->seen, 1) + 1) % rule->every)
         return false;
-    return !rule->first || is_among_first(rule, now);
+    return !rule->first || is_among_first(rule, call->now);
 }
 
 /* The rules that a call meets which has ended. */
@@ -44,13 +128,21 @@ static inline uint64_t rules_met(uint32_t function, int64_t total, int64_t self,
                                  enum probe_exit exit)
 {
     struct probe_shared *shared = probe_inside.shared;
-    uint64_t left = atomic_load_explicit(&shared->keep_masks[function], memory_order_relaxed);
+    const uint64_t all = atomic_load_explicit(&shared->keep_masks[function], memory_order_relaxed);
+    const uint32_t needed = slowest_needed(all);
+    /* What probes took is a mean, so a short call may come out below zero. It is one all the same.
+     */
+    const int64_t length = total > 0 ? total : 1;
+    const struct ended call = {total, self, now, exit,
+                               needed ? rank_of(&shared->keep_slowest[function], length) : 0};
     uint64_t met = 0;
-    for (; left; left &= left - 1) {
+    for (uint64_t left = all; left; left &= left - 1) {
         const int bit = __builtin_ctzll(left);
-        if (meets(&shared->keep.rules[bit], total, self, now, exit))
+        if (meets(&shared->keep.rules[bit], &call))
             met |= UINT64_C(1) << bit;
     }
+    if (call.rank < needed)
+        raise_least(function, all, length);
     return met;
 }
 

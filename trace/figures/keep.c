@@ -56,6 +56,7 @@ static void write_rules(struct trace_session *session)
             .every = rule->every,
             .first = rule->first,
             .throws = rule->throws,
+            .slowest = (uint32_t)rule->slowest,
         };
     }
 }
@@ -312,11 +313,32 @@ void trace_keep_describe(const struct trace_session *session, struct sprof_str *
     sprof_str_append(text, ")");
 }
 
+/* The longest calls so far are those from now on. */
+static void clear_slowest(struct trace_session *session)
+{
+    struct probe_shared *shared = session->process.shared;
+    for (size_t i = 0; i < session->probes.count; i++) {
+        uint64_t rules = atomic_load(&shared->keep_masks[i]);
+        int64_t least = INT64_MAX;
+        bool has_list = false;
+        for (; rules; rules &= rules - 1) {
+            const struct probe_keep_rule *rule = &shared->keep.rules[__builtin_ctzll(rules)];
+            has_list |= rule->slowest != 0;
+            least = least_of(rule) < least ? least_of(rule) : least;
+        }
+        for (size_t k = 0; has_list && k < PROBE_KEEP_SLOWEST; k++)
+            atomic_store(&shared->keep_slowest[i].ticks[k], 0);
+        if (has_list)
+            atomic_store(&shared->keep_least[i], least);
+    }
+}
+
 void trace_keep_clear(struct trace_session *session)
 {
     const uint32_t rows = session->trace->kept.rows;
     if (!session->options.keep_count)
         return;
     add_dropped(session);
+    clear_slowest(session);
     session->trace->kept = (struct trace_kept){.rows = rows};
 }

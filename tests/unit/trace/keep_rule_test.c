@@ -14,12 +14,14 @@ static void test_conditions(void)
     CU_ASSERT_PTR_NULL(rule.function);
     CU_ASSERT_EQUAL_FATAL(
         trace_keep_rule_parse(
-            &rule, "  self over 1.5us and throws and every 7 and first 3 a second", NULL),
+            &rule, "  self over 1.5us and throws and slowest 16 and every 7 and first 3 a second",
+            NULL),
         0);
     CU_ASSERT_FALSE(rule.has_over);
     CU_ASSERT_TRUE(rule.has_self);
     CU_ASSERT_EQUAL(rule.self_ns, 1500);
     CU_ASSERT_TRUE(rule.throws);
+    CU_ASSERT_EQUAL(rule.slowest, 16);
     CU_ASSERT_EQUAL(rule.every, 7);
     CU_ASSERT_EQUAL(rule.first, 3);
 }
@@ -74,6 +76,9 @@ static void test_places(void)
                  {"throws and", "a condition", 10},
                  {"every 0", "a number", 6},
                  {"every 99999999999", "a number", 6},
+                 {"slowest 17", "from 1 to 16", 8},
+                 {"slowest", "from 1 to 16", 7},
+                 {"slowest 2 and slowest 3", "each condition once", 14},
                  {"first 5 second", "`a second`", 8},
                  {"first 5 a day", "`second`", 10},
                  {"over 1µs and over 2s", "each condition once", 13},
