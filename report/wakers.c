@@ -14,6 +14,7 @@ enum { PLACES = 3, LINKS = 8, ROWS_FOR_PEOPLE = 40 };
 struct where {
     uint32_t functions[PLACES]; /* 0: no more */
     const char *what;           /* NULL: the word of the event's kind */
+    bool is_left_out;           /* by the selection's expressions and modules */
 };
 
 struct row {
@@ -53,6 +54,7 @@ static int find_place(struct making *making, uint32_t node, const char *kind, st
         return 0;
     if (report_dataset_stack(dataset, node, &making->stack))
         return SPROF_ENOMEM;
+    where->is_left_out = !making->stack.frames.count;
     for (size_t i = 0; i < making->stack.frames.count && count < PLACES; i++) {
         const uint32_t function =
             report_dataset_frame_function(dataset, making->stack.frames.items[i]);
@@ -69,17 +71,33 @@ static int find_place(struct making *making, uint32_t node, const char *kind, st
     return 0;
 }
 
+/* Expressions choose waits: what ended one, and what that waited for, is shown as it is. */
+static int find_both(struct making *making, size_t at)
+{
+    struct report_dataset *dataset = making->dataset;
+    const struct report_wake *wake = &dataset->wakes.items[at];
+    const char *kind = model_event_wait(dataset->events.items[wake->event - 1].name);
+    const unsigned filters = dataset->filters;
+    struct where *waiter = &making->waiters[at];
+    int result = find_place(making, wake->node, kind ? kind : "other", waiter);
+    dataset->filters = 0;
+    if (!result && waiter->is_left_out) {
+        result = find_place(making, wake->node, kind ? kind : "other", waiter);
+        waiter->is_left_out = true;
+    }
+    if (!result)
+        result = find_place(making, wake->waker_node, NULL, &making->wakers[at]);
+    dataset->filters = filters;
+    return result;
+}
+
 static int find_places(struct making *making)
 {
     struct report_dataset *dataset = making->dataset;
     bool *wanted = calloc(dataset->functions.count + 1, sizeof *wanted);
     int result = wanted ? 0 : SPROF_ENOMEM;
     for (size_t i = 0; i < dataset->wakes.count && !result; i++) {
-        const struct report_wake *wake = &dataset->wakes.items[i];
-        const char *kind = model_event_wait(dataset->events.items[wake->event - 1].name);
-        result = find_place(making, wake->node, kind ? kind : "other", &making->waiters[i]);
-        if (!result)
-            result = find_place(making, wake->waker_node, NULL, &making->wakers[i]);
+        result = find_both(making, i);
         for (size_t p = 0; p < PLACES; p++) {
             const uint32_t waiter = making->waiters[i].functions[p];
             const uint32_t waker = making->wakers[i].functions[p];
@@ -162,6 +180,8 @@ static int count_wakers(struct making *making)
     int result = 0;
     for (size_t i = 0; i < making->dataset->wakes.count && !result; i++) {
         struct sprof_str waiting = {0}, cause = {0};
+        if (making->waiters[i].is_left_out)
+            continue;
         append_wait(&waiting, making, i, PLACES);
         append_waker(&cause, making, i, PLACES);
         result = count_row(making, &waiting, &cause, making->dataset->wakes.items[i].weight);
@@ -211,6 +231,8 @@ static int count_chains(struct making *making)
         struct sprof_str waiting = {0}, cause = {0};
         making->before[i] = making->last[wake->thread - 1];
         making->last[wake->thread - 1] = (uint32_t)i + 1;
+        if (making->waiters[i].is_left_out)
+            continue;
         append_wait(&waiting, making, i, 1);
         append_chain(&cause, making, i);
         result = count_row(making, &waiting, &cause, wake->weight);

@@ -260,6 +260,8 @@ END
     expect 0 "$SPROF" report --wakers -i t.db
     grep -Eq "for a lock in want +hold$" out || fail "the holder"
     grep -Eq "for a condition in pop +push ← main$" out || fail "the waker"
+    expect 0 "$SPROF" report --wakers --focus '^want$' -i t.db
+    grep -Eq "for a lock in want +hold$" out && ! grep -q "in pop" out || fail "a waker of what was not asked for"
     expect 0 "$SPROF" report --wait-chains -i t.db
     grep -Eq "for a lock in want +hold: asleep in rest ← \[" out || fail "the chain"
     expect 0 "$SPROF" report --event wakeup --tree -i t.db
