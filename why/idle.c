@@ -97,6 +97,41 @@ static bool is_idle(const struct marking *marking, const struct why_sample *samp
     return depth_below_loop(marking, stack) <= (brings_work(sample->cause) ? 2 : 1);
 }
 
+/* Which call it is: what an application function called to wait, or to do something. */
+static uint64_t call_of(const struct why_table *table, const struct why_sample *sample)
+{
+    const uint32_t entry = table->stacks.items[sample->stack].entry;
+    return (uint64_t)why_owner(table, sample) << 32 | entry;
+}
+
+/* Calls that do nothing but wait. */
+static bool only_waits(enum why_cause cause)
+{
+    return cause == WHY_SLEEP || cause == WHY_POLL || cause == WHY_CONDITION ||
+           cause == WHY_SEMAPHORE || cause == WHY_FUTEX;
+}
+
+/* The work of waiting for work is none: of calls that did nothing else, and waited for it. */
+static int mark_calls(struct marking *marking, size_t from, size_t to)
+{
+    struct why_table *table = marking->table;
+    struct sprof_map waits = {0};
+    int result = 0;
+    for (size_t i = from; i < to && !result; i++) {
+        const struct why_sample *sample = &table->samples.items[marking->order[i]];
+        if (sample->is_idle && only_waits(sample->cause))
+            result = sprof_map_put(&waits, call_of(table, sample), 1);
+    }
+    for (size_t i = from; i < to && !result; i++) {
+        struct why_sample *sample = &table->samples.items[marking->order[i]];
+        if (sample->cause < WHY_READY && table->stacks.items[sample->stack].entry &&
+            sprof_map_get(&waits, call_of(table, sample)))
+            sample->is_idle = true;
+    }
+    sprof_map_release(&waits);
+    return result;
+}
+
 static int mark_thread(struct marking *marking, size_t from, size_t to)
 {
     struct why_sample *samples = marking->table->samples.items;
@@ -107,7 +142,7 @@ static int mark_thread(struct marking *marking, size_t from, size_t to)
         result = add_work(marking, &samples[marking->order[i]]);
     for (size_t i = from; i < to; i++)
         samples[marking->order[i]].is_idle = is_idle(marking, &samples[marking->order[i]]);
-    return result;
+    return result ? result : mark_calls(marking, from, to);
 }
 
 int why_mark_idle(struct why_table *table)

@@ -147,6 +147,23 @@ static void test_waits_for_children_are_idle(void)
     why_table_release(&scene.table);
 }
 
+/* Nor is the time that the kernel takes to put a thread to sleep that waits for work. */
+static void test_the_work_of_waiting_is_none(void)
+{
+    struct scene scene = {0};
+    const uint32_t thread = scene_thread(&scene, "worker");
+    for (int i = 0; i < 200; i++) {
+        scene_add(&scene, thread, WHY_SLEEP, MS, "main wait_work:usleep");
+        scene_add(&scene, thread, WHY_CALLS_SYSTEM, MS, "main wait_work:usleep");
+        spread(&scene, thread, 5);
+    }
+    struct why_verdict verdict = scene_judge(&scene);
+    CU_ASSERT_EQUAL(verdict.answer, WHY_FLAT);
+    CU_ASSERT_EQUAL(verdict.useful_ns, 1000 * (uint64_t)MS);
+    why_verdict_release(&verdict);
+    why_table_release(&scene.table);
+}
+
 static void test_a_program_without_work_is_idle(void)
 {
     struct scene scene = {0};
@@ -400,6 +417,7 @@ void sprof_suite_why_judge(void)
     CU_add_test(suite, "nothing but ready is starved", test_nothing_but_ready_is_starved);
     CU_add_test(suite, "waits for work are idle", test_waits_for_work_are_idle);
     CU_add_test(suite, "waits for children are idle", test_waits_for_children_are_idle);
+    CU_add_test(suite, "the work of waiting is none", test_the_work_of_waiting_is_none);
     CU_add_test(suite, "a program without work is idle", test_a_program_without_work_is_idle);
     CU_add_test(suite, "without samples nothing is said", test_without_samples_nothing_is_said);
     CU_add_test(suite, "few samples ask for more", test_few_samples_ask_for_more);
