@@ -48,6 +48,8 @@ git() {
         seq "$i" 3 9000 >"repository/file$i"
     done
     compare --least 20 --every 2 -- git -C repository add .
+    rm -f repository/.git/index.lock # of the one that was ended
+    command git -C repository add . || fail "git add"
     command git -C repository -c user.name=n -c user.email=e commit -qm all || fail "git commit"
     for i in {1..400}; do
         seq "$i" 2 9000 >"repository/file$i"
