@@ -126,6 +126,8 @@ static int open_source(struct source **opened, const struct source_request *requ
 
 static void drop_taken(struct off_cpu_source *source)
 {
+    if (!source->first)
+        return;
     for (size_t i = 0; i < source->first; i++)
         free(source->queue.items[i].record);
     memmove(source->queue.items, source->queue.items + source->first,
