@@ -9,6 +9,7 @@ static const double times_second = 2;    /* … and times the next */
 static const double large_share = 0.25;  /* from here on two may be as large as each other */
 static const double starved_share = 0.3; /* ready, of the time in which a CPU is wanted */
 static const double idle_share = 0.03;   /* useful, of the wall time */
+static const double idle_most = 0.5;     /* idle, of what was seen: else too little was */
 static const double flat_half = 0.08;    /* "no function has more" needs an interval so small */
 static const double burst_ratio = 3;     /* variance over that of independent samples */
 
@@ -223,6 +224,14 @@ static int conclude(struct why_verdict *verdict, const struct why_table *table,
     return result ? result : conclude_without(verdict, table);
 }
 
+static bool is_idle(const struct why_verdict *verdict, const struct why_table *table)
+{
+    const double wall = (double)(table->duration_ns ? table->duration_ns : 1);
+    return (double)verdict->useful_ns < idle_share * wall &&
+           (double)verdict->ready_ns < starved_share * wall &&
+           (double)verdict->idle_ns > idle_most * (double)verdict->all_ns;
+}
+
 int why_judge(struct why_verdict *verdict, struct why_table *table)
 {
     struct why_candidates candidates = {0};
@@ -233,9 +242,7 @@ int why_judge(struct why_verdict *verdict, struct why_table *table)
     if (result)
         return result;
     sum_up(verdict, table);
-    const double wall = (double)(table->duration_ns ? table->duration_ns : 1);
-    if ((double)verdict->useful_ns < idle_share * wall &&
-        (double)verdict->ready_ns < starved_share * wall)
+    if (is_idle(verdict, table))
         return describe_idle(verdict, table);
     if (!verdict->useful_ns) {
         verdict->answer = WHY_STARVED;

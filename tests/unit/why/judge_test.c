@@ -177,6 +177,19 @@ static void test_a_program_without_work_is_idle(void)
     why_table_release(&scene.table);
 }
 
+/* A little work, and nothing is known of what its threads wait for: that is not idleness. */
+static void test_a_little_work_is_no_idleness(void)
+{
+    struct scene scene = {0};
+    const uint32_t worker = scene_thread(&scene, "worker");
+    scene_work(&scene, worker, 2, "main handle");
+    scene.table.duration_ns = 1000 * (uint64_t)MS;
+    struct why_verdict verdict = scene_judge(&scene);
+    CU_ASSERT_EQUAL(verdict.answer, WHY_TOO_FEW);
+    why_verdict_release(&verdict);
+    why_table_release(&scene.table);
+}
+
 static void test_without_samples_nothing_is_said(void)
 {
     struct scene scene = {0};
@@ -419,6 +432,7 @@ void sprof_suite_why_judge(void)
     CU_add_test(suite, "waits for children are idle", test_waits_for_children_are_idle);
     CU_add_test(suite, "the work of waiting is none", test_the_work_of_waiting_is_none);
     CU_add_test(suite, "a program without work is idle", test_a_program_without_work_is_idle);
+    CU_add_test(suite, "a little work is no idleness", test_a_little_work_is_no_idleness);
     CU_add_test(suite, "without samples nothing is said", test_without_samples_nothing_is_said);
     CU_add_test(suite, "few samples ask for more", test_few_samples_ask_for_more);
     CU_add_test(suite, "a lock is named with its holder", test_a_lock_is_named_with_its_holder);
