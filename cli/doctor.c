@@ -11,21 +11,12 @@ struct arguments {
     enum cli_format format;
 };
 
-static int set_format(void *field, const char *value, struct sprof_error *error)
-{
-    enum cli_format *format = field;
-    const int result = cli_set_format(field, value, error);
-    if (!result && *format == CLI_CSV)
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "`csv` is not a format of this command: give text or json");
-    return result;
-}
-
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
     {"pid", 'p', "PID|NAME[,…]", "measure a second of running processes, and check their files",
      FIELD(pids), cli_set_pids},
-    {"format", 0, "text|json", "for people (text), or for programs", FIELD(format), set_format},
+    {"format", 0, "text|json", "for people (text), or for programs", FIELD(format),
+     cli_set_text_or_json},
     {0},
 };
 

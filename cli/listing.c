@@ -19,6 +19,16 @@ int cli_set_format(void *field, const char *value, struct sprof_error *error)
                            value);
 }
 
+int cli_set_text_or_json(void *field, const char *value, struct sprof_error *error)
+{
+    enum cli_format *format = field;
+    const int result = cli_set_format(field, value, error);
+    if (!result && *format == CLI_CSV)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "`csv` is not a format of this command: give text or json");
+    return result;
+}
+
 /* Readers of JSON refuse what is not UTF-8, as names of files may be. */
 static void write_json(FILE *out, const char *cell)
 {

@@ -36,6 +36,9 @@ struct cli_listing {
 /* --format text|csv|json: sets an enum cli_format. */
 int cli_set_format(void *field, const char *value, struct sprof_error *error);
 
+/* The same for commands whose answer is no table: csv is refused. */
+int cli_set_text_or_json(void *field, const char *value, struct sprof_error *error);
+
 /* Writes what stands before the rows, one row (a cell for each column; NULL: not known, null in
  * JSON and empty elsewhere), and what stands behind them. The end must follow; it returns 0 or
  * SPROF_ENOMEM, and releases what was kept. */
