@@ -101,7 +101,7 @@ static void add_heading(struct annotation *annotation, const char *text)
         add_row(annotation, NULL, &row);
 }
 
-/* A function as it is called here; the file and line beside it tell functions of one name apart. */
+/* A function as it is called here; functions of one name differ in the file and line beside it. */
 static const char *shown_name(struct annotation *annotation, const char *name)
 {
     struct sprof_str text = {0};

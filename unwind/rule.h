@@ -1,3 +1,4 @@
+/* clang-format off */
 /* One unwind rule in 64 bits: how to get from a frame to its caller, for the registers the walk
  * tracks (the instruction, stack and frame pointer). The same word is interned in tables and stored
  * in the rule cache, so that a warm frame costs one load for tag and rule.
@@ -5,20 +6,23 @@
  *   bits  0-3   kind
  *   bit   4     CFA: the base is the frame pointer, not the stack pointer
  *   bit   5     rule cache only: the return address is known to follow a call
- *   bit   6     the slot of the frame pointer counts from the frame pointer, not from the CFA;
- * always with bit 7 bit   7     the frame pointer was saved bits  8-9   where the return address is
- * (enum unwind_rule_return) bit  10     CFA, rule cache only: found by following the code bit  11
- * CFA: for the interrupted frame only, a caller ends the stack; with bit 12, a caller has gone over
- * from the stack that it was called on bit  11     GAP, rule cache only:
- * following the code led nowhere bit  12     CFA from the frame pointer: the frame may lie on
- * another stack than the stack pointer bits 10-14  REGISTER, DEREF: the base register; bit 15 REGISTER, DEREF, rule cache only: found by
- * following the code;
- * RETURN_REGISTER, JUMP: the one with the return address; PLT: the first pushed byte bits 16-31
- * slot of the frame pointer, signed, in words; RETURN_SLOT without a saved frame pointer: slot of
- * the return address, from the CFA bits 32-63  offset of the CFA from its base, signed; DEREF: bits
- * 32-47 a, bits 48-63 b; JUMP: bits 32-36 the register with the caller's stack pointer, 40-44 with
- * its frame pointer
+ *   bit   6     the slot of the frame pointer counts from the frame pointer, not from the CFA; always with bit 7
+ *   bit   7     the frame pointer was saved
+ *   bits  8-9   where the return address is (enum unwind_rule_return)
+ *   bit  10     CFA, rule cache only: found by following the code
+ *   bit  11     CFA: for the interrupted frame only, a caller ends the stack; with bit 12, a caller has gone over from
+ *               the stack that it was called on
+ *   bit  11     GAP, rule cache only: following the code led nowhere
+ *   bit  12     CFA from the frame pointer: the frame may lie on another stack than the stack pointer
+ *   bits 10-14  REGISTER, DEREF: the base register; RETURN_REGISTER, JUMP: the one with the return address;
+ *               PLT: the first pushed byte
+ *   bit  15     REGISTER, DEREF, rule cache only: found by following the code
+ *   bits 16-31  slot of the frame pointer, signed, in words; RETURN_SLOT without a saved frame pointer: slot of the
+ *               return address, from the CFA
+ *   bits 32-63  offset of the CFA from its base, signed; DEREF: bits 32-47 a, bits 48-63 b; JUMP: bits 32-36 the
+ *               register with the caller's stack pointer, 40-44 with its frame pointer
  */
+/* clang-format on */
 #ifndef SPROF_UNWIND_RULE_H
 #define SPROF_UNWIND_RULE_H
 

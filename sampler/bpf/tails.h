@@ -106,7 +106,7 @@ static long copy_page_elsewhere(__u32 index, struct page_copy *copy)
 }
 
 /* Copies the pages from `address` on, those that are there, as far as `end`; others become zero.
- * (The verifier looks at a global function once, whoever calls it.) */
+ * (The verifier checks a global function once, for all its calls.) */
 __attribute__((noinline)) int copy_pages(__u64 sp, __u64 address, __u64 end, __u32 kind)
 {
     const __u64 time_ns = bpf_ktime_get_ns();
