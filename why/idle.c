@@ -32,7 +32,7 @@ static int compare(const void *left, const void *right, void *context)
 static int add_work(struct marking *marking, const struct why_sample *sample)
 {
     const struct why_stack *stack = &marking->table->stacks.items[sample->stack];
-    const uint32_t *frames = marking->table->frames.items + stack->first;
+    const uint32_t *frames = why_frames(marking->table, stack);
     marking->all_ns += sample->weight_ns;
     if (why_cause_is_wait(sample->cause))
         return 0;
@@ -52,7 +52,7 @@ static int add_work(struct marking *marking, const struct why_sample *sample)
 /* How many application functions lie between a wait and the loop of its thread. */
 static size_t depth_below_loop(const struct marking *marking, const struct why_stack *stack)
 {
-    const uint32_t *frames = marking->table->frames.items + stack->first;
+    const uint32_t *frames = why_frames(marking->table, stack);
     for (size_t i = 0; i < stack->depth; i++) {
         const uint64_t *sum = sprof_map_get(&marking->inclusive, frames[i]);
         if (sum && *sum * 100 >= marking->work_ns * LOOP_PERCENT)

@@ -16,6 +16,13 @@ static inline bool why_is_useful(const struct why_sample *sample)
     return !sample->is_idle && sample->cause != WHY_READY;
 }
 
+/* A stack's functions, innermost first; NULL where it has none, for then there may be no array. */
+static inline const uint32_t *why_frames(const struct why_table *table,
+                                         const struct why_stack *stack)
+{
+    return stack->depth ? table->frames.items + stack->first : NULL;
+}
+
 /* idle.c: sets `is_idle` of all samples. 0 or SPROF_ENOMEM. */
 int why_mark_idle(struct why_table *table);
 

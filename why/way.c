@@ -33,7 +33,7 @@ static int add(struct sprof_map *map, uint64_t key, uint64_t weight)
 /* A stack's functions as a key, so that stacks that differ in other frames are one way. */
 static uint64_t way_key(const struct why_table *table, const struct why_stack *stack)
 {
-    return sprof_hash_bytes(table->frames.items + stack->first, stack->depth * sizeof(uint32_t));
+    return sprof_hash_bytes(why_frames(table, stack), stack->depth * sizeof(uint32_t));
 }
 
 static int sum_up(struct describing *describing)
