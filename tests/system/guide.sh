@@ -41,10 +41,13 @@ sections = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", text, re.M | re.S))
 def help_of(*words):
     return subprocess.run([sprof, *words, "--help"], check=True, stdout=subprocess.PIPE).stdout.decode()
 
+def chapters(command):
+    return "".join(body for title, body in sections.items() if re.fullmatch(rf"sprof {command}(: .*)?", title))
+
 def about(command):
-    own = "".join(body for title, body in sections.items() if title == "sprof " + command or
-                  re.search(rf"^(\* `|    (\$ )?|### )sprof {command}\b", body, re.M))
-    return own + "".join(sections["sprof " + other] for other in set(re.findall(r"(?:options|those) of `sprof ([a-z]+)`", own)))
+    own = chapters(command) + "".join(body for title, body in sections.items() if re.match("sprof |The other commands$", title) and
+                                      re.search(rf"^(\* `|    (\$ )?|### )sprof {command}\b", body, re.M))
+    return own + "".join(map(chapters, set(re.findall(r"(?:options|those) of `sprof ([a-z]+)`", own))))
 
 commands = re.findall(r"^  ([a-z-]+) ", re.search(r"^Commands:\n(.*?)\n\n", help_of(), re.M | re.S)[1], re.M)
 everywhere = {"help", "input", "output", "verbose"}
@@ -62,9 +65,26 @@ if missing or count < 150:
 END
     # An option that --help leaves out.
     "$SPROF" trace --all-points --help >/dev/null 2>&1 && echo all-points >>"$work/known"
-    # Words with dashes that belong to other programs.
-    printf '%s\n' install cap-add >>"$work/known"
-    for option in $(grep -o -- '--[a-z][a-z-]*' "$guide" | sed 's/^--//' | sort -u); do
+    # Options of other programs stand in the first column of tables behind a line <!-- foreign -->, which say
+    # what sprof has instead, and between <!-- foreign --> and <!-- end --> within a line.
+    python3 - "$guide" >"$work/guide" <<'END' || fail "tables of other programs' options"
+import re, sys
+text = open(sys.argv[1], encoding="utf-8").read()
+
+def own_columns(table):
+    rows = [re.split(r" (?<!\\)\| ", row.strip("| \n"), maxsplit=1) for row in table[1].splitlines()[2:]]
+    for row in rows:
+        if len(row) != 2 or not row[1].strip():
+            sys.exit(f"a row says nothing of sprof's: {row}")
+    return "\n".join(row[1] for row in rows) + "\n"
+
+text, tables = re.subn(r"^<!-- foreign -->\n((?:\|.*\n)+)", own_columns, text, flags=re.M)
+text = re.sub(r"<!-- foreign -->[^\n]*?<!-- end -->", "", text)
+if "<!-- foreign" in text or tables < 1:
+    sys.exit("marks of other programs' options without an end")
+print(text)
+END
+    for option in $(grep -o -- '--[a-z][a-z-]*' "$work/guide" | sed 's/^--//' | sort -u); do
         grep -qx -- "$option" "$work/known" || fail "the guide names --$option, which no command has"
     done
     ;;
