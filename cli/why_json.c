@@ -13,7 +13,7 @@ static void real(struct json *json, const char *key, double value)
 static void name(struct json *json, const char *key, const struct why_table *table,
                  uint32_t function)
 {
-    report_json_text(json, key, function ? table->functions.items[function] : NULL);
+    report_json_text(json, key, function ? table->functions.items[function].name : NULL);
 }
 
 static void thread(struct json *json, const char *key, const struct why_table *table,

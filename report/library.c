@@ -18,7 +18,7 @@ static const char *const modules[] = {
 static const char *const scopes[] = {
     "std::",   "__gnu_cxx::",       "__cxxabiv1::",  "__cxx11::", "core::",
     "alloc::", "runtime.",          "runtime/",      "internal/", "__rust_",
-    "__rdl_",  "rust_begin_unwind", "__libc_start_", "_start",
+    "__rdl_",  "rust_begin_unwind", "__libc_start_", "_start",    "__gthread_",
 };
 
 static bool begins(const char *text, const char *with)

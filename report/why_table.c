@@ -1,5 +1,6 @@
 /* Fills a table for the decision of `sprof why` from the samples of a recording. */
 #include "report/format.h"
+#include "report/library.h"
 #include "why/why.h"
 
 #include <fnmatch.h>
@@ -31,34 +32,80 @@ struct reading {
     uint32_t *functions;       /* the table's number of each of the dataset's; 0: none yet */
     struct sprof_map known_at; /* node and event → index in `known` + 1 */
     SPROF_VEC(struct known) known;
-    SPROF_VEC(uint32_t) app; /* of a stack */
+    bool *standard;                  /* of the dataset's functions, [number - 1] */
+    SPROF_VEC(struct why_place) app; /* of a stack */
     SPROF_VEC(struct why_frame) frames;
     uint32_t interpreter; /* its module; 0: none */
     uint64_t interpreted_ns, all_ns;
 };
 
-static uint32_t number_of(struct reading *reading, uint32_t function)
+static uint32_t number_of(struct reading *reading, uint32_t function, bool is_inlined)
 {
+    const struct why_function new = {reading->names[function - 1], is_inlined};
     uint32_t *number = &reading->functions[function - 1];
     if (!*number)
-        *number = why_add_function(reading->table, reading->names[function - 1]);
+        *number = why_add_function(reading->table, &new);
     return *number;
 }
 
 /* == A stack == */
 
-static int add_frame(struct reading *reading, uint32_t function)
+static struct why_frame describe(const struct report_dataset *dataset, uint32_t function)
 {
-    const struct report_dataset *dataset = &reading->dataset;
     const struct model_functions facts = report_dataset_facts(dataset);
-    const struct why_frame frame = {
+    return (struct why_frame){
         .name = function ? report_dataset_function_name(dataset, function) : NULL,
         .kind = function ? dataset->facts.items[function - 1].kind : MODEL_KIND_NONE,
         .is_application = function && model_function_is_app(&facts, function)};
-    uint32_t number = frame.is_application ? number_of(reading, function) : 0;
-    if (frame.is_application && (!number || sprof_vec_push(&reading->app, number)))
-        return SPROF_ENOMEM;
-    return sprof_vec_push(&reading->frames, frame);
+}
+
+static int add_app(struct reading *reading, uint32_t function, uint32_t inner, bool is_inlined)
+{
+    const struct why_place place = {number_of(reading, function, is_inlined), inner};
+    return place.function ? sprof_vec_push(&reading->app, place) : SPROF_ENOMEM;
+}
+
+/* Adds a real frame, `last`, of those that are inlined there, from `first` on. A function of a
+ * standard library is code of what calls it, and stands for what is inlined into it. */
+static int add_real_frame(struct reading *reading, const uint32_t *frames, size_t first,
+                          size_t last, uint32_t inner)
+{
+    const struct report_dataset *dataset = &reading->dataset;
+    const uint32_t function = report_dataset_frame_function(dataset, frames[last]);
+    int result = 0;
+    if (!function || !reading->standard[function - 1])
+        return function ? add_app(reading, function, inner, false) : 0;
+    for (size_t i = first; i < last && !result; i++) {
+        const uint32_t inlined = report_dataset_frame_function(dataset, frames[i]);
+        if (inlined && !reading->standard[inlined - 1])
+            result = add_app(reading, inlined, inner, true);
+    }
+    return result;
+}
+
+/* Where nothing but a standard library's code is, its innermost function stands for the program. */
+static int add_frames(struct reading *reading, const struct report_stack *stack)
+{
+    const struct report_dataset *dataset = &reading->dataset;
+    const uint32_t *frames = stack->frames.items;
+    uint32_t inner = 0, innermost = 0;
+    size_t first = 0;
+    int result = 0;
+    for (size_t i = 0; i < stack->frames.count && !result; i++) {
+        const uint32_t function = report_dataset_frame_function(dataset, frames[i]);
+        const struct why_frame frame = describe(dataset, function);
+        result = sprof_vec_push(&reading->frames, frame);
+        if (result || dataset->frames.items[frames[i] - 1].outer)
+            continue;
+        if (frame.is_application) {
+            innermost = innermost ? innermost : function;
+            result = add_real_frame(reading, frames, first, i, inner++);
+        }
+        first = i + 1;
+    }
+    if (result || reading->app.count || !innermost)
+        return result;
+    return add_app(reading, innermost, 0, false);
 }
 
 /* The function outside the application that it called; of no application the innermost one. */
@@ -75,7 +122,7 @@ static uint32_t entry_of(struct reading *reading, const struct report_stack *sta
         if (!reading->app.count)
             break;
     }
-    return entry ? number_of(reading, entry) : 0;
+    return entry ? number_of(reading, entry, false) : 0;
 }
 
 static const struct store_event *event_of(const struct report_dataset *dataset, uint32_t id)
@@ -89,11 +136,8 @@ static const struct store_event *event_of(const struct report_dataset *dataset, 
 static int learn(struct reading *reading, const struct report_sample *sample, struct known *known)
 {
     const struct store_event *event = event_of(&reading->dataset, sample->row->sample.event_id);
-    int result = 0;
     reading->app.count = reading->frames.count = 0;
-    for (size_t i = 0; i < sample->stack->frames.count && !result; i++)
-        result = add_frame(reading, report_dataset_frame_function(&reading->dataset,
-                                                                  sample->stack->frames.items[i]));
+    const int result = add_frames(reading, sample->stack);
     if (result || !event)
         return result ? result : SPROF_EFORMAT;
     const char *wait = strcmp(event->name, MODEL_EVENT_WALL) ? model_event_wait(event->name) : "";
@@ -195,7 +239,11 @@ static int name_functions(struct reading *reading)
     reading->names = wanted ? report_dataset_short_names(dataset, wanted) : NULL;
     reading->functions = calloc(count + 1, sizeof *reading->functions);
     free(wanted);
-    return reading->names && reading->functions ? 0 : SPROF_ENOMEM;
+    reading->standard = calloc(count + 1, sizeof *reading->standard);
+    for (size_t i = 0; i < count && reading->standard; i++)
+        reading->standard[i] =
+            report_name_is_standard(report_dataset_function_name(dataset, (uint32_t)i + 1));
+    return reading->names && reading->functions && reading->standard ? 0 : SPROF_ENOMEM;
 }
 
 /* The module of an interpreter; 0: none. */
@@ -225,7 +273,7 @@ static int load(struct reading *reading, struct store *store, const struct model
                 struct sprof_error *error)
 {
     struct report_selection selection = {
-        .event = MODEL_EVENT_ON_AND_OFF, .no_inlined = true, .other_mode = false, .rules = *rules};
+        .event = MODEL_EVENT_ON_AND_OFF, .other_mode = false, .rules = *rules};
     int result = report_dataset_load(&reading->dataset, store, &selection, REPORT_STACKS, error);
     if (result == SPROF_ENOTFOUND) {
         report_dataset_release(&reading->dataset);
@@ -301,6 +349,7 @@ int report_why_table(struct store *store, struct why_table *table, struct sprof_
     }
     free(reading.names);
     free(reading.functions);
+    free(reading.standard);
     sprof_map_release(&reading.known_at);
     sprof_vec_release(&reading.known);
     sprof_vec_release(&reading.app);

@@ -161,8 +161,8 @@ static int look(struct search *search, uint64_t time_ns, bool waits)
             continue;
         const struct why_stack *stack = &table->stacks.items[sample->stack];
         for (uint32_t i = 0; i < stack->depth && !result; i++)
-            result = note_function(search, table->frames.items[stack->first + i], stack->depth - i,
-                                   sample->thread, waits);
+            result = note_function(search, table->frames.items[stack->first + i].function,
+                                   stack->depth - i, sample->thread, waits);
     }
     return result;
 }

@@ -32,15 +32,15 @@ static int compare(const void *left, const void *right, void *context)
 static int add_work(struct marking *marking, const struct why_sample *sample)
 {
     const struct why_stack *stack = &marking->table->stacks.items[sample->stack];
-    const uint32_t *frames = why_frames(marking->table, stack);
+    const struct why_place *frames = why_frames(marking->table, stack);
     marking->all_ns += sample->weight_ns;
     if (why_cause_is_wait(sample->cause))
         return 0;
     marking->work_ns += sample->weight_ns;
     marking->added++;
     for (size_t i = 0; i < stack->depth; i++) {
-        uint64_t *last = sprof_map_at(&marking->last_added, frames[i]);
-        uint64_t *sum = last ? sprof_map_at(&marking->inclusive, frames[i]) : NULL;
+        uint64_t *last = sprof_map_at(&marking->last_added, frames[i].function);
+        uint64_t *sum = last ? sprof_map_at(&marking->inclusive, frames[i].function) : NULL;
         if (!sum)
             return SPROF_ENOMEM;
         *sum += *last == marking->added ? 0 : sample->weight_ns;
@@ -52,13 +52,13 @@ static int add_work(struct marking *marking, const struct why_sample *sample)
 /* How many application functions lie between a wait and the loop of its thread. */
 static size_t depth_below_loop(const struct marking *marking, const struct why_stack *stack)
 {
-    const uint32_t *frames = why_frames(marking->table, stack);
+    const struct why_place *frames = why_frames(marking->table, stack);
     for (size_t i = 0; i < stack->depth; i++) {
-        const uint64_t *sum = sprof_map_get(&marking->inclusive, frames[i]);
+        const uint64_t *sum = sprof_map_get(&marking->inclusive, frames[i].function);
         if (sum && *sum * 100 >= marking->work_ns * LOOP_PERCENT)
-            return i;
+            return frames[i].inner;
     }
-    return stack->depth;
+    return stack->depth ? frames[stack->depth - 1].inner + 1 : 0;
 }
 
 /* Work arrives through a wait of these kinds, and often through a function around it. */

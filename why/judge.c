@@ -94,7 +94,7 @@ static bool is_below(const struct why_table *table, const struct why_sample *sam
 {
     const struct why_stack *stack = &table->stacks.items[sample->stack];
     for (size_t i = 0; i < stack->depth; i++)
-        if (table->frames.items[stack->first + i] == function)
+        if (table->frames.items[stack->first + i].function == function)
             return true;
     return false;
 }

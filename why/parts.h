@@ -17,8 +17,8 @@ static inline bool why_is_useful(const struct why_sample *sample)
 }
 
 /* A stack's functions, innermost first; NULL where it has none, for then there may be no array. */
-static inline const uint32_t *why_frames(const struct why_table *table,
-                                         const struct why_stack *stack)
+static inline const struct why_place *why_frames(const struct why_table *table,
+                                                 const struct why_stack *stack)
 {
     return stack->depth ? table->frames.items + stack->first : NULL;
 }

@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t why_add_function(struct why_table *table, const char *name)
+uint32_t why_add_function(struct why_table *table, const struct why_function *function)
 {
-    if (!table->functions.count && sprof_vec_push(&table->functions, "[outside the application]"))
+    const struct why_function outside = {.name = "[outside the application]"};
+    if (!table->functions.count && sprof_vec_push(&table->functions, outside))
         return 0;
-    const char *copy = sprof_arena_text(&table->texts, name);
-    if (!copy || sprof_vec_push(&table->functions, copy))
+    const struct why_function copy = {sprof_arena_text(&table->texts, function->name),
+                                      function->is_inlined};
+    if (!copy.name || sprof_vec_push(&table->functions, copy))
         return 0;
     return (uint32_t)table->functions.count - 1;
 }
@@ -25,12 +27,12 @@ uint32_t why_add_word(struct why_table *table, const char *word)
     return (uint32_t)table->words.count - 1;
 }
 
-uint32_t why_add_stack(struct why_table *table, const uint32_t *functions, size_t count,
+uint32_t why_add_stack(struct why_table *table, const struct why_place *places, size_t count,
                        uint32_t entry)
 {
     const struct why_stack stack = {(uint32_t)table->frames.count, (uint32_t)count, entry};
     for (size_t i = 0; i < count; i++)
-        if (sprof_vec_push(&table->frames, functions[i]))
+        if (sprof_vec_push(&table->frames, places[i]))
             return UINT32_MAX;
     if (sprof_vec_push(&table->stacks, stack))
         return UINT32_MAX;
@@ -40,7 +42,7 @@ uint32_t why_add_stack(struct why_table *table, const uint32_t *functions, size_
 uint32_t why_owner(const struct why_table *table, const struct why_sample *sample)
 {
     const struct why_stack *stack = &table->stacks.items[sample->stack];
-    return stack->depth ? table->frames.items[stack->first] : 0;
+    return stack->depth ? table->frames.items[stack->first].function : 0;
 }
 
 void why_table_release(struct why_table *table)

@@ -26,7 +26,7 @@ static int percent(double share)
 
 static const char *name_of(const struct why_table *table, uint32_t function)
 {
-    return function ? table->functions.items[function] : "code outside the program";
+    return function ? table->functions.items[function].name : "code outside the program";
 }
 
 /* "36 % ± 8": never without doubt. */
@@ -67,10 +67,10 @@ static void append_what(struct sprof_str *text, const struct why_table *table,
     sprof_str_appendf(text, "%s %s", name_of(table, verdict->function),
                       why_cause_text(verdict->cause));
     if (verdict->entry)
-        sprof_str_appendf(text, " in %s", table->functions.items[verdict->entry]);
+        sprof_str_appendf(text, " in %s", table->functions.items[verdict->entry].name);
     if (verdict->cause == WHY_LOCK && verdict->holder.function) {
         sprof_str_appendf(text, ": the lock is held by %s",
-                          table->functions.items[verdict->holder.function]);
+                          table->functions.items[verdict->holder.function].name);
         sprof_str_append(text, verdict->holder.has_thread ? " of thread " : " of several threads");
         if (verdict->holder.has_thread)
             append_thread(text, table, verdict->holder.thread);
@@ -108,7 +108,7 @@ static void append_idle(struct sprof_str *text, const struct why_table *table,
     sprof_str_appendf(text, "; %s %s", name_of(table, verdict->function),
                       why_cause_text(verdict->cause));
     if (verdict->entry)
-        sprof_str_appendf(text, " in %s", table->functions.items[verdict->entry]);
+        sprof_str_appendf(text, " in %s", table->functions.items[verdict->entry].name);
 }
 
 int why_headline(struct sprof_str *text, const struct why_table *table,
@@ -135,15 +135,17 @@ int why_headline(struct sprof_str *text, const struct why_table *table,
 
 /* == Evidence == */
 
-/* The command whose rows are functions of the application by what they do. */
+/* The command that has a row with what the function does. */
 static void append_command(struct sprof_str *command, const struct why_table *table,
-                           const char *recording)
+                           const char *recording, uint32_t function)
 {
     sprof_str_appendf(command, "sprof report -i %s%s", recording,
                       table->sight == WHY_SEES_STATES ? " --event wall" : "");
     if (table->system_module)
         sprof_str_appendf(command, " --system-module %s", table->system_module);
-    sprof_str_append(command, " --mode pc --frame app --no-inline --by function,wait");
+    const bool is_inlined = function && table->functions.items[function].is_inlined;
+    sprof_str_appendf(command, " --mode app --no-std%s --by function,wait",
+                      is_inlined ? "" : " --no-inline");
 }
 
 static int put_main_evidence(const struct why_table *table, const struct why_verdict *verdict,
@@ -154,9 +156,9 @@ static int put_main_evidence(const struct why_table *table, const struct why_ver
     append_time(&what, (double)verdict->word_ns);
     sprof_str_appendf(&what, " of %s, %s",
                       verdict->function ? name_of(table, verdict->function)
-                                        : table->functions.items[0],
+                                        : table->functions.items[0].name,
                       table->words.items[verdict->word]);
-    append_command(&command, table, recording);
+    append_command(&command, table, recording, verdict->function);
     const int result =
         what.failed || command.failed ? SPROF_ENOMEM : put(context, what.text, command.text);
     sprof_str_release(&what);
@@ -169,7 +171,7 @@ static int put_note(const struct why_table *table, const struct why_verdict *ver
 {
     struct sprof_str what = {0};
     if (verdict->holder.function) {
-        const char *holder = table->functions.items[verdict->holder.function];
+        const char *holder = table->functions.items[verdict->holder.function].name;
         sprof_str_appendf(&what, "while %s waits, %s is on ", name_of(table, verdict->function),
                           holder);
         if (verdict->holder.has_thread) {
@@ -213,7 +215,7 @@ int why_each_evidence(const struct why_table *table, const struct why_verdict *v
         result = put_note(table, verdict, put, context);
     if (!has_function && recording) {
         struct sprof_str command = {0};
-        append_command(&command, table, recording);
+        append_command(&command, table, recording, verdict->function);
         result =
             command.failed ? SPROF_ENOMEM : put(context, "time by function and wait", command.text);
         sprof_str_release(&command);

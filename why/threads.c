@@ -9,7 +9,7 @@ static const double least_share = 0.12;
 static uint32_t root_of(const struct why_table *table, const struct why_sample *sample)
 {
     const struct why_stack *stack = &table->stacks.items[sample->stack];
-    return stack->depth ? table->frames.items[stack->first + stack->depth - 1] : 0;
+    return stack->depth ? table->frames.items[stack->first + stack->depth - 1].function : 0;
 }
 
 uint32_t *why_thread_roots(const struct why_table *table)

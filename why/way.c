@@ -33,7 +33,7 @@ static int add(struct sprof_map *map, uint64_t key, uint64_t weight)
 /* A stack's functions as a key, so that stacks that differ in other frames are one way. */
 static uint64_t way_key(const struct why_table *table, const struct why_stack *stack)
 {
-    return sprof_hash_bytes(why_frames(table, stack), stack->depth * sizeof(uint32_t));
+    return sprof_hash_bytes(why_frames(table, stack), stack->depth * sizeof(struct why_place));
 }
 
 static int sum_up(struct describing *describing)
@@ -45,7 +45,8 @@ static int sum_up(struct describing *describing)
         if (!is_of(describing->verdict, table, sample))
             continue;
         const struct why_stack *stack = &table->stacks.items[sample->stack];
-        const uint32_t caller = stack->depth > 1 ? table->frames.items[stack->first + 1] : 0;
+        const uint32_t caller =
+            stack->depth > 1 ? table->frames.items[stack->first + 1].function : 0;
         const uint64_t weight = sample->weight_ns;
         describing->by_cause[sample->cause] += weight;
         describing->all_ns += weight;
@@ -86,7 +87,7 @@ static int take_way(struct describing *describing)
             continue;
         for (size_t f = stack->depth; f > 0; f--)
             if (sprof_vec_push(&describing->verdict->way,
-                               table->frames.items[stack->first + f - 1]))
+                               table->frames.items[stack->first + f - 1].function))
                 return SPROF_ENOMEM;
         return 0;
     }
@@ -171,7 +172,7 @@ static bool begins_with(const struct why_table *table, const struct why_stack *s
     if (stack->depth < count)
         return false;
     for (size_t i = 0; i < count; i++)
-        if (table->frames.items[stack->first + stack->depth - 1 - i] != way[i])
+        if (table->frames.items[stack->first + stack->depth - 1 - i].function != way[i])
             return false;
     return true;
 }
@@ -191,8 +192,9 @@ static int step(struct why_verdict *verdict, const struct why_table *table, uint
             continue;
         all_ns += sample->weight_ns;
         if (stack->depth > depth)
-            result = add(&sums, table->frames.items[stack->first + stack->depth - 1 - depth],
-                         sample->weight_ns);
+            result =
+                add(&sums, table->frames.items[stack->first + stack->depth - 1 - depth].function,
+                    sample->weight_ns);
     }
     const uint64_t most = largest(&sums, &key);
     sprof_map_release(&sums);

@@ -69,11 +69,23 @@ enum why_cause why_cause_of(const char *wait, const struct why_frame *frames, si
 
 /* == Tables == */
 
-/* Functions of the application on a stack, and how they left it. */
+/* The program's own functions on a stack, and how they left it. */
 struct why_stack {
     uint32_t first, depth; /* of `frames`, innermost first; 0 frames: no application function */
     uint32_t entry;        /* the function outside the application that the innermost one called; 0:
                               none. Of no frames: the innermost function of a library */
+};
+
+struct why_function {
+    const char *name;
+    bool is_inlined; /* into one of a standard library, which stands for nothing by itself */
+};
+
+/* A function on a stack. `inner` counts the application's real frames inside the
+ * one that it is in, also those of standard libraries, which `frames` leaves out: it says how deep
+ * a call lies whatever a compiler inlines. */
+struct why_place {
+    uint32_t function, inner;
 };
 
 struct why_thread {
@@ -100,9 +112,9 @@ enum why_sight {
 /* Zero is a valid empty table. */
 struct why_table {
     struct sprof_arena texts;
-    SPROF_VEC(const char *) functions; /* names; 0 stands for "outside the application" */
+    SPROF_VEC(struct why_function) functions; /* 0 stands for "outside the application" */
     SPROF_VEC(const char *) words;
-    SPROF_VEC(uint32_t) frames;
+    SPROF_VEC(struct why_place) frames;
     SPROF_VEC(struct why_stack) stacks;
     SPROF_VEC(struct why_thread) threads;
     SPROF_VEC(struct why_sample) samples; /* by end */
@@ -114,20 +126,20 @@ struct why_table {
     const char *interpreter_cure; /* the option with which it names them; NULL: none is known */
 };
 
-/* Adds a name. Returns its number, or 0 when out of memory. The text is copied. */
-uint32_t why_add_function(struct why_table *table, const char *name);
+/* Adds a function. Returns its number, or 0 when out of memory. The name is copied. */
+uint32_t why_add_function(struct why_table *table, const struct why_function *function);
 
 /* Returns the index of a word, adding it where it is new; UINT32_MAX when out of memory. */
 uint32_t why_add_word(struct why_table *table, const char *word);
 
 /* Adds a stack: `count` functions of the application, innermost first. Returns its index, or
  * UINT32_MAX when out of memory. */
-uint32_t why_add_stack(struct why_table *table, const uint32_t *functions, size_t count,
+uint32_t why_add_stack(struct why_table *table, const struct why_place *places, size_t count,
                        uint32_t entry);
 
 void why_table_release(struct why_table *table);
 
-/* The innermost application function of a sample; 0: none. */
+/* The innermost of the program's own functions of a sample; 0: none. */
 uint32_t why_owner(const struct why_table *table, const struct why_sample *sample);
 
 /* == Verdicts == */

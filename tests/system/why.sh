@@ -41,6 +41,42 @@ lock)
     names store_row lock
     [ "$(answer holder.function)" = rebuild_index ] || fail "another holder"
     ;;
+# The program's own function is named that a compiler put into one of the C++ library.
+inlined)
+    needs_root "waits are measured by BPF"
+    command -v g++ >/dev/null || skip "g++ is missing: apt-get install g++"
+    cat >ledger.cc <<'END'
+#include <mutex>
+#include <thread>
+#include <vector>
+namespace shop {
+struct Ledger {
+    std::mutex mutex;
+    unsigned long sum = 0;
+    void book(unsigned amount)
+    {
+        std::lock_guard<std::mutex> hold(mutex);
+        for (unsigned i = 0; i < 20000; i++)
+            sum += sum * i + amount;
+    }
+};
+}
+int main()
+{
+    shop::Ledger ledger;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; i++)
+        threads.emplace_back([&ledger, i] { for (unsigned k = 0; k < 8000; k++) ledger.book(k + i); });
+    for (auto &thread : threads)
+        thread.join();
+    return ledger.sum == 1;
+}
+END
+    g++ -O2 -g -pthread -o ledger ledger.cc || fail "g++"
+    "$SPROF" why --format json -- ./ledger >out 2>err || fail "status $?"
+    [ "$(answer sees)" = states ] || skip "waits are not measured here: $(cat err)"
+    names shop::Ledger::book lock
+    ;;
 malloc)
     looks malloc
     names copy_rows allocation

@@ -31,7 +31,7 @@ static void test_a_hot_loop_is_named(void)
     CU_ASSERT_TRUE(verdict.share.half < 0.05);
     CU_ASSERT_EQUAL(verdict.word_ns, 300 * (uint64_t)MS);
     CU_ASSERT_EQUAL(verdict.way.count, 4);
-    CU_ASSERT_STRING_EQUAL(scene.table.functions.items[verdict.callers[0]], "route");
+    CU_ASSERT_STRING_EQUAL(scene.table.functions.items[verdict.callers[0]].name, "route");
     why_verdict_release(&verdict);
     why_table_release(&scene.table);
 }
@@ -43,7 +43,7 @@ static void test_what_is_spread_is_not_named(void)
     spread(&scene, thread, 2000);
     struct why_verdict verdict = scene_judge(&scene);
     CU_ASSERT_EQUAL(verdict.answer, WHY_FLAT);
-    CU_ASSERT_STRING_EQUAL(scene.table.functions.items[verdict.below], "handle");
+    CU_ASSERT_STRING_EQUAL(scene.table.functions.items[verdict.below].name, "handle");
     CU_ASSERT_DOUBLE_EQUAL(verdict.below_share, 1, 0.001);
     CU_ASSERT_TRUE(verdict.share.share + verdict.share.half < 0.08);
     why_verdict_release(&verdict);

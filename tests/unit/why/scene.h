@@ -21,9 +21,9 @@ struct scene {
 static inline uint32_t scene_function(struct scene *scene, const char *name)
 {
     for (uint32_t i = 1; i < scene->table.functions.count; i++)
-        if (!strcmp(scene->table.functions.items[i], name))
+        if (!strcmp(scene->table.functions.items[i].name, name))
             return i;
-    return why_add_function(&scene->table, name);
+    return why_add_function(&scene->table, &(struct why_function){.name = name});
 }
 
 /* A thread; returns its index. */
@@ -41,7 +41,8 @@ static inline uint32_t scene_thread(struct scene *scene, const char *name)
 static inline void scene_add(struct scene *scene, uint32_t thread, enum why_cause cause,
                              uint64_t ns, const char *stack)
 {
-    uint32_t functions[32], entry = 0;
+    struct why_place places[32], outermost_first[32];
+    uint32_t entry = 0, real = 0;
     size_t count = 0;
     char text[256], *rest = text;
     snprintf(text, sizeof text, "%s", stack);
@@ -50,18 +51,23 @@ static inline void scene_add(struct scene *scene, uint32_t thread, enum why_caus
         entry = scene_function(scene, colon + 1);
         *colon = 0;
     }
-    uint32_t outermost_first[32];
-    for (char *name; (name = strsep(&rest, " "));)
-        if (*name)
-            outermost_first[count++] = scene_function(scene, name);
-    for (size_t i = 0; i < count; i++)
-        functions[i] = outermost_first[count - 1 - i];
+    for (char *name; (name = strsep(&rest, " "));) {
+        if (!*name)
+            continue;
+        real++;
+        for (char *part; (part = strsep(&name, "/"));)
+            outermost_first[count++] = (struct why_place){scene_function(scene, part), real};
+    }
+    for (size_t i = 0; i < count; i++) {
+        places[i] = outermost_first[count - 1 - i];
+        places[i].inner = real - places[i].inner;
+    }
     scene->now_ns[thread] += ns;
     const struct why_sample sample = {
         .end_ns = scene->now_ns[thread],
         .weight_ns = ns,
         .thread = thread,
-        .stack = why_add_stack(&scene->table, functions, count, entry),
+        .stack = why_add_stack(&scene->table, places, count, entry),
         .word = why_add_word(&scene->table, cause < WHY_READY    ? "running"
                                             : cause == WHY_READY ? "ready"
                                             : cause == WHY_LOCK  ? "futex"
