@@ -182,6 +182,17 @@ bool sprof_proc_user_read(pid_t pid, struct sprof_proc_user *user)
     return true;
 }
 
+bool sprof_proc_uid_read(pid_t pid, uid_t *uid)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    if (pid <= 0 || !read_small(path, text, sizeof text))
+        return false;
+    const long found = status_field(text, "\nUid:\t", -1);
+    *uid = (uid_t)found;
+    return found >= 0;
+}
+
 int sprof_proc_threads(pid_t pid, struct sprof_id_list *list)
 {
     char path[64];

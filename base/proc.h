@@ -95,6 +95,9 @@ bool sprof_proc_parse_ranges(const char *text, struct sprof_id_list *list);
 /* The name of a thread; "" where it is gone. */
 void sprof_proc_comm(pid_t pid, pid_t tid, char name[16]);
 
+/* The user whose rights a live process has, as the system numbers them. */
+bool sprof_proc_uid_read(pid_t pid, uid_t *uid);
+
 /* CPU time a live thread has used since it began, in nanoseconds; 0 where it is gone. */
 uint64_t sprof_proc_cpu_time_ns(pid_t pid, pid_t tid);
 

@@ -85,7 +85,8 @@ static const struct cli_option options[] = {
     {"inclusive", 0, NULL, "by total (with what functions call) instead of self", FIELD(inclusive),
      cli_set_flag},
     {"by", 0, "KEY[,KEY…]",
-     "a row for each run, host, process, command, thread, cpu, event, state, wait, phase, module, "
+     "a row for each run, host, process, command, user, cgroup, container, thread, cpu, event, "
+     "state, wait, phase, module, "
      "function, file, line, address",
      FIELD(by), set_by},
     {"modules", 0, NULL, "by module: executables and libraries", FIELD(modules), cli_set_flag},

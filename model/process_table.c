@@ -213,6 +213,7 @@ int model_process_table_fork(struct model_process_table *table, int parent_pid, 
             return SPROF_ENOMEM;
         process->name = name;
         process->command = parent->command;
+        process->origin = parent->origin;
     }
     struct model_thread *thread = forked_thread(table, process, tid, time_ns);
     if (!thread)
@@ -232,6 +233,7 @@ static struct model_process *replace(struct model_process_table *table, uint64_t
         return NULL;
     process->parent = before->parent;
     process->name = before->name;
+    process->origin = before->origin;
     return process;
 }
 

@@ -42,6 +42,7 @@ struct model_process {
     uint64_t start_ns, end_ns;
     const char *name;     /* newest comm of its main thread */
     const char *command;  /* its arguments: kept by the caller, inherited by a fork; NULL unknown */
+    const void *origin;   /* the caller's own, inherited by a fork; starts NULL */
     uint32_t main_module; /* 0 until its first executable mapping after exec */
     struct model_address_space space;
     uint32_t threads_alive;

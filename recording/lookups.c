@@ -1,8 +1,6 @@
 /* Asks /proc about live processes in a thread of its own. */
 #include "recording/lookups.h"
 
-#include "target/target.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -18,11 +16,13 @@ static int keep_mapping(void *context, const struct model_mmap *mapping)
 }
 
 /* Out of memory, the answer is that nothing is known. */
-static void answer(struct recording_lookup *lookup)
+static void answer(struct recording_lookups *lookups, struct recording_lookup *lookup)
 {
     switch (lookup->question) {
     case RECORDING_COMMAND:
         lookup->command = sprof_command_of_process(&lookup->arena, lookup->pid);
+        lookup->has_origin =
+            !target_origin_read(&lookup->origin, lookup->pid, &lookups->user, &lookup->arena);
         break;
     case RECORDING_OWNER:
     case RECORDING_DUMP:
@@ -130,7 +130,7 @@ static void *lookups_main(void *argument)
             continue;
         }
         pthread_mutex_unlock(&lookups->mutex);
-        answer(lookup);
+        answer(lookups, lookup);
         pthread_mutex_lock(&lookups->mutex);
         give_answer(lookups, lookup);
     }

@@ -6,11 +6,12 @@
 #include "base/base.h"
 #include "model/model.h"
 #include "recording/jit_owner.h"
+#include "target/target.h"
 
 #include <pthread.h>
 
 enum recording_question {
-    RECORDING_COMMAND,  /* with which arguments the process was executed */
+    RECORDING_COMMAND,  /* with which arguments the process was executed, and where it belongs */
     RECORDING_OWNER,    /* whose its perf map is */
     RECORDING_DUMP,     /* the same, and its jitdump, of which the path is given */
     RECORDING_MAP,      /* its perf map, once it is there; answered when the process is gone, too */
@@ -30,6 +31,8 @@ struct recording_lookup {
     uint64_t due_ns;          /* … when to look again */
     uint64_t pause_ns;        /* … and how long after that */
     const char *command;      /* NULL: the process is gone or has none */
+    struct target_origin origin;
+    bool has_origin; /* false: the process is gone */
     struct recording_jit_owner owner;
     SPROF_VEC(struct model_mmap) mappings;
 };
@@ -41,12 +44,13 @@ struct recording_lookups {
     pthread_cond_t wanted;
     struct recording_lookup *questions, **questions_end;
     struct recording_lookup *watched; /* the thread's: RECORDING_MAP without an answer */
+    struct target_user user;          /* the thread's */
     struct recording_lookup *answers, **answers_end;
     struct sprof_map mappings_asked; /* owner's: process → questions about its mappings */
     struct sprof_map next_mappings;  /* … → when to ask again, and how often it was in vain */
     size_t waiting;                  /* owner's: questions not yet collected */
-    size_t watching;                 /* owner's: files that may never come: the end waits for none */
-    int answered_fd;                 /* borrowed: an event descriptor, written at each answer */
+    size_t watching; /* owner's: files that may never come: the end waits for none */
+    int answered_fd; /* borrowed: an event descriptor, written at each answer */
 };
 
 /* Starts the thread at the first question. `answered_fd` is borrowed. */

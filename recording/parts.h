@@ -28,7 +28,9 @@ struct recording {
     struct recording_walk walk;
     struct recording_pending pending;
     struct recording_writer writer;
-    struct sprof_arena arena; /* commands of processes */
+    struct sprof_arena arena;                        /* commands and origins of processes */
+    SPROF_VEC(const struct target_origin *) origins; /* distinct ones, of model_process.origin */
+    struct sprof_map origin_numbers;                 /* hash → place in `origins`, from 1 */
     struct store_run run;
     struct store_phase phase;                   /* the one at hand; id 0: none yet */
     SPROF_VEC(struct store_sampled_user) users; /* those in the database, or on the way there */
@@ -69,6 +71,12 @@ int recording_note_user(struct recording *recording, const struct model_process 
 
 /* Adds the unknown user where samples, or calls, are of a process whose user could not be read. */
 int recording_add_unknown_user(struct recording *recording);
+
+/* Sets where a process belongs, and those that it has forked. Returns 0 or SPROF_ENOMEM. */
+int recording_set_origin(struct recording *recording, struct model_process *process,
+                         const struct target_origin *found);
+int recording_origin_row(const struct model_process *process, struct store_batch *batch);
+void recording_origins_release(struct recording *recording);
 
 /* Moves everything new or changed into the batch at hand. `last` also writes what changes seldom.
  * Returns 0 or SPROF_ENOMEM. */

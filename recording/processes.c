@@ -125,6 +125,8 @@ static int set_command(struct recording *recording, const struct recording_looku
     const struct model_process_table *table = &recording->process_table;
     const char *command = sprof_arena_text(&recording->arena, lookup->command);
     struct model_process *process = recording_process(recording, lookup->process);
+    if (lookup->has_origin && recording_set_origin(recording, process, &lookup->origin))
+        return SPROF_ENOMEM;
     if (!command)
         return lookup->command ? SPROF_ENOMEM : 0;
     process->command = command;

@@ -44,7 +44,7 @@ static int process_rows(struct recording *recording, struct store_batch *batch)
             .name = process->name,
             .command = process->command,
         };
-        if (sprof_vec_push(&batch->processes, row))
+        if (sprof_vec_push(&batch->processes, row) || recording_origin_row(process, batch))
             return SPROF_ENOMEM;
         process->dirty = false;
     }

@@ -19,6 +19,9 @@ static const struct {
     [REPORT_HOST] = {"host", "hosts", true, false},
     [REPORT_PROCESS] = {"process", "processes", true, false},
     [REPORT_COMMAND] = {"command", "command lines", true, false},
+    [REPORT_USER] = {"user", "users", true, false},
+    [REPORT_CGROUP] = {"cgroup", "cgroups", true, false},
+    [REPORT_CONTAINER] = {"container", "containers", true, false},
     [REPORT_THREAD] = {"thread", "threads", true, false},
     [REPORT_CPU] = {"cpu", "CPUs", true, false},
     [REPORT_EVENT] = {"event", "events", true, false},
@@ -353,6 +356,11 @@ static void put_key(struct table *table, const struct by_key *by, const struct k
     }
     case REPORT_COMMAND:
         put_command(table, by, report_dataset_command(dataset, thread->process));
+        break;
+    case REPORT_USER:
+    case REPORT_CGROUP:
+    case REPORT_CONTAINER:
+        report_table_put_text(table, report_key_of_process(dataset, key, thread->process));
         break;
     case REPORT_THREAD:
         report_table_put_text(table, thread->name ? thread->name : "?");

@@ -48,6 +48,10 @@ bool report_key_is_of_sample(enum report_key key);
 uint64_t report_key_of_sample(const struct report_dataset *dataset, enum report_key key,
                               const struct report_cost *cost);
 
+/* Where a process (its number) belonged, of the key user, cgroup or container. */
+const char *report_key_of_process(const struct report_dataset *dataset, enum report_key key,
+                                  uint32_t process);
+
 bool report_by_key_has(const struct by_key *by, enum report_key key);
 
 /* Fills the rows from what the dataset has loaded for these keys: see report_keys_parts. 0 or a

@@ -34,6 +34,15 @@ static int add_from_tree(struct by_key *by)
 
 /* == Costs of what only whole stacks tell == */
 
+const char *report_key_of_process(const struct report_dataset *dataset, enum report_key key,
+                                  uint32_t process)
+{
+    const struct report_process *found = &dataset->processes.items[process - 1];
+    return key == REPORT_USER     ? found->user
+           : key == REPORT_CGROUP ? found->cgroup
+                                  : found->container;
+}
+
 uint64_t report_key_of_sample(const struct report_dataset *dataset, enum report_key key,
                               const struct report_cost *cost)
 {
@@ -43,6 +52,10 @@ uint64_t report_key_of_sample(const struct report_dataset *dataset, enum report_
     case REPORT_HOST: return sprof_hash_text(report_dataset_host(dataset, thread->process));
     case REPORT_PROCESS: return thread->process;
     case REPORT_COMMAND: return sprof_hash_text(report_dataset_command(dataset, thread->process));
+    case REPORT_USER:
+    case REPORT_CGROUP:
+    case REPORT_CONTAINER:
+        return sprof_hash_text(report_key_of_process(dataset, key, thread->process));
     case REPORT_THREAD: return cost->thread;
     case REPORT_CPU: return (uint32_t)cost->cpu;
     case REPORT_EVENT: return cost->event;

@@ -99,9 +99,10 @@ struct report_mapping {
 struct report_process {
     uint32_t run, parent; /* run: its database id; parent: number, 0 none */
     int32_t pid;
-    uint32_t bearer;            /* how many of the run bore this number before it */
-    uint64_t start_ns, end_ns;  /* since the start of the run; end 0: alive at its end */
-    const char *name, *command; /* NULL unknown */
+    uint32_t bearer;                       /* how many of the run bore this number before it */
+    uint64_t start_ns, end_ns;             /* since the start of the run; end 0: alive at its end */
+    const char *name, *command;            /* NULL unknown */
+    const char *user, *cgroup, *container; /* never NULL: "?" unknown, "none" no container */
 };
 
 struct report_thread {

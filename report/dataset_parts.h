@@ -83,6 +83,10 @@ int report_dataset_load_samples(struct report_loading *loading, struct sprof_err
 int report_dataset_load_kept(struct report_dataset *dataset, struct store *store,
                              struct sprof_error *error);
 
+/* Reads where the processes of a run belonged. */
+int report_dataset_load_origins(struct report_dataset *dataset, struct store *store,
+                                uint32_t run_id, struct sprof_error *error);
+
 /* Reads what ended waits, where all that it refers to is there; `takes` is
  * report_dataset_takes_sample. */
 int report_dataset_load_wakes(struct report_dataset *dataset, struct store *store,

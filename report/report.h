@@ -66,6 +66,9 @@ enum report_key {
     REPORT_HOST,
     REPORT_PROCESS,
     REPORT_COMMAND,
+    REPORT_USER,
+    REPORT_CGROUP,
+    REPORT_CONTAINER,
     REPORT_THREAD,
     REPORT_CPU,
     REPORT_EVENT,
@@ -189,9 +192,9 @@ int report_each_note(struct store *store, int (*note)(void *context, const char 
 int report_script(FILE *out, struct store *store, const struct report_selection *selection,
                   const struct report_style *style, size_t limit, struct sprof_error *error);
 
-/* Fills an empty table of why/why.h from the newest run: all the time of threads where the recording
- * holds it, else its clock. Errors as report_write, and SPROF_EUSAGE where it holds no time. The
- * caller releases the table, also on failure. */
+/* Fills an empty table of why/why.h from the newest run: all the time of threads where the
+ * recording holds it, else its clock. Errors as report_write, and SPROF_EUSAGE where it holds no
+ * time. The caller releases the table, also on failure. */
 struct why_table;
 int report_why_table(struct store *store, struct why_table *table, struct sprof_error *error);
 

@@ -154,6 +154,9 @@ static int take_process(void *context, const struct store_process *row)
         .end_ns = row->end_ns,
         .name = row->name,
         .command = row->command,
+        .user = "?",
+        .cgroup = "?",
+        .container = "?",
     };
     uint64_t *bearers =
         sprof_map_at(&filtering->bearers, sprof_hash_pair(row->run_id, (uint64_t)row->pid));
@@ -222,6 +225,8 @@ static int choose_threads(struct report_loading *loading, const struct report_se
     for (size_t i = 0; i < loading->dataset->runs.count && !result; i++) {
         const uint32_t run = loading->dataset->runs.items[i].id;
         result = store_each_process(loading->store, run, take_process, &filtering, error);
+        if (!result)
+            result = report_dataset_load_origins(loading->dataset, loading->store, run, error);
         if (!result)
             result = store_each_thread(loading->store, run, take_thread, &filtering, error);
     }

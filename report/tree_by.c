@@ -39,6 +39,11 @@ static int append_value(struct sprof_str *out, const struct report_dataset *data
     case REPORT_HOST: return sprof_str_append(out, report_dataset_host(dataset, thread->process));
     case REPORT_PROCESS: return append_process(out, process);
     case REPORT_COMMAND: return append_command(out, dataset, thread->process);
+    case REPORT_USER:
+    case REPORT_CGROUP:
+    case REPORT_CONTAINER:
+        return sprof_str_appendf(out, "%s %s", report_key_word(key),
+                                 report_key_of_process(dataset, key, thread->process));
     case REPORT_THREAD:
         return sprof_str_appendf(out, "%s %" PRId32, thread->name ? thread->name : "?",
                                  thread->tid);

@@ -259,6 +259,16 @@ COPY_OF_RUN(sampled_user, store_sampled_user, STORE_SAMPLED_USER,
 COPY_OF_RUN(coverage, store_coverage, STORE_COVERAGE,
             TRANSLATE(functions, function_id) SHIFT_THREAD_IF_ANY)
 
+static int copy_process_origin(void *context, const struct store_process_origin *from)
+{
+    struct copying *copying = context;
+    struct store_process_origin row = *from;
+    if (!has(&copying->processes, row.process_id))
+        return copying->all ? damaged(copying) : 0;
+    row.process_id += copying->base.process;
+    return put(copying, STORE_PROCESS_ORIGIN, &row);
+}
+
 static int copy_thread(void *context, const struct store_thread *from)
 {
     struct copying *copying = context;
@@ -540,6 +550,7 @@ static int copy_runs(struct copying *copying)
     STORE_X(, warning, , )
     STORE_X(, wake, , )
     STORE_X(, sampled_user, , )
+    STORE_X(, process_origin, , )
     if (!status)
         status = store_each_raw_sample(input, 0, copy_sample, copying, error);
     STORE_DERIVED_OF_RUN(STORE_X)

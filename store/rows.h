@@ -385,6 +385,15 @@ struct store_sampled_user {
     const char *groups; /* supplementary ones, with a blank between; "": none */
 };
 
+/* Where a process belonged when it began its program. One that ended at once has none of its own,
+ * and that of the process that forked it. */
+struct store_process_origin {
+    uint32_t process_id, uid;
+    const char *user;      /* the name of `uid`; NULL: it had none */
+    const char *cgroup;    /* path of version 2; NULL: none was mounted */
+    const char *container; /* id or name; NULL: none is known */
+};
+
 /* A sample kept for replay (`record --keep-failed`). */
 struct store_failed {
     uint64_t id;

@@ -31,7 +31,8 @@
     X(KEPT_CALL, kept_call, store_kept_call, kept_calls)                                           \
     X(WARNING, warning, store_warning, warnings)                                                   \
     X(WAKE, wake, store_wake, wakes)                                                               \
-    X(SAMPLED_USER, sampled_user, store_sampled_user, sampled_users)
+    X(SAMPLED_USER, sampled_user, store_sampled_user, sampled_users)                               \
+    X(PROCESS_ORIGIN, process_origin, store_process_origin, process_origins)
 #define STORE_BATCH_OF_ALL(X)                                                                      \
     X(MODULE, module, store_module, modules)                                                       \
     X(FRAME, frame, store_frame, frames)                                                           \

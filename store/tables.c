@@ -388,6 +388,12 @@ static const struct store_column sampled_user_columns[] = {
     COLUMN(store_sampled_user, groups, TEXT),
 };
 
+static const struct store_column process_origin_columns[] = {
+    OF(store_process_origin, process_id, "process"), COLUMN(store_process_origin, uid, NUMBER),
+    NULLED(store_process_origin, user, TEXT),        NULLED(store_process_origin, cgroup, TEXT),
+    NULLED(store_process_origin, container, TEXT),
+};
+
 static const struct store_column coverage_columns[] = {
     OF(store_coverage, run_id, "run"),
     OF(store_coverage, function_id, "function"),
@@ -540,6 +546,10 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
     [STORE_WAKE] = ROWS_OF_RUN("wake", wake_columns, store_wake, "id"),
     [STORE_SAMPLED_USER] = ROWS_OF_RUN("sampled_user", sampled_user_columns, store_sampled_user,
                                        "run_id, uid, gid, groups"),
+    [STORE_PROCESS_ORIGIN] = {"process_origin",
+                              COLUMNS(process_origin_columns, store_process_origin),
+                              .key = "process_id", .of_run = OF_PROCESS_OF_RUN,
+                              .order = "process_id"},
     [STORE_COVERAGE] =
         ROWS_OF_RUN("coverage", coverage_columns, store_coverage, "run_id, function_id"),
     [STORE_LEDGER] =

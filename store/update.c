@@ -55,9 +55,9 @@ static int copy_new(struct store *copy, struct store *source, struct sprof_error
 
 static int copy_changing(struct store *copy, struct store *source, struct sprof_error *error)
 {
-    static const enum store_table_id of_run[] = {STORE_EVENT,  STORE_PHASE,   STORE_PROCESS,
-                                                 STORE_THREAD, STORE_MAPPING, STORE_LEDGER,
-                                                 STORE_COUNTER};
+    static const enum store_table_id of_run[] = {STORE_EVENT,   STORE_PHASE,         STORE_PROCESS,
+                                                 STORE_THREAD,  STORE_MAPPING,       STORE_LEDGER,
+                                                 STORE_COUNTER, STORE_PROCESS_ORIGIN};
     char sql[64];
     snprintf(sql, sizeof sql, "DELETE FROM phase WHERE run_id = %u", copy->running);
     int status = store_exec(copy, sql, error); /* some may be gone */

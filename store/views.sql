@@ -109,10 +109,12 @@ SELECT p.run_id, e.name AS event, p.pid, t.tid, p.name AS process, t.name AS thr
        CASE WHEN t.cpu_time_known THEN t.cpu_time_ns END AS cpu_time_ns,
        t.start_ns, t.end_ns,
        (SELECT state FROM v_event v WHERE v.event_id = e.id) AS state,
-       (SELECT wait FROM v_event v WHERE v.event_id = e.id) AS wait
+       (SELECT wait FROM v_event v WHERE v.event_id = e.id) AS wait,
+       o.uid, o.user, o.cgroup, o.container
 FROM thread t
 JOIN process p ON p.id = t.process_id
 JOIN event e ON e.run_id = p.run_id
+LEFT JOIN process_origin o ON o.process_id = p.id
 LEFT JOIN spent s ON s.event_id = e.id AND s.thread_id = t.id;
 
 -- `address` is where the leaf frame was in the process at that time; where no mapping is known, its

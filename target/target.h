@@ -98,8 +98,8 @@ int target_explain(pid_t pid, bool is_thread, int errnum, struct sprof_error *er
  * restricts further): 0, -EPERM, or -ESRCH where it is gone. */
 int target_may_read(pid_t pid);
 
-/* Explains why that is so (`errnum`) to who asked for what is to be `done` ("traced"), and names the
- * `command` ("trace -p 42 …") to run as another. Returns the code of the error it fills. */
+/* Explains why that is so (`errnum`) to who asked for what is to be `done` ("traced"), and names
+ * the `command` ("trace -p 42 …") to run as another. Returns the code of the error it fills. */
 int target_explain_reading(pid_t pid, int errnum, const char *done, const char *command,
                            struct sprof_error *error);
 
@@ -133,6 +133,31 @@ int target_cgroup_find(const char *path, struct target_cgroup *cgroup, struct sp
 
 /* The path of a live process's cgroup, as /proc shows it; "" where it is not known. */
 void target_cgroup_of(pid_t pid, char *path, size_t size);
+
+/* The name of the container that lines of /proc/PID/cgroup show: an id of 64 digits as Docker,
+ * Podman, containerd and CRI-O use them, or the name that LXC and systemd-nspawn give; false where
+ * there is none. */
+enum { TARGET_CONTAINER_MAX = 65 };
+bool target_container_find(const char *cgroups, char name[TARGET_CONTAINER_MAX]);
+
+/* Where a live process belongs. Texts live in `arena`. */
+struct target_origin {
+    uint32_t uid;
+    const char *user;      /* NULL: this machine has no name for it */
+    const char *cgroup;    /* of version 2, from the root that sprof sees; NULL: none is mounted */
+    const char *container; /* NULL: none is known */
+};
+
+/* The last user whose name was looked for. Zero is none. */
+struct target_user {
+    bool is_known;
+    uint32_t uid;
+    char name[64]; /* "": it has none */
+};
+
+/* SPROF_ENOTFOUND where the process is gone; SPROF_ENOMEM. */
+int target_origin_read(struct target_origin *origin, pid_t pid, struct target_user *last,
+                       struct sprof_arena *arena);
 
 /* Whether a live process is in the cgroup, or in a child of it. */
 bool target_cgroup_has(const struct target_cgroup *cgroup, pid_t pid);

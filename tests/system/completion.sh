@@ -50,7 +50,7 @@ bash)
     # What is offered for columns and keys is what the commands take.
     printf 'main;work 3\n' >"$work/folded"
     "$SPROF" import --folded "$work/folded" -o "$work/g.db" 2>/dev/null || fail "import"
-    for more in "" --inclusive "--peek work" "--by run,host,process,command,thread,cpu,event,phase,module,function,file,line,address"; do
+    for more in "" --inclusive "--peek work" "--by run,host,process,command,user,cgroup,container,thread,cpu,event,phase,module,function,file,line,address"; do
         complete_in_bash report --sort ""
         # shellcheck disable=SC2086
         for column in $("$SPROF" report -i "$work/g.db" $more --sort nonsense 2>&1 | sed 's/.*it has //; s/,//g'); do

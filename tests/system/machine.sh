@@ -85,6 +85,7 @@ user() {
     fits t.db theirs 300
     holds "$(sql t.db "SELECT count(*) FROM process p JOIN thread t ON t.process_id = p.id
         WHERE t.samples > 0 AND p.name NOT IN ('theirs', 'setpriv')") == 0" "nothing else"
+    "$SPROF" report -i t.db --by user,process --format csv | grep -q ",$(id -nu 65534),theirs," || fail "no row of the user"
 }
 
 # A cgroup and those below it; its CPU time is known.
@@ -103,6 +104,8 @@ cgroup() {
     holds "$(sql t.db "SELECT count(*) FROM process p JOIN thread t ON t.process_id = p.id
         WHERE t.samples > 0 AND p.name NOT IN ('inside', 'sh')") == 0" "nothing else"
     holds "$(sql t.db 'SELECT target_cpu_ns / 1000000 FROM run') > 300" "the CPU time of the cgroup"
+    "$SPROF" report -i t.db --by process,cgroup --format csv | grep -q ",inside,.*,/$name/below" || fail "no row of the cgroup"
+    "$SPROF" report -i t.db --tree --by cgroup,user | grep -q "cgroup /$name/below" || fail "no tree of the cgroup"
     expect 1 "$SPROF" record --cgroup "$name" -- true
     said 'no cgroup'
     said '/proc/PID/cgroup'

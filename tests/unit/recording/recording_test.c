@@ -346,6 +346,11 @@ static void test_arguments_are_inherited_until_exec(void)
     char users[160];
     snprintf(users, sizeof users, "%u|%u 4294967295|4294967295", getuid(), getgid());
     ASSERT_HANDMADE(&scene.made, "SELECT uid, gid FROM sampled_user ORDER BY uid", users);
+    snprintf(users, sizeof users, "%u|3|1", getuid()); /* what has ended belongs with its parent */
+    ASSERT_HANDMADE(&scene.made,
+                    "SELECT min(uid), count(*), count(DISTINCT format('%s %s', cgroup, container))"
+                    " FROM process_origin",
+                    users);
     fixture_close(&scene.made.fixture);
 }
 

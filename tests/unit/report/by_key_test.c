@@ -38,7 +38,8 @@ static void test_each_key(void)
                                  command[] = {REPORT_COMMAND}, line[] = {REPORT_LINE},
                                  file[] = {REPORT_FILE}, cpu[] = {REPORT_CPU},
                                  run[] = {REPORT_RUN, REPORT_HOST}, event[] = {REPORT_EVENT},
-                                 address[] = {REPORT_ADDRESS};
+                                 address[] = {REPORT_ADDRESS}, user[] = {REPORT_USER},
+                                 group[] = {REPORT_CGROUP}, container[] = {REPORT_CONTAINER};
     check(thread, 1, "samples,thread,tid,process,pid",
           "inclusive_samples,thread,tid,process,pid\r\n5,prog,100,prog,100\r\n0,child,200,child,200"
           "\r\n1,worker,101,prog,100\r\n");
@@ -55,6 +56,11 @@ static void test_each_key(void)
           "exclusive_samples,inclusive_samples,file\r\n3,6,main.c\r\n3,3,sys.c\r\n0,0,?\r\n");
     check(cpu, 1, "samples,cpu", "inclusive_samples,cpu\r\n6,0\r\n0,unknown\r\n");
     check(run, 2, "samples,run,host", "inclusive_samples,run,host\r\n6,1,host\r\n");
+    check(user, 1, "samples,user", "inclusive_samples,user\r\n6,anna\r\n0,0\r\n");
+    check(group, 1, "samples,cgroup",
+          "inclusive_samples,cgroup\r\n6,/system.slice/shop.service\r\n0,/docker/0f1e\r\n");
+    check(container, 1, "samples,container",
+          "inclusive_samples,container\r\n6,none\r\n0,0f1e\r\n");
     check(event, 1, "samples,event", "inclusive_samples,event\r\n6,cpu-clock\r\n");
     struct captured *captured =
         csv_of(&(struct report_selection){0},

@@ -214,6 +214,7 @@ static void test_version_2(void)
                       "DROP TABLE keep_rule; DROP TABLE kept_call;"
                       "DROP TABLE probe_ledger; DROP VIEW v_warning; DROP TABLE warning;"
                       "DROP TABLE place_cost; DROP TABLE place_block; DROP TABLE sampled_user;"
+                      "DROP VIEW v_thread; DROP TABLE process_origin;"
                       "PRAGMA user_version = 2");
     sqlite3_close(database);
     CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);

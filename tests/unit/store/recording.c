@@ -352,6 +352,10 @@ static struct store_sampled_user sampled_users[] = {
     {.run_id = 1, .uid = 1000, .gid = 100, .groups = "4 27"},
     {.run_id = 1, .uid = UINT32_MAX, .gid = UINT32_MAX, .groups = ""},
 };
+static struct store_process_origin process_origins[] = {
+    {.process_id = 1, .uid = 1000, .user = "anna", .cgroup = "/system.slice/shop.service"},
+    {.process_id = 2, .uid = 0, .cgroup = "/docker/0f1e", .container = "0f1e"},
+};
 static struct store_coverage coverages[] = {
     {.run_id = 1, .function_id = 1, .first_ns = 500, .thread_id = 1},
     {.run_id = 1, .function_id = 2},
@@ -515,6 +519,7 @@ int example_write_raw(struct store *store, const struct store_run *run)
         .warnings = BORROW(warnings),
         .wakes = BORROW(wakes),
         .sampled_users = BORROW(sampled_users),
+        .process_origins = BORROW(process_origins),
     };
     return store_write(store, &batch, NULL);
 }
