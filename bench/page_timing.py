@@ -26,7 +26,7 @@ HELPERS = """
     window.press = selector => { const found = document.querySelector(selector); found?.click(); return Boolean(found); };
     window.shownView = () => [...document.querySelectorAll('.view')].find(view => !view.hidden);
     window.pick = (label, text) => {
-        const found = [...document.querySelectorAll('.choices label')].find(each => each.firstChild.textContent === label)
+        const found = [...document.querySelectorAll('.views label')].find(each => each.firstChild.textContent === label)
             ?.querySelector('select');
         if (!found)
             return false;

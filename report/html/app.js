@@ -98,11 +98,16 @@ class App {
             collapse: saved.get('collapse') === '1',
             fullNames: saved.get('names') === 'full',
             absolute: saved.get('absolute') !== '0',
+            order: ['duration', 'self'].find(order => order === saved.get('order')) || 'start',
+            call: number('call', Infinity, -1),
+            span: null,
             zoom: (saved.get('zoom') || '').split('.').filter(Boolean).map(Number)
                 .filter(fn => fn >= 0 && fn < data.functions.count),
             slots: null,
         };
-        const run = this.run(state), range = (saved.get('slots') || '').split('-').map(Number);
+        const run = this.run(state), numbers = name => (saved.get(name) || '').split('-').map(Number), range = numbers('slots'), span = numbers('span');
+        if (span.length === 2 && span.every(Number.isSafeInteger) && span[0] < span[1])
+            state.span = span;
         if (range.length === 2 && range.every(Number.isInteger) && range[0] >= 0 &&
             range[0] < range[1] && range[1] <= run.slots)
             state.slots = range;
@@ -149,6 +154,9 @@ class App {
         put('absolute', state.absolute ? '' : '0', '');
         put('zoom', state.zoom.join('.'), '');
         put('slots', state.slots ? state.slots.join('-') : '', '');
+        put('span', state.span ? state.span.join('-') : '', '');
+        put('order', state.order, 'start');
+        put('call', state.call, -1);
         put('theme', this.chosenTheme, null);
         this.written = kept.toString();
         history.replaceState(null, '', '#' + this.written);
@@ -236,12 +244,13 @@ class App {
         if (state.search !== this.searched)
             this.lookFor(state.search);
         this.paintHeader();
-        this.paintChoices();
+        this.choice.paint();
         this.menuOf.paint();
         this.time.hidden = !this.hasTime();
         this.timeline.show(data, this.timeCosts, state.slots, this.run(), state.event);
         this.paintExpander();
         this.paintTabs();
+        this.choice.fit();
         this.save();
     }
 
@@ -266,6 +275,11 @@ class App {
     // Which functions of the run were called; undefined: that was not looked for.
     coverage() {
         return this.data.coverage.get(this.data.runs.indexOf(this.run()));
+    }
+
+    // Calls of the run that were logged or kept one by one; undefined: there are none.
+    singles() {
+        return this.data.singleCalls.get(this.data.runs.indexOf(this.run()));
     }
 
     // What is counted, and whether it is known when it happened.
@@ -312,9 +326,9 @@ class App {
             element('div', {class: 'search'}, this.search, this.share),
             element('button', {class: 'icon', title: 'Dark or light (d)', onclick: () => this.turnTheme()}, '◐'),
             element('button', {class: 'icon', title: 'Keys (?)', onclick: () => this.help.showModal()}, '?'));
-        this.choices = element('div', {class: 'choices'});
         this.menuOf = new FunctionMenu(this);
-        this.menu = element('details', {class: 'menu'});
+        this.tabs = element('nav', {role: 'tablist'});
+        this.choice = new Choices(this);
         const time = this.time = element('div', {class: 'timeline'});
         this.expander = element('button', {class: 'quiet', 'aria-expanded': 'false', onclick: () => {
             this.timeline.expanded = !this.timeline.expanded;
@@ -322,17 +336,14 @@ class App {
             this.timeline.paint();
             this.paintExpander();
         }}, 'threads');
-        this.legend = element('div', {class: 'legend'});
-        this.chips = element('span', {class: 'chips'});
-        time.append(element('div', {class: 'timeline-head'}, this.legend, element('div', {}, this.expander, this.chips)));
+        time.append(element('div', {class: 'timeline-head'}, this.choice.legend, element('div', {}, this.expander, this.choice.chips)));
         this.timeline = new Timeline(time, this.palette, {range: slots => this.set({slots})});
-        this.tabs = element('nav', {role: 'tablist'});
         this.nothing = element('p', {class: 'note warning', role: 'status'},
             'Nothing was recorded in what is selected. Choose more time, another thread or another run above.');
         this.main = element('main', {}, this.nothing);
         this.live = element('div', {class: 'said', 'aria-live': 'polite'});
         this.help = this.makeHelp();
-        this.host.replaceChildren(header, time, element('div', {class: 'views'}, this.tabs, this.choices, this.menu),
+        this.host.replaceChildren(header, time, this.choice.line,
             this.menuOf.line, this.main, this.live, this.help, this.menuOf.box);
         this.views = VIEWS.filter(([, , make]) => make).map(([id, title, make, when]) => ({id, title, make, when}));
         document.addEventListener('keydown', event => this.key(event));
@@ -381,83 +392,6 @@ class App {
         this.share.textContent = this.searchNote.problem || (this.match
             ? formatPercent(matchedValue(profile, this.match), profile.total, profile.costs.samples[0]) : '');
         this.share.title = this.searchNote.why || `share of the ${this.unit()} that contain a match`;
-    }
-
-    paintChoices() {
-        const {state, data} = this, event = data.events[state.event], run = this.run();
-        const select = (label, value, options, change) => options.length < 2 ? null :
-            element('label', {}, label, element('select', {onchange: e => change(Number(e.target.value))},
-                ...options.map(([key, text]) => element('option', {value: key, selected: key === value}, text))));
-        const several = data.runs.length > 1, any = [-1, 'all'];
-        const eventsOf = index => [...data.events.keys()].filter(each => data.events[each].run === index);
-        const choose = index => this.set({event: index, process: -1, thread: -1, slots: null, zoom: [], function: -1, mode: null});
-        const name = index => {
-            const each = data.events[index];
-            return data.runs[each.run].label + (eventsOf(each.run).length > 1 ? ' · ' + each.name : '');
-        };
-        const ofRun = list => [...list.keys()].filter(index => list[index].run === event.run);
-        // Of several processes with one number, one after the other, the second is 4242.1.
-        const bearer = process => data.processes[process].bearer ? '.' + data.processes[process].bearer : '';
-        const processes = ofRun(data.processes).map(index =>
-            [index, `${data.processes[index].name || '?'} (${data.processes[index].pid}${bearer(index)})`]);
-        const threads = data.threads.flatMap((thread, index) =>
-            data.processes[thread.process].run === event.run && thread.samples &&
-            (state.process < 0 || thread.process === state.process)
-                ? [[index, `${thread.name || data.processes[thread.process].name || '?'} (${thread.tid}${bearer(thread.process)})`]] : []);
-        const modes = new Set(this.modes());
-        const others = [...data.events.keys()].filter(index => index !== state.event);
-        this.choices.replaceChildren(...[
-            select('Run', event.run, several ? data.runs.map((each, index) => [index, each.label]) : [],
-                index => eventsOf(index).length && choose(eventsOf(index)[0])),
-            select('Event', state.event, eventsOf(event.run).map(index => [index, data.events[index].name]), choose),
-            select('Compared with', state.base, others.length ? [[-1, 'nothing'], ...others.map(index => [index, name(index)])] : [],
-                base => this.set({base, tab: base < 0 ? state.tab : 'compare'})),
-            select('Process', state.process, processes.length > 1 ? [any, ...processes] : [],
-                process => this.set({process, thread: -1})),
-            select('Thread', state.thread, threads.length > 1 ? [any, ...threads.slice(0, 2000)] : [],
-                thread => this.set({thread})),
-            this.phaseChoice(run, select),
-            event.calls ? null : element('span', {class: 'segments', role: 'group', 'aria-label': 'Show'},
-                ...MODES.slice(0, USUAL_MODES).map(mode => this.modeButton(mode, modes)),
-                this.hasStacks() ? element('button', {class: 'mine', 'aria-pressed': String(this.menuOf.isMine()),
-                    title: 'The application without its standard library and run-time code: these count for their callers (c)',
-                    onclick: () => this.menuOf.toggleMine()}, 'my code') : null),
-            modes.size ? null : element('span', {class: 'warning', role: 'alert'},
-                'These runs were recorded in modes that have nothing in common: they cannot be compared.'),
-        ].filter(Boolean));
-        this.menu.replaceChildren(element('summary', {}, 'More'), element('div', {}, ...[
-            event.calls ? null : element('div', {class: 'modes', role: 'group', 'aria-label': 'Show'},
-                ...MODES.slice(USUAL_MODES).map(mode => this.modeButton(mode, modes))),
-            element('label', {title: 'Names as the linker has them (n)'}, element('input', {type: 'checkbox', class: 'full-names',
-                checked: state.fullNames, onchange: e => this.set({fullNames: e.target.checked})}), 'full names')].filter(Boolean)));
-        this.legend.replaceChildren(...STRIP_LEGEND.map(([kind, text, whole]) => element('span', {title: whole},
-            element('i', {style: `background:${this.palette.kind(kind, 0.4)}`}), text)));
-        this.chips.replaceChildren(...(state.slots ? [this.timeChip(run)] : []));
-    }
-
-    modeButton([mode, title, help], modes) {
-        return element('button', {'aria-pressed': String(this.state.mode === mode), disabled: !modes.has(mode), 'data-mode': mode,
-            title: modes.has(mode) ? help : 'A recording of this mode does not hold what that needs',
-            onclick: () => this.set({mode, zoom: []})}, title);
-    }
-
-    // A phase is chosen as the slots that cover it best.
-    phaseChoice(run, select) {
-        const slotsOf = phase => {
-            const first = Math.min(run.slots - 1, Math.round(phase.from / run.slotNs));
-            return [first, Math.max(first + 1, Math.min(run.slots, Math.round(phase.to / run.slotNs)))];
-        };
-        const {slots} = this.state;
-        const chosen = run.phases.findIndex(phase => slots && slotsOf(phase).join() === slots.join());
-        return select('Phase', chosen, run.phases.length > 1 ? [[-1, 'all'], ...run.phases.map((phase, index) => [index,
-            `${phase.number}${phase.mark ? ' · ' + phase.mark : ''} (${seconds(phase.from)} – ${seconds(phase.to)} s)`])] : [],
-            index => this.set({slots: index < 0 ? null : slotsOf(run.phases[index])}));
-    }
-
-    timeChip(run) {
-        const [from, to] = this.state.slots.map(slot => +(slot * run.slotNs / 1e9).toFixed(3));
-        return element('button', {class: 'chip', title: `The same in a terminal: sprof report --time ${from},${to}`,
-            'aria-label': 'Look at all of the time again', onclick: () => this.set({slots: null})}, `${from} – ${to} s  ✕`);
     }
 
     paintTabs() {

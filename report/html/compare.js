@@ -209,6 +209,7 @@ class CompareView {
 const VIEWS = [
     ['summary', 'Summary', (app, host) => new SummaryView(app, host)],
     ['coverage', 'Coverage', (app, host) => new CoverageView(app, host), app => Boolean(app.coverage())],
+    ['calls', 'Calls', (app, host) => new CallsView(app, host), app => Boolean(app.singles())],
     ['compare', 'Comparison', (app, host) => new CompareView(app, host), app => app.comparing],
     ['flame', 'Flame graph', (app, host) => new FlameView(app, host), app => app.hasStacks()],
     ['order', 'Time order', (app, host) => new OrderView(app, host), app => app.hasStacks() && app.hasTime() && !app.comparing],

@@ -91,7 +91,22 @@ async function loadData() {
         samples: reader.plain(new Float64Array(cells)),
         weight: reader.plain(new Float64Array(cells)),
     };
+    data.singleCalls = new Map(header.singleCalls.map(each => [each.run, {...each, calls: readCalls(reader, each.count)}]));
     return data;
+}
+
+// Calls that were logged or kept one by one, by thread and start.
+function readCalls(reader, count) {
+    return {
+        start: reader.differences(new Float64Array(count)),
+        thread: reader.plain(new Uint32Array(count)),
+        function: reader.plain(new Uint32Array(count)),
+        caller: reader.plain(new Uint32Array(count)),     // index + 1, 0: none that is here
+        exit: reader.plain(new Uint8Array(count)),        // index of a text + 1
+        why: reader.plain(new Uint32Array(count)),
+        duration: reader.plain(new Float64Array(count)),  // 0: it did not end
+        self: reader.plain(new Float64Array(count)),
+    };
 }
 
 const FLAG_STARTUP = 1, FLAG_INLINED = 2, FLAG_UNNAMED = 4;

@@ -66,6 +66,8 @@ static int put_header(struct html_page *page, struct html_columns *columns)
         result = report_html_calls(page);
     if (!result)
         result = report_html_coverage(page);
+    if (!result)
+        result = report_html_single_calls(page, columns);
     put_pruned(page);
     if (!result)
         result = put_sources(page);

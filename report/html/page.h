@@ -56,6 +56,10 @@ int report_html_calls(struct html_page *page);
 /* Writes the coverage of each run that has some. Returns 0 or a negative code. */
 int report_html_coverage(struct html_page *page);
 
+/* Writes and packs the calls of each run that were logged or kept one by one, the longest of them.
+ * Returns 0 or a negative code. */
+int report_html_single_calls(struct html_page *page, struct html_columns *columns);
+
 /* Packs functions, call paths and costs; what belongs to them as text follows with
  * report_html_names. Both return 0 or a negative code. */
 int report_html_columns(struct html_page *page, struct html_columns *columns);

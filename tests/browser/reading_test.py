@@ -139,6 +139,64 @@ def traces(browser, work):
             raise SystemExit(f"{choice}: {shown}")
 
 
+CALLS = """const {singles: {texts, calls}} = sprof.views.find(view => view.id === 'calls').object, {data} = sprof;
+    return [...calls.start.keys()].map(i => [data.threads[calls.thread[i]].tid, data.functions.names[calls.function[i]], calls.start[i],
+        calls.duration[i] || null, calls.duration[i] ? calls.self[i] : null, texts[calls.exit[i] - 1], calls.caller[i] ? calls.start[calls.caller[i] - 1] : null])"""
+CALL_FIELDS = "tid, function, start_ns, duration_ns, self_ns, exit"
+
+
+def open_calls(browser, recording, query):
+    """The page at its calls, which must be those of the query."""
+    page = Page(browser, make_page(os.path.dirname(recording), recording))
+    page.tab("calls")
+    texts = lambda row: [None if value in (None, "") else str(value) for value in row]
+    shown = sorted(map(texts, browser.run(CALLS)), key=str)
+    expected = sorted((texts(row.values()) for row in json.loads(sprof("sql", "-i", recording, "--format", "json", query).stdout)), key=str)
+    if not expected or shown != expected:
+        raise SystemExit(f"the page has the calls {shown[:5]} …, the recording {expected[:5]} …")
+    return page
+
+
+def single_calls(browser, work):
+    """Calls that were logged or kept one by one are a tree and a chart by thread, and are found by name, thread and time."""
+    recording = os.path.join(work, "trace.db")
+    sprof("trace", "--mode", "log", "-o", recording, "--", *SPLIT, "30")
+    open_calls(browser, recording, f"""SELECT {CALL_FIELDS}, (SELECT max(u.start_ns) FROM v_call u WHERE u.thread_id = c.thread_id
+        AND u.depth = c.depth - 1 AND u.start_ns <= c.start_ns) AS above FROM v_call c""")
+    sprof("trace", "--keep", "slowest 3", "-o", recording, "--", *SPLIT, "30")
+    page = open_calls(browser, recording, f"""SELECT {CALL_FIELDS},
+        (SELECT u.start_ns FROM v_kept_call u WHERE u.call_id = c.caller_id) AS above FROM v_kept_call c""")
+    view = "const view = sprof.views.find(view => view.id === 'calls').object, boxes = view.bands.flatMap(band => band.boxes);"
+    everything = browser.run(view + "return boxes.length")
+    name = browser.run(view + "return sprof.data.functions.names[boxes.find(box => box.depth > 0).function]")
+    browser.run("sprof.set({search: arguments[0]})", name)
+    found = browser.run(view + """const {calls} = view.singles, wanted = arguments[0];
+        const isWanted = i => i >= 0 && (sprof.data.functions.names[calls.function[i]].includes(wanted) || isWanted(calls.caller[i] - 1));
+        const hits = [...calls.start.keys()].filter(isWanted), all = new Set(hits);
+        hits.forEach(i => view.wayTo(i).forEach(each => all.add(each)));
+        return [boxes.map(box => box.index).sort().join(), [...all].sort().join()]""", name)
+    if found[0] != found[1]:
+        raise SystemExit(f"{name} finds the calls {found[0]} instead of {found[1]}")
+    # A call that is chosen is marked in both, with its callers open, and a link keeps it.
+    browser.run(view + "sprof.set({search: '', order: 'duration'}); view.chart.actions.clicked(boxes.find(box => box.depth > 0))")
+    browser.run("sprof.set({span: [0, sprof.run().durationNs]})")
+    link = browser.run("return location.href")
+    browser.open("about:blank")
+    browser.open(link)
+    browser.until("return window.sprof !== undefined")
+    chosen = browser.run(view + """const row = view.table.rows[view.table.table.at];
+        return [view.chart.chosen.index, sprof.state.call, row.entry.index, row.level > 0, boxes.length]""")
+    if len(set(chosen[:3])) != 1 or not chosen[3] or chosen[4] != everything:
+        raise SystemExit(f"of {everything} calls the link leads to {chosen}")
+    browser.run(view + "const {from, to} = view.chart.chosen; sprof.set({span: [from, to]})")
+    inside = browser.run(view + "return [boxes.length, boxes.every(({from, to}) => from < view.app.state.span[1] && to >= view.app.state.span[0])]")
+    if inside[0] > everything or not inside[1] or "span=" not in browser.run("return location.hash"):
+        raise SystemExit(f"the time of a call has {inside} calls of {everything}")
+    browser.click("[data-view=calls] .chip")
+    if browser.run("return sprof.state.span") is not None or not page.rows("calls")[0]:
+        raise SystemExit("all of the time does not come back")
+
+
 def time(browser, work):
     """Time has slots as fine as the recording bears, rows by process with its command, and stacks in its order."""
     recording = os.path.join(work, "two.db")
@@ -175,8 +233,7 @@ def time(browser, work):
         if abs(covered - slots[str(thread)]) > 0.01 or overlaps:
             raise SystemExit(f"thread {thread} has samples in {slots[str(thread)]} slots, and boxes {boxes}")
     browser.run("""const view = sprof.views.find(view => view.id === 'order').object, box = view.bands[0].boxes[0];
-        view.boxAt = () => box;
-        view.click()""")
+        view.chart.actions.clicked(box);""")
     if browser.run("return sprof.state.slots") is None:
         raise SystemExit("a click on a box does not lead to its time")
 
@@ -229,4 +286,4 @@ def filters(browser, work):
 
 
 if __name__ == "__main__":
-    sys.exit(main(names, header, traces, time, filters))
+    sys.exit(main(names, header, traces, single_calls, time, filters))

@@ -115,7 +115,7 @@ def phases(browser, work):
     if marks != [None, "second"]:
         raise SystemExit(f"the page has the phases {marks}")
     chosen = browser.run("""
-        const select = [...document.querySelectorAll('.choices label')].find(label => label.textContent.startsWith('Phase'))
+        const select = [...document.querySelectorAll('.views label')].find(label => label.textContent.startsWith('Phase'))
             .querySelector('select');
         select.value = '1';
         select.dispatchEvent(new Event('change'));
