@@ -40,8 +40,7 @@ def check(page):
     for target, after in re.findall(r"\]\(([^)#:]+)\)(, \"[^\"]+\")?", prose):
         path = os.path.normpath(os.path.join(os.path.dirname(page), target))
         if path not in files:
-            if not path.startswith("docs/pictures/"):  # which dev/pictures draws
-                problems.append(f"{page}: the link {target} leads nowhere")
+            problems.append(f"{page}: the link {target} leads nowhere")
         elif after and after[3:-1] not in sections(path):
             problems.append(f"{page}: {path} has no section {after[2:]}")
     for path in re.findall(r"`([\w./*-]+)`", prose):
