@@ -32,6 +32,11 @@ static enum value_kind kind_of(const char *argument)
     return words || !strcmp(argument, "app") ? VALUE_WORDS : VALUE_OTHER;
 }
 
+#define CALL_COLUMNS                                                                               \
+    "self|self-percent|total|total-percent|calls|average|self-average|min|p50|p90|p99|p999|max|"   \
+    "open|abnormal|tails|tail-cuts|recursive|counted|uncertain|untimed|address|probe|mechanism|"   \
+    "pid|process|tid|thread|module|caller|function"
+
 /* What an option takes where its argument stands for the words instead of being them. */
 static const struct {
     const char *command, *option, *values;
@@ -40,11 +45,8 @@ static const struct {
      "run|host|process|command|thread|cpu|event|phase|module|function|file|line|address"},
     {"report", "sort", REPORT_COLUMNS},
     {"report", "show", REPORT_COLUMNS},
-    {"stats", "sort",
-     "self|self-percent|total|total-percent|calls|average|self-average|min|p50|p90|p99|p999|max|"
-     "open|abnormal|tails|tail-cuts|recursive|counted|uncertain|untimed|address|probe|mechanism|"
-     "pid|process|"
-     "module|caller|function"},
+    {"stats", "sort", CALL_COLUMNS},
+    {"stats", "show", CALL_COLUMNS},
 };
 
 /* "a|b|c", or NULL where nothing is known about the value. */

@@ -149,7 +149,9 @@ static int show(const struct arguments *arguments, const char *word, struct spro
                 struct cli_terminal *terminal, struct sprof_error *error)
 {
     if (!strcmp(word, "stats"))
-        return cli_show_stats(arguments->input, arguments->format, terminal, error);
+        return cli_show_stats(arguments->input,
+                              &report_formats()[arguments->format], /* in the same order */
+                              terminal, error);
     if (!strcmp(word, "list") || (!strcmp(word, "status") && arguments->format != CLI_TEXT))
         return show_table(answer->text, arguments->format, error);
     for (char *line = answer->text, *next; line; line = next) {

@@ -265,9 +265,9 @@ static int check(const struct report_selection *selection, struct sprof_error *e
 static void append_thread(struct sprof_str *sql, const char *thread)
 {
     sprof_str_append(sql, " AND (thread GLOB ");
-    cli_quote(sql, thread);
+    store_quote(sql, thread);
     sprof_str_append(sql, " OR CAST(tid AS TEXT) = ");
-    cli_quote(sql, thread);
+    store_quote(sql, thread);
     sprof_str_append(sql, ")");
 }
 

@@ -80,36 +80,3 @@ int cli_open_recording(struct store **store, const char *path, struct cli_termin
     }
     return status ? status : store_open_read(store, path, error);
 }
-
-struct place {
-    uint64_t number, count;
-};
-
-static int note_place(void *context, int columns, char *const *values, char *const *names)
-{
-    struct place *place = context;
-    (void)columns;
-    (void)names;
-    place->number = strtoull(values[0], NULL, 10);
-    place->count = strtoull(values[1], NULL, 10);
-    return 0;
-}
-
-int cli_tell_run(FILE *out, struct store *store, uint64_t run, uint64_t shown,
-                 struct sprof_error *error)
-{
-    struct place place = {0};
-    char sql[120];
-    snprintf(sql, sizeof sql, "SELECT count(*) FILTER (WHERE id <= %llu), count(*) FROM run",
-             (unsigned long long)run);
-    const int status = store_query(store, sql, note_place, &place, error);
-    if (status || place.count < 2)
-        return status;
-    if (run)
-        fprintf(out, "run %llu of %llu; --run N chooses\n", (unsigned long long)place.number,
-                (unsigned long long)place.count);
-    else
-        fprintf(out, "%llu of %llu runs; --run N chooses one\n", (unsigned long long)shown,
-                (unsigned long long)place.count);
-    return 0;
-}

@@ -21,9 +21,4 @@ int cli_open_running(struct store **store, const char *path, const struct sprof_
 /* Whether every run of the recording is complete: 1, 0, or a negative code. */
 int cli_recording_complete(struct store *store, struct sprof_error *error);
 
-/* Writes which of the runs of a recording is shown, 0: all those of `shown`, as reports say it;
- * nothing where there is one run. */
-int cli_tell_run(FILE *out, struct store *store, uint64_t run, uint64_t shown,
-                 struct sprof_error *error);
-
 #endif

@@ -102,7 +102,7 @@ static int schema_of(struct shell *shell, const char *name, struct sprof_str *st
 {
     bool found = false;
     struct sprof_str quoted = {0}, test = {0};
-    int status = cli_quote(&quoted, name);
+    int status = store_quote(&quoted, name);
     if (!status)
         status = sprof_str_appendf(
             &test, "SELECT 1 FROM sqlite_schema WHERE tbl_name = %s COLLATE NOCASE", quoted.text);

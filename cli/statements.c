@@ -59,11 +59,3 @@ bool cli_statement_is_empty(const char *text, size_t length)
     }
     return true;
 }
-
-int cli_quote(struct sprof_str *sql, const char *text)
-{
-    int status = sprof_str_append(sql, "'");
-    for (; *text && !status; text++)
-        status = sprof_str_append_bytes(sql, *text == '\'' ? "''" : text, *text == '\'' ? 2 : 1);
-    return status ? status : sprof_str_append(sql, "'");
-}

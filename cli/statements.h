@@ -14,7 +14,4 @@ size_t cli_statement_length(const char *text);
 /* Whether there is nothing to run: blanks, comments, semicolons. */
 bool cli_statement_is_empty(const char *text, size_t length);
 
-/* Appends a text as a literal of SQL. Returns 0 or SPROF_ENOMEM. */
-int cli_quote(struct sprof_str *sql, const char *text);
-
 #endif

@@ -177,18 +177,17 @@ static void matcher_close(struct matcher *matcher)
     pcre2_match_context_free(matcher->context);
 }
 
-int report_functions_matching(const struct report_dataset *dataset, const char *option,
-                              const char *text, struct report_function_set *set,
-                              struct sprof_error *error)
+int report_names_matching(const char *const *names, size_t count, const char *option,
+                          const char *text, struct report_function_set *set,
+                          struct sprof_error *error)
 {
     struct expression expression = {option, text, 0, NULL};
     struct matcher matcher;
     int found = matcher_open(&matcher);
     if (!found)
         found = compile(&expression, error);
-    for (size_t i = 0; i < dataset->functions.count && found >= 0; i++) {
-        const struct report_function *function = &dataset->functions.items[i];
-        found = matches_name(&matcher, &expression, function->name, error);
+    for (size_t i = 0; i < count && found >= 0; i++) {
+        found = matches_name(&matcher, &expression, names[i], error);
         if (found > 0 && sprof_vec_push(set, (uint32_t)i + 1))
             found = SPROF_ENOMEM;
     }
@@ -199,6 +198,20 @@ int report_functions_matching(const struct report_dataset *dataset, const char *
                                "no function has a name in which --%s '%.200s' is found", option,
                                text);
     return found < 0 ? found : 0;
+}
+
+int report_functions_matching(const struct report_dataset *dataset, const char *option,
+                              const char *text, struct report_function_set *set,
+                              struct sprof_error *error)
+{
+    const size_t count = dataset->functions.count;
+    const char **names = malloc((count + 1) * sizeof *names);
+    for (size_t i = 0; names && i < count; i++)
+        names[i] = dataset->functions.items[i].name;
+    const int result =
+        names ? report_names_matching(names, count, option, text, set, error) : SPROF_ENOMEM;
+    free(names);
+    return result;
 }
 
 static int mark(struct report_dataset *dataset, const struct report_selection *selection,

@@ -26,6 +26,11 @@ int report_functions_matching(const struct report_dataset *dataset, const char *
                               const char *expression, struct report_function_set *set,
                               struct sprof_error *error);
 
+/* The same of names; their numbers are their places, from 1. */
+int report_names_matching(const char *const *names, size_t count, const char *option,
+                          const char *expression, struct report_function_set *set,
+                          struct sprof_error *error);
+
 /* A copy of the tree in which the functions of the set are its first. Returns 0 or SPROF_ENOMEM. */
 int report_paths_unite(const struct model_paths *paths, const struct report_function_set *set,
                        struct model_paths *united);

@@ -50,10 +50,10 @@ static void write_columns(struct json *json, const struct table *table)
     report_json_close_array(json);
 }
 
-static void write_rows(struct json *json, const struct table *table)
+static void write_rows(struct json *json, const char *key, const struct table *table)
 {
     char number[NUMBER_BYTES];
-    report_json_open_array(json, "rows");
+    report_json_open_array(json, key);
     for (size_t r = 0; r < report_table_rows(table); r++) {
         report_json_open_object(json, NULL);
         for (size_t c = 0; c < table->shown_count; c++) {
@@ -62,6 +62,8 @@ static void write_rows(struct json *json, const struct table *table)
             const char *value = report_table_number(number, column, cell);
             if (value && !*value)
                 report_json_text(json, column->key, NULL);
+            else if (value && column->kind == TABLE_ADDRESS)
+                report_json_text(json, column->key, value);
             else if (value)
                 report_json_number(json, column->key, value);
             else
@@ -70,7 +72,6 @@ static void write_rows(struct json *json, const struct table *table)
         report_json_close_object(json);
     }
     report_json_close_array(json);
-    report_json_text(json, "left_out", table->left_out);
 }
 
 static void real(struct json *json, const char *key, double value)
@@ -129,11 +130,16 @@ static int write_quality(struct json *json, struct report_dataset *dataset)
 
 static int write_table(struct json *json, const struct report_content *content)
 {
+    if (!content->dataset) {
+        write_rows(json, NULL, content->table);
+        return 0;
+    }
     report_json_open_object(json, NULL);
     report_json_text(json, "table", content->table->title);
     write_run(json, content->dataset);
     write_columns(json, content->table);
-    write_rows(json, content->table);
+    write_rows(json, "rows", content->table);
+    report_json_text(json, "left_out", content->table->left_out);
     const int result = write_quality(json, content->dataset);
     report_json_close_object(json);
     return result;

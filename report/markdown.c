@@ -31,7 +31,12 @@ static void put_cell(FILE *out, const struct table *table, size_t row, size_t c)
     char number[NUMBER_BYTES];
     if (table->blank_zeros && !report_column_is_text(column) && !cell->count)
         return;
+    if (report_cell_is_unknown(column, cell)) {
+        fputs("–", out);
+        return;
+    }
     switch (column->kind) {
+    case TABLE_ADDRESS: fputs(report_table_number(number, column, cell), out); break;
     case TABLE_CODE:
         fputc('`', out);
         for (const char *at = cell->text; *at; at++)
@@ -44,6 +49,7 @@ static void put_cell(FILE *out, const struct table *table, size_t row, size_t c)
     case TABLE_TIME:
         fputs(report_number_time(number, cell->count, table->time_unit_ns), out);
         break;
+    case TABLE_NS:
     case TABLE_LENGTH: fputs(report_number_length(number, cell->count), out); break;
     case TABLE_MOMENT: fputs(report_number_moment(number, cell->count), out); break;
     case TABLE_INTERVAL: fprintf(out, "%.*f", (int)table->decimals, cell->points); break;
@@ -63,11 +69,17 @@ static int write_table(FILE *out, const struct report_content *content)
 {
     const struct table *table = content->table;
     struct quality_parts notes = {0};
-    fputs("**", out);
-    put_text(out, table->title);
-    fputs("** (", out);
-    put_text(out, table->note);
-    fputs(")\n\n|", out);
+    if (table->title) {
+        fputs("**", out);
+        put_text(out, table->title);
+        fputs("**", out);
+    }
+    if (table->note) {
+        fputs(" (", out);
+        put_text(out, table->note);
+        fputc(')', out);
+    }
+    fputs(table->title ? "\n\n|" : "|", out);
     for (size_t c = 0; c < table->shown_count; c++)
         if (!table->columns[table->shown[c]].only_data) {
             const char *group = table->columns[table->shown[c]].group;
@@ -94,13 +106,17 @@ static int write_table(FILE *out, const struct report_content *content)
         put_text(out, table->left_out);
         fputc('\n', out);
     }
-    if (report_quality_notes(content->dataset, &notes))
+    if (content->dataset && report_quality_notes(content->dataset, &notes))
         return SPROF_ENOMEM;
+    for (size_t i = 0; i < table->notes.count; i++) {
+        fputs(i ? "  \n" : "\n", out);
+        put_text(out, table->notes.items[i]);
+    }
     for (size_t i = 0; i < notes.count; i++) {
         fputs(i ? "  \n" : "\n", out);
         put_text(out, notes.items[i]);
     }
-    if (notes.count)
+    if (notes.count || table->notes.count)
         fputc('\n', out);
     return 0;
 }

@@ -1,6 +1,7 @@
 /* Reads the dataset, makes the table asked for, and writes it in the format asked for. */
 #include "report/report.h"
 
+#include "report/call_tables.h"
 #include "report/error_text.h"
 #include "report/first_screen.h"
 #include "report/format.h"
@@ -21,6 +22,7 @@ static const struct {
                       const struct report_selection *selection);
     int (*build)(struct table *table, struct report_dataset *dataset,
                  const struct report_table_options *options, struct sprof_error *error);
+    report_call_table *read; /* in place of both: of calls */
 } views[] = {
     [REPORT_BY_KEYS] = {false, false, report_keys_parts, report_table_by_keys},
     [REPORT_EDGES] = {false, true, NULL, report_table_of_edges},
@@ -33,6 +35,12 @@ static const struct {
     [REPORT_KEPT] = {false, false, report_kept_parts, report_table_of_kept},
     [REPORT_WAKERS] = {false, false, report_wakers_parts, report_table_of_wakers},
     [REPORT_CHAINS] = {false, false, report_wakers_parts, report_table_of_wait_chains},
+    [REPORT_CALLS] = {.read = report_table_of_calls},
+    [REPORT_CALLS_BY_PROCESS] = {.read = report_table_of_calls},
+    [REPORT_CALLS_BY_THREAD] = {.read = report_table_of_calls},
+    [REPORT_CALLS_BY_CALLER] = {.read = report_table_of_calls},
+    [REPORT_COVERAGE] = {.read = report_table_of_coverage},
+    [REPORT_WARNINGS] = {.read = report_table_of_warnings},
 };
 static_assert(sizeof views / sizeof *views == REPORT_VIEWS, "each view is made somewhere");
 
@@ -77,6 +85,8 @@ int report_write(FILE *out, struct store *store, const struct report_request *re
     struct report_table_options options = request->table;
     if (wants_first_screen(request))
         return write_first_screen(out, store, request, error);
+    if (views[request->table.view].read)
+        return report_call_table_write(out, store, request, views[request->table.view].read, error);
     const bool brief = !request->style.format || request->style.format->brief;
     options.no_limit = options.no_limit || (!options.limit && !brief);
     options.fold = options.fold && brief;

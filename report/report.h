@@ -28,6 +28,7 @@ struct report_selection {
     bool fold_idle;               /* where waits are read: without those for work */
     const char *thread, *process; /* name or number */
     const char *module;           /* of the innermost frame: its name or its path */
+    const char *function;         /* of tables of calls: a regular expression */
     const char *cpus;             /* "0-3,7" */
     const char *phase, *mark;     /* a phase of the run by its number, by the mark it began with */
     const char *time; /* "A,B": seconds from the start of the run, "10%,20%" of it, or clock
@@ -57,6 +58,14 @@ enum report_view {
     REPORT_KEPT,      /* the calls that rules of a trace have kept, and their callers */
     REPORT_WAKERS,    /* waits, and what ended them */
     REPORT_CHAINS,    /* … and what that waited for */
+    /* Of the newest traced run, or the selected one; of the selection, function, module, thread and
+     * process count. */
+    REPORT_CALLS,            /* functions: calls, and their times */
+    REPORT_CALLS_BY_PROCESS, /* … of each process */
+    REPORT_CALLS_BY_THREAD,  /* … of each thread */
+    REPORT_CALLS_BY_CALLER,  /* … of each process, by direct caller */
+    REPORT_COVERAGE,         /* functions that were looked for: which were called, of all runs */
+    REPORT_WARNINGS,         /* calls that took too long or too much */
     REPORT_VIEWS,
 };
 
@@ -105,6 +114,9 @@ struct report_table_options {
     bool all_rows;      /* trees for people: no share that rows need by themselves (0.5 %) */
     bool fold;          /* trees: frames that lead nowhere else are one row */
     bool marks;         /* trees: recursive and inlined calls are said to be so */
+    bool all_columns;   /* of calls: people see those that programs do */
+    bool unexecuted;    /* coverage: only functions that were not called */
+    bool newest;        /* warnings: the last 8, and nothing at all where there are none */
 };
 
 /* How it looks. Zero is text of 100 columns without colour. */

@@ -18,7 +18,7 @@ struct collected {
 
 static bool holds_names(const struct table *table, size_t row, size_t column)
 {
-    return table->columns[column].functions &&
+    return table->columns[column].functions && report_table_cell(table, row, column)->text &&
            !(row < table->places.count && table->places.items[row].folded);
 }
 

@@ -11,6 +11,7 @@ void report_table_release(struct table *table)
 {
     sprof_vec_release(&table->cells);
     sprof_vec_release(&table->places);
+    sprof_vec_release(&table->notes);
 }
 
 void report_table_column(struct table *table, struct table_column column)
@@ -23,16 +24,17 @@ void report_table_column(struct table *table, struct table_column column)
 const char *report_table_number(char buffer[static NUMBER_BYTES], const struct table_column *column,
                                 const union table_cell *cell)
 {
+    if (report_cell_is_unknown(column, cell) && !report_column_is_text(column))
+        return strcpy(buffer, "");
     switch (column->kind) {
+    case TABLE_NS:
     case TABLE_COUNT: snprintf(buffer, NUMBER_BYTES, "%" PRIu64, cell->count); return buffer;
+    case TABLE_ADDRESS: snprintf(buffer, NUMBER_BYTES, "0x%" PRIx64, cell->count); return buffer;
     case TABLE_PERCENT:
         snprintf(buffer, NUMBER_BYTES, "%.10g", report_number_share(cell->count, column->whole));
         return buffer;
     case TABLE_INTERVAL: snprintf(buffer, NUMBER_BYTES, "%.10g", cell->points); return buffer;
     case TABLE_LENGTH:
-        if (cell->count == TABLE_UNKNOWN)
-            return strcpy(buffer, "");
-        return report_number_seconds(buffer, cell->count);
     case TABLE_MOMENT:
     case TABLE_TIME: return report_number_seconds(buffer, cell->count);
     case TABLE_NAME:
@@ -105,6 +107,9 @@ static int compare_cells(const struct table *table, size_t column, uint32_t a, u
 {
     const union table_cell *first = report_table_cell(table, a, column);
     const union table_cell *second = report_table_cell(table, b, column);
+    if (report_cell_is_unknown(&table->columns[column], first) ||
+        report_cell_is_unknown(&table->columns[column], second))
+        return 0;
     switch (table->columns[column].kind) {
     case TABLE_NAME:
     case TABLE_PATH:
@@ -121,10 +126,15 @@ static int compare_rows(const void *a, const void *b, void *context)
     const struct sorting *sorting = context;
     const struct table *table = sorting->table;
     const uint32_t first = *(const uint32_t *)a, second = *(const uint32_t *)b;
-    int order = compare_cells(table, sorting->column, first, second);
+    const struct table_column *column = &table->columns[sorting->column];
+    int order = report_cell_is_unknown(column, report_table_cell(table, first, sorting->column)) -
+                report_cell_is_unknown(column, report_table_cell(table, second, sorting->column));
+    if (order)
+        return order;
+    order = compare_cells(table, sorting->column, first, second);
     if (order)
         return sorting->ascending ? order : -order;
-    for (size_t c = 0; c < table->column_count && !order; c++)
+    for (size_t c = 0; c < table->column_count && !order && !table->ordered; c++)
         if (report_column_is_text(&table->columns[c]))
             order = compare_cells(table, c, first, second);
     return order ? order : first < second ? -1 : first > second;

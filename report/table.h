@@ -13,7 +13,9 @@ enum table_kind {
     TABLE_TIME,     /* nanoseconds: cell.count */
     TABLE_LENGTH,   /* the same of very different sizes, each in a unit of its own */
     TABLE_MOMENT,   /* the same, since the start of the run */
-    TABLE_NAME,     /* cell.text */
+    TABLE_NS,       /* as a length; programs read nanoseconds */
+    TABLE_ADDRESS,  /* hexadecimal: cell.count */
+    TABLE_NAME,     /* cell.text; NULL: not known */
     TABLE_PATH,     /* cell.text, indented as the row's place in the tree says */
     TABLE_CODE,     /* cell.text, cut at its end */
 };
@@ -43,7 +45,7 @@ union table_cell {
     const char *text;
 };
 
-/* The count of a length that is not known. */
+/* A count that is not known. Rows without the number that is sorted by come last. */
 #define TABLE_UNKNOWN UINT64_MAX
 
 enum { TABLE_COLUMNS = 40, TABLE_BARS = 16 };
@@ -67,7 +69,10 @@ struct table {
     size_t shown_count;
     SPROF_VEC(union table_cell) cells;
     SPROF_VEC(struct table_place) places; /* of each row of a tree; else empty */
+    SPROF_VEC(const char *) notes;        /* lines below it */
     bool blank_zeros;                     /* text: costs of nothing are left empty */
+    bool ordered;                         /* equal rows stay as they were made, not by name */
+    bool hides_titles;                    /* text: without rows there are no titles, either */
     bool failed;                          /* memory ran out while cells were added */
     unsigned decimals;                    /* of intervals in text */
     uint64_t time_unit_ns;
@@ -122,6 +127,12 @@ int report_table_show(struct table *table, const char *list, struct sprof_error 
 static inline bool report_column_is_text(const struct table_column *column)
 {
     return column->kind == TABLE_NAME || column->kind == TABLE_PATH || column->kind == TABLE_CODE;
+}
+
+static inline bool report_cell_is_unknown(const struct table_column *column,
+                                          const union table_cell *cell)
+{
+    return report_column_is_text(column) ? !cell->text : cell->count == TABLE_UNKNOWN;
 }
 
 /* The column that "COLUMN[:asc|:desc]" names, and whether small values come first; NULL: the first

@@ -80,7 +80,10 @@ static int put_cell(struct page *page, size_t row, size_t shown, size_t width, s
     *fixed = 0;
     if (table->blank_zeros && !report_column_is_text(column) && !cell->count)
         return sprof_str_append(out, "");
+    if (report_cell_is_unknown(column, cell))
+        return sprof_str_append(out, "–");
     switch (column->kind) {
+    case TABLE_ADDRESS: return sprof_str_append(out, report_table_number(number, column, cell));
     case TABLE_COUNT: return sprof_str_appendf(out, "%llu", (unsigned long long)cell->count);
     case TABLE_PERCENT:
         return sprof_str_append(
@@ -88,6 +91,7 @@ static int put_cell(struct page *page, size_t row, size_t shown, size_t width, s
     case TABLE_INTERVAL: return sprof_str_appendf(out, "%.*f", (int)table->decimals, cell->points);
     case TABLE_TIME:
         return sprof_str_append(out, report_number_time(number, cell->count, table->time_unit_ns));
+    case TABLE_NS:
     case TABLE_LENGTH: return sprof_str_append(out, report_number_length(number, cell->count));
     case TABLE_MOMENT: return sprof_str_append(out, report_number_moment(number, cell->count));
     case TABLE_CODE: return report_utf8_cut(out, cell->text, width);
@@ -113,8 +117,9 @@ static size_t kept_width(const struct page *page, size_t row, size_t shown, size
     const size_t column = page->table->shown[shown];
     if (page->table->columns[column].kind == TABLE_CODE && usual < CODE_KEEPS)
         usual = CODE_KEEPS;
-    const size_t last = page->table->columns[column].functions && width > usual
-                            ? report_name_least(report_table_cell(page->table, row, column)->text)
+    const char *name = report_table_cell(page->table, row, column)->text;
+    const size_t last = page->table->columns[column].functions && name && width > usual
+                            ? report_name_least(name)
                             : 0;
     return width <= usual ? width : last > usual ? last : usual;
 }
@@ -261,7 +266,7 @@ static int note_whole(struct page *page)
             size_t fixed;
             const char *name = report_table_cell(page->table, r, page->table->shown[c])->text;
             result = put_cell(page, r, c, SIZE_MAX, &fixed);
-            if (!result && report_utf8_width(page->cell.text) <= page->widths[c])
+            if (!result && name && report_utf8_width(page->cell.text) <= page->widths[c])
                 result = report_name_whole(&page->cut[c], name);
         }
     }
@@ -340,12 +345,14 @@ static int write_title(struct page *page, FILE *out, size_t columns)
     if (!page->table->title)
         return 0;
     const size_t title = report_utf8_width(page->table->title);
-    const size_t note = report_utf8_width(page->table->note);
+    const size_t note = page->table->note ? report_utf8_width(page->table->note) : 0;
     size_t gap = title + WIDE_GAP < NOTE_COLUMN ? NOTE_COLUMN - title : WIDE_GAP;
     if (title + gap + note > columns)
         gap = WIDE_GAP;
     if (sprof_str_append(&page->line, page->table->title))
         return SPROF_ENOMEM;
+    if (!note)
+        return end_line(page, out, NULL);
     if (title + gap + note > columns) {
         end_line(page, out, NULL);
         return write_parts(page, out, page->table->note, columns);
@@ -376,10 +383,8 @@ int report_table_write_text(FILE *out, const struct table *table, unsigned colum
     }
     if (!result)
         result = write_title(&page, out, columns);
-    if (!result)
-        result = write_groups(&page, out);
-    if (!result)
-        result = write_titles(&page, out);
+    if (!result && (report_table_rows(table) || !table->hides_titles))
+        result = write_groups(&page, out) || write_titles(&page, out) ? SPROF_ENOMEM : 0;
     for (size_t r = 0; r < report_table_rows(table) && !result; r++)
         result = write_row(&page, out, r);
     if (!result && table->left_out)
@@ -400,7 +405,11 @@ int report_text_write(FILE *out, const struct report_content *content, struct sp
     }
     const int result =
         report_table_write_text(out, content->table, content->columns, content->color);
-    fputc('\n', out);
-    return result ? result
-                  : report_quality_write(out, content->dataset, content->columns, content->verbose);
+    if (content->dataset || content->table->notes.count)
+        fputc('\n', out);
+    for (size_t i = 0; i < content->table->notes.count; i++)
+        fprintf(out, "%s\n", content->table->notes.items[i]);
+    return result || !content->dataset
+               ? result
+               : report_quality_write(out, content->dataset, content->columns, content->verbose);
 }

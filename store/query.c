@@ -133,6 +133,14 @@ int store_query(struct store *store, const char *sql,
     return status;
 }
 
+int store_quote(struct sprof_str *sql, const char *text)
+{
+    int status = sprof_str_append(sql, "'");
+    for (; *text && !status; text++)
+        status = sprof_str_append_bytes(sql, *text == '\'' ? "''" : text, *text == '\'' ? 2 : 1);
+    return status ? status : sprof_str_append(sql, "'");
+}
+
 void store_interrupt(struct store *store)
 {
     sqlite3_interrupt(store->database);

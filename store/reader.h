@@ -202,6 +202,9 @@ int store_query(struct store *store, const char *sql,
                 int (*row)(void *, int columns, char *const *values, char *const *names),
                 void *context, struct sprof_error *error);
 
+/* Appends a text as a literal of SQL. Returns 0 or SPROF_ENOMEM. */
+int store_quote(struct sprof_str *sql, const char *text);
+
 /* Makes a store_query that runs in another thread end with SPROF_ESTATE. */
 void store_interrupt(struct store *store);
 

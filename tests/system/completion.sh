@@ -58,8 +58,8 @@ bash)
         done
     done
     complete_in_bash stats --sort ""
-    for column in $("$SPROF" stats -i "$work/g.db" --sort nonsense 2>&1 | sed 's/.*one of //; s/,//g'); do
-        offers "$column"
+    for column in self self-percent total p99 untimed tid thread caller function; do
+        offers $column
     done
     # Every option of every command's help is offered.
     for command in $("$SPROF" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do

@@ -96,6 +96,32 @@ expect 0 "$SPROF" stats t.db --sort untimed
 sed -n 2p out | grep -q 'caller$' || fail "not sorted by what is untimed"
 expect 0 "$SPROF" stats t.db --sort address --asc --format csv
 [ "$(sed -n '2,$s/.*,\(0x[0-9a-f]*\),0x.*/\1/p' out | sort -c 2>&1)" = "" ] || fail "not sorted by address"
+expect 2 "$SPROF" stats t.db --sort nothing && said "no column 'nothing'; it has self_ns, "
+expect 2 "$SPROF" stats t.db --slowest 2 --sort calls && said 'slowest is an order'
+# What is chosen, and how it is shown, is as in reports.
+expect 0 "$SPROF" stats t.db --by thread --format csv && mv out by_thread.csv
+expect 0 "$SPROF" stats t.db --slowest 3 --format csv && mv out slowest.csv
+expect 0 "$SPROF" stats t.db --function '^(works|leaf)$' --module 'prog*' --show function,calls --sort calls:asc --format csv && mv out chosen.csv
+expect 1 "$SPROF" stats t.db --function nothing && said 'no function has a name in which --function .nothing. is found'
+expect 0 "$SPROF" stats t.db --module nothing --format csv && [ "$(wc -l <out)" = 1 ] || fail "functions of no module"
+expect 0 "$SPROF" stats t.db --format markdown && grep -q '^| self | self-percent |' out && grep -q '^| – | – | – | 700 |' out || fail "no markdown"
+python3 - "$SPROF" <<'E' || fail "other figures of threads, or of what is chosen"
+import csv, subprocess, sys
+read = lambda name: list(csv.DictReader(open(name)))
+whole = {row["function"]: row for row in read("stats.csv")}
+threads = read("by_thread.csv")
+assert len({row["tid"] for row in threads}) == 3, threads
+for name, row in whole.items():
+    assert sum(int(part["calls"]) for part in threads if part["function"] == name) == int(row["calls"]), (name, threads)
+tid = next(row["tid"] for row in threads if row["function"] == "works")
+text = subprocess.run([sys.argv[1], "stats", "t.db", "--thread", tid, "--format", "csv"], capture_output=True, text=True).stdout
+one = {row["function"]: row for row in csv.DictReader(text.splitlines())}
+assert set(one) == {"run", "works", "leaf"} and one["works"]["calls"] == "1000" and "p99_ns" not in one["works"], text
+assert all(one[row["function"]]["self_ns"] == row["self_ns"] for row in threads if row["tid"] == tid), text
+longest = [int(row["max_ns"]) for row in read("slowest.csv")]
+assert longest == sorted((int(row["max_ns"] or 0) for row in whole.values()), reverse=True)[:3], longest
+assert sorted(row["function"] for row in read("chosen.csv")) == ["leaf", "works"] and list(read("chosen.csv")[0]) == ["function", "calls"]
+E
 
 # Threads are seen a while after they begin: functions take no more than all of their time nevertheless.
 cat >short.c <<'E'

@@ -1,0 +1,210 @@
+/* The table of traced functions: calls and times, of all or by process, thread or caller. */
+#include "report/call_tables.h"
+
+#include <string.h>
+
+/* What rows are of. Figures of chosen threads or processes, and of each, come from rows that hold
+ * less than those of functions. */
+enum rows { OF_FUNCTIONS, OF_CHOSEN, OF_PROCESSES, OF_THREADS, OF_CALLERS, KINDS_OF_ROWS };
+enum {
+    ALL = (1 << KINDS_OF_ROWS) - 1,
+    TIMED = ALL & ~(1 << OF_CALLERS),
+    FUNCTIONS = 1 << OF_FUNCTIONS,
+    PROCESSES = 1 << OF_PROCESSES | 1 << OF_THREADS | 1 << OF_CALLERS,
+    THREADS = 1 << OF_THREADS,
+    CALLERS = 1 << OF_CALLERS
+};
+
+/* What goes first where the page is too narrow. */
+enum { DROP_MEDIAN = TABLE_DETAIL, DROP_SHARE, DROP_MAX };
+
+static const struct figure {
+    struct report_call_column column; /* COLUMN_DATA: people see it with all_columns */
+    unsigned of;
+} figures[] = {
+    {{"self", "self_ns", NULL, TABLE_NS, COLUMN_STAYS}, ALL},
+    {{"self-percent", "self_percent", "self_ns", TABLE_PERCENT, DROP_SHARE}, ALL},
+    {{"total", "total_ns", NULL, TABLE_NS, COLUMN_STAYS}, TIMED},
+    {{"total-percent", "total_percent", "total_ns", TABLE_PERCENT, COLUMN_DATA}, FUNCTIONS},
+    {{"calls", "calls", NULL, TABLE_COUNT, COLUMN_STAYS}, ALL},
+    {{"average", "average_ns", NULL, TABLE_NS, COLUMN_STAYS}, TIMED},
+    {{"self-average", "self_average_ns", NULL, TABLE_NS, COLUMN_DATA}, ALL},
+    {{"min", "min_ns", NULL, TABLE_NS, COLUMN_DATA}, TIMED},
+    {{"p50", "p50_ns", NULL, TABLE_NS, DROP_MEDIAN}, FUNCTIONS},
+    {{"p90", "p90_ns", NULL, TABLE_NS, COLUMN_DATA}, FUNCTIONS},
+    {{"p99", "p99_ns", NULL, TABLE_NS, COLUMN_STAYS}, FUNCTIONS},
+    {{"p999", "p999_ns", NULL, TABLE_NS, COLUMN_DATA}, FUNCTIONS},
+    {{"max", "max_ns", NULL, TABLE_NS, DROP_MAX}, TIMED},
+    {{"open", "in_flight", NULL, TABLE_COUNT, COLUMN_DATA}, TIMED},
+    {{"abnormal", "abnormal", NULL, TABLE_COUNT, COLUMN_DATA}, TIMED},
+    {{"tails", "tails", NULL, TABLE_COUNT, COLUMN_DATA}, TIMED},
+    {{"tail-cuts", "tail_cuts", NULL, TABLE_COUNT, COLUMN_DATA}, FUNCTIONS},
+    {{"recursive", "recursive", NULL, TABLE_COUNT, COLUMN_DATA}, TIMED},
+    {{"counted", "counted", NULL, TABLE_COUNT, COLUMN_DATA}, TIMED},
+    {{"uncertain", "uncertain", NULL, TABLE_COUNT, COLUMN_DATA}, TIMED},
+    {{"untimed", "untimed_calls", NULL, TABLE_COUNT, COLUMN_DATA}, FUNCTIONS},
+    {{"address", "address", NULL, TABLE_ADDRESS, COLUMN_DATA}, FUNCTIONS},
+    {{"probe", "probe_address", NULL, TABLE_ADDRESS, COLUMN_DATA}, FUNCTIONS},
+    {{"mechanism", "mechanism", NULL, TABLE_NAME, COLUMN_DATA}, FUNCTIONS},
+    {{"pid", "pid", NULL, TABLE_COUNT, COLUMN_STAYS}, PROCESSES},
+    {{"process", "process", NULL, TABLE_NAME, COLUMN_STAYS}, PROCESSES},
+    {{"tid", "tid", NULL, TABLE_COUNT, COLUMN_STAYS}, THREADS},
+    {{"thread", "thread", NULL, TABLE_NAME, COLUMN_STAYS}, THREADS},
+    {{"module", "module", NULL, TABLE_NAME, COLUMN_STAYS}, ALL},
+    {{"caller", "caller", NULL, TABLE_NAME, COLUMN_NAMES}, CALLERS},
+    {{"function", "function", NULL, TABLE_NAME, COLUMN_NAMES}, ALL},
+};
+enum { FIGURES = sizeof figures / sizeof *figures };
+_Static_assert((int)FIGURES <= (int)TABLE_COLUMNS, "a table has room for them");
+
+/* == Where rows come from == */
+
+/* Keys of rows that are made of call_cost. */
+static const struct {
+    const char *columns, *group;
+} keys[] = {
+    [OF_CHOSEN] = {"", ""},
+    [OF_PROCESSES] = {"r.pid, r.name AS process, ", "r.id, "},
+    [OF_THREADS] = {"r.pid, r.name AS process, t.tid, t.name AS thread, ", "t.id, "},
+};
+static const char timed_figures[] =
+    "SELECT *, CASE WHEN outermost > 0 THEN total_ns / outermost END AS average_ns, "
+    "CASE WHEN finished > 0 THEN self_ns / finished END AS self_average_ns FROM (SELECT ";
+static const char sums[] =
+    "m.name AS module, f.name AS function, sum(c.calls) AS calls, "
+    "CASE WHEN max(c.timed) THEN sum(c.total_ns) END AS total_ns, "
+    "CASE WHEN max(c.timed) THEN sum(c.self_ns) END AS self_ns, min(c.min_ns) AS min_ns, "
+    "max(c.max_ns) AS max_ns, sum(c.in_flight) AS in_flight, sum(c.abnormal) AS abnormal, "
+    "sum(c.tails) AS tails, sum(c.recursive) AS recursive, sum(c.counted) AS counted, "
+    "sum(c.uncertain) AS uncertain, sum(c.calls - c.counted - c.in_flight) AS finished, "
+    "sum(c.calls - c.counted - c.in_flight - c.recursive + max(c.in_flight - 1, 0)) AS outermost "
+    "FROM call_cost c JOIN thread t ON t.id = c.thread_id JOIN process r ON r.id = t.process_id "
+    "JOIN node_path n ON n.node_id = c.node_id JOIN call_path p ON p.id = n.path_id "
+    "JOIN function f ON f.id = p.function_id JOIN module m ON m.id = f.module_id "
+    "WHERE c.run_id = ";
+/* Which calls by a caller were timed and have ended is not recorded: averages are of functions all
+ * of whose calls were and have. */
+static const char by_caller[] =
+    "WITH untimed AS (SELECT c.run_id, t.process_id, p.function_id, "
+    "sum(c.counted + c.in_flight) AS calls FROM call_cost c JOIN thread t ON t.id = c.thread_id "
+    "JOIN node_path n ON n.node_id = c.node_id JOIN call_path p ON p.id = n.path_id "
+    "GROUP BY 1, 2, 3) SELECT *, CASE WHEN untimed = 0 THEN self_ns / nullif(calls, 0) END "
+    "AS self_average_ns FROM (SELECT r.pid, r.name AS process, m.name AS module, "
+    "g.name AS caller, f.name AS function, sum(s.count) AS calls, sum(s.weight) AS self_ns, "
+    "max(u.calls) AS untimed FROM sample s JOIN thread t ON t.id = s.thread_id "
+    "JOIN process r ON r.id = t.process_id JOIN node_path n ON n.node_id = s.node_id "
+    "JOIN call_path p ON p.id = n.path_id JOIN function f ON f.id = p.function_id "
+    "JOIN module m ON m.id = f.module_id LEFT JOIN call_path q ON q.id = p.parent_id "
+    "LEFT JOIN function g ON g.id = q.function_id LEFT JOIN untimed u ON u.run_id = s.run_id "
+    "AND u.process_id = r.id AND u.function_id = f.id WHERE s.run_id = ";
+
+static enum rows rows_of(const struct report_request *request)
+{
+    const struct report_selection *selection = &request->selection;
+    switch (request->table.view) {
+    case REPORT_CALLS_BY_PROCESS: return OF_PROCESSES;
+    case REPORT_CALLS_BY_THREAD: return OF_THREADS;
+    case REPORT_CALLS_BY_CALLER: return OF_CALLERS;
+    default: return selection->thread || selection->process ? OF_CHOSEN : OF_FUNCTIONS;
+    }
+}
+
+static void append_rows(const struct report_calls *calls, enum rows rows, struct sprof_str *sql)
+{
+    static const struct report_call_names inside = {"m.name", "t.tid", "t.name", "r.pid", "r.name"};
+    static const struct report_call_names outside = {.module = "module"};
+    if (rows == OF_FUNCTIONS) {
+        sprof_str_appendf(sql, "v_call_stats WHERE run_id = %u", calls->run);
+        report_calls_choose(calls, &outside, sql);
+    } else {
+        sprof_str_appendf(sql, "(%s%s%s%u", rows == OF_CALLERS ? by_caller : timed_figures,
+                          rows == OF_CALLERS ? "" : keys[rows].columns,
+                          rows == OF_CALLERS ? "" : sums, calls->run);
+        report_calls_choose(calls, &inside, sql);
+        sprof_str_appendf(sql, " GROUP BY %sf.id))",
+                          rows == OF_CALLERS ? "r.id, g.id, " : keys[rows].group);
+    }
+    sprof_str_append(sql, " ORDER BY self_ns DESC NULLS LAST, calls DESC, function");
+}
+
+/* == The table == */
+
+static size_t choose_columns(const struct report_calls *calls, enum rows rows,
+                             struct report_call_column columns[static FIGURES])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < FIGURES; i++) {
+        if (!(figures[i].of >> rows & 1))
+            continue;
+        columns[count] = figures[i].column;
+        if (!calls->for_people || calls->request->table.all_columns)
+            columns[count].how &= ~(unsigned)COLUMN_DATA;
+        count++;
+    }
+    return count;
+}
+
+static bool shows(const struct table *table, const char *key)
+{
+    for (size_t i = 0; i < table->column_count; i++)
+        if (!strcmp(table->columns[i].key, key))
+            return !table->columns[i].only_data;
+    return false;
+}
+
+/* What percentages are of: the whole run, whatever is chosen of it. */
+static int find_bases(struct report_calls *calls, enum rows rows, uint64_t *self_ns,
+                      uint64_t *wall_ns, struct sprof_error *error)
+{
+    int result = report_calls_number(
+        calls, "SELECT sum(self_ns) FROM v_call_stats WHERE run_id = %1$u", self_ns, error);
+    if (!result)
+        result = report_calls_number(
+            calls, "SELECT max(wall_ns) FROM v_call_stats WHERE run_id = %1$u", wall_ns, error);
+    uint64_t by_callers = *self_ns;
+    if (!result && rows == OF_CALLERS)
+        result = report_calls_number(calls, "SELECT sum(weight) FROM sample WHERE run_id = %1$u",
+                                     &by_callers, error);
+    for (size_t i = 0; i < calls->table->column_count; i++) {
+        struct table_column *column = &calls->table->columns[i];
+        if (column->kind == TABLE_PERCENT)
+            column->whole = strcmp(column->key, "self_percent") ? *wall_ns : by_callers;
+    }
+    return result;
+}
+
+/* A run that was of mode coverage all the time has no figures. */
+static int is_coverage(struct report_calls *calls, uint64_t *is, struct sprof_error *error)
+{
+    return report_calls_number(
+        calls,
+        "SELECT EXISTS (SELECT 1 FROM entry_coverage WHERE run_id = %1$u) AND NOT EXISTS "
+        "(SELECT 1 FROM call_cost WHERE run_id = %1$u)",
+        is, error);
+}
+
+int report_table_of_calls(struct report_calls *calls, struct sprof_error *error)
+{
+    struct report_call_column columns[FIGURES];
+    struct sprof_str sql = {0};
+    uint64_t is_of_coverage, self_ns, wall_ns;
+    const enum rows rows = rows_of(calls->request);
+    int result = report_calls_find_run(calls, error);
+    if (!result)
+        result = is_coverage(calls, &is_of_coverage, error);
+    if (!result && is_of_coverage && calls->for_people)
+        return report_table_of_coverage(calls, error);
+    if (result)
+        return result;
+    append_rows(calls, rows, &sql);
+    result = report_calls_read(calls, columns, choose_columns(calls, rows, columns), &sql, error);
+    sprof_str_release(&sql);
+    if (!result)
+        result = report_calls_order(calls, error);
+    if (!result)
+        result = find_bases(calls, rows, &self_ns, &wall_ns, error);
+    if (!result && calls->for_people)
+        result = report_calls_put_notes(calls, self_ns,
+                                        shows(calls->table, "total_percent") ? wall_ns : 0, error);
+    return result;
+}

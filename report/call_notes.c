@@ -1,0 +1,152 @@
+/* The lines below the figures of calls: what percentages are of, what the figures hold or leave
+ * out, and what --max-overhead and --memory have changed. */
+#include "report/call_tables.h"
+
+#include "base/base.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { NAMED = 5 };
+#define FIRST "group_concat(text, ', ') FILTER (WHERE place <= 5)"
+
+/* A statement, and the line that its first row makes: a text, and how many it names. */
+static const struct list {
+    const char *before, *sql;
+} lists[] = {
+    {"calls that have not ended, and have no time: ",
+     "SELECT " FIRST ", count(*) FROM (SELECT function || ' ' || in_flight AS text, row_number() "
+     "OVER (ORDER BY in_flight DESC, function) AS place FROM v_call_stats WHERE run_id = %1$u AND "
+     "in_flight > 0)"},
+    {"self time holds that of functions that were only counted, by so many calls: ",
+     "SELECT " FIRST ", count(*) FROM (SELECT function || ' ' || untimed_calls AS text, "
+     "row_number() OVER (ORDER BY untimed_calls DESC) AS place FROM v_call_stats WHERE run_id = "
+     "%1$u AND untimed_calls > 0 AND timed AND EXISTS (SELECT 1 FROM call_untimed WHERE run_id = "
+     "%1$u))"},
+    {"calls that jumped from one to the other in long chains or circles, where the total ends at "
+     "the jump (tail-cuts): ",
+     "SELECT " FIRST ", count(*) FROM (SELECT function || ' ' || tail_cuts AS text, row_number() "
+     "OVER (ORDER BY tail_cuts DESC, function) AS place FROM v_call_stats WHERE run_id = %1$u AND "
+     "tail_cuts > 0 AND EXISTS (SELECT 1 FROM call_tail_cut WHERE run_id = %1$u))"},
+};
+
+/* The same of statements whose rows are lines as they are, NULL none. */
+static const char *const lines[] = {
+    "SELECT tier || ' to hold --max-overhead, since: ' || " FIRST " || CASE WHEN count(*) > 5 THEN "
+    "', and ' || (count(*) - 5) || ' more: `sprof sql ''SELECT * FROM v_probe_event''`' ELSE '' "
+    "END FROM (SELECT tier, function || PRINTF(' %%.3f s', time_ns / 1e9) AS text, row_number() "
+    "OVER (PARTITION BY tier ORDER BY time_ns) AS place FROM (SELECT function, tier, max(time_ns) "
+    "AS time_ns FROM v_probe_event WHERE run_id = %1$u AND share > 0 GROUP BY function_id)) WHERE "
+    "tier <> 'timed' GROUP BY tier",
+    "SELECT CASE tier WHEN 'timed' THEN 'to hold --memory no percentiles from ' || since || ' s "
+    "on' ELSE 'only counted for lack of room (in --memory, or for more threads at a time), from ' "
+    "|| since || ' s on: ' || named END FROM (SELECT tier, PRINTF('%%.3f', min(time_ns) / 1e9) AS "
+    "since, group_concat(function, ', ') FILTER (WHERE place <= 5) || CASE WHEN count(*) > 5 THEN "
+    "', …' ELSE '' END AS named FROM (SELECT *, row_number() OVER (PARTITION BY tier ORDER BY "
+    "time_ns, function) AS place FROM v_probe_event WHERE run_id = %1$u AND share = 0) GROUP BY "
+    "tier ORDER BY tier DESC)",
+    "SELECT 'mode coverage saw calls of ' || sum(executed) || iif(sum(executed) = 1, ' function', "
+    "' functions') || ' of ' || count(*) || ': `sprof stats --coverage` lists them' FROM "
+    "v_coverage WHERE run_id = %1$u HAVING count(*) > 0",
+    "SELECT iif(EXISTS (SELECT 1 FROM call_cost WHERE run_id = %1$u), 'incomplete: sprof was "
+    "killed, or its disk was full, and what came after ' || PRINTF('%%.3f', duration_ns / 1e9) || "
+    "' s is missing', 'incomplete from the start: sprof was killed, or its disk was full, before "
+    "it had measured anything') FROM run JOIN counter ON run_id = id AND name = "
+    "'" STORE_RECORDER_KILLED "' WHERE id = %1$u",
+};
+static const char no_callers[] =
+    "SELECT 'no callers are known: `sprof trace --callers`, or --paths, counts calls by who made "
+    "them' WHERE EXISTS (SELECT 1 FROM call_cost WHERE run_id = %1$u) AND NOT EXISTS (SELECT 1 "
+    "FROM sample s JOIN node_path n ON n.node_id = s.node_id JOIN call_path p ON p.id = n.path_id "
+    "WHERE s.run_id = %1$u AND p.parent_id IS NOT NULL)";
+
+struct putting {
+    struct report_calls *calls;
+    const char *before;
+    struct sprof_error *error;
+};
+
+static int put_line(void *context, int columns, char *const *values, char *const *names)
+{
+    const struct putting *putting = context;
+    struct sprof_str text = {0};
+    (void)names;
+    if (!values[0])
+        return 0;
+    const bool is_cut = columns > 1 && values[1] && strtoull(values[1], NULL, 10) > NAMED;
+    sprof_str_appendf(&text, "%s%s%s", putting->before, values[0], is_cut ? ", …" : "");
+    return report_calls_note(putting->calls, &text, putting->error);
+}
+
+static int put_lines(struct report_calls *calls, const char *before, const char *statement,
+                     struct sprof_error *error)
+{
+    struct putting putting = {calls, before, error};
+    struct sprof_str sql = {0};
+    sprof_str_appendf(&sql, statement, calls->run);
+    const int result = sql.failed ? sprof_error_memory(error)
+                                  : store_query(calls->store, sql.text, put_line, &putting, error);
+    sprof_str_release(&sql);
+    return result;
+}
+
+static int put_bases(struct report_calls *calls, uint64_t self_ns, uint64_t wall_ns,
+                     struct sprof_error *error)
+{
+    char number[NUMBER_BYTES];
+    struct sprof_str text = {0};
+    uint64_t threads = 0, paused = 0;
+    int result = report_calls_number(
+        calls, "SELECT count(DISTINCT thread_id) FROM call_cost WHERE run_id = %1$u", &threads,
+        error);
+    if (!result)
+        result = report_calls_number(
+            calls, "SELECT EXISTS (SELECT 1 FROM phase WHERE run_id = %1$u AND paused)", &paused,
+            error);
+    if (result || !threads)
+        return result;
+    sprof_str_appendf(&text, "self-percent: of %s, the self time of all probed functions",
+                      report_number_length(number, self_ns));
+    if (wall_ns)
+        sprof_str_appendf(
+            &text, " · total-percent: of %s, the wall time of the %" PRIu64 " thread%s seen%s",
+            report_number_length(number, wall_ns), threads, sprof_plural(threads),
+            paused ? ", without pauses (but for calls that lasted on into them)" : "");
+    return report_calls_note(calls, &text, error);
+}
+
+/* Of the rows that are shown. */
+static int put_uncertain(struct report_calls *calls, struct sprof_error *error)
+{
+    const struct table *table = calls->table;
+    const size_t function = table->column_count - 1;
+    struct sprof_str text = {0};
+    size_t column = 0, found = 0;
+    while (column < table->column_count && strcmp(table->columns[column].key, "uncertain"))
+        column++;
+    for (size_t row = 0; column < function && row < report_table_rows(table); row++)
+        if (report_table_cell(table, row, column)->count && found++ < NAMED)
+            sprof_str_appendf(
+                &text, "%s%s",
+                found > 1 ? ", "
+                          : "self time holds that in which coroutines were suspended (uncertain): ",
+                report_table_cell(table, row, function)->text);
+    if (found > NAMED)
+        sprof_str_append(&text, ", …");
+    return found ? report_calls_note(calls, &text, error) : 0;
+}
+
+int report_calls_put_notes(struct report_calls *calls, uint64_t self_ns, uint64_t wall_ns,
+                           struct sprof_error *error)
+{
+    int result = put_bases(calls, self_ns, wall_ns, error);
+    if (!result && calls->request->table.view == REPORT_CALLS_BY_CALLER)
+        result = put_lines(calls, "", no_callers, error);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists && !result; i++)
+        result = put_lines(calls, lists[i].before, lists[i].sql, error);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines && !result; i++)
+        result = put_lines(calls, "", lines[i], error);
+    if (!result)
+        result = put_uncertain(calls, error);
+    return result ? result : report_calls_put_run(calls, 1, error);
+}

@@ -1,0 +1,78 @@
+/* report, inside: tables of calls that probes counted, of functions that were called, and of
+ * warnings. They are read from the recording's views, without a dataset: a run that is being traced
+ * has no samples yet, and one of coverage never has. */
+#ifndef SPROF_REPORT_CALL_TABLES_H
+#define SPROF_REPORT_CALL_TABLES_H
+
+#include "report/table.h"
+
+/* What a table is made for. */
+struct report_calls {
+    struct store *store;
+    const struct report_request *request;
+    struct sprof_arena *arena;
+    struct table *table;
+    uint32_t run;    /* the selected one, 0: the newest */
+    bool for_people; /* the format is */
+    uint64_t rows;   /* set by the builder: how many there are without a limit */
+};
+
+/* A column, and the expression that it shows. */
+struct report_call_column {
+    const char *title, *key;
+    const char *value; /* SQL; NULL: `key` */
+    enum table_kind kind;
+    unsigned how; /* a COLUMN_…, or how optional it is */
+};
+enum { COLUMN_STAYS = TABLE_STAYS, COLUMN_NAMES = 64 /* of functions */, COLUMN_DATA = 128 };
+
+/* A builder. 0 or a negative code with *error filled. */
+typedef int report_call_table(struct report_calls *calls, struct sprof_error *error);
+report_call_table report_table_of_calls, report_table_of_coverage, report_table_of_warnings;
+
+/* Makes the table and writes it. Errors as report_write. */
+int report_call_table_write(FILE *out, struct store *store, const struct report_request *request,
+                            report_call_table *build, struct sprof_error *error);
+
+/* == For builders == */
+
+/* Adds the columns, and the rows of "SELECT columns FROM `from`" whose function is selected. */
+int report_calls_read(struct report_calls *calls, const struct report_call_column *columns,
+                      size_t count, const struct sprof_str *from, struct sprof_error *error);
+
+/* Puts the rows in the order that was asked for, if any. As many stay as there may be: the limit,
+ * else 40 for people. Counts all of them. */
+int report_calls_order(struct report_calls *calls, struct sprof_error *error);
+
+/* Appends " AND …" for the selected module, thread and process. The names are columns of `sql`;
+ * NULL where rows have none. */
+struct report_call_names {
+    const char *module, *tid, *thread, *pid, *process;
+};
+void report_calls_choose(const struct report_calls *calls, const struct report_call_names *names,
+                         struct sprof_str *sql);
+
+/* The first number that a statement gives; 0: none, or NULL. The text is released. */
+int report_calls_count(struct report_calls *calls, struct sprof_str *sql, uint64_t *number,
+                       struct sprof_error *error);
+
+/* The same of a constant statement, in which `%1$u` is the run. */
+int report_calls_number(struct report_calls *calls, const char *sql, uint64_t *number,
+                        struct sprof_error *error);
+
+/* Adds a line below the table. The text is released. */
+int report_calls_note(struct report_calls *calls, struct sprof_str *text,
+                      struct sprof_error *error);
+
+/* The newest traced run where none is selected. SPROF_ENOTFOUND where there is none. */
+int report_calls_find_run(struct report_calls *calls, struct sprof_error *error);
+
+/* The lines below figures: what percentages are of, and what the figures hold or leave out. Bases
+ * are those of the columns self-percent and total-percent, in nanoseconds. */
+int report_calls_put_notes(struct report_calls *calls, uint64_t self_ns, uint64_t wall_ns,
+                           struct sprof_error *error);
+
+/* Which run of several this is; `runs`: so many together, where none is chosen. */
+int report_calls_put_run(struct report_calls *calls, uint64_t runs, struct sprof_error *error);
+
+#endif
