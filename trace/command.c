@@ -3,6 +3,7 @@
 #include "trace/figures/coverage.h"
 #include "trace/figures/keep.h"
 #include "trace/figures/log.h"
+#include "trace/probes/empty_range.h"
 #include "trace/probes/probes.h"
 #include "trace/several.h"
 
@@ -359,6 +360,9 @@ static int probe(void *context, char *argument, struct sprof_str *answer, struct
     trace_add_up(session, &sums);
     sprof_str_appendf(answer, "%zu probe%s on", sums.probes_on,
                       sums.probes_on == 1 ? " is" : "s are");
+    const uint64_t stopped_ns = trace_woken_ns(session, session->start.ns + since_ns);
+    if (stopped_ns)
+        sprof_str_appendf(answer, "; threads stood still for %.1f ms", (double)stopped_ns / 1e6);
     if (!result)
         result = trace_ranges_tell_empty(session, since_ns, answer, error);
     return result ? result : trace_check_awake(session, error);
@@ -421,7 +425,7 @@ static const struct control_command commands[] = {
     {"clear", NULL, NULL, clear},
     {"mode", NULL, "stats, coverage or log", mode},
     {"mark", NULL, "NAME", mark},
-    {"probe", NULL, "+RE, -RE, +0xA-0xB, -#1,3-5 or +#N", probe},
+    {"probe", NULL, "+RE, -RE, +children:RE[:DEPTH], +0xA-0xB, -#1,3-5 or +#N", probe},
     {"list", NULL, NULL, list},
     {"stats", NULL, NULL, stats},
     {"detach", NULL, "[PID]", detach},

@@ -55,7 +55,8 @@ struct trace_probe {
     uint32_t thunk;    /* place of its thunk: its number, unless an earlier trace has left thunks */
     uint8_t tier;      /* enum probe_tier */
     uint8_t operation; /* of an allocator, as in struct probe_heap; 0: none */
-    bool is_chosen;    /* else it has a probe because it leaves frames */
+    bool is_chosen;    /* else it has a probe because it leaves frames, or as a spare one */
+    bool is_spare;     /* it rests until a command adds it, and is chosen from then on */
     bool is_on;        /* by the ranges */
     bool is_placed;    /* its jump was written */
     uint8_t jump[PLAN_JUMP_BYTES]; /* the bytes of that */
@@ -184,6 +185,7 @@ struct trace_session {
     struct trace_lost lost;
     SPROF_VEC(struct trace_file) files;
     SPROF_VEC(struct trace_probe) probes;
+    bool has_all_spares;           /* all functions of chosen modules that can have one */
     uint32_t capacity;             /* probes that have room in the shared memory */
     struct trace_uprobes *uprobes; /* of that back end; else NULL */
     struct trace_loads *loads;     /* NULL: libraries that are loaded later are not followed */

@@ -2,7 +2,7 @@
 # Traces that are controlled while they run. The traced program does what it is told, so that the test knows
 # which calls are in flight when.
 #   control.sh in_flight_on | in_flight_off | in_flight_left | in_flight_clear | in_flight_end |
-#              in_flight_detach | in_flight_average | executed | ranges | deadline | stopped | together | phases | base | base_flight | summed | formats | shown | delayed | header | bad
+#              in_flight_detach | in_flight_average | executed | added | ranges | deadline | stopped | together | phases | base | base_flight | summed | formats | shown | delayed | header | bad
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -261,8 +261,55 @@ executed)
     [ "$(sql t.db "SELECT group_concat(paused, '-') FROM phase")" = 0-1 ] || fail "that nothing is measured then has no phase"
     grep -q text cat.out || fail "cat does not work"
     ;;
-ranges)
+added)
+    # Functions that were not chosen get probes while the program runs, and what they call.
     trace
+    ctl 0 status
+    grep -q '3 of 3 probes on' out || fail "spare probes count"
+    say w
+    ctl 0 probe '+^answer$'
+    grep -qE '^4 probes are on; threads stood still for [0-9.]+ ms$' out || fail "no stop for a new probe"
+    say w && say x
+    ctl 0 stats
+    is answer calls 2
+    is work calls 3
+    ctl 0 probe '-^answer$'
+    say w
+    ctl 0 stats
+    is answer calls 2
+    ctl 0 probe '+children:^main$:1'
+    say i # nest returns to a serve that began before; the new one counts
+    ctl 0 stats
+    is serve calls 1
+    is nest calls 3
+    is main calls "" # it was called before
+    say o
+    ctl 0 list --format csv
+    grep -qE '^4,on,[3-9],.*\+children:\^main\$:1' <(tr -d '\r' <out) || fail "the list"
+    ctl 2 probe '+children:^mian$:1' && said 'finds no function that has a probe; near it: main'
+    finish_program
+    # At rest from the start, in a process that runs.
+    ./program <in >out.fifo &
+    program=$!
+    children+=("$program")
+    exec 7>in 8<out.fifo
+    say w
+    "$SPROF" trace -o t.db --function '^work$' -p "$program" 2>trace.err &
+    tracer=$!
+    children+=("$tracer")
+    wait_for_trace trace.err -i t.db
+    ctl 0 probe '+^(other|answer)$'
+    say w && say x
+    ctl 0 stats
+    is answer calls 2
+    is work calls 1
+    is other calls 1
+    ctl 0 end
+    wait "$tracer" || fail "$(cat trace.err)"
+    exec 7>&-
+    ;;
+ranges)
+    trace --rest off
     ctl 0 probe -^work
     say w && say x
     ctl 0 probe '-#2'
@@ -653,7 +700,7 @@ END
 bad)
     ctl 1 list
     said 'not being recorded'
-    trace
+    trace --rest off
     ctl 2 probe +wrok && said 'near it: work'
     ctl 2 probe +^serev && said 'near it: serve \(without a probe\)' # it was not chosen
     ctl 2 probe '+^serve$' && said 'but serve, which has none'

@@ -114,7 +114,7 @@ int trace_keep_begin(struct trace_session *session, size_t first, struct sprof_e
     if (!result && !first && options->keep_count)
         write_rules(session);
     for (size_t i = first; i < session->probes.count && !result && options->keep_count; i++)
-        if (session->probes.items[i].is_chosen)
+        if (session->probes.items[i].is_chosen || session->probes.items[i].is_spare)
             result = set_function(session, (uint32_t)i, each, error);
     if (!result && !first && !options->children && !trace_has_others(session))
         result = tell_unfound(session, each, error);

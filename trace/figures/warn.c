@@ -114,11 +114,12 @@ static int set_limits(struct trace_session *session, size_t first,
     int result = 0;
     for (size_t i = first; i < session->probes.count && !result; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
+        const bool may_be_on = probe->is_chosen || probe->is_spare;
         uint64_t slow_ns = 0, stuck_ns = 0;
-        if (probe->is_chosen)
+        if (may_be_on)
             result = find_limit(options->warn_over, slow, options->warn_over_count, probe->function,
                                 &slow_ns, error);
-        if (probe->is_chosen && !result)
+        if (may_be_on && !result)
             result = find_limit(options->watchdog, stuck, options->watchdog_count, probe->function,
                                 &stuck_ns, error);
         if (slow_ns)

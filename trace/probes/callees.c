@@ -180,17 +180,23 @@ static int add_roots(struct trace_callees *callees, const char *text, bool must_
     return result;
 }
 
-int trace_callees_find(struct trace_callees **out, struct trace_session *session, bool must_find,
+const char *trace_callees_expression(struct trace_session *session, const char *text)
+{
+    uint8_t level;
+    return cut_depth(session, text, &level);
+}
+
+int trace_callees_find(struct trace_callees **out, struct trace_session *session,
+                       const char *const *roots, size_t count, bool must_find,
                        struct sprof_error *error)
 {
-    const struct trace_options *options = &session->options;
     struct trace_callees *callees = *out = calloc(1, sizeof *callees);
     if (!callees)
         return sprof_error_memory(error);
     callees->session = session;
     int result = list_functions(callees) ? sprof_error_memory(error) : 0;
-    for (size_t i = 0; i < options->children_of_count && !result; i++)
-        result = add_roots(callees, options->children_of[i], must_find, error);
+    for (size_t i = 0; i < count && !result; i++)
+        result = add_roots(callees, roots[i], must_find, error);
     while (callees->waiting.count && !result) {
         const struct place place = callees->waiting.items[--callees->waiting.count];
         if (follow(callees, place))

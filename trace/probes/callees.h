@@ -6,13 +6,17 @@
 
 struct trace_callees;
 
-/* Finds the functions of options.children_of and what they call, in all files of the session.
- * SPROF_ENOTFOUND, with names that are near, where `must_find` and an option finds none. The caller
+/* Finds the functions of each "RE" or "RE:DEPTH" and what they call, in all files of the session.
+ * SPROF_ENOTFOUND, with names that are near, where `must_find` and one finds none. The caller
  * frees, also on failure. */
 int trace_callees_find(struct trace_callees **callees, struct trace_session *session,
-                       bool must_find, struct sprof_error *error);
+                       const char *const *roots, size_t count, bool must_find,
+                       struct sprof_error *error);
 
-/* Whether a function of a file's plan was found; NULL: no option was given. */
+/* The part of "RE:DEPTH" before the depth, in the session's arena; NULL: out of memory. */
+const char *trace_callees_expression(struct trace_session *session, const char *text);
+
+/* Whether a function of a file's plan was found; NULL: none. */
 bool trace_callees_wants(const struct trace_callees *callees, uint32_t file, size_t function);
 
 /* Reports calls whose targets the code does not show. */

@@ -12,6 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Beyond so many, probes that rest take too much time at the start, and memory. */
+enum { SPARES_MOST = 65536 };
+
 /* == Modules == */
 
 struct chooser {
@@ -179,6 +182,16 @@ static int is_wanted(const struct chooser *chooser, uint32_t file,
                : 0;
 }
 
+/* Whether a probe is there whatever was chosen. */
+static bool is_needed(const struct trace_session *session, uint32_t file,
+                      const struct plan_function *function)
+{
+    return leaves(function) || trace_heap_operation(&session->files.items[file], function) ||
+           sees_clock_go(session, file, function) ||
+           clones(session, &session->files.items[file], function) ||
+           makes_any_call(session, &session->files.items[file], function);
+}
+
 static int choose_function(struct chooser *chooser, uint32_t file,
                            const struct plan_function *function)
 {
@@ -199,17 +212,17 @@ static int choose_function(struct chooser *chooser, uint32_t file,
                                    session->backend->may_stand(function));
     if (found && !can)
         (*(session->backend->only_embedded ? &chooser->elsewhere : &session->counts.refused))++;
-    const uint8_t operation = can ? trace_heap_operation(&session->files.items[file], function) : 0;
-    if (!can ||
-        (!found && !leaves(function) && !operation && !sees_clock_go(session, file, function) &&
-         !clones(session, &session->files.items[file], function) &&
-         !makes_any_call(session, &session->files.items[file], function)))
+    const bool needed = can && is_needed(session, file, function);
+    const bool is_spare = can && !found && !needed && in_module && trace_has_spares(session);
+    if (!can || (!found && !needed && !is_spare))
         return 0;
-    const struct trace_probe probe = {.file = file,
-                                      .function = function,
-                                      .thunk = (uint32_t)session->probes.count,
-                                      .is_chosen = found > 0,
-                                      .operation = operation};
+    const struct trace_probe probe = {
+        .file = file,
+        .function = function,
+        .thunk = (uint32_t)session->probes.count,
+        .is_chosen = found > 0,
+        .is_spare = is_spare,
+        .operation = trace_heap_operation(&session->files.items[file], function)};
     return sprof_vec_push(&session->probes, probe) ? sprof_error_memory(chooser->error) : 0;
 }
 
@@ -243,13 +256,36 @@ static int take_module(void *context, struct plan_module *module)
     return 0;
 }
 
+/* Leaves out the spare probes of files from a number on. */
+static void drop_spares(struct trace_session *session, uint32_t first_file)
+{
+    size_t kept = session->files.items[first_file].first;
+    for (uint32_t f = first_file; f < session->files.count; f++) {
+        struct trace_file *file = &session->files.items[f];
+        const size_t first = file->first, end = first + file->count;
+        file->first = kept;
+        for (size_t i = first; i < end; i++) {
+            if (session->probes.items[i].is_spare)
+                continue;
+            session->probes.items[kept] = session->probes.items[i];
+            session->probes.items[kept].thunk = (uint32_t)kept;
+            kept++;
+        }
+        file->count = kept - file->first;
+    }
+    session->probes.count = kept;
+    session->has_all_spares = false;
+}
+
 /* Lists the probes of files from a number on. All their functions are known now. */
 static int choose_functions(struct chooser *chooser, uint32_t first_file)
 {
     struct trace_session *session = chooser->session;
     int result = 0;
     if (session->options.children_of_count)
-        result = trace_callees_find(&chooser->callees, session, !first_file, chooser->error);
+        result =
+            trace_callees_find(&chooser->callees, session, session->options.children_of,
+                               session->options.children_of_count, !first_file, chooser->error);
     for (uint32_t f = first_file; f < session->files.count && !result; f++) {
         struct trace_file *file = &session->files.items[f];
         file->first = session->probes.count;
@@ -257,6 +293,10 @@ static int choose_functions(struct chooser *chooser, uint32_t first_file)
             result = choose_function(chooser, f, &file->plan.functions[i]);
         file->count = session->probes.count - file->first;
     }
+    const size_t most =
+        session->capacity && session->capacity < SPARES_MOST ? session->capacity : SPARES_MOST;
+    if (!result && first_file < session->files.count && session->probes.count > most)
+        drop_spares(session, first_file);
     for (size_t i = 0; i < session->probes.count; i++)
         if (session->probes.items[i].file >= first_file)
             session->probes.items[i].tier = (uint8_t)tier_of(session, &session->probes.items[i]);
@@ -385,6 +425,7 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
     struct cache *cache = options->no_cache ? NULL : cache_open(NULL);
     bool generated;
     int result = open_chooser(&chooser, session, error);
+    session->has_all_spares = trace_has_spares(session);
     if (!result)
         result = plan_process(
             session->process.pid, session->backend->only_embedded ? session->process.code_fd : -1,

@@ -207,7 +207,7 @@ static int place_copies(struct writing *writing, struct trace_file *file)
             memset(probes[i].jump, 0, PLAN_JUMP_BYTES);
             session->counts.refused += probes[i].is_chosen;
             probes[i].tier = PROBE_OFF;
-            probes[i].is_chosen = false;
+            probes[i].is_chosen = probes[i].is_spare = false;
         }
     if (!result)
         result = write_code(writing, file->island, writing->island.items, writing->island.count);
@@ -223,6 +223,7 @@ static int place_jumps(const struct writing *writing, const struct trace_file *f
         probe->is_placed = probe->jump[0] != 0;
         probe->is_left = false;
         probe->rests = probe->is_placed && trace_rests_at_once(session, probe);
+        trace_check_spare(probe);
         if (probe->is_placed)
             trace_note_site_of(session, i);
         if (probe->is_placed && !probe->rests)

@@ -435,6 +435,8 @@ static int place_in_stops(struct placing *placing, struct sprof_error *error)
         const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
         session->process.stopped_ns =
             took_ns > session->process.stopped_ns ? took_ns : session->process.stopped_ns;
+        if (placing->wakes && took_ns > session->resting.stopped_ns)
+            session->resting.stopped_ns = took_ns;
         if (!writing.is_done)
             return sprof_error_set(error, SPROF_EPERMISSION, writing.errnum,
                                    "cannot write probes into process %d: %s", (int)placing->pid,
@@ -485,6 +487,7 @@ static int place_first(struct trace_session *session, size_t first, size_t count
         struct trace_probe *probe = &session->probes.items[i];
         probe->rests = probe->jump[0] && trace_rests_at_once(session, probe);
         probe->is_placed |= probe->rests;
+        trace_check_spare(probe);
     }
     struct placing placing = {.session = session, .pid = session->process.pid, .begins = begins};
     const int result = place_jumps(&placing, first, count, error);

@@ -52,6 +52,13 @@ bool trace_may_rest(const struct trace_session *session, const struct trace_prob
 /* Whether a probe that is placed now rests from the start. */
 bool trace_rests_at_once(const struct trace_session *session, const struct trace_probe *probe);
 
+/* Whether functions that are not chosen get probes that rest until a command adds them. */
+bool trace_has_spares(const struct trace_session *session);
+
+/* Gives up a spare probe that cannot rest, because its jump can never be written into code that
+ * runs. */
+void trace_check_spare(struct trace_probe *probe);
+
 /* == islands.c == */
 
 /* Room of an island for each function. */

@@ -21,14 +21,10 @@ struct trace_range {
 /* Makes range 1 of what was chosen at the start. Returns 0 or SPROF_ENOMEM. */
 int trace_ranges_begin(struct trace_session *session, struct sprof_error *error);
 
-/* Adds and switches ranges: "+RE -RE +0xA-0xB +MODULE!0xA-0xB -#1,3-5 +#N". The text is cut up.
+/* Adds and switches ranges: "+RE -RE +children:RE:DEPTH +0xA-0xB
+ * +MODULE!0xA-0xB -#1,3-5 +#N". A spare probe that comes to be on is chosen. The text is cut up.
  * SPROF_EUSAGE: a mistake; nothing has changed. */
 int trace_change_ranges(struct trace_session *session, char *text, struct sprof_error *error);
-
-/* Names in an answer the ranges said since then that hold no function of any program, and what is
- * near them. With --children programs that are executed later may have them. */
-int trace_ranges_tell_empty(const struct trace_session *session, uint64_t since_ns,
-                            struct sprof_str *answer, struct sprof_error *error);
 
 /* Copies the ranges of another session. Returns 0 or SPROF_ENOMEM. */
 int trace_ranges_adopt(struct trace_session *session, const struct trace_session *from);

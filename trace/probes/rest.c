@@ -171,6 +171,8 @@ void trace_wake(struct trace_session *session)
     session->resting.asleep = count_asleep(session);
     if (!session->resting.asleep)
         return;
+    session->resting.stopped_ns = 0;
+    session->resting.woken_ns = sprof_clock_monotonic_ns();
     const bool is_gone = trace_place_woken(session, &why) == SPROF_ENOTFOUND;
     session->resting.asleep = is_gone ? 0 : count_asleep(session);
     session->resting.next_wake_ns = sprof_clock_monotonic_ns() + AGAIN_NS;
@@ -183,6 +185,17 @@ void trace_wake(struct trace_session *session)
     else if (before && !session->resting.asleep && !is_gone)
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                           "the probes that rested are in place");
+}
+
+uint64_t trace_woken_ns(const struct trace_session *session, uint64_t since_ns)
+{
+    uint64_t longest_ns = 0;
+    for (size_t i = 0; i < session->trace->programs.count; i++) {
+        const struct trace_resting *resting = &session->trace->programs.items[i]->resting;
+        if (resting->woken_ns >= since_ns && resting->stopped_ns > longest_ns)
+            longest_ns = resting->stopped_ns;
+    }
+    return longest_ns;
 }
 
 int trace_check_awake(const struct trace_session *session, struct sprof_error *error)

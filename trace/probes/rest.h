@@ -11,10 +11,11 @@ struct trace_probe;
 struct trace_session;
 
 struct trace_resting {
-    bool at_once;          /* probes that are placed now are to be at rest */
-    size_t asleep;         /* probes that are to be on and are still at rest */
-    uint64_t next_wake_ns; /* the next try to wake them */
-    uint64_t next_ns;      /* when probes are put to rest next */
+    bool at_once;                  /* probes that are placed now are to be at rest */
+    size_t asleep;                 /* probes that are to be on and are still at rest */
+    uint64_t next_wake_ns;         /* the next try to wake them */
+    uint64_t woken_ns, stopped_ns; /* the last try, and its longest stop */
+    uint64_t next_ns;              /* when probes are put to rest next */
 };
 
 /* Puts probes to rest that have been off for long enough or cost too much, and wakes those that
@@ -30,6 +31,9 @@ void trace_note_rest(struct trace_probe *probe);
 
 /* Places resting probes that are to be on. session->resting.asleep counts failures. */
 void trace_wake(struct trace_session *session);
+
+/* The longest stop of all programs that woke probes since then; 0: none was needed. */
+uint64_t trace_woken_ns(const struct trace_session *session, uint64_t since_ns);
 
 /* SPROF_ESTATE where probes that are to be on still rest. */
 int trace_check_awake(const struct trace_session *session, struct sprof_error *error);

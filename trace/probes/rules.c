@@ -1,6 +1,8 @@
 /* Decides what may be done with a probe now: whether it is wanted, may rest, or can be written. */
 #include "trace/probes/probes.h"
 
+#include <string.h>
+
 enum { PAGE = 4096 };
 
 /* Whether a call among the bytes of the jump returns into them. */
@@ -68,7 +70,22 @@ bool trace_may_rest(const struct trace_session *session, const struct trace_prob
             (session->paused && !session->counts.in_flight && !session->cleared.ns));
 }
 
+bool trace_has_spares(const struct trace_session *session)
+{
+    const struct trace_options *options = &session->options;
+    return session->backend->can_rest && !options->children && !options->all_points &&
+           options->rest_ns != TRACE_NEVER;
+}
+
+void trace_check_spare(struct trace_probe *probe)
+{
+    if (!probe->is_spare || probe->rests)
+        return;
+    probe->is_spare = probe->is_placed = false;
+    memset(probe->jump, 0, sizeof probe->jump);
+}
+
 bool trace_rests_at_once(const struct trace_session *session, const struct trace_probe *probe)
 {
-    return session->resting.at_once && trace_may_rest(session, probe);
+    return (probe->is_spare || session->resting.at_once) && trace_may_rest(session, probe);
 }
