@@ -41,18 +41,19 @@ static void add_file(struct choice *choice, const char *output, pid_t recorder)
 static int choose(const struct choice *choice, struct sprof_error *error)
 {
     static const char *const nothing[] = {
-        [CLI_CONTROL_ANY] = "is not being traced or recorded by anybody whom you may ask",
-        [CLI_CONTROL_RECORD] = "is not being recorded by anybody whom you may ask",
-        [CLI_CONTROL_TRACE] = "is not being traced by anybody whom you may ask",
+        [CLI_CONTROL_ANY] = "has no recording or trace that you may control",
+        [CLI_CONTROL_RECORD] = "has no recording that you may control",
+        [CLI_CONTROL_TRACE] = "has no trace that you may control",
     };
     const size_t count = choice->records + choice->traces;
     if (count == 1)
         return 0;
     if (!count && choice->wanted == CLI_CONTROL_TRACE && inject_listens(choice->pid))
-        return sprof_error_set(error, SPROF_ESTATE, 0,
-                               "process %d listens, and nobody traces it: its probes are off, and "
-                               "there is nothing to take out\n`sprof trace -p %d` traces it",
-                               (int)choice->pid, (int)choice->pid);
+        return sprof_error_set(
+            error, SPROF_ESTATE, 0,
+            "process %d listens and is not being traced: its probes are off, and "
+            "there is nothing to take out\n`sprof trace -p %d` traces it",
+            (int)choice->pid, (int)choice->pid);
     if (!count && choice->others.length)
         return sprof_error_set(error, SPROF_ESTATE, 0,
                                "process %d is not being %s, but %s\n`sprof ctl -p %d --%s` is for "

@@ -47,7 +47,9 @@ void cli_help(FILE *out, const struct cli_command *const *commands)
           out);
     for (; *commands; commands++)
         fprintf(out, "  %-14s %s\n", (*commands)->name, (*commands)->summary);
-    fputs("\n`sprof help COMMAND` lists the options of a command; `sprof --version` the version.\n"
+    fputs("\n`sprof help COMMAND` lists the options of a command; `sprof help WORD` searches the "
+          "guide,\n"
+          "`sprof help topics` lists its chapters; `sprof --version` prints the version.\n"
           "A first profile: `sprof record -- PROGRAM ARGUMENTS`, then `sprof report`.\n",
           out);
 }

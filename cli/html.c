@@ -28,7 +28,7 @@ static const struct cli_option options[] = {
      cli_set_text},
     {"source", 0, "DIR", "where source files lie that are not where they were", FIELD(source),
      cli_set_text},
-    {"no-source", 0, NULL, "neither source lines nor instructions: for pages that leave the house",
+    {"no-source", 0, NULL, "neither source lines nor instructions: for pages that others will see",
      FIELD(no_source), cli_set_flag},
     {"no-join-parts", 0, NULL, "show f.cold, f.part.0, f.constprop.0 beside f, not in it",
      FIELD(parts_apart), cli_set_flag},

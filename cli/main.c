@@ -1,6 +1,9 @@
 /* sprof: finds the command and runs it. */
 #include "cli/commands.h"
 #include "cli/foreign.h"
+#include "cli/guide.h"
+#include "cli/pager.h"
+#include "cli/terminal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +25,7 @@ static const struct cli_command *find_command(const char *name)
     return NULL;
 }
 
-/* `before`: "help ", where help on the command was asked for. */
+/* `before`: "help ", where help on the word was asked for. */
 static int unknown_command(const char *name, const char *before, struct sprof_error *error)
 {
     const char *foreign = cli_foreign_command(name);
@@ -37,7 +40,9 @@ static int unknown_command(const char *name, const char *before, struct sprof_er
     free(names);
     if (nearest < 0 && *before)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "`%s` is not a command: `sprof help` lists them", name);
+                               "the guide has nothing on '%s': `sprof help` lists the commands, "
+                               "`sprof help topics` its chapters",
+                               name);
     if (nearest < 0)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "`%s` is not a command: see `sprof --help`; "
@@ -83,17 +88,35 @@ static void print_version(void)
            SPROF_HAS_BPF ? "with BPF" : "without BPF");
 }
 
-/* `sprof help`, `sprof help COMMAND`. */
+/* Searches the guide for all words. */
+static int help_on(int count, char **words, struct sprof_error *error)
+{
+    struct cli_pager pager;
+    struct sprof_str query = {0};
+    int status = 0;
+    for (int i = 0; i < count; i++)
+        sprof_str_appendf(&query, "%s%s", i ? " " : "", words[i]);
+    if (query.failed)
+        status = sprof_error_memory(error);
+    else {
+        const unsigned columns = cli_columns(stdout, 0);
+        cli_pager_start(&pager);
+        if (cli_guide_print(stdout, query.text, columns < 100 ? columns : 100))
+            status = unknown_command(query.text, "help ", error);
+        cli_pager_finish(&pager);
+    }
+    sprof_str_release(&query);
+    return status;
+}
+
+/* `sprof help`, `sprof help COMMAND`, `sprof help WORD …`. */
 static int help(int argc, char **argv, struct sprof_error *error)
 {
-    const struct cli_command *command = argc > 2 ? find_command(argv[2]) : NULL;
-    if (argc > 3)
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "help is on one command: `sprof help %s`",
-                               argv[2]);
-    if (argc > 2 && !command)
-        return unknown_command(argv[2], "help ", error);
+    const struct cli_command *command = argc == 3 ? find_command(argv[2]) : NULL;
     if (command)
         cli_help_command(stdout, command);
+    else if (argc > 2)
+        return help_on(argc - 2, argv + 2, error);
     else
         cli_help(stdout, cli_commands);
     return 0;

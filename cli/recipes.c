@@ -1,6 +1,8 @@
 /* Finds the named queries in the page that describes the database. */
 #include "cli/recipes.h"
 
+#include "cli/documents.h"
+
 #include <string.h>
 
 /* A recipe in the page: "N. TITLE (`--recipe NAME`):", a blank line, and its statement. */
@@ -45,7 +47,7 @@ static int append_of_newest(struct sprof_str *sql, const struct cli_recipe *reci
 
 int cli_recipe_find(struct sprof_str *sql, const char *name, struct sprof_error *error)
 {
-    const char *at = cli_recipes_text;
+    const char *at = cli_schema_text;
     struct cli_recipe recipe;
     enum { MOST = 64 };
     struct sprof_suggestions near = {0};
@@ -68,7 +70,7 @@ int cli_recipe_find(struct sprof_str *sql, const char *name, struct sprof_error 
 
 void cli_recipes_list(FILE *out)
 {
-    const char *at = cli_recipes_text;
+    const char *at = cli_schema_text;
     struct cli_recipe recipe;
     while (cli_recipe_next(&at, &recipe))
         fprintf(out, "%-12.*s  %.*s\n", (int)recipe.name_length, recipe.name,

@@ -6,16 +6,13 @@
 
 #include <stdio.h>
 
-/* The part of docs/schema.md that holds them. */
-extern const char cli_recipes_text[];
-
-/* Borrows from cli_recipes_text. */
+/* Borrows from cli_schema_text. */
 struct cli_recipe {
     const char *name, *title, *sql;
     size_t name_length, title_length, sql_length;
 };
 
-/* The recipe after *at (the first after cli_recipes_text), which moves on. False: there is none. */
+/* The recipe after *at (the first after cli_schema_text), which moves on. False: there is none. */
 bool cli_recipe_next(const char **at, struct cli_recipe *recipe);
 
 /* Appends the statement of a recipe: where it is of one run, of the newest. SPROF_EUSAGE: there is

@@ -303,7 +303,7 @@ const struct cli_command cli_sql_command = {
         "`.tables` and `.schema [NAME]` show what there is, as in sqlite3.\n"
         "`sprof sql FILE --recipe runs` runs a query that is there already.\n"
         "The views v_function, v_module, v_call_tree, v_edge, v_line, v_thread, v_sample and\n"
-        "v_quality stay as they are from version to version; docs/schema.md has examples.\n",
+        "v_quality stay as they are from version to version; `sprof help schema` describes them.\n",
     .arguments_size = sizeof(struct arguments),
     .run = run,
 };

@@ -197,7 +197,8 @@ static const struct cli_option options[] = {
      FIELD(heap_check), add_heap_limit},
     {"keep", 0, "RULE",
      "keep single calls, with all their callers: \"over 20ms\", \"self over 5ms\", \"throws\", "
-     "\"slowest 10\", \"every 100\", \"first 5 a second\"; several joined by \"and\"; behind \": RE\" for which functions",
+     "\"slowest 10\", \"every 100\", \"first 5 a second\"; several joined by \"and\"; behind \": "
+     "RE\" for which functions",
      FIELD(keep), cli_add_keep_rule},
     {"depth", 0, "N", "mode log: calls in at most so many others (all)", FIELD(depth),
      cli_set_positive},
@@ -215,8 +216,8 @@ static const struct cli_option options[] = {
     {"paused", 0, NULL, "begin without measuring; `sprof ctl start` starts it", FIELD(paused),
      cli_set_flag},
     {"rest", 0, "T|off",
-     "so long probes are off until their functions' code is as without them, and a probe that is "
-     "switched on again needs a short stop (10s)",
+     "how long probes are off before their functions' code is as without them; switching them on "
+     "again then takes a short stop (10s)",
      FIELD(rest_ns), set_rest},
     {"no-cache", 0, NULL, "compute all plans and names anew, and keep none", FIELD(no_cache),
      cli_set_flag},

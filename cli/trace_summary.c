@@ -9,7 +9,7 @@
 /* Shorter standstills of threads are shown as 0.0 ms. */
 enum { STANDSTILL_NS = 50000 };
 
-/* What is said of probes that see the entry only; "" for none. */
+/* What is said of probes that count calls without times; "" for none. */
 struct entries {
     char text[48];
 };
@@ -18,8 +18,7 @@ static struct entries text_of_entries(size_t count)
 {
     struct entries entries = {""};
     if (count)
-        snprintf(entries.text, sizeof entries.text, " (%zu see%s the entry only)", count,
-                 count == 1 ? "s" : "");
+        snprintf(entries.text, sizeof entries.text, " (%zu without times)", count);
     return entries;
 }
 
@@ -71,15 +70,15 @@ static void say_calls(struct cli_terminal *terminal, const struct trace_options 
                  (unsigned long long)result->in_flight);
     if (result->probe_ns > 0 && !are_counted)
         snprintf(probe, sizeof probe,
-                 result->probe_ns < 1000 ? " · %.1f ns a call taken off"
-                                         : " · %.2f µs a call taken off",
+                 result->probe_ns < 1000 ? " · probes took %.1f ns a call, taken off"
+                                         : " · probes took %.2f µs a call, taken off",
                  result->probe_ns < 1000 ? result->probe_ns : result->probe_ns / 1000);
     if (trace->mode == TRACE_COVERAGE && (trace->children || trace->other_count))
         cli_say(terminal, "%zu function%s called in %.3f s · %s", result->covered,
                 result->covered == 1 ? " was" : "s were", seconds, trace->output);
     else if (trace->mode == TRACE_COVERAGE)
         cli_say(terminal,
-                "%zu of %zu function%s called (%.1f %%) in %.3f s · %zu probe%s left while it "
+                "%zu of %zu function%s called (%.1f %%) in %.3f s · %zu probe%s removed while it "
                 "ran · %s",
                 result->covered, result->probes, result->probes == 1 ? " was" : "s were",
                 result->probes ? 100.0 * (double)result->covered / (double)result->probes : 0,

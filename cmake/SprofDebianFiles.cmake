@@ -12,7 +12,7 @@ file(WRITE ${documents}/changelog
 
  -- ${CPACK_PACKAGE_CONTACT}  ${now}
 ")
-file(GLOB pages ${share}/man/man1/*.1)
+file(GLOB pages ${share}/man/man1/*.1 ${share}/man/man7/*.7)
 execute_process(COMMAND gzip -9 -n -f ${pages} ${documents}/changelog RESULT_VARIABLE failed)
 if(failed)
     message(FATAL_ERROR "gzip: ${failed}")

@@ -289,7 +289,7 @@ static int note_filter(struct report_dataset *dataset, struct quality_parts *not
 const char *report_quality_empty(const struct report_dataset *dataset)
 {
     return dataset->total.samples     ? NULL
-           : dataset->quality.samples ? "none of the samples belong to what was asked for"
+           : dataset->quality.samples ? "the filters leave none of the samples"
            : dataset->covered         ? "calls were not counted: `sprof stats --coverage` shows "
                                         "which functions were called"
            : report_counts_calls(dataset) ? "none of the probed functions was called"

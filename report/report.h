@@ -217,7 +217,7 @@ struct report_html_input {
 };
 
 struct report_html_options {
-    bool no_source; /* neither source lines nor instructions: for pages that leave the house */
+    bool no_source; /* neither source lines nor instructions: for pages that others will see */
     const char *source_directory; /* as in struct report_annotate_options */
     bool parts_apart;             /* as in struct report_selection */
 };

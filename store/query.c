@@ -76,7 +76,7 @@ static int query_failed(struct store *store, struct sprof_error *error)
     case SQLITE_RANGE:
     case SQLITE_TOOBIG:
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "%s; docs/schema.md describes the tables and views",
+                               "%s; `sprof help schema` describes the tables and views",
                                sqlite3_errmsg(store->database));
     default: return store_fail(store, error);
     }

@@ -60,6 +60,21 @@ int target_check(pid_t pid, bool is_thread, struct sprof_error *error)
     return 0;
 }
 
+/* The command line by which the user may do it. */
+struct cure {
+    char text[160];
+};
+
+static struct cure cure_for(uid_t user, const char *name, const char *command)
+{
+    struct cure cure;
+    if (!user)
+        snprintf(cure.text, sizeof cure.text, "`sudo sprof %s`", command);
+    else
+        snprintf(cure.text, sizeof cure.text, "`sudo -u %s sprof %s`, or as root", name, command);
+    return cure;
+}
+
 int target_explain(pid_t pid, bool is_thread, int errnum, struct sprof_error *error)
 {
     const char *kind = is_thread ? "thread" : "process";
@@ -72,11 +87,13 @@ int target_explain(pid_t pid, bool is_thread, int errnum, struct sprof_error *er
     char number[32];
     snprintf(number, sizeof number, "#%u", status.user);
     const char *name = owner ? owner->pw_name : number;
-    if (status.user != geteuid())
+    if (status.user != geteuid()) {
+        char command[32];
+        snprintf(command, sizeof command, "record -%c %d", option, (int)pid);
         return sprof_error_set(error, SPROF_EPERMISSION, errnum,
-                               "cannot sample %s %d: it belongs to user %s\nrun `sudo -u %s sprof "
-                               "record -%c %d`, or as root",
-                               kind, pid, name, owner ? name : "'#UID'", option, pid);
+                               "cannot sample %s %d: it belongs to user %s\nrun %s", kind, pid,
+                               name, cure_for(status.user, owner ? name : "'#UID'", command).text);
+    }
     return sprof_error_set(error, SPROF_EPERMISSION, errnum,
                            "cannot sample %s %d: it has changed its privileges, or forbids being "
                            "watched (prctl PR_SET_DUMPABLE)\nrun `sudo sprof record -%c %d`",
@@ -94,9 +111,9 @@ int target_explain_reading(pid_t pid, int errnum, const char *done, const char *
                                (int)pid);
     if (is_known && owner && status.user != geteuid())
         return sprof_error_set(error, SPROF_EPERMISSION, EPERM,
-                               "process %d may not be %s by you: it belongs to user %s\nrun "
-                               "`sudo -u %s sprof %s`, or as root",
-                               (int)pid, done, owner->pw_name, owner->pw_name, command);
+                               "process %d may not be %s by you: it belongs to user %s\nrun %s",
+                               (int)pid, done, owner->pw_name,
+                               cure_for(status.user, owner->pw_name, command).text);
     if (!geteuid())
         return sprof_error_set(
             error, SPROF_EPERMISSION, EPERM,

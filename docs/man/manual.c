@@ -1,10 +1,14 @@
-/* Writes a manual page from a command's table of options and the text in its file of this
- * directory: sprof_manual VERSION FILE.1 The file's name is the command's. Lines of the form @NAME@
+/* Writes a manual page: sprof_manual VERSION FILE
+ * FILE is guide.md or schema.md of docs/, or a text in this directory, COMMAND.1, whose page also
+ * has the command's table of options. Lines of the form @NAME@
  * stand for what is generated: @OPTIONS@ for the options, @DETAILS@ for what the help says behind
  * them, @STATUS@ for the usual exit statuses,
  * @COMMANDS@ for the list of all commands, "@SEE@ NAME…" for the end of the page. */
 #include "cli/commands.h"
+#include "cli/documents.h"
+#include "cli/markdown.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* == Text == */
@@ -139,6 +143,92 @@ static void put_head(const struct cli_command *command, const char *version)
     putchar('\n');
 }
 
+/* == Documents == */
+
+static void put_piece(void *unused, enum cli_font font, struct cli_text piece)
+{
+    (void)unused;
+    char *text = strndup(piece.at, piece.length);
+    fputs(font == CLI_FONT_PLAIN ? "" : "\\fB", stdout);
+    put_text(text ? text : "");
+    fputs(font == CLI_FONT_PLAIN ? "" : "\\fR", stdout);
+    free(text);
+}
+
+static void put_pieces(const char *request, struct cli_text text)
+{
+    fputs(request, stdout);
+    cli_markdown_pieces(text, put_piece, NULL);
+    putchar('\n');
+}
+
+/* The first cell is the term, the others stand below it, with their titles where there are
+ * several. */
+static void put_row(const struct cli_block *row)
+{
+    struct cli_text cell, title, third;
+    const bool several = cli_markdown_cell(row->head, 2, &third) && third.length;
+    for (size_t i = 0; cli_markdown_cell(row->text, i, &cell); i++) {
+        if (i && !cell.length)
+            continue;
+        fputs(i > 1 ? ".br\n" : "", stdout);
+        if (i && several && cli_markdown_cell(row->head, i, &title) && title.length) {
+            cli_markdown_pieces(title, put_piece, NULL);
+            fputs(": ", stdout);
+        }
+        put_pieces(i ? "" : ".TP\n", cell);
+    }
+}
+
+static void put_item(struct cli_text text)
+{
+    const size_t mark = strcspn(text.at, " ") + 1;
+    if (*text.at == '*')
+        puts(".IP \\(bu 2");
+    else
+        printf(".IP %.*s 4\n", (int)mark - 1, text.at);
+    put_pieces("", (struct cli_text){text.at + mark, text.length - mark});
+}
+
+static void put_block(const struct cli_block *block)
+{
+    switch (block->kind) {
+    case CLI_BLOCK_PAGE:
+        put_pieces("", block->text);
+        puts(".SH DESCRIPTION");
+        break;
+    case CLI_BLOCK_CHAPTER: put_pieces(".SH ", block->text); break;
+    case CLI_BLOCK_SECTION: put_pieces(".SS ", block->text); break;
+    case CLI_BLOCK_PARAGRAPH: put_pieces(".PP\n", block->text); break;
+    case CLI_BLOCK_ITEM: put_item(block->text); break;
+    case CLI_BLOCK_ROW: put_row(block); break;
+    case CLI_BLOCK_CODE: {
+        char *line = strndup(block->text.at, block->text.length);
+        put_text(line ? line : "");
+        putchar('\n');
+        free(line);
+        break;
+    }
+    }
+}
+
+static void put_document(const char *name, const char *page, const char *version)
+{
+    struct cli_markdown reader = {.at = page};
+    struct cli_block block = {0};
+    bool in_code = false;
+    printf(".TH SPROF\\-%s 7 \"\" \"sprof %s\" \"sprof\"\n.SH NAME\nsprof\\-%s \\- ",
+           *name == 'g' ? "GUIDE" : "SCHEMA", version, name);
+    while (cli_markdown_next(&reader, &block)) {
+        const bool is_code = block.kind == CLI_BLOCK_CODE;
+        if (is_code != in_code)
+            puts(is_code ? ".PP\n.RS 4\n.nf" : ".fi\n.RE");
+        in_code = is_code;
+        put_block(&block);
+    }
+    puts(in_code ? ".fi\n.RE" : "");
+}
+
 /* == The page == */
 
 static const struct cli_command *find_command(const char *name)
@@ -170,8 +260,12 @@ int main(int count, char **arguments)
     char name[64] = "", line[1024];
     const char *slash = count == 3 ? strrchr(arguments[2], '/') : NULL;
     if (!slash || sscanf(slash + 1, "%63[^.]", name) != 1) {
-        fputs("usage: sprof_manual VERSION DIRECTORY/COMMAND.1\n", stderr);
+        fputs("usage: sprof_manual VERSION DIRECTORY/COMMAND.1|guide.md|schema.md\n", stderr);
         return 2;
+    }
+    if (strstr(slash, ".md")) {
+        put_document(name, strcmp(name, "schema") ? cli_guide_text : cli_schema_text, arguments[1]);
+        return fflush(stdout) || ferror(stdout);
     }
     const struct cli_command *command = find_command(name);
     FILE *file = fopen(arguments[2], "re");

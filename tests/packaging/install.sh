@@ -21,7 +21,7 @@ root=$work/root/usr/local
 cmp -s "$root/bin/sprof" "$sprof" || "$root/bin/sprof" --version >/dev/null || fail "no binary"
 [ -f "$root/include/sprof.h" ] || fail "no header for programs"
 for file in share/bash-completion/completions/sprof share/zsh/vendor-completions/_sprof share/fish/vendor_completions.d/sprof.fish \
-        share/man/man1/sprof.1 share/man/man1/sprof-record.1 share/man/man1/sprof-html.1 lib/systemd/system/sprof.service share/doc/sprof/guide.md share/doc/sprof/pictures/why.png share/doc/sprof/schema.md \
+        share/man/man1/sprof.1 share/man/man1/sprof-record.1 share/man/man1/sprof-html.1 share/man/man7/sprof-guide.7 share/man/man7/sprof-schema.7 lib/systemd/system/sprof.service share/doc/sprof/guide.md share/doc/sprof/pictures/why.png share/doc/sprof/schema.md \
         share/doc/sprof/design/overview.md share/doc/sprof/design/decisions/README.md share/doc/sprof/glossary.md share/doc/sprof/README.md share/doc/sprof/LICENSE; do
     [ -s "$root/$file" ] || fail "$file is missing"
 done

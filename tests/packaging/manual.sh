@@ -44,3 +44,15 @@ for command in '' $commands; do
     asked=$("$sprof" "$command" --help | grep -cE '^  (-.,|   ) --')
     [ "$count" = $((asked - 1)) ] || fail "$page: $count options compared, the help has $((asked - 1))"
 done
+
+# The guide and the page on the database have all chapters of their sources, and nothing of their marks.
+for name in guide schema; do
+    page=$pages/sprof-$name.7
+    errors=$(MANWIDTH=80 man --warnings=w -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)
+    [ -z "$errors" ] || fail "$page: $errors"
+    lines=$(text_of "$page" | sed 's/^   //')
+    missing=$(sed -n 's/^##* //p' "$1/docs/$name.md" | tail -n +2 | tr -d '`' | grep -vxF -f <(echo "$lines"))
+    [ -z "$missing" ] || fail "$page lacks the chapters $missing"
+    grep -nE '\*\*|<!--|^ *\|' <<<"$lines" && fail "$page: marks of Markdown"
+done
+exit 0

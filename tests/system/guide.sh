@@ -2,6 +2,7 @@
 # Is what docs/guide.md says true today?
 #   guide.sh options    it names every option of every command, and none that does not exist
 #   guide.sh commands   its commands run, one after the other, as a reader would type them
+#   guide.sh help       `sprof help WORD` finds in it what readers look for
 set -u
 guide=$(cd "$(dirname "$0")/../../docs" && pwd)/guide.md
 . "$(dirname "$0")/lib.sh"
@@ -87,6 +88,47 @@ END
     for option in $(grep -o -- '--[a-z][a-z-]*' "$work/guide" | sed 's/^--//' | sort -u); do
         grep -qx -- "$option" "$work/known" || fail "the guide names --$option, which no command has"
     done
+    ;;
+help)
+    # A word, and what the answer holds.
+    while IFS='|' read -r words answer; do
+        # shellcheck disable=SC2086 # several words are several arguments
+        "$SPROF" help $words >out 2>err || fail "help $words: $(cat err)"
+        grep -qF -- "$answer" out || fail "help $words does not answer '$answer': $(cat out)"
+        awk 'length > 400 { exit 1 }' out || fail "help $words has lines that are too long"
+    done <<'END'
+container|--cap-add PERFMON
+waiting|sprof report --by wait
+svg|sprof export -f svg
+rename|--map OLD=NEW
+not sampled|CPU time, known from the kernel's accounts
+phase|sprof ctl mark NAME
+python|-X perf
+java|-XX:+DumpPerfMapAtExit
+node|--perf-basic-prof
+events|sprof list [REGEX]
+allocations|sprof trace --heap-check
+mutex|sprof why -- ./shop
+permission|CAP_PERFMON
+slower|sprof diff before.db after.db
+sprof record: waits|Measured waits
+choose functions|--children-of
+flame graph|top-down or bottom-up
+v_call_tree|by call path
+uftrace|sprof trace -- ./x
+END
+    for page in guide schema; do
+        "$SPROF" help $page >out || fail "help $page"
+        sed -n 's/^##* //p' "$guide" >titles
+        [ $page = schema ] || while IFS= read -r title; do
+            grep -qxF -- "$title" out || fail "help $page lacks '$title'"
+            "$SPROF" help "$title" >part || fail "help '$title'"
+            [ "$(head -n 1 part)" = "$title" ] || [ "$title" = "A guide to sprof" ] || fail "help '$title' begins with $(head -n 1 part)"
+        done <titles
+    done
+    "$SPROF" help record | cmp -s - <("$SPROF" record --help) || fail "help on a command is not its help"
+    "$SPROF" help nothing of this kind >out 2>err && fail "help finds what is not there"
+    grep -q 'sprof help topics' err || fail "no word on chapters: $(cat err)"
     ;;
 commands)
     make_programs

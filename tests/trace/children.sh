@@ -311,7 +311,7 @@ int main(void)
 E
     gcc -O1 before.c -o before || fail "no compiler"
     expect 0 "$SPROF" trace --children -o before.db --function '^(early|work)$' -- ./before
-    said '4 calls in [0-9.]+ s . [0-9.]+ ns a call taken off'
+    said '4 calls in [0-9.]+ s . probes took [0-9.]+ ns a call, taken off'
     [ "$(sql before.db "SELECT group_concat(process || ' ' || function, '/') FROM (SELECT * FROM v_process_call ORDER BY function)")" = \
         'before early/program work' ] || fail "names of processes: $(sql before.db 'SELECT * FROM v_process_call')"
     ;;

@@ -514,7 +514,7 @@ listen_listens_last() {
     taskset -acp "$cpu" $target >pinned.txt 2>&1 || fail "$(cat pinned.txt)"
     for round in 1 2 3; do
         nice -n 19 taskset -c "$cpu" "$SPROF" trace -p $target -o last.db --duration 0.2 2>trace.txt || fail "$(cat trace.txt)"
-        grep -q 'ns a call taken off' trace.txt || fail "round $round: $(cat trace.txt)"
+        grep -q 'ns a call, taken off' trace.txt || fail "round $round: $(cat trace.txt)"
     done
     line 1
     ends_well 1

@@ -1,0 +1,383 @@
+/* The guide in a terminal: chapters by title, and a search for words. */
+#include "cli/guide.h"
+
+#include "cli/documents.h"
+#include "cli/markdown.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+    MOST_WORDS = 8,
+    MOST_TITLES = 3, /* parts that are printed whole because of their titles */
+    MOST_BLOCKS = 20,
+    TERM_WIDTH = 22, /* of a table's first column */
+};
+
+/* == Text == */
+
+struct plain_text {
+    struct sprof_str text;
+    bool in_code;
+};
+
+/* Code stands in `…`. */
+static void append_piece(void *context, enum cli_font font, struct cli_text piece)
+{
+    struct plain_text *out = context;
+    const bool is_code = font == CLI_FONT_CODE;
+    sprof_str_append(&out->text, is_code != out->in_code ? "`" : "");
+    sprof_str_append_bytes(&out->text, piece.at, piece.length);
+    out->in_code = is_code;
+}
+
+/* The plain text of a part of the page. The caller releases it. */
+static struct sprof_str plain(struct cli_text text)
+{
+    struct plain_text result = {0};
+    cli_markdown_pieces(text, append_piece, &result);
+    sprof_str_append(&result.text, result.in_code ? "`" : "");
+    return result.text;
+}
+
+/* Characters, not bytes. */
+static unsigned width_of(const char *text, size_t length)
+{
+    unsigned width = 0;
+    for (size_t i = 0; i < length; i++)
+        width += (text[i] & 0xc0) != 0x80;
+    return width;
+}
+
+struct writer {
+    FILE *out;
+    unsigned columns, column, indent;
+};
+
+static void break_line(struct writer *writer, unsigned indent)
+{
+    if (writer->column)
+        fputc('\n', writer->out);
+    writer->column = 0;
+    writer->indent = indent;
+}
+
+/* Words of a text, in lines of the writer's width. */
+static void put_words(struct writer *writer, struct cli_text text)
+{
+    struct sprof_str words = plain(text);
+    for (const char *at = words.text; at && *at;) {
+        const size_t length = strcspn(at, " ");
+        const unsigned width = width_of(at, length);
+        if (writer->column > writer->indent && writer->column + 1 + width > writer->columns)
+            break_line(writer, writer->indent);
+        if (writer->column < writer->indent) {
+            fprintf(writer->out, "%*s", (int)(writer->indent - writer->column), "");
+            writer->column = writer->indent;
+        } else if (writer->column > writer->indent) {
+            fputc(' ', writer->out);
+            writer->column++;
+        }
+        fwrite(at, 1, length, writer->out);
+        writer->column += width;
+        at += length;
+        at += strspn(at, " ");
+    }
+    sprof_str_release(&words);
+}
+
+/* == Blocks == */
+
+static void put_row(struct writer *writer, const struct cli_block *row)
+{
+    struct cli_text cell, title, third;
+    break_line(writer, 2);
+    if (cli_markdown_cell(row->text, 0, &cell))
+        put_words(writer, cell);
+    if (writer->column + 2 > TERM_WIDTH)
+        break_line(writer, 6);
+    else
+        writer->indent = TERM_WIDTH;
+    const bool several = cli_markdown_cell(row->head, 2, &third) && third.length;
+    for (size_t i = 1; cli_markdown_cell(row->text, i, &cell); i++) {
+        if (!cell.length)
+            continue;
+        if (i > 1)
+            break_line(writer, writer->indent);
+        if (several && cli_markdown_cell(row->head, i, &title) && title.length) {
+            put_words(writer, title);
+            fputc(':', writer->out);
+            writer->column++;
+        }
+        put_words(writer, cell);
+    }
+    break_line(writer, 0);
+}
+
+static void put_item(struct writer *writer, struct cli_text text)
+{
+    const size_t mark = strcspn(text.at, " ") + 1;
+    fprintf(writer->out, "  %.*s", (int)mark, *text.at == '*' ? "- " : text.at);
+    writer->indent = writer->column = 2 + (unsigned)mark;
+    put_words(writer, (struct cli_text){text.at + mark, text.length - mark});
+    break_line(writer, 0);
+}
+
+static void put_block(struct writer *writer, const struct cli_block *block)
+{
+    switch (block->kind) {
+    case CLI_BLOCK_PAGE:
+    case CLI_BLOCK_CHAPTER:
+    case CLI_BLOCK_SECTION:
+        put_words(writer, block->text);
+        break_line(writer, 0);
+        break;
+    case CLI_BLOCK_PARAGRAPH:
+        writer->indent = 2;
+        put_words(writer, block->text);
+        break_line(writer, 0);
+        break;
+    case CLI_BLOCK_ITEM: put_item(writer, block->text); break;
+    case CLI_BLOCK_ROW: put_row(writer, block); break;
+    case CLI_BLOCK_CODE:
+        fprintf(writer->out, "      %.*s\n", (int)block->text.length, block->text.at);
+        break;
+    }
+}
+
+/* A block below the one before (zero: none): those of one list or table without an empty line. */
+static void put_below(struct writer *writer, const struct cli_block *before,
+                      const struct cli_block *block)
+{
+    if (before->text.at && (block->kind != before->kind || block->kind == CLI_BLOCK_PARAGRAPH))
+        fputc('\n', writer->out);
+    put_block(writer, block);
+}
+
+/* == Search == */
+
+struct query {
+    struct cli_text words[MOST_WORDS];
+    size_t count;
+};
+
+/* A word without an ending, so that "waiting" finds "waits". */
+static struct cli_text stem(struct cli_text word)
+{
+    static const char *const endings[] = {"ing", "ed", "s"};
+    enum { SHORTEST = 4 };
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const size_t length = strlen(endings[i]);
+        if (word.length >= SHORTEST + length &&
+            !strncasecmp(word.at + word.length - length, endings[i], length))
+            return (struct cli_text){word.at, word.length - length};
+    }
+    return word;
+}
+
+static struct query split(const char *text)
+{
+    struct query query = {0};
+    for (text += strspn(text, " "); *text && query.count < MOST_WORDS; text += strspn(text, " ")) {
+        const struct cli_text word = {text, strcspn(text, " ")};
+        query.words[query.count++] = stem(word);
+        text += word.length;
+    }
+    return query;
+}
+
+/* Whether a word stands in a text, at the beginning of one of its words. */
+static bool holds(struct cli_text text, struct cli_text word)
+{
+    for (size_t i = 0; i + word.length <= text.length; i++)
+        if ((!i || !isalnum((unsigned char)text.at[i - 1]) || !isalnum((unsigned char)*word.at)) &&
+            !strncasecmp(text.at + i, word.at, word.length))
+            return true;
+    return false;
+}
+
+static bool holds_all(struct cli_text text, const struct query *query)
+{
+    for (size_t i = 0; i < query->count; i++)
+        if (!holds(text, query->words[i]))
+            return false;
+    return query->count > 0;
+}
+
+/* Blocks in which words are looked for: of code only commands, since the rest is output. */
+static bool is_match(const struct cli_block *block, const struct query *query)
+{
+    static const struct cli_text command = {"sprof ", 6};
+    return (block->kind != CLI_BLOCK_CODE || holds(block->text, command)) &&
+           holds_all(block->text, query);
+}
+
+static bool is_title(const struct cli_block *block)
+{
+    return block->kind <= CLI_BLOCK_SECTION;
+}
+
+static bool is_named(struct cli_text title, const char *name)
+{
+    return title.length == strlen(name) && !strncasecmp(title.at, name, title.length);
+}
+
+/* What a title is asked by. */
+struct wanted {
+    const char *name;          /* its exact words; NULL: */
+    const struct query *query; /* words that it holds */
+};
+
+static bool is_wanted(const struct cli_block *block, const struct wanted *wanted)
+{
+    if (block->kind != CLI_BLOCK_CHAPTER && block->kind != CLI_BLOCK_SECTION)
+        return false;
+    return wanted->name ? is_named(block->text, wanted->name)
+                        : holds_all(block->text, wanted->query);
+}
+
+/* Prints the parts of a page with titles that are wanted, each to the next title of its level, at
+ * most `most`. Returns how many. */
+static unsigned put_parts(struct writer *writer, const char *page, const struct wanted *wanted,
+                          unsigned most)
+{
+    struct cli_markdown reader = {.at = page};
+    struct cli_block block = {0}, before = {0};
+    enum cli_block_kind level = CLI_BLOCK_PAGE;
+    unsigned count = 0;
+    for (bool inside = false; cli_markdown_next(&reader, &block);) {
+        if (is_title(&block) && !(inside && block.kind > level)) {
+            inside = count < most && is_wanted(&block, wanted);
+            level = block.kind;
+            count += inside;
+        }
+        if (!inside)
+            continue;
+        put_below(writer, &before, &block);
+        before = block;
+    }
+    return count;
+}
+
+static unsigned put_whole(struct writer *writer, const char *page)
+{
+    struct cli_markdown reader = {.at = page};
+    struct cli_block block = {0}, before = {0};
+    for (; cli_markdown_next(&reader, &block); before = block)
+        put_below(writer, &before, &block);
+    return 1;
+}
+
+static unsigned put_titles(struct writer *writer, const char *page)
+{
+    struct cli_markdown reader = {.at = page};
+    struct cli_block block = {0};
+    while (cli_markdown_next(&reader, &block))
+        if (block.kind == CLI_BLOCK_CHAPTER || block.kind == CLI_BLOCK_SECTION) {
+            writer->indent = block.kind == CLI_BLOCK_SECTION ? 2 : 0;
+            put_words(writer, block.text);
+            break_line(writer, 0);
+        }
+    return 1;
+}
+
+/* The titles of other chapters that hold the words. */
+static void put_elsewhere(struct writer *writer, const struct query *query)
+{
+    struct cli_markdown reader = {.at = cli_guide_text};
+    struct cli_block block = {0};
+    struct cli_text chapter = {0}, shown = {0};
+    while (cli_markdown_next(&reader, &block)) {
+        if (block.kind <= CLI_BLOCK_CHAPTER)
+            chapter = block.text;
+        if (is_title(&block) && (block.kind == CLI_BLOCK_PAGE || holds_all(block.text, query)))
+            chapter = shown;
+        if (is_title(&block) || chapter.at == shown.at || !is_match(&block, query))
+            continue;
+        put_words(writer, shown.at ? (struct cli_text){"·", strlen("·")}
+                                   : (struct cli_text){"Also in:", strlen("Also in:")});
+        put_words(writer, chapter);
+        shown = chapter;
+    }
+    break_line(writer, 0);
+}
+
+/* A search through a page for blocks with all words. */
+struct search {
+    const struct query *query;
+    struct cli_text chapter, section; /* where it is */
+    struct cli_text shown;            /* the title that was printed last */
+    unsigned found, left_out;
+};
+
+static void put_found(struct writer *writer, struct search *search, const struct cli_block *block)
+{
+    const struct cli_text title = search->section.at ? search->section : search->chapter;
+    if (search->found++ >= MOST_BLOCKS) {
+        search->left_out++;
+        return;
+    }
+    if (title.at != search->shown.at) {
+        if (search->shown.at)
+            fputc('\n', writer->out);
+        put_words(writer, search->chapter);
+        if (search->section.at) {
+            put_words(writer, (struct cli_text){"›", strlen("›")});
+            put_words(writer, search->section);
+        }
+        break_line(writer, 0);
+        search->shown = title;
+    }
+    put_block(writer, block);
+}
+
+static void search_page(struct writer *writer, const char *page, struct search *search)
+{
+    struct cli_markdown reader = {.at = page};
+    struct cli_block block = {0};
+    while (cli_markdown_next(&reader, &block))
+        if (block.kind <= CLI_BLOCK_CHAPTER) {
+            search->chapter = block.text;
+            search->section = (struct cli_text){0};
+        } else if (block.kind == CLI_BLOCK_SECTION)
+            search->section = block.text;
+        else if (is_match(&block, search->query))
+            put_found(writer, search, &block);
+}
+
+static unsigned put_matches(struct writer *writer, const struct query *query)
+{
+    struct search search = {.query = query};
+    search_page(writer, cli_guide_text, &search);
+    search_page(writer, cli_schema_text, &search);
+    if (search.left_out)
+        fprintf(writer->out, "\n… and %u more places: add a word, or `man sprof-guide`\n",
+                search.left_out);
+    return search.found;
+}
+
+int cli_guide_print(FILE *out, const char *text, unsigned columns)
+{
+    struct writer writer = {.out = out, .columns = columns};
+    const struct query query = split(text);
+    const struct wanted exact = {.name = text}, words = {.query = &query};
+    unsigned found = !strcmp(text, "guide")    ? put_whole(&writer, cli_guide_text)
+                     : !strcmp(text, "schema") ? put_whole(&writer, cli_schema_text)
+                     : !strcmp(text, "topics") ? put_titles(&writer, cli_guide_text)
+                                               : put_parts(&writer, cli_guide_text, &exact, 1);
+    if (!found)
+        found = put_parts(&writer, cli_schema_text, &exact, 1);
+    if (!found && (found = put_parts(&writer, cli_guide_text, &words, MOST_TITLES))) {
+        fputc('\n', out);
+        put_elsewhere(&writer, &query);
+    }
+    if (!found)
+        found = put_parts(&writer, cli_schema_text, &words, 1);
+    const struct query phrase = {.words = {{text, strlen(text)}}, .count = 1};
+    if (!found && query.count > 1)
+        found = put_matches(&writer, &phrase);
+    if (!found)
+        found = put_matches(&writer, &query);
+    return !found;
+}
