@@ -1,12 +1,12 @@
 /* sprof ctl: controls a recording of samples, or of calls, while it runs. */
 #include "cli/commands.h"
 #include "cli/controlled.h"
-#include "cli/listing.h"
 #include "cli/open.h"
 #include "cli/stats.h"
 #include "cli/values.h"
 #include "control/control.h"
 #include "inject/inject.h"
+#include "report/report.h"
 
 #include <ctype.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ struct arguments {
     struct cli_pids pids;
     char output[INJECT_OUTPUT_BYTES]; /* of that process */
     bool record, trace, frame_app;
-    enum cli_format format;
+    const struct report_format *format; /* NULL: text */
 };
 
 #define FIELD(name) offsetof(struct arguments, name)
@@ -34,8 +34,9 @@ static const struct cli_option options[] = {
     {"trace", 0, NULL, "with -p: its trace, where it is sampled, too", FIELD(trace), cli_set_flag},
     {"frame", 0, "app", "with mode pc: the innermost application frame instead", FIELD(frame_app),
      cli_set_frame},
-    {"format", 0, "text|csv|json", "of status, list and stats: for people (text), or for programs",
-     FIELD(format), cli_set_format},
+    {"format", 0, "text|csv|json|markdown",
+     "of status, list and stats: for people (text), or for programs", FIELD(format),
+     cli_set_table_format},
     {0},
 };
 
@@ -55,6 +56,11 @@ static int check_word(const char *word, struct sprof_error *error)
         "rate HZ, mark NAME, end, and for traces probe, list, stats and detach",
         word, nearest < 0 ? "" : ": did you mean `", nearest < 0 ? "" : words[nearest],
         nearest < 0 ? "" : "`?");
+}
+
+static bool is_for_programs(const struct arguments *arguments)
+{
+    return arguments->format && strcmp(arguments->format->name, "text") != 0;
 }
 
 /* The operands as one text; a time behind start becomes nanoseconds. */
@@ -81,7 +87,7 @@ static int make_request(const struct arguments *arguments, const struct cli_oper
                                  "--frame app belongs to `mode pc`: give both or neither");
     if (arguments->frame_app)
         sprof_str_append(request, " --frame app");
-    if (!status && arguments->format != CLI_TEXT && !strcmp(word, "status"))
+    if (!status && is_for_programs(arguments) && !strcmp(word, "status"))
         sprof_str_append(request, " fields");
     if (!strcmp(word, "detach") && operands->count == 1 && arguments->pids.list.count)
         sprof_str_appendf(request, " %d", (int)*arguments->pids.list.items);
@@ -90,11 +96,13 @@ static int make_request(const struct arguments *arguments, const struct cli_oper
 
 /* == Answers that are tables == */
 
+enum { COLUMNS_MOST = 32 };
+
 /* Cuts a line of cells, which tabs separate. */
-static size_t cut(char *line, const char *cells[CLI_COLUMNS_MAX])
+static size_t cut(char *line, const char *cells[COLUMNS_MOST])
 {
     size_t count = 0;
-    for (char *at = line; at && count < CLI_COLUMNS_MAX;) {
+    for (char *at = line; at && count < COLUMNS_MOST;) {
         char *tab = strchr(at, '\t');
         if (tab)
             *tab++ = '\0';
@@ -116,31 +124,32 @@ static char *cut_line(char **text)
 
 /* The first line names the columns; numbers have a # behind their name. The last line has an end,
  * unless the answer was cut. */
-static int show_table(char *text, enum cli_format format, struct sprof_error *error)
+static int show_table(char *text, const struct report_format *format, struct sprof_error *error)
 {
-    const char *names[CLI_COLUMNS_MAX], *cells[CLI_COLUMNS_MAX];
-    struct cli_column columns[CLI_COLUMNS_MAX];
+    const char *names[COLUMNS_MOST], *cells[COLUMNS_MOST];
+    struct report_listing_column columns[COLUMNS_MOST];
+    const struct report_style style = {.format = format, .columns = cli_columns(stdout, 0)};
     char *header = cut_line(&text), *line;
     const size_t count = header ? cut(header, names) : 0;
     for (size_t i = 0; i < count; i++) {
         char *mark = strchr(header + (names[i] - header), '#');
-        columns[i] = (struct cli_column){names[i], mark != NULL, mark ? 8 : 5};
+        columns[i] = (struct report_listing_column){
+            names[i], mark ? REPORT_CELL_NUMBER : REPORT_CELL_TEXT, false};
         if (mark)
             *mark = '\0';
-        if (!strcmp(names[i], "calls"))
-            columns[i].width = 14;
     }
-    struct cli_listing listing = {
-        .out = stdout, .format = format, .columns = columns, .column_count = count};
-    cli_listing_begin(&listing);
-    while (count && (line = cut_line(&text)))
+    struct report_listing *listing = report_listing_new(columns, count);
+    while (listing && count && (line = cut_line(&text)))
         if (cut(line, cells) == count)
-            cli_listing_row(&listing, cells);
-    cli_listing_end(&listing);
-    return *text ? sprof_error_set(error, SPROF_ELIMIT, 0,
-                                   "there is more than an answer holds: the first %zu are shown",
-                                   (size_t)listing.rows)
-                 : 0;
+            report_listing_row(listing, cells);
+    int status =
+        listing ? report_listing_write(listing, stdout, &style, error) : sprof_error_memory(error);
+    if (!status && *text)
+        status = sprof_error_set(error, SPROF_ELIMIT, 0,
+                                 "there is more than an answer holds: the first %zu are shown",
+                                 report_listing_rows(listing));
+    report_listing_free(listing);
+    return status;
 }
 
 /* == The command == */
@@ -149,10 +158,8 @@ static int show(const struct arguments *arguments, const char *word, struct spro
                 struct cli_terminal *terminal, struct sprof_error *error)
 {
     if (!strcmp(word, "stats"))
-        return cli_show_stats(arguments->input,
-                              &report_formats()[arguments->format], /* in the same order */
-                              terminal, error);
-    if (!strcmp(word, "list") || (!strcmp(word, "status") && arguments->format != CLI_TEXT))
+        return cli_show_stats(arguments->input, arguments->format, terminal, error);
+    if (!strcmp(word, "list") || (!strcmp(word, "status") && is_for_programs(arguments)))
         return show_table(answer->text, arguments->format, error);
     for (char *line = answer->text, *next; line; line = next) {
         if ((next = strchr(line, '\n')))

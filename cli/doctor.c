@@ -8,14 +8,14 @@
 
 struct arguments {
     struct cli_pids pids;
-    enum cli_format format;
+    bool as_json;
 };
 
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
     {"pid", 'p', "PID|NAME[,…]", "measure a second of running processes, and check their files",
      FIELD(pids), cli_set_pids},
-    {"format", 0, "text|json", "for people (text), or for programs", FIELD(format),
+    {"format", 0, "text|json", "for people (text), or for programs", FIELD(as_json),
      cli_set_text_or_json},
     {0},
 };
@@ -52,7 +52,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     cli_say_pids(terminal, &arguments->pids);
     int result = examine(&found, &arguments->pids, operands->count ? operands->items : NULL);
     if (!result)
-        result = cli_doctor_show(stdout, &found, arguments->format);
+        result = cli_doctor_show(stdout, &found, arguments->as_json);
     const bool works = found.works;
     doctor_points_release(&found.points);
     doctor_modules_release(&found.modules);

@@ -2,7 +2,6 @@
 #ifndef SPROF_CLI_DOCTOR_H
 #define SPROF_CLI_DOCTOR_H
 
-#include "cli/listing.h"
 #include "doctor/doctor.h"
 
 /* A second of the target. */
@@ -22,7 +21,7 @@ struct cli_doctor {
 };
 
 /* Writes it for people, or as JSON. 0 or SPROF_ENOMEM. */
-int cli_doctor_show(FILE *out, const struct cli_doctor *found, enum cli_format format);
+int cli_doctor_show(FILE *out, const struct cli_doctor *found, bool as_json);
 
 /* Records a second of processes or of a command, which is ended then, and notes what came of it;
  * where that fails, as a bad point. 0 or SPROF_ENOMEM. */

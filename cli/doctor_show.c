@@ -242,7 +242,7 @@ static int write_json(FILE *out, const struct cli_doctor *found)
     return result;
 }
 
-int cli_doctor_show(FILE *out, const struct cli_doctor *found, enum cli_format format)
+int cli_doctor_show(FILE *out, const struct cli_doctor *found, bool as_json)
 {
-    return format == CLI_JSON ? write_json(out, found) : show_text(out, found);
+    return as_json ? write_json(out, found) : show_text(out, found);
 }

@@ -39,7 +39,8 @@ static void release(void *all)
 
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
-    {"format", 'f', "folded|pprof|speedscope|firefox|callgrind|chrome|otlp-traces|tsv|svg|dot|lcov|rows",
+    {"format", 'f',
+     "folded|pprof|speedscope|firefox|callgrind|chrome|otlp-traces|tsv|svg|dot|lcov|rows",
      "whose format", FIELD(format), cli_set_profile_format},
     {"output", 'o', "FILE", "the file (sprof. and what the format ends in); -: standard output",
      FIELD(output), cli_set_text},

@@ -8,29 +8,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct cli_column columns[] = {
-    {"call_id", true, 0},     {"depth", true, 0},     {"pid", true, 0},     {"tid", true, 0},
-    {"thread", false, 0},     {"function", false, 0}, {"module", false, 0}, {"start_ns", true, 0},
-    {"duration_ns", true, 0}, {"self_ns", true, 0},   {"exit", false, 0},   {"word1", false, 0},
-    {"word2", false, 0},      {"word3", false, 0},    {"word4", false, 0},  {"word5", false, 0},
-    {"word6", false, 0},
-};
-enum { COLUMNS = sizeof columns / sizeof *columns };
+/* Columns of v_call. */
+static const char columns[] =
+    "call_id, depth, pid, tid, thread, function, module, start_ns, "
+    "duration_ns, self_ns, exit, word1, word2, word3, word4, word5, word6";
+enum { COLUMNS = 17, NUMBERS = 0x38f }; /* bit i: column i is a number */
 /* Of kept calls; the first ones are as above. */
-static const struct cli_column kept_columns[] = {
-    {"call_id", true, 0},     {"depth", true, 0},     {"pid", true, 0},     {"tid", true, 0},
-    {"thread", false, 0},     {"function", false, 0}, {"module", false, 0}, {"start_ns", true, 0},
-    {"duration_ns", true, 0}, {"self_ns", true, 0},   {"exit", false, 0},   {"caller_id", true, 0},
-    {"why", false, 0},        {"suspended", true, 0},
+static const struct report_listing_column kept_columns[] = {
+    {"call_id", REPORT_CELL_NUMBER, false},     {"depth", REPORT_CELL_NUMBER, false},
+    {"pid", REPORT_CELL_NUMBER, false},         {"tid", REPORT_CELL_NUMBER, false},
+    {"thread", REPORT_CELL_TEXT, false},        {"function", REPORT_CELL_TEXT, false},
+    {"module", REPORT_CELL_TEXT, false},        {"start_ns", REPORT_CELL_NUMBER, false},
+    {"duration_ns", REPORT_CELL_NUMBER, false}, {"self_ns", REPORT_CELL_NUMBER, false},
+    {"exit", REPORT_CELL_TEXT, false},          {"caller_id", REPORT_CELL_NUMBER, false},
+    {"why", REPORT_CELL_TEXT, false},           {"suspended", REPORT_CELL_NUMBER, false},
 };
 enum { KEPT_COLUMNS = sizeof kept_columns / sizeof *kept_columns, WHY = 12 };
 enum { DEPTH = 1, PID = 2, TID = 3, THREAD = 4, FUNCTION = 5, START = 7, DURATION = 8, EXIT = 10 };
 enum { WORD = 11, WORDS_SHOWN = 3, INDENT_MOST = 100 };
 
 struct showing {
-    struct cli_listing listing;
     FILE *out;
-    char tid[32]; /* whose calls are being shown */
+    bool is_text, is_kept;
+    struct report_listing *listing; /* of kept calls, for programs */
+    char tid[32];                   /* whose calls are being shown */
     struct sprof_arena arena;
     struct sprof_map numbers;     /* hash of a name → its number, from 1 */
     SPROF_VEC(const char *) full; /* names of functions; */
@@ -79,6 +80,7 @@ static void release(struct showing *showing)
     free(showing->shown);
     sprof_vec_release(&showing->full);
     sprof_map_release(&showing->numbers);
+    report_listing_free(showing->listing);
     sprof_arena_release(&showing->arena);
 }
 
@@ -129,7 +131,7 @@ static void write_time(FILE *out, const char *nanoseconds)
 static void write_call(struct showing *showing, const char *const *values)
 {
     FILE *out = showing->out;
-    const bool is_kept = showing->listing.columns == kept_columns;
+    const bool is_kept = showing->is_kept;
     const long depth = strtol(values[DEPTH], NULL, 10);
     if (strcmp(showing->tid, values[TID]) != 0) {
         fprintf(out, "%sthread %s of process %s  ", *showing->tid ? "\n" : "", values[TID],
@@ -164,10 +166,7 @@ static int show_call(void *context, int count, char *const *values, char *const 
     (void)names;
     if (count < COLUMNS)
         return SPROF_EFORMAT;
-    if (showing->listing.format == CLI_TEXT)
-        write_call(showing, (const char *const *)values);
-    else
-        cli_listing_row(&showing->listing, (const char *const *)values);
+    write_call(showing, (const char *const *)values);
     return 0;
 }
 
@@ -215,30 +214,27 @@ static int show_kept_call(void *context, const struct report_kept_text *call)
         call->why,
         digits_of(&digits[8], call->is_apart, true),
     };
-    if (kept->showing->listing.format == CLI_TEXT)
+    if (kept->showing->is_text)
         write_call(kept->showing, values);
     else
-        cli_listing_row(&kept->showing->listing, values);
+        report_listing_row(kept->showing->listing, values);
     return 0;
 }
 
 int cli_show_kept_flow(FILE *out, struct store *store, const struct report_selection *selection,
                        const struct cli_flow_options *options, struct sprof_error *error)
 {
-    struct showing showing = {.listing = {.out = out,
-                                          .format = options->format,
-                                          .columns = kept_columns,
-                                          .column_count = KEPT_COLUMNS},
-                              .out = out};
+    const bool is_text = !options->format || options->format->brief;
+    struct showing showing = {.out = out, .is_text = is_text, .is_kept = true};
     struct showing_kept kept = {&showing, options, 0};
-    const bool is_text = options->format == CLI_TEXT;
+    const struct report_style style = {.format = options->format, .full_names = true};
     int status = is_text && !options->full_names ? load_names(&showing, store, error) : 0;
-    if (!status && !is_text)
-        cli_listing_begin(&showing.listing);
+    if (!is_text && !(showing.listing = report_listing_new(kept_columns, KEPT_COLUMNS)))
+        status = sprof_error_memory(error);
     if (!status)
         status = report_each_kept(store, selection, show_kept_call, &kept, error);
-    if (!is_text && cli_listing_end(&showing.listing) && status >= 0)
-        status = sprof_error_memory(error);
+    if (status >= 0 && !is_text)
+        status = report_listing_write(showing.listing, out, &style, error);
     if (!status && is_text && !kept.shown)
         fputs("no calls were kept\n", out);
     release(&showing);
@@ -305,24 +301,20 @@ int cli_show_flow(FILE *out, struct store *store, uint32_t run,
                   const struct report_selection *selection, const struct cli_flow_options *options,
                   struct sprof_error *error)
 {
-    const enum cli_format format = options->format;
-    struct showing showing = {
-        .listing = {.out = out, .format = format, .columns = columns, .column_count = COLUMNS},
-        .out = out};
+    const bool is_text = !options->format || options->format->brief;
+    const struct report_style style = {.format = options->format};
+    struct showing showing = {.out = out, .is_text = is_text};
     struct sprof_str sql = {0};
     int status = check(selection, error);
     if (!status && selection->thread)
         status = check_thread(store, run, selection->thread, error);
-    if (!status && format == CLI_TEXT && !options->full_names)
+    if (!status && is_text && !options->full_names)
         status = load_names(&showing, store, error);
     if (status) {
         release(&showing);
         return status;
     }
-    sprof_str_append(&sql, "SELECT ");
-    for (size_t i = 0; i < COLUMNS; i++)
-        sprof_str_appendf(&sql, "%s%s", i ? ", " : "", columns[i].name);
-    sprof_str_appendf(&sql, " FROM v_call WHERE run_id = %u", run);
+    sprof_str_appendf(&sql, "SELECT %s FROM v_call WHERE run_id = %u", columns, run);
     if (selection->thread)
         append_thread(&sql, selection->thread);
     if (options->over_ns)
@@ -331,15 +323,12 @@ int cli_show_flow(FILE *out, struct store *store, uint32_t run,
     sprof_str_appendf(&sql, " ORDER BY thread_id, start_ns, depth LIMIT %llu",
                       options->limit ? (unsigned long long)options->limit
                                      : (unsigned long long)INT64_MAX);
-    if (format != CLI_TEXT)
-        cli_listing_begin(&showing.listing);
     status = sql.failed ? sprof_error_memory(error)
-                        : store_query(store, sql.text, show_call, &showing, error);
-    if (format != CLI_TEXT && cli_listing_end(&showing.listing) && !status)
-        status = sprof_error_memory(error);
+             : is_text  ? store_query(store, sql.text, show_call, &showing, error)
+                        : report_query(out, store, sql.text, NUMBERS, &style, error);
     sprof_str_clear(&sql);
     sprof_str_appendf(&sql, "SELECT sum(not_logged) FROM probe_ledger WHERE run_id = %u", run);
-    if (!status && format == CLI_TEXT)
+    if (!status && is_text)
         status = sql.failed ? sprof_error_memory(error)
                             : store_query(store, sql.text, show_missing, out, error);
     sprof_str_release(&sql);

@@ -2,7 +2,6 @@
 #ifndef SPROF_CLI_FLOW_H
 #define SPROF_CLI_FLOW_H
 
-#include "cli/listing.h"
 #include "report/report.h"
 
 /* What the selected run, or the newest, has. *run: its number. Returns a CLI_… below, or a negative
@@ -12,8 +11,8 @@ int cli_has_flow(struct store *store, uint32_t selected, uint32_t *run, struct s
 
 /* Which calls, and how they are shown. */
 struct cli_flow_options {
-    enum cli_format format;
-    uint64_t limit;   /* 0: all */
+    const struct report_format *format; /* NULL: text */
+    uint64_t limit;                     /* 0: all */
     uint64_t over_ns; /* only calls that took at least so long, or have not ended; 0: all */
     bool full_names;
 };

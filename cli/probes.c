@@ -3,13 +3,14 @@
 #include "base/command.h"
 #include "cli/commands.h"
 #include "cli/controlled.h"
-#include "cli/listing.h"
 #include "cli/probes_summary.h"
 #include "cli/producers.h"
+#include "cli/style.h"
 #include "cli/values.h"
 #include "embed/embed.h"
 #include "inject/inject.h"
 #include "plan/plan.h"
+#include "report/report.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -24,9 +25,13 @@ struct arguments {
     const char *flags; /* the compiler */
     bool embed;
     const char *output;
-    enum cli_format format;
-    bool full_names;
+    struct cli_style style;
 };
+
+static bool is_for_people(const struct arguments *arguments)
+{
+    return !arguments->style.format || !strcmp(arguments->style.format->name, "text");
+}
 
 static int set_compiler(void *field, const char *value, struct sprof_error *error)
 {
@@ -52,11 +57,11 @@ static const struct cli_option options[] = {
      "sprof trace runs it",
      FIELD(embed), cli_set_flag},
     {"output", 'o', "FILE", "the copy", FIELD(output), cli_set_text},
-    {"format", 0, "text|csv|json",
-     "for people (text), or for programs: csv and json list functions", FIELD(format),
-     cli_set_format},
+    {"format", 0, "text|csv|json|markdown",
+     "for people (text), or for programs: csv and json list functions", FIELD(style.format),
+     cli_set_table_format},
     {"full-names", 0, NULL, "functions with parameters and template arguments, in text too",
-     FIELD(full_names), cli_set_flag},
+     FIELD(style.full_names), cli_set_flag},
     {"no-cache", 0, NULL, "make the plan anew, and keep none", FIELD(no_cache), cli_set_flag},
     {0},
 };
@@ -71,25 +76,22 @@ static bool is_wanting(const struct plan_function *function)
 
 /* == Tables == */
 
-static const struct cli_column columns[] = {
-    {"module", false, 20},       {"address", false, 12}, {"bytes", true, 7},
-    {"mechanism", false, 9},     {"exits", false, 5},    {"site", false, 12},
-    {"displaced", true, 9},      {"calls", true, 6},     {"foreign_calls", true, 13},
-    {"open_calls", true, 10},    {"returns", true, 7},   {"catches", true, 7},
-    {"inline_wanted", true, 13}, {"why", false, 44},     {"function", false, 0},
-};
-enum { COLUMNS = sizeof columns / sizeof *columns };
-
-/* What people see of them. */
-static const struct cli_column text_columns[] = {
-    {"address", false, 12}, {"bytes", true, 7}, {"mechanism", false, 9},
-    {"exits", false, 5},    {"why", false, 44}, {"function", false, 0},
+static const struct report_listing_column columns[] = {
+    {"module", REPORT_CELL_TEXT, true},          {"address", REPORT_CELL_TEXT, false},
+    {"bytes", REPORT_CELL_NUMBER, false},        {"mechanism", REPORT_CELL_TEXT, false},
+    {"exits", REPORT_CELL_TEXT, false},          {"site", REPORT_CELL_TEXT, true},
+    {"displaced", REPORT_CELL_NUMBER, true},     {"calls", REPORT_CELL_NUMBER, true},
+    {"foreign_calls", REPORT_CELL_NUMBER, true}, {"open_calls", REPORT_CELL_NUMBER, true},
+    {"returns", REPORT_CELL_NUMBER, true},       {"catches", REPORT_CELL_NUMBER, true},
+    {"inline_wanted", REPORT_CELL_NUMBER, true}, {"why", REPORT_CELL_TEXT, false},
+    {"function", REPORT_CELL_FUNCTION, false},
 };
 
 struct view {
     const struct arguments *arguments;
     struct cli_terminal *terminal;
-    struct cli_listing listing;
+    struct report_listing *listing;
+    bool for_people;
     bool by_uprobes;           /* the process is traced */
     size_t modules, functions; /* seen so far; functions: listed */
     size_t seen, nameless;     /* functions among which one is looked for */
@@ -106,34 +108,43 @@ static const char *exits_of(const struct plan_function *function)
 static void list_function(struct view *view, const struct plan *plan,
                           const struct plan_function *function)
 {
-    char address[20], bytes[20], site[20] = "", displaced[8] = "", calls[12], foreign[12], open[12],
-                                 returns[12], catches[12];
+    enum { NUMBERS = 7 };
+    const uint64_t numbers[NUMBERS] = {function->end - function->start,
+                                       function->displaced,
+                                       function->calls,
+                                       function->foreign_calls,
+                                       function->open_calls,
+                                       function->exits,
+                                       function->catches};
+    char texts[NUMBERS][24], address[24], site[24] = "";
+    for (size_t i = 0; i < NUMBERS; i++)
+        snprintf(texts[i], sizeof texts[i], "%llu", (unsigned long long)numbers[i]);
     snprintf(address, sizeof address, "0x%llx", (unsigned long long)function->start);
-    snprintf(bytes, sizeof bytes, "%llu", (unsigned long long)(function->end - function->start));
-    snprintf(calls, sizeof calls, "%u", function->calls);
-    snprintf(foreign, sizeof foreign, "%u", function->foreign_calls);
-    snprintf(open, sizeof open, "%u", function->open_calls);
-    snprintf(returns, sizeof returns, "%u", function->exits);
-    snprintf(catches, sizeof catches, "%u", function->catches);
-    if (function->site) {
+    if (function->site)
         snprintf(site, sizeof site, "0x%llx", (unsigned long long)function->site);
-        snprintf(displaced, sizeof displaced, "%u", function->displaced);
-    }
-    const char *mechanism = plan_mechanism_text(function->mechanism);
-    const char *why = plan_reason_text(function->why), *exits = exits_of(function);
-    struct sprof_str whole = {0}; /* of a process, which has several files */
-    sprof_str_appendf(&whole, "%s!%s", plan->module, function->name);
-    const char *name = view->arguments->pid && whole.text ? whole.text : function->name;
+    /* People see the file of a function of a process, which has several. */
+    const bool is_whole = view->arguments->pid && view->for_people;
+    struct sprof_str name = {0};
+    sprof_str_appendf(&name, "%s%s%s", is_whole ? plan->module : "", is_whole ? "!" : "",
+                      function->name);
     view->functions++;
-    if (view->listing.format == CLI_TEXT)
-        cli_listing_row(&view->listing,
-                        (const char *[]){address, bytes, mechanism, exits, why, name});
-    else
-        cli_listing_row(&view->listing,
-                        (const char *[]){plan->module, address, bytes, mechanism, exits, site,
-                                         displaced, calls, foreign, open, returns, catches,
-                                         function->inline_wanted ? "1" : "0", why, function->name});
-    sprof_str_release(&whole);
+    report_listing_row(
+        view->listing,
+        (const char *[]){plan->module, address, texts[0], plan_mechanism_text(function->mechanism),
+                         exits_of(function), site, *site ? texts[1] : NULL, texts[2], texts[3],
+                         texts[4], texts[5], texts[6], function->inline_wanted ? "1" : "0",
+                         plan_reason_text(function->why), name.text});
+    sprof_str_release(&name);
+}
+
+static int print_table(struct view *view, struct sprof_error *error)
+{
+    const struct cli_style *style = &view->arguments->style;
+    const bool is_terminal = isatty(STDOUT_FILENO);
+    const struct report_style shown = {.format = style->format,
+                                       .columns = is_terminal ? cli_columns(stdout, 0) : UINT16_MAX,
+                                       .full_names = style->full_names};
+    return report_listing_write(view->listing, stdout, &shown, error);
 }
 
 static void list_functions(struct view *view, const struct plan *plan)
@@ -220,7 +231,7 @@ static void find_function(struct view *view, const struct plan *plan)
         view->nameless += !plan_has_name(function);
         if (is_name(function, name)) {
             view->functions++;
-            if (view->listing.format == CLI_TEXT)
+            if (view->for_people)
                 print_function(plan, function);
             else
                 list_function(view, plan, function);
@@ -301,7 +312,7 @@ static int embed(const struct arguments *arguments, const struct cli_operands *o
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--embed reads one file and writes another: `sprof probes ./program "
                                "--embed -o ./program.probes`");
-    if (arguments->refused || arguments->all || arguments->flags || arguments->format != CLI_TEXT)
+    if (arguments->refused || arguments->all || arguments->flags || !is_for_people(arguments))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--embed goes with --function, -o and --no-cache alone: what can "
                                "have a probe is listed without it");
@@ -328,7 +339,7 @@ static void show_plan(struct view *view, const struct plan *plan, const char *pa
         print_flags(plan, path, arguments->flags);
     else if (arguments->functions.list.count)
         find_function(view, plan);
-    else if (arguments->refused || arguments->all || arguments->format != CLI_TEXT)
+    else if (arguments->refused || arguments->all || !is_for_people(arguments))
         list_functions(view, plan);
     else
         cli_print_probes_summary(plan);
@@ -427,32 +438,28 @@ static int carry_out(struct cli_terminal *terminal, const struct arguments *argu
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--refused, --all, --function and --flags show each something else: "
                                "give one of them");
-    const bool lists = !arguments->flags &&
-                       (arguments->refused || arguments->all || arguments->format != CLI_TEXT);
+    const bool lists =
+        !arguments->flags && (arguments->refused || arguments->all || !is_for_people(arguments));
     if ((operands->count == 1) == (arguments->pid != 0) || operands->count > 1)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "give one file, or a process with -p: `sprof probes ./program`, "
                                "`sprof probes -p PID`");
-    view.listing = (struct cli_listing){.out = stdout, .format = arguments->format};
-    view.listing.columns = arguments->format == CLI_TEXT ? text_columns : columns;
-    view.listing.column_count =
-        arguments->format == CLI_TEXT ? sizeof text_columns / sizeof *text_columns : COLUMNS;
-    const bool is_table =
-        lists && (!arguments->functions.list.count || arguments->format != CLI_TEXT);
-    view.listing.functions = 1u << 5;
-    view.listing.full_names = arguments->full_names || !is_table;
-    if (is_table)
-        cli_listing_begin(&view.listing);
+    view.for_people = is_for_people(arguments);
+    view.listing = report_listing_new(columns, sizeof columns / sizeof *columns);
+    if (!view.listing)
+        return sprof_error_memory(error);
+    const bool is_table = lists && (!arguments->functions.list.count || !view.for_people);
     int code = show(&view, arguments->pid ? NULL : operands->items[0], error);
-    if (is_table && cli_listing_end(&view.listing) && !code)
-        code = sprof_error_memory(error);
     if (!code && arguments->functions.list.count && !view.functions)
         code = no_such_function(&view, error);
-    if (!code && is_table && arguments->format == CLI_TEXT && !view.functions)
+    if (!code && is_table && (view.functions || !view.for_people))
+        code = print_table(&view, error);
+    if (!code && is_table && view.for_people && !view.functions)
         puts(arguments->refused ? "all functions can have probes that see their exits"
                                 : "there are no functions");
     if (!code && view.guarded && !lists && !arguments->flags && !arguments->functions.list.count)
         printf("guarded: the process runs generated code, so each probe checks its caller\n");
+    report_listing_free(view.listing);
     sprof_arena_release(&view.names);
     return code;
 }

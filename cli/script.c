@@ -6,7 +6,6 @@
 #include "report/report.h"
 
 #include <stddef.h>
-#include <string.h>
 
 struct arguments {
     struct cli_selection selection; /* first: see cli_release_rules */
@@ -43,13 +42,10 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     const struct report_selection kept = selection;
     selection.all_events = !selection.event;
     const struct report_style style = {.format = arguments->format};
-    const char *format = arguments->format ? arguments->format->name : "text";
     uint32_t run;
     status = cli_has_flow(store, selection.run_id, &run, error);
     const struct cli_flow_options flow = {
-        .format = !strcmp(format, "csv")    ? CLI_CSV
-                  : !strcmp(format, "json") ? CLI_JSON
-                                            : CLI_TEXT,
+        .format = arguments->format,
         .limit = arguments->limit,
         .over_ns = arguments->over_ns,
         .full_names = arguments->full_names,

@@ -56,7 +56,7 @@ static int run_statement(struct shell *shell, const char *text, size_t length,
     const struct report_style style = {.format = shell->format};
     int status = sprof_str_append_bytes(&statement, text, length);
     if (!status)
-        status = report_query(stdout, shell->store, statement.text, &style, error);
+        status = report_query(stdout, shell->store, statement.text, 0, &style, error);
     sprof_str_release(&statement);
     if (status && shell->interactive) {
         fflush(stdout);
@@ -131,8 +131,7 @@ static int dot_statement(struct shell *shell, const char *word, const char *name
     if (!strcmp(word, ".schema")) {
         const int status = *name ? schema_of(shell, name, statement, error)
                                  : sprof_str_append(statement, SCHEMA " ORDER BY type, name");
-        return status || (shell->format && !shell->format->brief) ? status
-                                                                  : split_lines(statement);
+        return status || (shell->format && !shell->format->brief) ? status : split_lines(statement);
     }
     return sprof_error_set(error, SPROF_EUSAGE, 0,
                            "`%.20s%s%.40s` is no statement: there are .tables, .schema and .schema "

@@ -262,6 +262,15 @@ int cli_set_table_format(void *field, const char *value, struct sprof_error *err
     return set_format(field, value, REPORT_TABLE, error);
 }
 
+int cli_set_text_or_json(void *field, const char *value, struct sprof_error *error)
+{
+    *(bool *)field = !strcmp(value, "json");
+    return !strcmp(value, "json") || !strcmp(value, "text")
+               ? 0
+               : sprof_error_set(error, SPROF_EUSAGE, 0,
+                                 "`%s` is not a format of this command: give text or json", value);
+}
+
 int cli_set_sample_format(void *field, const char *value, struct sprof_error *error)
 {
     return set_format(field, value, REPORT_SAMPLES, error);

@@ -51,9 +51,11 @@ struct cli_threshold {
 int cli_set_threshold(void *field, const char *value, struct sprof_error *error);
 int cli_set_clock(void *field, const char *value, struct sprof_error *error);       /* bool: wall */
 int cli_set_agent_clock(void *field, const char *value, struct sprof_error *error); /* bool: fine */
-int cli_set_mode(void *field, const char *value, struct sprof_error *error);        /* cli_mode */
-int cli_set_frame(void *field, const char *value, struct sprof_error *error);       /* bool */
-int cli_set_interior(void *field, const char *value, struct sprof_error *error);    /* bool: drop */
+/* bool: JSON, of commands whose answer is no table. */
+int cli_set_text_or_json(void *field, const char *value, struct sprof_error *error);
+int cli_set_mode(void *field, const char *value, struct sprof_error *error);     /* cli_mode */
+int cli_set_frame(void *field, const char *value, struct sprof_error *error);    /* bool */
+int cli_set_interior(void *field, const char *value, struct sprof_error *error); /* bool: drop */
 /* const struct report_format *, of those that write tables, samples, rows */
 int cli_set_table_format(void *field, const char *value, struct sprof_error *error);
 int cli_set_sample_format(void *field, const char *value, struct sprof_error *error);

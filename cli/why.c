@@ -1,7 +1,6 @@
 /* sprof why: records a program for a while, and says in one screen what makes it slow. */
 #include "why/why.h"
 #include "cli/commands.h"
-#include "cli/listing.h"
 #include "cli/open.h"
 #include "cli/process_tree.h"
 #include "cli/signals.h"
@@ -30,7 +29,7 @@ struct arguments {
     bool children, overwrite;
     uint64_t look_ns;
     const char *output, *input;
-    enum cli_format format;
+    bool as_json;
 };
 
 #define FIELD(name) offsetof(struct arguments, name)
@@ -46,7 +45,7 @@ static const struct cli_option options[] = {
     {"overwrite", 0, NULL, "keep no copy of the recording that is replaced", FIELD(overwrite),
      cli_set_flag},
     {"input", 'i', "FILE", "answer from a recording of before", FIELD(input), cli_set_text},
-    {"format", 0, "text|json", "for people (text), or for programs", FIELD(format),
+    {"format", 0, "text|json", "for people (text), or for programs", FIELD(as_json),
      cli_set_text_or_json},
     {0},
 };
@@ -124,8 +123,7 @@ static int answer(struct store *store, const struct arguments *arguments,
     if (!status && why_judge(&verdict, &table))
         status = sprof_error_memory(error);
     describe(origin, &circumstances);
-    if (!status &&
-        (arguments->format == CLI_JSON ? cli_why_json(stdout, &table, &verdict, &circumstances)
+    if (!status && (arguments->as_json ? cli_why_json(stdout, &table, &verdict, &circumstances)
                                        : write_text(&table, &verdict, &circumstances)))
         status = sprof_error_memory(error);
     if (!status)

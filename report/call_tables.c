@@ -2,7 +2,6 @@
 #include "report/call_tables.h"
 
 #include "report/error_text.h"
-#include "report/format.h"
 #include "report/function_search.h"
 #include "report/utf8_text.h"
 
@@ -275,15 +274,10 @@ int report_call_table_write(FILE *out, struct store *store, const struct report_
         result = build(&calls, error);
     if (!result)
         result = put_left_out(&calls);
-    if (!result)
-        result = report_table_show(&table, request->table.show, error);
-    if (!result && calls.for_people && !request->style.full_names)
-        result = report_table_shorten(&table, &arena);
     result = report_error_code(result, error);
-    if (!result && (calls.rows || !request->table.newest)) {
-        const struct report_content content = {.kind = REPORT_TABLE, .table = &table};
-        result = report_content_write(out, &content, &request->style, error);
-    }
+    if (!result && (calls.rows || !request->table.newest))
+        result =
+            report_table_write(out, &table, &arena, request->table.show, &request->style, error);
     report_table_release(&table);
     sprof_arena_release(&arena);
     return result;

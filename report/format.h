@@ -15,7 +15,8 @@ struct report_content {
     struct store *store;            /* REPORT_SAMPLES, REPORT_ROWS */
     size_t limit;                   /* REPORT_SAMPLES: so many; 0: all */
     uint32_t run_id;                /* of a format that reads the store; 0: all runs */
-    const char *sql;                /* REPORT_ROWS: a user's statement */
+    const char *sql;                /* REPORT_ROWS: a statement */
+    uint64_t numbers;               /* REPORT_ROWS: bit i, column i is of numbers; 0: not known */
 };
 
 /* One sample as report_each_sample gives it, valid during the call. */

@@ -63,3 +63,15 @@ int report_content_write(FILE *out, const struct report_content *content,
     const int result = format->write(out, &styled, error);
     return result ? report_error_code(result, error) : report_output_close(out, error);
 }
+
+int report_table_write(FILE *out, struct table *table, struct sprof_arena *arena, const char *show,
+                       const struct report_style *style, struct sprof_error *error)
+{
+    const bool brief = !style->format || style->format->brief;
+    const struct report_content content = {.kind = REPORT_TABLE, .table = table};
+    int result = report_table_show(table, show, error);
+    if (!result && brief && !style->full_names)
+        result = report_table_shorten(table, arena);
+    return result ? report_error_code(result, error)
+                  : report_content_write(out, &content, style, error);
+}

@@ -205,12 +205,21 @@ static int put_sample(void *context, const struct report_sample *sample)
 
 /* == Rows of a statement == */
 
+struct rows {
+    struct json *json;
+    uint64_t numbers;
+};
+
 static int put_row(void *context, int columns, char *const *values, char *const *names)
 {
-    struct json *json = context;
+    struct rows *rows = context;
+    struct json *json = rows->json;
     report_json_open_object(json, NULL);
     for (int c = 0; c < columns; c++)
-        report_json_text(json, names[c], values[c]);
+        if (values[c] && rows->numbers >> c & 1)
+            report_json_number(json, names[c], values[c]);
+        else
+            report_json_text(json, names[c], values[c]);
     report_json_close_object(json);
     return json->failed ? SPROF_ENOMEM : 0;
 }
@@ -225,10 +234,11 @@ int report_json_write(FILE *out, const struct report_content *content, struct sp
         result = write_table(&json, content);
     } else {
         struct samples samples = {&json, content->dataset};
+        struct rows rows = {&json, content->numbers};
         report_json_open_array(&json, NULL);
         result = content->kind == REPORT_SAMPLES
                      ? report_each_sample(content, put_sample, &samples, error)
-                     : store_query(content->store, content->sql, put_row, &json, error);
+                     : store_query(content->store, content->sql, put_row, &rows, error);
         report_json_close_array(&json);
     }
     const int ended = report_json_end(&json);

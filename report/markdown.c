@@ -36,6 +36,7 @@ static void put_cell(FILE *out, const struct table *table, size_t row, size_t c)
         return;
     }
     switch (column->kind) {
+    case TABLE_NUMBER:
     case TABLE_ADDRESS: fputs(report_table_number(number, column, cell), out); break;
     case TABLE_CODE:
         fputc('`', out);

@@ -8,6 +8,7 @@
 #include "report/cures.h"
 #include "report/distribution.h"
 #include "report/json.h"
+#include "report/listing.h"
 #include "report/screen.h"
 #include "store/store.h"
 
@@ -360,8 +361,9 @@ enum report_diff_outcome {
 int report_diff(FILE *out, const struct report_diff *diff, const struct report_style *style,
                 enum report_diff_outcome *outcome, char why[static 512], struct sprof_error *error);
 
-/* A user's statement: an aligned table, CSV or JSON. */
-int report_query(FILE *out, struct store *store, const char *sql, const struct report_style *style,
-                 struct sprof_error *error);
+/* The rows of a statement: an aligned table, CSV or JSON, which has columns of `numbers` (bit i is
+ * column i) as numbers, others as texts. */
+int report_query(FILE *out, struct store *store, const char *sql, uint64_t numbers,
+                 const struct report_style *style, struct sprof_error *error);
 
 #endif

@@ -29,6 +29,7 @@ const char *report_table_number(char buffer[static NUMBER_BYTES], const struct t
     switch (column->kind) {
     case TABLE_NS:
     case TABLE_COUNT: snprintf(buffer, NUMBER_BYTES, "%" PRIu64, cell->count); return buffer;
+    case TABLE_NUMBER: snprintf(buffer, NUMBER_BYTES, "%s", cell->text); return buffer;
     case TABLE_ADDRESS: snprintf(buffer, NUMBER_BYTES, "0x%" PRIx64, cell->count); return buffer;
     case TABLE_PERCENT:
         snprintf(buffer, NUMBER_BYTES, "%.10g", report_number_share(cell->count, column->whole));
@@ -114,6 +115,10 @@ static int compare_cells(const struct table *table, size_t column, uint32_t a, u
     case TABLE_NAME:
     case TABLE_PATH:
     case TABLE_CODE: return strcmp(first->text, second->text);
+    case TABLE_NUMBER: {
+        const double difference = strtod(first->text, NULL) - strtod(second->text, NULL);
+        return difference < 0 ? -1 : difference > 0;
+    }
     case TABLE_INTERVAL:
         return first->points < second->points ? -1 : first->points > second->points;
     default: return first->count < second->count ? -1 : first->count > second->count;

@@ -15,6 +15,7 @@ enum table_kind {
     TABLE_MOMENT,   /* the same, since the start of the run */
     TABLE_NS,       /* as a length; programs read nanoseconds */
     TABLE_ADDRESS,  /* hexadecimal: cell.count */
+    TABLE_NUMBER,   /* cell.text: a number as it was given; NULL: not known */
     TABLE_NAME,     /* cell.text; NULL: not known */
     TABLE_PATH,     /* cell.text, indented as the row's place in the tree says */
     TABLE_CODE,     /* cell.text, cut at its end */
@@ -132,7 +133,9 @@ static inline bool report_column_is_text(const struct table_column *column)
 static inline bool report_cell_is_unknown(const struct table_column *column,
                                           const union table_cell *cell)
 {
-    return report_column_is_text(column) ? !cell->text : cell->count == TABLE_UNKNOWN;
+    return report_column_is_text(column) || column->kind == TABLE_NUMBER
+               ? !cell->text
+               : cell->count == TABLE_UNKNOWN;
 }
 
 /* The column that "COLUMN[:asc|:desc]" names, and whether small values come first; NULL: the first
@@ -159,6 +162,11 @@ unsigned report_tree_parts(const struct report_table_options *options,
                            const struct report_selection *selection);
 unsigned report_tree_by_parts(const struct report_table_options *options,
                               const struct report_selection *selection);
+
+/* Writes a table of rows that no recording holds, or not as samples: with the columns of
+ * `show`, and for people short names. The arena takes texts. Errors as report_write. */
+int report_table_write(FILE *out, struct table *table, struct sprof_arena *arena, const char *show,
+                       const struct report_style *style, struct sprof_error *error);
 
 /* Builders: each has its line in report/report.c. Each returns 0 or a negative code with *error
  * filled. */

@@ -83,6 +83,7 @@ static int put_cell(struct page *page, size_t row, size_t shown, size_t width, s
     if (report_cell_is_unknown(column, cell))
         return sprof_str_append(out, "–");
     switch (column->kind) {
+    case TABLE_NUMBER:
     case TABLE_ADDRESS: return sprof_str_append(out, report_table_number(number, column, cell));
     case TABLE_COUNT: return sprof_str_appendf(out, "%llu", (unsigned long long)cell->count);
     case TABLE_PERCENT:

@@ -101,7 +101,7 @@ static int filtered(struct sprof_error *error)
 
 static int query(struct sprof_error *error)
 {
-    return report_query(nowhere, example.store, "SELECT name, path FROM module",
+    return report_query(nowhere, example.store, "SELECT name, path FROM module", 0,
                         &(struct report_style){0}, error);
 }
 

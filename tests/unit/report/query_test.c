@@ -7,7 +7,7 @@ static void check(const char *sql, const char *format, const char *expected)
     struct captured *captured = capture();
     struct sprof_error error = {0};
     const struct report_style style = style_of(format);
-    CU_ASSERT_EQUAL(report_query(captured->out, example.store, sql, &style, &error), 0);
+    CU_ASSERT_EQUAL(report_query(captured->out, example.store, sql, 0, &style, &error), 0);
     assert_text(error.message, "");
     assert_text(captured_text(captured), expected);
     capture_free(captured);
@@ -38,7 +38,7 @@ static void test_json(void)
     const struct report_style style = style_of("json");
     struct captured *captured = capture();
     CU_ASSERT_EQUAL(report_query(captured->out, example.store,
-                                 "SELECT id, problem FROM module ORDER BY id", &style, NULL),
+                                 "SELECT id, problem FROM module ORDER BY id", 0, &style, NULL),
                     0);
     yajl_val rows = yajl_tree_parse(captured_text(captured), message, sizeof message);
     CU_ASSERT_PTR_NOT_NULL_FATAL(rows);
@@ -55,7 +55,7 @@ static void test_many_rows(void)
         report_query(captured->out, example.store,
                      "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE "
                      "i < 5000) SELECT i, 'x' || i AS name FROM n",
-                     &(struct report_style){0}, NULL),
+                     0, &(struct report_style){0}, NULL),
         0);
     size_t lines = 0;
     for (const char *at = captured_text(captured); (at = strchr(at, '\n')); at++)
@@ -72,7 +72,7 @@ static void test_a_wrong_statement(void)
         struct captured *captured = capture();
         struct sprof_error error = {0};
         const struct report_style style = style_of(formats[i]);
-        CU_ASSERT_EQUAL(report_query(captured->out, example.store, "SELEC 1", &style, &error),
+        CU_ASSERT_EQUAL(report_query(captured->out, example.store, "SELEC 1", 0, &style, &error),
                         SPROF_EUSAGE);
         CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "syntax error"));
         capture_free(captured);
