@@ -111,7 +111,8 @@ static const struct cli_option options[] = {
     {"wait-chains", 0, NULL, "the same, with what the wakers waited for, and so on",
      FIELD(wait_chains), cli_set_flag},
     CLI_SELECTION_OPTIONS,
-    {"idle", 0, NULL, "where waits are shown: also those of threads that wait for work",
+    {"idle", 0, NULL,
+     "also what is left out else: waits of threads for work, and idle CPUs (`record -a`)",
      FIELD(idle), cli_set_flag},
     {"sort", 0, "COLUMN[:asc]", "the order of rows (the first share, largest first)", FIELD(sort),
      cli_set_text},
@@ -208,6 +209,7 @@ static struct report_request request_of(const struct arguments *arguments, enum 
     };
     const bool of_wakes = view == REPORT_WAKERS || view == REPORT_CHAINS;
     request.selection.fold_idle = !arguments->idle && !of_wakes;
+    request.selection.with_idle = arguments->idle;
     if (of_wakes && !request.selection.event)
         request.selection.event = MODEL_EVENT_OFF_CPU;
     for (size_t i = 0; i < arguments->by.count; i++) {

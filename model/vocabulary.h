@@ -77,11 +77,13 @@ bool model_kind_is_app(enum model_kind kind);
 enum model_pseudo {
     MODEL_PSEUDO_OUTSIDE = 1, /* MODEL_OUTSIDE: stacks without an application frame, in mode app */
     MODEL_PSEUDO_NOT_SAMPLED, /* MODEL_NOT_SAMPLED: CPU time that no sample stands for */
+    MODEL_PSEUDO_IDLE,        /* MODEL_IDLE: time in which a CPU ran nothing */
 };
 
 /* Their names. */
 #define MODEL_OUTSIDE "[outside the application]"
 #define MODEL_NOT_SAMPLED "[not sampled]"
+#define MODEL_IDLE "[idle]"
 
 /* The event of samples of threads that work or wait: its weights are nanoseconds of their lives. */
 #define MODEL_EVENT_WALL "wall-clock"
@@ -95,6 +97,9 @@ enum model_pseudo {
 
 /* The event of what threads did as they ended waits of others: it weighs what these had waited. */
 #define MODEL_EVENT_WAKEUP "wakeup"
+
+/* Time in which CPUs ran nothing, in nanoseconds: it is no thread's, and no part of other sums. */
+#define MODEL_EVENT_IDLE "idle"
 
 /* The kind of threads that are ready to run; of all other kinds threads wait for something. */
 #define MODEL_WAIT_READY "ready"

@@ -32,6 +32,8 @@ int record_account(struct record_session *session, uint64_t now_ns)
     int result = counts ? 0 : record_forget_cpu_time(session);
     for (size_t i = 0; i < session->events.count && !result; i++)
         result = expect(&session->events.items[i], time_ns, cpu_ns, counts);
+    if (!result)
+        result = record_book_idle(session, time_ns, counts);
     session->run->duration_ns = time_ns > delay_ns ? time_ns - delay_ns : 0;
     session->run->target_cpu_ns = cpu_ns - first->skipped_cpu_ns;
     session->run->own_cpu_ns = own_cpu_ns(session) - session->own_cpu_start_ns;

@@ -207,6 +207,7 @@ void record_free(struct record_session *session)
         record_ledger_release(&session->events.items[i].ledger);
     sprof_vec_release(&session->events);
     sprof_map_release(&session->cpu_before);
+    sprof_map_release(&session->idle.booked_ns);
     sprof_vec_release(&session->past_events);
     sprof_vec_release(&session->own_processes);
     sprof_arena_release(&session->arena);

@@ -19,6 +19,12 @@ struct record_past_events {
     uint64_t from_ns, to_ns, period_ns;
 };
 
+/* Where idle time of CPUs is booked. */
+struct record_idle {
+    uint32_t event, thread, node; /* event 0: none was booked yet */
+    struct sprof_map booked_ns;   /* CPU → what of its idle time was booked, or does not count */
+};
+
 /* One of the recording's events, and the ledger of its samples. */
 struct record_event {
     struct store_event row; /* as given to the recording */
@@ -52,6 +58,7 @@ struct record_session {
     struct sprof_map cpu_before; /* id of a thread that was there when what counts began (a delay
                                     ended, or all was cleared) → what it had used by then, in ns */
     SPROF_VEC(struct record_past_events) past_events;
+    struct record_idle idle;
     uint64_t events_from_ns; /* since when those at hand are */
     bool paused, ended;      /* as commands have it */
     atomic_bool interrupted; /* by a signal handler, or another thread */
@@ -96,6 +103,10 @@ int record_forget_cpu_time(struct record_session *session);
 /* account.c: books what the targets and sprof itself have used up to now; a recorder that is killed
  * leaves it, too. Returns 0 or SPROF_ENOMEM. */
 int record_account(struct record_session *session, uint64_t now_ns);
+
+/* idle.c: books what CPUs were idle up to now, which is `time_ns` in the run; `counts` is false in
+ * a delay. Returns 0 or SPROF_ENOMEM. */
+int record_book_idle(struct record_session *session, uint64_t time_ns, bool counts);
 
 /* account.c: what the recording has used so far, and that as a fraction of the targets' CPU time.
  */

@@ -103,6 +103,7 @@ static int symbolize_pseudo(struct derive *derive, struct derive_job *job,
         [MODEL_PSEUDO_NOT_SAMPLED] = {.name = MODEL_NOT_SAMPLED,
                                       .linkage_name = MODEL_NOT_SAMPLED,
                                       .named = true},
+        [MODEL_PSEUDO_IDLE] = {.name = MODEL_IDLE, .linkage_name = MODEL_IDLE, .named = true},
     };
     (void)result;
     const bool unknown = strcmp(job->module->row.name, MODEL_MODULE_UNKNOWN) == 0;

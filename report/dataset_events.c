@@ -26,6 +26,11 @@ static bool run_has_waits(const struct report_dataset *dataset, uint32_t run)
     return false;
 }
 
+static bool is_idle(const struct store_event *event)
+{
+    return !strcmp(event->name, MODEL_EVENT_IDLE);
+}
+
 static const char unknown[] = "unknown", running[] = "running", waiting[] = "waiting";
 
 const char *report_event_state(const struct store_event *event)
@@ -33,6 +38,8 @@ const char *report_event_state(const struct store_event *event)
     const char *wait = model_event_wait(event->name);
     if (wait)
         return strcmp(wait, MODEL_WAIT_READY) ? waiting : MODEL_WAIT_READY;
+    if (is_idle(event))
+        return MODEL_EVENT_IDLE;
     const bool is_other =
         !strcmp(event->name, MODEL_EVENT_WALL) || !strcmp(event->name, MODEL_EVENT_WAKEUP);
     return event->unit == STORE_UNIT_SAMPLE && !is_other ? running : unknown;
@@ -79,7 +86,7 @@ static uint32_t cpu_clock_of(const struct report_dataset *dataset, uint32_t run)
         const struct store_event *event = &dataset->events.items[i];
         if (event->run_id == run && event->is_clock && event->unit == STORE_UNIT_SAMPLE &&
             !model_event_wait(event->name) && strcmp(event->name, MODEL_EVENT_WALL) != 0 &&
-            !model_event_of_one_mode(event->name))
+            !is_idle(event) && !model_event_of_one_mode(event->name))
             return event->id;
     }
     return 0;
@@ -131,6 +138,7 @@ static bool are_parts(const struct report_dataset *dataset)
     bool are = run_has_waits(dataset, dataset->run.id);
     for (size_t i = 0; i < dataset->events.count && are; i++)
         are = !strcmp(dataset->events.items[i].name, MODEL_EVENT_WAKEUP) ||
+              is_idle(&dataset->events.items[i]) ||
               is_part(dataset, REPORT_ON_AND_OFF, &dataset->events.items[i]);
     return are;
 }
@@ -152,9 +160,14 @@ static void choose_event(struct report_dataset *dataset, const char *wanted)
         choose_sum(dataset, sum_called(wanted));
 }
 
-/* The other runs take part with theirs of the same name. */
-static bool is_taken(const struct report_dataset *dataset, const struct store_event *event)
+/* The other runs take part with theirs of the same name. What CPUs were idle is beside time in
+ * which they were not. */
+static bool is_taken(const struct report_dataset *dataset, const struct store_event *event,
+                     bool with_idle)
 {
+    if (is_idle(event) && !is_idle(&dataset->event))
+        return with_idle && (dataset->all_events ||
+                             (dataset->event.is_clock && !model_event_wait(dataset->event.name)));
     return dataset->all_events ||
            (dataset->event.id && (dataset->event_sum ? is_part(dataset, dataset->event_sum, event)
                                                      : !strcmp(event->name, dataset->event.name)));
@@ -213,7 +226,7 @@ int report_dataset_choose_events(struct report_loading *loading,
     if (!result)
         choose_event(dataset, event_of(dataset, selection));
     for (size_t i = 0; i < dataset->events.count && !result; i++)
-        if (is_taken(dataset, &dataset->events.items[i]) &&
+        if (is_taken(dataset, &dataset->events.items[i], selection->with_idle) &&
             is_in_state(&dataset->events.items[i], selection->state))
             result =
                 report_row_numbers_put(&dataset->event_numbers, dataset->events.items[i].id, i + 1);

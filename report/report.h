@@ -27,6 +27,7 @@ struct report_selection {
     bool all_events;              /* every event, added up by samples */
     const char *state;            /* of threads: running, ready, waiting, or a kind of wait */
     bool fold_idle;               /* where waits are read: without those for work */
+    bool with_idle;               /* beside CPU time, what CPUs were idle */
     const char *thread, *process; /* name or number */
     const char *module;           /* of the innermost frame: its name or its path */
     const char *function;         /* of tables of calls: a regular expression */

@@ -529,6 +529,19 @@ uint64_t sampler_target_cpu_ns(struct sampler *sampler)
     return 0;
 }
 
+int sampler_each_idle(struct sampler *sampler,
+                      int (*each)(void *context, const struct sampler_cpu_idle *idle),
+                      void *context)
+{
+    int result = 0;
+    for (size_t i = 0; i < sampler->sources.count && !result; i++) {
+        struct source *source = sampler->sources.items[i];
+        if (source->kind->each_idle)
+            result = source->kind->each_idle(source, each, context);
+    }
+    return result;
+}
+
 uint64_t sampler_thread_cpu_ns(struct sampler *sampler, pid_t pid, pid_t tid)
 {
     for (size_t i = 0; i < sampler->sources.count; i++) {

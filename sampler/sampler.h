@@ -224,6 +224,18 @@ bool sampler_targets_ended(struct sampler *sampler, int *wait_status);
  * ledger's "expected". One system call an event: not for hot paths. 0 where it cannot be known. */
 uint64_t sampler_target_cpu_ns(struct sampler *sampler);
 
+/* What a CPU was idle, waits for disks among it. */
+struct sampler_cpu_idle {
+    int cpu;
+    uint64_t idle_ns; /* since the start, but for pauses; as of sampler_target_cpu_ns */
+};
+
+/* Hands out the CPUs where all that runs on them is sampled. Returns 0, or what `each` returned
+ * first that is not. */
+int sampler_each_idle(struct sampler *sampler,
+                      int (*each)(void *context, const struct sampler_cpu_idle *idle),
+                      void *context);
+
 /* That of one live thread; 0 where it cannot be known. */
 uint64_t sampler_thread_cpu_ns(struct sampler *sampler, pid_t pid, pid_t tid);
 

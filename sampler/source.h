@@ -112,6 +112,12 @@ struct source_kind {
      * never known. */
     uint64_t (*cpu_ns)(struct source *source);
 
+    /* Hands out what each CPU was idle since the start, but for pauses, until `each` returns
+     * another number than 0, which is returned. NULL: it is not known. */
+    int (*each_idle)(struct source *source,
+                     int (*each)(void *context, const struct sampler_cpu_idle *idle),
+                     void *context);
+
     /* CPU time of a live thread since the start, in nanoseconds; 0 where it cannot be known. NULL:
      * never known. */
     uint64_t (*thread_cpu_ns)(struct source *source, pid_t pid, pid_t tid);

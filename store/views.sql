@@ -4,9 +4,9 @@
 -- The state of threads follows from the event: off-cpu:KIND are waits, but for off-cpu:ready.
 CREATE VIEW v_event AS
 SELECT run_id, name AS event, is_clock, (SELECT word FROM word WHERE list = 'unit' AND number = unit) AS unit,
-       CASE WHEN name = 'off-cpu:ready' THEN 'ready' WHEN name GLOB 'off-cpu:*' THEN 'waiting'
+       CASE WHEN name = 'off-cpu:ready' THEN 'ready' WHEN name GLOB 'off-cpu:*' THEN 'waiting' WHEN name = 'idle' THEN 'idle'
             WHEN unit = 0 AND name NOT IN ('wall-clock', 'wakeup') THEN 'running' ELSE 'unknown' END AS state,
-       CASE WHEN name GLOB 'off-cpu:*' THEN substr(name, 9)
+       CASE WHEN name GLOB 'off-cpu:*' THEN substr(name, 9) WHEN name = 'idle' THEN 'idle'
             WHEN unit = 0 AND name NOT IN ('wall-clock', 'wakeup') THEN 'running' ELSE 'unknown' END AS wait,
        varying, period, id AS event_id
 FROM event;

@@ -124,31 +124,54 @@ bool perf_machine_chooses(struct perf_source *source, const struct model_record 
 
 /* == CPU time == */
 
-/* One CPU's line of /proc/stat (proc(5)): what it was idle, waited for disks, and what the host
- * took, in clock ticks. */
-static bool parse_idle(const char *line, int *cpu, uint64_t *ticks)
+/* One CPU's line of /proc/stat (proc(5)): what it was idle, with waits for disks, and what the host
+ * took. */
+static bool parse_idle(const char *line, int *cpu, uint64_t *idle_ns, uint64_t *stolen_ns)
 {
+    const uint64_t tick_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
     unsigned long long user, nice, system, idle, disks, interrupts, soft, stolen = 0;
     if (sscanf(line, "cpu%d %llu %llu %llu %llu %llu %llu %llu %llu", cpu, &user, &nice, &system,
                &idle, &disks, &interrupts, &soft, &stolen) < 6)
         return false;
-    *ticks = idle + disks + stolen;
+    *idle_ns = (idle + disks) * tick_ns;
+    *stolen_ns = stolen * tick_ns;
     return true;
 }
 
-static uint64_t idle_ns(const struct perf_source *source)
+/* A CPU that is not known yet was not idle before. Without memory, its idle time is not known. */
+static void note_idle(struct perf_machine *machine, int cpu, uint64_t level_ns, bool counts)
+{
+    struct perf_cpu_idle *idle = NULL;
+    for (size_t i = 0; i < machine->idle.count && !idle; i++)
+        if (machine->idle.items[i].sum.cpu == cpu)
+            idle = &machine->idle.items[i];
+    if (!idle) {
+        const struct perf_cpu_idle new = {{cpu, 0}, level_ns};
+        (void)!sprof_vec_push(&machine->idle, new);
+        return;
+    }
+    if (counts && level_ns > idle->level_ns)
+        idle->sum.idle_ns += level_ns - idle->level_ns;
+    idle->level_ns = level_ns;
+}
+
+/* What the CPUs did not use, since the machine began; `counts`: what is new of it counts. */
+static uint64_t read_idle(struct perf_source *source, bool counts)
 {
     struct sprof_str text = {0};
     uint64_t sum = 0;
     if (!sprof_proc_read("/proc/stat", 16 << 20, &text) && text.text)
         for (const char *line = text.text; line; line = strchr(line, '\n')) {
             int cpu;
-            uint64_t ticks;
+            uint64_t idle_ns, stolen_ns;
             line += *line == '\n';
             if (strncmp(line, "cpu", 3) != 0)
                 break;
-            if (line[3] != ' ' && parse_idle(line, &cpu, &ticks) && is_online(&source->cpus, cpu))
-                sum += ticks * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+            if (line[3] == ' ' || !parse_idle(line, &cpu, &idle_ns, &stolen_ns) ||
+                !is_online(&source->cpus, cpu))
+                continue;
+            sum += idle_ns + stolen_ns;
+            note_idle(&source->machine, cpu, idle_ns, counts);
         }
     sprof_str_release(&text);
     return sum;
@@ -167,20 +190,20 @@ static uint64_t cgroup_used_ns(const struct target_cgroup *cgroup)
 }
 
 /* What grows by the CPU time used; 0 where that cannot be known. */
-static uint64_t read_level(const struct perf_source *source)
+static uint64_t read_level(struct perf_source *source, bool counts)
 {
     const struct perf_machine *machine = &source->machine;
     if (machine->counts_cgroup)
         return cgroup_used_ns(&machine->cgroup);
     if (machine->chooses)
         return 0;
-    return sprof_clock_monotonic_ns() * source->cpus.count - idle_ns(source);
+    return sprof_clock_monotonic_ns() * source->cpus.count - read_idle(source, counts);
 }
 
 uint64_t perf_machine_cpu_ns(struct perf_source *source)
 {
     struct perf_machine *machine = &source->machine;
-    const uint64_t level_ns = machine->counts ? read_level(source) : 0;
+    const uint64_t level_ns = machine->counts ? read_level(source, true) : 0;
     if (level_ns > machine->level_ns) {
         machine->used_ns += level_ns - machine->level_ns;
         machine->level_ns = level_ns;
@@ -195,5 +218,15 @@ void perf_machine_count(struct perf_source *source, bool counts)
         return;
     perf_machine_cpu_ns(source);
     machine->counts = counts;
-    machine->level_ns = counts ? read_level(source) : 0;
+    machine->level_ns = counts ? read_level(source, false) : 0;
+}
+
+int perf_machine_each_idle(struct perf_source *source,
+                           int (*each)(void *context, const struct sampler_cpu_idle *idle),
+                           void *context)
+{
+    int result = 0;
+    for (size_t i = 0; i < source->machine.idle.count && !result; i++)
+        result = each(context, &source->machine.idle.items[i].sum);
+    return result;
 }

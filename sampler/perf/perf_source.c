@@ -67,6 +67,7 @@ static void perf_free(struct source *opened)
     sampler_stack_tail_copies_release(&source->tail_copies);
     perf_members_release(&source->members);
     sprof_map_release(&source->machine.chosen);
+    sprof_vec_release(&source->machine.idle);
     sprof_vec_release(&source->end_records);
     sprof_vec_release(&source->clocks);
     sprof_vec_release(&source->following);
@@ -233,6 +234,13 @@ static uint64_t perf_cpu_ns(struct source *opened)
     return source->counters_full ? 0 : perf_counters_total_ns(&source->counters);
 }
 
+static int perf_each_idle(struct source *opened,
+                          int (*each)(void *context, const struct sampler_cpu_idle *idle),
+                          void *context)
+{
+    return perf_machine_each_idle(perf_of(opened), each, context);
+}
+
 static const struct source_kind *const beside[] = {&sampler_waiting_kind, &sampler_off_cpu_kind,
                                                    NULL};
 
@@ -251,6 +259,7 @@ const struct source_kind perf_source_kind = {
     .take = perf_record_take,
     .weigh = perf_jitter_weigh,
     .cpu_ns = perf_cpu_ns,
+    .each_idle = perf_each_idle,
     .thread_cpu_ns = perf_end_records_thread_cpu_ns,
     .count = perf_count,
     .stack_end = perf_stack_tail_learn,

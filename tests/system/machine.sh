@@ -120,6 +120,25 @@ cpu() {
     holds "$(sql t.db "SELECT count(*) FROM sample WHERE cpu NOT IN ($cpu, -1)") == 0" "no other CPU"
 }
 
+# What CPUs were idle, by a /proc/stat of known growth: 0.7 s on one, out of every base, and there where it is asked for.
+idle() {
+    local cpu
+    cpu=$(cut -d- -f1 /sys/devices/system/cpu/online | cut -d, -f1)
+    printf 'cpu  1 0 1 100 0 0 0 0 0 0\ncpu%s 1 0 1 100 5 0 0 0 0 0\n' "$cpu" >stat
+    printf 'cpu  1 0 1 160 0 0 0 0 0 0\ncpu%s 1 0 1 160 15 0 0 0 0 0\n' "$cpu" >grown
+    unshare -m true || skip "no mount namespace can be made"
+    # shellcheck disable=SC2016
+    expect 0 unshare -m sh -c 'mount --bind stat /proc/stat && "$1" record -a -m pc -o t.db -- sh -c "sleep 0.1; cat grown >stat; sleep 0.1"' sh "$SPROF"
+    [ "$(sql t.db "SELECT sum(s.weight), max(s.cpu), count(DISTINCT s.thread_id), max(p.name) FROM sample s JOIN event e ON e.id = s.event_id
+        JOIN thread t ON t.id = s.thread_id JOIN process p ON p.id = t.process_id WHERE e.name = 'idle'")" = "700000000|$cpu|1|[idle]" ] ||
+        fail "the idle time is not what /proc/stat shows"
+    "$SPROF" report -i t.db --by cpu,function --format csv | grep -q '\[idle\]' && fail "idle time is in a base"
+    "$SPROF" report -i t.db --by event --format csv | grep -q ',idle' && fail "idle time is in the base of events"
+    "$SPROF" report -i t.db --idle --by function,cpu --format csv -n 0 | grep -q "700000000.*\[idle\].*,$cpu" || fail "no row of the idle time"
+    "$SPROF" report -i t.db --idle --by state --format csv | grep -q ',idle' || fail "no state of the idle time"
+    "$SPROF" report -i t.db --event idle --format csv | grep -q '\[idle\]' || fail "no event of the idle time"
+}
+
 # Threads of the kernel, at a tracepoint, which no program in the kernel filters.
 kernel_threads() {
     local thread
