@@ -2,6 +2,7 @@
  * command did; or puts them into a process that runs. */
 #include "trace/trace.h"
 #include "cli/commands.h"
+#include "cli/drill.h"
 #include "cli/keep.h"
 #include "cli/signals.h"
 #include "cli/trace_summary.h"
@@ -38,6 +39,7 @@ struct arguments {
     struct limits warn_over, watchdog;
     struct heap_limits heap_check;
     struct cli_keep_rules keep;
+    struct cli_drill drill;
     double stack_check; /* percent; 0: none */
     bool append, overwrite, children, paths, callers, all_points, no_cache, paused, verbose;
 };
@@ -159,6 +161,24 @@ static const struct cli_option options[] = {
     {"children-of", 0, "RE[:DEPTH]",
      "functions that the regular expression finds, and what they call, to that depth (all)",
      FIELD(children_of), cli_add_text},
+    {"root", 0, "RE",
+     "functions that the regular expression finds, and what they call directly; with --adaptive "
+     "they alone, at first",
+     FIELD(drill.roots), cli_add_text},
+    {"adaptive", 0, NULL,
+     "drill down: add probes to what --root's functions call, and to what that calls, where most "
+     "of the time is, until one function has it itself; the others lose theirs",
+     FIELD(drill.adaptive), cli_set_flag},
+    {"over", 0, "COND[:RE]",
+     "drill down only while that holds (for such roots): 10ms (average), self > 10ms, p99 > 10ms, "
+     "errors > 1%, calls/s > 1000, 3x (its median before), 2x siblings (other threads), cpu > 50%, "
+     "signal (`sprof ctl widen`)",
+     FIELD(drill.over), cli_add_condition},
+    {"observe", 0, NULL, "… change nothing, and say what would get probes first",
+     FIELD(drill.observe), cli_set_flag},
+    {"step", 0, "T", NULL, FIELD(drill.step_ns), cli_set_duration},
+    {"uncalled", 0, "add|skip", "… keep the probes of functions that are never called (skip)",
+     FIELD(drill.uncalled), cli_set_uncalled},
     {"module", 0, "GLOB", "functions of these modules (those of the application)", FIELD(modules),
      cli_add_text},
     {"children", 0, NULL, "trace the processes that the command starts, too", FIELD(children),
@@ -341,13 +361,13 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
-    const struct arguments *arguments = all;
+    struct arguments *arguments = all;
     const size_t pids = arguments->pids.list.count;
     int status = check(arguments, operands, error);
     if (status)
         return status;
     terminal->verbose = arguments->verbose;
-    const struct trace_options trace = {
+    struct trace_options trace = {
         .mode = arguments->mode,
         .backend = arguments->backend,
         .append = arguments->append,
@@ -394,7 +414,9 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .log = &terminal->log,
     };
     struct trace_session *session;
-    status = trace_open(&session, &trace, error);
+    status = cli_drill_apply(&arguments->drill, &arguments->children_of, &trace, error);
+    if (!status)
+        status = trace_open(&session, &trace, error);
     if (status)
         return status;
     struct trace_result result;
@@ -403,6 +425,8 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     if (arguments->children)
         cli_signals_end_by(trace.end_fd);
     status = trace_run(session, &result, error);
+    if (!status)
+        cli_say_drilled(terminal, &trace, trace_drill_answer(session));
     trace_free(session);
     if (!status)
         cli_say_traced(terminal, &trace, &result);
@@ -421,6 +445,7 @@ static void release(void *all)
     sprof_vec_release(&arguments->watchdog.list);
     sprof_vec_release(&arguments->heap_check.list);
     cli_keep_rules_release(&arguments->keep);
+    cli_drill_release(&arguments->drill);
     sprof_vec_release(&arguments->rules.list);
     sprof_vec_release(&arguments->functions.list);
     sprof_vec_release(&arguments->children_of.list);

@@ -1,5 +1,6 @@
 /* Carries out the commands that control a trace. */
 #include "trace/children.h"
+#include "trace/drill/drilling.h"
 #include "trace/figures/coverage.h"
 #include "trace/figures/keep.h"
 #include "trace/figures/log.h"
@@ -356,6 +357,9 @@ static int probe(void *context, char *argument, struct sprof_str *answer, struct
     struct trace_sums sums;
     const uint64_t since_ns = sprof_clock_monotonic_ns() - session->start.ns;
     int result = trace_change_ranges(session, argument, error);
+    for (size_t i = 0; i < session->trace->programs.count && session->mode == TRACE_COVERAGE; i++)
+        if (trace_coverage_begin(session->trace->programs.items[i]))
+            return sprof_error_memory(error);
     trace_switch_all(session);
     trace_add_up(session, &sums);
     sprof_str_appendf(answer, "%zu probe%s on", sums.probes_on,
@@ -366,6 +370,11 @@ static int probe(void *context, char *argument, struct sprof_str *answer, struct
     if (!result)
         result = trace_ranges_tell_empty(session, since_ns, answer, error);
     return result ? result : trace_check_awake(session, error);
+}
+
+static int widen(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
+{
+    return trace_drilling_widen(context, *argument ? argument : ".", answer, error);
 }
 
 struct range_sums {
@@ -427,6 +436,7 @@ static const struct control_command commands[] = {
     {"mark", NULL, "NAME", mark},
     {"probe", NULL, "+RE, -RE, +children:RE[:DEPTH], +0xA-0xB, -#1,3-5 or +#N", probe},
     {"list", NULL, NULL, list},
+    {"widen", NULL, "[RE]", widen},
     {"stats", NULL, NULL, stats},
     {"detach", NULL, "[PID]", detach},
     {"end", NULL, NULL, end},
@@ -434,7 +444,7 @@ static const struct control_command commands[] = {
 static const struct control_commands all = {
     "start [MODE] [TIME], stop, status, clear, mode stats|coverage|log, mark NAME, probe ±RE, "
     "list, "
-    "stats, detach, end (rate is for recordings of samples)",
+    "widen [RE], stats, detach, end (rate is for recordings of samples)",
     commands, sizeof commands / sizeof *commands};
 
 static int carry_out(void *context, char *request, struct sprof_str *answer)

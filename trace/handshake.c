@@ -1,5 +1,5 @@
-/* Waits for the hello of an agent, makes the memory that sprof and agent share, and lets the command
- * go. */
+/* Waits for the hello of an agent, makes the memory that sprof and agent share, and lets the
+ * command go. */
 #include "trace/handshake.h"
 #include "inject/inject.h"
 #include "trace/figures/keep.h"

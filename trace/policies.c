@@ -1,5 +1,6 @@
 /* The table of policies, and loops over it. */
 #include "trace/policies.h"
+#include "trace/drill/drilling.h"
 #include "trace/figures/keep.h"
 #include "trace/figures/warn.h"
 #include "trace/probes/probes.h"
@@ -31,6 +32,7 @@ static const struct trace_policy policies[] = {
     {.tick = trace_memory_look, .cleared = trace_memory_tell_again},
     {.probes_added = trace_warnings_begin},
     {.probes_added = trace_keep_begin},
+    {.probes_added = trace_drilling_probes, .tick = trace_drilling_tick},
     {.often = trace_govern, .cleared = trace_govern_tell_again},
 };
 enum { POLICIES = sizeof policies / sizeof *policies };

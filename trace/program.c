@@ -1,6 +1,7 @@
 /* A program of several, from the hello of its agent until its probes are placed. */
 #include "trace/program.h"
 #include "inject/inject.h"
+#include "trace/drill/below.h"
 #include "trace/figures/coverage.h"
 #include "trace/figures/warn.h"
 #include "trace/governor.h"
@@ -59,6 +60,7 @@ void trace_program_release(struct trace_session *session)
     sprof_vec_release(&session->files);
     sprof_vec_release(&session->probes);
     sprof_vec_release(&session->ranges);
+    trace_below_program_free(session->below);
     trace_processes_release(session);
     sprof_arena_release(&session->arena);
 }

@@ -1,5 +1,6 @@
 /* Runs a tracing session: places probes, and writes what they measure until the end. */
 #include "inject/inject.h"
+#include "trace/drill/drilling.h"
 #include "trace/figures/coverage.h"
 #include "trace/figures/log.h"
 #include "trace/governor.h"
@@ -173,6 +174,8 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
         poll(polls.list.items, polls.list.count, wait_ms(session));
         session->trace->ends |= polls.list.items[0].revents != 0 || is_over(session);
         failed = look(session, error);
+        if (!failed)
+            failed = trace_drilling_begin_phases(session, error);
         if (!failed && session->now_ns >= session->trace->next_flush_ns &&
             !recording_is_writing(session->recording)) /* later figures replace these */
             failed = trace_flush(session, error);

@@ -1,6 +1,7 @@
 /* Opens a tracing session: launches the command or finds the process, and begins a recording. */
 #include "inject/inject.h"
 #include "plan/plan.h"
+#include "trace/drill/drilling.h"
 #include "trace/figures/keep.h"
 #include "trace/figures/warn.h"
 #include "trace/program.h"
@@ -203,7 +204,9 @@ static int open_session(struct trace_session **out, const struct trace_options *
     session->process.agent_fd = entry.agent_fd;
     session->trace->control = CONTROL_SERVER_NONE;
     session->process.pid = options->pid;
-    result = session->trace->membership->open(session, error);
+    result = trace_drilling_begin(session, error);
+    if (!result)
+        result = session->trace->membership->open(session, error);
     if (!result)
         result = open_target(session, error);
     if (!result && backend->prepare)
@@ -255,6 +258,7 @@ void trace_free(struct trace_session *session)
     inject_hold_release(&session->trace->hold);
     trace_program_release(session);
     inject_keeper_end(&session->trace->keeper);
+    trace_drilling_free(session->trace->drilling);
     sprof_vec_release(&session->trace->programs);
     sprof_map_release(&session->trace->covered.nodes);
     inject_close(&session->trace->child_fd);

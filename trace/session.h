@@ -39,6 +39,7 @@ struct trace_heap_limit {
 };
 
 struct trace_keep_rule; /* trace/keep_rule.h */
+struct trace_condition; /* trace/condition.h */
 
 #define TRACE_NEVER UINT64_MAX
 
@@ -88,6 +89,13 @@ struct trace_options {
     size_t heap_check_count;
     const struct trace_keep_rule *keep; /* in mode stats: calls that have rows of their own */
     size_t keep_count;
+    /* A drill-down: `functions` are its roots; calls are counted by path. */
+    bool adaptive;
+    bool observe;     /* say what would get probes first, and change nothing */
+    bool uncalled;    /* functions that are never called keep their probes */
+    uint64_t step_ns; /* between two steps; 0: a second */
+    const struct trace_condition *conditions; /* the last one that names a root decides */
+    size_t condition_count;
     bool no_cache;
     bool paused; /* measure nothing until a command starts it */
     /* How long a probe is off before it comes to rest. 0: ten seconds. A trace that begins with a
@@ -138,6 +146,9 @@ struct trace_result {
 };
 
 struct trace_session;
+
+/* What a drill-down has found: lines of text, until trace_free. NULL: there was none. */
+const char *trace_drill_answer(const struct trace_session *session);
 
 /* Checks all that can be checked before the command runs, creates the database and forks the
  * command, which waits. SPROF_EUNSUPPORTED says why a program cannot be traced; else errors as of

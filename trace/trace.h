@@ -3,6 +3,7 @@
 #ifndef SPROF_TRACE_TRACE_H
 #define SPROF_TRACE_TRACE_H
 
+#include "trace/condition.h"
 #include "trace/keep_rule.h"
 #include "trace/session.h"
 

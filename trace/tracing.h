@@ -81,9 +81,11 @@ struct trace_probe {
     bool is_left;                  /* its original bytes are back, in one process at least */
     bool was_off;                  /* at the last look of bypass.c */
     bool is_passed;                /* its thunk, or its jump, leads past the agent: see bypass.c */
-    bool rests;      /* its original bytes are back until it is to be on: see rest.c */
-    uint64_t off_ns; /* when it was seen to be off; 0: it is on or at rest */
-    bool is_beyond;  /* a row says that its calls are only counted: see memory.c */
+    bool rests;            /* its original bytes are back until it is to be on: see rest.c */
+    uint64_t off_ns;       /* when it was seen to be off; 0: it is on or at rest */
+    bool is_beyond;        /* a row says that its calls are only counted: see memory.c */
+    uint32_t drill_number; /* in a drill-down, + 1; 0: it has none yet */
+    bool is_drilled;       /* a drill-down wants it to be on */
 };
 
 /* Calls that were kept, of all programs. */
@@ -161,8 +163,9 @@ struct trace {
     struct trace_kept kept;
     struct trace_memory_sums memory;
     struct trace_overhead overhead;
-    bool told_compiled; /* see compiled.c */
-    const char *reason; /* why uprobes count, as in struct trace_choice */
+    bool told_compiled;              /* see compiled.c */
+    struct trace_drilling *drilling; /* with --adaptive; owned */
+    const char *reason;              /* why uprobes count, as in struct trace_choice */
 };
 
 /* The trace of one program: of the process that executed it and those that were forked from it. The
@@ -171,10 +174,11 @@ struct trace {
 struct trace_session {
     struct trace_options options;
     const struct probe_backend *backend;
-    struct trace_session *common;    /* made by trace_open; may be this one */
-    struct trace *trace;             /* owned by `common` */
-    struct trace_warnings *warnings; /* NULL: none are wanted; owned */
-    struct trace_points *points;     /* NULL: without --all-points; owned */
+    struct trace_session *common;      /* made by trace_open; may be this one */
+    struct trace *trace;               /* owned by `common` */
+    struct trace_warnings *warnings;   /* NULL: none are wanted; owned */
+    struct trace_points *points;       /* NULL: without --all-points; owned */
+    struct trace_below_program *below; /* of a drill-down; owned */
     struct trace_processes processes;
     struct recording *recording;
     struct store_run *run;

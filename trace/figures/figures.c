@@ -1,5 +1,6 @@
 /* Reads the figures of threads from the shared memory. The command can write anything there, so
  * each number is checked where it matters. */
+#include "trace/drill/drilling.h"
 #include "trace/figures/log.h"
 #include "trace/figures/warn.h"
 #include "trace/probes/points.h"
@@ -78,6 +79,7 @@ static void empty_slab(struct trace_session *session, uint32_t slab)
     fallocate(session->process.memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
               (off_t)trace_slab_offset(session, slab), (off_t)probe_slab_bytes(session->capacity));
     trace_log_empty(session, slab);
+    trace_drilling_slab_empty(session, slab);
     if (session->memory.is_spare)
         trace_slab_forget_pages(session, slab);
     free_thread(session->threads.of_slab[slab]);
@@ -120,6 +122,7 @@ static int end_thread(struct trace_session *session, uint32_t slab)
             ? SPROF_ENOMEM
             : 0;
     trace_points_collect(session, trace_slab_stats(session, slab));
+    trace_drilling_thread_ends(session, slab);
     if (is_reusable(session, slab)) {
         settle(session, slab);
         thread->is_idle = true;

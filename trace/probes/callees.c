@@ -24,6 +24,9 @@ struct trace_callees {
     struct sprof_map by_name;           /* hash of the linkage name → a place */
     struct sprof_map by_start;          /* address → the same */
     SPROF_VEC(struct place) by_address; /* of the maps */
+    SPROF_VEC(uint8_t *)
+    probed; /* by file and function; empty: callees without a probe are as
+               others */
 };
 
 /* == Looking up == */
@@ -63,9 +66,17 @@ static int list_functions(struct trace_callees *callees)
     return 0;
 }
 
+/* A function without a probe of its own: its callees take its place. */
+static bool is_looked_through(const struct trace_callees *callees, struct place place)
+{
+    return callees->probed.count && !callees->probed.items[place.file][place.function] &&
+           callees->session->files.items[place.file].is_chosen;
+}
+
 /* Wants a function, and so many levels of its callees. */
 static int want(struct trace_callees *callees, struct place place, uint8_t level)
 {
+    level = (uint8_t)(level + is_looked_through(callees, place));
     uint8_t *known = &callees->levels.items[place.file][place.function];
     if (*known >= level)
         return 0;
@@ -180,6 +191,42 @@ static int add_roots(struct trace_callees *callees, const char *text, bool must_
     return result;
 }
 
+static int mark_probed(struct trace_callees *callees)
+{
+    const struct trace_session *session = callees->session;
+    for (size_t f = 0; f < session->files.count; f++) {
+        const struct trace_file *file = &session->files.items[f];
+        uint8_t *probed = calloc(file->plan.function_count + 1, 1);
+        if (!probed || sprof_vec_push(&callees->probed, probed)) {
+            free(probed);
+            return SPROF_ENOMEM;
+        }
+        for (size_t i = file->first; i < file->first + file->count; i++) {
+            const struct trace_probe *probe = &session->probes.items[i];
+            probed[probe->function - file->plan.functions] = probe->is_chosen || probe->is_spare;
+        }
+    }
+    return 0;
+}
+
+/* Makes one without wanted functions. The caller frees, also on failure. */
+static int begin(struct trace_callees **out, struct trace_session *session)
+{
+    struct trace_callees *callees = *out = calloc(1, sizeof *callees);
+    if (!callees)
+        return SPROF_ENOMEM;
+    callees->session = session;
+    return list_functions(callees);
+}
+
+static int follow_all(struct trace_callees *callees)
+{
+    int result = 0;
+    while (callees->waiting.count && !result)
+        result = follow(callees, callees->waiting.items[--callees->waiting.count]);
+    return result;
+}
+
 const char *trace_callees_expression(struct trace_session *session, const char *text)
 {
     uint8_t level;
@@ -190,27 +237,13 @@ int trace_callees_find(struct trace_callees **out, struct trace_session *session
                        const char *const *roots, size_t count, bool must_find,
                        struct sprof_error *error)
 {
-    struct trace_callees *callees = *out = calloc(1, sizeof *callees);
-    if (!callees)
-        return sprof_error_memory(error);
-    callees->session = session;
-    int result = list_functions(callees) ? sprof_error_memory(error) : 0;
+    int result = begin(out, session) ? sprof_error_memory(error) : 0;
     for (size_t i = 0; i < count && !result; i++)
-        result = add_roots(callees, roots[i], must_find, error);
-    while (callees->waiting.count && !result) {
-        const struct place place = callees->waiting.items[--callees->waiting.count];
-        if (follow(callees, place))
-            result = sprof_error_memory(error);
-    }
+        result = add_roots(*out, roots[i], must_find, error);
+    if (!result && follow_all(*out))
+        result = sprof_error_memory(error);
     return result;
 }
-
-bool trace_callees_wants(const struct trace_callees *callees, uint32_t file, size_t function)
-{
-    return callees && callees->levels.items[file][function];
-}
-
-/* == What is left open == */
 
 /* Calls through registers and data. A slot without a symbol may be data of the program. */
 static uint32_t open_calls(const struct trace_file *file, const struct plan_function *function)
@@ -222,6 +255,53 @@ static uint32_t open_calls(const struct trace_file *file, const struct plan_func
     }
     return open;
 }
+
+int trace_callees_of(struct trace_callees **out, struct trace_session *session, uint32_t file,
+                     size_t function, bool *open, bool *foreign)
+{
+    const struct place place = {file, (uint32_t)function};
+    int result = begin(out, session);
+    struct trace_callees *callees = *out;
+    if (!result)
+        result = mark_probed(callees);
+    if (!result)
+        result = want(callees, place, 2);
+    if (!result)
+        result = follow_all(callees);
+    *open = *foreign = false;
+    for (size_t n = 0; n < (result ? 0 : callees->by_address.count); n++) {
+        const struct place at = callees->by_address.items[n];
+        const struct trace_file *of = &session->files.items[at.file];
+        if (!of->is_chosen || callees->levels.items[at.file][at.function] < 2)
+            continue;
+        *open |= open_calls(of, function_at(callees, at)) > 0;
+        *foreign |= function_at(callees, at)->foreign_calls > 0;
+    }
+    return result;
+}
+
+int trace_callees_called(struct trace_callees **out, struct trace_session *session)
+{
+    int result = begin(out, session);
+    struct trace_callees *callees = *out;
+    for (size_t f = 0; f < session->files.count && !result; f++) {
+        const struct trace_file *file = &session->files.items[f];
+        for (size_t i = 0; i < file->plan.callee_count && !result; i++) {
+            const struct plan_callee *callee = &file->plan.callees[i];
+            result = callee->is_slot
+                         ? callee->imported ? want_name(callees, callee->imported, 1) : 0
+                         : want_address(callees, file->bias + callee->address, 1);
+        }
+    }
+    return result;
+}
+
+bool trace_callees_wants(const struct trace_callees *callees, uint32_t file, size_t function)
+{
+    return callees && callees->levels.items[file][function];
+}
+
+/* == What is left open == */
 
 void trace_callees_tell(const struct trace_callees *callees)
 {
@@ -261,6 +341,9 @@ void trace_callees_free(struct trace_callees *callees)
         return;
     for (size_t i = 0; i < callees->levels.count; i++)
         free(callees->levels.items[i]);
+    for (size_t i = 0; i < callees->probed.count; i++)
+        free(callees->probed.items[i]);
+    sprof_vec_release(&callees->probed);
     sprof_vec_release(&callees->levels);
     sprof_vec_release(&callees->waiting);
     sprof_vec_release(&callees->by_address);

@@ -168,7 +168,7 @@ void trace_switch(struct trace_session *session)
     bool switched = false; /* these probes see all bytes that checked calls allocate */
     for (size_t i = 0; i < session->probes.count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
-        probe->is_on = false;
+        probe->is_on = probe->is_drilled && (probe->is_chosen || probe->is_spare);
         for (size_t r = 0; r < session->ranges.count; r++) {
             const struct trace_range *range = &session->ranges.items[r];
             if (range->is_on && range->holds[i])
@@ -200,6 +200,17 @@ void trace_switch(struct trace_session *session)
     if (session->backend->switched)
         session->backend->switched(session);
     trace_points_switch(session, !session->paused && !session->untimed.copier);
+}
+
+char trace_ranges_decide(const struct trace_session *session, size_t number)
+{
+    char sign = 0;
+    for (size_t r = 1; r < session->ranges.count; r++) {
+        const struct trace_range *range = &session->ranges.items[r];
+        if (range->is_on && range->holds[number])
+            sign = range->text[0];
+    }
+    return sign;
 }
 
 /* "1,3-5": calls `set` for each number. */
@@ -273,8 +284,6 @@ int trace_change_ranges(struct trace_session *session, char *text, struct sprof_
         if (program != session && trace_ranges_adopt(program, session))
             result = sprof_error_memory(error);
         trace_switch(program);
-        if (!result && program->mode == TRACE_COVERAGE && trace_coverage_begin(program))
-            result = sprof_error_memory(error);
     }
     return result;
 }

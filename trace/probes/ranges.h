@@ -32,6 +32,9 @@ int trace_ranges_adopt(struct trace_session *session, const struct trace_session
 /* Applies ranges to new probes from `first` on. Returns 0 or SPROF_ENOMEM. */
 int trace_ranges_extend(struct trace_session *session, size_t first);
 
+/* What ranges that were said by commands decide of a probe: '+', '-', or 0 where none holds it. */
+char trace_ranges_decide(const struct trace_session *session, size_t number);
+
 /* Switches probes as ranges and pauses say. */
 void trace_switch(struct trace_session *session);
 

@@ -1,0 +1,104 @@
+#!/bin/bash
+# Drill-downs: probes are added where the time is, and the function that has it is named.
+#   drill.sh cpu | wait | lock | argument | flat | conditions | refused
+set -u
+. "$(dirname "$0")/lib.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+
+# Starts the server of a kind; its process is `server`.
+start_server() { # KIND
+    "$here/deep.py" "$1" 1 . || fail "no program"
+    gcc -O1 -g -fno-optimize-sibling-calls -fpic -shared low.c -o liblow.so || fail "no compiler"
+    gcc -O1 -g -fno-optimize-sibling-calls main.c -o server -pthread -L. -llow -Wl,-rpath,"$PWD" || fail "no compiler"
+    ./server &
+    server=$!
+    children+=("$server")
+}
+
+drill() { # OPTION…
+    expect 0 timeout 200 "$SPROF" trace -o t.db --overwrite -p "$server" --adaptive --step 300ms --module server --module liblow.so "$@"
+}
+
+said() {
+    grep -qE -e "$1" err || fail "does not say: $1"
+}
+
+# What it says is in `err`. The way has no step too many, and the server goes on with its own code.
+finds_culprit() {
+    said '^sprof: culprit: culprit, itself (9[0-9]|100) % of the time of handle'
+    said '→ at_level_3 .*called by a pointer'
+    said '→ at_level_7 |→ compare .*called back by another module'
+    steps=$(grep -c '^sprof: step ' err)
+    [ "$steps" -le 10 ] || fail "$steps steps"
+    [ "$("$SPROF" sql t.db --format csv "SELECT count(*) >= $steps AND max(mark) = 'step 9: below at_level_7' OR max(mark) LIKE 'step %' FROM v_phase WHERE mark LIKE 'step %' OR mark LIKE 'culprit: %'" | tail -n 1 | tr -d '\r')" = 1 ] ||
+        fail "the steps are no phases"
+    [ "$("$SPROF" sql t.db --format csv "SELECT count(*) FROM v_phase WHERE mark = 'culprit: culprit'" | tail -n 1 | tr -d '\r')" = 1 ] || fail "the end is no phase"
+    kill -0 "$server" || fail "the server has ended"
+}
+
+case $1 in
+cpu | wait | lock | argument)
+    start_server "$1"
+    drill --root '^handle$' --over 300us
+    finds_culprit
+    ;;
+flat)
+    start_server flat
+    drill --root '^handle$'
+    said 'no single function has most of the time of handle'
+    said '→ (culprit|accomplice|lookout) '
+    ;;
+conditions)
+    start_server cpu
+    # What does not hold adds nothing; a command does.
+    "$SPROF" trace -o t.db -p "$server" --adaptive --step 300ms --root '^(handle|never)$' --over '10s' --duration 60 2>err &
+    tracer=$!
+    children+=("$tracer")
+    wait_for_trace err -i t.db
+    for ((i = 0; i < 600; i++)); do grep -q 'never has not been called yet' err && break || sleep 0.1; done
+    said 'never has not been called yet'
+    grep -q '^sprof: step' err && fail "it adds probes although its condition does not hold"
+    expect 2 "$SPROF" ctl -i t.db widen nosuch
+    said 'finds none of the 2 roots'
+    cp err refused
+    expect 0 "$SPROF" ctl -i t.db probe '-^at_level_2$'
+    expect 0 "$SPROF" ctl -i t.db widen '^handle$'
+    for ((i = 0; i < 600; i++)); do "$SPROF" ctl -i t.db list --format csv >out && "$SPROF" ctl -i t.db status >status.out && grep -q '[3-9] of' status.out && break || sleep 0.1; done
+    grep -qE '[3-9] of [3-9] probes on' status.out || fail "widen adds no probes: $(cat status.out)"
+    expect 0 "$SPROF" ctl -i t.db end
+    wait "$tracer"
+    # What would be done.
+    drill --root '^handle$' --observe
+    said 'would be added below handle: '
+    said '^sprof:   at_level_1$'
+    [ "$("$SPROF" sql t.db --format csv "SELECT count(DISTINCT function) FROM v_call_stats" | tail -n 1 | tr -d '\r')" = 1 ] || fail "--observe has added probes"
+    # Without --adaptive: the root and what it calls.
+    expect 0 "$SPROF" trace -o r.db --overwrite -p "$server" --root '^handle$' --duration 1
+    "$SPROF" sql r.db --format csv "SELECT function FROM v_call_stats ORDER BY 1" | tail -n +2 | tr -d '\r' | cut -d'(' -f1 | paste -sd ' ' >found
+    [ "$(cat found)" = "at_level_1 handle small_0" ] || fail "other functions than the root and what it calls: $(cat found)"
+    ;;
+refused)
+    refuses() { # TEXT OPTION…
+        local text=$1
+        shift
+        expect 2 "$SPROF" trace "$@" -- true
+        said "$text"
+    }
+    refuses 'name them with --root' --adaptive
+    refuses 'give --adaptive and --root' --observe
+    refuses 'give --adaptive and --root' --over 10ms --root main
+    refuses 'does not go with --keep' --adaptive --root main --keep 'over 1ms'
+    refuses 'does not go with --mode' --adaptive --root main --mode log
+    refuses 'does not go with --function' --adaptive --root main --function x
+    refuses 'does not go with --children' --adaptive --root main --children
+    refuses 'does not go with --max-overhead' --adaptive --root main --max-overhead 3%
+    refuses 'is no condition: give 10ms' --adaptive --root main --over soon
+    refuses 'neither add nor skip' --adaptive --root main --uncalled maybe
+    "$here/deep.py" cpu 1 . && gcc -O1 -g -fpic -shared low.c -o liblow.so && gcc -O1 -g main.c -o server -pthread -L. -llow -Wl,-rpath,"$PWD" || fail "no compiler"
+    expect 1 "$SPROF" trace -o t.db --adaptive --root '^hanlde$' -- ./server
+    said 'near it: handle'
+    expect 2 "$SPROF" trace -o t.db --adaptive --root '^small_' -- ./server
+    said 'finds more than 32 functions'
+    ;;
+*) fail "no such case" ;;
+esac

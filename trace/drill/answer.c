@@ -1,0 +1,218 @@
+/* The texts of drill-downs: what each step does, and the answer. */
+#include "trace/drill/drilling.h"
+
+#include <string.h>
+
+enum { NAMES_TOLD = 4, OTHERS_TOLD = 6 };
+
+static const char *name_of(const struct trace_drilling *drilling, uint32_t function)
+{
+    return drilling->functions.items[function].name;
+}
+
+static void append_names(const struct trace_drilling *drilling, const struct trace_drill *drill,
+                         enum trace_drill_action action, struct sprof_str *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < drill->steps.count; i++)
+        if (drill->steps.items[i].action == action && count++ < NAMES_TOLD)
+            sprof_str_appendf(out, "%s%.80s", count > 1 ? ", " : "",
+                              name_of(drilling, drill->steps.items[i].function));
+    if (count > NAMES_TOLD)
+        sprof_str_append(out, ", …");
+}
+
+static size_t count_steps(const struct trace_drill *drill, enum trace_drill_action action)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < drill->steps.count; i++)
+        count += drill->steps.items[i].action == action;
+    return count;
+}
+
+/* Below what the last step has added probes. */
+static uint32_t cause_of(const struct trace_drill *drill)
+{
+    uint32_t cause = drill->root;
+    for (size_t i = 0; i < drill->steps.count; i++)
+        if (drill->steps.items[i].action == TRACE_DRILL_ADD)
+            cause = drill->steps.items[i].cause;
+    return cause;
+}
+
+void trace_drilling_tell_step(struct trace_drilling *drilling, size_t root, uint64_t stopped_ns)
+{
+    const struct trace_drill *drill = &drilling->drills[root];
+    const struct sprof_log *log = drilling->common->options.log;
+    const double seconds = (double)(sprof_clock_monotonic_ns() - drilling->begun_ns) / 1e9;
+    const size_t added = count_steps(drill, TRACE_DRILL_ADD),
+                 would = count_steps(drill, TRACE_DRILL_WOULD_ADD);
+    struct sprof_str names = {0};
+    append_names(drilling, drill, would ? TRACE_DRILL_WOULD_ADD : TRACE_DRILL_ADD, &names);
+    if (added)
+        sprof_log_message(log, SPROF_LOG_NOTE,
+                          "step %u, after %.1f s: %zu probe%s below %s: %s; threads stood still "
+                          "for %.1f ms",
+                          drill->step_count, seconds, added, sprof_plural(added),
+                          name_of(drilling, cause_of(drill)), names.text ? names.text : "",
+                          (double)stopped_ns / 1e6);
+    else if (would)
+        sprof_log_message(log, SPROF_LOG_NOTE,
+                          "after %.1f s: %zu probe%s would be added below %s: %s", seconds, would,
+                          sprof_plural(would), name_of(drilling, drill->root),
+                          names.text ? names.text : "");
+    sprof_str_release(&names);
+}
+
+const char *trace_drilling_mark(struct trace_drilling *drilling, size_t root)
+{
+    const struct trace_drill *drill = &drilling->drills[root];
+    struct sprof_str text = {0};
+    if (drill->state == TRACE_DRILL_FOUND)
+        sprof_str_appendf(
+            &text, "culprit: %.200s",
+            name_of(drilling, drill->nodes.items[drill->way.items[drill->way.count - 1]].function));
+    else if (drill->state > TRACE_DRILL_LOOKS)
+        sprof_str_appendf(&text, "%.200s: the drill-down has ended",
+                          name_of(drilling, drill->root));
+    else
+        sprof_str_appendf(&text, "step %u: below %.200s", drill->step_count,
+                          name_of(drilling, cause_of(drill)));
+    const char *mark = text.failed ? NULL : sprof_arena_text(&drilling->arena, text.text);
+    sprof_str_release(&text);
+    return mark;
+}
+
+/* == The answer == */
+
+static double part_of(double part, double whole)
+{
+    return whole > 0 ? 100 * (part < whole ? part / whole : 1) : 0;
+}
+
+static void append_condition(const struct trace_drill *drill, struct sprof_str *out)
+{
+    if (!drill->condition.text)
+        return;
+    const char *colon = strchr(drill->condition.text, ':');
+    const int length =
+        (int)(colon ? colon - drill->condition.text : (long)strlen(drill->condition.text));
+    sprof_str_appendf(out, " (%.*s", length, drill->condition.text);
+    if (drill->measured > 0) {
+        sprof_str_append(out, ": ");
+        trace_condition_append(&drill->condition, drill->measured, out);
+    }
+    sprof_str_append(out, ")");
+}
+
+/* A line of the way: what a function took of the root's, in all and itself. */
+static void append_on_way(const struct trace_drilling *drilling, const struct trace_drill *drill,
+                          size_t place, struct sprof_str *out)
+{
+    static const char *const found[] = {[TRACE_BY_ROOT] = "",
+                                        [TRACE_BY_CALL] = "",
+                                        [TRACE_BY_POINTER] = ", called by a pointer",
+                                        [TRACE_BY_CALLBACK] = ", called back by another module"};
+    const struct trace_drill_node *root = &drill->nodes.items[0],
+                                  *node = &drill->nodes.items[drill->way.items[place]];
+    const double whole = trace_drill_weight(drill, root);
+    sprof_str_appendf(out, "  %*s%s%s  %.0f %%", (int)(2 * place), "", place ? "→ " : "",
+                      name_of(drilling, node->function),
+                      part_of(trace_drill_weight(drill, node), whole));
+    sprof_str_appendf(out, ", itself %.0f %%", part_of(trace_drill_own_weight(drill, node), whole));
+    if (node->calls) {
+        sprof_str_appendf(out, "; %llu calls of ", (unsigned long long)node->calls);
+        trace_append_time(out, node->ns / (double)node->calls);
+    }
+    sprof_str_appendf(out, "%s\n", found[node->found_by]);
+}
+
+/* The greatest part of the root's weight below a limit that a function has that was looked at, and
+ * is not on the way; NULL: there is none. */
+static const struct trace_drill_node *next_other(const struct trace_drill *drill, double below)
+{
+    const struct trace_drill_node *next = NULL;
+    for (size_t i = 1; i < drill->nodes.count; i++) {
+        const struct trace_drill_node *node = &drill->nodes.items[i];
+        bool is_on_way = false;
+        for (size_t w = 0; w < drill->way.count; w++)
+            is_on_way |= drill->way.items[w] == i;
+        if (!is_on_way && node->part > 0 && node->part < below &&
+            (!next || node->part > next->part))
+            next = node;
+    }
+    return next;
+}
+
+/* Functions that were looked at and are not on the way, and those that were never called. */
+static void append_others(const struct trace_drilling *drilling, const struct trace_drill *drill,
+                          struct sprof_str *out)
+{
+    size_t uncalled = 0, called = 0, told = 0;
+    double below = 2;
+    for (size_t i = 1; i < drill->nodes.count; i++) {
+        called += drill->nodes.items[i].part > 0;
+        uncalled += !(drill->nodes.items[i].part > 0);
+    }
+    for (const struct trace_drill_node *node;
+         told < OTHERS_TOLD && (node = next_other(drill, below)); told++) {
+        below = node->part;
+        sprof_str_appendf(out, "%s%.80s %.2g %%",
+                          told ? ", " : "  ruled out: ", name_of(drilling, node->function),
+                          100 * node->part);
+    }
+    if (told)
+        sprof_str_appendf(out, "%s\n",
+                          called > told + drill->way.count ? ", and smaller ones" : "");
+    if (uncalled)
+        sprof_str_appendf(out, "  not called: %zu function%s that had probes\n", uncalled,
+                          sprof_plural(uncalled));
+}
+
+static void append_observed(const struct trace_drilling *drilling, const struct trace_drill *drill,
+                            struct sprof_str *out)
+{
+    sprof_str_appendf(out, "%s: below it probes would be added, in this order:\n",
+                      name_of(drilling, drill->root));
+    for (size_t i = 1; i < drill->nodes.count; i++)
+        sprof_str_appendf(out, "  %s%s\n", name_of(drilling, drill->nodes.items[i].function),
+                          drill->nodes.items[i].found_by == TRACE_BY_POINTER
+                              ? " (perhaps called by a pointer)"
+                              : "");
+}
+
+int trace_drilling_conclude(struct trace_drilling *drilling, size_t root)
+{
+    const struct trace_drill *drill = &drilling->drills[root];
+    struct sprof_str *out = &drilling->answer;
+    drilling->is_told[root] = true;
+    if (drill->state == TRACE_DRILL_OBSERVED) {
+        append_observed(drilling, drill, out);
+        return out->failed ? SPROF_ENOMEM : 0;
+    }
+    const struct trace_drill_node *last =
+        &drill->nodes.items[drill->way.items[drill->way.count - 1]];
+    const char *what = drill->condition.kind == TRACE_ERRORS ? "errors" : "time";
+    const double share = part_of(trace_drill_own_weight(drill, last),
+                                 trace_drill_weight(drill, &drill->nodes.items[0]));
+    if (drill->state == TRACE_DRILL_FOUND)
+        sprof_str_appendf(out, "culprit: %s, itself %.0f %% of the %s of %s",
+                          name_of(drilling, last->function), share, what,
+                          name_of(drilling, drill->root));
+    else
+        sprof_str_appendf(out, "no single function has most of the %s of %s", what,
+                          name_of(drilling, drill->root));
+    append_condition(drill, out);
+    sprof_str_appendf(out, "; %u step%s in %.0f s\n", drill->step_count,
+                      sprof_plural(drill->step_count),
+                      (double)(sprof_clock_monotonic_ns() - drilling->begun_ns) / 1e9);
+    for (size_t i = 0; i < drill->way.count; i++)
+        append_on_way(drilling, drill, i, out);
+    append_others(drilling, drill, out);
+    return out->failed ? SPROF_ENOMEM : 0;
+}
+
+const char *trace_drill_answer(const struct trace_session *session)
+{
+    return session->trace->drilling ? session->trace->drilling->answer.text : NULL;
+}

@@ -1,0 +1,306 @@
+/* Runs the drill-downs of a trace. */
+#include "trace/drill/drilling.h"
+#include "trace/probes/probes.h"
+#include "trace/probes/ranges.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WINDOW_NS UINT64_C(1000000000)
+#define UNCALLED_NS UINT64_C(3000000000) /* until a message says that a root is not called */
+enum { PROBES_MOST = 200, STOP_SHARE = 100 /* threads stand still for this part of the time */ };
+
+/* == Beginning == */
+
+int trace_drilling_begin(struct trace_session *common, struct sprof_error *error)
+{
+    if (!common->options.adaptive)
+        return 0;
+    struct trace_drilling *drilling = calloc(1, sizeof *drilling);
+    if (!drilling)
+        return sprof_error_memory(error);
+    drilling->common = common;
+    common->trace->drilling = drilling;
+    return 0;
+}
+
+void trace_drilling_free(struct trace_drilling *drilling)
+{
+    for (size_t i = 0; drilling && i < TRACE_DRILL_ROOTS; i++) {
+        trace_drill_release(&drilling->drills[i]);
+        trace_below_release(&drilling->reader.below[i]);
+    }
+    if (drilling) {
+        sprof_vec_release(&drilling->functions);
+        sprof_map_release(&drilling->numbers);
+        sprof_str_release(&drilling->answer);
+        sprof_arena_release(&drilling->arena);
+    }
+    free(drilling);
+}
+
+/* The last condition that names a root, or names none, is its. */
+static int condition_of(const struct trace_session *program, const struct plan_function *function,
+                        struct trace_condition *condition, struct sprof_error *error)
+{
+    const struct trace_options *options = &program->options;
+    *condition = (struct trace_condition){.kind = TRACE_ALWAYS};
+    for (size_t i = 0; i < options->condition_count; i++) {
+        struct plan_expressions *expressions = NULL;
+        const char *text = options->conditions[i].function;
+        int found = text ? plan_expressions_make(&expressions, &text, 1, error) : 1;
+        if (!found)
+            found = plan_expressions_match(expressions, function, error);
+        plan_expressions_free(expressions);
+        if (found < 0)
+            return found;
+        if (found)
+            *condition = options->conditions[i];
+    }
+    return 0;
+}
+
+static int add_root(struct trace_drilling *drilling, struct trace_session *program, size_t probe,
+                    struct sprof_error *error)
+{
+    struct trace_below_reader *reader = &drilling->reader;
+    const uint32_t number = trace_drilling_number(drilling, program, probe);
+    if (!number)
+        return sprof_error_memory(error);
+    for (size_t r = 0; r < reader->root_count; r++)
+        if (drilling->drills[r].root == number - 1)
+            return 0;
+    if (reader->root_count == TRACE_DRILL_ROOTS)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--root finds more than %d functions: name fewer, a drill-down "
+                               "begins at few",
+                               TRACE_DRILL_ROOTS);
+    struct trace_drill *drill = &drilling->drills[reader->root_count];
+    drill->root = number - 1;
+    drill->most = PROBES_MOST;
+    drill->keeps_uncalled = program->options.uncalled;
+    drill->observes = program->options.observe;
+    reader->below[reader->root_count++].root = number - 1;
+    return condition_of(program, program->probes.items[probe].function, &drill->condition, error);
+}
+
+int trace_drilling_probes(struct trace_session *program, size_t first, struct sprof_error *error)
+{
+    struct trace_drilling *drilling = program->trace->drilling;
+    int result = 0;
+    if (!drilling)
+        return 0;
+    if (!program->below && !(program->below = calloc(1, sizeof *program->below)))
+        return sprof_error_memory(error);
+    for (size_t i = first; i < program->probes.count && !result; i++)
+        if (program->probes.items[i].is_chosen)
+            result = add_root(drilling, program, i, error);
+    return result;
+}
+
+/* == Windows == */
+
+/* Probes that were switched by hand are on, too. */
+static int list_on(struct trace_drilling *drilling, struct trace_session *program)
+{
+    program->below->on.count = 0;
+    for (size_t i = 0; i < program->probes.count; i++)
+        if (program->probes.items[i].is_chosen && program->probes.items[i].is_on &&
+            (!trace_drilling_number(drilling, program, i) ||
+             sprof_vec_push(&program->below->on, (uint32_t)i)))
+            return SPROF_ENOMEM;
+    return 0;
+}
+
+static int read_programs(struct trace_drilling *drilling)
+{
+    const struct trace *trace = drilling->common->trace;
+    int result = 0;
+    for (size_t i = 0; i < trace->programs.count && !result; i++) {
+        struct trace_session *program = trace->programs.items[i];
+        const uint32_t slabs = trace_slab_count(program);
+        result = list_on(drilling, program);
+        for (uint32_t slab = 0; slab < slabs && !result; slab++)
+            if (trace_slab_holder(program, slab))
+                result = trace_below_read(&drilling->reader, program, slab);
+    }
+    return result;
+}
+
+static int decide(struct trace_drilling *drilling, size_t root, uint64_t now_ns, double cpu_ns)
+{
+    struct trace_drill *drill = &drilling->drills[root];
+    struct trace_below *below = &drilling->reader.below[root];
+    const struct trace_drill_source source = {drilling, trace_drilling_callees};
+    struct trace_drill_window window = {.figures = below->figures.items,
+                                        .figure_count = below->figures.count,
+                                        .flows = below->flows.items,
+                                        .flow_count = below->flows.count};
+    int result =
+        trace_below_calls(below, &drill->condition, drilling->common->ns_per_tick, &window.root);
+    window.root.seconds = (double)(now_ns - drilling->window_ns) / 1e9;
+    window.root.cpu_ns = cpu_ns;
+    if (!result)
+        result = trace_drill_take(drill, &window, &source);
+    trace_below_clear(below);
+    return result;
+}
+
+/* == Doing what was decided == */
+
+static bool is_wanted(const struct trace_drilling *drilling, uint32_t function)
+{
+    for (size_t r = 0; r < drilling->reader.root_count; r++) {
+        const struct trace_drill_node *node = trace_drill_node_of(&drilling->drills[r], function);
+        if (node && node->is_probed)
+            return true;
+    }
+    return false;
+}
+
+static bool switch_program(struct trace_drilling *drilling, struct trace_session *program,
+                           const struct trace_drill *drill)
+{
+    bool is_any = false;
+    for (size_t i = 0; i < drill->steps.count; i++) {
+        const uint32_t function = drill->steps.items[i].function;
+        const size_t probe = trace_drilling_probe(drilling, program, function);
+        const bool is = is_wanted(drilling, function);
+        if (probe == SIZE_MAX || program->probes.items[probe].is_drilled == is)
+            continue;
+        program->probes.items[probe].is_drilled = is;
+        is_any = true;
+    }
+    return is_any;
+}
+
+/* Returns the longest stop of threads. */
+static uint64_t switch_all(struct trace_drilling *drilling)
+{
+    const struct trace *trace = drilling->common->trace;
+    const uint64_t begin_ns = sprof_clock_monotonic_ns();
+    for (size_t i = 0; i < trace->programs.count; i++) {
+        bool is_any = false;
+        for (size_t r = 0; r < drilling->reader.root_count; r++)
+            is_any |= switch_program(drilling, trace->programs.items[i], &drilling->drills[r]);
+        if (is_any)
+            trace_switch(trace->programs.items[i]);
+    }
+    return trace_woken_ns(drilling->common, begin_ns);
+}
+
+/* What has been called while probes were switched belongs to no window. */
+static int begin_window(struct trace_drilling *drilling, uint64_t stopped_ns)
+{
+    const int result = read_programs(drilling);
+    for (size_t r = 0; r < drilling->reader.root_count; r++)
+        trace_below_clear(&drilling->reader.below[r]);
+    drilling->window_ns = sprof_clock_monotonic_ns();
+    drilling->begun_ns = drilling->begun_ns ? drilling->begun_ns : drilling->window_ns;
+    drilling->cpu_ns = trace_command_cpu_ns(drilling->common->trace);
+    const uint64_t rest_ns = stopped_ns * STOP_SHARE;
+    const uint64_t given_ns = drilling->common->options.step_ns,
+                   window_ns = given_ns ? given_ns : WINDOW_NS;
+    drilling->next_ns = drilling->window_ns + (rest_ns > window_ns ? rest_ns : window_ns);
+    return result;
+}
+
+/* Reports roots that have not been called yet. */
+static void tell_uncalled(struct trace_drilling *drilling)
+{
+    if (drilling->is_uncalled_told ||
+        drilling->window_ns - drilling->begun_ns < UNCALLED_NS - WINDOW_NS)
+        return;
+    drilling->is_uncalled_told = true;
+    for (size_t r = 0; r < drilling->reader.root_count; r++) {
+        const struct trace_below *below = &drilling->reader.below[r];
+        if (drilling->drills[r].state == TRACE_DRILL_WAITS && !below->usual.count &&
+            !below->calls && !below->flows.count)
+            sprof_log_message(drilling->common->options.log, SPROF_LOG_WARNING,
+                              "%s has not been called yet: a drill-down begins with its calls",
+                              drilling->functions.items[drilling->drills[r].root].name);
+    }
+}
+
+/* Whether nothing is left to be looked for. */
+static bool are_over(const struct trace_drilling *drilling)
+{
+    bool are = drilling->reader.root_count > 0;
+    for (size_t r = 0; r < drilling->reader.root_count; r++)
+        are &= drilling->drills[r].state > TRACE_DRILL_LOOKS;
+    return are;
+}
+
+static int end_window(struct trace_drilling *drilling, uint64_t now_ns)
+{
+    struct trace_session *common = drilling->common;
+    const double cpu_ns = (double)(trace_command_cpu_ns(common->trace) - drilling->cpu_ns);
+    int result = read_programs(drilling);
+    tell_uncalled(drilling);
+    for (size_t r = 0; r < drilling->reader.root_count && !result; r++)
+        result = decide(drilling, r, now_ns, cpu_ns);
+    const uint64_t stopped_ns = result ? 0 : switch_all(drilling);
+    for (size_t r = 0; r < drilling->reader.root_count && !result; r++) {
+        if (drilling->drills[r].steps.count)
+            trace_drilling_tell_step(drilling, r, stopped_ns);
+        drilling->is_new[r] =
+            drilling->drills[r].state > TRACE_DRILL_LOOKS && !drilling->is_told[r];
+        if (drilling->is_new[r])
+            result = trace_drilling_conclude(drilling, r);
+    }
+    for (size_t r = 0; r < drilling->reader.root_count; r++)
+        drilling->has_phases |= drilling->is_new[r] || drilling->drills[r].has_widened;
+    if (common->options.pid && !common->options.duration_ns && are_over(drilling))
+        common->trace->ends = true;
+    return result ? result : begin_window(drilling, stopped_ns);
+}
+
+/* Once for all programs, with the first one. */
+int trace_drilling_tick(struct trace_session *program)
+{
+    struct trace_drilling *drilling = program->trace->drilling;
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    if (!drilling || program != program->trace->programs.items[0] || program->common->paused)
+        return 0;
+    if (!drilling->window_ns)
+        return begin_window(drilling, 0);
+    return now_ns < drilling->next_ns ? 0 : end_window(drilling, now_ns);
+}
+
+/* == By hand == */
+
+int trace_drilling_widen(struct trace_session *common, const char *expression,
+                         struct sprof_str *answer, struct sprof_error *error)
+{
+    struct trace_drilling *drilling = common->trace->drilling;
+    struct plan_expressions *expressions = NULL;
+    size_t found = 0;
+    if (!drilling)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "`widen` is for a trace with --adaptive: `probe +children:RE` adds "
+                               "what functions call to any trace");
+    int result = plan_expressions_make(&expressions, &expression, 1, error);
+    for (size_t r = 0; r < drilling->reader.root_count && !result; r++) {
+        struct trace_drill *drill = &drilling->drills[r];
+        const struct plan_function function = {.name = drilling->functions.items[drill->root].name};
+        const int matches = plan_expressions_match(expressions, &function, error);
+        if (matches < 0)
+            result = matches;
+        if (matches <= 0)
+            continue;
+        found++;
+        drill->is_forced = true;
+        if (drill->state > TRACE_DRILL_LOOKS) {
+            drill->state = TRACE_DRILL_WAITS;
+            drilling->is_told[r] = false;
+        }
+    }
+    plan_expressions_free(expressions);
+    if (!result && !found)
+        return sprof_error_set(
+            error, SPROF_EUSAGE, 0, "`%.100s` finds none of the %zu root%s of the drill-down",
+            expression, drilling->reader.root_count, sprof_plural(drilling->reader.root_count));
+    sprof_str_appendf(answer, "the drill-down of %zu root%s begins with the next second", found,
+                      sprof_plural(found));
+    return result;
+}
