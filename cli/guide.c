@@ -372,7 +372,7 @@ int cli_guide_print(FILE *out, const char *text, unsigned columns)
         fputc('\n', out);
         put_elsewhere(&writer, &query);
     }
-    if (!found)
+    if (!found && !strncmp(text, "v_", 2)) /* a view */
         found = put_parts(&writer, cli_schema_text, &words, 1);
     const struct query phrase = {.words = {{text, strlen(text)}}, .count = 1};
     if (!found && query.count > 1)
