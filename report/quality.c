@@ -112,13 +112,13 @@ bool report_quality_is_waiting(const struct report_dataset *dataset)
            !is_share(cpu_ns, wall_ns, LITTLE_CPU_PERCENT);
 }
 
-/* Of the whole machine neither is possible; `targets` are as record_machine_text has them. */
+/* Of part of the machine neither is possible; `targets` are as record_machine_text has them. */
 const char *report_quality_cure_of_waits(const struct report_dataset *dataset)
 {
     static const char machine[] = "all that runs";
     const char *source = dataset->run.source, *targets = dataset->run.targets;
     if (targets && !strncmp(targets, machine, sizeof machine - 1))
-        return "--off-cpu -p PID";
+        return targets[sizeof machine - 1] ? "--off-cpu -p PID" : "-a --off-cpu";
     return source && strstr(source, MODEL_SOURCE_FILTERED) ? "--off-cpu" : "--clock wall";
 }
 

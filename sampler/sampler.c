@@ -83,10 +83,13 @@ static int check_off_cpu(const struct sampler_options *options, struct sprof_err
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--off-cpu measures beside perf events: leave --source %s out",
                                options->source);
-    if (options->all_cpus)
+    const struct sampler_choice *choice = &options->choice;
+    if (options->all_cpus &&
+        (choice->cpu_count || choice->cgroup || choice->by_user || choice->program))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--off-cpu measures the threads of a command or of -p, and not of "
-                               "the machine: leave one of them out");
+                               "--off-cpu measures all threads of the machine (-a), or those of a "
+                               "command or of -p, and cannot choose by CPU, cgroup, user or name\n"
+                               "name -a, or the processes with -p");
     return 0;
 }
 

@@ -51,6 +51,7 @@ struct bpf_iter__task {
 } KERNEL_STRUCT;
 
 const volatile __u32 only_tid;    /* 0: all threads of the processes, and what these start */
+const volatile __u32 takes_all;   /* every thread of the machine that is not the kernel's */
 const volatile __u32 command_pid; /* taken in by its execve; 0: none */
 
 struct off_cpu_settings settings;
@@ -91,7 +92,8 @@ int take_new_thread(__u64 *ctx)
 {
     struct task_struct *task = (struct task_struct *)ctx[0];
     struct thread fresh = {.out_ns = bpf_ktime_get_ns(), .random = bpf_get_prandom_u32()};
-    if (!only_tid && thread_of(bpf_get_current_task_btf()))
+    if (takes_all ? !(task->flags & KERNEL_THREAD)
+                  : !only_tid && thread_of(bpf_get_current_task_btf()))
         bpf_task_storage_get(&threads, task, &fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
     return 0;
 }
@@ -414,7 +416,8 @@ int take_waking(__u64 *ctx)
 static __always_inline int take_in(struct task_struct *task)
 {
     struct thread fresh = {.random = bpf_get_prandom_u32()};
-    if (!ids_has(task->tgid) || (only_tid && (__u32)task->pid != only_tid))
+    if (takes_all ? task->flags & KERNEL_THREAD
+                  : !ids_has(task->tgid) || (only_tid && (__u32)task->pid != only_tid))
         return 0;
     if (!task->on_cpu) {
         fresh.out_ns = bpf_ktime_get_ns();

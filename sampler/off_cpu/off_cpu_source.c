@@ -100,6 +100,7 @@ static int open_source(struct source **opened, const struct source_request *requ
     const struct sampler_options *options = request->options;
     struct off_cpu_wanted wanted = {.only_tid = target_thread(request->target),
                                     .command_pid = target_command(request->target),
+                                    .all = options->all_cpus,
                                     .ring_bytes = RING_BYTES};
     wanted.pids = target_processes(request->target, &wanted.pid_count);
     struct off_cpu_source *source = calloc(1, sizeof *source);

@@ -37,6 +37,7 @@ static int load(struct off_cpu_programs *programs, const struct off_cpu_wanted *
     if (!bpf)
         return -ENOMEM;
     bpf->rodata->only_tid = (uint32_t)wanted->only_tid;
+    bpf->rodata->takes_all = wanted->all;
     bpf->rodata->command_pid = (uint32_t)wanted->command_pid;
     bpf->maps.records.max_entries = (uint32_t)wanted->ring_bytes;
     const int result = off_cpu_bpf__load(bpf);
@@ -163,7 +164,7 @@ static int take_in(struct off_cpu_programs *programs, const struct off_cpu_wante
     for (size_t i = 0; i < wanted->pid_count; i++)
         __atomic_fetch_or(&programs->processes[(uint32_t)wanted->pids[i] / 64 % SAMPLER_ID_WORDS],
                           UINT64_C(1) << wanted->pids[i] % 64, __ATOMIC_SEQ_CST);
-    for (int i = 0; i < 2 && wanted->pid_count && !result; i++) {
+    for (int i = 0; i < 2 && (wanted->pid_count || wanted->all) && !result; i++) {
         const int fd = open_iterator(programs, OFF_CPU_VISIT_BEGIN);
         if (fd < 0 || read_piece(fd, nothing, sizeof nothing) < 0)
             result = -errno;

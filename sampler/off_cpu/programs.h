@@ -24,6 +24,7 @@ struct off_cpu_programs {
 struct off_cpu_wanted {
     pid_t only_tid;    /* of the processes this thread alone; 0: all, and what they start */
     pid_t command_pid; /* a process that counts from its execve on; 0: none */
+    bool all;          /* every thread that is not the kernel's */
     const pid_t *pids; /* processes that count as they are */
     size_t pid_count;
     size_t ring_bytes; /* a power of two */

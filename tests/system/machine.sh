@@ -139,6 +139,25 @@ idle() {
     "$SPROF" report -i t.db --event idle --format csv | grep -q '\[idle\]' || fail "no event of the idle time"
 }
 
+# How long threads wait, of all that runs: of what began before, what is launched, and not of the kernel's threads.
+waits() {
+    run "$SPROF" record --off-cpu -o t.db -- true
+    [ "$status" = 0 ] || skip "waits cannot be measured here: $(head -n1 err)"
+    cp "$(command -v sleep)" waits_before && cp "$(command -v sleep)" waits_launched
+    start ./waits_before 100000
+    wait_until 60 run_all waits_before "$child"
+    expect 0 "$SPROF" record -a -m pc --off-cpu=1ms -o t.db -- ./waits_launched 0.5
+    waited() { sql t.db "SELECT coalesce(sum(s.weight), 0) / 1e9 FROM sample s JOIN event e ON e.id = s.event_id JOIN thread t ON t.id = s.thread_id
+        JOIN process p ON p.id = t.process_id WHERE e.name GLOB 'off-cpu:*' AND e.name <> 'off-cpu:ready' AND p.name GLOB '$1'"; }
+    local passed
+    passed=$(sql t.db 'SELECT duration_ns / 1e9 FROM run')
+    holds "$(waited waits_launched) >= 0.49 && $(waited waits_launched) <= $passed" "the wait of what was launched, in $passed s"
+    holds "$(waited waits_before) >= 0.49 && $(waited waits_before) <= $passed + 0.1" "the wait of what began before, in $passed s"
+    holds "$(waited 'kworker*') == 0 && $(waited 'rcu*') == 0" "no waits of the kernel's threads"
+    expect 2 "$SPROF" record --user root --off-cpu -- true
+    said 'cannot choose by CPU'
+}
+
 # Threads of the kernel, at a tracepoint, which no program in the kernel filters.
 kernel_threads() {
     local thread
