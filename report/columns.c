@@ -181,6 +181,18 @@ static bool is_off_cpu(const struct report_dataset *dataset)
     return report_dataset_reads_waits(dataset) && dataset->event_sum != REPORT_ON_AND_OFF;
 }
 
+/* "% of 1 234 cycles", and where a tracepoint's field is the weight: "% of 1 234 bytes of
+ * block:block_rq_issue". */
+static void append_amount(struct sprof_str *text, uint64_t weight, const char *event)
+{
+    static const char mark[] = "/weight=";
+    const char *at = strstr(event, mark), *field = at ? at + sizeof mark - 1 : event;
+    const int length = (int)(at ? strcspn(field, "/") : strlen(field));
+    sprof_str_appendf(text, "%% of %s %.*s", sprof_digits_of(weight).text, length, field);
+    if (at)
+        sprof_str_appendf(text, " of %.*s", (int)(at - event), event);
+}
+
 const char *report_columns_base(struct report_dataset *dataset)
 {
     char number[NUMBER_BYTES];
@@ -195,8 +207,7 @@ const char *report_columns_base(struct report_dataset *dataset)
             : report_quality_sees_waiting(dataset) ? "of threads' time"
                                                    : "of CPU time");
     else if (dataset->weighted)
-        sprof_str_appendf(&text, "%% of %s %s", sprof_digits_of(total.weight).text,
-                          dataset->event.name);
+        append_amount(&text, total.weight, dataset->event.name);
     else
         sprof_str_appendf(&text, "%% of %s sample%s", sprof_digits_of(total.samples).text,
                           sprof_plural(total.samples));

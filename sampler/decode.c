@@ -40,7 +40,8 @@ int sampler_layouts_add(struct sampler_layouts *layouts, struct sampler_layout l
 {
     for (size_t i = 0; i < layouts->count; i++)
         if (layouts->items[i].has_chain == layout.has_chain &&
-            layouts->items[i].has_stack == layout.has_stack)
+            layouts->items[i].has_stack == layout.has_stack &&
+            layouts->items[i].has_raw == layout.has_raw)
             return (int)i;
     if (layouts->count == SAMPLER_LAYOUTS_MAX)
         return SPROF_ELIMIT;
@@ -53,9 +54,18 @@ int sampler_layouts_bind(struct sampler_layouts *layouts, uint64_t event_id, int
     return sprof_map_put(&layouts->by_event, event_id, (uint64_t)index);
 }
 
+int sampler_layouts_weigh(struct sampler_layouts *layouts, uint64_t event_id,
+                          struct sampler_weight weight)
+{
+    return sprof_map_put(&layouts->weights, event_id,
+                         (uint64_t)weight.offset << 32 | (uint64_t)weight.bytes << 1 |
+                             weight.is_signed);
+}
+
 void sampler_layouts_release(struct sampler_layouts *layouts)
 {
     sprof_map_release(&layouts->by_event);
+    sprof_map_release(&layouts->weights);
     *layouts = (struct sampler_layouts){0};
 }
 
@@ -85,6 +95,8 @@ bool sampler_decode_peek_stack(const struct sampler_layouts *layouts,
         const uint64_t count = sampler_ring_word(ring, offset + at);
         at += count < size / 8 ? 8 + (size_t)count * 8 : size;
     }
+    if (layout.has_raw && at + 8 <= size)
+        at += 4 + (size_t)(uint32_t)sampler_ring_word(ring, offset + at);
     const size_t end_of_registers = at + 8 + ARCH_REGISTERS * 8;
     if (end_of_registers + 16 > size ||
         sampler_ring_word(ring, offset + at) != PERF_SAMPLE_REGS_ABI_64)
@@ -120,6 +132,29 @@ static bool decode_chain(struct sprof_reader *reader, struct model_sample *sampl
     sample->kernel_chain = chain + first;
     sample->kernel_chain_count = is_kernel ? end - first : 0;
     return true;
+}
+
+static uint64_t number_at(const uint8_t *bytes, size_t size, bool is_signed)
+{
+    uint64_t value = 0;
+    memcpy(&value, bytes, size); /* both architectures are little endian */
+    const bool is_negative = is_signed && value >> (8 * size - 1);
+    return is_negative ? 0 : value;
+}
+
+/* A size of 32 bits, and so many bytes: together a multiple of eight. */
+static bool decode_raw(const struct sampler_layouts *layouts, uint64_t event_id,
+                       struct sprof_reader *reader, struct model_sample *sample)
+{
+    const uint32_t size = sprof_reader_u32(reader);
+    if (reader->failed || size > sprof_reader_left(reader))
+        return false;
+    const uint8_t *bytes = sprof_reader_take(reader, size);
+    const uint64_t *packed = sprof_map_get(&layouts->weights, event_id);
+    const size_t offset = packed ? *packed >> 32 : 0, length = packed ? (uint32_t)*packed >> 1 : 0;
+    if (length && offset + length <= size)
+        sample->weight *= number_at(bytes + offset, length, *packed & 1);
+    return !reader->failed;
 }
 
 _Static_assert((int)ARCH_REGISTERS <= (int)MODEL_REGISTERS_MAX,
@@ -171,6 +206,7 @@ static bool decode_sample(const struct sampler_layouts *layouts,
     sample->in_kernel = (header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
     const struct sampler_layout layout = layout_of(layouts, *event_id);
     return (!layout.has_chain || decode_chain(reader, sample)) &&
+           (!layout.has_raw || decode_raw(layouts, *event_id, reader, sample)) &&
            (!layout.has_stack ||
             (decode_registers(reader, sample) && decode_stack(reader, sample)));
 }

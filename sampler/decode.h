@@ -9,6 +9,13 @@
 struct sampler_layout {
     bool has_chain; /* PERF_SAMPLE_CALLCHAIN */
     bool has_stack; /* PERF_SAMPLE_REGS_USER and PERF_SAMPLE_STACK_USER */
+    bool has_raw;   /* PERF_SAMPLE_RAW */
+};
+
+/* The number in a tracepoint's bytes that its samples weigh. */
+struct sampler_weight {
+    uint16_t offset, bytes; /* 1, 2, 4 or 8 */
+    bool is_signed;
 };
 
 /* The layouts of one source's samples, by the event that writes them. Zero is valid: none. */
@@ -17,6 +24,7 @@ struct sampler_layouts {
     struct sampler_layout items[SAMPLER_LAYOUTS_MAX];
     size_t count;
     struct sprof_map by_event; /* identifier → index in items; others have the first layout */
+    struct sprof_map weights;  /* identifier → a struct sampler_weight, packed */
 };
 
 /* Events have this layout from now on, beside those known. Returns its index, or SPROF_ELIMIT. */
@@ -24,6 +32,11 @@ int sampler_layouts_add(struct sampler_layouts *layouts, struct sampler_layout l
 
 /* The event with this identifier has that layout. Returns 0 or SPROF_ENOMEM. */
 int sampler_layouts_bind(struct sampler_layouts *layouts, uint64_t event_id, int index);
+
+/* Samples of the event weigh that number, as often as they count; a negative one is 0. Returns 0 or
+ * SPROF_ENOMEM. */
+int sampler_layouts_weigh(struct sampler_layouts *layouts, uint64_t event_id,
+                          struct sampler_weight weight);
 
 void sampler_layouts_release(struct sampler_layouts *layouts);
 

@@ -17,6 +17,7 @@ enum {
     SAMPLES_PER_RING = 64,
     FIXED_BYTES = 56, /* decode.c */
     REGISTER_BYTES = 8 + ARCH_REGISTERS * 8 + 16,
+    RAW_BYTES = 256,                 /* of most tracepoints */
     CHAIN_BYTES = 8 + (127 + 8) * 8, /* kernel.perf_event_max_stack and its markers */
     RING_LEAST_PC = 32 << 10,
     RING_LEAST_STACK = 128 << 10,
@@ -33,6 +34,8 @@ static bool opens_here(const struct perf_event *event)
     perf_config_counter(&attr);
     attr.type = event->type;
     attr.config = event->config;
+    attr.config1 = event->config1;
+    attr.config2 = event->config2;
     const int fd = perf_open(&attr, 0, -1, -1);
     if (fd >= 0)
         close(fd);
@@ -53,7 +56,7 @@ static int choose_events(struct perf_config *config, const char *text, struct sp
     for (size_t i = 0; i < config->events.count && !result; i++) {
         const struct perf_event *event = &config->events.items[i];
         if ((event->type == PERF_TYPE_HARDWARE || event->type == PERF_TYPE_HW_CACHE ||
-             event->type == PERF_TYPE_RAW) &&
+             event->type == PERF_TYPE_RAW || event->is_pmu) &&
             !opens_here(event))
             result =
                 sprof_error_set(error, SPROF_EUNSUPPORTED, ENOENT,
@@ -159,6 +162,8 @@ static int settle_events(struct perf_config *config, const struct sampler_option
 {
     bool weighed = config->exclude_kernel;
     int result = 0;
+    for (size_t i = 0; i < config->events.count; i++)
+        config->layout.has_raw |= config->events.items[i].weight_field.bytes > 0;
     for (size_t i = 0; i < config->events.count && !result; i++) {
         struct perf_event *event = &config->events.items[i];
         if (perf_event_is_tracepoint(event) && perf_config_follows(event) && !options->period &&
@@ -235,10 +240,11 @@ int perf_config_exclude_kernel(struct perf_config *config, struct sprof_error *e
 
 size_t perf_config_sample_bytes(const struct perf_config *config, size_t stack_bytes)
 {
+    const size_t raw = config->layout.has_raw ? RAW_BYTES : 0;
     if (config->capture == SAMPLER_CAPTURE_PC)
-        return FIXED_BYTES;
+        return FIXED_BYTES + raw;
     const size_t chain = config->capture == SAMPLER_CAPTURE_FULL ? CHAIN_BYTES : 0;
-    return FIXED_BYTES + REGISTER_BYTES + chain + stack_bytes;
+    return FIXED_BYTES + raw + REGISTER_BYTES + chain + stack_bytes;
 }
 
 bool perf_config_follows(const struct perf_event *event)
@@ -257,11 +263,6 @@ uint64_t perf_config_period(const struct perf_config *config, const struct perf_
     if (!frequency_hz)
         return perf_config_follows(event) ? config->period : event->period;
     return event->is_clock ? UINT64_C(1000000000) / frequency_hz : 0;
-}
-
-bool perf_event_is_tracepoint(const struct perf_event *event)
-{
-    return event->type == PERF_TYPE_TRACEPOINT;
 }
 
 bool perf_config_has_tracepoint(const struct perf_config *config)
@@ -373,7 +374,8 @@ void perf_config_sampling_event(const struct perf_config *config, size_t index,
     attr->sample_type |= PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
     attr->exclude_kernel = config->exclude_kernel || event->exclude_kernel;
     attr->exclude_user = event->exclude_user;
-    attr->config2 = event->is_weighed ? SAMPLING_WEIGHED : 0;
+    attr->config1 = event->config1;
+    attr->config2 = event->is_weighed ? SAMPLING_WEIGHED : event->config2;
     attr->exclude_hv = !event->has_hypervisor;
     attr->precise_ip = event->precise & 3;
     attr->exclude_guest = 1;
@@ -382,6 +384,8 @@ void perf_config_sampling_event(const struct perf_config *config, size_t index,
         attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
         attr->exclude_callchain_user = 1;
     }
+    if (config->layout.has_raw)
+        attr->sample_type |= PERF_SAMPLE_RAW;
     if (config->layout.has_stack) {
         attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
         attr->sample_regs_user = arch_perf_register_mask();

@@ -53,8 +53,7 @@ bool perf_config_follows(const struct perf_event *event);
 /* Events between two samples: of a clock nanoseconds. Not of a frequency that is no clock's: 0. */
 uint64_t perf_config_period(const struct perf_config *config, const struct perf_event *event);
 
-/* Whether an event is a tracepoint; whether one of the list is. */
-bool perf_event_is_tracepoint(const struct perf_event *event);
+/* Whether one of the list is a tracepoint. */
 bool perf_config_has_tracepoint(const struct perf_config *config);
 
 /* How many samples a busy CPU gives in a second, of all events: asked for, or a guess for fixed

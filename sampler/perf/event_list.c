@@ -2,6 +2,7 @@
 #include "sampler/perf/event_list.h"
 
 #include "sampler/perf/event_names.h"
+#include "sampler/perf/pmu.h"
 #include "sampler/perf/tracefs.h"
 
 #include <ctype.h>
@@ -13,7 +14,8 @@
 /* One item of the list, cut into its parts. */
 struct item {
     char name[128];     /* "page-faults", "sched:sched_*" */
-    char terms[128];    /* between slashes: "period=10"; or empty */
+    bool has_terms;     /* there are slashes, */
+    char terms[128];    /* … and this between them: "period=10"; or empty */
     char modifiers[16]; /* "u"; or empty */
 };
 
@@ -59,6 +61,7 @@ static const char *cut(const char *text, struct item *item)
         const char *end = strchr(rest + 1, '/');
         if (!end)
             return NULL;
+        item->has_terms = true;
         fits &= copy_part(item->terms, sizeof item->terms, rest + 1, (size_t)(end - rest - 1));
         rest = end + 1;
     }
@@ -71,9 +74,43 @@ static const char *cut(const char *text, struct item *item)
 
 /* == Terms and modifiers == */
 
-static int read_term(const char *term, struct perf_event *event, struct sprof_error *error)
+/* The field that samples weigh is looked for when it is known which tracepoints these are. */
+static int read_weight(const char *field, struct perf_event *event, struct sprof_error *error)
+{
+    if (!perf_event_is_tracepoint(event))
+        return usage(error,
+                     "`weight=%.60s` is for tracepoints, whose fields are numbers: leave it out",
+                     field);
+    if (!*field ||
+        snprintf(event->weight, sizeof event->weight, "%s", field) >= (int)sizeof event->weight)
+        return usage(error, "`%.60s` is no field of a tracepoint", field);
+    return 0;
+}
+
+/* Terms of a PMU are part of the event's name. */
+static int read_pmu_term(const struct item *item, const char *term, struct perf_event *event,
+                         struct sprof_error *error)
+{
+    struct perf_pmu_event raw = {event->type, {event->config, event->config1, event->config2}};
+    const size_t used = strlen(event->name);
+    const int result = perf_pmu_term(PERF_PMU_ROOT, item->name, term, &raw, error);
+    event->config = raw.config[0];
+    event->config1 = raw.config[1];
+    event->config2 = raw.config[2];
+    if (!result && snprintf(event->name + used, sizeof event->name - used, "%s%s", used ? "," : "",
+                            term) >= (int)(sizeof event->name - used))
+        return usage(error, "`%s` has too many terms", item->name);
+    return result;
+}
+
+static int read_term(const struct item *item, const char *term, struct perf_event *event,
+                     struct sprof_error *error)
 {
     const bool is_period = !strncmp(term, "period=", 7), is_rate = !strncmp(term, "freq=", 5);
+    if (!strncmp(term, "weight=", 7))
+        return read_weight(term + 7, event, error);
+    if (event->is_pmu && !is_period && !is_rate)
+        return read_pmu_term(item, term, event, error);
     char *end = NULL;
     errno = 0;
     const char *number = term + (is_period ? 7 : 5);
@@ -82,7 +119,7 @@ static int read_term(const char *term, struct perf_event *event, struct sprof_er
         return usage(
             error,
             "`%.60s` is no term of an event: write /period=N/ for a sample every N events, "
-            "or /freq=N/ for N samples a second",
+            "/freq=N/ for N samples a second, or for a tracepoint /weight=FIELD/",
             term);
     *(is_period ? &event->period : &event->frequency_hz) = value;
     return 0;
@@ -95,18 +132,23 @@ static int read_terms(const struct item *item, struct perf_event *event, struct 
     int result = 0;
     for (char *term = strtok_r(terms, ",", &rest); term && !result;
          term = strtok_r(NULL, ",", &rest))
-        result = read_term(term, event, error);
+        result = read_term(item, term, event, error);
     if (!result && event->period && event->frequency_hz)
         return usage(error, "`%s` has a period and a frequency, which exclude each other: give one",
                      item->name);
     return result;
 }
 
+bool perf_event_is_tracepoint(const struct perf_event *event)
+{
+    return event->type == PERF_TYPE_TRACEPOINT;
+}
+
 /* The processor alone can say where an instruction was. */
 static bool is_of_processor(const struct perf_event *event)
 {
     return event->type == PERF_TYPE_HARDWARE || event->type == PERF_TYPE_HW_CACHE ||
-           event->type == PERF_TYPE_RAW;
+           event->type == PERF_TYPE_RAW || event->is_pmu;
 }
 
 static int read_modifiers(const struct item *item, struct perf_event *event,
@@ -169,7 +211,14 @@ static int add(struct perf_event_list *events, const struct item *item, struct p
         result = read_modifiers(item, &event, error);
     if (result)
         return result;
-    name_event(&event, name);
+    char full[sizeof event.name - sizeof ":ukhppp"];
+    const bool has_part = event.is_pmu || *event.weight;
+    const int length = snprintf(full, sizeof full, "%s%s%s%s%s", name, has_part ? "/" : "",
+                                *event.weight ? "weight=" : "",
+                                event.is_pmu ? event.name : event.weight, has_part ? "/" : "");
+    if (length >= (int)sizeof full)
+        return usage(error, "the event `%.60s` has too long a name", name);
+    name_event(&event, full);
     if (event.exclude_kernel && perf_event_check_user_mode(&event, "by its modifier u", error))
         return SPROF_EUSAGE;
     for (size_t i = 0; i < events->count; i++)
@@ -206,7 +255,11 @@ static int add_tracepoint(struct perf_event_list *events, const struct item *ite
         return sprof_error_set(error, SPROF_EPERMISSION, -result,
                                "the tracepoint `%s` cannot be read (%s)\nrun sprof as root", name,
                                strerror(-result));
-    return add(events, item, event, name, error);
+    const int added = add(events, item, event, name, error);
+    struct perf_event *last = added ? NULL : &events->items[events->count - 1];
+    return last && *last->weight
+               ? perf_tracefs_field(tracefs, name, last->weight, &last->weight_field, error)
+               : added;
 }
 
 /* == Names that are none == */
@@ -264,6 +317,10 @@ static int add_item(struct perf_event_list *events, const struct item *item,
         return add_named(events, item, named, error);
     if (perf_event_counter_find(item->name, &counter.type, &counter.config))
         return add(events, item, counter, item->name, error);
+    if (item->has_terms && perf_pmu_find(PERF_PMU_ROOT, item->name, &counter.type)) {
+        counter.is_pmu = true;
+        return add(events, item, counter, item->name, error);
+    }
     return strchr(item->name, ':') ? add_tracepoints(events, item, error)
                                    : unknown(item->name, &none, error);
 }

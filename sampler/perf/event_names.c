@@ -41,32 +41,46 @@ static bool read_raw(const char *name, uint64_t *config)
 }
 
 /* CACHE-OPERATIONs or CACHE-OPERATION-misses. */
+static const char *const caches[] = {
+    [PERF_COUNT_HW_CACHE_L1D] = "L1-dcache-", [PERF_COUNT_HW_CACHE_L1I] = "L1-icache-",
+    [PERF_COUNT_HW_CACHE_LL] = "LLC-",        [PERF_COUNT_HW_CACHE_DTLB] = "dTLB-",
+    [PERF_COUNT_HW_CACHE_ITLB] = "iTLB-",     [PERF_COUNT_HW_CACHE_BPU] = "branch-",
+    [PERF_COUNT_HW_CACHE_NODE] = "node-"};
+static const struct {
+    const char *text;
+    unsigned operation, result;
+} ends[] = {
+    {"loads", PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
+    {"load-misses", PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_MISS},
+    {"stores", PERF_COUNT_HW_CACHE_OP_WRITE, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
+    {"store-misses", PERF_COUNT_HW_CACHE_OP_WRITE, PERF_COUNT_HW_CACHE_RESULT_MISS},
+    {"prefetches", PERF_COUNT_HW_CACHE_OP_PREFETCH, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
+    {"prefetch-misses", PERF_COUNT_HW_CACHE_OP_PREFETCH, PERF_COUNT_HW_CACHE_RESULT_MISS},
+};
+enum { CACHE_COUNT = sizeof caches / sizeof *caches, END_COUNT = sizeof ends / sizeof *ends };
+
 static bool read_cache(const char *name, uint64_t *config)
 {
-    static const char *const caches[] = {
-        [PERF_COUNT_HW_CACHE_L1D] = "L1-dcache-", [PERF_COUNT_HW_CACHE_L1I] = "L1-icache-",
-        [PERF_COUNT_HW_CACHE_LL] = "LLC-",        [PERF_COUNT_HW_CACHE_DTLB] = "dTLB-",
-        [PERF_COUNT_HW_CACHE_ITLB] = "iTLB-",     [PERF_COUNT_HW_CACHE_BPU] = "branch-",
-        [PERF_COUNT_HW_CACHE_NODE] = "node-"};
-    static const struct {
-        const char *text;
-        unsigned operation, result;
-    } ends[] = {
-        {"loads", PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
-        {"load-misses", PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_MISS},
-        {"stores", PERF_COUNT_HW_CACHE_OP_WRITE, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
-        {"store-misses", PERF_COUNT_HW_CACHE_OP_WRITE, PERF_COUNT_HW_CACHE_RESULT_MISS},
-        {"prefetches", PERF_COUNT_HW_CACHE_OP_PREFETCH, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
-        {"prefetch-misses", PERF_COUNT_HW_CACHE_OP_PREFETCH, PERF_COUNT_HW_CACHE_RESULT_MISS},
-    };
-    for (unsigned c = 0; c < sizeof caches / sizeof *caches; c++)
-        for (size_t e = 0; e < sizeof ends / sizeof *ends; e++)
+    for (unsigned c = 0; c < CACHE_COUNT; c++)
+        for (size_t e = 0; e < END_COUNT; e++)
             if (!strncmp(name, caches[c], strlen(caches[c])) &&
                 !strcmp(name + strlen(caches[c]), ends[e].text)) {
                 *config = c | ends[e].operation << 8 | ends[e].result << 16;
                 return true;
             }
     return false;
+}
+
+int perf_event_counter_each(int (*put)(void *context, const char *name), void *context)
+{
+    int result = 0;
+    for (unsigned c = 0; c < CACHE_COUNT; c++)
+        for (size_t e = 0; e < END_COUNT && !result; e++) {
+            char name[48];
+            snprintf(name, sizeof name, "%s%s", caches[c], ends[e].text);
+            result = put(context, name);
+        }
+    return result;
 }
 
 bool perf_event_counter_find(const char *name, uint32_t *type, uint64_t *config)

@@ -22,6 +22,9 @@ const struct perf_event_name *perf_event_name_find(const char *name);
  * ("L1-dcache-load-misses", "LLC-stores"). Sets its type and configuration. */
 bool perf_event_counter_find(const char *name, uint32_t *type, uint64_t *config);
 
+/* Hands out the names of cache events, until `put` returns non-zero, which is returned. */
+int perf_event_counter_each(int (*put)(void *context, const char *name), void *context);
+
 /* The event at an index, or NULL behind the last. */
 const struct perf_event_name *perf_event_name_at(size_t index);
 

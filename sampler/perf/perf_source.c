@@ -35,6 +35,10 @@ static int perf_events(const struct source *opened, struct sampler_event_list *l
             .user_excluded = event->exclude_user,
             .period = perf_config_period(config, event),
         };
+        if (event->weight_field.bytes) {
+            one.varying_period = true;
+            one.period = 0;
+        }
         one.due_ns = event->is_clock && !wall && !event->exclude_user ? one.period : 0;
         snprintf(one.name, sizeof one.name, "%s", wall ? MODEL_EVENT_WALL : event->name);
         result = sprof_vec_push(list, one);

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 320, NUMBER_BYTES = 32 };
+enum { PATH_BYTES = 320, NUMBER_BYTES = 32, FORMAT_BYTES = 16 << 10 };
 
 /* == Opening == */
 
@@ -85,19 +85,19 @@ void perf_tracefs_close(struct perf_tracefs *tracefs)
 /* == Reading == */
 
 /* A file of a tracepoint, as a path below `events`; false: the name is not of its form. */
-static bool make_path(const char *name, char path[PATH_BYTES])
+static bool make_path(const char *name, const char *file, char path[PATH_BYTES])
 {
     const char *colon = strchr(name, ':');
     if (!colon || strchr(name, '/') || *name == '.' || colon[1] == '.')
         return false;
-    return snprintf(path, PATH_BYTES, "%.*s/%s/id", (int)(colon - name), name, colon + 1) <
+    return snprintf(path, PATH_BYTES, "%.*s/%s/%s", (int)(colon - name), name, colon + 1, file) <
            PATH_BYTES;
 }
 
 int perf_tracefs_id(const struct perf_tracefs *tracefs, const char *name, uint64_t *id)
 {
     char path[PATH_BYTES], text[NUMBER_BYTES] = "";
-    if (!make_path(name, path))
+    if (!make_path(name, "id", path))
         return -ENOENT;
     const int fd = openat(tracefs->events_fd, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -111,6 +111,94 @@ int perf_tracefs_id(const struct perf_tracefs *tracefs, const char *name, uint64
     *id = strtoull(text, &end, 10);
     return end == text ? -ENOENT : 0;
 }
+
+/* == Fields == */
+
+/* One line of a format: "field:unsigned int bytes;	offset:28;	size:4;	signed:0;". */
+struct field_line {
+    char name[64];
+    struct perf_field field;
+    bool is_number; /* and no array, text or place of one */
+};
+
+static bool read_field(const char *line, struct field_line *read)
+{
+    unsigned offset, size, is_signed;
+    const char *type = strstr(line, "field:"), *end = type ? strchr(type, ';') : NULL;
+    if (!end || end > strchrnul(line, '\n') ||
+        sscanf(end, "; offset:%u; size:%u; signed:%u;", &offset, &size, &is_signed) != 3)
+        return false;
+    const bool is_array = memchr(type, '[', (size_t)(end - type));
+    const char *last = end;
+    while (last > type && (isalnum((unsigned char)last[-1]) || last[-1] == '_'))
+        last--;
+    snprintf(read->name, sizeof read->name, "%.*s", (int)(end - last), last);
+    const bool is_size = size == 1 || size == 2 || size == 4 || size == 8;
+    read->is_number = !is_array && is_size && offset <= UINT16_MAX - 8 && *read->name;
+    read->field = (struct perf_field){(uint16_t)offset, (uint16_t)size, is_signed != 0};
+    return true;
+}
+
+bool perf_field_parse(const char *format, const char *name, struct perf_field *field)
+{
+    struct field_line read;
+    for (const char *line = format; *line; line += *line == '\n') {
+        if (read_field(line, &read) && read.is_number && !strcmp(read.name, name)) {
+            *field = read.field;
+            return true;
+        }
+        line = strchrnul(line, '\n');
+    }
+    return false;
+}
+
+static int no_field(const char *format, const char *tracepoint, const char *name,
+                    struct sprof_error *error)
+{
+    struct sprof_suggestions near = {0};
+    struct sprof_arena names = {0};
+    struct sprof_str text = {0}, all = {0};
+    struct field_line read;
+    for (const char *line = format; *line; line += *line == '\n') {
+        if (read_field(line, &read) && read.is_number && strncmp(read.name, "common_", 7) != 0) {
+            const char *kept = sprof_arena_text(&names, read.name);
+            sprof_str_appendf(&all, "%s%s", all.length ? ", " : "", read.name);
+            if (kept)
+                sprof_suggest_offer(&near, name, kept);
+        }
+        line = strchrnul(line, '\n');
+    }
+    sprof_suggest_append(&text, &near);
+    if (!text.length)
+        sprof_str_appendf(&text, "; it has %.300s", all.text ? all.text : "none");
+    const int result =
+        sprof_error_set(error, SPROF_EUSAGE, 0, "`%s` has no field `%.60s` that is a number%s",
+                        tracepoint, name, text.text ? text.text : "");
+    sprof_str_release(&text);
+    sprof_str_release(&all);
+    sprof_arena_release(&names);
+    return result;
+}
+
+int perf_tracefs_field(const struct perf_tracefs *tracefs, const char *tracepoint, const char *name,
+                       struct perf_field *field, struct sprof_error *error)
+{
+    char path[PATH_BYTES], text[FORMAT_BYTES] = "";
+    const int fd = make_path(tracepoint, "format", path)
+                       ? openat(tracefs->events_fd, path, O_RDONLY | O_CLOEXEC)
+                       : -1;
+    for (size_t used = 0; fd >= 0 && used < sizeof text - 1;) {
+        const ssize_t size = read(fd, text + used, sizeof text - 1 - used);
+        if (size <= 0)
+            break;
+        used += (size_t)size;
+    }
+    if (fd >= 0)
+        close(fd);
+    return perf_field_parse(text, name, field) ? 0 : no_field(text, tracepoint, name, error);
+}
+
+/* == Names == */
 
 static int add_name(struct perf_tracepoints *names, const char *system, const char *name)
 {

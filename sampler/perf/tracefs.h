@@ -31,4 +31,19 @@ void perf_tracepoints_release(struct perf_tracepoints *names);
  * negative errno: -ENOENT where there is none, -EACCES where it may not be read. */
 int perf_tracefs_id(const struct perf_tracefs *tracefs, const char *name, uint64_t *id);
 
+/* Where a number lies in what a tracepoint writes. */
+struct perf_field {
+    uint16_t offset, bytes; /* 1, 2, 4 or 8; 0: none */
+    bool is_signed;
+};
+
+/* Finds a field in the text of the file `format` of a tracepoint; false: there is none of that
+ * name that is a number. */
+bool perf_field_parse(const char *format, const char *name, struct perf_field *field);
+
+/* The same of the tracepoint "SYSTEM:NAME". Fails with SPROF_EUSAGE, with the names of its fields
+ * near it. */
+int perf_tracefs_field(const struct perf_tracefs *tracefs, const char *tracepoint, const char *name,
+                       struct perf_field *field, struct sprof_error *error);
+
 #endif

@@ -114,6 +114,52 @@ static void test_registers_have_dwarf_numbers(void)
     CU_ASSERT_EQUAL(memcmp(record.sample.registers, expected, sizeof expected), 0);
 }
 
+/* What a tracepoint writes lies between chain and registers; a number of it is the weight. */
+static void test_raw_bytes_weigh(void)
+{
+    static const struct {
+        struct sampler_weight weight;
+        uint64_t wanted;
+    } cases[] = {
+        {{0, 0, false}, 2},
+        {{8, 4, false}, 2 * 70000},
+        {{12, 2, false}, 2 * 0xfffe},
+        {{12, 2, true}, 0},
+        {{8, 8, false}, 2 * (70000 + (UINT64_C(0xfffe) << 32))},
+        {{18, 1, false}, 2 * 0x61},
+        {{18, 4, false}, 2}, /* beyond what was written */
+    };
+    struct building to = begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL);
+    put_64(&to, 77);
+    put_64(&to, 0xffffffff81000010);
+    put_32s(&to, 10, 11);
+    put_64(&to, 12345);
+    put_32s(&to, 3, 0);
+    put_64(&to, 2);
+    put_32s(&to, 20, 5);
+    put_32s(&to, 6, 70000);
+    put_32s(&to, 0xfffe, 0x61616161);
+    put_64(&to, PERF_SAMPLE_REGS_ABI_64);
+    for (uint64_t i = 0; i < 17; i++)
+        put_64(&to, 100 + i);
+    put_64(&to, 8);
+    put_64(&to, 1);
+    put_64(&to, 8);
+    const struct perf_event_header *header = end(&to);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sampler_layouts layouts = {.items = {{.has_stack = true, .has_raw = true}},
+                                          .count = 1};
+        struct model_record record = {0};
+        uint64_t id;
+        CU_ASSERT_EQUAL(sampler_layouts_weigh(&layouts, 77, cases[i].weight), 0);
+        CU_ASSERT_EQUAL(sampler_decode_record(&layouts, header, &record, &id),
+                        SAMPLER_DECODED_RECORD);
+        CU_ASSERT_EQUAL(record.sample.weight, cases[i].wanted);
+        CU_ASSERT_TRUE(record.sample.register_count == 17 && record.sample.stack_size == 8);
+        sampler_layouts_release(&layouts);
+    }
+}
+
 /* Cut anywhere, the sample is refused; sizes inside it that lie, too. */
 static void test_cut_samples_are_malformed(void)
 {
@@ -264,6 +310,7 @@ void sprof_suite_sampler_decode(void);
 void sprof_suite_sampler_decode(void)
 {
     CU_pSuite suite = CU_add_suite("sampler/decode", NULL, NULL);
+    CU_add_test(suite, "raw bytes weigh", test_raw_bytes_weigh);
     CU_add_test(suite, "a sample is read whole", test_sample_is_read_whole);
     CU_add_test(suite, "registers have DWARF numbers", test_registers_have_dwarf_numbers);
     CU_add_test(suite, "cut samples are malformed", test_cut_samples_are_malformed);
