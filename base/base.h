@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/message.h"
+#include "base/own_directory.h"
 #include "base/place.h"
 #include "base/proc.h"
 #include "base/str.h"

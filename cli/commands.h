@@ -24,6 +24,8 @@ extern const struct cli_command cli_sql_command;
 extern const struct cli_command cli_import_command;
 extern const struct cli_command cli_merge_command;
 extern const struct cli_command cli_loop_command;
+extern const struct cli_command cli_push_command;
+extern const struct cli_command cli_fleet_command;
 extern const struct cli_command cli_symbolize_command;
 extern const struct cli_command cli_unwind_replay_command;
 extern const struct cli_command cli_trace_command;

@@ -3,6 +3,7 @@
 #include "cli/open.h"
 #include "cli/selection.h"
 #include "cli/values.h"
+#include "fleet/fleet.h"
 #include "report/report.h"
 
 #include <ctype.h>
@@ -174,7 +175,7 @@ static void cut_runs(char *name, uint64_t *first, uint64_t *last)
     char *end;
     *first = 0;
     *last = UINT64_MAX;
-    if (!colon || !access(name, F_OK) || !isdigit((unsigned char)colon[1]))
+    if (!colon || fleet_is_url(name) || !access(name, F_OK) || !isdigit((unsigned char)colon[1]))
         return;
     const unsigned long long from = strtoull(colon + 1, &end, 10);
     const unsigned long long to = *end == '-' ? strtoull(end + 1, &end, 10) : from;

@@ -18,18 +18,6 @@ struct arguments {
     struct cli_texts labels;
 };
 
-static int set_window(void *field, const char *value, struct sprof_error *error)
-{
-    enum { DAY_S = 86400 };
-    const uint64_t second_ns = 1000000000;
-    const int status = cli_set_duration(field, value, error);
-    const uint64_t window_ns = *(const uint64_t *)field;
-    if (!status && (window_ns % second_ns || window_ns > DAY_S * second_ns))
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "a window is whole seconds, at most a day: write 1s, 10s, 1m or 1h");
-    return status;
-}
-
 static void release(void *all)
 {
     struct arguments *arguments = all;
@@ -45,7 +33,7 @@ static const struct cli_option options[] = {
     {"output", 'o', "FILE", "the file (sprof. and what the format ends in); -: standard output",
      FIELD(output), cli_set_text},
     {"window", 0, "TIME", "with rows: costs are added up by windows of whole seconds (10s)",
-     FIELD(window_ns), set_window},
+     FIELD(window_ns), cli_set_window},
     {"label", 'l', "KEY=VALUE", "with rows: service.name, service.version, host.name, any other",
      FIELD(labels), cli_add_text},
     CLI_SELECTION_OPTIONS,

@@ -19,64 +19,11 @@ struct arguments {
     bool overwrite;
 };
 
-/* == Times == */
-
-static bool parse_clock(const char *text, struct tm *time)
-{
-    static const char *const forms[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M",
-                                        "%Y-%m-%d %H:%M",    "%H:%M:%S",          "%H:%M"};
-    const time_t now = (time_t)(sprof_clock_realtime_ns() / ns_per_s);
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        localtime_r(&now, time);
-        time->tm_sec = 0;
-        time->tm_isdst = -1;
-        const char *end = strptime(text, forms[i], time);
-        if (end && !*end)
-            return true;
-    }
-    return false;
-}
-
-/* "2026-11-28T18:50:00Z" */
-static bool parse_utc(const char *text, uint64_t *time_ns)
-{
-    struct tm time = {0};
-    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &time);
-    if (!end || strcmp(end, "Z"))
-        return false;
-    *time_ns = (uint64_t)timegm(&time) * ns_per_s;
-    return true;
-}
-
-static int set_time(void *field, const char *value, struct sprof_error *error)
-{
-    const uint64_t now_ns = sprof_clock_realtime_ns();
-    uint64_t ago_ns, *time_ns = field;
-    struct tm clock;
-    if (!strcmp(value, "now")) {
-        *time_ns = now_ns;
-    } else if (!parse_utc(value, time_ns)) {
-        if (parse_clock(value, &clock)) {
-            *time_ns = (uint64_t)mktime(&clock) * ns_per_s;
-            if (strlen(value) <= strlen("hh:mm:ss") && *time_ns > now_ns) /* of yesterday */
-                *time_ns -= 86400 * ns_per_s;
-        } else if (!cli_set_duration(&ago_ns, value + (*value == '-'), NULL) && ago_ns < now_ns) {
-            *time_ns = now_ns - ago_ns;
-        } else {
-            return sprof_error_set(error, SPROF_EUSAGE, 0,
-                                   "`%s` is no time: write 18:50, \"2026-11-28 18:50:00\" (local), "
-                                   "2026-11-28T18:50:00Z, 10m (ago), or now",
-                                   value);
-        }
-    }
-    return 0;
-}
-
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
     {"from", 0, "T", "cut: from then on: 18:50, 2026-11-28T18:50:00Z, 10m (ago)", FIELD(from_ns),
-     set_time},
-    {"until", 0, "T", "cut: until then (now)", FIELD(until_ns), set_time},
+     cli_set_time},
+    {"until", 0, "T", "cut: until then (now)", FIELD(until_ns), cli_set_time},
     {"output", 'o', "FILE", "cut: the recording to write; an existing one becomes FILE.old.1",
      FIELD(output), cli_set_text},
     {"overwrite", 0, NULL, "cut: keep no copy of the recording that is replaced", FIELD(overwrite),

@@ -1,13 +1,12 @@
 /* sprof record --loop: its options, and the signals that end it. */
 #include "cli/looping.h"
 
+#include "cli/signals.h"
 #include "cli/values.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 int cli_set_keep(void *field, const char *value, struct sprof_error *error)
@@ -56,27 +55,11 @@ const char *cli_looping_option(const struct cli_looping *looping)
                                                    : NULL;
 }
 
-/* The signals that end a recording arrive at a descriptor, whatever thread runs. */
-static int open_signals(sigset_t *before)
-{
-    sigset_t ending;
-    struct sigaction action;
-    sigemptyset(&ending);
-    sigaddset(&ending, SIGINT);
-    sigaddset(&ending, SIGTERM);
-    sigaddset(&ending, SIGQUIT);
-    if (!sigaction(SIGHUP, NULL, &action) && action.sa_handler != SIG_IGN) /* nohup */
-        sigaddset(&ending, SIGHUP);
-    signal(SIGPIPE, SIG_IGN);
-    pthread_sigmask(SIG_BLOCK, &ending, before);
-    return signalfd(-1, &ending, SFD_CLOEXEC);
-}
-
 int cli_loop(struct cli_terminal *terminal, const struct cli_looping *looping,
              const struct record_options *record, struct sprof_error *error)
 {
     sigset_t before;
-    const int signals = open_signals(&before);
+    const int signals = cli_signals_open(&before);
     if (signals < 0)
         return sprof_error_set(error, SPROF_ELIMIT, errno, "cannot wait for signals: %s",
                                strerror(errno));

@@ -2,6 +2,7 @@
 #include "cli/open.h"
 
 #include "cli/commands.h"
+#include "cli/receiver.h"
 #include "recording/recording.h"
 
 #include <stdlib.h>
@@ -53,11 +54,25 @@ int cli_open_running(struct store **store, const char *path, const struct sprof_
     return status;
 }
 
+/* What was fetched is gone with the last descriptor of it. */
+static int open_fetched(struct store **store, const char *url, struct cli_terminal *terminal,
+                        struct sprof_error *error)
+{
+    struct cli_fetched fetched;
+    int status = cli_fetch(&fetched, url, terminal, error);
+    if (!status)
+        status = store_open_read(store, fetched.path, error);
+    cli_fetched_release(&fetched);
+    return status;
+}
+
 int cli_open_recording(struct store **store, const char *path, struct cli_terminal *terminal,
                        struct sprof_error *error)
 {
     if (!path)
         path = CLI_DEFAULT_RECORDING;
+    if (fleet_is_url(path))
+        return open_fetched(store, path, terminal, error);
     int status = store_open_read(store, path, error);
     if (status == SPROF_ESTATE)
         return cli_open_running(store, path, &terminal->log, error);

@@ -7,7 +7,8 @@
 
 /* Opens `path` (NULL: sprof.db) read-only. A recording that was left unfinished, by --no-symbolize
  * or because its recorder was killed, is finished first, and that is said. One whose recorder is at
- * work is read through cli_open_running. Errors as store_open_read and recording_derive. The caller
+ * work is read through cli_open_running. A URL (clickhouse+http://…?service=S) is a selection of a
+ * fleet, which is fetched. Errors as store_open_read and recording_derive. The caller
  * closes with store_close. */
 int cli_open_recording(struct store **store, const char *path, struct cli_terminal *terminal,
                        struct sprof_error *error);

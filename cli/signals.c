@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -134,6 +135,20 @@ void cli_signals_forget_session(void)
 {
     atomic_store(&caught.session, NULL);
     alarm(0);
+}
+
+int cli_signals_open(sigset_t *before)
+{
+    sigset_t ending;
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGINT);
+    sigaddset(&ending, SIGTERM);
+    sigaddset(&ending, SIGQUIT);
+    if (!stays_ignored(SIGHUP))
+        sigaddset(&ending, SIGHUP);
+    signal(SIGPIPE, SIG_IGN);
+    pthread_sigmask(SIG_BLOCK, &ending, before);
+    return signalfd(-1, &ending, SFD_CLOEXEC);
 }
 
 int cli_end_as(int wait_status)

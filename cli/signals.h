@@ -18,6 +18,8 @@
 
 #include "record/record.h"
 
+#include <signal.h>
+
 /* Installs the handlers. `command` is the launched process, 0 when attached; `session` NULL:
  * signals go to the command alone. After record_open, so that the command starts with the
  * dispositions sprof was started with. */
@@ -28,6 +30,10 @@ void cli_signals_end_by(int fd);
 
 /* The session is about to be freed: signals no longer reach it. The command still gets them. */
 void cli_signals_forget_session(void);
+
+/* The signals that end a recording arrive at the descriptor that this returns (-1: errno says why),
+ * whatever thread runs; SIGPIPE is ignored. */
+int cli_signals_open(sigset_t *before);
 
 /* The exit status of a command; where a signal ended it, sprof ends the same way, without a core of
  * its own, and this does not return. */

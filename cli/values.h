@@ -42,6 +42,10 @@ int cli_set_percent(void *field, const char *value,
 int cli_set_overhead(void *field, const char *value,
                      struct sprof_error *error); /* … at least 0.01 */
 int cli_set_duration(void *field, const char *value, struct sprof_error *error); /* uint64_t, ns */
+/* uint64_t, ns since 1970: local times, times in UTC with a Z, times ago, "now" */
+int cli_set_time(void *field, const char *value, struct sprof_error *error);
+/* uint64_t, ns: whole seconds, at most a day */
+int cli_set_window(void *field, const char *value, struct sprof_error *error);
 int cli_set_size(void *field, const char *value, struct sprof_error *error);     /* size_t, bytes */
 /* A time of up to 4 s, 0 included, or none. */
 struct cli_threshold {

@@ -15,7 +15,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # Libraries that are opened when something needs them.
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libcapstone4 | libcapstone5, libarchive13 | libarchive13t64")
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libcapstone4 | libcapstone5, libarchive13 | libarchive13t64, libcurl4 | libcurl4t64 | libcurl3-gnutls")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${CMAKE_SOURCE_DIR}/packaging/debian/preinst
                                        ${CMAKE_SOURCE_DIR}/packaging/debian/postrm)

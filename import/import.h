@@ -37,6 +37,8 @@ struct import_result {
 int import_file(const struct import_options *options, struct import_result *result,
                 struct sprof_error *error);
 
+enum { IMPORT_ROWS_MAX = 8 << 20 }; /* of each table */
+
 /* The same of rows of a fleet's database, from several inputs together: files, "-", or directories
  * as `sprof export -f rows` fills them. What is wrong in any line ends it, SPROF_EFORMAT;
  * SPROF_ELIMIT for more rows than can be held. `options->input` is not used. */

@@ -43,7 +43,7 @@ struct import_rows {
 };
 
 /* What can be held. */
-enum { IMPORT_ROWS_MAX = 8 << 20, IMPORT_CHAINS_MAX = 1 << 27, IMPORT_GROUPS_MAX = 4096 };
+enum { IMPORT_CHAINS_MAX = 1 << 27, IMPORT_GROUPS_MAX = 4096 };
 
 /* Reads an input to its end: one table or several, each behind a line of column names. Returns 0 or
  * a negative code with *error naming the line: SPROF_EFORMAT, SPROF_ELIMIT, or as

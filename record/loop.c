@@ -459,8 +459,8 @@ int record_loop(const struct record_loop_options *options, struct record_loop_re
 {
     *result = (struct record_loop_result){0};
     struct loop loop = {.options = options, .result = result, .lead_ns = FIRST_LEAD_NS};
-    int lock_fd;
-    int status = record_segments_lock(options->directory, &lock_fd, error);
+    struct sprof_own_directory directory;
+    int status = record_segments_lock(options->directory, &directory, error);
     if (status)
         return status;
     status = record_segments_finish(options->directory, options->record->no_cache,
@@ -479,6 +479,6 @@ int record_loop(const struct record_loop_options *options, struct record_loop_re
     sprof_map_release(&loop.said);
     if (loop.event_fd >= 0)
         close(loop.event_fd);
-    close(lock_fd);
+    sprof_own_directory_release(&directory);
     return status;
 }

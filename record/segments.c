@@ -10,14 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { NS_PER_MS = 1000000, LEFT_AT_MOST = 4 }; /* segments that one recorder writes at once */
 static const uint64_t ns_per_s = 1000000000;
-static const char lock_name[] = "lock";
 
 void record_segment_name(uint64_t start_ns, char name[static 32])
 {
@@ -69,22 +67,13 @@ static uint64_t bytes_of(int directory_fd, const char *name)
     return bytes;
 }
 
-static int cannot(struct sprof_error *error, const char *what, const char *path)
-{
-    const int number = errno;
-    const enum sprof_code code = number == ENOENT                      ? SPROF_ENOTFOUND
-                                 : number == EACCES || number == EPERM ? SPROF_EPERMISSION
-                                                                       : SPROF_EIO;
-    return sprof_error_set(error, code, number, "cannot %s %s: %s", what, path, strerror(number));
-}
-
 int record_segments_list(struct record_segments *segments, const char *directory,
                          struct sprof_error *error)
 {
     *segments = (struct record_segments){0};
     DIR *entries = opendir(directory);
     if (!entries)
-        return cannot(error, "read the directory", directory);
+        return sprof_system_error(error, "read the directory", directory);
     int result = 0;
     for (const struct dirent *entry; !result && (entry = readdir(entries));) {
         struct record_segment segment;
@@ -111,61 +100,16 @@ void record_segments_release(struct record_segments *segments)
 
 /* == The lock == */
 
-/* Returns the descriptor, or a negative code. */
-static int open_directory(const char *path, struct sprof_error *error)
+int record_segments_lock(const char *path, struct sprof_own_directory *directory,
+                         struct sprof_error *error)
 {
-    struct sprof_place place;
-    const int found = sprof_place_find(&place, path);
-    if (found) {
-        errno = -found;
-        return cannot(error, "reach the directory", path);
-    }
-    int result;
-    if (mkdirat(place.directory_fd, place.name, 0700) && errno != EEXIST)
-        result = cannot(error, "make the directory", path);
-    else if ((result = openat(place.directory_fd, place.name,
-                              O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)) < 0)
-        result = cannot(error, "open the directory", path);
-    sprof_place_close(&place);
-    return result;
-}
-
-static int lock(int directory_fd, const char *path, int *lock_fd, struct sprof_error *error)
-{
-    struct stat facts;
-    if (fstat(directory_fd, &facts))
-        return cannot(error, "read the directory", path);
-    if (facts.st_uid != geteuid() || facts.st_mode & (S_IWGRP | S_IWOTH))
-        return sprof_error_set(error, SPROF_EPERMISSION, 0,
-                               "others may write into %s, which would let them replace recordings: "
-                               "give a directory of your own (chmod go-w %s)",
-                               path, path);
-    const int fd = openat(directory_fd, lock_name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return cannot(error, "make a file in", path);
-    if (flock(fd, LOCK_EX | LOCK_NB)) {
-        close(fd);
-        return sprof_error_set(error, SPROF_ESTATE, 0,
-                               "another sprof records into %s; name another directory with -o",
-                               path);
-    }
-    *lock_fd = fd;
-    return 0;
-}
-
-int record_segments_lock(const char *directory, int *lock_fd, struct sprof_error *error)
-{
-    struct sprof_str path = {0};
-    size_t length = strlen(directory);
-    while (length > 1 && directory[length - 1] == '/')
-        length--;
-    if (sprof_str_append_bytes(&path, directory, length))
-        return sprof_error_memory(error);
-    const int fd = open_directory(path.text, error);
-    const int result = fd < 0 ? fd : lock(fd, path.text, lock_fd, error);
-    if (fd >= 0)
-        close(fd);
-    sprof_str_release(&path);
+    struct sprof_str busy = {0};
+    const int result =
+        sprof_str_appendf(&busy, "another sprof records into %s; name another directory with -o",
+                          path)
+            ? sprof_error_memory(error)
+            : sprof_own_directory_take(directory, path, busy.text, error);
+    sprof_str_release(&busy);
     return result;
 }
 
@@ -177,13 +121,13 @@ static int drop(const char *directory, const struct record_segment *segment,
     static const char *const ends[] = {"-wal", "-shm", ""};
     const int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return cannot(error, "open the directory", directory);
+        return sprof_system_error(error, "open the directory", directory);
     int result = 0;
     for (size_t i = 0; i < sizeof ends / sizeof *ends && !result; i++) {
         char file[48];
         snprintf(file, sizeof file, "%s%s", segment->name, ends[i]);
         if (unlinkat(fd, file, 0) && errno != ENOENT)
-            result = cannot(error, "remove", file);
+            result = sprof_system_error(error, "remove", file);
     }
     close(fd);
     return result;
@@ -234,7 +178,7 @@ static int set_aside(const char *path, const struct sprof_error *why, const stru
     struct sprof_str aside = {0};
     int result = sprof_str_appendf(&aside, "%s.damaged", path) ? sprof_error_memory(error) : 0;
     if (!result && rename(path, aside.text))
-        result = cannot(error, "rename", path);
+        result = sprof_system_error(error, "rename", path);
     if (!result)
         sprof_log_message(log, SPROF_LOG_WARNING, "%s is set aside as %s", why->message,
                           aside.text);

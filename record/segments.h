@@ -30,10 +30,9 @@ int record_segments_list(struct record_segments *segments, const char *directory
                          struct sprof_error *error);
 void record_segments_release(struct record_segments *segments);
 
-/* Makes the directory where it does not exist (mode 0700), and locks it until *lock_fd is closed.
- * SPROF_EPERMISSION where others may write into it, SPROF_ESTATE where another sprof has locked it.
- */
-int record_segments_lock(const char *directory, int *lock_fd, struct sprof_error *error);
+/* Makes and takes the directory, as sprof_own_directory_take. */
+int record_segments_lock(const char *path, struct sprof_own_directory *directory,
+                         struct sprof_error *error);
 
 /* What is kept: segments that began less than `ns` ago and that have at most `bytes` together;
  * 0: no bound. */

@@ -116,15 +116,15 @@ static void test_what_is_old_or_too_much_goes(void)
 static void test_one_recorder_at_a_time(void)
 {
     struct sprof_error error;
-    int first, second;
+    struct sprof_own_directory first, second;
     char below[80];
     CU_ASSERT_EQUAL_FATAL(make_directory(), 0);
     snprintf(below, sizeof below, "%s/new/", directory);
     CU_ASSERT_EQUAL_FATAL(record_segments_lock(below, &first, &error), 0);
     CU_ASSERT_EQUAL(record_segments_lock(below, &second, &error), SPROF_ESTATE);
-    close(first);
+    sprof_own_directory_release(&first);
     CU_ASSERT_EQUAL_FATAL(record_segments_lock(below, &first, &error), 0);
-    close(first);
+    sprof_own_directory_release(&first);
     CU_ASSERT_EQUAL(chmod(below, 0720), 0);
     CU_ASSERT_EQUAL(record_segments_lock(below, &second, &error), SPROF_EPERMISSION);
     remove_directory();

@@ -1,0 +1,161 @@
+/* Reads the rows of a service, a version, a time from ClickHouse. */
+#include "fleet/fetch.h"
+
+#include "fleet/clickhouse.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static int add_equal(struct sprof_str *sql, const char *column, const char *value)
+{
+    if (!value)
+        return 0;
+    const int result = sprof_str_appendf(sql, " AND %s = ", column);
+    return result ? result : fleet_clickhouse_quote(sql, value);
+}
+
+/* What holds of rows of both `cost` and `run`. */
+static int add_identity(struct sprof_str *sql, const struct fleet_selection *selection)
+{
+    int result = sprof_str_append(sql, " WHERE 1");
+    if (!result)
+        result = add_equal(sql, "service", selection->service);
+    if (!result)
+        result = add_equal(sql, "version", selection->version);
+    if (!result)
+        result = add_equal(sql, "host", selection->host);
+    return result ? result : add_equal(sql, "event", selection->event);
+}
+
+static int where_cost(struct sprof_str *sql, const struct fleet_selection *selection)
+{
+    int result = add_identity(sql, selection);
+    if (!result && selection->from_s)
+        result = sprof_str_appendf(sql, " AND time >= toDateTime(%" PRIu64 ")", selection->from_s);
+    if (!result && selection->until_s)
+        result = sprof_str_appendf(sql, " AND time < toDateTime(%" PRIu64 ")", selection->until_s);
+    return result;
+}
+
+static int where_run(struct sprof_str *sql, const struct fleet_selection *selection)
+{
+    int result = add_identity(sql, selection);
+    if (!result && selection->from_s)
+        result = sprof_str_appendf(sql,
+                                   " AND toUInt64(toUnixTimestamp(time)) + "
+                                   "intDiv(duration_ns, 1000000000) + 1 > %" PRIu64,
+                                   selection->from_s);
+    if (!result && selection->until_s)
+        result = sprof_str_appendf(sql, " AND time < toDateTime(%" PRIu64 ")", selection->until_s);
+    return result;
+}
+
+/* Asks for a number. */
+static int count_rows(struct fleet_link *link, const char *cost_where, uint64_t *count,
+                      struct sprof_error *error)
+{
+    struct sprof_str sql = {0}, text = {0};
+    int result = sprof_str_appendf(&sql, "SELECT count() FROM %s.cost%s",
+                                   link->options.target->database, cost_where)
+                     ? sprof_error_memory(error)
+                     : fleet_clickhouse_ask(link, sql.text, NULL, &text, error);
+    *count = text.text ? strtoull(text.text, NULL, 10) : 0;
+    sprof_str_release(&sql);
+    sprof_str_release(&text);
+    return result;
+}
+
+static int say_what_there_is(struct fleet_link *link, struct sprof_error *error)
+{
+    struct sprof_str sql = {0}, text = {0};
+    int result = sprof_str_appendf(&sql,
+                                   "SELECT arrayStringConcat(groupArray(service), ', ') FROM "
+                                   "(SELECT DISTINCT service FROM %s.cost ORDER BY service LIMIT "
+                                   "12) FORMAT TabSeparated",
+                                   link->options.target->database)
+                     ? sprof_error_memory(error)
+                     : fleet_clickhouse_ask(link, sql.text, NULL, &text, error);
+    if (!result) {
+        const size_t length = text.text ? strcspn(text.text, "\n") : 0;
+        result = sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                                 "no rows of that service, version, host, event and time%s%.*s",
+                                 length ? "; there are the services " : ": there are none at all",
+                                 (int)length, length ? text.text : "");
+    }
+    sprof_str_release(&sql);
+    sprof_str_release(&text);
+    return result;
+}
+
+/* One table. `behind` may name the conditions twice. */
+static int write_table(struct fleet_link *link, FILE *out, struct sprof_error *error,
+                       const char *format, const char *where)
+{
+    const char *database = link->options.target->database;
+    struct sprof_str sql = {0};
+    for (const char *at = format; *at; at++)
+        if (*at == '@')
+            sprof_str_append(&sql, database);
+        else if (*at == '?')
+            sprof_str_append(&sql, where);
+        else
+            sprof_str_append_bytes(&sql, at, 1);
+    sprof_str_append(&sql, " FORMAT TSVWithNames");
+    const int result = sql.failed ? sprof_error_memory(error)
+                                  : fleet_clickhouse_ask(link, sql.text, out, NULL, error);
+    sprof_str_release(&sql);
+    return result;
+}
+
+/* Costs first: what they refer to was inserted before them. */
+static int write_tables(struct fleet_link *link, const char *cost_where, const char *run_where,
+                        FILE *out, struct sprof_error *error)
+{
+    const struct {
+        const char *format, *where;
+    } tables[] = {
+        {"SELECT service, version, host, time, event, unit, state, labels_key, process, thread, "
+         "path_key, samples, weight, total FROM @.cost?",
+         cost_where},
+        {"SELECT DISTINCT path_key, functions FROM @.path WHERE path_key IN (SELECT path_key FROM "
+         "@.cost?)",
+         cost_where},
+        {"SELECT function_key, module, kind, name, linkage_name, file, line, start, named FROM "
+         "@.function FINAL WHERE function_key IN (SELECT arrayJoin(functions) FROM @.path WHERE "
+         "path_key IN (SELECT path_key FROM @.cost?))",
+         cost_where},
+        {"SELECT run_key, time, duration_ns, service, version, host, labels_key, labels, event, "
+         "unit, is_clock, varying, period, mode, samples, weight, squares, lost, target_cpu_ns, "
+         "own_cpu_ns, hz FROM @.run FINAL?",
+         run_where},
+    };
+    int result = 0;
+    for (size_t i = 0; i < sizeof tables / sizeof *tables && !result; i++)
+        result = write_table(link, out, error, tables[i].format, tables[i].where);
+    return result;
+}
+
+int fleet_fetch(struct fleet_link *link, const struct fleet_selection *selection, uint64_t most,
+                FILE *out, struct sprof_error *error)
+{
+    struct sprof_str cost_where = {0}, run_where = {0};
+    uint64_t count = 0;
+    int result = where_cost(&cost_where, selection) || where_run(&run_where, selection)
+                     ? sprof_error_memory(error)
+                     : count_rows(link, cost_where.text, &count, error);
+    if (!result && !count)
+        result = say_what_there_is(link, error);
+    if (!result && count > most)
+        result =
+            sprof_error_set(error, SPROF_ELIMIT, 0,
+                            "%s rows of cost are chosen, and at most %s can be taken: choose a "
+                            "shorter time (last=10m), or one service, version, host or event",
+                            sprof_digits_of(count).text, sprof_digits_of(most).text);
+    if (!result)
+        result = write_tables(link, cost_where.text, run_where.text, out, error);
+    if (!result && fflush(out))
+        result = sprof_system_error(error, "write", "a temporary file");
+    sprof_str_release(&cost_where);
+    sprof_str_release(&run_where);
+    return result;
+}

@@ -1,0 +1,107 @@
+#!/bin/bash
+# A database of many hosts: what is sent to a real ClickHouse comes back with the numbers of sprof merge and report.
+#   fleet.sh numbers|tables
+set -uf
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/fleet_lib.sh"
+
+push() { # HOST VERSION FILE
+    expect 0 "$SPROF" push --to "$to" -l service.name=shop -l host.name="$1" -l service.version="$2" "$3"
+}
+
+table() { # INPUT [OPTION…]: functions with their samples and weights
+    "$SPROF" report -i "$1" --run all -n 0 --format csv "${@:2}" >table.csv 2>table.err || fail "report: $(cat table.err)"
+    python3 -c '
+import csv
+for row in csv.DictReader(open("table.csv", encoding="utf-8")):
+    numbers = [row[key] for key in sorted(row) if key.endswith(("_samples", "_weight"))]
+    if numbers != ["0", "0"]:
+        print(row["function"], row["module"], *numbers)' | sort
+}
+
+numbers() {
+    engine
+    recordings
+    expect 0 "$SPROF" fleet init --to "$to"
+    said 'database sprof: 5 tables made'
+    push a 1.3 a.db
+    push b 1.4 b.db
+    expect 0 "$SPROF" merge -o all.db a.db b.db
+    for how in '' --inclusive; do
+        table all.db $how >merged
+        table "$to?service=shop&last=1h" $how >fetched
+        [ "$(wc -l <merged)" -gt 20 ] || fail "few functions"
+        cmp merged fetched || fail "other numbers: $(diff merged fetched | head -n 5)"
+    done
+    table b.db >merged
+    table "$to/sprof?version=1.4&host=b&event=cpu-clock&until=now" >fetched
+    cmp merged fetched || fail "other numbers of one host"
+    # The other readers.
+    expect 0 "$SPROF" export -f folded -i "$to?service=shop" --run all -o fetched.folded
+    expect 0 "$SPROF" export -f folded -i all.db --run all -o merged.folded
+    cmp <(sort merged.folded) <(sort fetched.folded) || fail "other folded paths"
+    expect 0 "$SPROF" html -i "$to?service=shop" -o page.html
+    [ -s page.html ] || fail "no page"
+    expect 0 "$SPROF" diff "$to?version=1.3" "$to?version=1.4" --all --format csv
+    cut -d, -f7- out | sort >fetched # values and names, without intervals
+    expect 0 "$SPROF" diff a.db b.db --all --format csv
+    cut -d, -f7- out | sort >merged
+    cmp merged fetched || fail "other differences: $(diff merged fetched | head -n 5)"
+    # What is not there.
+    expect 1 "$SPROF" report -i "$to?service=shoop"
+    said 'there are the services shop'
+    expect 1 "$SPROF" report -i "$to?service=shop&until=2020-01-01T00:00:00Z"
+    said 'no rows'
+    expect 0 "$SPROF" fleet check --to "$to"
+    [ "$(grep -c ' equal$' out)" = 2 ] || fail "not all is there"
+}
+
+# Made, upgraded, audited, refused.
+tables() {
+    engine
+    recordings
+    expect 1 "$SPROF" push --to "$to/other" --spool spool a.db
+    said 'sprof fleet init'
+    expect 0 "$SPROF" fleet init --to "$to/other"
+    expect 0 "$SPROF" push --to "$to/other" --spool spool
+    [ "$(query 'SELECT sum(samples) FROM other.cost')" -gt 0 ] || fail "no samples"
+    # A column that an older one has not.
+    query 'ALTER TABLE other.cost DROP COLUMN total'
+    expect 1 "$SPROF" push --to "$to/other" --spool spool b.db
+    said 'no column cost.total'
+    expect 0 "$SPROF" fleet init --to "$to/other"
+    said 'columns added: cost.total'
+    expect 0 "$SPROF" push --to "$to/other" --spool spool
+    expect 0 "$SPROF" fleet init --to "$to/other"
+    said 'all is there'
+
+    # An hour ago, so that nothing is on its way any more; then twice, as this old server takes it.
+    python3 -c '
+import sqlite3
+with sqlite3.connect("a.db") as file:
+    file.execute("UPDATE run SET start_realtime_ns = start_realtime_ns - 3600000000000")'
+    expect 0 "$SPROF" fleet init --to "$to"
+    push a 1 a.db
+    expect 0 "$SPROF" fleet check --to "$to"
+    push a 1 a.db
+    expect 1 "$SPROF" fleet check --to "$to"
+    grep -q ' doubled$' out || fail "it was stored twice"
+    said '1 of 1 differ'
+    # Answers are lost, and what may count twice is said.
+    receiver ok,ok,lose,ok --to "$port"
+    expect 0 "$SPROF" push --to "$to" -l service.name=lost a.db
+    said 'may count twice'
+    end "$receiver"
+
+    # Rights.
+    to=${to%:*}:$(sed -n 's/.*<http_port>\([0-9]*\).*/\1/p' engine/config.xml)
+    SPROF_FLEET_USER=writer SPROF_FLEET_PASSWORD="se'cret" expect 0 "$SPROF" fleet init --to "$to"
+    SPROF_FLEET_USER=writer SPROF_FLEET_PASSWORD=wrong expect 1 "$SPROF" fleet check --to "$to"
+    said '401|403|193'
+    ! grep -q wrong err || fail "a password in a message"
+    end "$server"
+    expect 1 "$SPROF" fleet check --to "$to" --retry 100ms
+    said 'Failed to connect|[Cc]onnection refused'
+}
+
+"$1"

@@ -1,0 +1,203 @@
+#!/bin/bash
+# sprof push to receivers that fail: nothing is lost, nothing counts twice, and what is wrong is said.
+#   push.sh again|refused|spool|credentials|usage
+set -uf
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/fleet_lib.sh"
+
+# logged EXPRESSION: of the entries of the log, what python makes of it.
+logged() {
+    python3 -c "import json
+entries = [json.loads(line) for line in open('log', encoding='utf-8')]
+print($1)"
+}
+
+# What may pass is tried again, with the token that it had before.
+again() {
+    recordings
+    receiver 500,503,ok,408,429:1,ok,close,cut,ok,garbage,html,error:252,ok
+    expect 0 "$SPROF" push --to "$to" --spool spool a.db
+    said '1 batch, .* rows.* sent'
+    [ "$(waiting spool)" = 0 ] || fail "a batch is left"
+    [ "$(logged "[e['table'] for e in entries if e['what'] == 'ok']")" = "['function', 'path', 'cost', 'run']" ] ||
+        fail "other tables, or in another order: $(logged entries)"
+    [ "$(logged "len({(e['table'], e['token'], e['lines']) for e in entries}), len(entries)")" = '4 13' ] ||
+        fail "a repetition is another insert: $(logged entries)"
+    # The same recording again has the same tokens; its other run has others.
+    cp log before
+    expect 0 "$SPROF" push --to "$to" a.db
+    [ "$(logged "entries[-1]['token'] == entries[-5]['token']")" = True ] || fail "other tokens for the same recording"
+    expect 0 "$SPROF" push --to "$to" b.db
+    [ "$(logged "entries[-1]['token'] == entries[-5]['token']")" = False ] || fail "another recording has the same tokens"
+    end "$receiver"
+
+    # Patience ends: what is not sent waits, and an acknowledged table is not sent again.
+    receiver ok,ok,500
+    expect 1 "$SPROF" push --to "$to" --spool spool --retry 300ms a.db
+    said '1 batch waits in spool'
+    [ "$(waiting spool)" = 1 ] || fail "the batch does not wait"
+    end "$receiver"
+    expect 1 "$SPROF" push --to "$to" --spool spool --retry 300ms
+    said 'Failed to connect|[Cc]onnection refused'
+    receiver ok
+    expect 0 "$SPROF" push --to "$to" --spool spool
+    [ "$(logged "[e['table'] for e in entries]")" = "['cost', 'run']" ] || fail "tables were sent again: $(logged entries)"
+    [ "$(waiting spool)" = 0 ] || fail "the batch waits still"
+    end "$receiver"
+    # A receiver that does not answer in time.
+    receiver slow
+    expect 1 "$SPROF" push --to "$to" --spool spool --retry 1s a.db
+    said 'time'
+    [ "$(waiting spool)" = 1 ] || fail "the batch does not wait"
+    end "$receiver"
+}
+
+# What would never be taken.
+refused() {
+    local plan
+    recordings
+    receiver 400,413
+    expect 1 "$SPROF" push --to "$to" --spool spool a.db b.db
+    said 'is set aside as .*\.refused: it answers 400'
+    said 'is set aside as .*\.refused: it answers 413'
+    end "$receiver"
+    rm -rf spool
+    receiver error:27,ok
+    expect 1 "$SPROF" push --to "$to" --spool spool a.db b.db
+    said 'is set aside as .*\.refused: it answers 500'
+    ! grep -q $'\033' err || fail "what the receiver says reaches the terminal as it is"
+    [ "$(find spool -name '*.refused' | wc -l)" = 1 ] || fail "it is not set aside"
+    [ "$(logged "sum(e['table'] == 'run' for e in entries)")" = 1 ] || fail "the other one was not sent: $(logged entries)"
+    end "$receiver"
+    # People have to do something: all waits, and the next is not tried.
+    for plan in 401 redirect error:60; do
+        rm -rf spool
+        receiver $plan,ok
+        expect 1 "$SPROF" push --to "$to" --spool spool a.db b.db
+        said '2 batches wait in spool'
+        [ "$plan" != redirect ] || said 'moved to http://127.0.0.1:1/elsewhere'
+        [ "$plan" != error:60 ] || said 'sprof fleet init'
+        [ "$(logged 'len(entries)')" = 1 ] || fail "more was sent: $(logged entries)"
+        end "$receiver"
+    done
+    # Tables of another version: nothing is sent.
+    grep -v '^cost.total' columns >other
+    mv other columns
+    receiver ok
+    expect 1 "$SPROF" push --to "$to" --spool spool
+    said 'no column cost.total'
+    [ ! -s log ] || fail "something was sent: $(cat log)"
+    end "$receiver"
+}
+
+# Bounded, private, one process at a time; damaged files are set aside and named.
+spool() {
+    local file
+    recordings
+    receiver 500
+    expect 1 "$SPROF" push --to "$to" --spool spool --retry 1ms a.db b.db
+    [ "$(stat -c %a spool)" = 700 ] || fail "others may look into the spool"
+    [ "$(waiting spool)" = 2 ] || fail "not both wait"
+    # Again, and they do not wait twice.
+    expect 1 "$SPROF" push --to "$to" --spool spool --retry 1ms a.db b.db
+    [ "$(waiting spool)" = 2 ] || fail "they wait twice"
+    (flock 9 && sleep 20) 9>spool/lock &
+    children+=($!)
+    wait_until 10 sh -c '! flock -n spool/lock true'
+    expect 1 "$SPROF" push --to "$to" --spool spool
+    said 'another sprof sends from spool'
+    end $!
+    pkill -P $! 2>/dev/null
+    wait_until 30 flock -n spool/lock true
+    end "$receiver"
+
+    receiver ok
+    set +f
+    file=$(ls spool/*.clickhouse | head -n 1)
+    set -f
+    printf x | dd of="$file" bs=1 seek=300 conv=notrunc 2>/dev/null
+    touch spool/new
+    expect 1 "$SPROF" push --to "$to" --spool spool
+    said "$file is set aside as .*\.damaged: it is damaged"
+    said '1 batch,'
+    [ "$(waiting spool)" = 0 ] && [ -e "$file.damaged" ] || fail "$(ls spool)"
+    end "$receiver"
+
+    # The oldest goes where there is no room, and is counted.
+    rm -rf spool
+    receiver 500
+    expect 1 "$SPROF" push --to "$to" --spool spool --spool-size 8K --retry 1ms a.db b.db
+    said 'the oldest batch in spool was dropped, unsent; 1 so far'
+    [ "$(waiting spool)" = 1 ] && [ "$(cat spool/dropped)" = 1 ] || fail "$(ls spool)"
+    end "$receiver"
+    # A killed writer leaves nothing that would be sent.
+    chmod 777 spool
+    expect 1 "$SPROF" push --to "$to" --spool spool
+    said 'others may write into spool'
+}
+
+credentials() {
+    recordings
+    receiver ok
+    export SPROF_FLEET_USER=writer SPROF_FLEET_PASSWORD=se:cret
+    expect 0 "$SPROF" push --to "$to" a.db
+    [ "$(logged "entries[-1]['user']")" = writer:se:cret ] || fail "user and password of the environment"
+    printf '# of the test\nuser = reader\npassword=other\n' >secret
+    chmod 644 secret
+    expect 1 "$SPROF" push --to "$to" --credentials secret a.db
+    said 'others may read secret'
+    chmod 600 secret
+    expect 0 "$SPROF" push --to "$to" --credentials secret a.db
+    [ "$(logged "entries[-1]['user']")" = reader:other ] || fail "user and password of the file"
+    unset SPROF_FLEET_USER SPROF_FLEET_PASSWORD
+    SPROF_FLEET_TOKEN=abc expect 0 "$SPROF" push --to "$to" a.db
+    [ "$(logged "entries[-1]['user']")" = abc ] || fail "the token"
+    printf 'pass word = x\n' >secret
+    expect 2 "$SPROF" push --to "$to" --credentials secret a.db
+    said 'secret:1: write'
+    expect 2 "$SPROF" push --to "clickhouse+http://me:hidden@127.0.0.1:$port" a.db
+    said 'leave name and password out'
+    ! grep -q hidden err || fail "a password in a message"
+    end "$receiver"
+
+    # A certificate that nobody vouches for, and one that is trusted.
+    openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost \
+        -addext subjectAltName=DNS:localhost 2>openssl.err || skip "no openssl: $(cat openssl.err)"
+    receiver ok --tls cert.pem key.pem
+    expect 1 "$SPROF" push --to "clickhouse+https://localhost:$port" --spool spool a.db
+    said 'certificate'
+    [ ! -s log ] || fail "something was sent: $(cat log)"
+    SPROF_FLEET_CA=cert.pem expect 1 "$SPROF" push --to "clickhouse+https://127.0.0.1:$port" --spool spool
+    said 'certificate|SSL'
+    SPROF_FLEET_CA=cert.pem expect 0 "$SPROF" push --to "clickhouse+https://localhost:$port" --spool spool
+    [ "$(logged 'len(entries)')" = 4 ] || fail "not all was sent: $(logged entries)"
+    end "$receiver"
+}
+
+usage() {
+    expect 2 "$SPROF" push
+    said 'what is to be sent'
+    expect 2 "$SPROF" push x.db
+    said 'to which receiver'
+    for to in http://host mysql+http://host clickhouse+ftp://host clickhouse+http:// clickhouse+http://:1 'clickhouse+http://host/a b' \
+        clickhouse+http://host/a-b 'clickhouse+http://host?service' 'clickhouse+http://host?a=%zz'; do
+        expect 2 "$SPROF" push --to "$to" x.db
+    done
+    expect 2 "$SPROF" push --to clickhouse+http://host --window 1500ms x.db
+    expect 2 "$SPROF" push --to clickhouse+http://host --follow x.db
+    expect 1 "$SPROF" push --to clickhouse+http://127.0.0.1:1 missing.db
+    said missing.db
+    expect 2 "$SPROF" fleet
+    said 'sprof fleet init'
+    expect 2 "$SPROF" fleet make --to clickhouse+http://host
+    expect 2 "$SPROF" fleet init --from 1h --to clickhouse+http://host
+    expect 2 "$SPROF" fleet init --to pyroscope+http://host
+    said 'tables are ClickHouse'
+    expect 2 "$SPROF" report -i 'clickhouse+http://127.0.0.1:1?servce=x'
+    said 'servce.*service, version'
+    expect 2 "$SPROF" report -i 'clickhouse+http://127.0.0.1:1?last=soon'
+    expect 2 "$SPROF" report -i 'pyroscope+http://127.0.0.1:1?service=x'
+    said 'clickhouse'
+}
+
+"$1"
