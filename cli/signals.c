@@ -131,6 +131,19 @@ void cli_signals_end_by(int fd)
     atomic_store(&caught.end_fd, fd);
 }
 
+int cli_signals_end_fd(void)
+{
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGQUIT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    signal(SIGPIPE, SIG_IGN);
+    sigprocmask(SIG_BLOCK, &ends, NULL);
+    return signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
 void cli_signals_forget_session(void)
 {
     atomic_store(&caught.session, NULL);

@@ -28,6 +28,11 @@ void cli_signals_catch(struct record_session *session, pid_t command);
 /* Signals that come when the command has ended make this eventfd readable. */
 void cli_signals_end_by(int fd);
 
+/* Signals that end the trace of a running process in order: SIGINT, SIGQUIT, SIGTERM and SIGHUP do
+ * nothing from now on but to make the descriptor readable that is returned (-1: none is left).
+ * Threads that are made later block them, too. The caller closes it. */
+int cli_signals_end_fd(void);
+
 /* The session is about to be freed: signals no longer reach it. The command still gets them. */
 void cli_signals_forget_session(void);
 

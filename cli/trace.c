@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 struct limits {
@@ -247,21 +246,6 @@ static const struct cli_option options[] = {
 
 /* == What the trace has come to == (on standard error: standard output belongs to the command) */
 
-/* Signals that end the trace of a running process in order; the descriptor becomes readable by
- * them. Threads that are made later block them, too. */
-static int catch_end(void)
-{
-    sigset_t ends;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGQUIT);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGHUP);
-    signal(SIGPIPE, SIG_IGN);
-    sigprocmask(SIG_BLOCK, &ends, NULL);
-    return signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 /* Each once, and none that is ours. */
 static int check_pids(const struct cli_pids *pids, struct sprof_error *error)
 {
@@ -380,7 +364,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         /* It begins when the delay ends. */
         .duration_ns = arguments->duration_ns ? arguments->delay_ns + arguments->duration_ns : 0,
         .delay_ns = arguments->delay_ns,
-        .end_fd = pids                  ? catch_end()
+        .end_fd = pids                  ? cli_signals_end_fd()
                   : arguments->children ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
                                         : -1,
         .functions = arguments->functions.list.items,

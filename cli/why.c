@@ -5,6 +5,7 @@
 #include "cli/process_tree.h"
 #include "cli/signals.h"
 #include "cli/values.h"
+#include "cli/why_count.h"
 #include "cli/why_json.h"
 #include "cli/why_watch.h"
 #include "record/record.h"
@@ -26,7 +27,7 @@ enum { UNDECIDED = 3 }; /* the exit status */
 
 struct arguments {
     struct cli_pids pids;
-    bool children, overwrite;
+    bool children, overwrite, no_probes;
     uint64_t look_ns;
     const char *output, *input;
     bool as_json;
@@ -44,6 +45,8 @@ static const struct cli_option options[] = {
      FIELD(output), cli_set_text},
     {"overwrite", 0, NULL, "keep no copy of the recording that is replaced", FIELD(overwrite),
      cli_set_flag},
+    {"no-probes", 0, NULL, "with -p: count no calls; nothing is put into the process",
+     FIELD(no_probes), cli_set_flag},
     {"input", 'i', "FILE", "answer from a recording of before", FIELD(input), cli_set_text},
     {"format", 0, "text|json", "for people (text), or for programs", FIELD(as_json),
      cli_set_text_or_json},
@@ -68,6 +71,9 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "nothing to look at: give a command (`sprof why -- PROGRAM`) or "
                                "-p PID");
+    if (arguments->no_probes && !attaches)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--no-probes belongs to -p: a command is only sampled");
     if (arguments->children && !attaches)
         return sprof_error_set(
             error, SPROF_EUSAGE, 0,
@@ -83,6 +89,8 @@ struct origin {
     uint64_t began_ns; /* CLOCK_MONOTONIC; 0: it was recorded before */
     const char *unseen;
     bool has_ended;
+    const struct cli_why_count *count; /* NULL: no calls are counted */
+    const char *counts;                /* its file, as a shell would read it */
 };
 
 static void describe(const struct origin *origin, struct why_circumstances *circumstances)
@@ -112,6 +120,20 @@ static int write_text(const struct why_table *table, const struct why_verdict *v
     return status;
 }
 
+/* What is not counted is not known, and no failure. */
+static void add_counts(const struct origin *origin, const struct why_table *table,
+                       struct why_verdict *verdict, struct why_circumstances *circumstances,
+                       struct sprof_error *uncounted)
+{
+    if (!origin->count || verdict->answer != WHY_FUNCTION)
+        return;
+    const int status =
+        cli_why_count(origin->count, table, verdict, &circumstances->stopped_ns, uncounted);
+    uncounted->message[strcspn(uncounted->message, "\n")] = 0;
+    circumstances->counts = status ? NULL : origin->counts;
+    circumstances->uncounted = status < 0 ? uncounted->message : NULL;
+}
+
 /* Returns the exit status, or a negative code. */
 static int answer(struct store *store, const struct arguments *arguments,
                   const struct origin *origin, struct sprof_error *error)
@@ -123,6 +145,9 @@ static int answer(struct store *store, const struct arguments *arguments,
     if (!status && why_judge(&verdict, &table))
         status = sprof_error_memory(error);
     describe(origin, &circumstances);
+    struct sprof_error uncounted = {0};
+    if (!status)
+        add_counts(origin, &table, &verdict, &circumstances, &uncounted);
     if (!status && (arguments->as_json ? cli_why_json(stdout, &table, &verdict, &circumstances)
                                        : write_text(&table, &verdict, &circumstances)))
         status = sprof_error_memory(error);
@@ -236,13 +261,19 @@ static int look(struct cli_terminal *terminal, const struct arguments *arguments
     if (!status) {
         unseen.message[strcspn(unseen.message, "\n")] = 0;
         say_end(terminal, &result);
+        struct sprof_str counted = {0};
+        sprof_str_appendf(&counted, "%s.calls", record.output);
+        const struct cli_why_count count = {&arguments->pids, counted.text, SPROF_VERSION};
         const struct origin origin = {
             .recording = sprof_command_text(&texts, (char *const[]){(char *)record.output, NULL}),
+            .count = operands->count || arguments->no_probes || !counted.text ? NULL : &count,
+            .counts = sprof_command_text(&texts, (char *const[]){counted.text, NULL}),
             .began_ns = began_ns,
             .unseen = *unseen.message ? unseen.message : NULL,
             .has_ended = operands->count ? !arguments->look_ns : have_ended(&arguments->pids),
         };
         status = answer(record_store(session), arguments, &origin, error);
+        sprof_str_release(&counted);
     }
     sprof_arena_release(&texts);
     record_free(session);

@@ -44,6 +44,27 @@ static void holder(struct json *json, const struct why_table *table,
     report_json_close_object(json);
 }
 
+/* What probes counted of the function, and the caller that calls it, or what calls it, too often.
+ */
+static void calls(struct json *json, const struct why_table *table,
+                  const struct why_verdict *verdict)
+{
+    if (!(verdict->rate.per_second > 0)) {
+        report_json_null(json, "calls");
+        return;
+    }
+    report_json_open_object(json, "calls");
+    real(json, "per_second", verdict->rate.per_second);
+    real(json, "mean_ns", verdict->rate.mean_ns);
+    name(json, "by", table, verdict->rate.by);
+    real(json, "by_share", verdict->rate.by_share);
+    name(json, "many_by", table, verdict->many.caller);
+    name(json, "many_of", table, verdict->many.callee);
+    if (verdict->many.caller)
+        real(json, "many_each", verdict->many.each);
+    report_json_close_object(json);
+}
+
 static void function(struct json *json, const struct why_table *table,
                      const struct why_verdict *verdict)
 {
@@ -63,6 +84,7 @@ static void function(struct json *json, const struct why_table *table,
     for (size_t i = 0; i < WHY_CALLERS && verdict->callers[i]; i++)
         name(json, NULL, table, verdict->callers[i]);
     report_json_close_array(json);
+    calls(json, table, verdict);
     report_json_text(json, "certainty", why_certainty_text(verdict->certainty));
 }
 
@@ -139,7 +161,7 @@ static int body(struct json *json, const struct why_table *table, const struct w
     shares(json, table, verdict);
     report_json_open_array(json, "evidence");
     if (!status)
-        status = why_each_evidence(table, verdict, circumstances->recording, put_evidence, json);
+        status = why_each_evidence(table, verdict, circumstances, put_evidence, json);
     report_json_close_array(json);
     sprof_str_release(&headline);
     return status;

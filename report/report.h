@@ -212,6 +212,19 @@ int report_script(FILE *out, struct store *store, const struct report_selection 
 struct why_table;
 int report_why_table(struct store *store, struct why_table *table, struct sprof_error *error);
 
+/* Functions of such a table by their numbers. */
+struct report_why_counted {
+    const uint32_t *functions;
+    size_t count;
+};
+
+/* Fills empty counts from a trace with callers, as to functions of the table. Errors as
+ * report_write. The caller releases the counts, also on failure. */
+struct why_counts;
+int report_why_counts(struct store *store, const struct why_table *table,
+                      const struct report_why_counted *wanted, struct why_counts *counts,
+                      struct sprof_error *error);
+
 /* A recording of a page. */
 struct report_html_input {
     struct store *store;

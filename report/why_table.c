@@ -41,7 +41,9 @@ struct reading {
 
 static uint32_t number_of(struct reading *reading, uint32_t function, bool is_inlined)
 {
-    const struct why_function new = {reading->names[function - 1], is_inlined};
+    const struct why_function new = {reading->names[function - 1],
+                                     report_dataset_function_name(&reading->dataset, function),
+                                     is_inlined};
     uint32_t *number = &reading->functions[function - 1];
     if (!*number)
         *number = why_add_function(reading->table, &new);

@@ -9,9 +9,11 @@ uint32_t why_add_function(struct why_table *table, const struct why_function *fu
     const struct why_function outside = {.name = "[outside the application]"};
     if (!table->functions.count && sprof_vec_push(&table->functions, outside))
         return 0;
-    const struct why_function copy = {sprof_arena_text(&table->texts, function->name),
-                                      function->is_inlined};
-    if (!copy.name || sprof_vec_push(&table->functions, copy))
+    const struct why_function copy = {
+        sprof_arena_text(&table->texts, function->name),
+        sprof_arena_text(&table->texts, function->full ? function->full : function->name),
+        function->is_inlined};
+    if (!copy.name || !copy.full || sprof_vec_push(&table->functions, copy))
         return 0;
     return (uint32_t)table->functions.count - 1;
 }

@@ -61,11 +61,28 @@ static void append_thread(struct sprof_str *text, const struct why_table *table,
 
 /* == The first line == */
 
+static void append_many(struct sprof_str *text, const struct why_table *table,
+                        const struct why_verdict *verdict)
+{
+    const struct why_many *many = &verdict->many;
+    sprof_str_appendf(text, "%s calls %s %s times in each of its own calls (",
+                      name_of(table, many->caller), name_of(table, many->callee),
+                      sprof_digits_of((uint64_t)(many->each + 0.5)).text);
+    append_time(text, many->mean_ns);
+    sprof_str_append(text, " each)");
+    if (many->callee != verdict->function)
+        sprof_str_appendf(text, "; %s", name_of(table, verdict->function));
+}
+
 static void append_what(struct sprof_str *text, const struct why_table *table,
                         const struct why_verdict *verdict)
 {
-    sprof_str_appendf(text, "%s %s", name_of(table, verdict->function),
-                      why_cause_text(verdict->cause));
+    if (verdict->many.caller)
+        append_many(text, table, verdict);
+    else
+        sprof_str_append(text, name_of(table, verdict->function));
+    if (!verdict->many.caller || verdict->many.callee != verdict->function)
+        sprof_str_appendf(text, " %s", why_cause_text(verdict->cause));
     if (verdict->entry)
         sprof_str_appendf(text, " in %s", table->functions.items[verdict->entry].name);
     if (verdict->cause == WHY_LOCK && verdict->holder.function) {
@@ -200,12 +217,27 @@ static int put_note(const struct why_table *table, const struct why_verdict *ver
     return result;
 }
 
+static int put_counts(const struct why_table *table, const struct why_verdict *verdict,
+                      const char *counts, int (*put)(void *, const char *, const char *),
+                      void *context)
+{
+    struct sprof_str what = {0}, command = {0};
+    sprof_str_appendf(&what, "calls of %s, and by what", name_of(table, verdict->function));
+    sprof_str_appendf(&command, "sprof report -i %s --edges", counts);
+    const int result =
+        what.failed || command.failed ? SPROF_ENOMEM : put(context, what.text, command.text);
+    sprof_str_release(&what);
+    sprof_str_release(&command);
+    return result;
+}
+
 int why_each_evidence(const struct why_table *table, const struct why_verdict *verdict,
-                      const char *recording,
+                      const struct why_circumstances *circumstances,
                       int (*put)(void *context, const char *what, const char *command),
                       void *context)
 {
     const bool has_function = verdict->answer == WHY_FUNCTION;
+    const char *recording = circumstances->recording, *counts = circumstances->counts;
     int result = 0;
     if (verdict->answer == WHY_NOTHING_SEEN)
         return 0;
@@ -213,6 +245,8 @@ int why_each_evidence(const struct why_table *table, const struct why_verdict *v
         result = put_main_evidence(table, verdict, recording, put, context);
     if (has_function && !result)
         result = put_note(table, verdict, put, context);
+    if (verdict->rate.per_second > 0 && counts && !result)
+        result = put_counts(table, verdict, counts, put, context);
     if (!has_function && recording) {
         struct sprof_str command = {0};
         append_command(&command, table, recording, verdict->function);
@@ -257,7 +291,15 @@ static void append_way(struct sprof_str *text, const struct why_table *table,
     if (count < 2 && !verdict->callers[0])
         return;
     sprof_str_append(text, "\n  ");
-    if (verdict->callers[0]) {
+    if (verdict->rate.per_second > 0) {
+        sprof_str_appendf(text, "called %s times a second, ",
+                          sprof_digits_of((uint64_t)(verdict->rate.per_second + 0.5)).text);
+        if (verdict->rate.by)
+            sprof_str_appendf(text, "%d %% by %s, ", percent(verdict->rate.by_share),
+                              name_of(table, verdict->rate.by));
+        append_time(text, verdict->rate.mean_ns);
+        sprof_str_append(text, " each; ");
+    } else if (verdict->callers[0]) {
         sprof_str_append(text, "called by ");
         for (size_t i = 0; i < WHY_CALLERS && verdict->callers[i]; i++)
             sprof_str_appendf(text, "%s%s", i ? ", " : "", name_of(table, verdict->callers[i]));
@@ -345,6 +387,11 @@ static void append_certainty(struct sprof_str *text, const struct why_table *tab
     sprof_str_appendf(text, " · %.0f samples' worth of useful time", verdict->useful_samples);
     if (circumstances->took_s > 0)
         sprof_str_appendf(text, " · %.1f s", circumstances->took_s);
+    if (circumstances->stopped_ns) {
+        sprof_str_append(text, " · threads stood still for ");
+        append_time(text, (double)circumstances->stopped_ns);
+        sprof_str_append(text, " at most");
+    }
 }
 
 static void append_notes(struct sprof_str *text, const struct why_table *table,
@@ -358,6 +405,9 @@ static void append_notes(struct sprof_str *text, const struct why_table *table,
                          "of functions alone");
     if (table->sight != WHY_SEES_STATES && circumstances->unseen)
         sprof_str_appendf(text, " (%s)", circumstances->unseen);
+    if (circumstances->uncounted)
+        sprof_str_appendf(text, "\n  not known: how often it is called (%s)",
+                          circumstances->uncounted);
     if (table->interpreter) {
         sprof_str_appendf(text,
                           "\n  note: %s is an interpreter, and functions of its script have no "
@@ -378,7 +428,7 @@ int why_text(struct sprof_str *text, const struct why_table *table,
         append_way(text, table, verdict);
         append_machine(text, verdict, circumstances);
         sprof_str_append(text, "\n  evidence:");
-        result = why_each_evidence(table, verdict, circumstances->recording, append_evidence, text);
+        result = why_each_evidence(table, verdict, circumstances, append_evidence, text);
         append_ruled_out(text, table, verdict);
         append_next(text, table, verdict);
         append_certainty(text, table, verdict, circumstances);

@@ -78,7 +78,8 @@ struct why_stack {
 
 struct why_function {
     const char *name;
-    bool is_inlined; /* into one of a standard library, which stands for nothing by itself */
+    const char *full; /* … with all its scopes and parameters */
+    bool is_inlined;  /* into one of a standard library, which stands for nothing by itself */
 };
 
 /* A function on a stack. `inner` counts the application's real frames inside the
@@ -180,6 +181,21 @@ struct why_holder {
 
 enum { WHY_NEXT = 3, WHY_CALLERS = 3 };
 
+/* Calls of the verdict's function, as probes counted them. */
+struct why_rate {
+    double per_second; /* 0: not known */
+    double mean_ns;
+    uint32_t by; /* the probed caller of most of them, 0: none … */
+    double by_share;
+};
+
+/* A function that calls another so often that the calls are the matter, not what each does. */
+struct why_many {
+    uint32_t caller, callee; /* 0: none does */
+    double each;             /* calls in each call of the caller */
+    double mean_ns;          /* of the callee */
+};
+
 struct why_verdict {
     enum why_answer answer;
     enum why_certainty certainty;
@@ -205,6 +221,8 @@ struct why_verdict {
     double alike_share;            /* … of the others' */
     SPROF_VEC(uint32_t) way;       /* functions, outermost first; ends with `function` */
     uint32_t callers[WHY_CALLERS]; /* 0: no more */
+    struct why_rate rate;
+    struct why_many many;
 
     uint32_t below; /* of WHY_FLAT: the deepest function with most of the time below it */
     double below_share;
@@ -218,6 +236,33 @@ struct why_verdict {
 int why_judge(struct why_verdict *verdict, struct why_table *table);
 void why_verdict_release(struct why_verdict *verdict);
 
+/* == Counts == */
+
+/* What probes counted for a while of functions on the way of a verdict. Zero is valid and empty. */
+struct why_called {
+    uint32_t function;        /* a number of the table */
+    uint64_t calls, total_ns; /* that have ended, and their time */
+};
+struct why_edge {
+    uint32_t caller, callee;
+    uint64_t calls;
+};
+struct why_counts {
+    SPROF_VEC(struct why_called) functions;
+    SPROF_VEC(struct why_edge) edges; /* of probed callers */
+    uint64_t look_ns;
+};
+void why_counts_release(struct why_counts *counts);
+
+/* The functions whose calls say more of a verdict: those on its way, innermost first, and the other
+ * callers. Fills `functions`, of which there are at most WHY_COUNTED, and returns how many. */
+enum { WHY_COUNTED = 9 };
+size_t why_to_count(const struct why_table *table, const struct why_verdict *verdict,
+                    uint32_t *functions);
+
+/* Sets `rate` and `many` of a verdict that names a function. */
+void why_count(struct why_verdict *verdict, const struct why_counts *counts);
+
 /* == Text == */
 
 /* What the verdict alone does not hold. */
@@ -225,9 +270,13 @@ struct why_circumstances {
     const char *recording; /* its file, as a shell would read it; NULL: it is not kept */
     double load;           /* of the machine; negative: not known */
     unsigned cpus;
-    double took_s;      /* from start to answer; 0: not known */
-    const char *unseen; /* why waits were not seen; NULL */
-    bool has_ended;     /* the program: a longer look is not possible */
+    double took_s;         /* from start to answer; 0: not known */
+    const char *unseen;    /* why waits were not seen; NULL */
+    const char *counts;    /* the recording that the counts are from, as `recording`; NULL: none */
+    const char *uncounted; /* why calls were not counted; NULL */
+    uint64_t
+        stopped_ns; /* for which threads stood still for the counts, at most; 0: they did not */
+    bool has_ended; /* the program: a longer look is not possible */
 };
 
 /* Appends the answer for people: a first line that begins with "▶", and lines below it. Returns 0
@@ -242,7 +291,7 @@ int why_headline(struct sprof_str *text, const struct why_table *table,
 /* Calls `put` with each line of evidence: what it shows, and the command that prints it (NULL where
  * no command does). Both are borrowed. Returns 0, or what `put` returned. */
 int why_each_evidence(const struct why_table *table, const struct why_verdict *verdict,
-                      const char *recording,
+                      const struct why_circumstances *circumstances,
                       int (*put)(void *context, const char *what, const char *command),
                       void *context);
 

@@ -36,9 +36,9 @@ static inline __attribute__((always_inline)) void work_us(long us)
     }
 #define EACH(X)                                                                                    \
     X(00)                                                                                          \
-    X(01) X(02) X(03) X(04) X(05) X(06) X(07) X(08) X(09) X(0a) X(0b) X(0c) X(0d) X(0e) X(0f)      \
-        X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(1a) X(1b) X(1c) X(1d) X(1e)  \
-            X(1f)
+    X(01)                                                                                          \
+    X(02) X(03) X(04) X(05) X(06) X(07) X(08) X(09) X(0a) X(0b) X(0c) X(0d) X(0e) X(0f) X(10)      \
+        X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(1a) X(1b) X(1c) X(1d) X(1e) X(1f)
 EACH(LEAF)
 #define NAME(n) leaf_##n,
 static void (*const leaves[])(void) = {EACH(NAME)};
@@ -74,6 +74,19 @@ static KEEP void copy_rows(void)
     }
 }
 
+static KEEP uint64_t read_item(unsigned i)
+{
+    for (unsigned k = 0; k < 16; k++)
+        sum += i * k;
+    return sum;
+}
+
+static KEEP void plan_order(void)
+{
+    for (unsigned i = 0; i < 20000; i++)
+        sum += read_item(i);
+}
+
 static KEEP void route(bool is_special)
 {
     if (!strcmp(kind, "loop") || (!strcmp(kind, "thread") && is_special))
@@ -84,6 +97,8 @@ static KEEP void route(bool is_special)
         store_row();
     else if (!strcmp(kind, "malloc"))
         copy_rows();
+    else if (!strcmp(kind, "many"))
+        plan_order();
     sum++;
 }
 

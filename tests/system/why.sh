@@ -124,6 +124,23 @@ attached)
     [ -s why.db ] || fail "no recording is kept"
     ;;
 
+# Of a small function the caller is named that calls it so often: probes count the calls.
+many)
+    "$program" many 100 &
+    children+=($!)
+    "$SPROF" why -p $! --seconds 1 --format json >out 2>err || fail "status $?"
+    [ "$(answer function)" = read_item ] || fail "another function"
+    [ "$(answer calls.by)" = plan_order ] || fail "another caller: $(cat err)"
+    python3 -c 'import json; calls = json.load(open("out"))["calls"]
+assert calls["many_by"] == "plan_order" and calls["many_of"] == "read_item", calls
+assert 19000 <= calls["many_each"] <= 20100, calls' || fail "other counts"
+    "$SPROF" report -i why.db.calls --edges --format csv >rows || fail "no recording of the counts"
+    grep -q '"*plan_order"*,.*read_item' rows || fail "no such call: $(cat rows)"
+    "$SPROF" why -p ${children[-1]} --seconds 1 --no-probes >out 2>err || fail "status $?"
+    head -1 out | grep -q "^▶ read_item computes" || fail "probes were put in"
+    kill "${children[-1]}"
+    ;;
+
 usage)
     expect() { # expect STATUS TEXT ARGUMENTS…
         local status=$1 text=$2
@@ -137,6 +154,7 @@ usage)
     expect 2 "looks at no program" -i a.db -- true
     expect 2 "looks at no program" -i a.db --seconds 3
     expect 2 "belongs to -p" --children -- true
+    expect 2 "belongs to -p" --no-probes -- true
     expect 2 "not a format of this command" --format csv -- true
     expect 1 "does not exist" -p 99999999
     expect 1 "a.db" -i a.db
