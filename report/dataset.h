@@ -158,6 +158,11 @@ struct report_wake {
     uint64_t weight, woken_ns;
 };
 
+/* Waits for work that are left out, of a thread on a path: database ids. */
+struct report_idle_place {
+    uint32_t path, thread, event;
+};
+
 /* What the selection's expressions say of a function. */
 enum report_filter {
     REPORT_FOCUS = 1,
@@ -240,7 +245,8 @@ struct report_dataset {
     bool chosen_by_sample;  /* by what only samples have, and no call that was logged */
     struct model_cost idle; /* waits for work that are left out of all else: see report/idle.h */
     uint32_t idle_function; /* in which most of it is; 0: in none of the application */
-    bool running;           /* `run` was still being recorded when the store was copied */
+    SPROF_VEC(struct report_idle_place) idle_places;
+    bool running;                 /* `run` was still being recorded when the store was copied */
     const char *thread, *process; /* the selection's, clean; NULL all */
     const char *waits;            /* what threads wait for, in a sentence; NULL: not found out */
     const char *selected;         /* " in thread X on CPU 0-3": what was asked for, clean; "" all */
@@ -398,6 +404,9 @@ static inline bool report_dataset_reads_waits(const struct report_dataset *datas
 {
     return !dataset->all_events && (dataset->event_sum || model_event_wait(dataset->event.name));
 }
+
+/* Whether an event is part of the time of threads: a wait, or the clock of CPU time beside it. */
+bool report_dataset_is_time(const struct report_dataset *dataset, const struct store_event *event);
 
 /* Whether a run has the event that is read: others have nothing in the dataset. */
 bool report_dataset_has_event(const struct report_dataset *dataset, uint32_t run_id);

@@ -61,6 +61,7 @@ static int add_time(void *context, const struct store_node_cost *row)
         .thread = report_dataset_number(&dataset->thread_numbers, row->thread_id),
         .path = path,
         .event = report_dataset_number(numbers, row->event_id),
+        .id = row->path_id,
         .samples = row->cost.samples,
         .weight = row->cost.weight,
     };
@@ -95,6 +96,14 @@ static bool takes_event(const struct report_dataset *dataset, const struct repor
     return report_dataset_takes_event(dataset, dataset->events.items[time->event - 1].id);
 }
 
+static int note_place(struct report_dataset *dataset, const struct report_idle_time *time)
+{
+    const struct report_idle_place place = {.path = time->id,
+                                            .thread = dataset->threads.items[time->thread - 1].id,
+                                            .event = dataset->events.items[time->event - 1].id};
+    return sprof_vec_push(&dataset->idle_places, place);
+}
+
 static bool is_read(const struct report_dataset *dataset, const struct report_idle_time *time)
 {
     return takes_event(dataset, time) && dataset->threads.items[time->thread - 1].selected;
@@ -116,6 +125,8 @@ static int keep_idle(struct finding *finding)
         if (!time->is_idle || !takes_event(loading->dataset, time))
             continue;
         result = sprof_map_put(&loading->idle, key_of(time->path, time->thread, time->event), 1);
+        if (!result)
+            result = note_place(loading->dataset, time);
         loading->all_idle.samples += time->samples;
         loading->all_idle.weight += time->weight;
     }

@@ -48,9 +48,6 @@ int report_dataset_choose_events(struct report_loading *loading,
                                  const struct report_selection *selection,
                                  struct sprof_error *error);
 
-/* Whether an event is part of the time of threads: a wait, or the clock of CPU time beside it. */
-bool report_dataset_is_time(const struct report_dataset *dataset, const struct store_event *event);
-
 /* Finds out which waits are for work, where `folds_idle` says so and all rows of paths are read:
  * from then on report_dataset_is_idle says it of a row, a thread and an event, by their numbers.
  * Costs that are left out are given to report_dataset_fold. */

@@ -34,7 +34,7 @@ struct report_idle_paths {
 /* All time of a thread in one way on one path. */
 struct report_idle_time {
     uint32_t thread, path; /* path: an id, > 0 */
-    uint32_t event;        /* the caller's */
+    uint32_t event, id;    /* the caller's */
     enum report_idle_reach reach;
     uint64_t samples, weight;
     uint32_t site; /* set: the innermost path that counts; 0: none */

@@ -32,7 +32,8 @@ enum report_screen_view {
     REPORT_SCREEN_CALLERS, /* every function, with the ways into it below */
     REPORT_SCREEN_THREADS,
     REPORT_SCREEN_MODULES,
-    REPORT_SCREEN_EVENTS, /* of a moment with all_events: kinds of waits, and what else is counted */
+    REPORT_SCREEN_EVENTS, /* of a moment with all_events: kinds of waits, and what else is counted
+                           */
     REPORT_SCREEN_VIEWS
 };
 

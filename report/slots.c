@@ -46,7 +46,7 @@ static int take_node_path(void *context, const struct store_node_path *row)
 
 static int find_lane(struct report_slots *slots, struct report_lane lane, uint32_t *index)
 {
-    const uint64_t key = (uint64_t)lane.event << 32 | lane.thread;
+    const uint64_t key = (uint64_t)lane.event << 33 | (uint64_t)lane.is_idle << 32 | lane.thread;
     const uint64_t *known = sprof_map_get(&slots->lane_indexes, key);
     if (!known) {
         if (sprof_vec_push(&slots->lanes, lane) ||
@@ -130,6 +130,9 @@ static int take_cost(struct loading *loading, struct report_lane lane, uint32_t 
         return SPROF_EFORMAT;
     struct report_slot_cost cost = {
         .slot = (uint32_t)(time_ns / slots->slot_ns), .path = (uint32_t)*path, .cost = own};
+    const struct sprof_map *idle = loading->limits->idle;
+    lane.is_idle =
+        idle && sprof_map_get(idle, report_slots_idle_key(lane.event, lane.thread, path_id));
     int result = find_lane(slots, lane, &cost.lane);
     if (!result)
         result = add_cost(loading, cost);
@@ -145,7 +148,8 @@ static int take_cost(struct loading *loading, struct report_lane lane, uint32_t 
 
 static int take_sample(void *context, const struct store_sample *row)
 {
-    return take_cost(context, (struct report_lane){row->run_id, row->event_id, row->thread_id},
+    return take_cost(context,
+                     (struct report_lane){row->run_id, row->event_id, row->thread_id, false},
                      row->node_id, row->time_ns, (struct model_cost){row->count, row->weight});
 }
 
@@ -189,8 +193,8 @@ static int take_slot(void *context, const struct store_slot_cost *row)
     if (!stored)
         return SPROF_EFORMAT;
     return take_cost(reading->loading,
-                     (struct report_lane){row->run_id, row->event_id, row->thread_id}, row->node_id,
-                     row->slot * stored->slot_ns, row->cost);
+                     (struct report_lane){row->run_id, row->event_id, row->thread_id, false},
+                     row->node_id, row->slot * stored->slot_ns, row->cost);
 }
 
 static int take_event_cost(void *context, const struct store_event_cost *row)

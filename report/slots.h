@@ -20,6 +20,7 @@ struct report_slot_path {
 /* Whose costs they are: database ids. */
 struct report_lane {
     uint32_t run, event, thread;
+    bool is_idle; /* a wait for work */
 };
 
 struct report_slot_cost {
@@ -37,11 +38,19 @@ struct report_slots {
     SPROF_VEC(struct report_slot_cost) costs; /* sorted by lane, slot, path */
     size_t folded;                            /* so many paths stand in others */
     struct model_cost folded_cost;
-    struct sprof_map lane_indexes; /* (event, thread) → index + 1 */
+    struct sprof_map lane_indexes; /* (event, idleness, thread) → index + 1 */
 };
 
+/* What an event did of a thread on a path, by their database ids: the key of a set of waits for
+ * work. */
+static inline uint64_t report_slots_idle_key(uint32_t event, uint32_t thread, uint32_t path)
+{
+    return sprof_hash_pair(sprof_hash_pair(event, thread), path);
+}
+
 struct report_slots_limits {
-    size_t paths, costs; /* at the most; 0: no limit */
+    size_t paths, costs;          /* at the most; 0: no limit */
+    const struct sprof_map *idle; /* waits for work, which have lanes of their own; NULL: none */
 };
 
 /* Reads a complete recording. Returns 0 or a negative code. The caller releases, also on failure.

@@ -5,8 +5,9 @@
 #include "report/dataset.h"
 
 /* Sets `waits` of a dataset of CPU time whose program mostly waited, where the recording holds
- * waits: "71 % of threads' time is waiting: 54 % for a lock in book, 9 % asleep in tick". Waits for work are apart. The
- * selection is the dataset's. Leaves it NULL else. Errors as report_dataset_load. */
+ * waits: "71 % of threads' time is waiting: 54 % for a lock in book, 9 % asleep in tick". Waits for
+ * work are apart. The selection is the dataset's. Leaves it NULL else. Errors as
+ * report_dataset_load. */
 int report_waits_sum_up(struct report_dataset *dataset, struct store *store,
                         const struct report_selection *selection, struct sprof_error *error);
 

@@ -96,6 +96,8 @@ class App {
             filters: saved.getAll('filter').map(text => ({kind: text.replace(/:.*$/s, ''), text: text.replace(/^[^:]*:/, '')}))
                 .filter(({kind, text}) => kind in FILTER_BITS && isExpression(text)),
             collapse: saved.get('collapse') === '1',
+            idle: saved.get('idle') === '1',
+            chains: saved.get('chains') === '1',
             fullNames: saved.get('names') === 'full',
             absolute: saved.get('absolute') !== '0',
             order: ['duration', 'self'].find(order => order === saved.get('order')) || 'start',
@@ -150,6 +152,8 @@ class App {
         for (const {kind, text} of state.filters)
             kept.append('filter', `${kind}:${text}`);
         put('collapse', state.collapse ? '1' : '', '');
+        put('idle', state.idle ? '1' : '', '');
+        put('chains', state.chains ? '1' : '', '');
         put('names', state.fullNames ? 'full' : '', '');
         put('absolute', state.absolute ? '' : '0', '');
         put('zoom', state.zoom.join('.'), '');
@@ -223,7 +227,7 @@ class App {
         this.comparing = other && this.modes().length > 0;
         this.transformKey = state.filters.length || state.collapse ? JSON.stringify([state.filters, state.collapse]) : '';
         const key = JSON.stringify([state.event, state.process, state.thread,
-                                    state.slots, state.mode, state.base, this.transformKey]);
+                                    state.slots, state.mode, state.base, state.idle, this.transformKey]);
         if (key !== this.profileKey) {
             this.profileKey = key;
             const view = this.view(state.mode, this.comparing ? sameFunctions(data) : null);
@@ -236,7 +240,7 @@ class App {
             this.comparedKey = compared;
             this.comparison = this.comparing ? new Comparison(this.profile, this.base, state.absolute) : null;
         }
-        const timeKey = JSON.stringify([state.event, state.process, state.thread, state.mode, this.transformKey]);
+        const timeKey = JSON.stringify([state.event, state.process, state.thread, state.mode, state.idle, this.transformKey]);
         if (timeKey !== this.timeKey) {
             this.timeKey = timeKey;
             this.timeCosts = slotCosts(data, state, this.view(state.mode));
@@ -280,6 +284,12 @@ class App {
     // Calls of the run that were logged or kept one by one; undefined: there are none.
     singles() {
         return this.data.singleCalls.get(this.data.runs.indexOf(this.run()));
+    }
+
+    // What ended the run's waits; undefined: that was not recorded.
+    waits() {
+        const waits = this.data.waits.get(this.data.runs.indexOf(this.run()));
+        return waits?.wakers ? waits : undefined;
     }
 
     // What is counted, and whether it is known when it happened.

@@ -26,10 +26,15 @@ class Choices {
         this.more = [event.calls ? null : element('div', {class: 'modes', role: 'group', 'aria-label': 'Show'},
             ...MODES.slice(USUAL_MODES).map(mode => this.modeButton(mode, modes))),
             element('label', {title: 'Names as the linker has them (n)'}, element('input', {type: 'checkbox', class: 'full-names',
-                checked: state.fullNames, onchange: e => app.set({fullNames: e.target.checked})}), 'full names')].filter(Boolean);
+                checked: state.fullNames, onchange: e => app.set({fullNames: e.target.checked})}), 'full names'),
+            data.lanes.some(lane => lane[2]) ? element('label', {title: 'Threads that wait for work are left out (--idle)'}, element('input', {type: 'checkbox',
+                class: 'idle', checked: state.idle, onchange: e => app.set({idle: e.target.checked})}), 'waits for work') : null].filter(Boolean);
         this.place([]);
-        this.legend.replaceChildren(...STRIP_LEGEND.map(([kind, text, whole]) => element('span', {title: whole},
-            element('i', {style: `background:${app.palette.kind(kind, 0.4)}`}), text)));
+        const swatch = color => ([kind, text, whole]) => element('span', {title: whole}, element('i', {style: `background:${color(kind)}`}), text);
+        this.legend.replaceChildren(...(event.time === 'both' ? [element('span', {title: 'in the colours of its code'},
+            element('i', {style: `background:${app.palette.kind('app', 0.4)}`}), 'on a CPU')] : event.time === 'off' ? []
+            : STRIP_LEGEND.map(swatch(kind => app.palette.kind(kind, 0.4)))),
+        ...(event.time === 'both' || event.time === 'off' ? WAIT_LEGEND.map(swatch(kind => app.palette.state(kind))) : []));
         this.chips.replaceChildren(...(state.slots ? [this.timeChip(run)] : []));
     }
 
@@ -55,7 +60,7 @@ class Choices {
         return [
             this.select('Run', event.run, several ? data.runs.map((each, index) => [index, each.label]) : [],
                 index => eventsOf(index).length && choose(eventsOf(index)[0])),
-            this.select('Event', state.event, eventsOf(event.run).map(index => [index, data.events[index].name]), choose),
+            this.select('Event', state.event, eventsOf(event.run).sort((a, b) => !data.events[a].parts - !data.events[b].parts || a - b).map(index => [index, data.events[index].name]), choose),
             this.select('Compared with', state.base, others.length ? [[-1, 'nothing'], ...others.map(index => [index, name(index)])] : [],
                 base => app.set({base, tab: base < 0 ? state.tab : 'compare'})),
             this.select('Process', state.process, processes.length > 1 ? [any, ...processes] : [],

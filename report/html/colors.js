@@ -33,6 +33,17 @@ class Palette {
         return `hsl(${hue + spread * (shade - 0.5)} ${saturation}% ${lightness}%)`;
     }
 
+    // Of threads that are ready without a CPU, and of those that wait.
+    state(state) {
+        return state === 'ready' ? (this.dark ? 'hsl(46 60% 34%)' : 'hsl(46 82% 66%)') : this.dark ? 'hsl(218 11% 33%)' : 'hsl(218 13% 76%)';
+    }
+
+    // From time on a CPU to time without one.
+    waiting(share) {
+        return this.dark ? `hsl(${25 + 193 * Math.round(share)} ${Math.abs(70 - 80 * share) + 8 * share}% ${28 + 5 * share}%)`
+            : `hsl(${25 + 193 * Math.round(share)} ${Math.abs(80 - 93 * share)}% ${70 + 6 * share}%)`;
+    }
+
     function(fn) {
         if (fn < 0)
             return this.raised;

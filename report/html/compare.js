@@ -217,6 +217,7 @@ const VIEWS = [
     ['functions', 'Functions', (app, host) => new FunctionsView(app, host)],
     ['modules', 'Modules', (app, host) => new ModulesView(app, host)],
     ['callers', 'Callers & callees', (app, host) => new CallersView(app, host), app => app.hasStacks()],
-    ['source', 'Source', (app, host) => new SourceView(app, host), app => !app.event().calls && app.data.sources.some(source => source?.functions.length)],
+    ['source', 'Source', (app, host) => new SourceView(app, host), app => !app.event().calls && !app.event().parts && app.data.sources.some(source => source?.functions.length)],
+    ['waits', 'Waits', (app, host) => new WaitsView(app, host), app => Boolean(app.waits())],
     ['heat', 'Heat map', (app, host) => new HeatView(app, host), app => app.hasTime()],
 ];

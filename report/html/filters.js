@@ -50,6 +50,12 @@ function commandOf(app) {
     const all = kind => state.filters.filter(filter => filter.kind === kind).map(({text}) => text);
     if (state.mode !== recordedMode(run))
         words.push(MODE_ARGUMENTS[state.mode]);
+    if (data.runs.filter(each => each.part === run.part).length > 1)
+        words.push(`--run ${run.number}`);
+    if (state.event !== data.events.findIndex(event => event.run === data.events[state.event].run))
+        words.push(`--event ${quoted(app.event().name)}`);
+    if (state.idle)
+        words.push('--idle');
     for (const [kind, texts] of [['focus', all('focus').slice(-1)], ['ignore', all('ignore')], ['hide', all('hide')]])
         if (texts.length)
             words.push(`--${kind} ${quoted(texts.join('|'))}`);

@@ -3,10 +3,29 @@
 
 const ORDER_THREADS = 12, ORDER_DEEPEST = 64;
 
-// The boxes of a thread: {depth, function, node, from, to}, times in slots. Costs of one slot share it.
-function timeBoxes(data, view, lane, slots) {
-    const starts = laneStarts(data), timeless = timelessNodes(data), {slot, node, weight, samples} = data.cells, {parent, function: fns} = view.tree;
-    const boxes = [], open = [], stack = [], isLeftOut = id => timeless[id] || view.sink[id] === DROPPED;
+// What a lane holds as {from, to, node}, times in slots. Costs of one slot share it.
+function slotPieces(data, lane, isLeftOut) {
+    const starts = laneStarts(data), {slot, node, weight, samples} = data.cells, pieces = [];
+    for (let i = starts[lane], next; i < starts[lane + 1]; i = next) {
+        let sum = 0, from = slot[i];
+        for (next = i; next < starts[lane + 1] && slot[next] === slot[i]; next++)
+            sum += isLeftOut(node[next]) ? 0 : weight[next] || samples[next];
+        for (let k = i; k < next && sum; k++) {
+            if (isLeftOut(node[k]))
+                continue;
+            const to = from + (weight[k] || samples[k]) / sum;
+            pieces.push({from, to, node: node[k]});
+            from = to;
+        }
+        if (sum)
+            pieces.at(-1).to = slot[i] + 1;
+    }
+    return pieces;
+}
+
+// The boxes of a thread: {depth, function, node, from, to, state}, of pieces in the order of time.
+function timeBoxes(view, pieces, slots) {
+    const {parent, function: fns} = view.tree, boxes = [], open = [], stack = [];
     let end = -1;
     const close = depth => {
         while (open.length > depth) {
@@ -15,33 +34,19 @@ function timeBoxes(data, view, lane, slots) {
             boxes.push(box);
         }
     };
-    for (let i = starts[lane]; i < starts[lane + 1];) {
-        let next = i, sum = 0;
-        for (; next < starts[lane + 1] && slot[next] === slot[i]; next++)
-            sum += isLeftOut(node[next]) ? 0 : weight[next] || samples[next];
-        if (sum && slot[i] >= slots[0] && slot[i] < slots[1]) {
-            let from = slot[i];
-            if (from > end)
-                close(0);
-            for (; i < next; i++) {
-                if (isLeftOut(node[i]))
-                    continue;
-                stack.length = 0;
-                for (let id = view.sink[node[i]]; id; id = parent[id])
-                    stack.unshift(id);
-                let depth = 0;
-                while (depth < open.length && depth < stack.length && open[depth].node === stack[depth])
-                    depth++;
-                end = from;
-                close(depth);
-                for (; depth < Math.min(stack.length, ORDER_DEEPEST); depth++)
-                    open.push({depth, function: fns[stack[depth]], node: stack[depth], from, to: 0});
-                from += (weight[i] || samples[i]) / sum;
-                end = from;
-            }
-            end = Math.round(end);
-        }
-        i = next;
+    for (const {from, to, node, state} of pieces) {
+        if (to <= slots[0] || from >= slots[1])
+            continue;
+        stack.length = 0;
+        for (let id = view.sink[node]; id; id = parent[id])
+            stack.unshift(id);
+        let depth = 0;
+        while (from <= end + 1e-6 && depth < open.length && depth < stack.length && open[depth].node === stack[depth] && open[depth].state === state)
+            depth++;
+        close(depth);
+        for (; depth < Math.min(stack.length, ORDER_DEEPEST); depth++)
+            open.push({depth, function: fns[stack[depth]], node: stack[depth], from, to: 0, state});
+        end = to;
     }
     close(0);
     return boxes;
@@ -61,25 +66,42 @@ class OrderView {
             opened: box => app.openFunction(box.function),
             range: ([from, to]) => look(from, to),
             unitNs: () => this.slotNs,
+            colorOf: ({state}) => state && app.palette.state(state),
+            paintOver: context => paintWakes(context, this.chart, this.wakes(), this.slotNs, app.palette.mark),
         });
     }
 
+    wakes() {
+        return this.app.event().time && this.app.event().time !== 'on' ? this.app.waits()?.wakes || [] : [];
+    }
+
+    // A band for each of the busiest threads, with all of its lanes.
+    makeBands(app, view, range) {
+        const {data, state} = app, {time} = app.event(), timeless = timelessNodes(data), sums = app.timeCosts.threads, lanes = new Map();
+        for (const lane of data.lanes.keys())
+            if (laneIsSelected(data, lane, state))
+                lanes.set(data.lanes[lane][1], [...lanes.get(data.lanes[lane][1]) || [], lane]);
+        const isLeftOut = id => timeless[id] || view.sink[id] === DROPPED, total = thread => sums.get(thread)?.reduce((a, b) => a + b, 0) || 0;
+        this.hidden = Math.max(0, lanes.size - ORDER_THREADS);
+        this.bands = [...lanes.keys()].sort((a, b) => total(b) - total(a)).slice(0, ORDER_THREADS).map(thread => {
+            const own = lanes.get(thread), pieces = time === 'off' || time === 'both' ? waitPieces(data, own, isLeftOut, app.run().slotNs)
+                : slotPieces(data, own[0], isLeftOut);
+            const boxes = timeBoxes(view, pieces, range);
+            return {thread, boxes, rows: boxes.reduce((most, box) => Math.max(most, box.depth + 1), 0)};
+        }).filter(band => band.boxes.length);
+    }
+
     draw(app) {
-        const {data, state} = app, run = app.run(), range = state.slots || [0, run.slots];
-        const view = app.view(state.mode), key = [state.event, state.thread, state.process, state.mode, ...range, app.transformKey].join();
+        const {state} = app, run = app.run(), range = state.slots || [0, run.slots];
+        const view = app.view(state.mode), key = [state.event, state.thread, state.process, state.mode, ...range, state.idle, app.transformKey].join();
         if (key !== this.key) {
             this.key = key;
-            const sums = app.timeCosts.threads, lanes = [...data.lanes.keys()].filter(lane => laneIsSelected(data, lane, state));
-            const total = lane => sums.get(data.lanes[lane][1])?.reduce((a, b) => a + b, 0) || 0;
-            this.hidden = Math.max(0, lanes.length - ORDER_THREADS);
-            this.bands = lanes.sort((a, b) => total(b) - total(a)).slice(0, ORDER_THREADS).map(lane => {
-                const boxes = timeBoxes(data, view, lane, range);
-                return {thread: data.lanes[lane][1], boxes, rows: boxes.reduce((most, box) => Math.max(most, box.depth + 1), 0)};
-            }).filter(band => band.boxes.length);
+            this.makeBands(app, view, range);
             this.slotNs = run.slotNs;
         }
         this.line.replaceChildren(element('span', {class: 'muted'}, `left to right as it happened, in slots of ${formatTime(run.slotNs)}` +
-            (this.hidden ? ` · the ${ORDER_THREADS} busiest threads of ${ORDER_THREADS + this.hidden}` : '') + ' · a click looks at the time of a box'));
+            (this.hidden ? ` · the ${ORDER_THREADS} busiest threads of ${ORDER_THREADS + this.hidden}` : '') + ' · a click looks at the time of a box' +
+            (this.wakes().length ? ' · lines lead from what woke a thread to it' : '')));
         this.chart.show(this.bands, range);
     }
 }

@@ -68,6 +68,8 @@ static int put_header(struct html_page *page, struct html_columns *columns)
         result = report_html_coverage(page);
     if (!result)
         result = report_html_single_calls(page, columns);
+    if (!result)
+        result = report_html_waits(page);
     put_pruned(page);
     if (!result)
         result = put_sources(page);
@@ -107,12 +109,15 @@ static int take_run(void *context, const struct store_run *row)
 static int load(const struct html_page *page, struct html_part *part)
 {
     const struct report_slots_limits limits = {.paths = PATHS_MOST / page->part_count,
-                                               .costs = COSTS_MOST / page->part_count};
-    const int result = store_each_run(part->input->store, take_run, part, page->error);
+                                               .costs = COSTS_MOST / page->part_count,
+                                               .idle = &part->idle};
+    int result = store_each_run(part->input->store, take_run, part, page->error);
+    if (!result && !part->runs.count)
+        result = sprof_error_set(page->error, SPROF_ENOTFOUND, 0, "the recording holds no run");
+    if (!result)
+        result = report_html_find_idle(part, page->error);
     if (result)
         return result;
-    if (!part->runs.count)
-        return sprof_error_set(page->error, SPROF_ENOTFOUND, 0, "the recording holds no run");
     return report_slots_load(&part->slots, part->input->store, &limits, page->error);
 }
 
@@ -147,6 +152,7 @@ static void release(struct html_page *page)
         report_slots_release(&part->slots);
         sprof_map_release(&part->events);
         sprof_map_release(&part->threads);
+        sprof_map_release(&part->idle);
         sprof_vec_release(&part->runs);
         sprof_vec_release(&part->source_events);
     }

@@ -14,6 +14,7 @@ struct html_part {
     struct report_slots slots;
     struct report_dataset dataset;    /* of the run at hand; in the end of the last */
     struct sprof_map events, threads; /* database id → index in the page */
+    struct sprof_map idle;            /* waits for work, by report_slots_idle_key */
     SPROF_VEC(uint32_t) runs;         /* database ids */
     SPROF_VEC(struct html_source_event) source_events;
     size_t first_function, first_module, first_path, first_lane; /* indexes in the page */
@@ -59,6 +60,12 @@ int report_html_coverage(struct html_page *page);
 /* Writes and packs the calls of each run that were logged or kept one by one, the longest of them.
  * Returns 0 or a negative code. */
 int report_html_single_calls(struct html_page *page, struct html_columns *columns);
+
+/* Finds the waits for work of a recording. Returns 0 or a negative code. */
+int report_html_find_idle(struct html_part *part, struct sprof_error *error);
+
+/* Writes what ended the waits of each run. Returns 0 or a negative code. */
+int report_html_waits(struct html_page *page);
 
 /* Packs functions, call paths and costs; what belongs to them as text follows with
  * report_html_names. Both return 0 or a negative code. */

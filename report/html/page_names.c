@@ -104,6 +104,8 @@ static int put_lanes(struct html_page *page)
             report_json_open_array(json, NULL);
             report_json_count(json, NULL, *event);
             report_json_count(json, NULL, *thread);
+            if (lane->is_idle)
+                report_json_count(json, NULL, 1);
             report_json_close_array(json);
         }
     report_json_close_array(json);

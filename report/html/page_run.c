@@ -3,6 +3,7 @@
 #include "report/quality.h"
 #include "report/utf8_text.h"
 
+#include <string.h>
 #include <time.h>
 
 static void put_card(struct json *json, const char *value, const char *title, const char *note)
@@ -198,6 +199,11 @@ static int put_events(struct html_page *page, struct html_part *part)
                          : own && report_quality_sees_waiting(dataset) ? "of threads' time"
                                                                        : "of CPU time");
         report_json_bool(json, "varying", varying);
+        report_json_text(json, "time",
+                         model_event_wait(event->name)            ? "off"
+                         : !strcmp(event->name, MODEL_EVENT_WALL) ? ""
+                         : report_dataset_is_time(dataset, event) ? "on"
+                                                                  : "");
         report_json_close_object(json);
         const struct html_source_event source = {dataset->run.id, event->id, varying,
                                                  event->unit == STORE_UNIT_CALL};
@@ -277,6 +283,7 @@ static int put_run(struct html_page *page, struct html_part *part)
     report_json_open_object(json, NULL);
     put_label(page, part);
     report_json_count(json, "part", (uint64_t)(part - page->parts));
+    report_json_count(json, "number", dataset->run_number);
     report_json_text(json, "name", name_of(run));
     report_json_text(json, "command", name_of(run));
     report_json_text(json, "mode", run->mode);

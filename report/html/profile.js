@@ -45,6 +45,7 @@ class Profile {
         this.costs = treeCosts(view, selected.choose(selection));
         const event = data.events[selection.event];
         this.event = selection.event;
+        this.selection = {...selection};
         this.isClock = event.clock;
         this.unit = event.calls ? 'calls' : 'samples';
         this.byWeight = event.varying;

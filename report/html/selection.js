@@ -25,8 +25,9 @@ function firstAtSlot(slots, low, high, slot) {
 
 // A lane is an event and a thread; a selection chooses lanes and a range of slots.
 function laneIsSelected(data, lane, selection) {
-    const [event, thread] = data.lanes[lane];
-    return event === selection.event &&
+    const [event, thread, idle] = data.lanes[lane];
+    return (event === selection.event || Boolean(data.events[selection.event].parts?.includes(event))) &&
+           (!idle || showsIdle(data, selection)) &&
            (selection.thread < 0 || thread === selection.thread) &&
            (selection.process < 0 || data.threads[thread].process === selection.process);
 }
@@ -58,7 +59,7 @@ class SelectedCosts {
     }
 
     choose(selection) {
-        const lanes = [selection.event, selection.process, selection.thread].join();
+        const lanes = [selection.event, selection.process, selection.thread, selection.idle].join();
         const range = selection.slots || [0, Infinity], [from, to] = this.range;
         if (lanes !== this.lanes || range[0] >= to || range[1] <= from) {
             this.samples.fill(0);

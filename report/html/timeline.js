@@ -3,7 +3,7 @@
 
 const TIMELINE_THREADS = 24;
 const LEFT_OUT = 255;
-const KINDS = ['app', 'system', 'kernel', 'none'];
+const KINDS = ['app', 'system', 'kernel', 'none', 'ready', 'wait'], CODE_KINDS = 4; // the first of them
 
 // The kind of code that the samples of each recorded path count for in a mode: an index of KINDS.
 function pathKinds(data, view) {
@@ -28,7 +28,7 @@ function threadTitle(data, thread) {
 
 // Cost per slot, of what is known to have happened in it, in all and per kind of code, of what a selection without a range holds.
 function slotCosts(data, selection, view) {
-    const slots = Math.max(1, data.runs[data.events[selection.event].run].slots);
+    const {slots: own, slotNs} = data.runs[data.events[selection.event].run], slots = Math.max(1, own), waits = new Map();
     const kinds = view.pathKinds ||= pathKinds(data, view), sums = KINDS.map(() => new Float64Array(slots));
     const {slot, node} = data.cells, event = data.events[selection.event];
     const values = event.varying || event.clock ? data.cells.weight : data.cells.samples;
@@ -39,19 +39,27 @@ function slotCosts(data, selection, view) {
         const thread = data.lanes[lane][1];
         if (!threads.has(thread))
             threads.set(thread, new Float64Array(slots));
-        const own = threads.get(thread);
+        const own = threads.get(thread), state = laneState(data, lane);
+        if (state && !waits.has(thread))
+            waits.set(thread, new Float64Array(slots));
         for (let i = starts[lane]; i < starts[lane + 1]; i++) {
             if (timeless[node[i]] || kinds[node[i]] === LEFT_OUT)
                 continue;
+            if (state) {
+                for (const sum of [sums[KINDS.indexOf(state)], own, waits.get(thread)])
+                    addBackwards(sum, slot[i], values[i], slotNs);
+                continue;
+            }
             sums[kinds[node[i]]][slot[i]] += values[i];
             own[slot[i]] += values[i];
         }
     }
-    return {slots, threads, samples: data.cells.count, perKind: Object.fromEntries(KINDS.map((kind, at) => [kind, sums[at]]))};
+    return {slots, threads, waits, samples: data.cells.count, perKind: Object.fromEntries(KINDS.map((kind, at) => [kind, sums[at]]))};
 }
 
 const STRIP_LEGEND = [['app', 'app', 'the application'], ['system', 'libraries', 'system libraries'], ['kernel', 'kernel', 'the kernel']];
-const KIND_WORDS = {app: 'application', system: 'system libraries', kernel: 'kernel', none: 'other'};
+const WAIT_LEGEND = [['ready', 'ready', 'ready to run, without a CPU'], ['wait', 'waiting', 'waiting']];
+const KIND_WORDS = {app: 'application', system: 'system libraries', kernel: 'kernel', none: 'other', ready: 'ready, without a CPU', wait: 'waiting'};
 const STRIP = 28, STRIP_LANE = 16, STRIP_AXIS = 14, STRIP_LABELS = 190;
 
 class Timeline {
@@ -220,7 +228,7 @@ class Timeline {
                 const h = most ? columns[k][i] / most * (height - 4) : 0;
                 if (h <= 0)
                     return;
-                context.fillStyle = this.palette.kind(kind, 0.4);
+                context.fillStyle = k < CODE_KINDS ? this.palette.kind(kind, 0.4) : this.palette.state(kind);
                 context.fillRect(this.left + i * step, y - h, Math.max(step - (step > 4 ? 1 : 0), 0.6), h);
                 y -= h;
             });
@@ -273,14 +281,18 @@ class Timeline {
         context.textBaseline = 'middle';
         const label = threadTitle(this.data, thread);
         context.fillText(label.length > 24 ? label.slice(0, 23) + '…' : label, 8, y + height / 2);
-        const columns = this.columns(values, width);
+        const columns = this.columns(values, width), off = this.costs.waits.get(thread), waits = off && this.columns(off, width);
         const step = (width - this.left) / columns.length;
-        for (let i = 0; i < columns.length; i++) {
-            if (!columns[i])
-                continue;
-            context.globalAlpha = 0.12 + 0.88 * Math.min(1, columns[i] / most);
-            context.fillStyle = this.palette.accent;
+        const paint = (i, value, color) => {
+            if (value <= 0)
+                return;
+            context.globalAlpha = 0.12 + 0.88 * Math.min(1, value / most);
+            context.fillStyle = color;
             context.fillRect(this.left + i * step, y + 2, Math.max(step, 0.8), height - 4);
+        };
+        for (let i = 0; i < columns.length; i++) {
+            paint(i, waits ? waits[i] : 0, this.palette.state('wait'));
+            paint(i, columns[i] - (waits ? waits[i] : 0), this.palette.accent);
         }
         context.globalAlpha = 1;
     }
@@ -377,8 +389,7 @@ class HeatMap {
     }
 
     value(slot) {
-        const {app, system, kernel, none} = this.costs.perKind;
-        return app[slot] + system[slot] + kernel[slot] + none[slot];
+        return KINDS.reduce((sum, kind) => sum + this.costs.perKind[kind][slot], 0);
     }
 
     say(slot) {

@@ -85,20 +85,23 @@ class FlameView {
     }
 
     draw(app) {
-        const {state, profile, palette} = app;
+        const {state, profile, palette} = app, byState = app.event().time === 'both' && !state.inverted;
         this.line.replaceChildren(
             segments([[false, 'Top-down'], [true, 'Bottom-up']], state.inverted,
                 inverted => app.set({inverted, zoom: []})),
             segments([[false, 'Icicle'], [true, 'Flame graph']], state.flame, flame => app.set({flame})),
             element('button', {class: 'plain', onclick: () => this.graph.reset(), title: 'Esc'}, 'Zoom out'),
             element('span', {class: 'muted'}, state.inverted ? 'functions by self cost, their callers beside them' : ''),
-            element('span', {class: 'legend'}, ...[['app', 'application'], ['system', 'system libraries'],
+            element('span', {class: 'legend'}, ...(byState ? [[0, 'on a CPU'], [1, 'waiting, or ready without a CPU']].map(([share, text]) => element('span', {},
+                element('i', {style: `background:${palette.waiting(share)}`}), text)) : [['app', 'application'], ['system', 'system libraries'],
                 ['kernel', 'kernel'], ['jit', 'run-time code']].map(([kind, text]) => element('span', {},
-                element('i', {style: `background:${palette.kind(kind, 0.4)}`}), text))));
+                element('i', {style: `background:${palette.kind(kind, 0.4)}`}), text)))));
         this.graph.rootsAtBottom = state.flame;
         this.graph.zoomPath = state.zoom;
         this.graph.show(state.inverted ? bottomUp(profile) : topDown(profile), profile,
-                        {match: app.match});
+                        {match: app.match, ...(byState ? {colorOf: entry => palette.waiting(waitingShare(profile, entry)),
+                            describe: (of, entry) => [...describeEntry(of, entry), element('span', {}, `waiting, or ready without a CPU: ${
+                                formatPercent(waitingShare(of, entry), 1, 0)}`)]} : {})});
     }
 }
 

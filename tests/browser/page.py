@@ -137,10 +137,10 @@ def main(*cases):
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:
         browser = Browser(os.path.join(work, "profile"))
         try:
-            {case.__name__: case for case in cases}[sys.argv[1]](browser, work)
+            status = {case.__name__: case for case in cases}[sys.argv[1]](browser, work) or 0
             errors = browser.errors()
             if errors:
                 raise SystemExit(f"the page complained: {errors}")
         finally:
             browser.close()
-    return 0
+    return status

@@ -8,7 +8,7 @@ import shlex
 import sqlite3
 import sys
 
-from page import compare, main, make_page, Page, page_of_stacks, plain, report, SPLIT, sprof
+from page import compare, main, make_page, Page, page_of_stacks, plain, PROGRAMS, report, SPLIT, sprof, table_of
 
 VECTOR = "std::vector<double, std::allocator<double> >::"
 LONG = "shop::ledger::" + "nested_scope_with_a_long_name::" * 6 + "the_last_component"
@@ -238,6 +238,51 @@ def time(browser, work):
         raise SystemExit("a click on a box does not lead to its time")
 
 
+def waits(browser, work):
+    """What is read of waits, alone and with the time on a CPU, is what reports say; threads' bands show both states, and what woke them."""
+    recording = os.path.join(work, "waits.db")
+    done = sprof("record", "--off-cpu=0", "--wakers", "-o", recording, "--", os.path.join(PROGRAMS, "wakes"), "pipes", "60", check=False)
+    if done.returncode:
+        print(f"SKIPPED: {done.stderr}")
+        return 77
+    page = Page(browser, make_page(work, recording))
+    for event, idle in (("wall", False), ("wall", True), ("off-cpu", False), ("off-cpu:ready", False)):
+        known = browser.run("""const event = sprof.data.events.findIndex(({name}) => name === arguments[0]);
+            if (event >= 0)
+                sprof.set({tab: 'functions', event, idle: arguments[1]});
+            return event""", event, idle)
+        if known < 0:
+            if event.startswith("off-cpu"):  # there may have been one kind alone
+                continue
+            raise SystemExit(f"the page does not have the event {event}")
+        compare(f"{event}, idle {idle}", page.table("functions", plain), report(recording, "--event", event, *["--idle"] * idle), whole=False)
+        command = shlex.split(browser.run("return document.querySelector('.filters code').textContent"))
+        if command[2:] != ["--event", event] + ["--idle"] * idle:
+            raise SystemExit(f"the command for {event} is {command}")
+    browser.run("sprof.set({event: sprof.data.events.findIndex(({name}) => name === 'wall'), idle: true, tab: 'order'})")
+    states, overlaps, lines, named = browser.run("""const {bands, chart} = sprof.views.find(view => view.id === 'order').object, {wakes} = sprof.waits();
+        const outer = bands.map(band => band.boxes.filter(box => !box.depth).sort((a, b) => a.from - b.from));
+        return [[...new Set(outer.flat().map(box => box.state || 'on'))].sort(),
+            outer.some(boxes => boxes.some((box, i) => i && box.from < boxes[i - 1].to - 1e-6)),
+            wakes.filter(([thread, woken, ran, waker]) => waker !== undefined && woken <= ran).length,
+            wakes.every(([thread, woken, ran, waker]) => sprof.data.threads[thread] && (waker === undefined || sprof.data.threads[waker]))]""")
+    if "on" not in states or "wait" not in states or overlaps or not lines or not named:
+        raise SystemExit(f"bands have {states}, overlaps {overlaps}, {lines} lines from threads to those that they woke, known {named}")
+    page.tab("flame")
+    waiting, everything, color = browser.run("""const {graph} = sprof.views.find(view => view.id === 'flame').object;
+        return [sprof.profile.waiting.weight[0], sprof.profile.total, graph.colorOf(graph.root)]""")
+    if not 0 < waiting < everything or not color:
+        raise SystemExit(f"of {everything} ns threads wait {waiting}, in the colour {color}")
+    page.tab("waits")
+    for option, chains in (("--wakers", False), ("--wait-chains", True)):
+        browser.run("sprof.set({chains: arguments[0]})", chains)
+        shown = browser.run("return sprof.views.find(view => view.id === 'waits').object.table.rows.map(row => [row.waits, row.waiting, row.woken_by])")
+        expected = [[row["waits"], row["waiting"], row["woken_by"]] for row in table_of("report", option, recording)]
+        if sorted(shown) != sorted(expected):
+            raise SystemExit(f"{option}: the page has {shown}, the report {expected}")
+    return 0
+
+
 MENU = """
     const row = [...document.querySelectorAll('[data-view=functions] .rows .row')].find(row => row.textContent.startsWith(arguments[0]));
     row.querySelector('.cell').dispatchEvent(new MouseEvent('contextmenu', {bubbles: true, cancelable: true, button: 2, clientX: 300, clientY: 300}));
@@ -286,4 +331,4 @@ def filters(browser, work):
 
 
 if __name__ == "__main__":
-    sys.exit(main(names, header, traces, single_calls, time, filters))
+    sys.exit(main(names, header, traces, single_calls, time, waits, filters))
