@@ -12,13 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-struct texts {
-    SPROF_VEC(const char *) items;
-};
-
 struct arguments {
     struct cli_selection selection; /* first: see cli_release_rules */
-    struct texts renamed;
+    struct cli_texts renamed;
     SPROF_VEC(struct report_diff_limit) limits;
     int by, per;
     bool per_given, inclusive, all;
@@ -54,16 +50,6 @@ static int set_per(void *field, const char *value, struct sprof_error *error)
     struct arguments *arguments = field;
     arguments->per_given = true;
     return choose(words, value, &arguments->per, error);
-}
-
-static int add_renamed(void *field, const char *value, struct sprof_error *error)
-{
-    struct texts *texts = field;
-    const char *equals = strchr(value, '=');
-    if (!equals || equals == value || !equals[1])
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "not of the form OLD=NEW, as in libfoo1.so=libfoo2.so");
-    return sprof_vec_push(&texts->items, value);
 }
 
 /* "grown > 5 %", "> 1 % of all", "total grown > 2 %". */
@@ -106,7 +92,7 @@ static const struct cli_option options[] = {
      "'grown > 5 %', '> 1 % of all' or 'total grown > 2 %': exit 3 where beyond chance", 0,
      add_limit},
     {"map", 0, "OLD=NEW", "this module of the first side has another name in the second",
-     FIELD(renamed), add_renamed},
+     FIELD(renamed), cli_add_renamed},
     {"all", 0, NULL, "rows within chance, too", FIELD(all), cli_set_flag},
     {"mode", 'm', "pc|full|app", "read full recordings as this mode", CLI_SELECTION_FIELD(mode),
      cli_set_mode},
@@ -253,7 +239,7 @@ static int compare_sides(struct arguments *arguments, const struct sides *sides,
 {
     enum report_diff_outcome outcome = REPORT_DIFF_PASSED;
     char why[512] = "";
-    if (sprof_vec_push(&arguments->renamed.items, NULL))
+    if (sprof_vec_push(&arguments->renamed.list, NULL))
         return sprof_error_memory(error);
     const struct report_diff diff = {
         .runs = {sides->sides[0].runs.items, sides->sides[1].runs.items},
@@ -267,7 +253,7 @@ static int compare_sides(struct arguments *arguments, const struct sides *sides,
         .inclusive = arguments->inclusive,
         .all_rows = arguments->all,
         .limit = (size_t)arguments->limit,
-        .renamed = arguments->renamed.items.items,
+        .renamed = arguments->renamed.list.items,
         .limits = arguments->limits.items,
         .limit_count = arguments->limits.count,
     };
@@ -316,7 +302,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
 static void release(void *all)
 {
     struct arguments *arguments = all;
-    sprof_vec_release(&arguments->renamed.items);
+    sprof_vec_release(&arguments->renamed.list);
     sprof_vec_release(&arguments->limits);
     cli_release_rules(all);
 }

@@ -19,6 +19,7 @@ enum { INPUTS_MOST = 8 };
 struct arguments {
     const char *input, *output, *source;
     bool open, no_source, parts_apart;
+    struct cli_texts renamed; /* ended by a NULL once it is complete */
 };
 
 #define FIELD(name) offsetof(struct arguments, name)
@@ -30,6 +31,8 @@ static const struct cli_option options[] = {
      cli_set_text},
     {"no-source", 0, NULL, "neither source lines nor instructions: for pages that others will see",
      FIELD(no_source), cli_set_flag},
+    {"map", 0, "OLD=NEW", "this module of the first recording has another name in the last",
+     FIELD(renamed), cli_add_renamed},
     {"no-join-parts", 0, NULL, "show f.cold, f.part.0, f.constprop.0 beside f, not in it",
      FIELD(parts_apart), cli_set_flag},
     {"open", 0, NULL, "show it in the browser", FIELD(open), cli_set_flag},
@@ -60,7 +63,8 @@ static int write_page(const struct arguments *arguments, const char *path,
 {
     const struct report_html_options html = {.no_source = arguments->no_source,
                                              .parts_apart = arguments->parts_apart,
-                                             .source_directory = arguments->source};
+                                             .source_directory = arguments->source,
+                                             .renamed = arguments->renamed.list.items};
     struct cli_output output = {0};
     int status = 0;
     for (size_t i = 0; i < count && !status && strcmp(path, "-") != 0; i++)
@@ -88,7 +92,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     if (!count)
         inputs[count++].name = CLI_DEFAULT_RECORDING;
     const char *path = arguments->output ? arguments->output : "sprof.html";
-    int status = 0;
+    int status = sprof_vec_push(&arguments->renamed.list, NULL) ? sprof_error_memory(error) : 0;
     for (; opened < count && !status; opened += !status)
         status = cli_open_recording(&inputs[opened].store, inputs[opened].name, terminal, error);
     if (!status)
@@ -104,6 +108,12 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     return 0;
 }
 
+static void release(void *all)
+{
+    struct arguments *arguments = all;
+    sprof_vec_release(&arguments->renamed.list);
+}
+
 const struct cli_command cli_html_command = {
     .name = "html",
     .summary = "Write a page with flame graph, tables and timeline",
@@ -117,4 +127,5 @@ const struct cli_command cli_html_command = {
         "hottest functions are in it, unless --no-source is given.\n",
     .arguments_size = sizeof(struct arguments),
     .run = run,
+    .release = release,
 };

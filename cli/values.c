@@ -367,6 +367,15 @@ int cli_add_text(void *field, const char *value, struct sprof_error *error)
     return sprof_vec_push(&texts->list, value) ? sprof_error_memory(error) : 0;
 }
 
+int cli_add_renamed(void *field, const char *value, struct sprof_error *error)
+{
+    const char *equals = strchr(value, '=');
+    if (!equals || equals == value || !equals[1])
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "not of the form OLD=NEW, as in libfoo1.so=libfoo2.so");
+    return cli_add_text(field, value, error);
+}
+
 int cli_set_app_module(void *field, const char *value, struct sprof_error *error)
 {
     return add_rule(field, MODEL_KIND_APP, value, error);

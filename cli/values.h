@@ -33,6 +33,7 @@ struct cli_mode {
 int cli_set_flag(void *field, const char *value, struct sprof_error *error);     /* bool */
 int cli_set_text(void *field, const char *value, struct sprof_error *error);     /* const char * */
 int cli_add_text(void *field, const char *value, struct sprof_error *error);     /* cli_texts */
+int cli_add_renamed(void *field, const char *value, struct sprof_error *error);  /* cli_texts */
 int cli_set_number(void *field, const char *value, struct sprof_error *error);   /* uint64_t */
 int cli_set_positive(void *field, const char *value, struct sprof_error *error); /* uint64_t */
 int cli_set_rows(void *field, const char *value,

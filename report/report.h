@@ -235,6 +235,7 @@ struct report_html_options {
     bool no_source; /* neither source lines nor instructions: for pages that others will see */
     const char *source_directory; /* as in struct report_annotate_options */
     bool parts_apart;             /* as in struct report_selection */
+    const char *const *renamed;   /* as in struct report_diff */
 };
 
 /* All runs of one or several recordings as one HTML page that holds all it needs: about 6 MB at the

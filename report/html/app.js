@@ -1,6 +1,22 @@
 // The page itself: what is chosen (kept in the address, so that a link shows the same), the views, and
 // the keys. Views are made when they are first shown and redrawn when what they depend on changed.
 
+const VIEWS = [
+    ['summary', 'Summary', (app, host) => new SummaryView(app, host)],
+    ['coverage', 'Coverage', (app, host) => new CoverageView(app, host), app => Boolean(app.coverage())],
+    ['calls', 'Calls', (app, host) => new CallsView(app, host), app => Boolean(app.singles())],
+    ['compare', 'Comparison', (app, host) => new CompareView(app, host), app => app.comparing],
+    ['flame', 'Flame graph', (app, host) => new FlameView(app, host), app => app.hasStacks()],
+    ['order', 'Time order', (app, host) => new OrderView(app, host), app => app.hasStacks() && app.hasTime() && !app.comparing],
+    ['tree', 'Call tree', (app, host) => new TreeView(app, host), app => app.hasStacks()],
+    ['functions', 'Functions', (app, host) => new FunctionsView(app, host)],
+    ['modules', 'Modules', (app, host) => new ModulesView(app, host)],
+    ['callers', 'Callers & callees', (app, host) => new CallersView(app, host), app => app.hasStacks()],
+    ['source', 'Source', (app, host) => new SourceView(app, host), app => !app.event().calls && (!app.event().parts || app.event().runs) && app.data.sources.some(source => source?.functions.length)],
+    ['waits', 'Waits', (app, host) => new WaitsView(app, host), app => Boolean(app.waits())],
+    ['heat', 'Heat map', (app, host) => new HeatView(app, host), app => app.hasTime()],
+];
+
 const MODES = [
     ['full', 'everything', 'The whole stack: kernel, libraries, application (-m full)'],
     ['app', 'application', 'The part of the stack up to where the thread leaves the application: what that calls counts for it (-m app)'],
@@ -303,7 +319,7 @@ class App {
     }
 
     hasTime() {
-        return this.run().durationNs > 0 && !this.event().calls;
+        return this.run().durationNs > 0 && !this.event().calls && !this.event().runs;
     }
 
     narrowed() {
@@ -313,13 +329,14 @@ class App {
     // All threads and all of the time, stacks as recorded: what lines and instructions are counted of.
     wholeProfile() {
         const {data, state} = this;
-        if (!this.narrowed() && !this.comparing && !this.transformKey && state.mode === recordedMode(this.run()))
+        const event = sourceEvent(data, state.event);
+        if (!this.narrowed() && event === state.event && !this.comparing && !this.transformKey && state.mode === recordedMode(this.run()))
             return this.profile;
         this.wholes ||= new Map();
-        if (!this.wholes.has(state.event))
-            this.wholes.set(state.event, new Profile(data, this.wholeView(recordedMode(this.run())),
-                {event: state.event, process: -1, thread: -1, slots: null}));
-        return this.wholes.get(state.event);
+        if (!this.wholes.has(event))
+            this.wholes.set(event, new Profile(data, this.wholeView(recordedMode(this.run())),
+                {event, process: -1, thread: -1, slots: null}));
+        return this.wholes.get(event);
     }
 
     // ---- The frame of the page ---------------------------------------------------------------

@@ -45,6 +45,8 @@ class Choices {
         const choose = index => app.set({event: index, process: -1, thread: -1, slots: null, span: null, call: -1, zoom: [], function: -1, mode: null});
         const name = index => {
             const each = data.events[index];
+            if (each.runs)
+                return sideName(data, index);
             return data.runs[each.run].label + (eventsOf(each.run).length > 1 ? ' · ' + each.name : '');
         };
         const ofRun = list => [...list.keys()].filter(index => list[index].run === event.run);
@@ -58,9 +60,10 @@ class Choices {
                 ? [[index, `${thread.name || data.processes[thread.process].name || '?'} (${thread.tid}${bearer(thread.process)})`]] : []);
         const others = [...data.events.keys()].filter(index => index !== state.event);
         return [
-            this.select('Run', event.run, several ? data.runs.map((each, index) => [index, each.label]) : [],
-                index => eventsOf(index).length && choose(eventsOf(index)[0])),
-            this.select('Event', state.event, eventsOf(event.run).sort((a, b) => !data.events[a].parts - !data.events[b].parts || a - b).map(index => [index, data.events[index].name]), choose),
+            this.select('Run', event.runs ? data.runs.length + state.event : event.run, several ? [...data.runs.map((each, index) => [index, each.label]),
+                ...[...data.events.keys()].filter(index => data.events[index].runs).map(index => [data.runs.length + index, sideName(data, index)])] : [],
+                index => index >= data.runs.length ? choose(index - data.runs.length) : eventsOf(index).length && choose(eventsOf(index)[0])),
+            this.select('Event', state.event, event.runs ? [] : eventsOf(event.run).filter(index => !data.events[index].runs).sort((a, b) => !data.events[a].parts - !data.events[b].parts || a - b).map(index => [index, data.events[index].name]), choose),
             this.select('Compared with', state.base, others.length ? [[-1, 'nothing'], ...others.map(index => [index, name(index)])] : [],
                 base => app.set({base, tab: base < 0 ? state.tab : 'compare'})),
             this.select('Process', state.process, processes.length > 1 ? [any, ...processes] : [],
@@ -114,7 +117,8 @@ class Choices {
         this.fitted = this.line.clientWidth;
         this.place([]);
         const gap = 12, style = getComputedStyle(this.line), width = each => each.getBoundingClientRect().width + gap;
-        const room = this.line.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight) - this.app.tabs.scrollWidth -
+        const beside = matchMedia('(max-width: 660px)').matches ? 0 : this.app.tabs.scrollWidth; // narrow: tabs have a line of their own
+        const room = this.line.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight) - beside -
             width(this.menu) - gap - [this.segments, this.problem].filter(Boolean).reduce((sum, each) => sum + width(each), 0);
         const isChosen = each => each.querySelector('select').selectedIndex > 0;
         const order = [...this.selects].reverse().sort((a, b) => isChosen(a) - isChosen(b)), inMenu = [];

@@ -1,6 +1,38 @@
 // Two runs side by side: what grew, shrank, came and went, in a graph of both and in a table. Costs are
 // reckoned as `sprof diff` does: those of the runs themselves (--per run), or of equal totals (--per sample).
 
+// Of several recordings all runs of the first and of the last are compared: each side's are an event of their own.
+function addSides(data) {
+    for (const key of ['firstBase', 'firstEvent']) {
+        const first = data.events[data[key]], {part} = data.runs[first?.run] || {};
+        const parts = [...data.events.keys()].filter(index => !data.events[index].parts && data.events[index].name === first?.name &&
+            data.runs[data.events[index].run].part === part);
+        if (data.firstBase === undefined || parts.length < 2)
+            continue;
+        data.events.push({...first, parts, runs: parts.length, name: `${first.name}, all ${parts.length} runs`});
+        data[key] = data.events.length - 1;
+    }
+}
+
+// What a side is called: a run, or a recording with all of its runs.
+function sideName(data, index) {
+    const {run, runs} = data.events[index], {label} = data.runs[run];
+    return runs ? `${label.replace(/, run \d+$/, '')}, ${runs} runs` : label;
+}
+
+// What sprof diff says of each function of the first and the last recording, by its name and module.
+function verdictsOf(app) {
+    const {state, data} = app, chosen = ['process', 'thread'].some(key => state[key] >= 0) || state.slots || app.transformKey;
+    if (chosen || state.event !== data.firstEvent || state.base !== data.firstBase || state.mode !== recordedMode(app.run()))
+        return null;
+    data.verdicts ||= new Map();
+    return key => {
+        if (!data.verdicts.has(key))
+            data.verdicts.set(key, new Map(JSON.parse(data.differences[key] || '{"rows": []}').rows.map(row => [`${row.function}\0${row.module}`, row])));
+        return data.verdicts.get(key);
+    };
+}
+
 // Both sides in the unit compared: of clocks their time, of other events what they count.
 class Comparison {
     constructor(profile, base, absolute) {
@@ -12,7 +44,8 @@ class Comparison {
         this.pick = costs => byWeight ? costs.weight : costs.samples;
         this.pickSelf = costs => byWeight ? costs.selfWeight : costs.selfSamples;
         const [now, before] = [this.pick(profile.costs)[0], this.pick(base.costs)[0]];
-        this.scale = absolute || !before ? 1 : now / before;
+        [this.runs, this.beforeRuns] = [profile, base].map(side => side.data.events[side.event].runs || 1);
+        this.scale = absolute || !before ? this.runs / this.beforeRuns : now / before;
         this.total = Math.max(1, before * this.scale || now);
         this.weights = [now / Math.max(1, profile.costs.samples[0]), this.scale * before / Math.max(1, base.costs.samples[0])];
     }
@@ -27,8 +60,8 @@ class Comparison {
     callers(fn) { return PairEntry.root(this, callersOf(this.profile, fn), callersOf(this.base, fn)); }
 
     text(value) {
-        return this.absolute && this.isClock ? formatTime(value)
-            : this.absolute ? formatCount(Math.round(value)) : formatPercent(value, this.total, 1000);
+        return this.absolute && this.isClock ? formatTime(value / this.runs)
+            : this.absolute ? formatCount(Math.round(value / this.runs)) : formatPercent(value, this.total, 1000);
     }
 
     // Half of the 95 % interval of a change, of sampling alone.
@@ -92,7 +125,7 @@ function changeColor(palette, row) {
 const signed = (value, text) => (value >= 0 ? '+' : '−') + text;
 
 // Columns of what changed: of rows with {now, before, change, interval}.
-function changeColumns(app, of = row => row) {
+function changeColumns(app, of = row => row, verdict = false) {
     const all = value => (100 * value / app.comparison.total).toFixed(2);
     const cost = (key, title) => ({key, title, number: true, width: '92px', value: row => of(row)[key],
         faint: row => !of(row)[key], text: row => app.comparison.text(of(row)[key])});
@@ -104,7 +137,10 @@ function changeColumns(app, of = row => row) {
                 signed(of(row).change, all(Math.abs(of(row).change)) + ' %'))},
         {title: '±', rank: 2, number: true, width: '58px', help: 'half of the 95 % interval, of sampling alone', class: 'faint',
             text: row => all(of(row).interval)},
-        {key: 'own', title: 'own change', rank: 1, number: true, width: '92px', help: 'against what it was itself',
+        ...(verdict ? [{key: 'verdict', title: 'verdict', rank: 1, width: '120px', help: 'beyond what runs differ by, of sprof diff',
+            value: row => row.verdict || '', text: row => element('span', {class: {grown: 'new', new: 'new', shrunk: 'gone', gone: 'gone'}[row.verdict] || 'muted'},
+                row.verdict || '')}] : []),
+        {key: 'own', title: 'own change', rank: 1, number: true, width: '106px', help: 'against what it was itself',
             value: row => of(row).before ? of(row).now / of(row).before : Infinity,
             text: row => stateOf(of(row)) === 'both'
                 ? signed(of(row).change, (100 * Math.abs(of(row).change) / of(row).before).toFixed(1) + ' %')
@@ -144,7 +180,7 @@ class CompareView {
         this.table = new Table(host, [
             {key: 'name', title: 'name', class: 'name', width: 'minmax(22ch, 1fr)', value: name,
                 text: row => this.modules ? name(row) : functionName(app, row.id), tip: full},
-            ...changeColumns(app),
+            ...changeColumns(app, row => row, Boolean(Object.keys(app.data.differences).length)),
             {title: 'module', rank: 3, width: 'minmax(8rem, 16rem)', text: row => this.modules ? '' : moduleName(app, row.id)},
         ], {opened: row => this.modules ? app.set({tab: 'functions', module: row.id}) : app.openFunction(row.id)});
     }
@@ -152,9 +188,8 @@ class CompareView {
     draw(app) {
         const {profile, state, palette, data, comparison} = app;
         const swatch = (color, text) => element('span', {}, element('i', {style: `background:${color}`}), text);
-        const label = event => data.runs[data.events[event].run].label;
         this.line.replaceChildren(...[
-            element('b', {}, `${label(state.base)} → ${label(state.event)}`),
+            element('b', {}, `${sideName(data, state.base)} → ${sideName(data, state.event)}`),
             perSegments(app),
             element('span', {class: 'muted'}, state.absolute ? 'the costs themselves, as sprof diff --per run'
                 : 'both scaled to the same total, as sprof diff --per sample'),
@@ -185,9 +220,18 @@ class CompareView {
         this.tableLine.replaceChildren(
             segments([[false, 'Functions'], [true, 'Modules']], Boolean(this.modules), modules => choose({modules})),
             segments([[false, 'Self'], [true, 'Total']], Boolean(this.inclusive), inclusive => choose({inclusive})),
-            element('span', {class: 'muted'}, 'One run a side: ± is of sampling alone. What differs from run to run, ' +
-                'sprof diff says from three runs a side on.'));
+            element('span', {class: 'muted'}, this.verdicts(app)?.size ? `± and verdicts are of how runs differ, as sprof diff --per ${app.state.absolute ? 'run' : 'sample'} says`
+                : '± is of sampling alone: what differs from run to run is known of all runs of two recordings, from three a side on'));
         this.table.show(this.rows(app));
+    }
+
+    judged(app, verdicts, {id}) {
+        const row = verdicts?.get(`${app.profile.nameOf(id)}\0${renamedModule(app.data, moduleName(app, id))}`);
+        return row && {verdict: row.verdict, interval: (row.change_interval || 0) * app.comparison.total / 100};
+    }
+
+    verdicts(app) {
+        return this.modules ? null : verdictsOf(app)?.(`${app.state.absolute ? 'run' : 'sample'} ${this.inclusive ? 'total' : 'self'}`);
     }
 
     rows(app) {
@@ -200,24 +244,8 @@ class CompareView {
         for (let id = 0; id < now.length; id++)
             rows.push({id, now: now[id], before: before[id] * comparison.scale,
                        samples: nowSamples[id], beforeSamples: beforeSamples[id]});
-        const hit = this.modules ? null : app.match?.hit;
+        const hit = this.modules ? null : app.match?.hit, verdicts = this.verdicts(app);
         return rows.filter(row => (row.now || row.before) && (!hit || hit[row.id])).map(row => ({...row,
-            change: row.now - row.before, interval: comparison.uncertainty(row.samples, row.beforeSamples)}));
+            change: row.now - row.before, ...this.judged(app, verdicts, row) || {interval: comparison.uncertainty(row.samples, row.beforeSamples)}}));
     }
 }
-
-const VIEWS = [
-    ['summary', 'Summary', (app, host) => new SummaryView(app, host)],
-    ['coverage', 'Coverage', (app, host) => new CoverageView(app, host), app => Boolean(app.coverage())],
-    ['calls', 'Calls', (app, host) => new CallsView(app, host), app => Boolean(app.singles())],
-    ['compare', 'Comparison', (app, host) => new CompareView(app, host), app => app.comparing],
-    ['flame', 'Flame graph', (app, host) => new FlameView(app, host), app => app.hasStacks()],
-    ['order', 'Time order', (app, host) => new OrderView(app, host), app => app.hasStacks() && app.hasTime() && !app.comparing],
-    ['tree', 'Call tree', (app, host) => new TreeView(app, host), app => app.hasStacks()],
-    ['functions', 'Functions', (app, host) => new FunctionsView(app, host)],
-    ['modules', 'Modules', (app, host) => new ModulesView(app, host)],
-    ['callers', 'Callers & callees', (app, host) => new CallersView(app, host), app => app.hasStacks()],
-    ['source', 'Source', (app, host) => new SourceView(app, host), app => !app.event().calls && !app.event().parts && app.data.sources.some(source => source?.functions.length)],
-    ['waits', 'Waits', (app, host) => new WaitsView(app, host), app => Boolean(app.waits())],
-    ['heat', 'Heat map', (app, host) => new HeatView(app, host), app => app.hasTime()],
-];

@@ -57,6 +57,7 @@ async function loadData() {
     const data = {...header, notSampled: new Set(header.notSampledFunctions)};
     data.events = header.runs.flatMap(run => run.events);
     addSums(data);
+    addSides(data);
     data.waits = new Map(header.waits.map(each => [each.run, each]));
     data.processes = header.runs.flatMap((run, index) => run.processes.map(process => ({...process, run: index})));
     data.threads = header.runs.flatMap(run => run.threads);

@@ -50,9 +50,9 @@ function commandOf(app) {
     const all = kind => state.filters.filter(filter => filter.kind === kind).map(({text}) => text);
     if (state.mode !== recordedMode(run))
         words.push(MODE_ARGUMENTS[state.mode]);
-    if (data.runs.filter(each => each.part === run.part).length > 1)
+    if (!app.event().runs && data.runs.filter(each => each.part === run.part).length > 1)
         words.push(`--run ${run.number}`);
-    if (state.event !== data.events.findIndex(event => event.run === data.events[state.event].run))
+    if (!app.event().runs && state.event !== data.events.findIndex(event => event.run === data.events[state.event].run))
         words.push(`--event ${quoted(app.event().name)}`);
     if (state.idle)
         words.push('--idle');

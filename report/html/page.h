@@ -67,6 +67,10 @@ int report_html_find_idle(struct html_part *part, struct sprof_error *error);
 /* Writes what ended the waits of each run. Returns 0 or a negative code. */
 int report_html_waits(struct html_page *page);
 
+/* Writes what `sprof diff` says of the first and the last recording, where these have more than one
+ * run each. Returns 0 or a negative code. */
+int report_html_differences(struct html_page *page);
+
 /* Packs functions, call paths and costs; what belongs to them as text follows with
  * report_html_names. Both return 0 or a negative code. */
 int report_html_columns(struct html_page *page, struct html_columns *columns);

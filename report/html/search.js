@@ -98,6 +98,11 @@ function matchedValue(profile, match) {
     return sum;
 }
 
+// What a module is called in the later of two recordings (--map OLD=NEW).
+function renamedModule(data, name) {
+    return data.renamed.find(text => text.startsWith(name + '='))?.slice(name.length + 1) ?? name;
+}
+
 // Functions of two builds are the same when name, file name and module are; those of a library by its
 // name without the version behind ".so.N". One without a file, because a build or a machine was without
 // debug information, is the one of its name, if there is one only. Functions without a name are known by
@@ -106,7 +111,7 @@ function matchedValue(profile, match) {
 function sameFunctions(data) {
     if (data.same)
         return data.same;
-    const stem = name => /^.*?\.so\.\d*/.exec(name)?.[0] ?? name;
+    const stem = name => /^.*?\.so\.\d*/.exec(renamedModule(data, name))?.[0] ?? renamedModule(data, name);
     const builds = new Map();
     for (const module of data.modules) {
         const name = stem(module.name);

@@ -2,7 +2,13 @@
 // them by line and instruction, but not by time and thread.
 
 // What the page holds of one event: functions with lines and instructions, and what each cost.
-function sourceOf(data, event) {
+function sourceEvent(data, event) {
+    return data.events[event].runs ? data.events[event].parts.at(-1) : event;
+}
+
+// Of several runs together the newest one's.
+function sourceOf(data, of) {
+    const event = sourceEvent(data, of);
     data.sourceViews ||= new Map();
     if (data.sourceViews.has(event))
         return data.sourceViews.get(event);

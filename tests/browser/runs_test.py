@@ -87,6 +87,50 @@ def comparison(browser, work):
         raise SystemExit(f"in proportion the callees are {proportional}")
 
 
+def several_runs(browser, work):
+    """All runs of two recordings are compared as sprof diff does it, with its verdicts; modules may have other names."""
+    sides = []
+    for side, grown in (("before", 100), ("after", 260)):
+        runs = []
+        for run in range(3):
+            path = os.path.join(work, f"{side}{run}")
+            with open(path + ".folded", "w", encoding="utf-8") as file:
+                file.write(f"main;same {500 + run}\nmain;grown {grown + 2 * run}\nmain;rare {3 - run}\n" + ("main;new 40\n" if grown > 100 else ""))
+            sprof("import", "--folded", path + ".folded", "-o", path + ".db")
+            runs.append(path + ".db")
+        sides.append(os.path.join(work, side + ".db"))
+        sprof("merge", "-o", sides[-1], *runs)
+    with sqlite3.connect(sides[0]) as database:
+        database.execute("UPDATE module SET name = 'lib-old.so'")
+        name = database.execute("SELECT name FROM module").fetchone()[0]
+    database.close()
+    with sqlite3.connect(sides[1]) as database:
+        database.execute("UPDATE module SET name = 'lib-new.so'")
+    database.close()
+    page = Page(browser, make_page(work, *sides, "--map", f"{name}=lib-new.so"))
+    for per in ("run", "sample"):
+        for total in (False, True):
+            browser.run("""const view = sprof.views.find(view => view.id === 'compare').object;
+                view.inclusive = arguments[1];
+                sprof.set({absolute: arguments[0] === 'run'})""", per, total)
+            shown = browser.run("""const {comparison, profile, views} = sprof, percent = value => 100 * value / comparison.total;
+                return Object.fromEntries(views.find(view => view.id === 'compare').object.table.rows.map(row =>
+                    [profile.nameOf(row.id), [percent(row.change), percent(row.interval), row.verdict]]))""")
+            rows = table_of("diff", *sides, "--per", per, "--all", "--map", f"{name}=lib-new.so", *["--inclusive"] * total)
+            for row in rows:
+                change, interval, verdict = shown.pop(row["function"])
+                if abs(change - row["change_percent_of_all"]) > 0.01 or abs(interval - (row["change_interval"] or 0)) > 0.01 or verdict != row["verdict"]:
+                    raise SystemExit(f"--per {per}: {row['function']} has {change:.3f} ± {interval:.3f}, {verdict}; sprof diff: {row}")
+            if len(rows) < 4 or shown:
+                raise SystemExit(f"--per {per}: only the page has {shown}, sprof diff {len(rows)} rows")
+    if not page.rows("compare")[0] or browser.run("return document.querySelector('main').getBoundingClientRect().top") > 110:
+        raise SystemExit("the header of a comparison takes too much room")
+    # One run a side has no verdicts.
+    browser.run("sprof.set({event: 0, base: 3})")
+    if browser.run("return sprof.views.find(view => view.id === 'compare').object.table.rows.some(row => row.verdict)"):
+        raise SystemExit("single runs have verdicts")
+
+
 def different_modes(browser, work):
     """Runs of different modes are read in the least detailed; where there is none, that is said."""
     full, pc, app = (os.path.join(work, name + ".db") for name in ("full", "pc", "app"))
@@ -131,4 +175,4 @@ def phases(browser, work):
 
 
 if __name__ == "__main__":
-    sys.exit(main(two_runs, comparison, different_modes, phases))
+    sys.exit(main(two_runs, comparison, several_runs, different_modes, phases))
