@@ -14,6 +14,7 @@ const VIEWS = [
     ['callers', 'Callers & callees', (app, host) => new CallersView(app, host), app => app.hasStacks()],
     ['source', 'Source', (app, host) => new SourceView(app, host), app => !app.event().calls && (!app.event().parts || app.event().runs) && app.data.sources.some(source => source?.functions.length)],
     ['waits', 'Waits', (app, host) => new WaitsView(app, host), app => Boolean(app.waits())],
+    ['lines', 'Lines', (app, host) => new LinesView(app, host), app => Boolean(app.lines())],
     ['heat', 'Heat map', (app, host) => new HeatView(app, host), app => app.hasTime()],
 ];
 
@@ -113,6 +114,8 @@ class App {
                 .filter(({kind, text}) => kind in FILTER_BITS && isExpression(text)),
             collapse: saved.get('collapse') === '1',
             idle: saved.get('idle') === '1',
+            mineLines: saved.get('lines') === 'mine',
+            peek: saved.get('peek') === '1',
             chains: saved.get('chains') === '1',
             fullNames: saved.get('names') === 'full',
             absolute: saved.get('absolute') !== '0',
@@ -169,6 +172,8 @@ class App {
             kept.append('filter', `${kind}:${text}`);
         put('collapse', state.collapse ? '1' : '', '');
         put('idle', state.idle ? '1' : '', '');
+        put('lines', state.mineLines ? 'mine' : '', '');
+        put('peek', state.peek ? '1' : '', '');
         put('chains', state.chains ? '1' : '', '');
         put('names', state.fullNames ? 'full' : '', '');
         put('absolute', state.absolute ? '' : '0', '');
@@ -306,6 +311,12 @@ class App {
     waits() {
         const waits = this.data.waits.get(this.data.runs.indexOf(this.run()));
         return waits?.wakers ? waits : undefined;
+    }
+
+    // The table of the run's lines, of its first event; undefined: there is none.
+    lines() {
+        const {run} = this.event(), first = this.data.events.findIndex(event => event.run === run);
+        return this.event().calls || this.state.event !== first ? undefined : this.data.lines[run]?.table;
     }
 
     // What is counted, and whether it is known when it happened.

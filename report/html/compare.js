@@ -160,7 +160,7 @@ class PairTree extends TreeTable {
                 faint: row => row.entry.nowSelf === row.entry.beforeSelf,
                 text: row => signed(row.entry.nowSelf - row.entry.beforeSelf,
                     (100 * Math.abs(row.entry.nowSelf - row.entry.beforeSelf) / app.comparison.total).toFixed(2) + ' %')},
-        ], {openFunction: fn => app.openFunction(fn)});
+        ], {openFunction: fn => app.openFunction(fn), menu: (event, row) => app.menuOf.open(event, row.entry.function)});
     }
 }
 
@@ -174,7 +174,8 @@ class CompareView {
         this.tableLine = element('div', {class: 'bar-line'});
         host.append(this.line, place, this.tableLine);
         this.graph = new FlameGraph(place, app.palette, {
-            zoomed: () => {}, openFunction: fn => app.openFunction(fn), said: text => app.say(text)});
+            zoomed: () => {}, openFunction: fn => app.openFunction(fn), said: text => app.say(text),
+            menu: (event, entry) => app.menuOf.open(event, entry.function, pathOf(entry))});
         const name = row => this.modules ? app.data.modules[row.id].name : app.profile.shownOf(row.id);
         const full = row => this.modules ? app.data.modules[row.id].path : app.profile.nameOf(row.id);
         this.table = new Table(host, [
@@ -182,7 +183,8 @@ class CompareView {
                 text: row => this.modules ? name(row) : functionName(app, row.id), tip: full},
             ...changeColumns(app, row => row, Boolean(Object.keys(app.data.differences).length)),
             {title: 'module', rank: 3, width: 'minmax(8rem, 16rem)', text: row => this.modules ? '' : moduleName(app, row.id)},
-        ], {opened: row => this.modules ? app.set({tab: 'functions', module: row.id}) : app.openFunction(row.id)});
+        ], {menu: (event, row) => this.modules || app.menuOf.open(event, row.id),
+            opened: row => this.modules ? app.set({tab: 'functions', module: row.id}) : app.openFunction(row.id)});
     }
 
     draw(app) {

@@ -6,7 +6,8 @@ const FILTER_BITS = {focus: 1, ignore: 2, hide: 4};
 const LIBRARY_SCOPES = '^<?(std|__gnu_cxx|__cxxabiv1|core|alloc|runtime)(::|\\.)';
 
 // A name as an expression that finds nothing else.
-const exactly = name => '^' + name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&') + '$';
+const exactPart = text => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+const exactly = name => `^${exactPart(name)}$`;
 
 // Ignored and hidden are the functions of all expressions of the kind; focused is that of the last.
 function filterMarks(data, filters) {
@@ -40,6 +41,17 @@ function filteredView(data, view, filters, collapse) {
             sink: view.sink.map(id => id ? target[id] : 0), recorded: false, pathKinds: null};
 }
 
+// A view in which some functions are the first of them; calls among them are none.
+function unitedView(data, view, hit) {
+    const {tree} = view, first = hit.indexOf(1), out = new Tree(tree.count), copy = new Uint32Array(tree.count + 1);
+    for (let id = 1; id <= tree.count; id++) {
+        const up = copy[tree.parent[id]], fn = hit[tree.function[id]] ? first : tree.function[id];
+        copy[id] = fn === first && up && out.function[up] === first ? up : out.child(up, fn);
+    }
+    return {...view, tree: out.finish(moduleNumbers(data, view.same), data.modules.length),
+            sink: view.sink.map(id => id === DROPPED ? DROPPED : copy[id]), recorded: false, pathKinds: null};
+}
+
 const quoted = text => /^[\w./:,=-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`;
 const MODE_ARGUMENTS = {full: '--mode full', app: '--mode app', 'app-drop': '--mode app --app-interior drop',
     'pc-app': '--mode pc --frame app', pc: '--mode pc'};
@@ -59,6 +71,8 @@ function commandOf(app) {
     for (const [kind, texts] of [['focus', all('focus').slice(-1)], ['ignore', all('ignore')], ['hide', all('hide')]])
         if (texts.length)
             words.push(`--${kind} ${quoted(texts.join('|'))}`);
+    if (state.peek && state.tab === 'callers' && app.match?.hit)
+        words.push(`--peek ${quoted(state.search.startsWith('/') ? `(?i)${state.search.replace(/^\/|\/$/g, '')}` : `(?i)${exactPart(state.search)}`)}`);
     if (state.thread >= 0)
         words.push(`--thread ${data.threads[state.thread].tid}`);
     if (state.process >= 0)

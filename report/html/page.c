@@ -72,6 +72,8 @@ static int put_header(struct html_page *page, struct html_columns *columns)
         result = report_html_waits(page);
     if (!result)
         result = report_html_differences(page);
+    if (!result)
+        result = report_html_lines(page);
     put_pruned(page);
     if (!result)
         result = put_sources(page);

@@ -67,6 +67,19 @@ int report_html_find_idle(struct html_part *part, struct sprof_error *error);
 /* Writes what ended the waits of each run. Returns 0 or a negative code. */
 int report_html_waits(struct html_page *page);
 
+/* Writes what `write` puts into a stream, a table as JSON, as one text. Where it fails there is
+ * none; returns 0 or SPROF_ENOMEM. */
+int report_html_table(struct html_page *page, const char *name,
+                      int (*write)(FILE *out, const void *context, struct sprof_error *error),
+                      const void *context);
+
+/* The same of a report of a recording. */
+int report_html_report(struct html_page *page, const struct html_part *part, const char *name,
+                       const struct report_request *request);
+
+/* Writes the source lines of each run that cost most. Returns 0 or a negative code. */
+int report_html_lines(struct html_page *page);
+
 /* Writes what `sprof diff` says of the first and the last recording, where these have more than one
  * run each. Returns 0 or a negative code. */
 int report_html_differences(struct html_page *page);

@@ -1,9 +1,6 @@
 /* Writes what differs between the first recording and the last one, by all of their runs. */
 #include "report/html/page.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { ROWS_MOST = 2000 };
 
 struct side {
@@ -20,26 +17,17 @@ static int add_runs(struct side *side, const struct html_part *part)
     return result;
 }
 
-/* The table of `sprof diff` as one text of JSON, on one line: texts in a page have no others.
- * Recordings that cannot be compared have none. */
-static int put_table(struct html_page *page, const struct report_diff *diff, const char *name)
+struct asked {
+    const struct report_diff *diff;
+    const struct report_style *style;
+};
+
+static int write_diff(FILE *out, const void *context, struct sprof_error *error)
 {
-    struct report_style style = {0};
-    struct sprof_error none = {0};
+    const struct asked *asked = context;
     enum report_diff_outcome outcome;
-    char *text = NULL, why[512];
-    size_t size = 0;
-    style.format = report_format_find("json", REPORT_TABLE, page->error);
-    FILE *memory = style.format ? open_memstream(&text, &size) : NULL;
-    int result = memory ? report_diff(memory, diff, &style, &outcome, why, &none) : SPROF_ENOMEM;
-    if (memory && fclose(memory))
-        result = SPROF_ENOMEM;
-    for (char *at = text; !result && (at = strchr(at, '\n'));)
-        *at = ' ';
-    if (!result)
-        report_json_text(&page->json, name, text);
-    free(text);
-    return result == SPROF_ENOMEM ? result : 0;
+    char why[512];
+    return report_diff(out, asked->diff, asked->style, &outcome, why, error);
 }
 
 static int put_tables(struct html_page *page, const struct side *sides)
@@ -52,12 +40,14 @@ static int put_tables(struct html_page *page, const struct side *sides)
         .limit = ROWS_MOST,
         .renamed = page->options->renamed,
     };
-    int result = 0;
+    struct report_style style = {.format = report_format_find("json", REPORT_TABLE, page->error)};
+    const struct asked asked = {&diff, &style};
+    int result = style.format ? 0 : SPROF_ENOMEM;
     for (int i = 0; i < 4 && !result; i++) {
         static const char *const names[] = {"run self", "run total", "sample self", "sample total"};
         diff.per = i < 2 ? REPORT_PER_RUN : REPORT_PER_SAMPLE;
         diff.inclusive = i % 2;
-        result = put_table(page, &diff, names[i]);
+        result = report_html_table(page, names[i], write_diff, &asked);
     }
     return result;
 }

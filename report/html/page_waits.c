@@ -2,7 +2,6 @@
 #include "report/html/page.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { WAKES_MOST = 2000 }; /* of a run, the longest waits: more lines than a picture can show */
 
@@ -85,28 +84,6 @@ static int put_wakes(struct html_page *page, const struct html_part *part, uint3
     return result;
 }
 
-/* The table of a terminal as one text of JSON, on one line: texts in a page have no others. */
-static int put_table(struct html_page *page, const struct html_part *part, uint32_t run_id,
-                     enum report_view view, const char *name)
-{
-    struct report_request request = {.selection = {.run_id = run_id, .event = MODEL_EVENT_OFF_CPU},
-                                     .table = {.view = view, .limit = WAKES_MOST}};
-    char *text = NULL;
-    size_t size = 0;
-    request.style.format = report_format_find("json", REPORT_TABLE, page->error);
-    FILE *memory = request.style.format ? open_memstream(&text, &size) : NULL;
-    int result =
-        memory ? report_write(memory, part->input->store, &request, page->error) : SPROF_ENOMEM;
-    if (memory && fclose(memory) && !result)
-        result = SPROF_ENOMEM;
-    for (char *at = text; !result && (at = strchr(at, '\n'));)
-        *at = ' ';
-    if (!result)
-        report_json_text(&page->json, name, text);
-    free(text);
-    return result;
-}
-
 static int put_run(struct html_page *page, const struct html_part *part, uint32_t run_id,
                    size_t run)
 {
@@ -114,10 +91,13 @@ static int put_run(struct html_page *page, const struct html_part *part, uint32_
     report_json_open_object(&page->json, NULL);
     report_json_count(&page->json, "run", run);
     int result = put_wakes(page, part, run_id, &shown);
+    struct report_request request = {.selection = {.run_id = run_id, .event = MODEL_EVENT_OFF_CPU},
+                                     .table = {.view = REPORT_WAKERS, .limit = WAKES_MOST}};
     if (!result && shown)
-        result = put_table(page, part, run_id, REPORT_WAKERS, "wakers");
+        result = report_html_report(page, part, "wakers", &request);
+    request.table.view = REPORT_CHAINS;
     if (!result && shown)
-        result = put_table(page, part, run_id, REPORT_CHAINS, "chains");
+        result = report_html_report(page, part, "chains", &request);
     report_json_close_object(&page->json);
     return result;
 }

@@ -306,22 +306,24 @@ class CallersView {
         }
         if (app.comparing)
             fn = sameFunctions(data)[fn];
-        const {comparison} = app;
+        const {comparison} = app, hit = comparison ? null : app.match?.hit, peeks = Boolean(hit?.includes(1) && state.peek);
         const {shown} = data.functions;
-        if (this.profile === profile && this.comparison === comparison && this.fn === fn && this.shown === shown)
+        if (this.profile === profile && this.comparison === comparison && this.fn === fn && this.shown === shown && this.hit === hit && this.peeks === peeks)
             return;
-        Object.assign(this, {profile, comparison, fn, shown});
-        const below = calleesOf(profile, fn), above = callersOf(profile, fn);
+        Object.assign(this, {profile, comparison, fn, shown, hit, peeks});
+        if (peeks)
+            fn = hit.indexOf(1);
+        const seen = peeks ? new Profile(data, unitedView(data, profile.view, hit), state) : profile, below = calleesOf(seen, fn), above = callersOf(seen, fn);
         this.value = below.value;
         this.samples = below.samples;
         const file = data.files[data.functions.file[fn]], all = profile.costs.samples[0];
-        const self = profile.functions();
-        this.center.replaceChildren(element('b', {title: profile.nameOf(fn)}, profile.shownOf(fn)),
-            element('div', {class: 'muted'}, moduleName(app, fn) + (file ? ` · ${file}:${data.functions.line[fn]}` : '')),
+        const self = seen.functions();
+        this.center.replaceChildren(element('b', {title: profile.nameOf(fn)}, peeks ? `all that '${state.search}' finds` : profile.shownOf(fn)),
+            peeks ? '' : element('div', {class: 'muted'}, moduleName(app, fn) + (file ? ` · ${file}:${data.functions.line[fn]}` : '')),
             element('div', {}, `total ${formatPercent(below.value, profile.total, all)}, ${formatCount(below.samples)} of ${formatCount(all)} ${profile.unit}` +
                 ` · self ${formatPercent(profile.pickSelf(self)[fn], profile.total, all)}, ${formatCount(self.selfSamples[fn])} `,
-                !app.event().calls && sourceOf(data, state.event)?.places.has(fn) ? element('button', {class: 'chip',
-                    onclick: () => app.set({tab: 'source', function: fn})}, 'source') : null));
+                !peeks && !app.event().calls && sourceOf(data, state.event)?.places.has(fn) ? element('button', {class: 'chip',
+                    onclick: () => app.set({tab: 'source', function: fn})}, 'source') : '', ' ', this.peekChip(app, hit) || ''));
         for (const single of [this.callers, this.callees])
             single.hide(Boolean(comparison));
         for (const pair of this.pairs)
@@ -337,6 +339,12 @@ class CallersView {
                 (100 * Math.abs(both.change) / both.before).toFixed(1) + ' % of its own') : stateOf(both)), ' ', perSegments(app)));
         this.pairs[0].show(comparison.callers(fn).children());
         this.pairs[1].show(both.children());
+    }
+
+    peekChip(app, hit) {
+        const count = hit ? hit.reduce((sum, one) => sum + one, 0) : 0;
+        return count ? element('button', {class: 'chip', 'aria-pressed': String(app.state.peek), onclick: () => app.set({peek: !app.state.peek})},
+            app.state.peek ? `${formatCount(count)} functions as one  ✕` : `all ${formatCount(count)} that the search finds`) : null;
     }
 }
 

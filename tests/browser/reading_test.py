@@ -85,6 +85,18 @@ def header(browser, work):
     lost = re.compile(r"[\d\u202f]+ lost")
     if len(above) != 1 or not any(map(lost.fullmatch, above[0].split(" · "))) or not any(map(lost.fullmatch, below)):
         raise SystemExit(f"of a recording that lost more than half the page says {above} and {below}")
+    # The lines that cost most, all and those of the program's own files.
+    page.tab("lines")
+    lines = lambda: browser.run("""return sprof.views.find(view => view.id === 'lines').object.table.rows.map(row =>
+        [row.file, row.line, row.function, row.exclusive_percent, row.inclusive_percent])""")
+    expected = [[row[key] for key in ("file", "line", "function", "exclusive_percent", "inclusive_percent")]
+                for row in table_of("report", "--lines", recording) if row["file"] and row["line"]]
+    if not expected or sorted(lines()) != sorted(expected):
+        raise SystemExit(f"the page has the lines {lines()[:5]} …, the report {expected[:5]} …")
+    browser.run("sprof.set({mineLines: true})")
+    mine = lines()
+    if not mine or any(row[0].startswith("/usr/") for row in mine) or "lines=mine" not in browser.run("return location.hash"):
+        raise SystemExit(f"my own files have the lines {mine}")
     # One word for one thing: columns are called self and total.
     page.tab("functions")
     if page.columns("functions")[:3] != ["function", "self", "±"] or "total" not in page.columns("functions"):
@@ -328,6 +340,18 @@ def filters(browser, work):
     browser.run("document.querySelector('.mine').click()")
     if expect("my code")[-2] != "--hide" or "std::sort" in {name for name, _ in page.table("functions", plain)}:
         raise SystemExit("my code has the standard library")
+    # All functions that a search finds, as one.
+    browser.run("sprof.set({filters: [], collapse: false, mode: 'full', search: '/parse|walk/', tab: 'callers', peek: true})")
+    browser.until("return document.querySelector('.share').textContent.endsWith('%')")
+    shown = browser.run("""const {callers, callees, center} = sprof.views.find(view => view.id === 'callers').object;
+        const top = (role, {rows}) => rows.filter(row => !row.level).map(row => [role, sprof.data.functions.names[row.entry.function], row.entry.samples]);
+        return [[...top('caller', callers), ...top('callee', callees)], center.textContent]""")
+    words = shlex.split(browser.run("return document.querySelector('.filters code').textContent"))
+    rows = table_of(*words[1:], recording)
+    expected = [[row["role"], row["function"], row["inclusive_samples"]] for row in rows if row["role"] in ("caller", "callee")]
+    here = next(row["inclusive_samples"] for row in rows if row["role"] == "here")
+    if not expected or sorted(shown[0]) != sorted(expected) or f" {here} of " not in shown[1]:
+        raise SystemExit(f"{words}: the page has {shown}, the report {expected}, {here} in all")
 
 
 if __name__ == "__main__":
