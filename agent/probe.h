@@ -258,6 +258,7 @@ enum probe_extra {
     PROBE_SPARE = 16, /* only pages in `stat_pages` are written to */
     PROBE_KEEP = 32, /* calls that meet a rule are written into the thread's ring; not together with
                         the first three */
+    PROBE_ARGUMENTS_TOO = 64, /* with PROBE_KEEP: words of arguments are saved where calls begin */
 };
 
 /* == Warnings == */
@@ -440,6 +441,7 @@ struct probe_shared {
     _Atomic uint64_t keep_masks[PROBE_THUNKS];
     _Atomic int64_t keep_least[PROBE_THUNKS]; /* … or the agent's, which raises it */
     struct probe_slowest keep_slowest[PROBE_THUNKS];
+    _Atomic uint32_t keep_values[PROBE_THUNKS]; /* the tracer's: see PROBE_VALUES_CHOSEN */
 };
 
 /* A lease is extended once by the agent, by this part of its length. The bit marks that. */

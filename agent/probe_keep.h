@@ -27,16 +27,93 @@ struct probe_slowest {
     _Atomic int64_t ticks[PROBE_KEEP_SLOWEST];
 };
 
+/* == Values == */
+
+/* Words of a call: of its arguments, saved at the entry; of its result. */
+enum {
+    PROBE_WORDS = 6,
+    PROBE_WORD_RAX = PROBE_WORDS, /* then rdx, xmm0, xmm1 */
+    PROBE_WORD_RDX,
+    PROBE_WORD_XMM0,
+    PROBE_WORD_XMM1,
+    PROBE_WORDS_ALL,
+};
+
+/* Where a word of arguments is at the entry: 0: nowhere; or one of these, plus a number: rdi, rsi,
+ * rdx, rcx, r8, r9; xmm0 to xmm7; words above the return address. */
+enum probe_word {
+    PROBE_WORD_INTEGER = 1,
+    PROBE_WORD_VECTOR = PROBE_WORD_INTEGER + 6,
+    PROBE_WORD_STACK = PROBE_WORD_VECTOR + 8,
+    PROBE_WORD_END = 64,
+};
+
+/* A piece of memory that is copied when a call is kept, as it is then. `word` is one that has an
+ * address. */
+enum probe_piece_kind {
+    PROBE_PIECE_BYTES = 1, /* `size` bytes at word + at */
+    PROBE_PIECE_TEXT,      /* at word + at, up to a NUL, at most `size` */
+    PROBE_PIECE_TEXT_AT,   /* the same at the address that stands at word + at */
+    PROBE_PIECE_LONG_AT, /* at the address that stands at word + at, so many as at word + length */
+    PROBE_PIECE_COUNTED, /* at word + at, so many as the word `length` says */
+    PROBE_PIECE_CLASS,   /* the mangled name of the class of the object at word + at, by its
+                            virtual table and type_info (Itanium C++ ABI, section 2.9.4) */
+};
+struct probe_piece {
+    uint8_t kind; /* enum probe_piece_kind */
+    uint8_t word;
+    uint16_t at, length, size;
+};
+
+/* What is noted of the values of a function's calls. Pieces follow. */
+struct probe_values {
+    uint8_t words[PROBE_WORDS]; /* enum probe_word */
+    uint8_t pieces;
+    uint8_t reserved;
+};
+enum {
+    PROBE_PIECES = 32,          /* of a function, at most */
+    PROBE_VALUE_ROOM = 1 << 18, /* of 8 bytes: those structs of all functions; the first stays
+                                   free */
+};
+
+/* `keep_values` of a function: the place of its struct probe_values; 0: none. With this bit its
+ * words are not just the six registers of integers. */
+#define PROBE_VALUES_CHOSEN (UINT32_C(1) << 31)
+
+/* The values of a kept call, behind struct probe_kept. Pieces follow, each as its length, two
+ * bytes, and as many bytes. */
+struct probe_kept_values {
+    uint64_t words[PROBE_WORDS_ALL];
+    uint32_t bytes;     /* of pieces */
+    uint16_t has_words; /* of arguments … */
+    uint16_t has_result;
+    uint64_t reserved;
+};
+enum {
+    PROBE_VALUES_UNITS = 3,
+    PROBE_PIECES_BYTES = 1024, /* of a call, at most */
+    PROBE_VALUED_UNITS = PROBE_VALUES_UNITS + PROBE_PIECES_BYTES / PROBE_UNIT_BYTES,
+    PROBE_PIECE_UNREADABLE = 0xffff,
+    PROBE_PIECE_NOT_READ = 0xfffe, /* the budget of the second was spent, or it must not be read */
+};
+_Static_assert(sizeof(struct probe_kept_values) == PROBE_VALUES_UNITS * PROBE_UNIT_BYTES, "units");
+
 struct probe_keep {
     uint64_t second_ticks; /* the tracer's: length of a second */
     _Atomic uint64_t lost; /* the agent's: ends of callers without room */
+    /* The tracer's: pieces that may be read in a second by system calls; 0: none, as where a filter
+     * might kill the program for that. The agent's: second << 32 | how many were. */
+    _Atomic uint64_t pieces_most, pieces_lately;
+    _Atomic uint64_t is_filtered; /* the agent's: the program is about to filter its system calls */
     struct probe_keep_rule rules[PROBE_KEEP_RULES];
+    uint64_t values[PROBE_VALUE_ROOM]; /* the tracer's: struct probe_values and pieces */
 };
 
 /* A kept call that has ended (PROBE_LOG_END); or one that is open, as the caller of a kept one
- * (PROBE_LOG_BEGIN), whose end follows. Each takes two units of a ring. */
+ * (PROBE_LOG_BEGIN), whose end follows. Each takes two units of a ring, and those of its values. */
 struct probe_kept {
-    uint64_t header;     /* its depth is 0 */
+    uint64_t header;     /* its depth is how many units of values follow */
     uint64_t begin, end; /* ticks; end 0: it is open */
     int64_t total, self; /* as in the figures */
     uint32_t number;     /* of the call in its thread, from 1 */
@@ -47,5 +124,13 @@ struct probe_kept {
 };
 enum { PROBE_KEPT_UNITS = 2 };
 _Static_assert(sizeof(struct probe_kept) == PROBE_KEPT_UNITS * PROBE_UNIT_BYTES, "units");
+
+/* The units that begin with a header. Room that was taken and never filled is filled one by one. */
+static inline uint32_t probe_kept_units(uint64_t header)
+{
+    return PROBE_LOG_FUNCTION(header) == PROBE_LOG_NOBODY
+               ? 1
+               : PROBE_KEPT_UNITS + PROBE_LOG_DEPTH(header);
+}
 
 #endif

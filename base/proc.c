@@ -143,6 +143,7 @@ bool sprof_proc_status_read(pid_t pid, struct sprof_proc_status *status)
         .threads = status_field(text, "\nThreads:\t", 1),
         .user = (uid_t)status_field(text, "\nUid:\t", -1),
         .kernel_thread = stat.flags & PF_KTHREAD,
+        .has_seccomp = status_field(text, "\nSeccomp:\t", 0) != 0,
     };
     return true;
 }

@@ -52,6 +52,7 @@ struct sprof_proc_status {
     long threads; /* of the process */
     uid_t user;   /* real */
     bool kernel_thread;
+    bool has_seccomp; /* its system calls are filtered */
 };
 
 /* False when there is no such process or thread. */

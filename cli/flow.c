@@ -22,8 +22,14 @@ static const struct report_listing_column kept_columns[] = {
     {"duration_ns", REPORT_CELL_NUMBER, false}, {"self_ns", REPORT_CELL_NUMBER, false},
     {"exit", REPORT_CELL_TEXT, false},          {"caller_id", REPORT_CELL_NUMBER, false},
     {"why", REPORT_CELL_TEXT, false},           {"suspended", REPORT_CELL_NUMBER, false},
+    {"arguments", REPORT_CELL_TEXT, false},     {"result", REPORT_CELL_TEXT, false},
 };
-enum { KEPT_COLUMNS = sizeof kept_columns / sizeof *kept_columns, WHY = 12 };
+enum {
+    KEPT_COLUMNS = sizeof kept_columns / sizeof *kept_columns,
+    WHY = 12,
+    ARGUMENTS = 14,
+    RESULT
+};
 enum { DEPTH = 1, PID = 2, TID = 3, THREAD = 4, FUNCTION = 5, START = 7, DURATION = 8, EXIT = 10 };
 enum { WORD = 11, WORDS_SHOWN = 3, INDENT_MOST = 100 };
 
@@ -151,6 +157,12 @@ static void write_call(struct showing *showing, const char *const *values)
         if (values[WORD + i])
             fprintf(out, "%s%s", i ? ", " : " (", values[WORD + i]);
     fputs(is_kept ? "" : values[WORD] ? ", …)" : "", out);
+    if (is_kept && values[ARGUMENTS])
+        sprof_utf8_put(out, values[ARGUMENTS]);
+    if (is_kept && values[RESULT]) {
+        fputs(" = ", out);
+        sprof_utf8_put(out, values[RESULT]);
+    }
     if (values[EXIT] && strcmp(values[EXIT], "return") != 0)
         fprintf(out, " → %s", values[EXIT]);
     if (is_kept) {
@@ -213,6 +225,8 @@ static int show_kept_call(void *context, const struct report_kept_text *call)
         digits_of(&digits[7], call->caller, call->caller != 0),
         call->why,
         digits_of(&digits[8], call->is_apart, true),
+        call->arguments,
+        call->result,
     };
     if (kept->showing->is_text)
         write_call(kept->showing, values);

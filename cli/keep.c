@@ -16,6 +16,15 @@ int cli_add_keep_rule(void *field, const char *text, struct sprof_error *error)
     return sprof_error_memory(error);
 }
 
+int cli_set_arguments(void *field, const char *expression, struct sprof_error *error)
+{
+    struct cli_keep_rules *rules = field;
+    (void)error;
+    rules->arguments = true;
+    rules->arguments_of = expression;
+    return 0;
+}
+
 void cli_keep_rules_release(struct cli_keep_rules *rules)
 {
     for (size_t i = 0; i < rules->list.count; i++)

@@ -7,10 +7,15 @@
 
 struct cli_keep_rules {
     SPROF_VEC(struct trace_keep_rule) list;
+    bool arguments;           /* --args: values of kept calls are wanted, too … */
+    const char *arguments_of; /* … of functions that this expression finds; NULL: of all */
 };
 
 /* As `set` of struct cli_option: adds a rule. */
 int cli_add_keep_rule(void *field, const char *text, struct sprof_error *error);
+
+/* As above: --args, with an expression or NULL. */
+int cli_set_arguments(void *field, const char *expression, struct sprof_error *error);
 
 void cli_keep_rules_release(struct cli_keep_rules *rules);
 

@@ -219,6 +219,10 @@ static const struct cli_option options[] = {
      "\"slowest 10\", \"every 100\", \"first 5 a second\"; several joined by \"and\"; behind \": "
      "RE\" for which functions",
      FIELD(keep), cli_add_keep_rule},
+    {"args", 0, "[=RE]",
+     "with --keep: also the arguments and results of kept calls (of such functions), by debug "
+     "information",
+     FIELD(keep), cli_set_arguments},
     {"depth", 0, "N", "mode log: calls in at most so many others (all)", FIELD(depth),
      cli_set_positive},
     {"max-size", 0, "SIZE",
@@ -279,6 +283,10 @@ static int check_keep(const struct arguments *arguments, struct sprof_error *err
         {arguments->max_overhead > 0, "max-overhead",
          "functions that are only counted have no times for a rule"},
     };
+    if (arguments->keep.arguments && !arguments->keep.list.count)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--args goes with --keep, whose rules choose the calls: "
+                               "`--keep 'over 20ms' --args`");
     for (size_t i = 0; i < sizeof excluded / sizeof *excluded; i++)
         if (arguments->keep.list.count && excluded[i].given)
             return sprof_error_set(error, SPROF_EUSAGE, 0, "--keep does not go with --%s: %s",
@@ -387,6 +395,8 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .heap_check_count = arguments->heap_check.list.count,
         .keep = arguments->keep.list.items,
         .keep_count = arguments->keep.list.count,
+        .arguments = arguments->keep.arguments,
+        .arguments_of = arguments->keep.arguments_of,
         .callers = arguments->callers,
         .all_points = arguments->all_points,
         .depth = arguments->depth < UINT32_MAX ? (uint32_t)arguments->depth : 0,

@@ -150,6 +150,12 @@ struct report_kept_call {
     bool is_apart;
 };
 
+/* An argument or the result of a kept call. Sorted by run, call and position. */
+struct report_call_value {
+    uint32_t run, call, position;    /* its place in `runs`; number; from 1, 0: the result */
+    const char *name, *type, *value; /* name: "" where it has none; type NULL: not known */
+};
+
 /* A wait that was ended while it was recorded, and by what. Sorted by run and woken_ns. */
 struct report_wake {
     uint32_t event, node, thread;
@@ -272,6 +278,7 @@ struct report_dataset {
     SPROF_VEC(struct report_keep_rule) keep_rules; /* with REPORT_KEPT_CALLS */
     SPROF_VEC(struct report_wake) wakes;           /* with REPORT_WAKES */
     SPROF_VEC(struct report_kept_call) kept_calls; /* of selected threads */
+    SPROF_VEC(struct report_call_value) call_values;
 
     struct sprof_map file_bytes; /* hash of a file's clean path → pointer to its bytes */
 

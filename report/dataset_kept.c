@@ -64,6 +64,23 @@ static int take_call(void *context, const struct store_kept_call *row)
     return sprof_vec_push(&dataset->kept_calls, call) ? SPROF_ENOMEM : 0;
 }
 
+static int take_value(void *context, const struct store_call_value *row)
+{
+    const struct reading *reading = context;
+    struct report_dataset *dataset = reading->dataset;
+    const struct report_call_value value = {
+        .run = reading->run,
+        .call = row->call_number,
+        .position = row->position,
+        .name = report_utf8_copy(&dataset->arena, row->name),
+        .type = row->type ? report_utf8_copy(&dataset->arena, row->type) : NULL,
+        .value = report_utf8_copy(&dataset->arena, row->value),
+    };
+    return !value.name || !value.value || sprof_vec_push(&dataset->call_values, value)
+               ? SPROF_ENOMEM
+               : 0;
+}
+
 int report_dataset_load_kept(struct report_dataset *dataset, struct store *store,
                              struct sprof_error *error)
 {
@@ -74,6 +91,8 @@ int report_dataset_load_kept(struct report_dataset *dataset, struct store *store
         result = store_each_keep_rule(store, run, take_rule, &reading, error);
         if (!result)
             result = store_each_kept_call(store, run, take_call, &reading, error);
+        if (!result)
+            result = store_each_call_value(store, run, take_value, &reading, error);
     }
     return result;
 }

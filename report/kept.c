@@ -3,6 +3,7 @@
 #include "report/columns.h"
 #include "report/error_text.h"
 #include "report/kept_tree.h"
+#include "report/kept_values.h"
 #include "report/utf8_text.h"
 
 #include <stdlib.h>
@@ -73,7 +74,10 @@ static int add_row(struct layout *layout, uint32_t place, uint32_t depth, bool i
     const struct report_kept_call *call = &dataset->kept_calls.items[place];
     const struct report_thread *thread = &dataset->threads.items[call->thread - 1];
     struct table *table = layout->table;
-    const char *reason = report_kept_reason(dataset, call);
+    const char *reason = report_kept_reason(dataset, call),
+               *behind = report_kept_behind(dataset, call),
+               *arguments = report_kept_arguments(dataset, call, (struct report_kept_widths){0}),
+               *result = report_kept_result(dataset, call, 0);
     const bool has_length = call->duration_ns != 0;
     report_table_put_count(table, call->start_ns);
     report_table_put_count(table, has_length ? call->duration_ns : TABLE_UNKNOWN);
@@ -89,8 +93,10 @@ static int add_row(struct layout *layout, uint32_t place, uint32_t depth, bool i
     report_table_put_count(table, (uint64_t)thread->tid);
     report_table_put_text(table, thread->name ? thread->name : "");
     report_table_put_count(table, call->is_apart);
+    report_table_put_text(table, arguments ? arguments : "");
+    report_table_put_text(table, result ? result : "");
     const struct table_place row = {
-        .depth = depth, .last = is_last, .bars = layout->bars, .mark = report_kept_mark(call)};
+        .depth = depth, .last = is_last, .bars = layout->bars, .mark = behind};
     if (depth < TABLE_BARS)
         layout->bars = is_last ? layout->bars & ~(1u << depth) : layout->bars | 1u << depth;
     return !reason || table->failed || sprof_vec_push(&table->places, row) ? SPROF_ENOMEM : 0;
@@ -157,6 +163,8 @@ static void add_columns(struct table *table)
         {.key = "tid", .kind = TABLE_COUNT, .only_data = true},
         {.key = "thread", .kind = TABLE_NAME, .only_data = true},
         {.key = "suspended", .kind = TABLE_COUNT, .only_data = true},
+        {.key = "arguments", .kind = TABLE_NAME, .only_data = true},
+        {.key = "result", .kind = TABLE_NAME, .only_data = true},
     };
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         report_table_column(table, columns[i]);
@@ -268,6 +276,8 @@ static int tell_call(void *context, const struct report_kept_row *row)
         .duration_ns = call->duration_ns,
         .self_ns = call->self_ns,
         .is_apart = call->is_apart,
+        .arguments = report_kept_arguments(dataset, call, (struct report_kept_widths){0}),
+        .result = report_kept_result(dataset, call, 0),
     };
     return text.why ? telling->put(telling->context, &text) : SPROF_ENOMEM;
 }

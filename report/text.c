@@ -14,9 +14,10 @@ enum {
     INDENT = 2,
     GAP = 2,
     WIDE_GAP = 4,
-    NAME_KEEPS = 40,     /* columns of what the table is about: others go before it gets narrower */
-    FUNCTION_KEEPS = 24, /* the same of functions, before modules get narrower */
-    CODE_KEEPS = 60,     /* the same of lines of code, which have no part that matters most */
+    NAME_KEEPS = 40, /* columns of what the table is about: others go before it gets narrower */
+    FUNCTION_KEEPS = 24,
+    MARK_KEEPS = 12, /* the same of functions, before modules get narrower */
+    CODE_KEEPS = 60, /* the same of lines of code, which have no part that matters most */
     LEAST_NAME = 12,
     LEAST_SECOND_NAME = 8,
     NOTE_COLUMN = 45
@@ -66,9 +67,19 @@ static const char *mark_of(const struct table *table, size_t row, size_t shown)
     return mark ? mark : "";
 }
 
-/* The text of a cell; names of functions at most `width` wide with their branch and mark, of which
- * nothing is cut: they hold the depth, and what tells rows apart. Others not yet cut. *fixed: the
- * width of branch and mark. */
+/* What a name in a tree leaves for its mark, where both do not fit. A short mark stays whole: it is
+ * what tells rows apart. */
+static size_t mark_room(size_t name, size_t mark, size_t room)
+{
+    const size_t least = mark < MARK_KEEPS ? mark : MARK_KEEPS,
+                 kept = name < FUNCTION_KEEPS ? name : FUNCTION_KEEPS,
+                 left = room > kept ? room - kept : 0, most = left > least ? left : least;
+    return (name <= room && mark <= room - name) || mark < most ? mark : most;
+}
+
+/* The text of a cell; names of functions at most `width` wide with their branch and mark. Nothing
+ * is cut of the branch, which holds the depth. Others not yet cut. *fixed: the width of the branch,
+ * and of what stays of the mark. */
 static int put_cell(struct page *page, size_t row, size_t shown, size_t width, size_t *fixed)
 {
     const struct table *table = page->table;
@@ -101,14 +112,17 @@ static int put_cell(struct page *page, size_t row, size_t shown, size_t width, s
         if (put_branch(out, &table->places.items[row]))
             return SPROF_ENOMEM;
         *fixed = out->text ? report_utf8_width(out->text) : 0;
-        *fixed += report_utf8_width(mark_of(table, row, shown));
         break;
     }
-    const size_t room = *fixed < width ? width - *fixed : 1;
+    const char *mark = column->kind == TABLE_PATH ? mark_of(table, row, shown) : "";
+    const size_t all = *fixed < width ? width - *fixed : 1, marked = report_utf8_width(mark),
+                 cut = mark_room(report_utf8_width(cell->text), marked, all),
+                 room = cut < all ? all - cut : 1;
+    *fixed += marked < MARK_KEEPS ? marked : MARK_KEEPS;
     if (column->functions ? report_name_cut(&page->cut[shown], out, cell->text, room)
                           : sprof_str_append(out, cell->text))
         return SPROF_ENOMEM;
-    return sprof_str_append(out, mark_of(table, row, shown));
+    return report_utf8_cut(out, mark, cut);
 }
 
 /* The larger one of what a text keeps beside branch and mark, `usual`, and its last component. */

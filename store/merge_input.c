@@ -248,6 +248,7 @@ COPY_OF_RUN(call_function, store_call_function, STORE_CALL_FUNCTION, TRANSLATE(n
 COPY_OF_RUN(probe_ledger, store_probe_ledger, STORE_PROBE_LEDGER, TRANSLATE(nodes, node_id))
 COPY_OF_RUN(keep_rule, store_keep_rule, STORE_KEEP_RULE)
 COPY_OF_RUN(kept_call, store_kept_call, STORE_KEPT_CALL, SHIFT_THREAD TRANSLATE(nodes, node_id))
+COPY_OF_RUN(call_value, store_call_value, STORE_CALL_VALUE)
 COPY_OF_RUN(warning, store_warning, STORE_WARNING, SHIFT_THREAD TRANSLATE(nodes, node_id))
 COPY_OF_RUN(wake, store_wake, STORE_WAKE, row.id = 0;
             if (row.waker_thread_id &&
@@ -547,6 +548,7 @@ static int copy_runs(struct copying *copying)
     STORE_X(, probe_ledger, , )
     STORE_X(, keep_rule, , )
     STORE_X(, kept_call, , )
+    STORE_X(, call_value, , )
     STORE_X(, warning, , )
     STORE_X(, wake, , )
     STORE_X(, sampled_user, , )

@@ -244,6 +244,15 @@ struct store_kept_call {
                       unknown */
 };
 
+/* An argument or the result of such a call, as people read it. */
+struct store_call_value {
+    uint32_t run_id, call_number;
+    uint32_t position; /* of an argument, from 1; 0: the result */
+    const char *name;  /* "" of results, and where it has none */
+    const char *type;  /* as in the source; NULL: not known */
+    const char *value;
+};
+
 /* == What is derived == */
 
 /* The call path that samples of a node count for. Nodes in which no sample ends have none. */

@@ -29,6 +29,7 @@
     X(PROBE_LEDGER, probe_ledger, store_probe_ledger, probe_ledger)                                \
     X(KEEP_RULE, keep_rule, store_keep_rule, keep_rules)                                           \
     X(KEPT_CALL, kept_call, store_kept_call, kept_calls)                                           \
+    X(CALL_VALUE, call_value, store_call_value, call_values)                                       \
     X(WARNING, warning, store_warning, warnings)                                                   \
     X(WAKE, wake, store_wake, wakes)                                                               \
     X(SAMPLED_USER, sampled_user, store_sampled_user, sampled_users)                               \

@@ -361,6 +361,12 @@ static const struct store_column kept_call_columns[] = {
     COLUMN(store_kept_call, is_apart, BOOL),
 };
 
+static const struct store_column call_value_columns[] = {
+    OF(store_call_value, run_id, "run"),        COLUMN(store_call_value, call_number, NUMBER),
+    COLUMN(store_call_value, position, NUMBER), COLUMN(store_call_value, name, TEXT),
+    NULLED(store_call_value, type, TEXT),       COLUMN(store_call_value, value, TEXT),
+};
+
 static const struct store_column wake_columns[] = {
     NULLED(store_wake, id, NUMBER),
     OF(store_wake, run_id, "run"),
@@ -541,6 +547,8 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
         ROWS_OF_RUN("keep_rule", keep_rule_columns, store_keep_rule, "run_id, number"),
     [STORE_KEPT_CALL] =
         ROWS_OF_RUN("kept_call", kept_call_columns, store_kept_call, "run_id, number"),
+    [STORE_CALL_VALUE] = ROWS_OF_RUN("call_value", call_value_columns, store_call_value,
+                                     "run_id, call_number, position"),
     [STORE_WARNING] = ROWS_OF_RUN("warning", warning_columns, store_warning,
                                   "run_id, time_ns, thread_id, node_id, kind"),
     [STORE_WAKE] = ROWS_OF_RUN("wake", wake_columns, store_wake, "id"),

@@ -396,6 +396,12 @@ CROSS JOIN call_path q ON q.id = n.path_id
 CROSS JOIN function f ON f.id = q.function_id
 CROSS JOIN module m ON m.id = f.module_id;
 
+-- Arguments and results of kept calls; position 0 is the result.
+CREATE VIEW v_call_value AS
+SELECT v.run_id, v.call_number AS call_id, k.function, v.position, v.name, v.type, v.value
+FROM call_value v
+JOIN v_kept_call k ON k.run_id = v.run_id AND k.call_id = v.call_number;
+
 -- Calls that were to be logged and found no room, by function and second.
 CREATE VIEW v_not_logged AS
 SELECT l.run_id, l.second, f.name AS function, m.name AS module, l.not_logged, f.id AS function_id

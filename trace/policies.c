@@ -33,6 +33,7 @@ static const struct trace_policy policies[] = {
     {.probes_added = trace_warnings_begin},
     {.probes_added = trace_keep_begin},
     {.probes_added = trace_drilling_probes, .tick = trace_drilling_tick},
+    {.probes_added = trace_values_begin},
     {.often = trace_govern, .cleared = trace_govern_tell_again},
 };
 enum { POLICIES = sizeof policies / sizeof *policies };

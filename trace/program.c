@@ -55,6 +55,7 @@ void trace_program_release(struct trace_session *session)
     for (size_t i = 0; i < session->files.count; i++)
         plan_release(&session->files.items[i].plan);
     trace_figures_release(session);
+    trace_values_release(&session->values);
     trace_warnings_free(session);
     trace_points_free(session);
     sprof_vec_release(&session->files);

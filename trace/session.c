@@ -136,6 +136,8 @@ static int check(const struct trace_options *options, struct sprof_error *error)
     if (!result)
         result = trace_keep_check(options, error);
     if (!result)
+        result = trace_values_check(options, error);
+    if (!result)
         result = check_descriptors(options->pid != 0, options->other_count, error);
     if (!result && options->pid)
         result = target_check(options->pid, false, error);

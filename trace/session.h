@@ -96,6 +96,8 @@ struct trace_options {
     uint64_t step_ns; /* between two steps; 0: a second */
     const struct trace_condition *conditions; /* the last one that names a root decides */
     size_t condition_count;
+    bool arguments;           /* of these, also their arguments and results … */
+    const char *arguments_of; /* … of such functions; NULL: of all */
     bool no_cache;
     bool paused; /* measure nothing until a command starts it */
     /* How long a probe is off before it comes to rest. 0: ten seconds. A trace that begins with a

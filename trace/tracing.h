@@ -15,6 +15,7 @@
 #include "trace/figures/figures.h"
 #include "trace/figures/log.h"
 #include "trace/figures/memory.h"
+#include "trace/figures/values.h"
 #include "trace/governor.h"
 #include "trace/keep_rule.h"
 #include "trace/loader.h"
@@ -201,6 +202,7 @@ struct trace_session {
     uint32_t slab_count;
     struct trace_call_log log;
     struct trace_kept_read kept;
+    struct trace_values values; /* see values.h */
     struct trace_coverage coverage;
     bool paused;                 /* by commands */
     bool is_out;                 /* the process has no probes any more */

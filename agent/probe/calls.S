@@ -18,6 +18,8 @@
 #define EXTRA_WARN 8
 #define EXTRA_SPARE 16
 #define EXTRA_KEEP 32
+#define EXTRA_ARGUMENTS 64
+#define FAR_WORDS 33 * 64 + 8  /* from the record of a call point: see values.h */
 #define DEPTH 0x7fffffff       /* enum logged */
 #define LOGGED 0x80000000
 /* So many bytes of stack must exist below a call, for a probe and for what functions begin with.
@@ -170,6 +172,7 @@ probe_enter:
         jnz     .Lenter_extra
 #endif
 /* From here on it is an open call. */
+.Lenter_call:
         mov     56(%rsp), %rdx
         lea     56+POINT(%rsp), %r11
         mov     %rdx, RECORD_RETURN_ADDRESS(%rsi)
@@ -262,8 +265,39 @@ probe_enter:
         incq    STAT_RECURSIVE(%rcx)
         jmp     .Lenter_time
 #ifndef POINTS
+/* The words of its arguments are saved, where they are in registers of integers: see words_of in
+ * values.h. */
+.Lenter_words:
+        cmpl    $0, SHARED_KEEP_VALUES(%rax,%r11,4)
+        je      .Lenter_call
+        js      .Lenter_unusual
+        lea     64 + RECORD_BEGIN(%rsi), %rdx
+        cmpl    $0, 64 + RECORD_SERIAL(%rsi)
+        jne     .Lenter_words_far
+.Lenter_save_words:
+        mov     (%rsp), %r11                    /* rdi, and so on */
+        mov     %r11, (%rdx)
+        mov     8(%rsp), %r11
+        mov     %r11, 8(%rdx)
+        mov     24(%rsp), %r11
+        mov     %r11, 16(%rdx)
+        mov     16(%rsp), %r11
+        mov     %r11, 24(%rdx)
+        mov     %r8, 32(%rdx)
+        mov     %r9, 40(%rdx)
+        jmp     .Lenter_call
+.Lenter_words_far:
+        lea     56(%rsp), %rdx
+        shl     $23, %rdx
+        btc     $63, %rdx
+        movabs  $RECORDS + FAR_WORDS, %r11
+        shr     $20, %rdx
+        add     %r11, %rdx
+        jmp     .Lenter_save_words
 /* A logged call, where its thread's ring has room for it and for the ends of all open calls. */
 .Lenter_extra:
+        cmpl    $EXTRA_KEEP | EXTRA_ARGUMENTS, SHARED_EXTRAS(%rax)
+        je      .Lenter_words
         cmpl    $EXTRA_LOG, SHARED_EXTRAS(%rax)
         jne     .Lenter_unusual
 /* rdx: its depth */

@@ -80,6 +80,8 @@ SAVES_ALL void probe_clock_goes(struct thread *thread, uint64_t option, uint64_t
     const bool is_tsc = option == SET_TSC && value == TSC_SIGSEGV;
     if (option == SET_NAME)
         note_name(thread, value);
+    if (option == SET_SECCOMP)
+        probe_note_filter();
     if (!is_strict && !is_tsc)
         return;
     const bool had_begun = has_begun(thread);

@@ -6,7 +6,7 @@
 #ifndef SPROF_AGENT_PROBE_INSIDE_KEEP_H
 #define SPROF_AGENT_PROBE_INSIDE_KEEP_H
 
-#include "agent/probe/log.h"
+#include "agent/probe/values.h"
 
 static inline bool keeps_calls(void)
 {
@@ -204,13 +204,40 @@ static inline uint32_t number_of(struct thread *thread, struct record *record)
     return none ? none : number;
 }
 
-/* The header is written last: it says that the rest is there. */
+/* A call's values, as they are put behind it. They are gathered behind the end of the thread's
+ * ring: the program's stack may have no room. A handler that comes meanwhile finds that in use. */
+struct valued {
+    uint64_t is_busy;
+    struct probe_kept_values values;
+    uint8_t pieces[PROBE_PIECES_BYTES];
+};
+enum { VALUED_AT = 1536 };
+_Static_assert(PROBE_KEPT_UNITS *PROBE_UNIT_BYTES + sizeof(struct valued) <= VALUED_AT &&
+                   PROBE_RING_HEADER + VALUED_AT + sizeof(struct valued) <= PROBE_RING_REST,
+               "behind what the last place may take");
+
+static inline struct valued *valued_of(const struct thread *thread)
+{
+    return (struct valued *)((uint8_t *)thread->ring + PROBE_RING_HEADER +
+                             (thread->ring_mask + 1) * PROBE_UNIT_BYTES + VALUED_AT);
+}
+
+static inline uint32_t units_of(const struct valued *valued)
+{
+    return PROBE_VALUES_UNITS + (valued->values.bytes + PROBE_UNIT_BYTES - 1) / PROBE_UNIT_BYTES;
+}
+
+/* The header is written last: it says that the rest is there. `valued` NULL: without values. */
 static inline void put_kept(struct thread *thread, const struct probe_kept *kept,
-                            const struct record *record, uint32_t kind, enum probe_exit exit)
+                            const struct valued *valued, const struct record *record, uint32_t kind,
+                            enum probe_exit exit)
 {
     const uint32_t function = (uint32_t)(record->stat - thread->stats);
-    const uint64_t place = take_room(&thread->ring->head, PROBE_KEPT_UNITS);
+    const uint32_t more = valued ? units_of(valued) : 0;
+    const uint64_t place = take_room(&thread->ring->head, PROBE_KEPT_UNITS + more);
     struct probe_kept *to = (struct probe_kept *)unit_at(thread, place);
+    for (uint32_t i = 0; i < more * (PROBE_UNIT_BYTES / 8); i++)
+        ((uint64_t *)(to + 1))[i] = ((const uint64_t *)&valued->values)[i];
     to->begin = kept->begin;
     to->end = kept->end;
     to->total = kept->total;
@@ -219,7 +246,28 @@ static inline void put_kept(struct thread *thread, const struct probe_kept *kept
     to->caller = kept->caller;
     to->rules = kept->rules;
     to->is_apart = kept->is_apart;
-    put_header(&to->header, probe_log_header(place, kind, exit, 0, function));
+    put_header(&to->header, probe_log_header(place, kind, exit, more, function));
+}
+
+/* Gathers the values of a call that ends. NULL: none are wanted, or there is no room for them. */
+static SAVES_ALL __attribute__((noinline)) struct valued *take_values(struct thread *thread,
+                                                                      const struct record *record,
+                                                                      uint64_t now, bool has_words,
+                                                                      enum probe_exit exit)
+{
+    const uint32_t function = (uint32_t)(record->stat - thread->stats);
+    const struct probe_values *values = values_of(function);
+    struct valued *valued = valued_of(thread);
+    if (!values || !(probe_inside.shared->extras & PROBE_ARGUMENTS_TOO) || valued->is_busy)
+        return NULL;
+    valued->is_busy = 1;
+    valued->values = (struct probe_kept_values){0};
+    take_words(record, exit, has_words && !is_jumper(record), &valued->values);
+    valued->values.bytes = copy_pieces(thread, values, &valued->values, now, valued->pieces);
+    if (kept_room(thread) >= PROBE_KEPT_UNITS + units_of(valued))
+        return valued;
+    valued->is_busy = 0;
+    return NULL;
 }
 
 /* Gives numbers to an open call and its callers, `count` in all, and writes them. Returns the
@@ -236,7 +284,7 @@ static SAVES_ALL __attribute__((noinline)) uint32_t mark(struct thread *thread,
         put_kept(
             thread,
             &(struct probe_kept){.begin = *begin_of(record), .number = number, .caller = above_it},
-            record, PROBE_LOG_BEGIN, PROBE_EXIT_RETURN);
+            NULL, record, PROBE_LOG_BEGIN, PROBE_EXIT_RETURN);
         add(&thread->open_logged, 1);
         if (!is_next)
             break;
@@ -288,8 +336,15 @@ static SAVES_ALL __attribute__((noinline)) void keep_end(struct thread *thread,
         .rules = rules,
         .is_apart = !is_in_chain,
     };
+    struct valued *valued = take_values(thread, record, now, is_in_chain, exit);
     record->node = 0; /* before it is written: else a handler that leaves between repeats it */
-    put_kept(thread, &kept, record, PROBE_LOG_END, exit);
+    put_kept(thread, &kept, valued, record, PROBE_LOG_END, exit);
+    if (!valued)
+        return;
+    valued->is_busy = 0;
+    /* To read memory takes microseconds, which are no part of the caller's time. */
+    const uint64_t took = probe_ticks() - now, usual = probe_inside.shared->cost.whole;
+    add(&caller->probe_ticks, took > usual ? took - usual : 0);
 }
 
 /* Fills room that was taken and never filled, as log_mend does. */
@@ -297,11 +352,14 @@ static inline void keep_mend(struct thread *thread)
 {
     const uint64_t head = thread->ring->head;
     uint64_t place = atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
+    valued_of(thread)->is_busy = 0;
     if (head - place > thread->ring_mask + 1)
         return;
-    for (; place < head; place += PROBE_KEPT_UNITS) {
+    for (uint32_t units; place < head; place += units) {
         uint64_t *unit = unit_at(thread, place);
-        if (!PROBE_LOG_KIND(*unit) || !PROBE_LOG_IS_AT(*unit, place))
+        const bool is_there = PROBE_LOG_KIND(*unit) && PROBE_LOG_IS_AT(*unit, place);
+        units = is_there ? probe_kept_units(*unit) : 1;
+        if (!is_there)
             put_header(unit, probe_log_header(place, PROBE_LOG_END, 0, 0, PROBE_LOG_NOBODY));
     }
 }

@@ -2,8 +2,8 @@
  * registers; a signal may interrupt it anywhere and enter it again. */
 #include "agent/probe/call.h"
 #include "agent/probe/heap.h"
-#include "agent/probe/log.h"
 #include "agent/probe/paths.h"
+#include "agent/probe/values.h"
 
 /* == Coverage == */
 
@@ -163,6 +163,7 @@ static SAVES_ALL __attribute__((noinline)) void see_system_call(struct thread *t
         break;
     case SYS_prctl: probe_clock_goes(thread, saved->rsi, saved->rdx); break;
     case SYS_seccomp:
+        probe_note_filter();
         if (!saved->rsi) /* SECCOMP_SET_MODE_STRICT */
             probe_clock_goes(thread, SET_SECCOMP, MODE_STRICT);
         break;
@@ -245,6 +246,8 @@ static inline void begin_call(struct thread *thread, struct record *record, stru
 {
     const uint32_t extras = probe_inside.shared->extras;
     record->node = 0;
+    if (extras & PROBE_ARGUMENTS_TOO)
+        save_words(record, function, saved);
     if (extras & (PROBE_PATHS | PROBE_CALLERS))
         record->node = extras & PROBE_PATHS
                            ? node_below(thread, caller->node, function, extras & PROBE_SPARE)

@@ -1,5 +1,6 @@
 /* Calls that were logged or kept, for the formats that show single calls. */
 #include "report/export/export.h"
+#include "report/kept_values.h"
 
 #include <stdlib.h>
 
@@ -114,7 +115,7 @@ static int put_kept(void *context, const struct report_kept_row *row)
     const struct report_dataset *dataset = putting->dataset;
     const struct report_kept_call *kept = row->call;
     const struct report_thread *thread = &dataset->threads.items[kept->thread - 1];
-    const struct export_call call = {
+    struct export_call call = {
         .pid = dataset->processes.items[thread->process - 1].pid,
         .tid = thread->tid,
         .thread_row = thread->id,
@@ -126,7 +127,10 @@ static int put_kept(void *context, const struct report_kept_row *row)
         .duration_ns = row->end_ns ? row->end_ns - kept->start_ns : 0,
         .kept = row,
         .why = report_kept_reason(putting->dataset, kept),
+        .arguments = report_kept_arguments(putting->dataset, kept, (struct report_kept_widths){0}),
+        .result = report_kept_result(putting->dataset, kept, 0),
     };
+    call.values = report_kept_values(dataset, kept, &call.value_count);
     return call.why ? putting->put(putting->context, &call) : SPROF_ENOMEM;
 }
 

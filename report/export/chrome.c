@@ -186,6 +186,10 @@ static void put_arguments(struct json *json, const struct export_call *call)
         report_json_count(json, "duration_ns", kept->duration_ns);
         report_json_count(json, "self_ns", kept->self_ns);
         report_json_bool(json, "suspended", kept->is_apart);
+        if (call->arguments)
+            report_json_text(json, "arguments", call->arguments);
+        if (call->result)
+            report_json_text(json, "result", call->result);
     }
     report_json_close_object(json);
 }

@@ -59,7 +59,10 @@ struct export_call {
     uint64_t start_ns, duration_ns;       /* 0: it did not end, or that is not known */
     const char *words[6];                 /* of arguments; NULL: none */
     const struct report_kept_row *kept;   /* NULL: it was logged */
-    const char *why;                      /* with `kept`: which rules it met */
+    const char *why;                      /* with `kept`: which rules it met … */
+    const char *arguments, *result;       /* … and its values as text; NULL: not known */
+    const struct report_call_value *values;
+    size_t value_count;
 };
 
 /* Calls `put` for the calls of the run of the content that were logged, or else for those that

@@ -25,6 +25,8 @@ static int take_call(void *context, const struct export_call *call)
     for (int i = 0; i < 6 && call->words[i]; i++)
         marker.words[i] = strtoull(call->words[i], NULL, 16);
     marker.why = call->why;
+    marker.arguments = call->arguments;
+    marker.result = call->result;
     markers->are_kept = call->kept != NULL;
     snprintf(marker.exit, sizeof marker.exit, "%s", call->exit);
     if (!marker.function) /* left out of the dataset by what was selected */
@@ -77,9 +79,11 @@ void firefox_markers_put_schema(struct json *json, const struct firefox_markers 
                               : "{marker.data.words} {marker.data.exit}");
     report_json_open_array(json, "fields");
     put_field(json, "exit", "How it ended");
-    if (are_kept)
+    if (are_kept) {
         put_field(json, "why", "Why it was kept");
-    else
+        put_field(json, "arguments", "Arguments");
+        put_field(json, "result", "Result");
+    } else
         put_field(json, "words", "What was in the registers of arguments");
     report_json_close_array(json);
     report_json_close_object(json);
@@ -115,6 +119,10 @@ static void put_data(struct json *json, const struct report_dataset *dataset,
         report_json_text(json, "why", marker->why);
     else
         put_words(json, marker);
+    if (marker->arguments)
+        report_json_text(json, "arguments", marker->arguments);
+    if (marker->result)
+        report_json_text(json, "result", marker->result);
     report_json_close_object(json);
 }
 

@@ -10,7 +10,8 @@ struct firefox_marker {
     uint64_t start_ns, duration_ns; /* since the start of the run; 0: it did not end */
     uint64_t words[6];
     uint32_t function, thread; /* function: of the dataset; thread: id of its row */
-    const char *why; /* of the dataset's: the rules that a kept call met; NULL: it was logged */
+    const char *why; /* of the dataset: the rules that a kept call met; NULL: it was logged */
+    const char *arguments, *result; /* of a kept call; NULL: not known */
     char exit[12];
 };
 

@@ -114,6 +114,17 @@ static void put_attributes(struct json *json, const struct export_call *call)
         put_number(json, "sprof.duration_ns", kept->duration_ns);
         put_number(json, "sprof.self_ns", kept->self_ns);
     }
+    for (size_t i = 0; i < call->value_count; i++) {
+        const struct report_call_value *value = &call->values[i];
+        char key[128];
+        if (value->position && *value->name)
+            snprintf(key, sizeof key, "sprof.argument.%s", value->name);
+        else if (value->position)
+            snprintf(key, sizeof key, "sprof.argument.%" PRIu32, value->position);
+        else
+            snprintf(key, sizeof key, "sprof.result");
+        put_text(json, key, value->value);
+    }
     if (kept->is_apart)
         put_flag(json, "sprof.suspended", true);
     report_json_close_array(json);

@@ -3,6 +3,7 @@
  * command can write anything into a ring, so numbers are checked. */
 #include "trace/figures/keep.h"
 #include "trace/figures/log.h"
+#include "trace/figures/values.h"
 #include "trace/probes/probes.h"
 #include "trace/several.h"
 
@@ -194,8 +195,9 @@ static uint64_t duration_of(const struct trace_session *session, int64_t ticks)
     return trace_length_of(session, ticks > 0 ? (uint64_t)ticks : 0);
 }
 
+/* `values` may be NULL. */
 static int take_end(struct trace_session *session, struct trace_thread *thread,
-                    const struct probe_kept *kept)
+                    const struct probe_kept *kept, const struct trace_taken_values *values)
 {
     const struct trace_options *options = &session->options;
     const uint64_t rules = options->keep_count < PROBE_KEEP_RULES
@@ -223,19 +225,31 @@ static int take_end(struct trace_session *session, struct trace_thread *thread,
     memmove(&thread->callers.items[at], &thread->callers.items[at + 1],
             (thread->callers.count - at - 1) * sizeof *caller);
     thread->callers.count--;
-    return kept->end < session->cleared.ticks
-               ? 0
-               : put_row(session, thread, PROBE_LOG_FUNCTION(kept->header), &row);
+    if (kept->end < session->cleared.ticks)
+        return 0;
+    const int result = put_row(session, thread, PROBE_LOG_FUNCTION(kept->header), &row);
+    return result || !values
+               ? result
+               : trace_values_take(session, PROBE_LOG_FUNCTION(kept->header), row.number, values);
 }
 
 int trace_keep_take(struct trace_session *session, struct trace_thread *thread,
-                    const struct probe_kept *unit)
+                    const struct probe_kept *unit, uint32_t more)
 {
     const struct probe_kept kept = *unit; /* the program may change it */
+    struct trace_taken_values values;
     if (PROBE_LOG_FUNCTION(kept.header) >= session->probes.count || !kept.number)
         return 0;
-    return PROBE_LOG_KIND(kept.header) == PROBE_LOG_BEGIN ? take_caller(session, thread, &kept)
-                                                          : take_end(session, thread, &kept);
+    if (PROBE_LOG_KIND(kept.header) == PROBE_LOG_BEGIN)
+        return take_caller(session, thread, &kept);
+    const bool has_values = more >= PROBE_VALUES_UNITS && more <= PROBE_VALUED_UNITS;
+    if (has_values) {
+        memcpy(&values, unit + 1, more * PROBE_UNIT_BYTES);
+        values.bytes = (more - PROBE_VALUES_UNITS) * PROBE_UNIT_BYTES;
+        if (values.kept.bytes < values.bytes)
+            values.bytes = values.kept.bytes;
+    }
+    return take_end(session, thread, &kept, has_values ? &values : NULL);
 }
 
 int trace_keep_end(struct trace_session *session, struct trace_thread *thread, enum store_exit exit)
@@ -281,6 +295,7 @@ int trace_keep_tick(struct trace_session *session)
     int result = 0;
     if (options->keep_count)
         add_dropped(session);
+    trace_values_look(session);
     for (size_t i = 0; i < options->keep_count && !result; i++) {
         const struct store_keep_rule row = {
             .run_id = session->run->id,

@@ -13,9 +13,10 @@ void trace_keep_make(struct trace_session *session);
 /* Writes the rules for the probes from `first` on. */
 int trace_keep_begin(struct trace_session *session, size_t first, struct sprof_error *error);
 
-/* Takes a unit out of a thread's ring; it is of a chosen function. Returns 0 or SPROF_ENOMEM. */
+/* Takes a unit out of a thread's ring, behind which so many units of values stand; it is of a chosen
+ * function. Returns 0 or SPROF_ENOMEM. */
 int trace_keep_take(struct trace_session *session, struct trace_thread *thread,
-                    const struct probe_kept *unit);
+                    const struct probe_kept *unit, uint32_t more);
 
 /* The thread or the trace has ended: writes rows of the callers that are open. */
 int trace_keep_end(struct trace_session *session, struct trace_thread *thread,

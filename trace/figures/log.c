@@ -196,15 +196,19 @@ static int take_unit(struct trace_session *session, struct trace_thread *thread,
     const uint64_t header = __atomic_load_n(first, __ATOMIC_ACQUIRE);
     const uint32_t kind = PROBE_LOG_KIND(header);
     const bool keeps = session->options.keep_count;
-    const int taken = keeps ? PROBE_KEPT_UNITS : kind == PROBE_LOG_END ? 1 : 2;
+    const int taken = keeps ? (int)probe_kept_units(header) : kind == PROBE_LOG_END ? 1 : 2;
     int result = 0;
-    if (!kind || !PROBE_LOG_IS_AT(header, place) || head - place < (uint64_t)taken)
-        return is_stuck(session, thread, place) ? keeps ? taken : 1 : 0;
+    if (!kind || !PROBE_LOG_IS_AT(header, place) || head - place < (uint64_t)taken ||
+        taken > PROBE_KEPT_UNITS + PROBE_VALUED_UNITS)
+        return is_stuck(session, thread, place) ? 1 : 0;
     if (is_known(session, header) && keeps)
-        result = trace_keep_take(session, thread, (const struct probe_kept *)first);
+        result = trace_keep_take(session, thread, (const struct probe_kept *)first,
+                                 (uint32_t)taken - PROBE_KEPT_UNITS);
     else if (is_known(session, header))
         result = kind == PROBE_LOG_END ? take_end(session, thread, header, first, place)
                                        : take_begin(session, thread, header, first, second, place);
+    for (int i = 0; i < taken && keeps; i++) /* values are not taken for headers later */
+        units[(place + (uint64_t)i) % count * 4] = 0;
     return result ? result : taken;
 }
 

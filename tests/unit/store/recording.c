@@ -377,6 +377,10 @@ static struct store_call_function call_functions[] = {
 static struct store_keep_rule keep_rules[] = {
     {.run_id = 1, .number = 1, .text = "over 10ns: a", .function = "a", .fired = 2, .dropped = 1},
 };
+static struct store_call_value call_values[] = {
+    {.run_id = 1, .call_number = 2, .position = 0, .name = "", .type = "int", .value = "-1"},
+    {.run_id = 1, .call_number = 2, .position = 1, .name = "n", .type = "int", .value = "7"},
+};
 static struct store_kept_call kept_calls[] = {
     {.run_id = 1, .number = 1, .thread_id = 1, .node_id = 1, .start_ns = 700, .exit = 6},
     {.run_id = 1,
@@ -516,6 +520,7 @@ int example_write_raw(struct store *store, const struct store_run *run)
         .probe_ledger = BORROW(probe_ledger),
         .keep_rules = BORROW(keep_rules),
         .kept_calls = BORROW(kept_calls),
+        .call_values = BORROW(call_values),
         .warnings = BORROW(warnings),
         .wakes = BORROW(wakes),
         .sampled_users = BORROW(sampled_users),

@@ -1,0 +1,220 @@
+#!/bin/bash
+# sprof trace --args: arguments and results of kept calls, by debug information.
+#   args.sh values | readers | words | bad | refused
+set -u
+. "$(dirname "$0")/lib.sh"
+
+write_program() {
+    cat >values.cc <<'EOF'
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#define NI __attribute__((noinline))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+enum Kind { CIRCLE, SQUARE = 5 };
+enum class Level : signed char { low = -1, high = 1 };
+struct Point { int x, y; };
+struct Request { const char *path; std::string host; double weight; Kind kind; Request *next; };
+struct Shape { virtual ~Shape() {} int id; NI int area(int scale); };
+NI int Shape::area(int scale) { BODY; return id * scale; }
+struct Circle : Shape { double radius; };
+struct Big { long a, b, c; };
+NI int integers(int a, unsigned b, long c, unsigned char d, bool e, char f) { BODY; return a + (int)b + (int)c + d + e + f; }
+NI double floats(float a, int b, double c) { BODY; return (double)a + b + c; }
+NI Kind enums(Kind k, Level l) { BODY; return l == Level::low ? k : CIRCLE; }
+NI const char *texts(const char *a, char *b, const void *p) { BODY; return a ? a + 1 : b; }
+NI size_t strings(const std::string &a, std::string_view b, std::string c) { BODY; return a.size() + b.size() + c.size(); }
+NI std::string made(int n) { BODY; return std::string((size_t)n, 'm'); }
+NI int counted(const char *buf, size_t len) { BODY; return buf[len - 1]; }
+NI Point points(Point p, Point *q, Request *r, Request &s) { BODY; return {p.x + q->x, (int)(r->weight + s.weight)}; }
+NI long many(Big big, int a, int b, int c, int d, int e, int f, int g) { BODY; return big.a + a + b + c + d + e + f + g; }
+NI void bad(const char *wild, Request *nothing, char *own) { BODY; }
+NI bool yes(long n) { BODY; return n > 3; }
+static NI int hidden(int only) { BODY; return only + 1; }
+int main()
+{
+    char local[16] = "on the stack";
+    Request r = {"/index", "example.org", 2.5, SQUARE, nullptr}, s = {nullptr, std::string(40, 'h'), 1, (Kind)9, &r};
+    Point p = {1, -2}, q = {3, 4};
+    Circle circle;
+    circle.id = 6;
+    integers(-1, 4000000000u, 1234567890123, 200, true, 'x');
+    floats(1.5f, 7, -0.25);
+    enums(SQUARE, Level::low);
+    texts("first \"text\"\n", local, local);
+    texts(nullptr, local, nullptr);
+    strings("a string that is rather long, so it is on the heap", std::string_view("a view of it", 6), "short");
+    made(20);
+    counted("counted bytes", 7);
+    points(p, &q, &r, s);
+    static_cast<Shape &>(circle).area(7);
+    many({1, 2, 3}, 1, 2, 3, 4, 5, 6, 7);
+    bad((const char *)0x1234, (Request *)0x7ffffffff000, local);
+    yes(4);
+    printf("%d\n", hidden(41));
+    return 3;
+}
+EOF
+}
+
+# shown FILE: a line a call: its values as people read them, with addresses as 0x…
+shown() {
+    "$SPROF" script "$1" --format csv >script.csv || fail "no script"
+    python3 - <<'EOF'
+import csv, re
+for row in csv.DictReader(open("script.csv")):
+    name = row["function"].split("(")[0].split("[")[0].strip().split("::")[-1]
+    if name != "basic_string":
+        print(re.sub(r"0x[0-9a-f]+", "0x…", name + row["arguments"] + (" = " + row["result"] if row["result"] else "")))
+EOF
+}
+
+wanted() {
+    cat <<'EOF'
+main() = 3
+integers(a = -1, b = 4000000000, c = 1234567890123, d = 200, e = true, f = 'x') = 1617309195
+floats(a = 1.5, b = 7, c = -0.25) = 8.25
+enums(k = SQUARE, l = low) = SQUARE
+texts(a = "first \"text\"\n", b = "on the stack", p = 0x…) = "irst \"text\"\n"
+texts(a = null, b = "on the stack", p = null) = "on the stack"
+strings(a = "a string that is rather long, so it is on the heap", b = "a view", c = "short") = 61
+made(n = 20) = "mmmmmmmmmmmmmmmmmmmm"
+counted(buf = "counted", len = 7) = 100
+points(p = {x = 1, y = -2}, q = 0x… {x = 3, y = 4}, r = 0x… {path = "/index", host = "example.org", weight = 2.5, kind = SQUARE, next = null}, s = {path = null, host = "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh", weight = 1, kind = 9, next = 0x…}) = {x = 4, y = 3}
+area(this = 0x… (Circle) {id = 6}, scale = 7) = 42
+many(big = –, a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = –) = 29
+bad(wild = 0x… unreadable, nothing = 0x… unreadable, own = "on the stack")
+yes(n = 4) = true
+hidden(only = 41) = 42
+EOF
+}
+
+values() {
+    local wanted=": ^(main|integers|floats|enums|texts|strings|made|counted|points|Shape::area|many|bad|yes|hidden)"
+    for level in -O2 -O0; do
+        g++ -std=c++17 $level -g values.cc -o values || fail "it does not compile"
+        traced values$level --keep "every 1 $wanted" --args -- ./values
+        shown values$level.db >out
+        wanted | diff - out >differs || fail "other values with $level: $(cat differs)"
+    done
+    # Some functions alone; others have rows and no values.
+    traced some --keep 'every 1' --args='^yes|^made' -- ./values
+    [ "$("$SPROF" sql some.db --format csv "SELECT DISTINCT function FROM v_call_value ORDER BY 1" | tail -n +2 | tr -d '\r' |
+        paste -sd' ')" = "made[abi:cxx11](int) yes(long)" ] || fail "values of other functions"
+}
+
+readers() {
+    g++ -std=c++17 -O2 -g values.cc -o values || fail "it does not compile"
+    traced values --keep 'every 1 : ^(yes|counted|main)' --args -- ./values
+    "$SPROF" report --kept values.db >out || fail "no report"
+    grep -q ' counted(buf = "counted", len = 7) = 100 ' out || fail "the tree"
+    "$SPROF" report --kept values.db --format json >report.json
+    for format in chrome firefox otlp-traces; do
+        "$SPROF" export -f $format -o $format.json values.db 2>err || fail "no export for $format"
+    done
+    python3 - <<'EOF' || fail "a reader has other values"
+import json
+wanted = ('(buf = "counted", len = 7)', "100")
+(row,) = [row for row in json.load(open("report.json"))["rows"] if row["function"].startswith("counted")]
+assert (row["arguments"], row["result"]) == wanted, row
+(args,) = [event["args"] for event in json.load(open("chrome.json"))["traceEvents"] if event["name"].startswith("counted")]
+assert (args["arguments"], args["result"]) == wanted, args
+profile = json.load(open("firefox.json"))
+datas = [data for thread in profile["threads"] for data in thread["markers"]["data"]]
+assert wanted in [(data.get("arguments"), data.get("result")) for data in datas], datas
+spans = json.load(open("otlp-traces.json"))["resourceSpans"][0]["scopeSpans"][0]["spans"]
+(span,) = [span for span in spans if span["name"].startswith("counted")]
+found = {one["key"]: one["value"].get("stringValue") for one in span["attributes"]}
+assert (found["sprof.argument.buf"], found["sprof.argument.len"], found["sprof.result"]) == ('"counted"', "7", "100"), found
+EOF
+    "$SPROF" merge values.db values.db -o merged.db >out 2>&1 || fail "no merge"
+    [ "$("$SPROF" sql merged.db --format csv "SELECT count(*) FROM v_call_value WHERE function LIKE 'counted%'" | tail -n 1 | tr -d '\r')" = 3 ] ||
+        fail "values are lost or doubled where recordings are merged"
+}
+
+# Without debug information there are six words.
+words() {
+    g++ -std=c++17 -O2 values.cc -o values || fail "it does not compile"
+    traced words --keep 'every 1 : ^(counted|yes|integers)' --args -- ./values
+    shown words.db >out
+    grep -q '^yes(arg1 = 0x…, arg2 = .*, arg6 = 0x…)$' out || fail "other words: $(cat out)"
+    "$SPROF" sql words.db --format csv "SELECT value FROM v_call_value WHERE function LIKE 'integers%' AND name IN ('arg1', 'arg4')" |
+        tail -n +2 | tr -d '\r' | paste -sd' ' >out
+    grep -Eq '^0x(ffffffff)?ffffffff 0xc8$' out || fail "other words in registers: $(cat out)"
+}
+
+# Addresses lead nowhere, structures into themselves, texts have no end, and a filter ends the program for system calls that it
+# does not expect.
+bad() {
+    cat >bad.cc <<'EOF'
+#include <linux/seccomp.h>
+#include <linux/filter.h>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#define NI __attribute__((noinline))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+struct Ring { Ring *next; const char *name; std::string *text; int n; };
+NI void edge(const char *end, char *gone, std::string *broken, Ring *ring) { BODY; }
+NI void later(const char *heap) { BODY; }
+int main()
+{
+    char *pages = (char *)mmap(nullptr, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(pages, 'e', 3 * 4096);
+    mprotect(pages + 4096, 4096, PROT_NONE);
+    Ring ring = {&ring, pages + 4093, (std::string *)8, 5};
+    unsigned long words[4] = {1, ~0ul, 2, 3};
+    edge(pages + 4093, pages + 4097, (std::string *)words, &ring);
+    edge(pages + 8192, nullptr, (std::string *)~7ul, (Ring *)-64l);
+    char *text = strdup("on the heap");
+    later(text);
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof code / sizeof *code, code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+        return 9;
+    later(text);
+    puts("still there");
+    return 4;
+}
+EOF
+    g++ -O1 -g bad.cc -o bad || fail "it does not compile"
+    traced bad --keep 'every 1 : ^(edge|later)' --args -- ./bad
+    shown bad.db >out
+    cat >wanted.txt <<'EOF'
+edge(end = "eee", gone = 0x… unreadable, broken = 0x… unreadable, ring = 0x… {next = 0x…, name = "eee", text = 0x…, n = 5})
+EOF
+    sed -i '/^main/d' out
+    head -1 out | diff wanted.txt - >differs || fail "other values: $(cat differs)"
+    sed -n 2p out | grep -q '^edge(end = "e*…", gone = null, broken = 0x… unreadable, ring = 0x… unreadable)$' || fail "a text without an end: $(cat out)"
+    sed -n '3,$p' out | paste -sd' ' >later
+    [ "$(cat later)" = 'later(heap = "on the heap") later(heap = 0x… not read)' ] || fail "under a filter: $(cat later)"
+}
+
+refused() {
+    g++ -std=c++17 -O2 -g values.cc -o values || fail "it does not compile"
+    "$SPROF" trace --args -- ./values >out 2>err && fail "--args goes without --keep"
+    grep -q -- '--args goes with --keep' err || fail "why not"
+    "$SPROF" trace --keep throws --args='((' -- ./values >out 2>err && fail "half an expression"
+    grep -q 'missing closing parenthesis' err || fail "what is wrong with it"
+    "$SPROF" trace --keep throws --args=nowhere -o none.db -- ./values >out 2>err
+    grep -q -- "nowhere' finds none of the functions" err || fail "an expression without functions"
+}
+
+case "$1" in
+values | readers | words | bad | refused) write_program && "$1" ;;
+*) fail "no such case" ;;
+esac

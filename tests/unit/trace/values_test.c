@@ -1,0 +1,150 @@
+/* Values of kept calls are written from what the command has put into its memory, whatever that is.
+ */
+#include "trace/figures/values.h"
+
+#include <CUnit/CUnit.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct symbolize_type number = {.kind = SYMBOLIZE_SIGNED, .bytes = 4, .name = "int"};
+static const struct symbolize_type character = {
+    .kind = SYMBOLIZE_CHARACTER, .bytes = 1, .name = "char"};
+static const struct symbolize_type text = {
+    .kind = SYMBOLIZE_POINTER, .bytes = 8, .name = "char *", .to = &character};
+static const struct symbolize_enumerator colors[] = {{"RED", 1}, {"BLUE", 0xffffffffu}};
+static const struct symbolize_type color = {.kind = SYMBOLIZE_ENUM,
+                                            .bytes = 4,
+                                            .name = "color",
+                                            .enumerators = colors,
+                                            .enumerator_count = 2,
+                                            .is_signed = true};
+static const struct symbolize_member members[] = {
+    {"n", &number, 0}, {"name", &text, 8}, {"color", &color, 16}};
+static const struct symbolize_type structure = {.kind = SYMBOLIZE_STRUCTURE,
+                                                .bytes = 24,
+                                                .name = "thing",
+                                                .members = members,
+                                                .member_count = 3};
+static const struct symbolize_type pointer = {
+    .kind = SYMBOLIZE_POINTER, .bytes = 8, .name = "thing *", .to = &structure};
+
+/* int f(struct thing *t, char *s, int n) */
+static struct trace_noted noted_of_three(void)
+{
+    struct trace_noted noted = {
+        .is_known = true,
+        .signature = {.result = {.type = &number, .places = {SYMBOLIZE_INTEGER}},
+                      .count = 3,
+                      .parameters = {{"t", &pointer, .places = {SYMBOLIZE_INTEGER}},
+                                     {"s", &text, .places = {SYMBOLIZE_INTEGER + 1}},
+                                     {"n", &number, .places = {SYMBOLIZE_INTEGER + 2}}}}};
+    trace_values_plan(&noted);
+    return noted;
+}
+
+static char *value_of(const struct trace_call_values *call, uint32_t value)
+{
+    struct sprof_str out = {0};
+    if (!trace_values_text(call, value, &out))
+        sprof_str_append(&out, "none");
+    return sprof_str_take(&out);
+}
+
+#define ASSERT_VALUE(call, value, wanted)                                                          \
+    do {                                                                                           \
+        char *found = value_of(call, value);                                                       \
+        CU_ASSERT_STRING_EQUAL_FATAL(found, wanted);                                               \
+        free(found);                                                                               \
+    } while (0)
+
+static size_t put_piece(uint8_t *to, const void *bytes, uint16_t length)
+{
+    to[0] = (uint8_t)length;
+    to[1] = (uint8_t)(length >> 8);
+    if (length < PROBE_PIECE_NOT_READ)
+        memcpy(to + 2, bytes, length);
+    return 2u + (length < PROBE_PIECE_NOT_READ ? length : 0u);
+}
+
+static size_t put_all(uint8_t *pieces)
+{
+    uint8_t thing[24] = {7, 0, 0, 0, 0, 0, 0, 0, 1};
+    memset(thing + 16, 0xff, 4);
+    size_t used = put_piece(pieces, thing, sizeof thing);
+    used += put_piece(pieces + used, "a\"b\n", 4); /* t->name */
+    return used + put_piece(pieces + used, "text", 4);
+}
+
+static void test_values(void)
+{
+    const struct trace_noted noted = noted_of_three();
+    const struct probe_kept_values kept = {
+        .words = {0x1000, 0x2000, 0xfffffffffffffffe, [PROBE_WORD_RAX] = 0xfffffff0ffffffff},
+        .has_words = 1,
+        .has_result = 1};
+    struct trace_call_values call = {.noted = &noted, .kept = &kept};
+    uint8_t pieces[PROBE_PIECES_BYTES];
+    CU_ASSERT_EQUAL_FATAL(noted.piece_count, 3);
+    trace_values_cut(&call, pieces, put_all(pieces));
+    ASSERT_VALUE(&call, 0, "0x1000 {n = 7, name = \"a\\\"b\\n\", color = BLUE}");
+    ASSERT_VALUE(&call, 1, "\"text\"");
+    ASSERT_VALUE(&call, 2, "-2");
+    ASSERT_VALUE(&call, TRACE_RESULT, "-1");
+}
+
+/* Cut off anywhere, and with lengths that cannot be. */
+static void test_cut_off(void)
+{
+    const struct trace_noted noted = noted_of_three();
+    const struct probe_kept_values kept = {.words = {0x1000, 0x2000}, .has_words = 1};
+    struct trace_call_values call = {.noted = &noted, .kept = &kept};
+    uint8_t pieces[PROBE_PIECES_BYTES] = {0};
+    const size_t all = put_all(pieces);
+    for (size_t bytes = 0; bytes <= all; bytes++) {
+        uint8_t *cut = malloc(bytes + 1);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(cut);
+        memcpy(cut, pieces, bytes);
+        trace_values_cut(&call, cut, bytes);
+        for (uint32_t i = 0; i < 3; i++)
+            free(value_of(&call, i));
+        free(cut);
+    }
+    ASSERT_VALUE(&call, TRACE_RESULT, "none");
+    put_piece(pieces, NULL, PROBE_PIECE_UNREADABLE);
+    put_piece(pieces + 2, NULL, PROBE_PIECE_NOT_READ);
+    put_piece(pieces + 4, "", 0);
+    pieces[4] = 0xff; /* a length beyond all */
+    trace_values_cut(&call, pieces, 6);
+    ASSERT_VALUE(&call, 0, "0x1000 unreadable");
+    ASSERT_VALUE(&call, 1, "\"\"");
+}
+
+static void test_words(void)
+{
+    struct trace_noted noted = noted_of_three();
+    struct probe_kept_values kept = {.has_words = 0, .has_result = 1};
+    struct trace_call_values call = {.noted = &noted, .kept = &kept};
+    ASSERT_VALUE(&call, 2, "not saved");
+    noted.words[2][0] = TRACE_NO_WORD;
+    ASSERT_VALUE(&call, 2, "–");
+    /* Seven words: the last one has no room. */
+    struct trace_noted many = {.signature = {.count = 8}};
+    for (uint8_t i = 0; i < 8; i++)
+        many.signature.parameters[i] = (struct symbolize_value){
+            .type = &number, .places = {(uint8_t)(SYMBOLIZE_INTEGER + i % 6 + (i > 5 ? 14 : 0))}};
+    many.signature.result.type = &number;
+    trace_values_plan(&many);
+    CU_ASSERT_TRUE(many.is_chosen);
+    CU_ASSERT_EQUAL(many.words[5][0], 5);
+    CU_ASSERT_EQUAL(many.words[6][0], TRACE_NO_WORD);
+}
+
+void sprof_suite_trace_values(void);
+
+void sprof_suite_trace_values(void)
+{
+    CU_pSuite suite = CU_add_suite("trace/values", NULL, NULL);
+    CU_add_test(suite, "values", test_values);
+    CU_add_test(suite, "cut off", test_cut_off);
+    CU_add_test(suite, "words", test_words);
+}

@@ -1,0 +1,84 @@
+/* trace, inside: values of kept calls (`--args`): what the agent notes of arguments and results,
+ * and what that says by debug information. */
+#ifndef SPROF_TRACE_FIGURES_VALUES_H
+#define SPROF_TRACE_FIGURES_VALUES_H
+
+#include "agent/probe.h"
+#include "symbolize/symbolize.h"
+#include "trace/session.h"
+
+struct trace_session;
+
+enum { TRACE_RESULT = 0xff, TRACE_WHOLE = 0xff, TRACE_CLASS = 0xfe, TRACE_NO_WORD = 0xff };
+
+/* What a piece of memory belongs to. */
+struct trace_piece {
+    uint8_t value;  /* parameter, from 0; or TRACE_RESULT */
+    uint8_t member; /* of the structure; or TRACE_WHOLE, or TRACE_CLASS: the object's own class */
+    struct probe_piece piece;
+};
+
+/* What is noted of a function's calls. */
+struct trace_noted {
+    struct symbolize_signature signature;
+    bool is_known;             /* by debug information; else there are six words */
+    bool is_chosen;            /* words are not those of the integer registers in their order */
+    uint8_t from[PROBE_WORDS]; /* enum probe_word */
+    uint8_t words[SYMBOLIZE_PARAMETERS + 1][2]; /* of each parameter, then of the result */
+    uint32_t piece_count;
+    struct trace_piece pieces[PROBE_PIECES];
+};
+
+/* The functions of a program. */
+struct trace_values {
+    SPROF_VEC(const struct trace_noted *) noted; /* by function; NULL: its values are not noted */
+    uint64_t used;                               /* of the agent's room */
+};
+
+/* Whether the expression is fine, before anything is done. */
+int trace_values_check(const struct trace_options *options, struct sprof_error *error);
+
+/* Finds what the chosen functions from `first` on take and return, and writes that for the agent.
+ */
+int trace_values_begin(struct trace_session *session, size_t first, struct sprof_error *error);
+void trace_values_release(struct trace_values *values);
+
+/* Decides again whether the agent may read memory by system calls: not where a filter of the
+ * program could end it for that. */
+void trace_values_look(struct trace_session *session);
+
+/* Fills in where a function's values are. */
+void trace_values_plan(struct trace_noted *noted);
+
+/* A copy of what the agent has written. */
+struct trace_taken_values {
+    struct probe_kept_values kept;
+    uint8_t pieces[PROBE_PIECES_BYTES];
+    size_t bytes; /* of pieces */
+};
+
+/* Makes rows of the values of a kept call with that row's number. Returns 0 or SPROF_ENOMEM. */
+int trace_values_take(struct trace_session *session, uint32_t function, uint32_t number,
+                      const struct trace_taken_values *taken);
+
+/* == values_text.c == */
+
+/* The values of one call. */
+struct trace_call_values {
+    const struct trace_noted *noted;
+    const struct probe_kept_values *kept;
+    struct {
+        const uint8_t *bytes;
+        uint16_t length; /* or why there are none, as in enum of struct probe_kept_values */
+    } pieces[PROBE_PIECES];
+};
+
+/* Finds the pieces; what is not there is unreadable. */
+void trace_values_cut(struct trace_call_values *call, const uint8_t *pieces, size_t bytes);
+
+/* Appends a parameter's value, or the result's (TRACE_RESULT), as people read it. False: the call
+ * has none. */
+bool trace_values_text(const struct trace_call_values *call, uint32_t value,
+                       struct sprof_str *text);
+
+#endif

@@ -1,0 +1,283 @@
+/* Writes values of kept calls as people read them. What the command has put into its memory is
+ * never trusted: lengths are checked, and texts are cleaned by their readers. */
+#include "trace/figures/values.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void trace_values_cut(struct trace_call_values *call, const uint8_t *pieces, size_t bytes)
+{
+    size_t at = 0;
+    for (uint32_t i = 0; i < call->noted->piece_count; i++) {
+        call->pieces[i].length = PROBE_PIECE_UNREADABLE;
+        if (bytes - at < 2)
+            continue;
+        uint16_t length = (uint16_t)(pieces[at] | pieces[at + 1] << 8);
+        at += 2;
+        const bool is_there = length < PROBE_PIECE_NOT_READ;
+        if (is_there && length > bytes - at)
+            length = (uint16_t)(bytes - at);
+        call->pieces[i].bytes = pieces + at;
+        call->pieces[i].length = length;
+        at += is_there ? length : 0;
+    }
+}
+
+/* The number of a piece; piece_count: there is none. */
+static uint32_t piece_of(const struct trace_call_values *call, uint32_t value, uint32_t member)
+{
+    uint32_t i = 0;
+    while (i < call->noted->piece_count &&
+           (call->noted->pieces[i].value != value || call->noted->pieces[i].member != member))
+        i++;
+    return i;
+}
+
+/* == Numbers == */
+
+static void append_enumerator(const struct symbolize_type *type, uint64_t value,
+                              struct sprof_str *text)
+{
+    const uint64_t mask = type->bytes < 8 ? (UINT64_C(1) << 8 * type->bytes) - 1 : UINT64_MAX;
+    for (uint32_t i = 0; i < type->enumerator_count; i++)
+        if ((type->enumerators[i].value & mask) == (value & mask)) {
+            sprof_str_append(text, type->enumerators[i].name);
+            return;
+        }
+    sprof_str_appendf(text, type->is_signed ? "%lld" : "%llu", (long long)value);
+}
+
+static void append_float(const uint8_t *bytes, uint32_t size, struct sprof_str *text)
+{
+    double value;
+    float single;
+    memcpy(&single, bytes, sizeof single);
+    if (size == 8)
+        memcpy(&value, bytes, sizeof value);
+    else
+        value = (double)single;
+    sprof_str_appendf(text, isnan(value) ? "nan" : "%.*g", size == 8 ? 15 : 7, value);
+}
+
+static void append_character(uint64_t value, struct sprof_str *text)
+{
+    if (value >= ' ' && value < 127)
+        sprof_str_appendf(text, "'%c'", (char)value);
+    else
+        sprof_str_appendf(text, "'\\x%02x'", (unsigned)(value & 0xff));
+}
+
+static void append_address(uint64_t value, struct sprof_str *text)
+{
+    if (value)
+        sprof_str_appendf(text, "0x%llx", (unsigned long long)value);
+    else
+        sprof_str_append(text, "null");
+}
+
+/* False: it is no number. */
+static bool append_number(const struct symbolize_type *type, const uint8_t *bytes, size_t length,
+                          struct sprof_str *text)
+{
+    uint64_t value = 0;
+    if (!type->bytes || type->bytes > 8 || type->bytes > length)
+        return false;
+    memcpy(&value, bytes, type->bytes);
+    const unsigned unused = 64 - 8 * type->bytes;
+    const int64_t is_signed = (int64_t)(value << unused) >> unused;
+    switch (type->kind) {
+    case SYMBOLIZE_SIGNED: sprof_str_appendf(text, "%lld", (long long)is_signed); break;
+    case SYMBOLIZE_UNSIGNED: sprof_str_appendf(text, "%llu", (unsigned long long)value); break;
+    case SYMBOLIZE_BOOL: sprof_str_append(text, value & 0xff ? "true" : "false"); break;
+    case SYMBOLIZE_CHARACTER: append_character(value, text); break;
+    case SYMBOLIZE_FLOAT: append_float(bytes, type->bytes, text); break;
+    case SYMBOLIZE_ENUM:
+        append_enumerator(type, type->is_signed ? (uint64_t)is_signed : value, text);
+        break;
+    case SYMBOLIZE_POINTER:
+    case SYMBOLIZE_REFERENCE: append_address(value, text); break;
+    default: return false;
+    }
+    return true;
+}
+
+/* == Texts == */
+
+/* In quotes, on one line. */
+static void append_text(const uint8_t *bytes, size_t length, bool is_cut, struct sprof_str *text)
+{
+    sprof_str_append(text, "\"");
+    for (size_t i = 0; i < length; i++) {
+        const char c = (char)bytes[i];
+        if (c == '"' || c == '\\')
+            sprof_str_appendf(text, "\\%c", c);
+        else if (c == '\n')
+            sprof_str_append(text, "\\n");
+        else if ((uint8_t)c < ' ' || c == 127)
+            sprof_str_appendf(text, "\\x%02x", (unsigned)(uint8_t)c);
+        else
+            sprof_str_appendf(text, "%c", c);
+    }
+    sprof_str_append(text, is_cut ? "…\"" : "\"");
+}
+
+static const char *absent(uint16_t length)
+{
+    return length == PROBE_PIECE_NOT_READ ? "not read" : "unreadable";
+}
+
+/* A text that was copied, or why it was not. */
+static void append_copied(const struct trace_call_values *call, uint32_t piece,
+                          struct sprof_str *text)
+{
+    const uint16_t length = call->pieces[piece].length;
+    if (length >= PROBE_PIECE_NOT_READ)
+        sprof_str_append(text, absent(length));
+    else
+        append_text(call->pieces[piece].bytes, length,
+                    length == call->noted->pieces[piece].piece.size, text);
+}
+
+/* == Structures == */
+
+static void append_member(const struct trace_call_values *call, uint32_t value, uint32_t at,
+                          const struct symbolize_member *member, const uint8_t *bytes,
+                          size_t length, struct sprof_str *text)
+{
+    const uint32_t piece = piece_of(call, value, at);
+    const bool has_piece = piece < call->noted->piece_count;
+    uint64_t address = 0;
+    if (member->offset + 8 <= length)
+        memcpy(&address, bytes + member->offset, sizeof address);
+    sprof_str_appendf(text, "%s = ", member->name);
+    if (has_piece && (member->type->kind == SYMBOLIZE_STRING || address))
+        append_copied(call, piece, text);
+    else if (member->offset >= length ||
+             !append_number(member->type, bytes + member->offset, length - member->offset, text))
+        sprof_str_append(text, "…");
+}
+
+static void append_members(const struct trace_call_values *call, uint32_t value,
+                           const struct symbolize_type *type, const uint8_t *bytes, size_t length,
+                           struct sprof_str *text)
+{
+    sprof_str_append(text, "{");
+    for (uint32_t i = 0; i < type->member_count; i++) {
+        sprof_str_append(text, i ? ", " : "");
+        append_member(call, value, i, &type->members[i], bytes, length, text);
+    }
+    sprof_str_append(text, type->has_more ? type->member_count ? ", …}" : "…}" : "}");
+}
+
+/* The object's own class, where it is another one than the declared. */
+static void append_class(const struct trace_call_values *call, uint32_t value,
+                         const struct symbolize_type *type, struct sprof_str *text)
+{
+    char mangled[256] = "_ZTS";
+    const uint32_t piece = piece_of(call, value, TRACE_CLASS);
+    if (piece == call->noted->piece_count)
+        return;
+    const uint16_t length = call->pieces[piece].length;
+    const uint8_t *bytes = call->pieces[piece].bytes;
+    if (!length || length >= sizeof mangled - 4 || length >= call->noted->pieces[piece].piece.size)
+        return;
+    const bool is_local = *bytes == '*'; /* its name is compared by address */
+    memcpy(mangled + 4, bytes + is_local, (size_t)length - is_local);
+    char *readable = symbolize_demangle(mangled);
+    const char *name = readable ? strstr(readable, " for ") : NULL;
+    if (name && strcmp(name + 5, type->name) != 0)
+        sprof_str_appendf(text, "(%s) ", name + 5);
+    free(readable);
+}
+
+/* What a pointer or reference leads to. */
+static void append_object(const struct trace_call_values *call, uint32_t value,
+                          const struct symbolize_type *type, struct sprof_str *text)
+{
+    const uint32_t piece = piece_of(call, value, TRACE_WHOLE);
+    if (piece == call->noted->piece_count) {
+        sprof_str_append(text, "…");
+        return;
+    }
+    const uint16_t length = call->pieces[piece].length;
+    const uint8_t *bytes = call->pieces[piece].bytes;
+    if (length >= PROBE_PIECE_NOT_READ) {
+        sprof_str_append(text, absent(length));
+    } else if (type->kind == SYMBOLIZE_STRUCTURE) {
+        append_class(call, value, type, text);
+        append_members(call, value, type, bytes, length, text);
+    } else if (type->kind == SYMBOLIZE_STRING || type->kind == SYMBOLIZE_CHARACTER ||
+               type->kind == SYMBOLIZE_VOID) {
+        append_copied(call, piece, text);
+    } else if (!append_number(type, bytes, length, text)) {
+        sprof_str_append(text, "…");
+    }
+}
+
+/* == All == */
+
+static void append_pointer(const struct trace_call_values *call, uint32_t value,
+                           const struct symbolize_type *type, uint64_t address,
+                           struct sprof_str *text)
+{
+    const bool is_reference = type->kind == SYMBOLIZE_REFERENCE,
+               is_text = type->to && type->to->kind == SYMBOLIZE_CHARACTER;
+    const uint32_t piece = piece_of(call, value, TRACE_WHOLE);
+    const bool has_piece = piece < call->noted->piece_count && address,
+               is_there = has_piece && call->pieces[piece].length < PROBE_PIECE_NOT_READ;
+    if (!has_piece || !(is_reference || (is_text && is_there)))
+        append_address(address, text);
+    if (!has_piece)
+        return;
+    if (!is_reference && !(is_text && is_there))
+        sprof_str_append(text, " ");
+    if (type->to)
+        append_object(call, value, type->to, text);
+    else
+        append_copied(call, piece, text);
+}
+
+static bool append_words(const struct trace_call_values *call, uint32_t value,
+                         struct sprof_str *text)
+{
+    const struct symbolize_signature *signature = &call->noted->signature;
+    const struct symbolize_value *of =
+        value == TRACE_RESULT ? &signature->result : &signature->parameters[value];
+    const uint8_t *words = call->noted->words[value == TRACE_RESULT ? SYMBOLIZE_PARAMETERS : value];
+    uint64_t bytes[2] = {0};
+    for (int i = 0; i < 2; i++)
+        if (words[i] < PROBE_WORDS_ALL)
+            bytes[i] = call->kept->words[words[i]];
+    if (of->is_by_address)
+        append_object(call, value, of->type, text);
+    else if (of->type->kind == SYMBOLIZE_POINTER || of->type->kind == SYMBOLIZE_REFERENCE)
+        append_pointer(call, value, of->type, bytes[0], text);
+    else if (of->type->kind == SYMBOLIZE_STRING)
+        append_object(call, value, of->type, text);
+    else if (of->type->kind == SYMBOLIZE_STRUCTURE)
+        append_members(call, value, of->type, (const uint8_t *)bytes,
+                       of->type->bytes < sizeof bytes ? of->type->bytes : sizeof bytes, text);
+    else
+        return append_number(of->type, (const uint8_t *)bytes, sizeof bytes, text);
+    return true;
+}
+
+bool trace_values_text(const struct trace_call_values *call, uint32_t value, struct sprof_str *text)
+{
+    const bool is_result = value == TRACE_RESULT;
+    const struct symbolize_value *of =
+        is_result ? &call->noted->signature.result : &call->noted->signature.parameters[value];
+    const uint8_t *words = call->noted->words[is_result ? SYMBOLIZE_PARAMETERS : value];
+    if (is_result && (of->type->kind == SYMBOLIZE_VOID || !call->kept->has_result))
+        return false;
+    if (of->is_constant)
+        append_number(of->type, (const uint8_t *)&of->constant, sizeof of->constant, text);
+    else if (words[0] == TRACE_NO_WORD)
+        sprof_str_append(text, "–");
+    else if (is_result ? !call->kept->has_result : !call->kept->has_words)
+        sprof_str_append(text, "not saved");
+    else if (!append_words(call, value, text))
+        sprof_str_append(text, "…");
+    return true;
+}
