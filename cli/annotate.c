@@ -80,7 +80,8 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     if (arguments->no_source && arguments->no_instructions)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--no-source and --no-instructions leave nothing: drop one");
-    const struct cli_operands files = {operands->items + named, operands->count - named, NULL};
+    const struct cli_operands files = {.items = operands->items + named,
+                                       .count = operands->count - named};
     int status = cli_selection_finish(&arguments->selection, &files, error);
     if (!status)
         status = cli_root_open(&root, arguments->archive, error);

@@ -40,9 +40,9 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static const char *const words[] = {"start", "on",     "stop", "off",   "status", "clear",
-                                    "mode",  "rate",   "mark", "probe", "list",   "widen",
-                                    "stats", "detach", "end",  NULL};
+static const char *const words[] = {"start",  "on",    "stop",   "off",   "status", "clear",
+                                    "mode",   "rate",  "mark",   "probe", "list",   "widen",
+                                    "reload", "stats", "detach", "end",   NULL};
 
 static int check_word(const char *word, struct sprof_error *error)
 {
@@ -53,7 +53,7 @@ static int check_word(const char *word, struct sprof_error *error)
     return sprof_error_set(
         error, SPROF_EUSAGE, 0,
         "unknown command `%.100s`%s%s%s; there are: start, stop, status, clear, mode MODE, "
-        "rate HZ, mark NAME, end, and for traces probe, list, widen, stats and detach",
+        "rate HZ, mark NAME, end, and for traces probe, list, widen, reload, stats and detach",
         word, nearest < 0 ? "" : ": did you mean `", nearest < 0 ? "" : words[nearest],
         nearest < 0 ? "" : "`?");
 }
@@ -187,7 +187,7 @@ static int choose_recording(struct arguments *arguments, struct sprof_str *path)
 /* Some commands are for one of them only. */
 static enum cli_controlled wanted_of(const struct arguments *arguments, const char *word)
 {
-    static const char *const of_traces[] = {"probe", "list", "widen", "stats", "detach"};
+    static const char *const of_traces[] = {"probe", "list", "widen", "reload", "stats", "detach"};
     if (arguments->record || arguments->trace)
         return arguments->record ? CLI_CONTROL_RECORD : CLI_CONTROL_TRACE;
     for (size_t i = 0; i < sizeof of_traces / sizeof *of_traces; i++)
@@ -248,7 +248,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         return sprof_error_set(
             error, SPROF_EUSAGE, 0,
             "give a command: start, stop, status, clear, mode MODE, rate HZ, "
-            "mark NAME or end, and for traces probe, list, widen, stats and detach");
+            "mark NAME or end, and for traces probe, list, widen, reload, stats and detach");
     int status = make_request(arguments, operands, &request, error);
     bool done = false;
     struct sprof_urgency until_the_end;
@@ -286,7 +286,7 @@ const struct cli_command cli_ctl_command = {
     .name = "ctl",
     .summary = "Control a recording or a trace while it runs",
     .operands = "start [MODE] [T]|stop|status|clear|mode MODE|rate HZ|mark NAME|"
-                "probe CHANGE …|list|widen [RE]|stats|detach|end",
+                "probe CHANGE …|list|widen [RE]|reload|stats|detach|end",
     .rest_behind = "probe",
     .options = options,
     .details =

@@ -11,6 +11,7 @@ struct cursor {
     char **argv;
     int argc, next;
     void *arguments;
+    uint64_t *given;
 };
 
 static const struct cli_option *find_long(const struct cli_command *command, const char *name,
@@ -62,6 +63,9 @@ static int set_option(struct cursor *cursor, const struct cli_option *option, co
                       const char *value, struct sprof_error *error)
 {
     struct sprof_error cause = {0};
+    const size_t place = (size_t)(option - cursor->command->options);
+    if (place < 128)
+        cursor->given[place / 64] |= UINT64_C(1) << place % 64;
     void *field = (char *)cursor->arguments + option->offset;
     const int status = option->set(field, value, &cause);
     if (status)
@@ -185,8 +189,8 @@ int cli_exit_status(int code)
 int cli_options_parse(const struct cli_command *command, int argc, char **argv, void *arguments,
                       struct cli_operands *operands, struct sprof_error *error)
 {
-    struct cursor cursor = {command, argv, argc, 0, arguments};
-    *operands = (struct cli_operands){argv, 0, NULL};
+    struct cursor cursor = {command, argv, argc, 0, arguments, operands->given};
+    *operands = (struct cli_operands){.items = argv};
     while (cursor.next < argc) {
         char *word = argv[cursor.next];
         const bool is_operand = word[0] != '-' || !word[1];

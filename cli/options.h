@@ -28,6 +28,7 @@ struct cli_operands {
     int count;
     const char *behind; /* the first word of a command line's arguments where all of them are
                          * options of sprof and no `--` stands before the command; else NULL */
+    uint64_t given[2];  /* options that were given: a bit for each place in the table */
 };
 
 /* The state all commands share. */

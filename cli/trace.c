@@ -2,15 +2,20 @@
  * command did; or puts them into a process that runs. */
 #include "trace/trace.h"
 #include "cli/commands.h"
+#include "cli/config.h"
 #include "cli/drill.h"
 #include "cli/keep.h"
 #include "cli/signals.h"
 #include "cli/trace_summary.h"
 #include "cli/values.h"
 
+#include "inject/inject.h"
+
+#include <limits.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -39,7 +44,12 @@ struct arguments {
     struct heap_limits heap_check;
     struct cli_keep_rules keep;
     struct cli_drill drill;
-    double stack_check; /* percent; 0: none */
+    const char *config_path;
+    struct cli_config config;
+    char program[PATH_MAX];     /* for which a section of it is */
+    uint64_t given[2];          /* as in struct cli_operands */
+    struct arguments *reloaded; /* what was read later; the last one first */
+    double stack_check;         /* percent; 0: none */
     bool append, overwrite, children, paths, callers, all_points, no_cache, paused, verbose;
 };
 
@@ -173,6 +183,10 @@ static const struct cli_option options[] = {
      "errors > 1%, calls/s > 1000, 3x (its median before), 2x siblings (other threads), cpu > 50%, "
      "signal (`sprof ctl widen`)",
      FIELD(drill.over), cli_add_condition},
+    {"config", 0, "FILE",
+     "options for the program from this file, unless they are given: [program NAME] with lines as "
+     "root = ^handle, and [module GLOB] with probes = start, demand or never",
+     FIELD(config_path), cli_set_text},
     {"observe", 0, NULL, "… change nothing, and say what would get probes first",
      FIELD(drill.observe), cli_set_flag},
     {"step", 0, "T", NULL, FIELD(drill.step_ns), cli_set_duration},
@@ -350,12 +364,54 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
     return check_pids(&arguments->pids, error);
 }
 
+/* The file of the program that is traced: the command, or what the first process runs. */
+static void find_program(const struct arguments *arguments, const struct cli_operands *operands,
+                         char program[PATH_MAX])
+{
+    const size_t pids = arguments->pids.list.count;
+    if (pids)
+        inject_program_file(*arguments->pids.list.items, program);
+    else
+        snprintf(program, PATH_MAX, "%s", operands->count ? operands->items[0] : "");
+}
+
+static int read_config(struct arguments *arguments, const struct cli_operands *operands,
+                       struct sprof_error *error)
+{
+    if (!arguments->config_path)
+        return 0;
+    find_program(arguments, operands, arguments->program);
+    memcpy(arguments->given, operands->given, sizeof arguments->given);
+    return cli_config_read(&arguments->config, arguments->config_path, arguments->program,
+                           &cli_trace_command, operands->given, arguments, error);
+}
+
+/* What was read before stays, because the trace borrows from it. */
+static int reload_config(void *context, struct trace_options *trace, struct sprof_error *error)
+{
+    struct arguments *arguments = context, *fresh = calloc(1, sizeof *fresh);
+    if (!fresh)
+        return sprof_error_memory(error);
+    fresh->reloaded = arguments->reloaded;
+    arguments->reloaded = fresh;
+    const int result = cli_config_read(&fresh->config, arguments->config_path, arguments->program,
+                                       &cli_trace_command, arguments->given, fresh, error);
+    if (result)
+        return result;
+    trace->uncalled = arguments->drill.uncalled || fresh->drill.uncalled;
+    trace->conditions = fresh->drill.over.list.items;
+    trace->condition_count = fresh->drill.over.list.count;
+    return 0;
+}
+
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
     struct arguments *arguments = all;
     const size_t pids = arguments->pids.list.count;
-    int status = check(arguments, operands, error);
+    int status = read_config(arguments, operands, error);
+    if (!status)
+        status = check(arguments, operands, error);
     if (status)
         return status;
     terminal->verbose = arguments->verbose;
@@ -381,6 +437,10 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .children_of_count = arguments->children_of.list.count,
         .modules = arguments->modules.list.items,
         .module_count = arguments->modules.list.count,
+        .module_rules = arguments->config.modules.items,
+        .module_rule_count = arguments->config.modules.count,
+        .reload = arguments->config_path ? reload_config : NULL,
+        .reload_context = arguments,
         .rules = cli_rules_of(&arguments->rules),
         .output = arguments->output ? arguments->output : CLI_DEFAULT_RECORDING,
         .paths = arguments->paths,
@@ -434,12 +494,16 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
 static void release(void *all)
 {
     struct arguments *arguments = all;
+    if (arguments->reloaded)
+        release(arguments->reloaded);
+    free(arguments->reloaded);
     sprof_vec_release(&arguments->pids.list);
     sprof_vec_release(&arguments->warn_over.list);
     sprof_vec_release(&arguments->watchdog.list);
     sprof_vec_release(&arguments->heap_check.list);
     cli_keep_rules_release(&arguments->keep);
     cli_drill_release(&arguments->drill);
+    cli_config_release(&arguments->config);
     sprof_vec_release(&arguments->rules.list);
     sprof_vec_release(&arguments->functions.list);
     sprof_vec_release(&arguments->children_of.list);

@@ -377,6 +377,13 @@ static int widen(void *context, char *argument, struct sprof_str *answer, struct
     return trace_drilling_widen(context, *argument ? argument : ".", answer, error);
 }
 
+static int reload(void *context, char *argument, struct sprof_str *answer,
+                  struct sprof_error *error)
+{
+    (void)argument;
+    return trace_drilling_reload(context, answer, error);
+}
+
 struct range_sums {
     size_t sites, on, timed, resting;
     uint64_t calls;
@@ -437,6 +444,7 @@ static const struct control_command commands[] = {
     {"probe", NULL, "+RE, -RE, +children:RE[:DEPTH], +0xA-0xB, -#1,3-5 or +#N", probe},
     {"list", NULL, NULL, list},
     {"widen", NULL, "[RE]", widen},
+    {"reload", NULL, NULL, reload},
     {"stats", NULL, NULL, stats},
     {"detach", NULL, "[PID]", detach},
     {"end", NULL, NULL, end},
@@ -444,7 +452,7 @@ static const struct control_command commands[] = {
 static const struct control_commands all = {
     "start [MODE] [TIME], stop, status, clear, mode stats|coverage|log, mark NAME, probe ±RE, "
     "list, "
-    "widen [RE], stats, detach, end (rate is for recordings of samples)",
+    "widen [RE], reload, stats, detach, end (rate is for recordings of samples)",
     commands, sizeof commands / sizeof *commands};
 
 static int carry_out(void *context, char *request, struct sprof_str *answer)

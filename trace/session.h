@@ -38,6 +38,17 @@ struct trace_heap_limit {
     const char *function; /* a regular expression as below */
 };
 
+/* When functions of a module get probes. */
+enum trace_module_when {
+    TRACE_MODULE_START,  /* the chosen ones at the start, others by commands and drill-downs */
+    TRACE_MODULE_DEMAND, /* by commands and drill-downs alone */
+    TRACE_MODULE_NEVER,
+};
+struct trace_module_rule {
+    const char *glob; /* as fnmatch(3), against a module's path and name */
+    enum trace_module_when when;
+};
+
 struct trace_keep_rule; /* trace/keep_rule.h */
 struct trace_condition; /* trace/condition.h */
 
@@ -63,6 +74,8 @@ struct trace_options {
     /* As fnmatch(3), against a module's path and name. None: the application's modules. */
     const char *const *modules;
     size_t module_count;
+    const struct trace_module_rule *module_rules; /* before `modules`; the last match wins */
+    size_t module_rule_count;
     struct model_kind_rules rules;
     const char *output; /* NULL: "sprof.db" */
     enum trace_mode mode;
@@ -94,6 +107,10 @@ struct trace_options {
     bool observe;     /* say what would get probes first, and change nothing */
     bool uncalled;    /* functions that are never called keep their probes */
     uint64_t step_ns; /* between two steps; 0: a second */
+    /* Reads the file of options anew, and sets what of a drill-down may change while it runs:
+     * `conditions`, `uncalled`. NULL: there is no file. Returns 0 or a negative code. */
+    int (*reload)(void *context, struct trace_options *options, struct sprof_error *error);
+    void *reload_context;
     const struct trace_condition *conditions; /* the last one that names a root decides */
     size_t condition_count;
     bool arguments;           /* of these, also their arguments and results … */

@@ -36,6 +36,7 @@ struct trace_file {
     uint64_t identity; /* see plan_identity */
     uint64_t bias;
     bool is_chosen;
+    bool on_demand;                /* no function of it is chosen at the start */
     uint64_t island, island_bytes; /* of the copies of its functions' beginnings */
     size_t first, count;           /* its functions, as a range of the probes */
     bool stays;                    /* it cannot be unloaded; see bypass.c */

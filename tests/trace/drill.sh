@@ -1,6 +1,6 @@
 #!/bin/bash
 # Drill-downs: probes are added where the time is, and the function that has it is named.
-#   drill.sh cpu | wait | lock | argument | flat | conditions | refused
+#   drill.sh cpu | wait | lock | argument | flat | conditions | config | refused
 set -u
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -76,6 +76,58 @@ conditions)
     expect 0 "$SPROF" trace -o r.db --overwrite -p "$server" --root '^handle$' --duration 1
     "$SPROF" sql r.db --format csv "SELECT function FROM v_call_stats ORDER BY 1" | tail -n +2 | tr -d '\r' | cut -d'(' -f1 | paste -sd ' ' >found
     [ "$(cat found)" = "at_level_1 handle small_0" ] || fail "other functions than the root and what it calls: $(cat found)"
+    ;;
+config)
+    start_server cpu
+    cat >options.ini <<'END'
+# What is traced in which program.
+[program other*]
+function = x
+[program server]
+adaptive
+root = ^handle$
+over = 10s : ^handle$
+duration = 60
+step = 300ms
+[module liblow.so]
+probes = never
+[module server]
+probes = start
+END
+    # Nothing of the library gets probes, so its caller is the culprit. The condition is changed while it runs.
+    "$SPROF" trace -o t.db -p "$server" --config options.ini --duration 40 2>err &
+    tracer=$!
+    children+=("$tracer")
+    wait_for_trace err -i t.db
+    sed -i 's/^over = .*/over = 300us/' options.ini
+    expect 0 "$SPROF" ctl -i t.db reload
+    for ((i = 0; i < 900; i++)); do "$SPROF" sql t.db "SELECT mark FROM v_phase" 2>&1 | grep -q culprit && break || sleep 0.1; done
+    sed -i 's/^over = .*/ovre = 300us/' options.ini
+    expect 2 "$SPROF" ctl -i t.db reload
+    grep -q 'options.ini:7: unknown option `ovre`: did you mean `over`' err || fail "a mistake is not shown"
+    expect 0 "$SPROF" ctl -i t.db end
+    wait "$tracer"
+    "$SPROF" sql t.db "SELECT mark FROM v_phase" >out 2>err
+    grep -q 'culprit: at_level_4' out || fail "not what calls the library"
+    # Mistakes have their line.
+    wrong() { # TEXT LINE…
+        local text=$1
+        shift
+        printf '%s\n' "$@" >wrong.ini
+        expect 2 "$SPROF" trace -o w.db --config wrong.ini -- ./server
+        grep -qE -e "$text" err || fail "does not say: $text"
+    }
+    wrong 'wrong.ini:2: unknown option `adpative`: did you mean `adaptive`' '[program server]' 'adpative'
+    wrong 'wrong.ini:1: unknown section `porgram`: did you mean `program`' '[porgram server]'
+    wrong 'wrong.ini:3: \[program s\*\] is a second section for ./server: the first is in line 1' '[program server]' adaptive '[program s*]'
+    wrong 'has no section for ./server: there are \[program\] sections for other' '[program other]' adaptive
+    wrong 'wrong.ini:2: over = soon: .*is no condition' '[program other]' 'over = soon'
+    wrong 'wrong.ini:1: a section, as .* must come before `root`' 'root = x'
+    wrong 'wrong.ini:2: .*`demand` or `never`, not `demnad`: did you mean `demand`' '[module x]' 'probes = demnad'
+    wrong 'wrong.ini:2: a value is missing: .*`root`' '[program server]' 'root'
+    wrong 'wrong.ini:2: no value belongs to `adaptive`' '[program server]' 'adaptive = yes'
+    wrong 'wrong.ini:2: unknown option `pid`' '[program server]' 'pid = 1'
+    expect 1 "$SPROF" trace -o w.db --config nosuch.ini -- ./server
     ;;
 refused)
     refuses() { # TEXT OPTION…

@@ -304,3 +304,39 @@ int trace_drilling_widen(struct trace_session *common, const char *expression,
                       sprof_plural(found));
     return result;
 }
+
+/* The condition of a root by the options of now. */
+static int renew(struct trace_drilling *drilling, size_t root, struct sprof_error *error)
+{
+    struct trace_session *common = drilling->common;
+    struct trace_drill *drill = &drilling->drills[root];
+    drill->keeps_uncalled = common->options.uncalled;
+    for (size_t i = 0; i < common->trace->programs.count; i++) {
+        const struct trace_session *program = common->trace->programs.items[i];
+        const size_t probe = trace_drilling_probe(drilling, program, drill->root);
+        if (probe != SIZE_MAX)
+            return condition_of(common, program->probes.items[probe].function, &drill->condition,
+                                error);
+    }
+    return 0;
+}
+
+int trace_drilling_reload(struct trace_session *common, struct sprof_str *answer,
+                          struct sprof_error *error)
+{
+    struct trace_drilling *drilling = common->trace->drilling;
+    struct trace_options *options = &common->options;
+    if (!options->reload || !drilling)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "`reload` is for a drill-down that has a file of options: `sprof "
+                               "trace --config FILE`");
+    int result = options->reload(options->reload_context, options, error);
+    for (size_t r = 0; r < drilling->reader.root_count && !result; r++)
+        result = renew(drilling, r, error);
+    sprof_str_appendf(
+        answer,
+        "the conditions of %zu root%s are as in the file; all else holds from the next "
+        "trace on",
+        drilling->reader.root_count, sprof_plural(drilling->reader.root_count));
+    return result;
+}

@@ -31,22 +31,46 @@ struct chooser {
     struct sprof_error *error;
 };
 
+static bool is_of_glob(const char *glob, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return !fnmatch(glob, path, 0) || !fnmatch(glob, slash ? slash + 1 : path, 0);
+}
+
 static bool matches_glob(const struct trace_options *options, const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     for (size_t i = 0; i < options->module_count; i++)
-        if (!fnmatch(options->modules[i], path, 0) || !fnmatch(options->modules[i], name, 0))
+        if (is_of_glob(options->modules[i], path))
             return true;
     return false;
+}
+
+/* The rule of a module; NULL: none is for it. */
+static const struct trace_module_rule *rule_of(const struct trace_options *options,
+                                               const char *path)
+{
+    for (size_t i = options->module_rule_count; i--;)
+        if (is_of_glob(options->module_rules[i].glob, path))
+            return &options->module_rules[i];
+    return NULL;
 }
 
 static bool is_chosen(const struct chooser *chooser, const char *path)
 {
     const struct trace_options *options = &chooser->session->options;
+    const struct trace_module_rule *rule = rule_of(options, path);
+    if (rule)
+        return rule->when != TRACE_MODULE_NEVER;
     if (options->module_count)
         return matches_glob(options, path);
     return model_kind_of(&options->rules, path, !strcmp(path, chooser->executable), false) ==
            MODEL_KIND_APP;
+}
+
+static bool waits_for_demand(const struct chooser *chooser, const char *path)
+{
+    const struct trace_module_rule *rule = rule_of(&chooser->session->options, path);
+    return rule && rule->when == TRACE_MODULE_DEMAND;
 }
 
 /* Libraries through which frames are left: of C, of C++, and unwinders. */
@@ -197,7 +221,8 @@ static int choose_function(struct chooser *chooser, uint32_t file,
 {
     struct trace_session *session = chooser->session;
     const bool in_module = session->files.items[file].is_chosen && plan_is_true_start(function);
-    const int found = in_module ? is_wanted(chooser, file, function) : 0;
+    const int found =
+        in_module && !session->files.items[file].on_demand ? is_wanted(chooser, file, function) : 0;
     if (found < 0)
         return found;
     chooser->seen += in_module;
@@ -247,7 +272,8 @@ static int take_module(void *context, struct plan_module *module)
                                     .identity = module->identity,
                                     .bias = module->bias,
                                     .loaded_at = module->address,
-                                    .is_chosen = is_chosen(chooser, module->path)};
+                                    .is_chosen = is_chosen(chooser, module->path),
+                                    .on_demand = waits_for_demand(chooser, module->path)};
     if (module->plan.runtime && session->backend->has_agent)
         session->untimed.runtime = sprof_arena_text(&session->arena, module->plan.runtime);
     if (!path || sprof_vec_push(&session->files, file))
