@@ -293,10 +293,9 @@ static int check_thread(struct store *store, uint32_t run, const char *thread,
                             : store_query(store, sql.text, note_number, &found, error);
     sprof_str_release(&sql);
     if (!status && !found)
-        status = sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                                 "no thread is called '%.200s'; `sprof sql 'SELECT DISTINCT thread "
-                                 "FROM v_thread'` lists them",
-                                 thread);
+        status = sprof_error_set(
+            error, SPROF_ENOTFOUND, 0,
+            "no thread is called '%.200s'; `sprof report --threads` lists them", thread);
     return status;
 }
 

@@ -21,7 +21,9 @@ int cli_take_input(const char **input, const struct cli_operands *operands,
         return 0;
     if (operands->count > 1)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "one recording at a time: `%s` is one too many", operands->items[1]);
+                               "one recording at a time: `%s` is one too many; a name with blanks "
+                               "needs quotes",
+                               operands->items[1]);
     if (*input)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "the recording is named twice: leave out `-i %s` or `%s`", *input,

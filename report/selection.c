@@ -211,8 +211,8 @@ static int not_found(const char *what, const char *wanted,
     sprof_str_appendf(&text, "no %s is called '%.200s'", what, wanted);
     sprof_suggest_append(&text, suggestions);
     if (!suggestions->count)
-        sprof_str_appendf(&text, "; `sprof sql 'SELECT DISTINCT %s FROM v_thread'` lists them",
-                          what);
+        sprof_str_appendf(&text, "; `sprof report --%s` lists them",
+                          *what == 't' ? "threads" : "processes");
     return report_error_text(error, SPROF_ENOTFOUND, &text);
 }
 

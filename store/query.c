@@ -65,6 +65,43 @@ static int refuse_writing(struct store *store, const char *why, struct sprof_err
                            why, store->path);
 }
 
+/* Appends tables and views with a name like the one that a message says is not there. */
+static void append_near(struct store *store, const char *message, struct sprof_str *out)
+{
+    static const char beginning[] = "no such table: ";
+    static const char sql[] = "SELECT group_concat(name, char(10)) FROM sqlite_master";
+    struct sprof_suggestions near = {0};
+    sqlite3_stmt *statement = NULL;
+    if (strncmp(message, beginning, strlen(beginning)) != 0)
+        return;
+    if (!sqlite3_prepare_v2(store->database, sql, -1, &statement, NULL) &&
+        sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_text(statement, 0)) {
+        char *names = strdup((const char *)sqlite3_column_text(statement, 0)), *rest = names;
+        for (const char *name; names && (name = strsep(&rest, "\n"));)
+            sprof_suggest_offer(&near, message + strlen(beginning), name);
+        sprof_suggest_append(out, &near);
+        free(names);
+    }
+    sqlite3_finalize(statement);
+}
+
+/* The user's mistake in SQLite's own words, and what may have been meant. */
+static int explain_mistake(struct store *store, struct sprof_error *error)
+{
+    struct sprof_str text = {0};
+    sprof_str_append(&text, sqlite3_errmsg(store->database));
+    if (text.text) {
+        char *message = strdup(text.text); /* while `text` grows */
+        append_near(store, message ? message : "", &text);
+        free(message);
+    }
+    sprof_error_set(error, SPROF_EUSAGE, 0,
+                    "%s; `sprof help schema` describes the tables and views",
+                    text.text ? text.text : "");
+    sprof_str_release(&text);
+    return SPROF_EUSAGE;
+}
+
 /* The user's mistakes get SQLite's own words, the database's troubles ours. */
 static int query_failed(struct store *store, struct sprof_error *error)
 {
@@ -74,10 +111,7 @@ static int query_failed(struct store *store, struct sprof_error *error)
     case SQLITE_ERROR:
     case SQLITE_MISMATCH:
     case SQLITE_RANGE:
-    case SQLITE_TOOBIG:
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "%s; `sprof help schema` describes the tables and views",
-                               sqlite3_errmsg(store->database));
+    case SQLITE_TOOBIG: return explain_mistake(store, error);
     default: return store_fail(store, error);
     }
 }

@@ -147,8 +147,7 @@ static void test_what_is_not_there(void)
                   "no thread is called 'wroker'; near it: worker");
     check_failure((struct report_request){.selection = {.process = "child", .thread = "worker"}},
                   SPROF_ENOTFOUND,
-                  "no thread is called 'worker'; `sprof sql 'SELECT DISTINCT thread FROM "
-                  "v_thread'` lists them");
+                  "no thread is called 'worker'; `sprof report --threads` lists them");
     check_failure((struct report_request){.table = {.view = REPORT_CALLERS, .function = "A4"}},
                   SPROF_ENOTFOUND, "no sample contains a function 'A4'; near it: A1, A2, A3");
 }
