@@ -52,6 +52,7 @@ const char *cli_looping_option(const struct cli_looping *looping)
     return looping->keep.ns || looping->keep.bytes ? "--keep"
            : looping->chance > 0                   ? "--chance"
            : looping->budget                       ? "--budget"
+           : looping->pusher.to                    ? "--push"
                                                    : NULL;
 }
 
@@ -75,8 +76,12 @@ int cli_loop(struct cli_terminal *terminal, const struct cli_looping *looping,
         .budget = looping->budget,
         .end_fd = signals,
     };
-    struct record_loop_result result;
-    const int status = record_loop(&options, &result, error);
+    struct record_loop_result result = {0};
+    const pid_t pusher =
+        looping->pusher.to ? cli_pusher_start(&looping->pusher, record->output, &before, error) : 0;
+    const int status = pusher < 0 ? (int)pusher : record_loop(&options, &result, error);
+    if (pusher > 0)
+        cli_pusher_end(pusher);
     close(signals);
     struct record_segments kept;
     if (!status && !record_segments_list(&kept, record->output, NULL)) {

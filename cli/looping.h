@@ -2,6 +2,7 @@
 #ifndef SPROF_CLI_LOOPING_H
 #define SPROF_CLI_LOOPING_H
 
+#include "cli/pusher.h"
 #include "cli/terminal.h"
 #include "record/record.h"
 
@@ -12,6 +13,7 @@ struct cli_looping {
     struct record_keep keep;
     double chance; /* percent; 0: not given */
     uint64_t budget;
+    struct cli_pusher_options pusher;
 };
 
 /* struct record_keep: "24h" or "2G"; given twice it holds both. */

@@ -8,6 +8,7 @@
 #include "cli/signals.h"
 #include "cli/target.h"
 #include "cli/values.h"
+#include "fleet/fleet.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -82,6 +83,12 @@ static const struct cli_option options[] = {
      FIELD(looping.chance), cli_set_chance},
     {"budget", 0, "N", "with --loop: at most about N samples an hour, by leaving segments out",
      FIELD(looping.budget), cli_set_positive},
+    {"push", 0, "URL", "with --loop: send each segment to a receiver, as `sprof push` does",
+     FIELD(looping.pusher.to), cli_set_text},
+    {"credentials", 0, "FILE", "with --push: as of `sprof push`", FIELD(looping.pusher.credentials),
+     cli_set_text},
+    {"label", 0, "KEY=VALUE", "with --push: service.name, host.name, any other",
+     FIELD(looping.pusher.labels), cli_add_text},
     {"paused", 0, NULL, "take no samples until `sprof ctl start`", FIELD(paused), cli_set_flag},
     {"stack-bytes", 0, "N", "of each stack to copy (64K)", FIELD(stack_bytes), cli_set_size},
     {"app-module", 0, "GLOB", "these modules are application", FIELD(rules), cli_set_app_module},
@@ -137,6 +144,16 @@ static int check_loop(const struct arguments *arguments, const struct cli_operan
                                            "%s belongs to --loop T: add it, or leave %s out",
                                            dependent, dependent)
                          : 0;
+    if (!arguments->looping.pusher.to &&
+        (arguments->looping.pusher.labels.list.count || arguments->looping.pusher.credentials))
+        return usage(error, "--label and --credentials belong to --push URL: add it");
+    if (arguments->looping.pusher.to) {
+        struct fleet_target target;
+        const int status = fleet_target_parse(&target, arguments->looping.pusher.to, error);
+        fleet_target_release(&target);
+        if (status)
+            return status;
+    }
     if (arguments->looping.segment_ns < 1000000000)
         return usage(error, "a segment of --loop lasts a second at least: write 1s or more");
     if (operands->count)
@@ -367,6 +384,7 @@ static void release(void *all)
     cli_target_release(&arguments->target);
     sprof_vec_release(&arguments->rules.list);
     sprof_str_release(&arguments->events);
+    sprof_vec_release(&arguments->looping.pusher.labels.list);
 }
 
 const struct cli_command cli_record_command = {

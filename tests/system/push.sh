@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof push to receivers that fail: nothing is lost, nothing counts twice, and what is wrong is said.
-#   push.sh again|refused|spool|credentials|usage
+#   push.sh again|refused|spool|credentials|loop|usage
 set -uf
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/fleet_lib.sh"
@@ -174,7 +174,38 @@ credentials() {
     end "$receiver"
 }
 
+# A continuous recording sends its segments, also those that an absent receiver has missed.
+loop() {
+    local recorded sent
+    needs_root "for perf events of another process"
+    start sh -c 'while :; do :; done'
+    spins=$child
+    receiver 503
+    start "$SPROF" record --loop 1s -p "$spins" -F 199 -o d --push "$to" --label service.name=shop 2>loop.err
+    recorder=$child
+    wait_until 60 sh -c 'find d/spool -name "*.clickhouse" | grep -q .'
+    end "$receiver" # another one on the same port
+    rm -f port log
+    start python3 "$here/receiver.py" log lose,ok --port-file port --columns columns --port "${to##*:}"
+    wait_until 60 grep -q '"run"' log
+    kill -INT "$recorder"
+    wait "$recorder" || fail "exit status $?: $(cat loop.err)"
+    [ "$(waiting d/spool)" = 0 ] || fail "segments wait still: $(cat loop.err)"
+    sent=$(logged "len({e['token'] for e in entries if e['table'] == 'run'})")
+    recorded=$(find d -maxdepth 1 -name '*.db' | wc -l)
+    [ "$sent" = "$recorded" ] || fail "$sent of $recorded segments are sent: $(cat loop.err)"
+    # What was sent is not sent again; what was lost at first was sent twice with one token.
+    cp log before
+    expect 0 "$SPROF" push --to "$to" --spool d/spool d
+    cmp log before || fail "segments are sent again"
+    [ "$(logged "entries[0]['token'] == entries[1]['token']")" = True ] || fail "$(head -n 2 log)"
+}
+
 usage() {
+    expect 2 "$SPROF" record --push clickhouse+http://host -p $$
+    said '--push belongs to --loop'
+    expect 2 "$SPROF" record --loop 1s --push http://host -p $$
+    expect 2 "$SPROF" record --loop 1s --label a=b -p $$
     expect 2 "$SPROF" push
     said 'what is to be sent'
     expect 2 "$SPROF" push x.db

@@ -1,5 +1,5 @@
 """A receiver that fails as it is told, or stands before a real one and loses answers.
-    receiver.py LOG PLAN [--port-file FILE] [--tls CERT KEY] [--to PORT] [--columns FILE]
+    receiver.py LOG PLAN --port-file FILE [--port PORT] [--tls CERT KEY] [--to PORT] [--columns FILE]
 PLAN: what comes of each insert or push in turn, with commas; the last one goes on for ever:
     ok, a status such as 500, 429:1 (Retry-After), slow (5 s), close (after all was read), cut, garbage, html, redirect,
     error:N (500 with ClickHouse's code N), lose (--to: the answer of the real server is thrown away)
@@ -106,7 +106,7 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         pass
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+server = http.server.ThreadingHTTPServer(("127.0.0.1", int(option("--port") or 0)), Receiver)
 if option("--tls"):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*option("--tls", 2))
