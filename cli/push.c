@@ -129,9 +129,12 @@ static void say_sent(const struct pushing *pushing)
                 (unsigned long long)dropped, pushing->spool.path);
     if (result->uncertain)
         cli_say(pushing->terminal,
-                "%llu insert%s sent again may count twice, since this server does not tell "
-                "repetitions apart: `sprof fleet check --to URL` finds them",
-                (unsigned long long)result->uncertain, sprof_plural(result->uncertain));
+                "%llu request%s sent again may count twice, since this receiver does not tell "
+                "repetitions apart%s",
+                (unsigned long long)result->uncertain, sprof_plural(result->uncertain),
+                pushing->target.kind == FLEET_CLICKHOUSE
+                    ? ": `sprof fleet check --to URL` finds them"
+                    : "");
 }
 
 /* Says why what is not sent was not, and where it is. */
@@ -261,6 +264,9 @@ const struct cli_command cli_push_command = {
         "clickhouse+http://HOST:8123[/DATABASE] and clickhouse+https://… are ClickHouse servers\n"
         "whose tables `sprof fleet init` made. What is sent counts once, also when it is sent\n"
         "again, where the server has tokens of inserts (22.2 or newer).\n"
+        "pyroscope+http://HOST:4040 and pyroscope+https://… take a profile for each run and "
+        "event;\n"
+        "one whose answer is lost may count twice there.\n"
         "Name and password come from SPROF_FLEET_USER and SPROF_FLEET_PASSWORD, a token from\n"
         "SPROF_FLEET_TOKEN, or all of them from the file of --credentials, never from the URL.\n"
         "A DIR of `record --loop` stands for its segments that have ended and were not sent yet.\n",

@@ -42,6 +42,83 @@ static int fill_batch(struct fleet_batch *batch, FILE *const tables[TABLES], uin
     return status;
 }
 
+/* == Profiles == */
+
+/* Columns of `run` that a profile needs. */
+enum { SERVICE, VERSION, HOST, EVENT, FACTS };
+static const char *const facts[FACTS] = {"service", "version", "host", "event"};
+
+/* Cuts a line at its tabs, and takes the fields at the places of `facts`. */
+static void take_facts(char *line, const size_t places[FACTS], const char *values[FACTS])
+{
+    size_t place = 0;
+    line[strcspn(line, "\n")] = '\0';
+    for (char *field; (field = strsep(&line, "\t")); place++)
+        for (size_t i = 0; i < FACTS; i++)
+            if (places[i] == place)
+                values[i] = field;
+}
+
+static void find_facts(char *heading, size_t places[FACTS])
+{
+    size_t place = 0;
+    heading[strcspn(heading, "\n")] = '\0';
+    for (char *field; (field = strsep(&heading, "\t")); place++)
+        for (size_t i = 0; i < FACTS; i++)
+            if (!strcmp(field, facts[i]))
+                places[i] = place;
+}
+
+static int add_profile(const struct adding *adding, struct fleet_batch *batch, uint32_t run_id,
+                       const char *const values[FACTS])
+{
+    const bool is_cpu = !strcmp(values[EVENT], "cpu-clock") || !strcmp(values[EVENT], "cycles");
+    const struct fleet_label labels[] = {
+        {"__name__", is_cpu ? "process_cpu" : values[EVENT]},
+        {"service.name", values[SERVICE]},
+        {"service.version", values[VERSION]},
+        {"host.name", values[HOST]},
+        {"event", values[EVENT]},
+    };
+    const struct report_selection selection = {.run_id = run_id, .event = values[EVENT]};
+    char *bytes = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&bytes, &size);
+    int status =
+        out ? report_export(out, adding->store, &selection, &report_format_of_series, adding->error)
+            : sprof_error_memory(adding->error);
+    if (out && fclose(out) && !status)
+        status = sprof_error_memory(adding->error);
+    if (!status)
+        status = fleet_batch_add_profile(batch, labels, sizeof labels / sizeof *labels,
+                                         (struct sprof_bytes){(const uint8_t *)bytes, size},
+                                         adding->error);
+    free(bytes);
+    return status;
+}
+
+/* A profile for each line of `run`: service, version, host and event are there already. */
+static int add_profiles(const struct adding *adding, struct fleet_batch *batch, FILE *runs,
+                        const struct store_run *run)
+{
+    size_t places[FACTS] = {0}, capacity = 0;
+    char *line = NULL;
+    int status = 0;
+    rewind(runs);
+    batch->key = run->key;
+    if (getline(&line, &capacity, runs) > 0)
+        find_facts(line, places);
+    while (!status && getline(&line, &capacity, runs) > 0) {
+        const char *values[FACTS] = {"", "", "", ""};
+        take_facts(line, places, values);
+        status = add_profile(adding, batch, run->id, values);
+    }
+    free(line);
+    return status;
+}
+
+/* == Runs == */
+
 static int add_run(void *context, const struct store_run *run)
 {
     const struct adding *adding = context;
@@ -57,7 +134,9 @@ static int add_run(void *context, const struct store_run *run)
         status =
             report_rows(&files, adding->store, &selection, &spooling->rows, &count, adding->error);
     if (!status && count.costs)
-        status = fill_batch(&batch, tables, run->key, adding->error);
+        status = spooling->spool->kind == FLEET_CLICKHOUSE
+                     ? fill_batch(&batch, tables, run->key, adding->error)
+                     : add_profiles(adding, &batch, tables[RUN], run);
     if (!status && count.costs)
         status = fleet_spool_add(spooling->spool, &batch, adding->error);
     for (size_t i = 0; i < TABLES; i++)

@@ -13,6 +13,7 @@
 #include "fleet/fetch.h"
 #include "fleet/link.h"
 #include "fleet/push.h"
+#include "fleet/pyroscope.h"
 #include "fleet/spool.h"
 #include "fleet/tables.h"
 #include "fleet/target.h"

@@ -162,6 +162,9 @@ struct report_format {
     int (*write)(FILE *out, const struct report_content *content, struct sprof_error *error);
 };
 
+/* pprof without numbers of processes and threads, for stores of profiles; not among the others. */
+extern const struct report_format report_format_of_series;
+
 /* The formats there are; the last has a NULL name. */
 const struct report_format *report_formats(void);
 

@@ -20,6 +20,7 @@ struct profile {
     uint32_t *function_ids, *module_ids; /* [number] → id; 0: not needed yet */
     struct sprof_map location_ids;       /* first and last frame → id */
     SPROF_VEC(uint64_t) stack;           /* location ids of the stack at hand */
+    bool without_numbers;                /* of processes and threads */
     bool failed;
 };
 
@@ -176,12 +177,16 @@ static void put_labels(struct profile *profile, Perftools__Profiles__Sample *sam
         perftools__profiles__label__init(&labels[i]);
         sample->label[i] = &labels[i];
     }
-    labels[0].key = string_of(profile, "pid");
-    labels[0].num = process->pid;
-    labels[1].key = string_of(profile, "tid");
-    labels[1].num = thread->tid;
-    sample->n_label = 2;
-    if (process->bearer) { /* of several processes with this number, one after the other */
+    if (!profile->without_numbers) {
+        labels[0].key = string_of(profile, "pid");
+        labels[0].num = process->pid;
+        labels[1].key = string_of(profile, "tid");
+        labels[1].num = thread->tid;
+        sample->n_label = 2;
+    }
+    if (process->bearer &&
+        !profile
+             ->without_numbers) { /* of several processes with this number, one after the other */
         labels[2].key = string_of(profile, "pid_bearer");
         labels[2].num = process->bearer;
         sample->n_label = 3;
@@ -342,11 +347,13 @@ static int write_message(FILE *out, struct profile *profile)
     return state == Z_OK ? 0 : SPROF_ENOMEM;
 }
 
-int report_pprof_write(FILE *out, const struct report_content *content, struct sprof_error *error)
+static int write_profile(FILE *out, const struct report_content *content, bool without_numbers,
+                         struct sprof_error *error)
 {
     struct report_dataset *dataset = content->dataset;
     struct profile profile = {
         .dataset = dataset,
+        .without_numbers = without_numbers,
         .function_ids = calloc(dataset->functions.count + 1, sizeof(uint32_t)),
         .module_ids = calloc(dataset->modules.count + 1, sizeof(uint32_t)),
     };
@@ -365,3 +372,22 @@ int report_pprof_write(FILE *out, const struct report_content *content, struct s
     sprof_map_release(&profile.location_ids);
     return result == SPROF_ENOMEM ? sprof_error_memory(error) : result;
 }
+
+int report_pprof_write(FILE *out, const struct report_content *content, struct sprof_error *error)
+{
+    return write_profile(out, content, false, error);
+}
+
+/* Stores of profiles make a series of each process and thread number that they meet. */
+static int write_without_numbers(FILE *out, const struct report_content *content,
+                                 struct sprof_error *error)
+{
+    return write_profile(out, content, true, error);
+}
+
+const struct report_format report_format_of_series = {
+    .name = "pprof",
+    .extension = ".pb.gz",
+    .kinds = REPORT_PROFILE,
+    .write = write_without_numbers,
+};

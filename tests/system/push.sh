@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof push to receivers that fail: nothing is lost, nothing counts twice, and what is wrong is said.
-#   push.sh again|refused|spool|credentials|loop|usage
+#   push.sh again|refused|spool|credentials|loop|pyroscope|usage
 set -uf
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/fleet_lib.sh"
@@ -199,6 +199,40 @@ loop() {
     expect 0 "$SPROF" push --to "$to" --spool d/spool d
     cmp log before || fail "segments are sent again"
     [ "$(logged "entries[0]['token'] == entries[1]['token']")" = True ] || fail "$(head -n 2 log)"
+}
+
+# A profile as Pyroscope takes it, with the numbers of the recording.
+pyroscope() {
+    recordings
+    receiver 500,html,ok
+    to=pyroscope+http://127.0.0.1:$port
+    export SPROF_FLEET_TENANT=team
+    expect 0 "$SPROF" push --to "$to" -l service.name='the "shop"' -l host.name=a a.db
+    said 'may count twice'
+    python3 - <<'END' || fail "$(cat log)"
+import base64, gzip, json
+entry = [json.loads(line) for line in open("log", encoding="utf-8")][-1]
+assert entry["path"] == "/push.v1.PusherService/Push" and entry["Content-Type"] == "application/json" and entry["X-Scope-OrgID"] == "team", entry
+(series,) = json.loads(base64.b64decode(entry["body"]))["series"]
+labels = {label["name"]: label["value"] for label in series["labels"]}
+assert (labels["__name__"], labels["service_name"], labels["host_name"]) == ("process_cpu", 'the "shop"', "a"), labels
+(sample,) = series["samples"]
+profile = base64.b64decode(sample["rawProfile"])
+open("sent.pb.gz", "wb").write(profile)
+texts = gzip.decompress(profile)
+assert b"\x32\x03pid" not in texts and b"\x32\x03tid" not in texts and b"\x32\x06thread" in texts
+END
+    expect 0 "$SPROF" import -f pprof sent.pb.gz -o sent.db
+    for file in a sent; do
+        "$SPROF" report -i $file.db -n 0 --format csv | python3 -c '
+import csv, sys
+for row in csv.DictReader(sys.stdin):
+    if row["exclusive_samples"] != "0":
+        print(row["function"], row["exclusive_samples"], row["exclusive_weight"])' | sort >$file.table
+    done
+    cmp a.table sent.table || fail "other numbers: $(diff a.table sent.table | head -n 5)"
+    expect 2 "$SPROF" fleet check --to "$to"
+    end "$receiver"
 }
 
 usage() {

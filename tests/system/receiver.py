@@ -82,7 +82,7 @@ class Receiver(http.server.BaseHTTPRequestHandler):
     def act(self, what, body):
         status, _, more = what.partition(":")
         if what in ("ok", "lose"):
-            answer = self.forward(body) if before else (200, "")
+            answer = self.forward(body) if before else (200, "{}" if "Pusher" in self.path else "")
             if what == "ok":
                 return self.answer(*answer)
         elif what == "slow":
