@@ -13,6 +13,7 @@ KIND, SEED, DIRECTORY = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 LEVELS, BESIDE = 8, 60
 HEADER = """#include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -85,10 +86,12 @@ static void *hold(void *unused)
     }
     return unused;
 }
+static volatile unsigned long served;
 static void *serve(void *unused)
 {
     for (int n = 0;; n++) {
         handle(n);
+        served++;
         usleep(300);
     }
     return unused;
@@ -101,6 +104,13 @@ int main(int argc, char **argv)
     if (argc > 1)
         never();
 """ + ("    pthread_create(&thread, NULL, hold, NULL);\n" if KIND == "lock" else "") + """    pthread_create(&thread, NULL, serve, NULL);
+    /* How many calls there were, and the CPU time, for each byte that it is sent. */
+    for (char byte; read(0, &byte, 1) == 1;) {
+        struct timespec cpu;
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+        printf("%lu %ld\\n", served, cpu.tv_sec * 1000000000 + cpu.tv_nsec);
+        fflush(stdout);
+    }
     pthread_join(thread, NULL);
 }
 """)

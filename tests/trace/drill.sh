@@ -1,6 +1,6 @@
 #!/bin/bash
 # Drill-downs: probes are added where the time is, and the function that has it is named.
-#   drill.sh cpu | wait | lock | argument | flat | conditions | config | refused
+#   drill.sh cpu | wait | lock | argument | flat | together | conditions | config | refused
 set -u
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -47,6 +47,19 @@ flat)
     drill --root '^handle$'
     said 'no single function has most of the time of handle'
     said '→ (culprit|accomplice|lookout) '
+    ;;
+together)
+    # Two processes have one drill-down, and two roots one each.
+    start_server wait
+    first=$server
+    ./server &
+    server=$!,$first
+    children+=("$!")
+    drill --root '^(handle|at_level_7)$'
+    said '^sprof: culprit: culprit, itself [0-9]+ % of the time of handle'
+    said '^sprof: culprit: culprit, itself [0-9]+ % of the time of at_level_7'
+    said '^sprof: 2 processes: '
+    kill -0 "$first" || fail "a server has ended"
     ;;
 conditions)
     start_server cpu
