@@ -66,6 +66,7 @@ class BandChart {
             context.fillText(threadTitle(data, band.thread), 2, band.y - scrollTop + BAND_ROW / 2);
             context.font = '11px ' + palette.mono;
             const one = this.charWidth = context.measureText('m').width;
+            this.drawn = new Int32Array(band.rows).fill(-9); // in each row, where the last box of less than a pixel is
             for (const box of band.boxes)
                 this.paintBox(context, band, box, one, scrollTop, width);
         }
@@ -83,6 +84,9 @@ class BandChart {
     paintBox(context, band, box, one, scrollTop, width) {
         const x = Math.max(-1, this.x(box.from)), w = Math.min(width + 1, this.x(box.to)) - x, y = band.y + (box.depth + 1) * BAND_ROW - scrollTop;
         const {palette, match, profile} = this.app;
+        if (w < 1 && this.drawn[box.depth] === Math.floor(x) && !match?.hit[box.function] && box !== this.chosen)
+            return;
+        this.drawn[box.depth] = Math.floor(x);
         if (w < 0 || x > width || y < -BAND_ROW || y > this.scroller.clientHeight)
             return;
         context.globalAlpha = match && !match.hit[box.function] ? 0.35 : 1;

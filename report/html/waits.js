@@ -15,6 +15,20 @@ function addSums(data) {
     }
 }
 
+// A run that mostly waits is shown with its waits at first.
+function startWithWaits(data) {
+    const {run} = data.events[data.firstEvent], {lane, weight, count} = data.cells, sums = {on: 0, off: 0};
+    const wall = data.events.findIndex(event => event.run === run && event.time === 'both');
+    if (wall < 0 || data.firstBase !== undefined)
+        return;
+    const kinds = data.lanes.map(([event, , idle]) => !idle && data.events[wall].parts.includes(event) ? data.events[event].time : undefined);
+    for (let i = 0; i < count; i++)
+        if (kinds[lane[i]])
+            sums[kinds[lane[i]]] += weight[i];
+    if (sums.off > sums.on)
+        data.firstEvent = wall;
+}
+
 // Whether lanes of threads that wait for work are part of a selection: where that was chosen, and where
 // nothing else is there.
 function showsIdle(data, selection) {
@@ -112,7 +126,7 @@ class WaitsView {
         this.table = new Table(host, [
             {key: 'percent', title: 'share', number: true, width: '126px', sorted: true, value: row => row.percent, bar: row => row.percent / this.most,
                 text: row => `${row.percent.toFixed(row.percent < 10 ? 1 : 0)} %`},
-            {key: 'seconds', title: 'time', number: true, width: '86px', value: row => row.seconds, text: row => formatTime(row.seconds * 1e9)},
+            {key: 'seconds', title: 'time', rank: 2, number: true, width: '86px', value: row => row.seconds, text: row => formatTime(row.seconds * 1e9)},
             {key: 'waits', title: 'waits', rank: 1, number: true, width: '72px', value: row => row.waits, text: row => formatCount(row.waits)},
             {key: 'waiting', title: 'waiting', class: 'name', width: 'minmax(26ch, 1fr)', value: row => row.waiting, text: name('waiting'), tip: row => row.waiting},
             {key: 'woken_by', title: 'woken by', class: 'name', width: 'minmax(26ch, 1fr)', value: row => row.woken_by, text: name('woken_by'), tip: row => row.woken_by},

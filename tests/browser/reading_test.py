@@ -280,6 +280,13 @@ def waits(browser, work):
             wakes.every(([thread, woken, ran, waker]) => sprof.data.threads[thread] && (waker === undefined || sprof.data.threads[waker]))]""")
     if "on" not in states or "wait" not in states or overlaps or not lines or not named:
         raise SystemExit(f"bands have {states}, overlaps {overlaps}, {lines} lines from threads to those that they woke, known {named}")
+    first, on, off = browser.run("""const {data} = sprof, {lane, weight, count} = data.cells, sums = {on: 0, off: 0};
+        for (let i = 0; i < count; i++)
+            if (!data.lanes[lane[i]][2])
+                sums[data.events[data.lanes[lane[i]][0]].time] += weight[i];
+        return [data.events[data.firstEvent].name, sums.on, sums.off]""")
+    if (first == "wall") != (off > on):
+        raise SystemExit(f"with {on} ns on a CPU and {off} ns of waits the page begins with {first}")
     page.tab("flame")
     waiting, everything, color = browser.run("""const {graph} = sprof.views.find(view => view.id === 'flame').object;
         return [sprof.profile.waiting.weight[0], sprof.profile.total, graph.colorOf(graph.root)]""")
