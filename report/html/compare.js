@@ -193,8 +193,8 @@ class CompareView {
         this.line.replaceChildren(...[
             element('b', {}, `${sideName(data, state.base)} → ${sideName(data, state.event)}`),
             perSegments(app),
-            element('span', {class: 'muted'}, state.absolute ? 'the costs themselves, as sprof diff --per run'
-                : 'both scaled to the same total, as sprof diff --per sample'),
+            element('span', {class: 'muted'}, state.absolute ? 'the costs themselves' : 'both scaled to the same total'),
+            element('code', {class: 'muted command-line', title: 'the same in a terminal'}, commandOf(app)),
             app.narrowed() ? element('span', {class: 'warning'}, 'Only the later run is narrowed to a time or a thread.') : null,
             element('span', {class: 'legend'}, swatch(palette.change(1), 'more'), swatch(palette.change(-1), 'less'),
                 swatch(palette.change(0, 'new'), 'new'), swatch(palette.change(0, 'gone'), 'gone')),

@@ -56,9 +56,18 @@ const quoted = text => /^[\w./:,=-]+$/.test(text) ? text : `'${text.replace(/'/g
 const MODE_ARGUMENTS = {full: '--mode full', app: '--mode app', 'app-drop': '--mode app --app-interior drop',
     'pc-app': '--mode pc --frame app', pc: '--mode pc'};
 
+// A side of a comparison as sprof diff takes it: FILE with all of its runs, or FILE:RUN.
+function sideOperand(data, event) {
+    const {run, runs} = data.events[event], [, file, number] = /^(?:(.*), )?run (\d+)$/s.exec(data.runs[run].label) || [null, data.runs[run].label];
+    return runs ? file : number ? `${file ?? 'FILE'}:${number}` : file;
+}
+
 // The command that shows the same in a terminal.
 function commandOf(app) {
     const {state, data} = app, run = app.run(), words = ['sprof report'];
+    if (app.comparing)
+        return [`sprof diff ${quoted(sideOperand(data, state.base))} ${quoted(sideOperand(data, state.event))} --per ${state.absolute ? 'run' : 'sample'}`,
+            ...(state.mode === recordedMode(run) ? [] : [MODE_ARGUMENTS[state.mode]]), ...data.renamed.map(text => `--map ${quoted(text)}`)].join(' ');
     const all = kind => state.filters.filter(filter => filter.kind === kind).map(({text}) => text);
     if (state.mode !== recordedMode(run))
         words.push(MODE_ARGUMENTS[state.mode]);

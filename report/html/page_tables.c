@@ -57,7 +57,10 @@ int report_html_lines(struct html_page *page)
             const struct report_request request = {
                 .selection = {.run_id = part->runs.items[i],
                               .parts_apart = page->options->parts_apart},
-                .table = {.keys = keys, .key_count = 1, .limit = LINES_MOST / page->runs + 100}};
+                .table = {.keys = keys,
+                          .key_count = 1,
+                          .limit = LINES_MOST / page->runs + 100,
+                          .show = "exclusive_percent,inclusive_percent,file,line,function,module"}};
             report_json_open_object(&page->json, NULL);
             if (!report_counts_calls(&part->dataset))
                 result = report_html_report(page, part, "table", &request);

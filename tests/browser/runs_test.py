@@ -2,6 +2,7 @@
 """Uses pages of several runs, modes and phases, and of the difference between two recordings.
 runs_test.py CASE"""
 import os
+import shlex
 import sqlite3
 import sys
 
@@ -125,6 +126,9 @@ def several_runs(browser, work):
                 raise SystemExit(f"--per {per}: only the page has {shown}, sprof diff {len(rows)} rows")
     if not page.rows("compare")[0] or browser.run("return document.querySelector('main').getBoundingClientRect().top") > 110:
         raise SystemExit("the header of a comparison takes too much room")
+    words = shlex.split(browser.run("return document.querySelector('[data-view=compare] code').textContent"))
+    if words[:2] != ["sprof", "diff"] or table_of(*words[1:], "--all", "--inclusive") != rows:
+        raise SystemExit(f"{words} shows something else than the page")
     # One run a side has no verdicts.
     browser.run("sprof.set({event: 0, base: 3})")
     if browser.run("return sprof.views.find(view => view.id === 'compare').object.table.rows.some(row => row.verdict)"):
