@@ -15,7 +15,7 @@
 struct arguments {
     const char *input, *sort, *show, *function, *module, *thread, *process;
     enum report_view by;
-    bool ascending, follow, coverage, unexecuted, wide, warnings;
+    bool ascending, follow, coverage, unexecuted, wide, warnings, open;
     uint64_t run, limit, slowest, interval_ns;
     struct cli_style style;
     struct cli_pids pids;
@@ -63,6 +63,8 @@ static const struct cli_option options[] = {
      cli_set_positive},
     {"wide", 0, NULL, "all columns, for people too: addresses, how it is probed, …", FIELD(wide),
      cli_set_flag},
+    {"open", 0, NULL, "calls that have not ended, by thread; of logged and kept ones since when",
+     FIELD(open), cli_set_flag},
     {"coverage", 0, NULL, "which functions were called, in all runs or the one of --run",
      FIELD(coverage), cli_set_flag},
     {"unexecuted", 0, NULL, "… and of these those that were not", FIELD(unexecuted), cli_set_flag},
@@ -125,6 +127,7 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
     struct report_request request = request_of(arguments,
                                                arguments->coverage   ? REPORT_COVERAGE
                                                : arguments->warnings ? REPORT_WARNINGS
+                                               : arguments->open     ? REPORT_OPEN_CALLS
                                                                      : arguments->by,
                                                &sort);
     int status =
@@ -191,9 +194,16 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--slowest is an order and a number of rows: --sort, --asc and "
                                "--limit are others");
-    if (arguments->by != REPORT_CALLS && (arguments->coverage || arguments->warnings))
+    if (arguments->by != REPORT_CALLS &&
+        (arguments->coverage || arguments->warnings || arguments->open))
         return sprof_error_set(error, SPROF_EUSAGE, 0, "--by goes with figures, not with --%s",
-                               arguments->coverage ? "coverage" : "warnings");
+                               arguments->coverage ? "coverage"
+                               : arguments->open   ? "open"
+                                                   : "warnings");
+    if (arguments->open && (arguments->coverage || arguments->warnings))
+        return sprof_error_set(
+            error, SPROF_EUSAGE, 0,
+            "--open, --coverage and --warnings are tables of their own: give one of them");
     if (arguments->coverage && sorts)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--coverage is sorted by the first call: --sort and --asc go with "

@@ -66,6 +66,7 @@ enum report_view {
     REPORT_CALLS_BY_PROCESS, /* … of each process */
     REPORT_CALLS_BY_THREAD,  /* … of each thread */
     REPORT_CALLS_BY_CALLER,  /* … of each process, by direct caller */
+    REPORT_OPEN_CALLS,       /* calls that have not ended */
     REPORT_COVERAGE,         /* functions that were looked for: which were called, of all runs */
     REPORT_WARNINGS,         /* calls that took too long or too much */
     REPORT_VIEWS,

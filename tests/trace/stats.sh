@@ -346,3 +346,38 @@ for backend in inject $([ "$(id -u)" = 0 ] && echo uprobe); do
     expect 0 "$SPROF" sql once.db --format csv "SELECT count(*), sum(p50_ns = min_ns AND p999_ns = max_ns AND min_ns = max_ns) FROM v_call_stats"
     grep -q '^96,96' out || fail "$backend: percentiles of single calls that are not their duration: $(cat out)"
 done
+
+# Calls that have not ended: who they are of while the program runs, and of a log since when, and what called them.
+cat >open.c <<'E'
+#include <unistd.h>
+#define NI __attribute__((noinline))
+NI void inner(void) { sleep(100); __asm__ volatile(""); }
+NI void outer(void) { inner(); __asm__ volatile(""); }
+int main(void) { outer(); return 0; }
+E
+gcc -O1 -g -fno-optimize-sibling-calls open.c -o open || fail "no compiler"
+for mode in stats log; do
+    rm -f open.db*
+    "$SPROF" trace --mode $mode -o open.db -- ./open >got 2>err &
+    tracer=$!
+    for ((i = 0; i < 300; i++)); do
+        "$SPROF" stats open.db --open --format csv >out 2>err && [ "$(wc -l <out)" = 4 ] && break
+        sleep 0.1
+    done
+    pid=$(sed -n 2p out | cut -d, -f3)
+    [ -n "$pid" ] || fail "no open calls in mode $mode: $(cat out err)"
+    "$SPROF" ctl -i open.db end >got 2>err || fail "no end"
+    kill "$pid"
+    wait $tracer
+    expect 0 "$SPROF" stats open.db --open --format json
+    python3 - $mode <<'E' || fail "open calls of mode $mode: $(cat out)"
+import json, sys
+rows = {row["function"]: row for row in json.load(open("out"))}
+assert set(rows) == {"main", "outer", "inner"} and len({row["tid"] for row in rows.values()}) == 1, rows
+if sys.argv[1] == "log":
+    assert [rows[name]["caller"] for name in ("main", "outer", "inner")] == [None, "main", "outer"], rows
+    assert rows["main"]["since_ns"] < rows["outer"]["since_ns"] < rows["inner"]["since_ns"], rows
+E
+done
+expect 0 "$SPROF" stats t.db --open && grep -qx 'All calls have ended' out || fail "calls that have ended"
+expect 2 "$SPROF" stats t.db --open --warnings && said 'give one of them'
