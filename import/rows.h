@@ -56,6 +56,15 @@ int import_rows_read(struct import_rows *rows, struct import_input *input,
 int import_rows_check(struct import_rows *rows, struct sprof_error *error);
 void import_rows_release(struct import_rows *rows);
 
+/* The weights of the samples that a row holds together vary by as much as the sums of squares of
+ * the rows of `run` say: Σ weight² of the event of `like`, in the costs from `first` to `end`, is
+ * so many times what it would be if they were equal. At least 1. */
+double import_rows_spread(const struct import_rows *rows, size_t first, size_t end,
+                          const struct import_row_cost *like);
+
+/* Divides a row into one or two parts, of samples that weigh the same, with these squares. */
+size_t import_rows_divide(struct model_cost cost, double spread, struct model_cost parts[2]);
+
 static inline const char *import_rows_text(const struct import_rows *rows, uint32_t number)
 {
     return number ? sprof_intern_text(&rows->texts, number) : "";

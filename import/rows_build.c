@@ -21,13 +21,20 @@ struct building {
     struct sprof_intern globs;
 };
 
+/* An event of a run, and how much the weights of its samples vary (import_rows_spread). */
+struct event {
+    uint32_t id;
+    double spread;
+};
+
 /* One run. */
 struct run {
     const struct building *building;
     const struct group *group;
     struct recording *recording;
     uint64_t start_s;
-    struct sprof_map events;    /* text → id */
+    struct sprof_map events; /* text → position + 1 in `known` */
+    SPROF_VEC(struct event) known;
     struct sprof_map processes; /* text → pid */
     struct sprof_map threads;   /* process and thread → id */
     struct sprof_map calls;     /* thread and node → position + 1 in the batch's call_costs */
@@ -253,19 +260,22 @@ static struct store_event describe(const struct run *run, const struct import_ro
     return event;
 }
 
-static int event_of(struct run *run, const struct import_row_cost *cost, uint32_t *id)
+static int event_of(struct run *run, const struct import_row_cost *cost, struct event *event)
 {
+    const struct import_rows *rows = run->building->rows;
     uint64_t *known = sprof_map_at(&run->events, cost->event);
-    int result = 0;
     if (!known)
         return SPROF_ENOMEM;
-    *id = (uint32_t)*known;
-    if (*known)
+    if (*known) {
+        *event = run->known.items[*known - 1];
         return 0;
-    const struct store_event event = describe(run, cost);
-    result = recording_add_event(run->recording, &event, id);
-    *known = *id;
-    return result;
+    }
+    const struct store_event described = describe(run, cost);
+    event->spread =
+        described.varying ? import_rows_spread(rows, run->group->first, run->group->end, cost) : 1;
+    const int result = recording_add_event(run->recording, &described, &event->id);
+    *known = run->known.count + 1;
+    return result ? result : sprof_vec_push(&run->known, *event);
 }
 
 /* Total times of calls, of all windows together. */
@@ -294,17 +304,35 @@ static int add_calls(struct run *run, const struct import_row_cost *cost,
     return 0;
 }
 
+/* As many rows as it takes; the first has the weight of all. */
+static int add_part(struct run *run, struct store_sample *row, struct model_cost part)
+{
+    uint64_t left = part.samples;
+    int result = 0;
+    row->weight = part.weight;
+    do {
+        row->count = left < STORE_SAMPLE_COUNT_MAX ? left : STORE_SAMPLE_COUNT_MAX;
+        if (!result)
+            result = recording_add_sample(run->recording, row);
+        left -= row->count;
+        row->weight = 0;
+    } while (left && !result);
+    return result;
+}
+
 static int add_sample(struct run *run, const struct import_row_cost *cost)
 {
     const uint64_t second_ns = 1000000000;
     struct store_sample row = {
         .time_ns = cost->time_s > run->start_s ? (cost->time_s - run->start_s) * second_ns : 0,
-        .weight = cost->weight,
         .cpu = -1,
         .end_reason = MODEL_END_ROOT,
         .user_stack = true,
     };
-    int result = event_of(run, cost, &row.event_id);
+    struct event event = {.spread = 1};
+    struct model_cost parts[2];
+    int result = event_of(run, cost, &event);
+    row.event_id = event.id;
     if (!result)
         result = node_of(run, cost->path_key, &row.node_id);
     if (!result)
@@ -313,14 +341,10 @@ static int add_sample(struct run *run, const struct import_row_cost *cost)
         result = add_calls(run, cost, &row);
     if (!cost->samples && !cost->weight)
         return result;
-    uint64_t left = cost->samples;
-    do {
-        row.count = left < STORE_SAMPLE_COUNT_MAX ? left : STORE_SAMPLE_COUNT_MAX;
-        if (!result)
-            result = recording_add_sample(run->recording, &row);
-        left -= row.count;
-        row.weight = 0; /* the first row has all of it */
-    } while (left && !result);
+    const size_t count =
+        import_rows_divide((struct model_cost){cost->samples, cost->weight}, event.spread, parts);
+    for (size_t i = 0; i < count && !result; i++)
+        result = add_part(run, &row, parts[i]);
     return result;
 }
 
@@ -424,6 +448,7 @@ static int build_run(const struct building *building, const struct group *group,
     free(run.nodes);
     free(title);
     sprof_map_release(&run.events);
+    sprof_vec_release(&run.known);
     sprof_map_release(&run.processes);
     sprof_map_release(&run.threads);
     sprof_map_release(&run.calls);

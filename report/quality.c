@@ -470,11 +470,12 @@ static int note_interpreter(struct report_dataset *dataset, struct quality_parts
                : 0;
 }
 
-/* Rows of a fleet's database have the sum of squared weights of a run as a whole. */
+/* Without rows of `run` it is not known how much weights vary in a row of a fleet's database. */
 static int note_rows(struct report_dataset *dataset, struct quality_parts *notes)
 {
     const bool of_rows = dataset->run.source && !strcmp(dataset->run.source, MODEL_SOURCE_ROWS);
-    return of_rows && dataset->event.varying && !report_counts_calls(dataset)
+    const bool alike = dataset->effective_samples > (1 - 1e-6) * (double)dataset->total.samples;
+    return of_rows && alike && dataset->event.varying && !report_counts_calls(dataset)
                ? report_quality_part(dataset, notes,
                                      "intervals take the samples of an imported row as equal: they "
                                      "are too narrow where weights vary")

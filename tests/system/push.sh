@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof push to receivers that fail: nothing is lost, nothing counts twice, and what is wrong is said.
-#   push.sh again|refused|spool|credentials|loop|pyroscope|usage
+#   push.sh again|refused|spool|credentials|loop|pyroscope|killed|usage
 set -uf
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/fleet_lib.sh"
@@ -199,6 +199,27 @@ loop() {
     expect 0 "$SPROF" push --to "$to" --spool d/spool d
     cmp log before || fail "segments are sent again"
     [ "$(logged "entries[0]['token'] == entries[1]['token']")" = True ] || fail "$(head -n 2 log)"
+}
+
+# Killed at any time, with answers lost: every insert arrives, and its repetitions have its token.
+killed() {
+    local file run
+    for run in 1 2 3 4 5 6; do
+        printf 'main;work%d %d\nmain;other 2\n' $run $((run + 2)) | "$SPROF" import --folded - -o $run.db 2>err || fail import
+    done
+    receiver lose,ok,ok,lose,ok,lose,lose,ok,ok,ok,lose,ok,ok,ok,ok,lose,ok
+    for run in 1 2 3 4 5 6; do
+        start "$SPROF" push --to "$to" --spool spool --retry 60s 1.db 2.db 3.db 4.db 5.db 6.db 2>>killed.err
+        sleep 0.0$((run * 3 % 10))
+        kill -9 "$child" 2>/dev/null
+        wait "$child" 2>/dev/null
+    done
+    # What was being written when it was killed is no batch.
+    expect 0 "$SPROF" push --to "$to" --spool spool 1.db 2.db 3.db 4.db 5.db 6.db
+    [ "$(waiting spool)" = 0 ] || fail "batches wait still"
+    file="len({e['token'] for e in entries}), len({(e['token'], e['table'], e['lines']) for e in entries})"
+    [ "$(logged "$file")" = '24 24' ] || fail "inserts are missing, or of two kinds: $(logged "$file")"
+    end "$receiver"
 }
 
 # A profile as Pyroscope takes it, with the numbers of the recording.

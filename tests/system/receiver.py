@@ -106,7 +106,14 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         pass
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", int(option("--port") or 0)), Receiver)
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_): # of a client that was killed
+        pass
+
+
+server = Server(("127.0.0.1", int(option("--port") or 0)), Receiver)
 if option("--tls"):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*option("--tls", 2))

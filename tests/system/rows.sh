@@ -138,6 +138,11 @@ program)
     "$SPROF" record -F 997 -o a.db -- ./program >out 2>err || fail "record"
     round_trip a.db b.db --window 1s
     equal a.db b.db
+    # Intervals are as wide: weights vary by as much as they did.
+    for file in a b; do
+        "$SPROF" report $file.db --format json 2>err | grep -oE '"effective_samples": *[0-9.]+' | grep -oE '[0-9.]+$' >$file.effective
+    done
+    holds "$(cat a.effective) > 1 && ($(cat a.effective) - $(cat b.effective))^2 < 1e-6 * $(cat a.effective)^2" "effective samples"
     equal a.db b.db --thread other
     equal a.db b.db --hide 'step'
     "$SPROF" report b.db --format csv -n 0 >out 2>err || fail "report"

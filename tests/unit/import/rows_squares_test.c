@@ -1,0 +1,53 @@
+#include "import/rows.h"
+
+#include <CUnit/CUnit.h>
+
+/* Σ weight² of samples that weigh the same in each part. */
+static double squares_of(const struct model_cost *parts, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += (double)parts[i].weight * (double)parts[i].weight / (double)parts[i].samples;
+    return sum;
+}
+
+static void test_parts_have_the_sums_and_squares(void)
+{
+    static const double spreads[] = {1.0001, 1.1, 1.9, 2, 2.1, 5, 9.9};
+    static const uint64_t counts[] = {10, 11, 1000, 999983};
+    for (size_t i = 0; i < sizeof spreads / sizeof *spreads; i++)
+        for (size_t j = 0; j < sizeof counts / sizeof *counts; j++) {
+            const struct model_cost cost = {counts[j], counts[j] * 1000000};
+            struct model_cost parts[2];
+            const double equal = squares_of(&cost, 1);
+            CU_ASSERT_EQUAL_FATAL(import_rows_divide(cost, spreads[i], parts), 2);
+            CU_ASSERT_EQUAL(parts[0].samples + parts[1].samples, cost.samples);
+            CU_ASSERT_EQUAL(parts[0].weight + parts[1].weight, cost.weight);
+            CU_ASSERT_DOUBLE_EQUAL(squares_of(parts, 2) / equal, spreads[i], 1e-5);
+        }
+}
+
+static void test_what_cannot_vary_stays(void)
+{
+    struct model_cost parts[2];
+    CU_ASSERT_EQUAL(import_rows_divide((struct model_cost){1, 5}, 3, parts), 1);
+    CU_ASSERT_EQUAL(import_rows_divide((struct model_cost){0, 5}, 3, parts), 1);
+    CU_ASSERT_EQUAL(import_rows_divide((struct model_cost){7, 5}, 1, parts), 1);
+    CU_ASSERT_EQUAL(parts[0].samples, 7);
+    CU_ASSERT_EQUAL(parts[0].weight, 5);
+    /* More than its samples could: one has all. */
+    CU_ASSERT_EQUAL(import_rows_divide((struct model_cost){4, 100}, 50, parts), 2);
+    CU_ASSERT_EQUAL(parts[0].samples, 1);
+    CU_ASSERT_EQUAL(parts[0].weight, 100);
+    CU_ASSERT_EQUAL(parts[1].weight, 0);
+    CU_ASSERT_EQUAL(import_rows_divide((struct model_cost){2, UINT64_MAX}, 2, parts), 2);
+    CU_ASSERT_EQUAL(parts[0].samples + parts[1].samples, 2);
+}
+
+void sprof_suite_import_rows_squares(void);
+void sprof_suite_import_rows_squares(void)
+{
+    CU_pSuite suite = CU_add_suite("import/rows_squares", NULL, NULL);
+    CU_add_test(suite, "parts have the sums and squares", test_parts_have_the_sums_and_squares);
+    CU_add_test(suite, "what cannot vary stays", test_what_cannot_vary_stays);
+}
