@@ -262,9 +262,9 @@ static int check(const struct report_selection *selection, struct sprof_error *e
     const bool more = selection->all_runs || selection->host || selection->event ||
                       selection->state || selection->process || selection->module ||
                       selection->cpus || selection->phase || selection->mark || selection->time ||
-                      selection->focus || selection->ignore || selection->hide ||
-                      selection->show_from || selection->no_standard || selection->other_mode ||
-                      selection->rules.count;
+                      selection->during || selection->focus || selection->ignore ||
+                      selection->hide || selection->show_from || selection->no_standard ||
+                      selection->other_mode || selection->rules.count;
     return more ? sprof_error_set(error, SPROF_EUSAGE, 0,
                                   "calls that were logged are chosen by --run and --thread alone; "
                                   "`sprof sql` chooses freely, from the view v_call")

@@ -14,6 +14,22 @@ int cli_set_run(void *field, const char *value, struct sprof_error *error)
     return 0;
 }
 
+int cli_set_during(void *field, const char *value, struct sprof_error *error)
+{
+    static const char mark[] = ",over ";
+    struct cli_during *during = field;
+    const char *over = strstr(value, mark);
+    for (const char *next = over; next; next = strstr(next + 1, mark))
+        over = next;
+    const size_t length = over ? (size_t)(over - value) : strlen(value);
+    *during = (struct cli_during){0};
+    if (!length || length >= sizeof during->expression)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "write an expression for functions, as in '^work$,over 10ms'");
+    memcpy(during->expression, value, length);
+    return over ? cli_set_duration(&during->least_ns, over + sizeof mark - 1, error) : 0;
+}
+
 int cli_take_input(const char **input, const struct cli_operands *operands,
                    struct sprof_error *error)
 {
@@ -57,6 +73,8 @@ struct report_selection cli_selection_of(const struct cli_selection *selection)
         .module = selection->module,
         .cpus = selection->cpus,
         .time = selection->time,
+        .during = *selection->during.expression ? selection->during.expression : NULL,
+        .during_least_ns = selection->during.least_ns,
         .phase = selection->phase,
         .mark = selection->mark,
         .focus = selection->focus,

@@ -13,6 +13,13 @@ struct cli_run {
     bool all;
 };
 
+/* --during-calls-of */
+struct cli_during {
+    char expression[512]; /* "": none */
+    uint64_t least_ns;
+};
+int cli_set_during(void *field, const char *value, struct sprof_error *error);
+
 /* First in the struct of arguments of such a command: see cli_release_rules. */
 struct cli_selection {
     struct cli_rules rules;
@@ -21,6 +28,7 @@ struct cli_selection {
     bool frame_app, drop_interior;
     struct cli_run run;
     const char *host, *event, *state, *thread, *process, *module, *cpus, *time, *phase, *mark;
+    struct cli_during during;
     const char *focus, *ignore, *hide, *show_from;
     bool no_inlined, no_standard, parts_apart;
 };
@@ -91,6 +99,12 @@ int cli_set_run(void *field, const char *value, struct sprof_error *error); /* c
          "only this stretch: seconds (1.5,3), parts (10%,20%), clock (14:03:10,14:03:20)",          \
          CLI_SELECTION_FIELD(time),                                                                 \
          cli_set_text},                                                                             \
+        {"during-calls-of",                                                                         \
+         0,                                                                                         \
+         "REGEX[,over T]",                                                                          \
+         "only samples of threads in such calls, as a trace of these moments has logged or kept",   \
+         CLI_SELECTION_FIELD(during),                                                               \
+         cli_set_during},                                                                           \
         {"phase",                                                                                   \
          0,                                                                                         \
          "N|NAME",                                                                                  \

@@ -16,6 +16,7 @@ void report_dataset_release(struct report_dataset *dataset)
     sprof_vec_release(&dataset->events);
     sprof_vec_release(&dataset->path_inlined);
     sprof_vec_release(&dataset->ranges);
+    sprof_vec_release(&dataset->during);
     free(dataset->function_filters);
     sprof_vec_release(&dataset->call_totals);
     sprof_vec_release(&dataset->phases);

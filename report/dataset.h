@@ -193,6 +193,13 @@ struct report_time_range {
     uint64_t from_ns, to_ns;
 };
 
+/* When a thread was in a call that samples are chosen by, as a time of the run. */
+struct report_during_call {
+    uint32_t run; /* its place in `runs` */
+    int32_t tid;
+    uint64_t from_ns, to_ns;
+};
+
 /* Events that are read as one, where none has the name that was asked for. */
 enum report_event_sum {
     REPORT_ONE_EVENT,
@@ -259,8 +266,10 @@ struct report_dataset {
     uint8_t *function_filters; /* [function - 1]: enum report_filter; NULL: no expressions given */
     bool by_phase;             /* only samples of selected phases */
     unsigned filters;          /* the expressions given */
-    const struct report_cpu_set *cpus;          /* NULL: all */
-    SPROF_VEC(struct report_time_range) ranges; /* of each run in `runs`; empty: all of them */
+    const struct report_cpu_set *cpus;           /* NULL: all */
+    bool by_calls;                               /* samples are chosen by these: */
+    SPROF_VEC(struct report_during_call) during; /* sorted by run, thread and time; disjoint */
+    SPROF_VEC(struct report_time_range) ranges;  /* of each run in `runs`; empty: all of them */
 
     unsigned parts; /* as loaded */
 

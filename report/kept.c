@@ -21,9 +21,9 @@ static int check_selection(const struct report_selection *selection, bool more, 
                            struct sprof_error *error)
 {
     more = more || selection->event || selection->module || selection->cpus || selection->phase ||
-           selection->mark || selection->time || selection->ignore || selection->hide ||
-           selection->show_from || selection->no_standard || selection->other_mode ||
-           selection->rules.count;
+           selection->mark || selection->time || selection->during || selection->ignore ||
+           selection->hide || selection->show_from || selection->no_standard ||
+           selection->other_mode || selection->rules.count;
     if (more)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "kept calls are chosen by %s alone; `sprof sql` chooses freely, "

@@ -33,6 +33,8 @@ struct report_selection {
     const char *function;         /* of tables of calls: a regular expression */
     const char *cpus;             /* "0-3,7" */
     const char *phase, *mark;     /* a phase of the run by its number, by the mark it began with */
+    const char *during;           /* calls of functions that this expression (PCRE2) finds, … */
+    uint64_t during_least_ns;     /* … that took as long at least */
     const char *time; /* "A,B": seconds from the start of the run, "10%,20%" of it, or clock
                          times "14:03:10,14:03:20"; either may be left out */
     /* Regular expressions (PCRE2), searched for in functions, source files and modules, as pprof

@@ -1,6 +1,7 @@
 /* Chooses which run, threads, processes and phases of a recording a dataset holds. */
 #include "report/dataset_parts.h"
 
+#include "report/during.h"
 #include "report/error_text.h"
 #include "report/utf8_text.h"
 
@@ -251,9 +252,10 @@ static int say_selection(struct report_dataset *dataset, const struct report_sel
         {"on host", selection->host},     {"in process", selection->process},
         {"in thread", selection->thread}, {"on CPU", selection->cpus},
         {"in time", selection->time},     {"in phase", selection->phase},
-        {"after mark", selection->mark},  {"in module", selection->module},
-        {"with", selection->focus},       {"without", selection->ignore},
-        {"from", selection->show_from},   {"in state", selection->state},
+        {"during", selection->during},    {"after mark", selection->mark},
+        {"in module", selection->module}, {"with", selection->focus},
+        {"without", selection->ignore},   {"from", selection->show_from},
+        {"in state", selection->state},
     };
     struct sprof_str text = {0};
     sprof_str_append(&text, "");
@@ -265,10 +267,10 @@ static int say_selection(struct report_dataset *dataset, const struct report_sel
         }
     dataset->thread = selection->thread;
     dataset->by_phase = selection->phase || selection->mark;
-    dataset->chosen_by_sample = selection->cpus || selection->time || dataset->by_phase ||
-                                selection->module || selection->focus || selection->ignore ||
-                                selection->hide || selection->show_from || selection->no_standard ||
-                                selection->other_mode;
+    dataset->chosen_by_sample = selection->cpus || selection->time || selection->during ||
+                                dataset->by_phase || selection->module || selection->focus ||
+                                selection->ignore || selection->hide || selection->show_from ||
+                                selection->no_standard || selection->other_mode;
     dataset->process = selection->process;
     if (copy_text(dataset, &dataset->thread) || copy_text(dataset, &dataset->process))
         text.failed = 1;
@@ -368,7 +370,7 @@ static int choose_samples(struct report_loading *loading, const struct report_se
     const bool asks_phases = dataset->parts & REPORT_PHASES || selection->phase || selection->mark;
     const bool asks_places = dataset->parts & REPORT_CPUS || selection->cpus ||
                              (asks_phases && !phases_are_runs(dataset));
-    loading->from_samples = selection->time || asks_places;
+    loading->from_samples = selection->time || selection->during || asks_places;
     int result = 0;
     if (asks_places && dataset->parts & REPORT_THREAD_COSTS)
         result = choose_place_costs(loading, error);
@@ -377,7 +379,10 @@ static int choose_samples(struct report_loading *loading, const struct report_se
         result = cpus ? report_cpu_set_parse(cpus, selection->cpus, error) : SPROF_ENOMEM;
         dataset->cpus = cpus;
     }
-    return result || !selection->time ? result : choose_ranges(loading, selection->time, error);
+    if (!result)
+        result = report_dataset_choose_during(loading, selection, error);
+    const char *time = selection->time ? selection->time : selection->during ? "0," : NULL;
+    return result || !time ? result : choose_ranges(loading, time, error);
 }
 
 /* == Phases == */
@@ -498,14 +503,16 @@ bool report_dataset_takes_sample(const struct report_dataset *dataset, size_t ru
     if (dataset->ranges.count && (sample->time_ns < dataset->ranges.items[run].from_ns ||
                                   sample->time_ns >= dataset->ranges.items[run].to_ns))
         return false;
+    if (!report_dataset_is_during(dataset, run, sample))
+        return false;
     return takes_cpu(dataset, sample->cpu);
 }
 
 bool report_selection_takes_all(const struct report_selection *selection)
 {
     return !selection->thread && !selection->process && !selection->module && !selection->cpus &&
-           !selection->time && !selection->phase && !selection->mark && !selection->focus &&
-           !selection->ignore && !selection->hide && !selection->show_from &&
+           !selection->time && !selection->during && !selection->phase && !selection->mark &&
+           !selection->focus && !selection->ignore && !selection->hide && !selection->show_from &&
            !selection->no_standard && !selection->no_inlined && !selection->other_mode;
 }
 
