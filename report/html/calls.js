@@ -121,12 +121,13 @@ class CallsView {
             Object.assign(this, {key, match, singles});
             const stays = chosenCalls(singles, data, state, match?.hit), {duration} = singles.calls;
             this.lists = calledBy(singles.calls, stays, order);
-            this.longest = this.lists.get(0).reduce((most, i) => Math.max(most, duration[i]), 1);
+            this.longest = duration.reduce((most, value, i) => stays[i] ? Math.max(most, value) : most, 1);
             this.shown = stays.reduce((sum, one) => sum + one, 0);
             this.makeBands(stays);
             this.table.show(this.lists.get(0).map(index => new CallEntry(this, index)));
             this.chosen = undefined;
-            const longest = this.table.rows.find(row => row.level === 0 && duration[row.entry.index] === this.longest);
+            const longest = this.table.rows.filter(row => row.level === 0).reduce((most, row) =>
+                !most || duration[row.entry.index] > duration[most.entry.index] ? row : most, null);
             if (longest && state.call < 0)
                 this.table.openHot(longest, 12);
             this.table.refresh();
@@ -135,7 +136,14 @@ class CallsView {
         }
         this.paintLine(app);
         this.choose(state.call);
-        this.chart.show(this.bands, state.span || [0, Math.max(app.run().durationNs, 1)]);
+        this.chart.show(this.bands, state.span || this.wholeSpan());
+    }
+
+    // From the first call to the end of the last one.
+    wholeSpan() {
+        const from = this.bands.reduce((least, {boxes}) => boxes.reduce((sum, box) => Math.min(sum, box.from), least), Infinity);
+        const to = this.bands.reduce((most, {boxes}) => boxes.reduce((sum, box) => Math.max(sum, box.to), most), 0);
+        return from < to ? [from, to] : [0, Math.max(1, this.app.run().durationNs)];
     }
 
     // A call that has not ended lasts as long as the run.

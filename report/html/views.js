@@ -14,10 +14,11 @@ class SummaryView {
             ` ${card.title} `, element('span', {class: 'small'}, card.note)));
         const top = (costs, count, nameOf, tipOf, pick, open, choose = order => order) => {
             const value = pick(costs), order = [...Array(count).keys()].filter(i => value[i]).sort((a, b) => value[b] - value[a] || a - b);
-            const shown = choose(order).slice(0, 12), most = value[shown[0]] || 1;
+            const share = i => formatPercent(value[i], profile.total, samples);
+            const shown = choose(order).slice(0, 12).filter((i, at) => at < 3 || parseFloat(share(i)) > 0), most = value[shown[0]] || 1;
             return element('table', {class: 'list'}, ...shown.map(i => element('tr', {},
                 element('td', {class: 'number bar', style: `--share:${(value[i] / most).toFixed(4)}`},
-                    formatPercent(value[i], profile.total, samples)),
+                    share(i)),
                 element('td', {class: 'name'}, element('button', {title: tipOf(i), onclick: () => open(i)}, nameOf(i))))));
         };
         const {names, flags} = data.functions, name = fn => functionName(app, fn);
