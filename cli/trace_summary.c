@@ -84,7 +84,7 @@ static void say_calls(struct cli_terminal *terminal, const struct trace_options 
                 result->probes ? 100.0 * (double)result->covered / (double)result->probes : 0,
                 seconds, result->left, sprof_plural(result->left), trace->output);
     else
-        cli_say(terminal, "%llu call%s in %.3f s%s%s%s · %s", (unsigned long long)result->calls,
+        cli_say(terminal, "%s call%s in %.3f s%s%s%s · %s", sprof_digits_of(result->calls).text,
                 sprof_plural(result->calls), seconds, abnormal, in_flight, probe, trace->output);
     if (result->stopped_ns >= STANDSTILL_NS || (result->stopped_ns && terminal->verbose))
         cli_say(terminal, "threads stood still for %.1f ms at most",

@@ -384,7 +384,8 @@ static void append_certainty(struct sprof_str *text, const struct why_table *tab
         break;
     default: sprof_str_append(text, "sure"); break;
     }
-    sprof_str_appendf(text, " · %.0f samples' worth of useful time", verdict->useful_samples);
+    sprof_str_appendf(text, " · %s samples' worth of useful time",
+                      sprof_digits_of((uint64_t)(verdict->useful_samples + 0.5)).text);
     if (circumstances->took_s > 0)
         sprof_str_appendf(text, " · %.1f s", circumstances->took_s);
     if (circumstances->stopped_ns) {
