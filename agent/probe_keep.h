@@ -5,7 +5,15 @@
 
 #include "agent/probe_ring.h"
 
-enum { PROBE_KEEP_RULES = 64, PROBE_KEEP_SLOWEST = 16 };
+enum { PROBE_KEEP_RULES = 64, PROBE_KEEP_SLOWEST = 16, PROBE_KEEP_TESTS = 4 };
+
+/* Whether a value lies in a range, or outside. Floating-point numbers are compared as integers in
+ * the same order: see probe_order_of_double. */
+struct probe_keep_test {
+    int64_t low, high; /* integers; INT64_MIN, INT64_MAX: no bound */
+    int64_t low_single, high_single, low_double, high_double;
+    uint64_t is_outside;
+};
 
 /* A call meets a rule that meets all of its conditions. The tracer writes the first part before
  * "go", the agent the second. */
@@ -15,6 +23,8 @@ struct probe_keep_rule {
     uint64_t first;     /* of the calls that meet all before, so many in a second; 0: all */
     uint32_t throws;    /* it was left by an exception */
     uint32_t slowest;   /* it is among so many longest ones of its function so far; 0: all */
+    uint32_t test_count, reserved; /* of its values, where the function has them: probe_binding */
+    struct probe_keep_test tests[PROBE_KEEP_TESTS];
 
     _Atomic uint64_t seen;    /* calls that were counted for `every` */
     _Atomic uint64_t lately;  /* for `first`: the second << 32 | how many of it */
@@ -69,17 +79,39 @@ struct probe_piece {
 struct probe_values {
     uint8_t words[PROBE_WORDS]; /* enum probe_word */
     uint8_t pieces;
-    uint8_t reserved;
+    uint8_t bindings; /* behind the pieces */
+};
+
+/* Which value of a function a test of a rule is about. */
+enum probe_number { PROBE_SIGNED = 1, PROBE_UNSIGNED, PROBE_SINGLE, PROBE_DOUBLE };
+struct probe_binding {
+    uint8_t rule, test, word;
+    uint8_t number; /* enum probe_number */
+    uint8_t bytes;  /* from 1 to 8 */
+    uint8_t reserved[3];
 };
 enum {
     PROBE_PIECES = 32,          /* of a function, at most */
+    PROBE_BINDINGS = 64,        /* the same */
     PROBE_VALUE_ROOM = 1 << 18, /* of 8 bytes: those structs of all functions; the first stays
                                    free */
 };
 
+/* The bits of floating-point numbers, as integers in the order of the numbers. */
+static inline int64_t probe_order_of_double(uint64_t bits)
+{
+    return bits == UINT64_C(1) << 63 ? 0 : (int64_t)(bits ^ (bits >> 63 ? (uint64_t)INT64_MAX : 0));
+}
+static inline int64_t probe_order_of_single(uint32_t bits)
+{
+    return bits == UINT32_C(1) << 31 ? 0 : (int32_t)(bits ^ (bits >> 31 ? (uint32_t)INT32_MAX : 0));
+}
+
 /* `keep_values` of a function: the place of its struct probe_values; 0: none. With this bit its
  * words are not just the six registers of integers. */
 #define PROBE_VALUES_CHOSEN (UINT32_C(1) << 31)
+/* … and with this bit its values are only compared, not shown. */
+#define PROBE_VALUES_HIDDEN (UINT32_C(1) << 30)
 
 /* The values of a kept call, behind struct probe_kept. Pieces follow, each as its length, two
  * bytes, and as many bytes. */

@@ -9,7 +9,8 @@
 enum { TEXT_MOST = 4096, SHOWN_BEFORE = 60, SHOWN_BEHIND = 40, SLOWEST_MOST = 16 };
 
 static const char conditions[] =
-    "a condition: `over T`, `self over T`, `throws`, `slowest N`, `every N` or `first N a second`";
+    "a condition: `over T`, `self over T`, `throws`, `slowest N`, `every N`, `first N a second`, "
+    "`returns < 0`, or a parameter as in `id = 7`";
 
 struct parser {
     const char *text;
@@ -137,6 +138,119 @@ static int read_first(struct parser *parser, uint64_t *first)
     return result ? result : expect_word(parser, "second", "`second`");
 }
 
+/* == Values == */
+
+enum comparison { NO_COMPARISON, EQUAL, NOT_EQUAL, LESS, AT_MOST, MORE, AT_LEAST };
+
+static enum comparison comparison_of(const struct parser *parser)
+{
+    static const char *const words[] = {[EQUAL] = "=",    [NOT_EQUAL] = "!=", [LESS] = "<",
+                                        [AT_MOST] = "<=", [MORE] = ">",       [AT_LEAST] = ">="};
+    for (int i = EQUAL; i <= AT_LEAST; i++)
+        if (is_word(parser, words[i]))
+            return (enum comparison)i;
+    return is_word(parser, "==") ? EQUAL : NO_COMPARISON;
+}
+
+/* "-7", "0x10", "2.5": false where a text of that length is none that a range can have. */
+static bool is_number(const char *text, size_t length, long double *number)
+{
+    char copy[64], *stop = NULL;
+    const size_t sign = *text == '-';
+    if (length >= sizeof copy || length <= sign || text[sign] < '0' || text[sign] > '9')
+        return false;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    *number = strtold(copy, &stop);
+    return stop == copy + length && *number > -9e18L && *number < 9e18L;
+}
+
+/* Integers and other numbers that are at least, or at most, a bound, or beyond it. */
+static void set_low(struct trace_keep_test *test, long double bound, bool is_beyond)
+{
+    test->low = is_beyond ? (int64_t)floorl(bound) + 1 : (int64_t)ceill(bound);
+    test->low_real = is_beyond ? nextafter((double)bound, INFINITY) : (double)bound;
+}
+
+static void set_high(struct trace_keep_test *test, long double bound, bool is_beyond)
+{
+    test->high = is_beyond ? (int64_t)ceill(bound) - 1 : (int64_t)floorl(bound);
+    test->high_real = is_beyond ? nextafter((double)bound, -INFINITY) : (double)bound;
+}
+
+/* Reads "7", "3..9", "null", "true" or "false". */
+static int read_value(struct parser *parser, struct trace_keep_test *test, enum comparison how)
+{
+    static const char wanted[] = "a number, a range as in 3..9, `null`, `true` or `false`";
+    const char *text = parser->text + parser->at, *end = text + parser->length,
+               *dots = parser->length ? memmem(text, parser->length, "..", 2) : NULL;
+    const bool is_true = is_word(parser, "true"),
+               is_zero = is_true || is_word(parser, "false") || is_word(parser, "null");
+    long double low = 0, high = 0;
+    test->low = INT64_MIN;
+    test->high = INT64_MAX;
+    test->low_real = -INFINITY;
+    test->high_real = INFINITY;
+    const bool is_equal = how == EQUAL || how == NOT_EQUAL;
+    if ((is_zero || dots) && !is_equal)
+        return refuse(parser, parser->at, "a number");
+    if (dots ? !is_number(text, (size_t)(dots - text), &low) ||
+                   !is_number(dots + 2, (size_t)(end - dots) - 2, &high) || low > high
+             : !is_zero && !is_number(text, parser->length, &low))
+        return refuse(parser, parser->at, wanted);
+    if (is_equal || how == MORE || how == AT_LEAST)
+        set_low(test, low, how == MORE);
+    if (is_equal || how == LESS || how == AT_MOST)
+        set_high(test, dots ? high : low, how == LESS);
+    test->is_outside = (how == NOT_EQUAL) != is_true;
+    next_word(parser);
+    return 0;
+}
+
+static bool is_name(const struct parser *parser)
+{
+    const char *text = parser->text + parser->at;
+    for (size_t i = 0; i < parser->length; i++)
+        if (text[i] != '_' && (unsigned char)text[i] < 0x80 &&
+            !(text[i] >= 'a' && text[i] <= 'z') && !(text[i] >= 'A' && text[i] <= 'Z') &&
+            (!i || text[i] < '0' || text[i] > '9'))
+            return false;
+    return parser->length > 0;
+}
+
+/* Reads "returns OP V", "returns V" or "NAME OP V", at its first word. */
+static int read_test(struct parser *parser, struct trace_keep_rule *rule)
+{
+    struct trace_keep_test test = {0};
+    const bool is_result = is_word(parser, "returns");
+    if (rule->test_count == TRACE_KEEP_TESTS)
+        return refuse(parser, parser->at, "at most four conditions on values");
+    if (!is_result) {
+        test.name = parser->text + parser->at;
+        test.name_length = (uint32_t)parser->length;
+    }
+    next_word(parser);
+    enum comparison how = comparison_of(parser);
+    if (!how && !is_result)
+        return refuse(parser, parser->at, "a comparison: = != < <= > or >=");
+    if (how)
+        next_word(parser);
+    const int result = read_value(parser, &test, how ? how : EQUAL);
+    if (!result)
+        rule->tests[rule->test_count++] = test;
+    return result;
+}
+
+/* Whether the word before a comparison is a parameter's name. */
+static bool begins_test(const struct parser *parser)
+{
+    struct parser next = *parser;
+    if (is_word(parser, "returns"))
+        return true;
+    next_word(&next);
+    return is_name(parser) && comparison_of(&next) != NO_COMPARISON;
+}
+
 /* Reads the condition that begins with the present word. */
 static int read_condition(struct parser *parser, struct trace_keep_rule *rule)
 {
@@ -144,6 +258,8 @@ static int read_condition(struct parser *parser, struct trace_keep_rule *rule)
     const bool is_self = is_word(parser, "self");
     bool is_again = false;
     int result = 0;
+    if (begins_test(parser))
+        return read_test(parser, rule);
     if (is_self) {
         next_word(parser);
         if (!is_word(parser, "over"))

@@ -109,14 +109,26 @@ struct ended {
     int64_t total, self;
     uint64_t now;
     enum probe_exit exit;
-    uint32_t rank; /* see rank_of */
+    uint32_t rank;                     /* see rank_of */
+    const struct probe_values *values; /* NULL: none are compared */
+    struct probe_kept_values kept;
 };
 
-static inline bool meets(struct probe_keep_rule *rule, const struct ended *call)
+static inline bool meets_tests(uint32_t number, const struct ended *call)
 {
+    const struct probe_keep_rule *rule = &probe_inside.shared->keep.rules[number];
+    for (uint32_t i = 0; i < rule->test_count && i < PROBE_KEEP_TESTS; i++)
+        if (!call->values || !holds(call->values, &call->kept, &rule->tests[i], number, i))
+            return false;
+    return true;
+}
+
+static inline bool meets(uint32_t number, const struct ended *call)
+{
+    struct probe_keep_rule *rule = &probe_inside.shared->keep.rules[number];
     if (call->total < rule->over || call->self < rule->self ||
         (rule->throws && call->exit != PROBE_EXIT_EXCEPTION) ||
-        (rule->slowest && call->rank >= rule->slowest))
+        (rule->slowest && call->rank >= rule->slowest) || !meets_tests(number, call))
         return false;
     if (rule->every && (atomic_fetch_add(&rule->seen, 1) + 1) % rule->every)
         return false;
@@ -124,8 +136,8 @@ static inline bool meets(struct probe_keep_rule *rule, const struct ended *call)
 }
 
 /* The rules that a call meets which has ended. */
-static inline uint64_t rules_met(uint32_t function, int64_t total, int64_t self, uint64_t now,
-                                 enum probe_exit exit)
+static inline uint64_t rules_met(const struct record *record, uint32_t function, int64_t total,
+                                 int64_t self, uint64_t now, bool has_words, enum probe_exit exit)
 {
     struct probe_shared *shared = probe_inside.shared;
     const uint64_t all = atomic_load_explicit(&shared->keep_masks[function], memory_order_relaxed);
@@ -133,12 +145,15 @@ static inline uint64_t rules_met(uint32_t function, int64_t total, int64_t self,
     /* What probes took is a mean, so a short call may come out below zero. It is one all the same.
      */
     const int64_t length = total > 0 ? total : 1;
-    const struct ended call = {total, self, now, exit,
-                               needed ? rank_of(&shared->keep_slowest[function], length) : 0};
+    struct ended call = {.total = total, .self = self, .now = now, .exit = exit};
+    call.rank = needed ? rank_of(&shared->keep_slowest[function], length) : 0;
+    call.values = values_of(function);
+    if (call.values && call.values->bindings)
+        take_words(record, exit, has_words && !is_jumper(record), &call.kept);
     uint64_t met = 0;
     for (uint64_t left = all; left; left &= left - 1) {
-        const int bit = __builtin_ctzll(left);
-        if (meets(&shared->keep.rules[bit], &call))
+        const uint32_t bit = (uint32_t)__builtin_ctzll(left);
+        if (meets(bit, &call))
             met |= UINT64_C(1) << bit;
     }
     if (call.rank < needed)
@@ -258,7 +273,8 @@ static SAVES_ALL __attribute__((noinline)) struct valued *take_values(struct thr
     const uint32_t function = (uint32_t)(record->stat - thread->stats);
     const struct probe_values *values = values_of(function);
     struct valued *valued = valued_of(thread);
-    if (!values || !(probe_inside.shared->extras & PROBE_ARGUMENTS_TOO) || valued->is_busy)
+    if (!values || probe_inside.shared->keep_values[function] & PROBE_VALUES_HIDDEN ||
+        valued->is_busy)
         return NULL;
     valued->is_busy = 1;
     valued->values = (struct probe_kept_values){0};
@@ -309,7 +325,7 @@ static SAVES_ALL __attribute__((noinline)) void keep_end(struct thread *thread,
                                                          bool is_in_chain, enum probe_exit exit)
 {
     const uint32_t function = (uint32_t)(record->stat - thread->stats);
-    const uint64_t rules = rules_met(function, total, self, now, exit);
+    const uint64_t rules = rules_met(record, function, total, self, now, is_in_chain, exit);
     const bool is_caller = record->node != 0;
     if (!rules && !is_caller)
         return;

@@ -25,8 +25,8 @@ static inline const struct probe_values *values_of(uint32_t function)
 {
     const struct probe_shared *shared = probe_inside.shared;
     const uint32_t at = atomic_load_explicit(&shared->keep_values[function], memory_order_relaxed) &
-                        ~PROBE_VALUES_CHOSEN;
-    return at && at < PROBE_VALUE_ROOM - PROBE_PIECES
+                        ~(PROBE_VALUES_CHOSEN | PROBE_VALUES_HIDDEN);
+    return at && at < PROBE_VALUE_ROOM - PROBE_PIECES - PROBE_BINDINGS
                ? (const struct probe_values *)&shared->keep.values[at]
                : NULL;
 }
@@ -205,6 +205,46 @@ static inline void take_words(const struct record *record, enum probe_exit exit,
     kept->words[PROBE_WORD_RDX] = slot[RDX];
     kept->words[PROBE_WORD_XMM0] = vector_word(0);
     kept->words[PROBE_WORD_XMM1] = vector_word(1);
+}
+
+/* == Tests == */
+
+static inline bool is_in(const struct probe_keep_test *test, const struct probe_binding *of,
+                         uint64_t word)
+{
+    const unsigned unused = 56 - 8u * ((of->bytes - 1u) & 7u);
+    const uint64_t value = word << unused;
+    if (of->number == PROBE_SINGLE) {
+        const int64_t order = probe_order_of_single((uint32_t)word);
+        return (word & 0x7fffffff) <= 0x7f800000 && order >= test->low_single &&
+               order <= test->high_single;
+    }
+    if (of->number == PROBE_DOUBLE) {
+        const int64_t order = probe_order_of_double(word);
+        return (word & INT64_MAX) <= UINT64_C(0x7ff) << 52 && order >= test->low_double &&
+               order <= test->high_double;
+    }
+    const int64_t number =
+        of->number == PROBE_SIGNED ? (int64_t)value >> unused : (int64_t)(value >> unused);
+    if (of->number == PROBE_UNSIGNED && number < 0) /* it is above all that a test names */
+        return test->high == INT64_MAX;
+    return number >= test->low && number <= test->high;
+}
+
+/* Whether a test of a rule holds for a call whose words are known. */
+static inline bool holds(const struct probe_values *values, const struct probe_kept_values *kept,
+                         const struct probe_keep_test *test, uint32_t rule, uint32_t number)
+{
+    const struct probe_binding *bindings =
+        (const struct probe_binding *)(values + 1) + values->pieces % (PROBE_PIECES + 1);
+    for (uint32_t i = 0; i < values->bindings && i < PROBE_BINDINGS; i++) {
+        const struct probe_binding *one = &bindings[i];
+        if (one->rule != rule || one->test != number || one->word >= PROBE_WORDS_ALL)
+            continue;
+        const bool is_known = one->word < PROBE_WORDS ? kept->has_words : kept->has_result;
+        return is_known && is_in(test, one, kept->words[one->word]) != (test->is_outside != 0);
+    }
+    return false;
 }
 
 #endif

@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --args: arguments and results of kept calls, by debug information.
-#   args.sh values | readers | words | bad | refused
+#   args.sh values | readers | words | bad | conditions | refused
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -204,6 +204,24 @@ EOF
     [ "$(cat later)" = 'later(heap = "on the heap") later(heap = 0x… not read)' ] || fail "under a filter: $(cat later)"
 }
 
+# Rules about values keep what these say, whether the values are shown or not.
+conditions() {
+    g++ -std=c++17 -O2 -g values.cc -o values || fail "it does not compile"
+    local rules=('returns < 0 : ^yes' 'returns true : ^(yes|main)' 'returns 7.5..9 : ^floats' 'b = 4000000000 and returns > 3' 'c < -0.2' 'c > -0.25'
+        'arg2 != 0 : ^texts' 'k = 5' 'nothing = 0x7ffffffff000 and wild != null' 'returns 20..29 : ^many' 'returns null : ^(texts|yes)' 'a = null : ^texts'
+        'e = true' 'a != 1.5 : ^floats' 'only >= 1' 'returns != 100 and every 1 : ^counted') options=() shown
+    for rule in "${rules[@]}"; do options+=(--keep "$rule"); done
+    traced conditions "${options[@]}" -- ./values
+    "$SPROF" sql conditions.db --format csv "SELECT number || ' ' || fired FROM keep_rule ORDER BY number" | tail -n +2 | tr -d '\r' |
+        paste -sd, >out
+    [ "$(cat out)" = "1 0,2 2,3 1,4 1,5 1,6 2,7 2,8 1,9 1,10 1,11 0,12 1,13 2,14 0,15 0,16 0" ] || fail "other calls: $(cat out)"
+    [ "$("$SPROF" sql conditions.db --format csv 'SELECT count(*) FROM call_value' | tail -n 1 | tr -d '\r')" = 0 ] || fail "values are shown"
+    traced both --keep 'b = 4000000000' --args=yes -- ./values
+    [ "$("$SPROF" sql both.db --format csv 'SELECT fired FROM keep_rule' | tail -n 1 | tr -d '\r')" = 1 ] || fail "a rule beside --args"
+    "$SPROF" trace --keep 'nonsense = 3' -o none.db -- ./values >out 2>err
+    grep -q "nonsense = 3': by debug information no function has" err || fail "a value that no function has"
+}
+
 refused() {
     g++ -std=c++17 -O2 -g values.cc -o values || fail "it does not compile"
     "$SPROF" trace --args -- ./values >out 2>err && fail "--args goes without --keep"
@@ -215,6 +233,6 @@ refused() {
 }
 
 case "$1" in
-values | readers | words | bad | refused) write_program && "$1" ;;
+values | readers | words | bad | conditions | refused) write_program && "$1" ;;
 *) fail "no such case" ;;
 esac

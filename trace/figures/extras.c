@@ -13,7 +13,7 @@ void trace_set_extras(struct trace_session *session)
     if (session->memory.is_spare)
         extras |= PROBE_SPARE;
     if (options->keep_count)
-        extras |= PROBE_KEEP | (options->arguments ? PROBE_ARGUMENTS_TOO : 0);
+        extras |= PROBE_KEEP | (trace_values_are_wanted(options) ? PROBE_ARGUMENTS_TOO : 0);
     session->log.has_rings |= session->mode == TRACE_LOG || options->keep_count;
     atomic_store(&session->process.shared->extras, extras);
 }

@@ -44,6 +44,38 @@ static int64_t ticks_of(const struct trace_session *session, bool has, uint64_t 
     return has && ns ? (int64_t)ceil((double)ns / session->trace->clock.tick_ns) : INT64_MIN;
 }
 
+static int64_t order_of_single(double value)
+{
+    const float single = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &single, sizeof bits);
+    return probe_order_of_single(bits);
+}
+
+static int64_t order_of_double(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return probe_order_of_double(bits);
+}
+
+static void write_tests(struct probe_keep_rule *to, const struct trace_keep_rule *rule)
+{
+    to->test_count = rule->test_count;
+    for (uint32_t i = 0; i < rule->test_count; i++) {
+        const struct trace_keep_test *test = &rule->tests[i];
+        to->tests[i] = (struct probe_keep_test){
+            .low = test->low,
+            .high = test->high,
+            .low_single = order_of_single(test->low_real),
+            .high_single = order_of_single(test->high_real),
+            .low_double = order_of_double(test->low_real),
+            .high_double = order_of_double(test->high_real),
+            .is_outside = test->is_outside,
+        };
+    }
+}
+
 static void write_rules(struct trace_session *session)
 {
     const struct trace_options *options = &session->options;
@@ -59,6 +91,7 @@ static void write_rules(struct trace_session *session)
             .throws = rule->throws,
             .slowest = (uint32_t)rule->slowest,
         };
+        write_tests(&keep->rules[i], rule);
     }
 }
 

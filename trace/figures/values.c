@@ -189,7 +189,99 @@ void trace_values_plan(struct trace_noted *noted)
     add_value(noted, TRACE_RESULT, &signature->result, noted->words[SYMBOLIZE_PARAMETERS]);
 }
 
+/* == Tests == */
+
+/* How values of a type are compared; 0: not. */
+static uint8_t number_of(const struct symbolize_type *type)
+{
+    switch (type->kind) {
+    case SYMBOLIZE_SIGNED:
+    case SYMBOLIZE_CHARACTER: return PROBE_SIGNED;
+    case SYMBOLIZE_UNSIGNED:
+    case SYMBOLIZE_BOOL:
+    case SYMBOLIZE_POINTER:
+    case SYMBOLIZE_REFERENCE: return PROBE_UNSIGNED;
+    case SYMBOLIZE_ENUM: return type->is_signed ? PROBE_SIGNED : PROBE_UNSIGNED;
+    case SYMBOLIZE_FLOAT: return type->bytes == 4 ? PROBE_SINGLE : PROBE_DOUBLE;
+    default: return 0;
+    }
+}
+
+/* The parameter that a test names, or "arg2"; `count` where there is none. */
+static uint32_t parameter_of(const struct trace_noted *noted, const struct trace_keep_test *test)
+{
+    const struct symbolize_signature *signature = &noted->signature;
+    const uint32_t count = noted->is_known ? signature->count : PROBE_WORDS;
+    uint32_t found = count;
+    for (uint32_t i = 0; i < count && found == count; i++) {
+        const char *name = noted->is_known ? signature->parameters[i].name : NULL;
+        if (name && strlen(name) == test->name_length &&
+            !memcmp(name, test->name, test->name_length))
+            found = i;
+    }
+    if (found == count && test->name_length == 4 && !memcmp(test->name, "arg", 3) &&
+        test->name[3] >= '1' && test->name[3] - '1' < (int)count)
+        found = (uint32_t)(test->name[3] - '1');
+    return found;
+}
+
+/* False: there is no such value. */
+static bool find_binding(const struct trace_noted *noted, const struct trace_keep_test *test,
+                         struct probe_binding *binding)
+{
+    static const struct symbolize_type word = {.kind = SYMBOLIZE_SIGNED, .bytes = 8, .name = ""};
+    const struct symbolize_signature *signature = &noted->signature;
+    const uint32_t count = noted->is_known ? signature->count : PROBE_WORDS,
+                   at = test->name ? parameter_of(noted, test) : SYMBOLIZE_PARAMETERS;
+    if (test->name ? at == count : !noted->is_known)
+        return false;
+    const struct symbolize_value *value =
+        test->name ? &signature->parameters[at] : &signature->result;
+    const struct symbolize_type *type = noted->is_known ? value->type : &word;
+    binding->word = noted->is_known ? noted->words[at][0] : (uint8_t)at;
+    binding->number = number_of(type);
+    binding->bytes = (uint8_t)type->bytes;
+    return binding->word != TRACE_NO_WORD && binding->number && type->bytes && type->bytes <= 8 &&
+           !(noted->is_known && value->is_by_address);
+}
+
+bool trace_values_bind(struct trace_noted *noted, const struct trace_keep_rule *rule,
+                       uint32_t number)
+{
+    const uint32_t before = noted->binding_count;
+    for (uint32_t i = 0; i < rule->test_count; i++) {
+        struct probe_binding binding = {.rule = (uint8_t)number, .test = (uint8_t)i};
+        if (noted->binding_count == PROBE_BINDINGS ||
+            !find_binding(noted, &rule->tests[i], &binding)) {
+            noted->binding_count = before;
+            return false;
+        }
+        noted->bindings[noted->binding_count++] = binding;
+    }
+    return true;
+}
+
 /* == Functions == */
+
+/* The rules with tests that apply to a function. */
+static uint64_t tested_by(const struct trace_session *session, uint32_t function)
+{
+    const struct trace_options *options = &session->options;
+    uint64_t rules = 0;
+    for (size_t i = 0; i < options->keep_count; i++)
+        if (options->keep[i].test_count)
+            rules |= UINT64_C(1) << i;
+    return rules ? rules & atomic_load(&session->process.shared->keep_masks[function]) : 0;
+}
+
+static void bind_rules(struct trace_session *session, uint32_t function, struct trace_noted *noted)
+{
+    for (uint64_t rules = tested_by(session, function); rules; rules &= rules - 1) {
+        const uint32_t number = (uint32_t)__builtin_ctzll(rules);
+        if (trace_values_bind(noted, &session->options.keep[number], number))
+            session->values.bound |= UINT64_C(1) << number;
+    }
+}
 
 /* Writes for the agent what is noted. False: its room is used up. */
 static bool write_values(struct trace_session *session, uint32_t function,
@@ -200,15 +292,20 @@ static bool write_values(struct trace_session *session, uint32_t function,
     const uint64_t at = values->used ? values->used : 1;
     struct probe_values *to = (struct probe_values *)&shared->keep.values[at];
     struct probe_piece *pieces = (struct probe_piece *)(to + 1);
-    if (at + 1 + noted->piece_count > PROBE_VALUE_ROOM - PROBE_PIECES)
+    const uint64_t end = at + 1 + noted->piece_count + noted->binding_count;
+    if (end > PROBE_VALUE_ROOM - PROBE_PIECES - PROBE_BINDINGS)
         return false;
     memcpy(to->words, noted->from, sizeof to->words);
     to->pieces = (uint8_t)noted->piece_count;
     for (uint32_t i = 0; i < noted->piece_count; i++)
         pieces[i] = noted->pieces[i].piece;
-    values->used = at + 1 + noted->piece_count;
-    atomic_store(&shared->keep_values[function],
-                 (uint32_t)at | (noted->is_chosen ? PROBE_VALUES_CHOSEN : 0));
+    to->bindings = (uint8_t)noted->binding_count;
+    memcpy(pieces + noted->piece_count, noted->bindings,
+           noted->binding_count * sizeof *noted->bindings);
+    values->used = end;
+    atomic_store(&shared->keep_values[function], (uint32_t)at |
+                                                     (noted->is_chosen ? PROBE_VALUES_CHOSEN : 0) |
+                                                     (noted->is_hidden ? PROBE_VALUES_HIDDEN : 0));
     return true;
 }
 
@@ -225,7 +322,8 @@ static int note(struct trace_session *session, uint32_t function,
     struct trace_noted *noted = sprof_arena_alloc(&session->arena, sizeof *noted);
     if (!noted)
         return SPROF_ENOMEM;
-    *noted = (struct trace_noted){.is_known = signature != NULL};
+    *noted = (struct trace_noted){.is_known = signature != NULL,
+                                  .is_hidden = session->values.hides.items[function]};
     if (signature) {
         noted->signature = *signature;
         trace_values_plan(noted);
@@ -233,6 +331,7 @@ static int note(struct trace_session *session, uint32_t function,
         for (uint8_t i = 0; i < PROBE_WORDS; i++)
             noted->from[i] = (uint8_t)(PROBE_WORD_INTEGER + i);
     }
+    bind_rules(session, function, noted);
     if (write_values(session, function, noted))
         session->values.noted.items[function] = noted;
     return 0;
@@ -267,6 +366,21 @@ static int find_in_file(struct finding *finding, const struct trace_file *file)
     return result;
 }
 
+/* Whether values of a function are noted: they are shown, or rules test them. *hides: only that. */
+static int wants(const struct trace_session *session, uint32_t function,
+                 const struct plan_expressions *expressions, bool *hides, struct sprof_error *error)
+{
+    const struct trace_probe *probe = &session->probes.items[function];
+    *hides = false;
+    if (!probe->is_chosen || probe->is_unplaced || !probe->function)
+        return 0;
+    const int shown = !session->options.arguments ? 0
+                      : expressions ? plan_expressions_match(expressions, probe->function, error)
+                                    : 1;
+    *hides = !shown;
+    return shown ? shown : tested_by(session, function) != 0;
+}
+
 static int find_wanted(struct finding *finding, size_t first,
                        const struct plan_expressions *expressions, struct sprof_error *error)
 {
@@ -274,10 +388,8 @@ static int find_wanted(struct finding *finding, size_t first,
     int result = 0;
     for (size_t i = first; i < session->probes.count && !result; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
-        const int wanted = !probe->is_chosen || probe->is_unplaced || !probe->function ? 0
-                           : expressions
-                               ? plan_expressions_match(expressions, probe->function, error)
-                               : 1;
+        bool *hides = &session->values.hides.items[i];
+        const int wanted = wants(session, (uint32_t)i, expressions, hides, error);
         if (wanted < 0)
             return wanted;
         if (wanted && (sprof_vec_push(&finding->starts, probe->function->start) ||
@@ -287,6 +399,26 @@ static int find_wanted(struct finding *finding, size_t first,
             result = find_in_file(finding, &session->files.items[probe->file]);
     }
     return result;
+}
+
+bool trace_values_are_wanted(const struct trace_options *options)
+{
+    bool wanted = options->arguments;
+    for (size_t i = 0; i < options->keep_count; i++)
+        wanted |= options->keep[i].test_count > 0;
+    return wanted;
+}
+
+/* Warns of rules that no function can meet. */
+static void tell_unbound(const struct trace_session *session)
+{
+    const struct trace_options *options = &session->options;
+    for (size_t i = 0; i < options->keep_count; i++)
+        if (options->keep[i].test_count && !(session->values.bound >> i & 1))
+            sprof_log_message(options->log, SPROF_LOG_WARNING,
+                              "--keep '%s': by debug information no function has all these values "
+                              "as numbers, so no call is kept for that",
+                              options->keep[i].text);
 }
 
 int trace_values_check(const struct trace_options *options, struct sprof_error *error)
@@ -305,18 +437,21 @@ int trace_values_begin(struct trace_session *session, size_t first, struct sprof
     struct finding finding = {.session = session};
     struct plan_expressions *expressions = NULL;
     int result = 0;
-    if (!options->arguments)
+    if (!trace_values_are_wanted(options))
         return 0;
     if (options->arguments_of)
         result = plan_expressions_make(&expressions, &options->arguments_of, 1, error);
     while (!result && session->values.noted.count < session->probes.count)
-        if (sprof_vec_push(&session->values.noted, NULL))
+        if (sprof_vec_push(&session->values.noted, NULL) ||
+            sprof_vec_push(&session->values.hides, false))
             result = SPROF_ENOMEM;
     if (!result)
         result = find_wanted(&finding, first, expressions, error);
     if (!result && !first && expressions && !options->children && !trace_has_others(session))
         result =
             trace_tell_unfound(session, "args", options->arguments_of, expressions, false, error);
+    if (!result && !first && !options->children && !trace_has_others(session))
+        tell_unbound(session);
     plan_expressions_free(expressions);
     sprof_vec_release(&finding.starts);
     sprof_vec_release(&finding.functions);
@@ -327,6 +462,7 @@ int trace_values_begin(struct trace_session *session, size_t first, struct sprof
 void trace_values_release(struct trace_values *values)
 {
     sprof_vec_release(&values->noted);
+    sprof_vec_release(&values->hides);
 }
 
 void trace_values_look(struct trace_session *session)

@@ -22,18 +22,26 @@ struct trace_piece {
 struct trace_noted {
     struct symbolize_signature signature;
     bool is_known;             /* by debug information; else there are six words */
+    bool is_hidden;            /* it is compared, not shown */
     bool is_chosen;            /* words are not those of the integer registers in their order */
     uint8_t from[PROBE_WORDS]; /* enum probe_word */
     uint8_t words[SYMBOLIZE_PARAMETERS + 1][2]; /* of each parameter, then of the result */
     uint32_t piece_count;
     struct trace_piece pieces[PROBE_PIECES];
+    uint32_t binding_count;
+    struct probe_binding bindings[PROBE_BINDINGS]; /* of the tests of rules */
 };
 
 /* The functions of a program. */
 struct trace_values {
     SPROF_VEC(const struct trace_noted *) noted; /* by function; NULL: its values are not noted */
-    uint64_t used;                               /* of the agent's room */
+    SPROF_VEC(bool) hides;                       /* … they are only compared */
+    uint64_t bound; /* rules whose tests some function has values for, a bit each */
+    uint64_t used;  /* of the agent's room */
 };
+
+/* Whether any values are noted. */
+bool trace_values_are_wanted(const struct trace_options *options);
 
 /* Whether the expression is fine, before anything is done. */
 int trace_values_check(const struct trace_options *options, struct sprof_error *error);
@@ -49,6 +57,11 @@ void trace_values_look(struct trace_session *session);
 
 /* Fills in where a function's values are. */
 void trace_values_plan(struct trace_noted *noted);
+
+/* Binds the tests of a rule to the values of a function that they name. Returns false where it has
+ * none of that name, or of a type that is no number. */
+bool trace_values_bind(struct trace_noted *noted, const struct trace_keep_rule *rule,
+                       uint32_t number);
 
 /* A copy of what the agent has written. */
 struct trace_taken_values {

@@ -2,6 +2,7 @@
 #include "trace/keep_rule.h"
 
 #include <CUnit/CUnit.h>
+#include <math.h>
 #include <string.h>
 
 static void test_conditions(void)
@@ -24,6 +25,51 @@ static void test_conditions(void)
     CU_ASSERT_EQUAL(rule.slowest, 16);
     CU_ASSERT_EQUAL(rule.every, 7);
     CU_ASSERT_EQUAL(rule.first, 3);
+}
+
+static void test_values(void)
+{
+    static const struct {
+        const char *text;
+        int64_t low, high;
+        double low_real, high_real;
+        bool is_outside;
+    } tests[] = {{"returns < 5", INT64_MIN, 4, -INFINITY, nextafter(5, 0), false},
+                 {"returns <= 2.5", INT64_MIN, 2, -INFINITY, 2.5, false},
+                 {"returns > -1", 0, INT64_MAX, nextafter(-1, 0), INFINITY, false},
+                 {"returns >= 0x10", 16, INT64_MAX, 16, INFINITY, false},
+                 {"returns = 7", 7, 7, 7, 7, false},
+                 {"returns == 0.5", 1, 0, 0.5, 0.5, false},
+                 {"returns != -3..4", -3, 4, -3, 4, true},
+                 {"returns null", 0, 0, 0, 0, false},
+                 {"returns true", 0, 0, 0, 0, true},
+                 {"returns != true", 0, 0, 0, 0, false},
+                 {"returns 9007199254740993", 9007199254740993, 9007199254740993,
+                  9007199254740992.0, 9007199254740992.0, false}};
+    struct trace_keep_rule rule;
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+        CU_ASSERT_EQUAL_FATAL(trace_keep_rule_parse(&rule, tests[i].text, NULL), 0);
+        CU_ASSERT_EQUAL_FATAL(rule.test_count, 1);
+        CU_ASSERT_PTR_NULL(rule.tests[0].name);
+        CU_ASSERT_EQUAL(rule.tests[0].low, tests[i].low);
+        CU_ASSERT_EQUAL(rule.tests[0].high, tests[i].high);
+        CU_ASSERT_EQUAL(rule.tests[0].low_real, tests[i].low_real);
+        CU_ASSERT_EQUAL(rule.tests[0].high_real, tests[i].high_real);
+        CU_ASSERT_EQUAL(rule.tests[0].is_outside, tests[i].is_outside);
+    }
+    CU_ASSERT_EQUAL(
+        trace_keep_rule_parse(&rule, "over 1ms and size > 4096 and over = 1 : ^read", NULL), 0);
+    CU_ASSERT_EQUAL(rule.test_count, 2);
+    CU_ASSERT_EQUAL(rule.tests[0].name_length, 4);
+    CU_ASSERT_EQUAL(memcmp(rule.tests[1].name, "over", 4), 0);
+    static const char *const wrong[] = {
+        "returns",        "returns <",
+        "returns < null", "returns 4..3",
+        "returns 1..",    "returns > 1e30",
+        "returns x",      "n <> 4",
+        "9n = 4",         "a = 1 and b = 1 and c = 1 and d = 1 and e = 1"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CU_ASSERT_EQUAL(trace_keep_rule_parse(&rule, wrong[i], NULL), SPROF_EUSAGE);
 }
 
 static void test_units(void)
@@ -121,6 +167,7 @@ void sprof_suite_trace_keep_rule(void)
 {
     CU_pSuite suite = CU_add_suite("trace/keep_rule", NULL, NULL);
     CU_add_test(suite, "conditions", test_conditions);
+    CU_add_test(suite, "values", test_values);
     CU_add_test(suite, "units", test_units);
     CU_add_test(suite, "functions", test_functions);
     CU_add_test(suite, "places", test_places);
