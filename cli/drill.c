@@ -110,14 +110,8 @@ void cli_drill_release(struct cli_drill *drill)
     sprof_vec_release(&drill->over.list);
 }
 
-void cli_say_drilled(struct cli_terminal *terminal, const struct trace_options *trace,
-                     const char *answer)
+void cli_say_drilled(struct cli_terminal *terminal, const char *answer)
 {
-    if (!trace->adaptive)
-        return;
-    if (!answer)
-        cli_say(terminal, "the drill-down has not come to an end: its conditions did not hold, or "
-                          "not for long enough; look longer, or give another --over");
     while (answer && *answer) {
         const size_t length = strcspn(answer, "\n");
         cli_say(terminal, "%.*s", (int)length, answer);

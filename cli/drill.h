@@ -27,7 +27,6 @@ int cli_drill_apply(struct cli_drill *drill, struct cli_texts *children_of,
 void cli_drill_release(struct cli_drill *drill);
 
 /* Prints the answer of a drill-down, line by line; NULL: there was none. */
-void cli_say_drilled(struct cli_terminal *terminal, const struct trace_options *trace,
-                     const char *answer);
+void cli_say_drilled(struct cli_terminal *terminal, const char *answer);
 
 #endif

@@ -480,7 +480,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         cli_signals_end_by(trace.end_fd);
     status = trace_run(session, &result, error);
     if (!status)
-        cli_say_drilled(terminal, &trace, trace_drill_answer(session));
+        cli_say_drilled(terminal, trace_drill_answer(session));
     trace_free(session);
     if (!status)
         cli_say_traced(terminal, &trace, &result);

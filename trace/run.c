@@ -256,6 +256,8 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->overhead = overhead->looked_ns > 0 ? overhead->probes_ns / overhead->looked_ns : 0;
     trace_account(session, result->has_wait_status ? target_command_cpu_ns(session->trace->target)
                                                    : trace_command_cpu_ns(session->trace));
+    if (trace_drilling_finish(session))
+        return sprof_error_memory(error);
     run->wait_status = result->has_wait_status ? result->wait_status : -1;
     return recording_finish(session->recording, &end, error);
 }

@@ -181,6 +181,39 @@ static void append_observed(const struct trace_drilling *drilling, const struct 
                               : "");
 }
 
+/* Whether its time may be waiting: the processes have computed for less than half of what the
+ * culprit has taken since the last step. */
+static void append_waiting(const struct trace_drilling *drilling, const struct trace_drill *drill,
+                           const struct trace_drill_node *culprit, struct sprof_str *out)
+{
+    const double part = culprit->self_ns > 0 ? drilling->step_cpu_ns / culprit->self_ns : 1;
+    if (drill->condition.kind != TRACE_ERRORS && part < 0.5)
+        sprof_str_appendf(out, "  on a CPU for at most %.0f %% of that: it waits, or has no CPU\n",
+                          100 * part);
+}
+
+/* The first line: what has the most, or that nothing has. */
+static void append_verdict(const struct trace_drilling *drilling, const struct trace_drill *drill,
+                           const struct trace_drill_node *last, struct sprof_str *out)
+{
+    const char *what = drill->condition.kind == TRACE_ERRORS ? "errors" : "time";
+    const char *root = name_of(drilling, drill->root);
+    const double share = part_of(trace_drill_own_weight(drill, last),
+                                 trace_drill_weight(drill, &drill->nodes.items[0]));
+    if (drill->state == TRACE_DRILL_FOUND)
+        sprof_str_appendf(out, "culprit: %s, itself %.0f %% of the %s of %s",
+                          name_of(drilling, last->function), share, what, root);
+    else if (drill->state == TRACE_DRILL_NOTHING)
+        sprof_str_appendf(out, "no single function has most of the %s of %s", what, root);
+    else
+        sprof_str_appendf(out, "ended before it was known what has the %s of %s: so far", what,
+                          root);
+    append_condition(drill, out);
+    sprof_str_appendf(out, "; %u step%s in %.0f s\n", drill->step_count,
+                      sprof_plural(drill->step_count),
+                      (double)(sprof_clock_monotonic_ns() - drilling->begun_ns) / 1e9);
+}
+
 int trace_drilling_conclude(struct trace_drilling *drilling, size_t root)
 {
     const struct trace_drill *drill = &drilling->drills[root];
@@ -192,24 +225,41 @@ int trace_drilling_conclude(struct trace_drilling *drilling, size_t root)
     }
     const struct trace_drill_node *last =
         &drill->nodes.items[drill->way.items[drill->way.count - 1]];
-    const char *what = drill->condition.kind == TRACE_ERRORS ? "errors" : "time";
-    const double share = part_of(trace_drill_own_weight(drill, last),
-                                 trace_drill_weight(drill, &drill->nodes.items[0]));
+    append_verdict(drilling, drill, last, out);
     if (drill->state == TRACE_DRILL_FOUND)
-        sprof_str_appendf(out, "culprit: %s, itself %.0f %% of the %s of %s",
-                          name_of(drilling, last->function), share, what,
-                          name_of(drilling, drill->root));
-    else
-        sprof_str_appendf(out, "no single function has most of the %s of %s", what,
-                          name_of(drilling, drill->root));
-    append_condition(drill, out);
-    sprof_str_appendf(out, "; %u step%s in %.0f s\n", drill->step_count,
-                      sprof_plural(drill->step_count),
-                      (double)(sprof_clock_monotonic_ns() - drilling->begun_ns) / 1e9);
+        append_waiting(drilling, drill, last, out);
     for (size_t i = 0; i < drill->way.count; i++)
         append_on_way(drilling, drill, i, out);
     append_others(drilling, drill, out);
     return out->failed ? SPROF_ENOMEM : 0;
+}
+
+/* Why nothing is known of a root. */
+static const char *unfinished(const struct trace_drilling *drilling, size_t root)
+{
+    if (drilling->drills[root].state == TRACE_DRILL_LOOKS)
+        return "has had probes below it for too short a time: look longer";
+    return drilling->reader.below[root].has_calls
+               ? "was called, and its condition did not hold for long enough: look longer, or give "
+                 "another --over"
+               : "was not called: a drill-down begins with its calls";
+}
+
+int trace_drilling_finish(struct trace_session *common)
+{
+    struct trace_drilling *drilling = common->trace->drilling;
+    int result = 0;
+    for (size_t r = 0; drilling && r < drilling->reader.root_count && !result; r++) {
+        const struct trace_drill *drill = &drilling->drills[r];
+        if (drilling->is_told[r])
+            continue;
+        if (drill->way.count && drill->nodes.count)
+            result = trace_drilling_conclude(drilling, r);
+        else
+            sprof_str_appendf(&drilling->answer, "%s %s\n", name_of(drilling, drill->root),
+                              unfinished(drilling, r));
+    }
+    return result || (drilling && drilling->answer.failed) ? SPROF_ENOMEM : 0;
 }
 
 const char *trace_drill_answer(const struct trace_session *session)

@@ -250,6 +250,7 @@ void trace_below_program_free(struct trace_below_program *program)
 
 void trace_below_clear(struct trace_below *below)
 {
+    below->has_calls |= below->calls || below->flows.count;
     below->figures.count = below->figure_stamps.count = 0;
     below->flows.count = below->flow_stamps.count = 0;
     below->threads.count = 0;

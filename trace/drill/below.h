@@ -22,6 +22,7 @@ struct trace_below {
     uint64_t calls, failed, buckets[PROBE_BUCKETS];
     double total_ns, self_ns;
     SPROF_VEC(double) threads; /* averages of threads with enough calls */
+    bool has_calls;            /* there were some in a window before, or were still open */
     SPROF_VEC(double) usual;   /* averages of windows before */
 };
 

@@ -236,6 +236,7 @@ static int end_window(struct trace_drilling *drilling, uint64_t now_ns)
     struct trace_session *common = drilling->common;
     const double cpu_ns = (double)(trace_command_cpu_ns(common->trace) - drilling->cpu_ns);
     int result = read_programs(drilling);
+    drilling->step_cpu_ns += cpu_ns;
     tell_uncalled(drilling);
     for (size_t r = 0; r < drilling->reader.root_count && !result; r++)
         result = decide(drilling, r, now_ns, cpu_ns);
@@ -248,6 +249,8 @@ static int end_window(struct trace_drilling *drilling, uint64_t now_ns)
         if (drilling->is_new[r])
             result = trace_drilling_conclude(drilling, r);
     }
+    for (size_t r = 0; r < drilling->reader.root_count; r++)
+        drilling->step_cpu_ns = drilling->drills[r].has_widened ? 0 : drilling->step_cpu_ns;
     for (size_t r = 0; r < drilling->reader.root_count; r++)
         drilling->has_phases |= drilling->is_new[r] || drilling->drills[r].has_widened;
     if (common->options.pid && !common->options.duration_ns && are_over(drilling))

@@ -26,6 +26,7 @@ struct trace_drilling {
     uint64_t next_ns;   /* when it ends */
     uint64_t begun_ns;  /* when the first one began */
     uint64_t cpu_ns;    /* of the programs, when the window began */
+    double step_cpu_ns; /* in windows since the last step */
     bool is_uncalled_told;
     bool has_phases; /* what was done in this window is to begin phases */
     struct sprof_str answer;
@@ -84,5 +85,9 @@ void trace_drilling_tell_step(struct trace_drilling *drilling, size_t root, uint
  * NULL: out of memory. */
 const char *trace_drilling_mark(struct trace_drilling *drilling, size_t root);
 int trace_drilling_conclude(struct trace_drilling *drilling, size_t root);
+
+/* At the end of the trace: appends what is known of roots whose drill-down has not ended. Returns 0
+ * or SPROF_ENOMEM. */
+int trace_drilling_finish(struct trace_session *common);
 
 #endif
