@@ -694,6 +694,8 @@ dot_commands() {
     said_only '.tables, .schema'
     expect 2 "$SPROF" sql .dump
     said_only '.tables, .schema'
+    expect 2 "$SPROF" sql 'SELECT * FROM v_functions'
+    said_only 'no such table: v_functions; near it: v_function'
     kept
 }
 
