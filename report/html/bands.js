@@ -83,13 +83,13 @@ class BandChart {
 
     paintBox(context, band, box, one, scrollTop, width) {
         const x = Math.max(-1, this.x(box.from)), w = Math.min(width + 1, this.x(box.to)) - x, y = band.y + (box.depth + 1) * BAND_ROW - scrollTop;
-        const {palette, match, profile} = this.app;
-        if (w < 1 && this.drawn[box.depth] === Math.floor(x) && !match?.hit[box.function] && box !== this.chosen)
+        const {palette, match, profile} = this.app, isFound = match && (box.found || match.hit[box.function]);
+        if (w < 1 && this.drawn[box.depth] === Math.floor(x) && !isFound && box !== this.chosen)
             return;
         this.drawn[box.depth] = Math.floor(x);
         if (w < 0 || x > width || y < -BAND_ROW || y > this.scroller.clientHeight)
             return;
-        context.globalAlpha = match && !match.hit[box.function] ? 0.35 : 1;
+        context.globalAlpha = match && !isFound ? 0.35 : 1;
         context.fillStyle = this.actions.colorOf?.(box) || palette.function(box.function);
         context.fillRect(x, y, Math.max(0.6, w - (w > 4 ? 1 : 0)), BAND_ROW - 1);
         context.globalAlpha = 1;

@@ -1,9 +1,11 @@
 // Calls that a trace has logged or kept one by one: when each thread made them, and what they called.
 
+const CALLS_OPENED = 200; // of a search that leaves no more all are in sight
+
 // Which calls stay: of the chosen threads and time, and where functions are searched for those that were
 // found, with their callers and with what they called. Callers stand before or behind what they call.
-function chosenCalls({calls, count}, data, state, hit) {
-    const {start, duration, thread, function: fns, caller} = calls, [from, to] = state.span || [-Infinity, Infinity];
+function chosenCalls({calls, count}, data, state, isHit) {
+    const {start, duration, thread, caller} = calls, [from, to] = state.span || [-Infinity, Infinity];
     const stays = new Uint8Array(count), known = new Int8Array(count).fill(-1);
     const isInside = i => start[i] < to && start[i] + duration[i] >= from && (state.thread < 0 || thread[i] === state.thread) &&
         (state.process < 0 || data.threads[thread[i]].process === state.process);
@@ -12,7 +14,7 @@ function chosenCalls({calls, count}, data, state, hit) {
         const way = [];
         let found = 0;
         for (let i = at + 1; i; i = caller[i - 1]) {
-            found = known[i - 1] >= 0 ? known[i - 1] : hit[fns[i - 1]];
+            found = known[i - 1] >= 0 ? known[i - 1] : isHit(i - 1) ? 1 : 0;
             if (known[i - 1] >= 0 || found || way.length > count)
                 break;
             way.push(i - 1);
@@ -22,7 +24,7 @@ function chosenCalls({calls, count}, data, state, hit) {
         return known[at] = found;
     };
     for (let i = 0; i < count; i++) {
-        if (!isInside(i) || hit && !isBelowHit(i))
+        if (!isInside(i) || isHit && !isBelowHit(i))
             continue;
         for (let up = i + 1; up && !stays[up - 1]; up = caller[up - 1])
             stays[up - 1] = 1;
@@ -70,7 +72,8 @@ class CallsView {
         const value = name => row => this.singles.calls[name][row.entry.index], start = value('start'), duration = value('duration'), self = value('self');
         this.table = new TreeTable(host, [
             {title: 'call', class: 'name', width: 'minmax(36ch, 3fr)', tip: row => app.data.functions.names[row.entry.function],
-                text: row => element('span', {class: 'cut'}, functionName(app, row.entry.function), this.mark(row.entry.index))},
+                text: row => element('span', {class: 'cut'}, functionName(app, row.entry.function),
+                    element('span', {class: 'values'}, this.values(row.entry.index)), this.mark(row.entry.index))},
             {title: 'start', rank: 1, number: true, width: '96px', text: row => startText(start(row))},
             {title: 'duration', number: true, width: '150px', bar: row => duration(row) / this.longest, faint: row => !duration(row),
                 text: row => duration(row) ? formatTime(duration(row)) : '–'},
@@ -93,10 +96,23 @@ class CallsView {
         return exit && exit !== 'return' ? element('span', {class: 'tag'}, exit) : null;
     }
 
+    // "(id = 81723) = -1", as far as it is known.
+    values(index) {
+        const {arguments: given, result} = this.singles.calls;
+        return (given[index] ? `(${this.text(given[index])})` : '') + (result[index] ? ` = ${this.text(result[index])}` : '');
+    }
+
+    // Whether a search finds a call by its function or by its values.
+    finder(app) {
+        const hit = app.match?.hit, {calls} = this.singles, part = app.state.search.toLowerCase();
+        const holds = this.singles.texts.map(text => text.toLowerCase().includes(part)), isIn = number => number && holds[number - 1];
+        return hit && (index => hit[calls.function[index]] || isIn(calls.arguments[index]) || isIn(calls.result[index]));
+    }
+
     words(index) {
         const {start, duration, self, exit, why, thread} = this.singles.calls, reason = this.text(why[index]);
         return [`${threadTitle(this.app.data, thread[index])} · from ${startText(start[index])}`,
-            duration[index] ? `${formatTime(duration[index])}, self ${formatTime(self[index])}` : 'did not end',
+            ...(this.values(index) ? [this.values(index)] : []), duration[index] ? `${formatTime(duration[index])}, self ${formatTime(self[index])}` : 'did not end',
             ...(this.text(exit[index]) === 'return' ? [] : [`ended by: ${this.text(exit[index])}`]), ...(reason ? [`kept for ${reason}`] : [])];
     }
 
@@ -119,7 +135,8 @@ class CallsView {
         const key = [data.runs.indexOf(app.run()), state.thread, state.process, state.span, order, state.search].join();
         if (key !== this.key || match !== this.match) {
             Object.assign(this, {key, match, singles});
-            const stays = chosenCalls(singles, data, state, match?.hit), {duration} = singles.calls;
+            this.isFound = this.finder(app);
+            const stays = chosenCalls(singles, data, state, this.isFound), {duration} = singles.calls;
             this.lists = calledBy(singles.calls, stays, order);
             this.longest = duration.reduce((most, value, i) => stays[i] ? Math.max(most, value) : most, 1);
             this.shown = stays.reduce((sum, one) => sum + one, 0);
@@ -130,6 +147,8 @@ class CallsView {
                 !most || duration[row.entry.index] > duration[most.entry.index] ? row : most, null);
             if (longest && state.call < 0)
                 this.table.openHot(longest, 12);
+            for (let i = 0; this.isFound && this.shown <= CALLS_OPENED && i < this.table.rows.length; i++)
+                this.table.open(this.table.rows[i]);
             this.table.refresh();
         } else {
             this.table.refresh();
@@ -157,7 +176,7 @@ class CallsView {
             const band = bands.get(calls.thread[i]) || {thread: calls.thread[i], boxes: [], rows: 1};
             bands.set(band.thread, band);
             band.rows = Math.max(band.rows, depth[i] + 1);
-            band.boxes.push({depth: depth[i], function: calls.function[i], index: i, from: calls.start[i],
+            band.boxes.push({depth: depth[i], function: calls.function[i], index: i, found: this.isFound?.(i), from: calls.start[i],
                 to: calls.duration[i] ? calls.start[i] + calls.duration[i] : Math.max(end, calls.start[i])});
         }
         this.bands = [...bands.values()];

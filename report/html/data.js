@@ -106,8 +106,10 @@ function readCalls(reader, count) {
         thread: reader.plain(new Uint32Array(count)),
         function: reader.plain(new Uint32Array(count)),
         caller: reader.plain(new Uint32Array(count)),     // index + 1, 0: none that is here
-        exit: reader.plain(new Uint8Array(count)),        // index of a text + 1
+        exit: reader.plain(new Uint32Array(count)),       // index of a text + 1
         why: reader.plain(new Uint32Array(count)),
+        arguments: reader.plain(new Uint32Array(count)),
+        result: reader.plain(new Uint32Array(count)),
         duration: reader.plain(new Float64Array(count)),  // 0: it did not end
         self: reader.plain(new Float64Array(count)),
     };

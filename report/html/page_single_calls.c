@@ -13,8 +13,8 @@ enum {
 
 struct single_call {
     uint32_t thread, function; /* indexes in the page */
-    uint32_t caller;    /* index among the calls, + 1; 0: none. Of kept calls first a number */
-    uint32_t exit, why; /* numbers of texts; 0: none */
+    uint32_t caller; /* index among the calls, + 1; 0: none. Of kept calls first a number */
+    uint32_t exit, why, arguments, result; /* numbers of texts; 0: none */
     uint64_t start_ns;
     uint64_t duration_ns, self_ns; /* duration 0: the call did not end */
 };
@@ -45,15 +45,35 @@ struct single_calls {
     struct sprof_map text_numbers; /* hash → number */
 };
 
-enum { THREAD, FUNCTION, START, DURATION, SELF, EXIT, WHY, NUMBER, CALLER, DEPTH, COLUMNS };
+enum {
+    THREAD,
+    FUNCTION,
+    START,
+    DURATION,
+    SELF,
+    EXIT,
+    WHY,
+    ARGUMENTS,
+    RESULT,
+    NUMBER,
+    CALLER,
+    DEPTH,
+    COLUMNS
+};
 
 static const char logged_sql[] =
-    "SELECT thread_id, function_id, start_ns, duration_ns, self_ns, exit, NULL, NULL, NULL, depth "
-    "FROM v_call WHERE run_id = %u AND (duration_ns >= %llu OR exit = 'open') "
+    "SELECT thread_id, function_id, start_ns, duration_ns, self_ns, exit, NULL, NULL, NULL, NULL, "
+    "NULL, depth FROM v_call WHERE run_id = %u AND (duration_ns >= %llu OR exit = 'open') "
     "ORDER BY thread_id, start_ns, depth LIMIT %d";
+/* Values are cut: a page has no room for long ones. */
 static const char kept_sql[] =
-    "SELECT thread_id, function_id, start_ns, duration_ns, self_ns, exit, rules, call_id, "
-    "caller_id, NULL FROM v_kept_call WHERE run_id = %u "
+    "SELECT thread_id, function_id, start_ns, duration_ns, self_ns, exit, rules,"
+    " (SELECT group_concat(text, ', ') FROM (SELECT CASE WHEN name <> '' THEN name || ' = ' ELSE ''"
+    " END || substr(value, 1, 120) AS text FROM call_value v WHERE v.run_id = k.run_id AND"
+    " v.call_number = k.call_id AND position > 0 ORDER BY position)),"
+    " (SELECT substr(value, 1, 120) FROM call_value v WHERE v.run_id = k.run_id AND"
+    " v.call_number = k.call_id AND position = 0),"
+    " call_id, caller_id, NULL FROM v_kept_call k WHERE run_id = %u "
     "AND (duration_ns >= %llu OR duration_ns IS NULL) "
     "ORDER BY thread_id, start_ns, call_id LIMIT %d";
 
@@ -187,11 +207,14 @@ static int take_call(void *context, int columns, char *const *values, char *cons
         .caller = (uint32_t)number_in(values, CALLER),
         .exit = number_of_text(singles, values[EXIT]),
         .why = number_of_text(singles, values[WHY]),
+        .arguments = number_of_text(singles, values[ARGUMENTS]),
+        .result = number_of_text(singles, values[RESULT]),
         .start_ns = number_in(values, START),
         .duration_ns = number_in(values, DURATION),
         .self_ns = number_in(values, SELF),
     };
-    if (call.exit == UINT32_MAX || call.why == UINT32_MAX)
+    if (call.exit == UINT32_MAX || call.why == UINT32_MAX || call.arguments == UINT32_MAX ||
+        call.result == UINT32_MAX)
         return SPROF_ENOMEM;
     if (!thread || !function)
         return 0;
@@ -207,7 +230,7 @@ static int take_call(void *context, int columns, char *const *values, char *cons
 
 static int read_calls(struct single_calls *singles)
 {
-    char sql[400];
+    char sql[1024];
     snprintf(sql, sizeof sql, singles->logged ? logged_sql : kept_sql, singles->run_id,
              (unsigned long long)singles->least_ns, LOOKED_AT_MOST);
     const int result = query(singles, sql, take_call, singles);
@@ -280,6 +303,10 @@ static void put_columns(const struct single_calls *singles, struct html_columns 
         report_html_column_plain(columns, call->exit);
     for (call = singles->calls.items; call < end; call++)
         report_html_column_plain(columns, call->why);
+    for (call = singles->calls.items; call < end; call++)
+        report_html_column_plain(columns, call->arguments);
+    for (call = singles->calls.items; call < end; call++)
+        report_html_column_plain(columns, call->result);
     for (call = singles->calls.items; call < end; call++)
         report_html_column_plain(columns, call->duration_ns);
     for (call = singles->calls.items; call < end; call++)

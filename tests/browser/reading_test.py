@@ -175,11 +175,28 @@ def single_calls(browser, work):
     sprof("trace", "--mode", "log", "-o", recording, "--", *SPLIT, "30")
     open_calls(browser, recording, f"""SELECT {CALL_FIELDS}, (SELECT max(u.start_ns) FROM v_call u WHERE u.thread_id = c.thread_id
         AND u.depth = c.depth - 1 AND u.start_ns <= c.start_ns) AS above FROM v_call c""")
-    sprof("trace", "--keep", "slowest 3", "-o", recording, "--", *SPLIT, "30")
+    sprof("trace", "--keep", "slowest 3", "--args", "-o", recording, "--", *SPLIT, "30")
     page = open_calls(browser, recording, f"""SELECT {CALL_FIELDS},
         (SELECT u.start_ns FROM v_kept_call u WHERE u.call_id = c.caller_id) AS above FROM v_kept_call c""")
     view = "const view = sprof.views.find(view => view.id === 'calls').object, boxes = view.bands.flatMap(band => band.boxes);"
     everything = browser.run(view + "return boxes.length")
+    # Arguments and results stand behind the name, and are found.
+    query = "SELECT k.start_ns, k.function, v.position, v.name, v.value FROM v_call_value v JOIN v_kept_call k USING (run_id, call_id) ORDER BY k.start_ns, v.position"
+    values = {}
+    for row in json.loads(sprof("sql", "-i", recording, "--format", "json", query).stdout):
+        text = (f"{row['name']} = " if int(row["position"]) and row["name"] else "") + row["value"][:120]
+        values.setdefault(f"{row['start_ns']} {row['function']}", {})[int(row["position"])] = text
+    expected = {call: (f"({', '.join(text for position, text in texts.items() if position)})" if any(texts) else "") + (f" = {texts[0]}" if 0 in texts else "")
+                for call, texts in values.items()}
+    shown = browser.run(view + "return Object.fromEntries(boxes.map(box => [`${box.from} ${sprof.data.functions.names[box.function]}`, view.values(box.index)]).filter(each => each[1]))")
+    if not expected or shown != expected:
+        raise SystemExit(f"calls have the values {shown} instead of {expected}")
+    wanted = next(text for texts in values.values() for position, text in texts.items() if position)
+    browser.run("sprof.set({search: arguments[0]})", wanted)
+    found = browser.run(view + "return boxes.filter(box => box.found && view.values(box.index).includes(arguments[0])).length", wanted)
+    if found != sum(wanted in text for text in expected.values()):
+        raise SystemExit(f"{wanted} finds {found} calls")
+    browser.run("sprof.set({search: ''})")
     name = browser.run(view + "return sprof.data.functions.names[boxes.find(box => box.depth > 0).function]")
     browser.run("sprof.set({search: arguments[0]})", name)
     found = browser.run(view + """const {calls} = view.singles, wanted = arguments[0];
