@@ -101,14 +101,11 @@ spool() {
     # Again, and they do not wait twice.
     expect 1 "$SPROF" push --to "$to" --spool spool --retry 1ms a.db b.db
     [ "$(waiting spool)" = 2 ] || fail "they wait twice"
-    (flock 9 && sleep 20) 9>spool/lock &
-    children+=($!)
+    start bash -c 'exec 9>spool/lock && flock 9 && exec sleep 60'
     wait_until 10 sh -c '! flock -n spool/lock true'
     expect 1 "$SPROF" push --to "$to" --spool spool
     said 'another sprof sends from spool'
-    end $!
-    pkill -P $! 2>/dev/null
-    wait_until 30 flock -n spool/lock true
+    end "$child"
     end "$receiver"
 
     receiver ok
@@ -176,7 +173,7 @@ credentials() {
 
 # A continuous recording sends its segments, also those that an absent receiver has missed.
 loop() {
-    local recorded sent
+    local sent
     needs_root "for perf events of another process"
     start sh -c 'while :; do :; done'
     spins=$child
@@ -192,8 +189,9 @@ loop() {
     wait "$recorder" || fail "exit status $?: $(cat loop.err)"
     [ "$(waiting d/spool)" = 0 ] || fail "segments wait still: $(cat loop.err)"
     sent=$(logged "len({e['token'] for e in entries if e['table'] == 'run'})")
-    recorded=$(find d -maxdepth 1 -name '*.db' | wc -l)
-    [ "$sent" = "$recorded" ] || fail "$sent of $recorded segments are sent: $(cat loop.err)"
+    # A segment without samples has no rows, unless CPU time was booked without one.
+    "$SPROF" loop list d >listed
+    holds "$sent >= $(awk '$7 ~ /db$/ && $4 > 0' listed | wc -l) && $sent <= $(grep -c 'db$' listed)" "segments sent, of: $(cat listed)"
     # What was sent is not sent again; what was lost at first was sent twice with one token.
     cp log before
     expect 0 "$SPROF" push --to "$to" --spool d/spool d
