@@ -59,6 +59,15 @@ static const char *verdict_of(const struct fleet_audit *audit)
                                              : "no run";
 }
 
+/* A text of the receiver, in a column. */
+static void put_text(const char *text, int width)
+{
+    struct sprof_str clean = {0};
+    sprof_utf8_clean(&clean, text);
+    printf("%-*s ", width, clean.text ? clean.text : "");
+    sprof_str_release(&clean);
+}
+
 static int show(void *context, const struct fleet_audit *audit)
 {
     struct checking *checking = context;
@@ -66,9 +75,12 @@ static int show(void *context, const struct fleet_audit *audit)
     if (!checking->rows++)
         printf("%-20s %-14s %-20s %-16s %12s %12s %8s  %s\n", "service", "version", "host", "event",
                "recorded", "stored", "lost", "samples");
-    printf("%-20s %-14s %-20s %-16s %12" PRIu64 " %12" PRIu64 " %8" PRIu64 "  %s\n", audit->service,
-           audit->version, audit->host, audit->event, audit->recorded, audit->stored, audit->lost,
-           verdict);
+    put_text(audit->service, 20);
+    put_text(audit->version, 14);
+    put_text(audit->host, 20);
+    put_text(audit->event, 16);
+    printf("%12" PRIu64 " %12" PRIu64 " %8" PRIu64 "  %s\n", audit->recorded, audit->stored,
+           audit->lost, verdict);
     checking->wrong +=
         !strcmp(verdict, "missing") || !strcmp(verdict, "doubled") || !strcmp(verdict, "no run");
     return 0;

@@ -87,6 +87,12 @@ with sqlite3.connect("a.db") as file:
     expect 1 "$SPROF" fleet check --to "$to"
     grep -q ' doubled$' out || fail "it was stored twice"
     said '1 of 1 differ'
+    query "INSERT INTO sprof.cost (service, time, event, samples) VALUES ('\\x1b[31mred', now() - 3600, 'e', 1)"
+    expect 1 "$SPROF" fleet check --to "$to"
+    grep -q 'red .* no run$' out || fail "costs without a run"
+    ! grep -q $'\033' out || fail "what is stored reaches the terminal as it is"
+    expect 1 "$SPROF" report -i "$to?service=none"
+    ! grep -q $'\033' err || fail "what is stored reaches the terminal as it is"
     # Answers are lost, and what may count twice is said.
     receiver ok,ok,lose,ok --to "$port"
     expect 0 "$SPROF" push --to "$to" -l service.name=lost a.db

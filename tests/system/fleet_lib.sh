@@ -27,8 +27,21 @@ columns() {
         "$here/../../docs/fleet/clickhouse.sql" >columns
 }
 
-# Starts ClickHouse in this directory; $to is its URL, $server its process.
+# Starts ClickHouse in this directory; $to is its URL, $server its process. A port may be taken before it has it.
 engine() {
+    local attempt
+    for attempt in 1 2 3 4; do
+        try_engine
+        for ((i = 0; i < 600; i++)); do
+            query 'SELECT 1' >answer 2>/dev/null && return
+            kill -0 "$server" 2>/dev/null || break
+            sleep 0.05
+        done
+    done
+    fail "the server does not start: $(tail -n 5 engine/out engine/err 2>/dev/null)"
+}
+
+try_engine() {
     local free
     [ -x "$(command -v clickhouse-server)" ] || skip "no clickhouse-server"
     free=$(python3 - <<'END'
@@ -62,7 +75,6 @@ END
     start clickhouse-server --config-file="$PWD/engine/config.xml" >engine/out 2>&1
     server=$child
     to=clickhouse+http://127.0.0.1:$port
-    wait_until 30 query 'SELECT 1'
 }
 
 query() { # STATEMENT
