@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *builder_text(struct builder *builder, const char *text)
+const char *symbolize_builder_text(struct builder *builder, const char *text)
 {
     uint32_t number;
     if (!text)
@@ -16,7 +16,7 @@ const char *builder_text(struct builder *builder, const char *text)
     return sprof_intern_text(&builder->texts, number);
 }
 
-bool builder_find(const struct builder *builder, uint64_t key, uint32_t *function)
+bool symbolize_builder_find(const struct builder *builder, uint64_t key, uint32_t *function)
 {
     const uint64_t *place = sprof_map_get(&builder->by_key, key);
     if (place)
@@ -24,47 +24,49 @@ bool builder_find(const struct builder *builder, uint64_t key, uint32_t *functio
     return place != NULL;
 }
 
-uint32_t builder_add(struct builder *builder, uint64_t key,
-                     const struct symbolize_function *function)
+uint32_t symbolize_builder_add(struct builder *builder, uint64_t key,
+                               const struct symbolize_function *function)
 {
     const uint32_t index = (uint32_t)builder->functions.count;
     struct symbolize_function copy = *function;
-    copy.linkage_name = builder_text(builder, function->linkage_name);
-    copy.name = function->name ? builder_text(builder, function->name) : copy.linkage_name;
-    copy.inlined_name = builder_text(builder, function->inlined_name);
-    copy.file = builder_text(builder, function->file);
+    copy.linkage_name = symbolize_builder_text(builder, function->linkage_name);
+    copy.name =
+        function->name ? symbolize_builder_text(builder, function->name) : copy.linkage_name;
+    copy.inlined_name = symbolize_builder_text(builder, function->inlined_name);
+    copy.file = symbolize_builder_text(builder, function->file);
     if (sprof_vec_push(&builder->functions, copy) || sprof_map_put(&builder->by_key, key, index))
         builder->failed = true;
     return index;
 }
 
-void builder_open_chain(struct builder *builder)
+void symbolize_builder_open_chain(struct builder *builder)
 {
     if (sprof_vec_push(&builder->first, (uint32_t)builder->frames.count))
         builder->failed = true;
 }
 
-void builder_add_frame(struct builder *builder, uint32_t function, const char *file, uint32_t line)
+void symbolize_builder_add_frame(struct builder *builder, uint32_t function, const char *file,
+                                 uint32_t line)
 {
     const size_t place = (uintptr_t)file / 16 % (sizeof builder->files / sizeof *builder->files);
     if (builder->files[place].text != file) {
         builder->files[place].text = file;
-        builder->files[place].copy = builder_text(builder, file);
+        builder->files[place].copy = symbolize_builder_text(builder, file);
     }
     const struct symbolize_frame frame = {function, builder->files[place].copy, line};
     if (sprof_vec_push(&builder->frames, frame))
         builder->failed = true;
 }
 
-uint32_t builder_add_unnamed(struct builder *builder, const char *module, uint64_t vaddr,
-                             const struct symbolize_bounds *bounds)
+uint32_t symbolize_builder_add_unnamed(struct builder *builder, const char *module, uint64_t vaddr,
+                                       const struct symbolize_bounds *bounds)
 {
     uint64_t start = vaddr, end = vaddr;
     if (bounds && bounds->find && !bounds->find(bounds->context, vaddr, &start, &end))
         start = end = vaddr;
-    const uint64_t key = builder_physical_key(start);
+    const uint64_t key = symbolize_builder_physical_key(start);
     uint32_t found;
-    if (builder_find(builder, key, &found))
+    if (symbolize_builder_find(builder, key, &found))
         return found;
     const char *slash = strrchr(module, '/');
     struct sprof_str name = {0};
@@ -75,7 +77,7 @@ uint32_t builder_add_unnamed(struct builder *builder, const char *module, uint64
         .start = start,
         .size = end > start ? end - start : 0,
     };
-    found = builder_add(builder, key, &function);
+    found = symbolize_builder_add(builder, key, &function);
     sprof_str_release(&name);
     return found;
 }
@@ -89,11 +91,11 @@ static void release(struct builder *builder)
     sprof_vec_release(&builder->first);
 }
 
-int builder_finish(struct builder *builder, struct symbolize_result *result,
-                   struct sprof_error *error)
+int symbolize_builder_finish(struct builder *builder, struct symbolize_result *result,
+                             struct sprof_error *error)
 {
     const size_t address_count = builder->first.count;
-    builder_open_chain(builder); /* the end of the last chain */
+    symbolize_builder_open_chain(builder); /* the end of the last chain */
     *result = (struct symbolize_result){0};
     if (builder->failed) {
         release(builder);
@@ -124,7 +126,7 @@ void symbolize_result_release(struct symbolize_result *result)
 
 enum { KEY_PHYSICAL = 1, KEY_INLINED = 2 };
 
-uint64_t builder_physical_key(uint64_t start)
+uint64_t symbolize_builder_physical_key(uint64_t start)
 {
     return sprof_hash_pair(KEY_PHYSICAL, start);
 }

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-void cxx_names_release(struct cxx_names *names)
+void symbolize_cxx_names_release(struct cxx_names *names)
 {
-    dwarf_tree_release(&names->tree);
+    symbolize_dwarf_tree_release(&names->tree);
     sprof_arena_release(&names->texts);
     sprof_map_release(&names->by_root);
     sprof_vec_release(&names->named);
@@ -23,10 +23,12 @@ static bool is_mangled(struct dwarf_tree *tree, const struct dwarf_node *root)
     struct dwarf_node parent;
     if (!root->external)
         return true;
-    return dwarf_tree_parent(tree, root->self, &parent) && cxx_is_class(parent.tag);
+    return symbolize_dwarf_tree_parent(tree, root->self, &parent) &&
+           symbolize_cxx_is_class(parent.tag);
 }
 
-static const struct cxx_parts parts = {cxx_put_scope, cxx_put_own_name, cxx_put_unnamed};
+static const struct cxx_parts parts = {symbolize_cxx_put_scope, symbolize_cxx_put_own_name,
+                                       symbolize_cxx_put_unnamed};
 
 static struct cxx_name name_of(struct cxx_names *names, uint64_t root)
 {
@@ -35,18 +37,19 @@ static struct cxx_name name_of(struct cxx_names *names, uint64_t root)
     struct cxx_text text = {.tree = &names->tree, .parts = &parts};
     if (!names->tree.calls->read(names->tree.source, root, &node) || !node.name)
         return made;
-    if (!node.line && dwarf_tree_parent(&names->tree, root, &parent) && cxx_is_class(parent.tag))
+    if (!node.line && symbolize_dwarf_tree_parent(&names->tree, root, &parent) &&
+        symbolize_cxx_is_class(parent.tag))
         made.declared = parent.self;
     if (node.linkage_name || !is_mangled(&names->tree, &node))
         return made;
-    cxx_put_function(&text, root, 0);
+    symbolize_cxx_put_function(&text, root, 0);
     if (!text.failed && !text.out.failed && text.out.length)
         made.text = sprof_arena_copy(&names->texts, text.out.text, text.out.length);
     sprof_str_release(&text.out);
     return made;
 }
 
-struct cxx_name cxx_names_of(struct cxx_names *names, uint64_t root)
+struct cxx_name symbolize_cxx_names_of(struct cxx_names *names, uint64_t root)
 {
     const uint64_t *known = sprof_map_get(&names->by_root, root);
     if (known)

@@ -21,10 +21,10 @@ struct cxx_name {
                           belongs to; 0 none */
 };
 
-void cxx_names_release(struct cxx_names *names);
+void symbolize_cxx_names_release(struct cxx_names *names);
 
 /* What is known of the function whose chain of origins and specifications ends with an entry. The
  * text lives as long as `names`. */
-struct cxx_name cxx_names_of(struct cxx_names *names, uint64_t root);
+struct cxx_name symbolize_cxx_names_of(struct cxx_names *names, uint64_t root);
 
 #endif

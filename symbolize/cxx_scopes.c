@@ -32,8 +32,9 @@ static void find_call_operator(void *context, uint64_t child, uint16_t tag)
 {
     struct call_operator *call = context;
     struct dwarf_node node;
-    if (tag == DW_TAG_subprogram && !call->found && cxx_read(call->text, child, 0, &node) &&
-        node.name && !strncmp(node.name, "operator()", 10))
+    if (tag == DW_TAG_subprogram && !call->found &&
+        symbolize_cxx_read(call->text, child, 0, &node) && node.name &&
+        !strncmp(node.name, "operator()", 10))
         call->found = child;
 }
 
@@ -71,8 +72,8 @@ static void number_class(void *context, uint64_t child, uint16_t tag)
         text->tree->calls->each_child(text->tree->source, child, number_class, numbering);
         numbering->depth--;
     }
-    if ((!cxx_is_class(tag) && tag != DW_TAG_enumeration_type) ||
-        !cxx_read(text, child, 0, &node) || (node.name && node.name[0] != '<'))
+    if ((!symbolize_cxx_is_class(tag) && tag != DW_TAG_enumeration_type) ||
+        !symbolize_cxx_read(text, child, 0, &node) || (node.name && node.name[0] != '<'))
         return;
     const struct standing standing = standing_of(text, &node);
     if (is_before(&standing, &numbering->standing) &&
@@ -84,7 +85,7 @@ static void number_class(void *context, uint64_t child, uint16_t tag)
 static uint64_t scope_of(struct cxx_text *text, uint64_t self, struct dwarf_node *scope)
 {
     for (int depth = 0; depth < 64; depth++) {
-        if (!dwarf_tree_parent(text->tree, self, scope))
+        if (!symbolize_dwarf_tree_parent(text->tree, self, scope))
             break;
         self = scope->self;
         if (scope->tag != DW_TAG_lexical_block && scope->tag != DW_TAG_try_block &&
@@ -105,14 +106,15 @@ static void find_typedef(void *context, uint64_t child, uint16_t tag)
 {
     struct naming_typedef *naming = context;
     struct dwarf_node node;
-    if (tag == DW_TAG_typedef && !naming->found && cxx_read(naming->text, child, 0, &node) &&
-        node.type == naming->class && node.name)
+    if (tag == DW_TAG_typedef && !naming->found &&
+        symbolize_cxx_read(naming->text, child, 0, &node) && node.type == naming->class &&
+        node.name)
         naming->found = child;
 }
 
 /* The number counts the classes of a scope that have none, or the lambdas; GCC's from 1 on in each
  * function, whatever their parameters are (until version 13). */
-void cxx_put_unnamed(struct cxx_text *text, const struct dwarf_node *class, int depth)
+void symbolize_cxx_put_unnamed(struct cxx_text *text, const struct dwarf_node *class, int depth)
 {
     struct dwarf_node scope;
     const uint64_t call = call_operator_of(text, class);
@@ -123,30 +125,30 @@ void cxx_put_unnamed(struct cxx_text *text, const struct dwarf_node *class, int 
     char number[24];
     if (around && !call)
         text->tree->calls->each_child(text->tree->source, around, find_typedef, &naming);
-    if (naming.found && cxx_read(text, naming.found, depth, &scope)) {
-        cxx_put_scope(text, naming.found, depth + 1);
-        cxx_put(text, scope.name);
+    if (naming.found && symbolize_cxx_read(text, naming.found, depth, &scope)) {
+        symbolize_cxx_put_scope(text, naming.found, depth + 1);
+        symbolize_cxx_put(text, scope.name);
         return;
     }
-    cxx_put_scope(text, class->self, depth + 1);
+    symbolize_cxx_put_scope(text, class->self, depth + 1);
     if (around)
         text->tree->calls->each_child(text->tree->source, around, number_class, &numbering);
     snprintf(number, sizeof number, "#%u}", numbering.number);
-    cxx_put(text, call ? "{lambda" : "{unnamed type");
+    symbolize_cxx_put(text, call ? "{lambda" : "{unnamed type");
     if (call)
-        cxx_put_lambda_parameters(text, call, depth + 1);
-    cxx_put(text, number);
+        symbolize_cxx_put_lambda_parameters(text, call, depth + 1);
+    symbolize_cxx_put(text, number);
 }
 
 /* == Scopes == */
 
 static void put_namespace(struct cxx_text *text, const struct dwarf_node *scope, int depth)
 {
-    cxx_put_scope(text, scope->self, depth + 1);
-    cxx_put(text, scope->name && *scope->name ? scope->name : "(anonymous namespace)");
+    symbolize_cxx_put_scope(text, scope->self, depth + 1);
+    symbolize_cxx_put(text, scope->name && *scope->name ? scope->name : "(anonymous namespace)");
 }
 
-void cxx_put_scope(struct cxx_text *text, uint64_t self, int depth)
+void symbolize_cxx_put_scope(struct cxx_text *text, uint64_t self, int depth)
 {
     struct dwarf_node scope;
     if (depth > 64)
@@ -159,11 +161,11 @@ void cxx_put_scope(struct cxx_text *text, uint64_t self, int depth)
     case DW_TAG_class_type:
     case DW_TAG_structure_type:
     case DW_TAG_union_type:
-    case DW_TAG_enumeration_type: cxx_put_type(text, scope.self, "", depth + 1); break;
-    case DW_TAG_subprogram: cxx_put_function(text, scope.self, depth + 1); break;
+    case DW_TAG_enumeration_type: symbolize_cxx_put_type(text, scope.self, "", depth + 1); break;
+    case DW_TAG_subprogram: symbolize_cxx_put_function(text, scope.self, depth + 1); break;
     default: return;
     }
-    cxx_put(text, "::");
+    symbolize_cxx_put(text, "::");
 }
 
 /* == Functions == */
@@ -174,7 +176,7 @@ static bool find_root(struct cxx_text *text, uint64_t self, int depth, struct dw
 {
     enum { MOST = 16 };
     *linkage_name = NULL;
-    for (int i = 0; i < MOST && cxx_read(text, self, depth, root); i++) {
+    for (int i = 0; i < MOST && symbolize_cxx_read(text, self, depth, root); i++) {
         if (!*linkage_name)
             *linkage_name = root->linkage_name;
         self = root->origin ? root->origin : root->specification;
@@ -184,15 +186,15 @@ static bool find_root(struct cxx_text *text, uint64_t self, int depth, struct dw
     return false;
 }
 
-void cxx_put_function(struct cxx_text *text, uint64_t self, int depth)
+void symbolize_cxx_put_function(struct cxx_text *text, uint64_t self, int depth)
 {
     struct dwarf_node root, parent;
     const char *linkage_name;
     if (!find_root(text, self, depth, &root, &linkage_name))
         return;
     if (linkage_name) {
-        char *name = demangle_name(linkage_name, false);
-        cxx_put(text, name ? name : linkage_name);
+        char *name = symbolize_demangle_name(linkage_name, false);
+        symbolize_cxx_put(text, name ? name : linkage_name);
         free(name);
         return;
     }
@@ -200,14 +202,14 @@ void cxx_put_function(struct cxx_text *text, uint64_t self, int depth)
         text->failed = true;
         return;
     }
-    const bool is_member =
-        dwarf_tree_parent(text->tree, root.self, &parent) && cxx_is_class(parent.tag);
+    const bool is_member = symbolize_dwarf_tree_parent(text->tree, root.self, &parent) &&
+                           symbolize_cxx_is_class(parent.tag);
     if (root.external && !is_member) { /* main, or of C's linkage */
-        cxx_put(text, root.name);
+        symbolize_cxx_put(text, root.name);
         return;
     }
-    cxx_put_scope(text, root.self, depth + 1);
-    cxx_put_own_name(text, &root, depth + 1);
-    cxx_put_parameters(text, root.self, depth + 1);
-    cxx_put_qualifiers(text, &root, depth + 1);
+    symbolize_cxx_put_scope(text, root.self, depth + 1);
+    symbolize_cxx_put_own_name(text, &root, depth + 1);
+    symbolize_cxx_put_parameters(text, root.self, depth + 1);
+    symbolize_cxx_put_qualifiers(text, &root, depth + 1);
 }

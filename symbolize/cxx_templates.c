@@ -24,7 +24,7 @@ static void put_bytes(struct cxx_text *text, const char *bytes, size_t length)
         const size_t size = length < sizeof piece ? length : sizeof piece - 1;
         memcpy(piece, bytes, size);
         piece[size] = '\0';
-        cxx_put(text, piece);
+        symbolize_cxx_put(text, piece);
     }
 }
 
@@ -35,7 +35,7 @@ static bool ends_with(const struct cxx_text *text, char character)
 
 static void put_closing(struct cxx_text *text)
 {
-    cxx_put(text, ends_with(text, '>') ? " >" : ">");
+    symbolize_cxx_put(text, ends_with(text, '>') ? " >" : ">");
 }
 
 /* Takes the next argument from a list; false at its end. Parentheses and braces nest as brackets
@@ -85,10 +85,10 @@ static void put_written(struct cxx_text *text, struct written argument, int dept
 static void put_written_list(struct cxx_text *text, struct written list, int depth)
 {
     struct written argument;
-    cxx_put(text, "<");
+    symbolize_cxx_put(text, "<");
     while (next_argument(&list, &argument)) {
         if (!ends_with(text, '<'))
-            cxx_put(text, ", ");
+            symbolize_cxx_put(text, ", ");
         put_written(text, argument, depth + 1);
     }
     put_closing(text);
@@ -110,7 +110,7 @@ static void put_written_name(struct cxx_text *text, struct written name, int dep
     } else if (name.length < sizeof copy) {
         memcpy(copy, name.text, name.length);
         copy[name.length] = '\0';
-        cxx_put(text, cxx_fundamental(copy, &suffix));
+        symbolize_cxx_put(text, symbolize_cxx_fundamental(copy, &suffix));
     } else {
         put_bytes(text, name.text, name.length);
     }
@@ -123,7 +123,7 @@ static void put_written(struct cxx_text *text, struct written argument, int dept
     const bool is_constant = argument.length > sizeof constant - 1 &&
                              !memcmp(argument.text, constant, sizeof constant - 1);
     if (argument.length > 4 && !memcmp(argument.text, "(& ", 3)) {
-        cxx_put(text, "&");
+        symbolize_cxx_put(text, "&");
         put_bytes(text, argument.text + 3, argument.length - 4);
         return;
     }
@@ -135,7 +135,7 @@ static void put_written(struct cxx_text *text, struct written argument, int dept
     while (length && strchr("*& ", argument.text[length - 1]))
         length--;
     put_written_name(text, (struct written){argument.text, length}, depth);
-    cxx_put(text, is_constant ? " const" : "");
+    symbolize_cxx_put(text, is_constant ? " const" : "");
     put_bytes(text, argument.text + length, argument.length - length);
 }
 
@@ -150,13 +150,13 @@ static void put_number(struct cxx_text *text, const struct dwarf_node *type, uin
         value = (uint64_t)((int64_t)(value << shift) >> shift);
     }
     snprintf(digits, sizeof digits, is_signed ? "%" PRId64 : "%" PRIu64, value);
-    cxx_put(text, digits);
+    symbolize_cxx_put(text, digits);
 }
 
 /* Behind typedefs and qualifiers. */
 static bool plain_type(struct cxx_text *text, uint64_t self, int depth, struct dwarf_node *type)
 {
-    while (self && cxx_read(text, self, depth++, type)) {
+    while (self && symbolize_cxx_read(text, self, depth++, type)) {
         if (type->tag != DW_TAG_typedef && type->tag != DW_TAG_const_type &&
             type->tag != DW_TAG_volatile_type)
             return true;
@@ -172,16 +172,16 @@ static void put_value(struct cxx_text *text, const struct dwarf_node *argument, 
     if (!plain_type(text, argument->type, depth, &type))
         return;
     if (type.name)
-        cxx_fundamental(type.name, &suffix);
+        symbolize_cxx_fundamental(type.name, &suffix);
     if (type.tag == DW_TAG_base_type && type.encoding == DW_ATE_boolean) {
-        cxx_put(text, argument->value ? "true" : "false");
+        symbolize_cxx_put(text, argument->value ? "true" : "false");
     } else if (type.tag == DW_TAG_base_type && suffix) {
         put_number(text, &type, argument->value);
-        cxx_put(text, suffix);
+        symbolize_cxx_put(text, suffix);
     } else {
-        cxx_put(text, "(");
-        cxx_put_type(text, type.self, "", depth + 1);
-        cxx_put(text, ")");
+        symbolize_cxx_put(text, "(");
+        symbolize_cxx_put_type(text, type.self, "", depth + 1);
+        symbolize_cxx_put(text, ")");
         put_number(text, &type, argument->value);
     }
 }
@@ -241,11 +241,11 @@ static bool is_argument(struct cxx_text *text, const struct written *argument,
 static void put_entry(struct cxx_text *text, const struct dwarf_node *entry, int depth)
 {
     if (entry->tag == DW_TAG_template_type_parameter)
-        cxx_put_type(text, entry->type, "", depth);
+        symbolize_cxx_put_type(text, entry->type, "", depth);
     else if (entry->tag == DW_TAG_template_value_parameter)
         put_value(text, entry, depth);
     else
-        cxx_put(text, entry->template_name ? entry->template_name : "");
+        symbolize_cxx_put(text, entry->template_name ? entry->template_name : "");
 }
 
 /* An entry says more than what is written: scopes, the types of numbers, which lambda it is. */
@@ -255,12 +255,12 @@ static void put_arguments(struct cxx_text *text, uint64_t owner, struct written 
     struct written argument;
     unsigned next = 0;
     text->tree->calls->each_child(text->tree->source, owner, note_entry, &entries);
-    cxx_put(text, "<");
+    symbolize_cxx_put(text, "<");
     while (next_argument(&list, &argument)) {
         struct dwarf_node entry;
         if (!ends_with(text, '<'))
-            cxx_put(text, ", ");
-        if (next < entries.count && cxx_read(text, entries.items[next], depth, &entry) &&
+            symbolize_cxx_put(text, ", ");
+        if (next < entries.count && symbolize_cxx_read(text, entries.items[next], depth, &entry) &&
             is_argument(text, &argument, &entry, depth)) {
             put_entry(text, &entry, depth + 1);
             next++;
@@ -271,7 +271,7 @@ static void put_arguments(struct cxx_text *text, uint64_t owner, struct written 
     put_closing(text);
 }
 
-void cxx_put_own_name(struct cxx_text *text, const struct dwarf_node *node, int depth)
+void symbolize_cxx_put_own_name(struct cxx_text *text, const struct dwarf_node *node, int depth)
 {
     const struct written name = {node->name, strlen(node->name)};
     const char *list = arguments_of(&name);
@@ -282,6 +282,6 @@ void cxx_put_own_name(struct cxx_text *text, const struct dwarf_node *node, int 
     if (!list)
         return;
     if (ends_with(text, '<'))
-        cxx_put(text, " ");
+        symbolize_cxx_put(text, " ");
     put_arguments(text, node->self, inside(&name, list), depth + 1);
 }

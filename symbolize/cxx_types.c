@@ -10,7 +10,7 @@
 
 enum { MAX_DEPTH = 64, MAX_LENGTH = 16 << 10, MAX_STEPS = 1 << 14 };
 
-void cxx_put(struct cxx_text *text, const char *piece)
+void symbolize_cxx_put(struct cxx_text *text, const char *piece)
 {
     if (text->out.length + strlen(piece) > MAX_LENGTH)
         text->failed = true;
@@ -18,7 +18,7 @@ void cxx_put(struct cxx_text *text, const char *piece)
         sprof_str_append(&text->out, piece);
 }
 
-bool cxx_read(struct cxx_text *text, uint64_t self, int depth, struct dwarf_node *node)
+bool symbolize_cxx_read(struct cxx_text *text, uint64_t self, int depth, struct dwarf_node *node)
 {
     const bool done = !text->failed && depth < MAX_DEPTH && ++text->steps < MAX_STEPS &&
                       text->tree->calls->read(text->tree->source, self, node);
@@ -26,7 +26,7 @@ bool cxx_read(struct cxx_text *text, uint64_t self, int depth, struct dwarf_node
     return done;
 }
 
-bool cxx_is_class(uint16_t tag)
+bool symbolize_cxx_is_class(uint16_t tag)
 {
     return tag == DW_TAG_class_type || tag == DW_TAG_structure_type || tag == DW_TAG_union_type;
 }
@@ -53,7 +53,7 @@ static const struct {
     {"_Bool", "bool", NULL},
 };
 
-const char *cxx_fundamental(const char *written, const char **suffix)
+const char *symbolize_cxx_fundamental(const char *written, const char **suffix)
 {
     *suffix = NULL;
     for (size_t i = 0; i < sizeof fundamental / sizeof *fundamental; i++)
@@ -78,7 +78,7 @@ static void note_auto(void *context, uint64_t child, uint16_t tag)
     struct cxx_text *text = parameters->text;
     struct dwarf_node node;
     if (tag == DW_TAG_template_type_parameter && text->auto_count < CXX_AUTO_MAX &&
-        cxx_read(text, child, parameters->depth, &node) && node.name &&
+        symbolize_cxx_read(text, child, parameters->depth, &node) && node.name &&
         !strncmp(node.name, "auto:", 5))
         text->autos[text->auto_count++] = node.type;
 }
@@ -90,11 +90,11 @@ static bool put_auto(struct cxx_text *text, uint64_t type)
     char name[24];
     struct dwarf_node node;
     if (text->autos_put >= text->auto_count || text->autos[text->autos_put] != type || !type ||
-        !cxx_read(text, type, 0, &node))
+        !symbolize_cxx_read(text, type, 0, &node))
         return false;
     snprintf(name, sizeof name, "auto:%u%s", ++text->autos_put,
              node.tag == DW_TAG_reference_type ? "&&" : "");
-    cxx_put(text, name);
+    symbolize_cxx_put(text, name);
     return true;
 }
 
@@ -102,13 +102,13 @@ static bool put_auto(struct cxx_text *text, uint64_t type)
 static uint64_t without_qualifiers(struct cxx_text *text, uint64_t type, int depth)
 {
     struct dwarf_node node;
-    while (type && cxx_read(text, type, depth++, &node) &&
+    while (type && symbolize_cxx_read(text, type, depth++, &node) &&
            (node.tag == DW_TAG_const_type || node.tag == DW_TAG_volatile_type ||
             node.tag == DW_TAG_restrict_type || node.tag == DW_TAG_typedef)) {
         if (node.tag == DW_TAG_typedef) {
             struct dwarf_node target;
-            if (!node.type || !cxx_read(text, node.type, depth, &target) ||
-                (cxx_is_class(target.tag) && !target.name))
+            if (!node.type || !symbolize_cxx_read(text, node.type, depth, &target) ||
+                (symbolize_cxx_is_class(target.tag) && !target.name))
                 break;
         }
         type = node.type;
@@ -125,34 +125,34 @@ static void put_parameter(void *context, uint64_t child, uint16_t tag)
         text->tree->calls->each_child(text->tree->source, child, put_parameter, parameters);
     if (tag != DW_TAG_formal_parameter && tag != DW_TAG_unspecified_parameters)
         return;
-    if (!cxx_read(text, child, parameters->depth, &node) || node.artificial)
+    if (!symbolize_cxx_read(text, child, parameters->depth, &node) || node.artificial)
         return;
     for (int i = 0; !node.type && node.origin && i < 4; i++)
-        if (!cxx_read(text, node.origin, parameters->depth, &node))
+        if (!symbolize_cxx_read(text, node.origin, parameters->depth, &node))
             return;
     if (parameters->count++)
-        cxx_put(text, ", ");
+        symbolize_cxx_put(text, ", ");
     if (tag == DW_TAG_unspecified_parameters)
-        cxx_put(text, "...");
+        symbolize_cxx_put(text, "...");
     else
-        cxx_put_type(text, without_qualifiers(text, node.type, parameters->depth), "",
-                     parameters->depth + 1);
+        symbolize_cxx_put_type(text, without_qualifiers(text, node.type, parameters->depth), "",
+                               parameters->depth + 1);
 }
 
-void cxx_put_parameters(struct cxx_text *text, uint64_t function, int depth)
+void symbolize_cxx_put_parameters(struct cxx_text *text, uint64_t function, int depth)
 {
     struct parameters parameters = {.text = text, .depth = depth};
-    cxx_put(text, "(");
+    symbolize_cxx_put(text, "(");
     text->tree->calls->each_child(text->tree->source, function, put_parameter, &parameters);
-    cxx_put(text, ")");
+    symbolize_cxx_put(text, ")");
 }
 
-void cxx_put_lambda_parameters(struct cxx_text *text, uint64_t function, int depth)
+void symbolize_cxx_put_lambda_parameters(struct cxx_text *text, uint64_t function, int depth)
 {
     struct parameters parameters = {.text = text, .depth = depth};
     text->auto_count = text->autos_put = 0;
     text->tree->calls->each_child(text->tree->source, function, note_auto, &parameters);
-    cxx_put_parameters(text, function, depth);
+    symbolize_cxx_put_parameters(text, function, depth);
     text->auto_count = 0;
 }
 
@@ -166,44 +166,46 @@ static void note_first_parameter(void *context, uint64_t child, uint16_t tag)
 }
 
 /* " const" behind the parameters of a member function whose `this` points to a constant. */
-void cxx_put_qualifiers(struct cxx_text *text, const struct dwarf_node *function, int depth)
+void symbolize_cxx_put_qualifiers(struct cxx_text *text, const struct dwarf_node *function,
+                                  int depth)
 {
     uint64_t object = function->object_pointer;
     struct dwarf_node node;
     if (!object)
         text->tree->calls->each_child(text->tree->source, function->self, note_first_parameter,
                                       &object);
-    if (object && cxx_read(text, object, depth, &node) && node.artificial) {
+    if (object && symbolize_cxx_read(text, object, depth, &node) && node.artificial) {
         uint64_t type = node.type;
-        while (type && cxx_read(text, type, depth++, &node) && node.tag == DW_TAG_const_type)
+        while (type && symbolize_cxx_read(text, type, depth++, &node) &&
+               node.tag == DW_TAG_const_type)
             type = node.type;
         type = type && node.tag == DW_TAG_pointer_type ? node.type : 0;
         bool constant = false, changing = false;
-        while (type && cxx_read(text, type, depth++, &node) &&
+        while (type && symbolize_cxx_read(text, type, depth++, &node) &&
                (node.tag == DW_TAG_const_type || node.tag == DW_TAG_volatile_type)) {
             constant |= node.tag == DW_TAG_const_type;
             changing |= node.tag == DW_TAG_volatile_type;
             type = node.type;
         }
-        cxx_put(text, constant ? " const" : "");
-        cxx_put(text, changing ? " volatile" : "");
+        symbolize_cxx_put(text, constant ? " const" : "");
+        symbolize_cxx_put(text, changing ? " volatile" : "");
     }
     if (function->on_lvalues)
-        cxx_put(text, " &");
+        symbolize_cxx_put(text, " &");
     if (function->on_rvalues)
-        cxx_put(text, " &&");
+        symbolize_cxx_put(text, " &&");
 }
 
 /* "void (*)(int)": the declarator stands between the type and what it is made of. */
 static void put_enclosed(struct cxx_text *text, const struct dwarf_node *node, const char *inner,
                          int depth)
 {
-    cxx_put_type(text, node->type, "", depth + 1);
-    cxx_put(text, " ");
+    symbolize_cxx_put_type(text, node->type, "", depth + 1);
+    symbolize_cxx_put(text, " ");
     if (*inner) {
-        cxx_put(text, "(");
-        cxx_put(text, inner + (*inner == ' '));
-        cxx_put(text, ")");
+        symbolize_cxx_put(text, "(");
+        symbolize_cxx_put(text, inner + (*inner == ' '));
+        symbolize_cxx_put(text, ")");
     }
 }
 
@@ -212,11 +214,11 @@ static void put_dimension(void *context, uint64_t child, uint16_t tag)
     struct cxx_text *text = context;
     struct dwarf_node node;
     char digits[32] = "[]";
-    if (tag != DW_TAG_subrange_type || !cxx_read(text, child, 0, &node))
+    if (tag != DW_TAG_subrange_type || !symbolize_cxx_read(text, child, 0, &node))
         return;
     if (node.has_bound)
         snprintf(digits, sizeof digits, "[%" PRIu64 "]", node.bound);
-    cxx_put(text, digits);
+    symbolize_cxx_put(text, digits);
 }
 
 static void put_wrapped(struct cxx_text *text, const struct dwarf_node *node, const char *mark,
@@ -226,7 +228,7 @@ static void put_wrapped(struct cxx_text *text, const struct dwarf_node *node, co
     if (sprof_str_appendf(&made, "%s%s", mark, inner) || made.length > MAX_LENGTH)
         text->failed = true;
     else
-        cxx_put_type(text, node->type, made.text, depth + 1);
+        symbolize_cxx_put_type(text, node->type, made.text, depth + 1);
     sprof_str_release(&made);
 }
 
@@ -234,9 +236,9 @@ static void put_member_pointer(struct cxx_text *text, const struct dwarf_node *n
                                const char *inner, int depth)
 {
     struct cxx_text owner = {.tree = text->tree, .parts = text->parts, .steps = text->steps};
-    cxx_put(&owner, " ");
-    cxx_put_type(&owner, node->containing, "", depth + 1);
-    cxx_put(&owner, "::*");
+    symbolize_cxx_put(&owner, " ");
+    symbolize_cxx_put_type(&owner, node->containing, "", depth + 1);
+    symbolize_cxx_put(&owner, "::*");
     text->failed |= owner.failed || owner.out.failed;
     text->steps = owner.steps;
     if (!text->failed)
@@ -252,10 +254,10 @@ static bool put_linkage_name(struct cxx_text *text, const struct dwarf_node *nod
     if (node->name || !node->linkage_name)
         return false;
     if (!sprof_str_appendf(&mangled, "_Z%s", node->linkage_name))
-        name = demangle_name(mangled.text, false);
+        name = symbolize_demangle_name(mangled.text, false);
     const bool known = name != NULL;
     if (known)
-        cxx_put(text, name);
+        symbolize_cxx_put(text, name);
     sprof_str_release(&mangled);
     free(name);
     return known;
@@ -265,7 +267,7 @@ static void put_named(struct cxx_text *text, const struct dwarf_node *node, int 
 {
     const uint64_t declared = node->specification ? node->specification : node->self;
     struct dwarf_node named = *node;
-    if (node->specification && !node->name && !cxx_read(text, declared, depth, &named))
+    if (node->specification && !node->name && !symbolize_cxx_read(text, declared, depth, &named))
         return;
     text->parts->put_scope(text, declared, depth + 1);
     if (!named.name)
@@ -279,30 +281,30 @@ static void put_typedef(struct cxx_text *text, const struct dwarf_node *node, co
 {
     struct dwarf_node target;
     if (!node->type) {
-        cxx_put_type(text, 0, inner, depth + 1);
-    } else if (cxx_read(text, node->type, depth, &target) && cxx_is_class(target.tag) &&
-               !target.name && node->name) {
+        symbolize_cxx_put_type(text, 0, inner, depth + 1);
+    } else if (symbolize_cxx_read(text, node->type, depth, &target) &&
+               symbolize_cxx_is_class(target.tag) && !target.name && node->name) {
         put_named(text, node, depth); /* an unnamed class is called as its typedef */
-        cxx_put(text, inner);
+        symbolize_cxx_put(text, inner);
     } else {
-        cxx_put_type(text, node->type, inner, depth + 1);
+        symbolize_cxx_put_type(text, node->type, inner, depth + 1);
     }
 }
 
-void cxx_put_type(struct cxx_text *text, uint64_t type, const char *inner, int depth)
+void symbolize_cxx_put_type(struct cxx_text *text, uint64_t type, const char *inner, int depth)
 {
     struct dwarf_node node;
     const char *suffix;
     if (!type) {
-        cxx_put(text, "void");
-        cxx_put(text, inner);
+        symbolize_cxx_put(text, "void");
+        symbolize_cxx_put(text, inner);
         return;
     }
     if (put_auto(text, type)) {
-        cxx_put(text, inner);
+        symbolize_cxx_put(text, inner);
         return;
     }
-    if (!cxx_read(text, type, depth, &node))
+    if (!symbolize_cxx_read(text, type, depth, &node))
         return;
     switch (node.tag) {
     case DW_TAG_pointer_type: put_wrapped(text, &node, "*", inner, depth); break;
@@ -315,26 +317,26 @@ void cxx_put_type(struct cxx_text *text, uint64_t type, const char *inner, int d
     case DW_TAG_ptr_to_member_type: put_member_pointer(text, &node, inner, depth); break;
     case DW_TAG_array_type:
         put_enclosed(text, &node, inner, depth);
-        cxx_put(text, *inner ? " " : "");
+        symbolize_cxx_put(text, *inner ? " " : "");
         text->tree->calls->each_child(text->tree->source, node.self, put_dimension, text);
         break;
     case DW_TAG_subroutine_type:
         put_enclosed(text, &node, inner, depth);
-        cxx_put_parameters(text, node.self, depth + 1);
-        cxx_put_qualifiers(text, &node, depth + 1);
+        symbolize_cxx_put_parameters(text, node.self, depth + 1);
+        symbolize_cxx_put_qualifiers(text, &node, depth + 1);
         break;
     case DW_TAG_base_type:
     case DW_TAG_unspecified_type:
-        cxx_put(text, node.name ? cxx_fundamental(node.name, &suffix) : "?");
-        cxx_put(text, inner);
+        symbolize_cxx_put(text, node.name ? symbolize_cxx_fundamental(node.name, &suffix) : "?");
+        symbolize_cxx_put(text, inner);
         break;
     default:
-        if (cxx_is_class(node.tag) || node.tag == DW_TAG_enumeration_type) {
+        if (symbolize_cxx_is_class(node.tag) || node.tag == DW_TAG_enumeration_type) {
             if (node.name || node.specification)
                 put_named(text, &node, depth);
             else if (!put_linkage_name(text, &node))
                 text->parts->put_unnamed(text, &node, depth);
-            cxx_put(text, inner);
+            symbolize_cxx_put(text, inner);
         } else {
             text->failed = true;
         }

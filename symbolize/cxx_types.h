@@ -27,36 +27,37 @@ struct cxx_text {
     bool failed;                    /* too long, too deep, or not to be read */
 };
 
-bool cxx_is_class(uint16_t tag);
+bool symbolize_cxx_is_class(uint16_t tag);
 
 /* A function with its scope, template arguments, parameters and what is behind them. */
-void cxx_put_function(struct cxx_text *text, uint64_t root, int depth);
+void symbolize_cxx_put_function(struct cxx_text *text, uint64_t root, int depth);
 
 /* The scope of an entry, which ends with "::", or nothing. */
-void cxx_put_scope(struct cxx_text *text, uint64_t self, int depth);
+void symbolize_cxx_put_scope(struct cxx_text *text, uint64_t self, int depth);
 
 /* A type; `inner` is what its declarator holds: "*" of a pointer to it. 0 is void. */
-void cxx_put_type(struct cxx_text *text, uint64_t type, const char *inner, int depth);
+void symbolize_cxx_put_type(struct cxx_text *text, uint64_t type, const char *inner, int depth);
 
 /* The name of a class or function without scope, with its template arguments as types have them. */
-void cxx_put_own_name(struct cxx_text *text, const struct dwarf_node *node, int depth);
+void symbolize_cxx_put_own_name(struct cxx_text *text, const struct dwarf_node *node, int depth);
 
 /* "(int, char const*)"; of a lambda's operator(), "(auto:1)" where it is a template's. */
-void cxx_put_parameters(struct cxx_text *text, uint64_t function, int depth);
-void cxx_put_lambda_parameters(struct cxx_text *text, uint64_t function, int depth);
+void symbolize_cxx_put_parameters(struct cxx_text *text, uint64_t function, int depth);
+void symbolize_cxx_put_lambda_parameters(struct cxx_text *text, uint64_t function, int depth);
 
 /* " const" and its like behind the parameters of a member function. */
-void cxx_put_qualifiers(struct cxx_text *text, const struct dwarf_node *function, int depth);
+void symbolize_cxx_put_qualifiers(struct cxx_text *text, const struct dwarf_node *function,
+                                  int depth);
 
 /* A class without name: "f()::{lambda(int)#1}". */
-void cxx_put_unnamed(struct cxx_text *text, const struct dwarf_node *class, int depth);
+void symbolize_cxx_put_unnamed(struct cxx_text *text, const struct dwarf_node *class, int depth);
 
 /* What the demangler calls a fundamental type that is written so; *suffix is that of its numbers,
  * NULL for "(type)number". */
-const char *cxx_fundamental(const char *written, const char **suffix);
+const char *symbolize_cxx_fundamental(const char *written, const char **suffix);
 
 /* Appends to a text; reads an entry. */
-void cxx_put(struct cxx_text *text, const char *piece);
-bool cxx_read(struct cxx_text *text, uint64_t self, int depth, struct dwarf_node *node);
+void symbolize_cxx_put(struct cxx_text *text, const char *piece);
+bool symbolize_cxx_read(struct cxx_text *text, uint64_t self, int depth, struct dwarf_node *node);
 
 #endif

@@ -71,7 +71,7 @@ static bool may_be_rust(const char *name)
     return name[1] == 'R' || strstr(name, "17h");
 }
 
-char *demangle_name(const char *name, bool ada)
+char *symbolize_demangle_name(const char *name, bool ada)
 {
     if (strnlen(name, MAX_NAME + 1) > MAX_NAME)
         return NULL;
@@ -91,7 +91,7 @@ char *demangle_name(const char *name, bool ada)
 
 char *symbolize_demangle(const char *name)
 {
-    return demangle_name(name, false);
+    return symbolize_demangle_name(name, false);
 }
 
 static size_t underscores(const char *name)
@@ -103,7 +103,7 @@ static size_t underscores(const char *name)
 }
 
 /* Of names without end only the beginning counts: a million symbols may be compared with one. */
-int demangle_compare_aliases(const char *left, const char *right)
+int symbolize_demangle_compare_aliases(const char *left, const char *right)
 {
     const size_t keys[][2] = {
         {underscores(left), underscores(right)},

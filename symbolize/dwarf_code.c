@@ -1,7 +1,7 @@
 /* Tells what debug information describes of an image from what the linker dropped. */
 #include "symbolize/dwarf_unit.h"
 
-bool dwarf_code_begins(const struct dwarf_code *code, uint64_t low)
+bool symbolize_dwarf_code_begins(const struct dwarf_code *code, uint64_t low)
 {
     size_t first = 0, end = code->count;
     while (first < end) {
@@ -14,10 +14,10 @@ bool dwarf_code_begins(const struct dwarf_code *code, uint64_t low)
     return !code->count || (first < code->count && code->stretches[first].start <= low);
 }
 
-bool dwarf_code_has_function(const struct dwarf_code *code, uint64_t low, uint64_t high)
+bool symbolize_dwarf_code_has_function(const struct dwarf_code *code, uint64_t low, uint64_t high)
 {
     enum { SECOND_MARK = 1 }; /* no function begins inside of the one at 0 */
-    if (!dwarf_code_begins(code, low))
+    if (!symbolize_dwarf_code_begins(code, low))
         return false;
     if (!code->has_zero || low - code->zero > SECOND_MARK)
         return true;

@@ -60,7 +60,7 @@ static inline bool take_step(const struct dwarf *dwarf, const struct dwarf_unit 
     sprof_reader_take(reader, step->skip);
     if (expression)
         return sprof_reader_take(reader, (size_t)sprof_reader_uleb(reader)) || !reader->failed;
-    return dwarf_value_read(dwarf, unit, reader, step->form, step->implicit, value);
+    return symbolize_dwarf_value_read(dwarf, unit, reader, step->form, step->implicit, value);
 }
 
 static void take(struct dwarf_entry *entry, uint16_t name, const struct dwarf_value *value)
@@ -69,7 +69,7 @@ static void take(struct dwarf_entry *entry, uint16_t name, const struct dwarf_va
     case DW_AT_sibling: entry->sibling = value->number; break;
     case DW_AT_low_pc:
     case DW_AT_high_pc:
-    case DW_AT_ranges: dwarf_extent_take(&entry->extent, name, value); break;
+    case DW_AT_ranges: symbolize_dwarf_extent_take(&entry->extent, name, value); break;
     case DW_AT_abstract_origin:
         entry->origin = value->class == DWARF_REFERENCE ? value->number : 0;
         break;
@@ -119,8 +119,8 @@ static bool read_entry(const struct dwarf *dwarf, const struct dwarf_unit *unit,
     return !reader->failed;
 }
 
-bool dwarf_entry_next(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
-                      struct dwarf_entry *entry)
+bool symbolize_dwarf_entry_next(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
+                                struct dwarf_entry *entry)
 {
     const struct dwarf_abbreviation *kinds = dwarf->abbreviations.items + unit->first_abbreviation;
     struct sprof_reader reader = reader_at(dwarf, unit, offset);
@@ -151,8 +151,8 @@ bool dwarf_entry_next(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64
     return false;
 }
 
-void dwarf_each_child(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
-                      dwarf_child *child, void *context)
+void symbolize_dwarf_each_child(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
+                                dwarf_child *child, void *context)
 {
     const struct dwarf_abbreviation *kinds = dwarf->abbreviations.items + unit->first_abbreviation;
     struct sprof_reader reader = reader_at(dwarf, unit, offset);
@@ -181,8 +181,9 @@ void dwarf_each_child(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64
     }
 }
 
-bool dwarf_each_attribute(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
-                          uint16_t *tag, dwarf_attribute_value *attribute_value, void *context)
+bool symbolize_dwarf_each_attribute(struct dwarf *dwarf, const struct dwarf_unit *unit,
+                                    uint64_t offset, uint16_t *tag,
+                                    dwarf_attribute_value *attribute_value, void *context)
 {
     struct sprof_reader reader = reader_at(dwarf, unit, offset);
     bool end;
@@ -193,7 +194,8 @@ bool dwarf_each_attribute(struct dwarf *dwarf, const struct dwarf_unit *unit, ui
     for (uint32_t i = 0; kind && i < kind->count; i++) {
         const struct dwarf_attribute *attribute = &dwarf->attributes.items[kind->first + i];
         struct dwarf_value value;
-        if (!dwarf_value_read(dwarf, unit, &reader, attribute->form, attribute->implicit, &value))
+        if (!symbolize_dwarf_value_read(dwarf, unit, &reader, attribute->form, attribute->implicit,
+                                        &value))
             return false;
         attribute_value(context, attribute->name, &value);
     }
@@ -216,12 +218,12 @@ static void take_naming(void *context, uint16_t name, const struct dwarf_value *
     }
 }
 
-bool dwarf_naming_read(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
-                       struct dwarf_naming *naming)
+bool symbolize_dwarf_naming_read(struct dwarf *dwarf, const struct dwarf_unit *unit,
+                                 uint64_t offset, struct dwarf_naming *naming)
 {
     uint16_t tag;
     *naming = (struct dwarf_naming){0};
-    return dwarf_each_attribute(dwarf, unit, offset, &tag, take_naming, naming);
+    return symbolize_dwarf_each_attribute(dwarf, unit, offset, &tag, take_naming, naming);
 }
 
 /* == Ranges == */
@@ -230,7 +232,8 @@ bool dwarf_naming_read(struct dwarf *dwarf, const struct dwarf_unit *unit, uint6
 static bool give(const struct dwarf *dwarf, uint64_t low, uint64_t high, dwarf_range *range,
                  void *context)
 {
-    return low >= high || !dwarf_code_begins(&dwarf->code, low) || range(context, low, high);
+    return low >= high || !symbolize_dwarf_code_begins(&dwarf->code, low) ||
+           range(context, low, high);
 }
 
 /* .debug_ranges (DWARF 4, section 2.17.3). Ranges that count from a dropped section are dropped,
@@ -249,7 +252,7 @@ static void each_old_range(struct dwarf *dwarf, const struct dwarf_unit *unit, u
             return;
         if (low == UINT64_MAX) {
             base = high;
-            dropped = base && !dwarf_code_begins(&dwarf->code, base);
+            dropped = base && !symbolize_dwarf_code_begins(&dwarf->code, base);
         } else if (!dropped && !give(dwarf, base + low, base + high, range, context)) {
             return;
         }
@@ -273,15 +276,15 @@ static void each_new_range(struct dwarf *dwarf, const struct dwarf_unit *unit, u
         case DW_RLE_base_address:
             base = kind == DW_RLE_base_address
                        ? sprof_reader_u64(&reader)
-                       : dwarf_address(dwarf, unit, sprof_reader_uleb(&reader));
-            dropped = !dwarf_code_begins(&dwarf->code, base);
+                       : symbolize_dwarf_address(dwarf, unit, sprof_reader_uleb(&reader));
+            dropped = !symbolize_dwarf_code_begins(&dwarf->code, base);
             continue;
         case DW_RLE_startx_endx:
-            low = dwarf_address(dwarf, unit, sprof_reader_uleb(&reader));
-            high = dwarf_address(dwarf, unit, sprof_reader_uleb(&reader));
+            low = symbolize_dwarf_address(dwarf, unit, sprof_reader_uleb(&reader));
+            high = symbolize_dwarf_address(dwarf, unit, sprof_reader_uleb(&reader));
             break;
         case DW_RLE_startx_length:
-            low = dwarf_address(dwarf, unit, sprof_reader_uleb(&reader));
+            low = symbolize_dwarf_address(dwarf, unit, sprof_reader_uleb(&reader));
             high = low + sprof_reader_uleb(&reader);
             break;
         case DW_RLE_offset_pair:
@@ -305,8 +308,9 @@ static void each_new_range(struct dwarf *dwarf, const struct dwarf_unit *unit, u
     }
 }
 
-void dwarf_each_range(struct dwarf *dwarf, const struct dwarf_unit *unit,
-                      const struct dwarf_extent *extent, dwarf_range *range, void *context)
+void symbolize_dwarf_each_range(struct dwarf *dwarf, const struct dwarf_unit *unit,
+                                const struct dwarf_extent *extent, dwarf_range *range,
+                                void *context)
 {
     if (extent->ranges_class == DWARF_INDEX) {
         const uint8_t size = unit->offset_size;
@@ -314,7 +318,7 @@ void dwarf_each_range(struct dwarf *dwarf, const struct dwarf_unit *unit,
         if (extent->ranges <= UINT32_MAX)
             each_new_range(dwarf, unit,
                            unit->rnglists_base +
-                               dwarf_number_at(dwarf->sections.rnglists, at, size),
+                               symbolize_dwarf_number_at(dwarf->sections.rnglists, at, size),
                            range, context);
     } else if (extent->ranges_class != DWARF_NONE) {
         if (unit->version >= 5)

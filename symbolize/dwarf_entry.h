@@ -20,18 +20,19 @@ struct dwarf_entry {
 
 /* Reads the first such entry at an offset or behind it, past others with all that is inside of
  * them. False where it is damaged or nothing is left. */
-bool dwarf_entry_next(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
-                      struct dwarf_entry *entry);
+bool symbolize_dwarf_entry_next(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
+                                struct dwarf_entry *entry);
 
 /* Calls back for each child of an entry, with its tag. */
 typedef void dwarf_child(void *context, uint64_t offset, uint16_t tag);
-void dwarf_each_child(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
-                      dwarf_child *child, void *context);
+void symbolize_dwarf_each_child(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
+                                dwarf_child *child, void *context);
 
 /* Reads the attributes of one entry in order; false where it cannot be read. */
 typedef void dwarf_attribute_value(void *context, uint16_t name, const struct dwarf_value *value);
-bool dwarf_each_attribute(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
-                          uint16_t *tag, dwarf_attribute_value *take, void *context);
+bool symbolize_dwarf_each_attribute(struct dwarf *dwarf, const struct dwarf_unit *unit,
+                                    uint64_t offset, uint16_t *tag, dwarf_attribute_value *take,
+                                    void *context);
 
 /* What an entry says about what a function is called and where it is declared. */
 struct dwarf_naming {
@@ -40,12 +41,13 @@ struct dwarf_naming {
     uint64_t file;                  /* number + 1; 0: none is given */
     uint64_t line;
 };
-bool dwarf_naming_read(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
-                       struct dwarf_naming *naming);
+bool symbolize_dwarf_naming_read(struct dwarf *dwarf, const struct dwarf_unit *unit,
+                                 uint64_t offset, struct dwarf_naming *naming);
 
 /* Calls back for each range of an extent that the image has, until it returns false. */
 typedef bool dwarf_range(void *context, uint64_t low, uint64_t high);
-void dwarf_each_range(struct dwarf *dwarf, const struct dwarf_unit *unit,
-                      const struct dwarf_extent *extent, dwarf_range *range, void *context);
+void symbolize_dwarf_each_range(struct dwarf *dwarf, const struct dwarf_unit *unit,
+                                const struct dwarf_extent *extent, dwarf_range *range,
+                                void *context);
 
 #endif

@@ -89,7 +89,7 @@ static bool is_in_unit(const struct walk *walk, uint64_t low)
 static bool is_in_image(struct walk *walk, uint64_t low, uint64_t high)
 {
     const struct dwarf_code *code = &walk->names->dwarf.code;
-    const bool is_there = dwarf_code_has_function(code, low, high);
+    const bool is_there = symbolize_dwarf_code_has_function(code, low, high);
     if (code->has_zero && low == code->zero) {
         walk->zero.has_dropped |= !is_there;
         walk->zero.end = is_there ? high : walk->zero.end;
@@ -146,7 +146,7 @@ static uint64_t walk_call(struct walk *walk, const struct dwarf_entry *entry, ui
         walk->index->failed = true;
         return 0;
     }
-    dwarf_each_range(&walk->names->dwarf, walk->unit, &entry->extent, note_range, walk);
+    symbolize_dwarf_each_range(&walk->names->dwarf, walk->unit, &entry->extent, note_range, walk);
     if (walk->ranges.count == before) {
         walk->calls.count--;
         return 0;
@@ -154,7 +154,7 @@ static uint64_t walk_call(struct walk *walk, const struct dwarf_entry *entry, ui
     struct index_call *made = &walk->calls.items[walk->calls.count - 1];
     made->description = describe_call(walk, entry);
     if (entry->call_file)
-        made->file = dwarf_names_file(walk->names, walk->unit, entry->call_file - 1);
+        made->file = symbolize_dwarf_names_file(walk->names, walk->unit, entry->call_file - 1);
     return entry->has_children
                ? walk_children(walk, entry->children,
                                (uint32_t)(walk->calls.count - walk->own.call), true, depth + 1)
@@ -195,7 +195,7 @@ static uint64_t walk_function(struct walk *walk, const struct dwarf_entry *entry
     const struct own outer = walk->own;
     uint64_t next = 0;
     walk->own = (struct own){walk->pieces.count, walk->calls.count, walk->ranges.count};
-    dwarf_each_range(&walk->names->dwarf, walk->unit, &entry->extent, note_piece, walk);
+    symbolize_dwarf_each_range(&walk->names->dwarf, walk->unit, &entry->extent, note_piece, walk);
     if (is_wanted(walk)) {
         if (entry->has_children)
             next = walk_children(walk, entry->children, 0, true, depth + 1);
@@ -225,7 +225,7 @@ static uint64_t behind(struct walk *walk, const struct dwarf_entry *entry, unsig
     uint64_t at = entry->children;
     struct dwarf_entry child;
     while (at && depth < MAX_DEPTH &&
-           dwarf_entry_next(&walk->names->dwarf, walk->unit, at, &child)) {
+           symbolize_dwarf_entry_next(&walk->names->dwarf, walk->unit, at, &child)) {
         if (!child.tag)
             return child.children;
         at = behind(walk, &child, depth + 1);
@@ -239,7 +239,7 @@ static uint64_t walk_children(struct walk *walk, uint64_t at, uint32_t parent, b
 {
     struct dwarf_entry entry;
     while (depth < MAX_DEPTH && !walk->index->failed &&
-           dwarf_entry_next(&walk->names->dwarf, walk->unit, at, &entry)) {
+           symbolize_dwarf_entry_next(&walk->names->dwarf, walk->unit, at, &entry)) {
         uint64_t next = 0;
         if (!entry.tag)
             return entry.children;
@@ -313,7 +313,7 @@ static bool unit_is_wanted(struct walk *walk, struct dwarf_unit *unit)
     walk->extent.count = 0;
     if (!has_ranges(unit))
         return true;
-    dwarf_each_range(&walk->names->dwarf, unit, &unit->extent, note_extent, walk);
+    symbolize_dwarf_each_range(&walk->names->dwarf, unit, &unit->extent, note_extent, walk);
     if (walk->addresses ? !extent_is_wanted(walk) : !walk->extent.count)
         return false;
     if (walk->extent.count == MAX_RANGES)
@@ -340,7 +340,8 @@ static bool note_unit_range(void *context, uint64_t low, uint64_t high)
 static void add_unit_without_functions(struct walk *walk)
 {
     walk->unit_ranges = 0;
-    dwarf_each_range(&walk->names->dwarf, walk->unit, &walk->unit->extent, note_unit_range, walk);
+    symbolize_dwarf_each_range(&walk->names->dwarf, walk->unit, &walk->unit->extent,
+                               note_unit_range, walk);
 }
 
 /* What so many addresses add to the index at most, in programs with many inlined calls: to grow
@@ -356,9 +357,9 @@ void dwarf_functions_reserve(struct function_index *index, const struct addresse
         sprof_vec_reserve(&index->lines, index->lines.count + 48 * count);
 }
 
-void dwarf_functions_add_units(struct dwarf_names *names, uint64_t delta,
-                               const struct addresses *addresses, const atomic_bool *stop,
-                               size_t first, size_t end)
+void symbolize_dwarf_functions_add_units(struct dwarf_names *names, uint64_t delta,
+                                         const struct addresses *addresses, const atomic_bool *stop,
+                                         size_t first, size_t end)
 {
     struct walk walk = {
         .names = names, .index = names->index, .delta = delta, .addresses = addresses};
@@ -368,18 +369,19 @@ void dwarf_functions_add_units(struct dwarf_names *names, uint64_t delta,
         struct dwarf_unit *unit = walk.unit = &names->dwarf.units.items[i];
         if (stop && atomic_load_explicit(stop, memory_order_relaxed))
             break;
-        if (!dwarf_unit_open(&names->dwarf, unit) || !unit_is_wanted(&walk, unit))
+        if (!symbolize_dwarf_unit_open(&names->dwarf, unit) || !unit_is_wanted(&walk, unit))
             continue;
         const size_t first_piece = walk.index->pieces.count;
         walk.broken = false;
         walk.zero = (struct dwarf_zero){0};
         sprof_map_clear(&walk.descriptions);
-        if (dwarf_entry_next(&names->dwarf, unit, unit->entries, &root) && root.has_children)
+        if (symbolize_dwarf_entry_next(&names->dwarf, unit, unit->entries, &root) &&
+            root.has_children)
             walk_children(&walk, root.children, 0, false, 0);
         if (!addresses && !walk.broken && walk.index->pieces.count == first_piece)
             add_unit_without_functions(&walk);
         rows.zero = walk.zero;
-        dwarf_rows_add(&rows, unit, first_piece);
+        symbolize_dwarf_rows_add(&rows, unit, first_piece);
     }
     walk.index->failed |= names->dwarf.failed;
     sprof_vec_release(&walk.pieces);
@@ -387,14 +389,14 @@ void dwarf_functions_add_units(struct dwarf_names *names, uint64_t delta,
     sprof_vec_release(&walk.ranges);
     sprof_vec_release(&walk.extent);
     sprof_map_release(&walk.descriptions);
-    dwarf_rows_release(&rows);
+    symbolize_dwarf_rows_release(&rows);
 }
 
-void dwarf_functions_add(struct dwarf_names *names, uint64_t delta,
-                         const struct addresses *addresses, const atomic_bool *stop)
+void symbolize_dwarf_functions_add(struct dwarf_names *names, uint64_t delta,
+                                   const struct addresses *addresses, const atomic_bool *stop)
 {
     dwarf_functions_reserve(names->index, addresses);
-    dwarf_functions_add_units(names, delta, addresses, stop, 0, names->dwarf.units.count);
+    symbolize_dwarf_functions_add_units(names, delta, addresses, stop, 0, names->dwarf.units.count);
 }
 
 struct claim {
@@ -418,16 +420,16 @@ static bool claim_range(void *context, uint64_t low, uint64_t high)
     return true;
 }
 
-bool dwarf_functions_claim(struct dwarf_names *names, uint64_t delta,
-                           const struct addresses *addresses, bool *claimed)
+bool symbolize_dwarf_functions_claim(struct dwarf_names *names, uint64_t delta,
+                                     const struct addresses *addresses, bool *claimed)
 {
     struct dwarf *dwarf = &names->dwarf;
     struct claim claim = {dwarf, addresses, delta, claimed};
     for (size_t i = 0; i < dwarf->units.count; i++) {
         struct dwarf_unit *unit = &dwarf->units.items[i];
-        if (!dwarf_unit_open(dwarf, unit) || !has_ranges(unit))
+        if (!symbolize_dwarf_unit_open(dwarf, unit) || !has_ranges(unit))
             return false;
-        dwarf_each_range(dwarf, unit, &unit->extent, claim_range, &claim);
+        symbolize_dwarf_each_range(dwarf, unit, &unit->extent, claim_range, &claim);
     }
     return dwarf->steps_left > 0;
 }

@@ -43,10 +43,10 @@ static void read_list(struct dwarf_line_table *table, const struct dwarf *dwarf,
         struct dwarf_file file = {0};
         for (uint8_t i = 0; i < formats; i++) {
             struct dwarf_value value;
-            if (!dwarf_value_read(dwarf, unit, reader, (uint16_t)form[i], 0, &value))
+            if (!symbolize_dwarf_value_read(dwarf, unit, reader, (uint16_t)form[i], 0, &value))
                 return;
             if (content[i] == DW_LNCT_path)
-                file.name = dwarf_text(dwarf, unit, &value);
+                file.name = symbolize_dwarf_text(dwarf, unit, &value);
             if (content[i] == DW_LNCT_directory_index)
                 file.directory = value.number;
         }
@@ -55,8 +55,8 @@ static void read_list(struct dwarf_line_table *table, const struct dwarf *dwarf,
     }
 }
 
-bool dwarf_line_table_open(struct dwarf_line_table *table, const struct dwarf *dwarf,
-                           const struct dwarf_unit *unit)
+bool symbolize_dwarf_line_table_open(struct dwarf_line_table *table, const struct dwarf *dwarf,
+                                     const struct dwarf_unit *unit)
 {
     *table = (struct dwarf_line_table){0};
     struct sprof_reader whole = sprof_reader_of(dwarf->sections.line);
@@ -65,7 +65,7 @@ bool dwarf_line_table_open(struct dwarf_line_table *table, const struct dwarf *d
     sprof_reader_seek(&whole, (size_t)unit->line_offset);
     struct dwarf_unit forms = *unit; /* assemblers may write a table of the other width */
     uint64_t length;
-    if (!dwarf_length_read(&whole, &length, &forms.offset_size))
+    if (!symbolize_dwarf_length_read(&whole, &length, &forms.offset_size))
         return false;
     struct sprof_reader reader = sprof_reader_of((struct sprof_bytes){whole.next, (size_t)length});
     table->version = sprof_reader_u16(&reader);
@@ -73,7 +73,7 @@ bool dwarf_line_table_open(struct dwarf_line_table *table, const struct dwarf *d
         return false;
     if (table->version == 5)
         reader.failed |= sprof_reader_u16(&reader) != 8; /* address size; no segments */
-    const uint64_t header_length = dwarf_offset_read(&reader, forms.offset_size);
+    const uint64_t header_length = symbolize_dwarf_offset_read(&reader, forms.offset_size);
     const size_t header = sprof_reader_offset(&reader);
     table->instruction_bytes = sprof_reader_u8(&reader);
     if (table->version >= 4)
@@ -99,7 +99,7 @@ bool dwarf_line_table_open(struct dwarf_line_table *table, const struct dwarf *d
     return true;
 }
 
-void dwarf_line_table_release(struct dwarf_line_table *table)
+void symbolize_dwarf_line_table_release(struct dwarf_line_table *table)
 {
     sprof_vec_release(&table->directories);
     sprof_vec_release(&table->files);
@@ -107,8 +107,8 @@ void dwarf_line_table_release(struct dwarf_line_table *table)
     *table = (struct dwarf_line_table){0};
 }
 
-bool dwarf_line_table_file(const struct dwarf_line_table *table, uint64_t number,
-                           struct sprof_str *name)
+bool symbolize_dwarf_line_table_file(const struct dwarf_line_table *table, uint64_t number,
+                                     struct sprof_str *name)
 {
     if (number >= table->files.count || !table->files.items[number].name)
         return false;
@@ -140,7 +140,7 @@ struct state {
 /* All rows of a dropped function are unwanted. */
 static void begin_rows(struct state *state)
 {
-    state->dropped = !dwarf_code_begins(state->code, state->address);
+    state->dropped = !symbolize_dwarf_code_begins(state->code, state->address);
     if (state->dropped) {
         state->quiet_low = 0;
         state->quiet_end = UINT64_MAX;
@@ -321,8 +321,8 @@ static uint64_t no_row(void *context, uint64_t low, uint64_t high, uint64_t file
     return UINT64_MAX;
 }
 
-void dwarf_line_table_run(struct dwarf_line_table *table, struct dwarf *dwarf, dwarf_line_row *row,
-                          dwarf_line_wants *wants, void *context)
+void symbolize_dwarf_line_table_run(struct dwarf_line_table *table, struct dwarf *dwarf,
+                                    dwarf_line_row *row, dwarf_line_wants *wants, void *context)
 {
     struct run run = {.table = table, .dwarf = dwarf};
     struct state state = {.code = &dwarf->code, .row = row, .context = context};

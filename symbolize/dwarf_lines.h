@@ -30,14 +30,14 @@ struct dwarf_line_table {
 
 /* Reads the header of a unit's line table; false where there is none, or it is damaged. Release in
  * either case. */
-bool dwarf_line_table_open(struct dwarf_line_table *table, const struct dwarf *dwarf,
-                           const struct dwarf_unit *unit);
-void dwarf_line_table_release(struct dwarf_line_table *table);
+bool symbolize_dwarf_line_table_open(struct dwarf_line_table *table, const struct dwarf *dwarf,
+                                     const struct dwarf_unit *unit);
+void symbolize_dwarf_line_table_release(struct dwarf_line_table *table);
 
 /* Appends the name of a file with its directory, as the attributes and rows of the unit number it;
  * false where there is none. */
-bool dwarf_line_table_file(const struct dwarf_line_table *table, uint64_t number,
-                           struct sprof_str *name);
+bool symbolize_dwarf_line_table_file(const struct dwarf_line_table *table, uint64_t number,
+                                     struct sprof_str *name);
 
 /* Calls back for each stretch of addresses that one row covers: sequences in the order of the
  * table. The answer is an address: rows that follow in the sequence and end there or before may be
@@ -46,7 +46,7 @@ bool dwarf_line_table_file(const struct dwarf_line_table *table, uint64_t number
 typedef uint64_t dwarf_line_row(void *context, uint64_t low, uint64_t high, uint64_t file,
                                 uint64_t line);
 typedef bool dwarf_line_wants(void *context, uint64_t low, uint64_t high);
-void dwarf_line_table_run(struct dwarf_line_table *table, struct dwarf *dwarf, dwarf_line_row *row,
-                          dwarf_line_wants *wants, void *context);
+void symbolize_dwarf_line_table_run(struct dwarf_line_table *table, struct dwarf *dwarf,
+                                    dwarf_line_row *row, dwarf_line_wants *wants, void *context);
 
 #endif

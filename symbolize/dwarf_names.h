@@ -35,27 +35,30 @@ struct dwarf_said {
 };
 
 /* Release in either case. */
-void dwarf_names_open(struct dwarf_names *names, const struct dwarf_sections *sections,
-                      struct function_index *index);
-void dwarf_names_release(struct dwarf_names *names);
+void symbolize_dwarf_names_open(struct dwarf_names *names, const struct dwarf_sections *sections,
+                                struct function_index *index);
+void symbolize_dwarf_names_release(struct dwarf_names *names);
 
 /* The unit's line table, read when it is first asked for; NULL where memory runs out. It stays
  * valid until that of another unit is asked for. */
-struct dwarf_source_files *dwarf_names_files(struct dwarf_names *names, struct dwarf_unit *unit);
+struct dwarf_source_files *symbolize_dwarf_names_files(struct dwarf_names *names,
+                                                       struct dwarf_unit *unit);
 
 /* The text of a file of the unit, 0 unknown. */
-uint32_t dwarf_names_file(struct dwarf_names *names, struct dwarf_unit *unit, uint64_t number);
+uint32_t symbolize_dwarf_names_file(struct dwarf_names *names, struct dwarf_unit *unit,
+                                    uint64_t number);
 
 /* Reads what an entry says about a function, also through abstract origins and specifications.
  * Names of C++ functions that DWARF does not have are made in `cxx`, which is this reader's own. */
-void dwarf_names_read(struct dwarf *dwarf, struct cxx_names *cxx, uint64_t entry,
-                      struct dwarf_said *said);
+void symbolize_dwarf_names_read(struct dwarf *dwarf, struct cxx_names *cxx, uint64_t entry,
+                                struct dwarf_said *said);
 
 /* Puts what has been read of what an index's description refers to into it. */
-void dwarf_names_take(struct dwarf_names *names, struct index_description *description,
-                      const struct dwarf_said *said);
+void symbolize_dwarf_names_take(struct dwarf_names *names, struct index_description *description,
+                                const struct dwarf_said *said);
 
 /* Both. */
-void dwarf_names_describe(struct dwarf_names *names, struct index_description *description);
+void symbolize_dwarf_names_describe(struct dwarf_names *names,
+                                    struct index_description *description);
 
 #endif

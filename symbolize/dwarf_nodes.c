@@ -19,13 +19,13 @@ static void take(void *context, uint16_t name, const struct dwarf_value *value)
     const bool is_number = value->class == DWARF_NUMBER && value->form != DW_FORM_exprloc &&
                            value->form != DW_FORM_block1;
     switch (name) {
-    case DW_AT_name: node->name = dwarf_text(reading->dwarf, reading->unit, value); break;
+    case DW_AT_name: node->name = symbolize_dwarf_text(reading->dwarf, reading->unit, value); break;
     case DW_AT_linkage_name:
     case DW_AT_MIPS_linkage_name:
-        node->linkage_name = dwarf_text(reading->dwarf, reading->unit, value);
+        node->linkage_name = symbolize_dwarf_text(reading->dwarf, reading->unit, value);
         break;
     case DW_AT_GNU_template_name:
-        node->template_name = dwarf_text(reading->dwarf, reading->unit, value);
+        node->template_name = symbolize_dwarf_text(reading->dwarf, reading->unit, value);
         break;
     case DW_AT_type: node->type = reference; break;
     case DW_AT_abstract_origin: node->origin = reference; break;
@@ -56,25 +56,25 @@ static void take(void *context, uint16_t name, const struct dwarf_value *value)
 static bool read_node(void *source, uint64_t self, struct dwarf_node *node)
 {
     struct dwarf *dwarf = source;
-    const struct dwarf_unit *unit = dwarf_unit_of(dwarf, self);
+    const struct dwarf_unit *unit = symbolize_dwarf_unit_of(dwarf, self);
     struct reading reading = {dwarf, unit, node};
     *node = (struct dwarf_node){.self = self};
     if (!unit || !dwarf->steps_left)
         return false;
     dwarf->steps_left--;
-    return dwarf_each_attribute(dwarf, unit, self, &node->tag, take, &reading);
+    return symbolize_dwarf_each_attribute(dwarf, unit, self, &node->tag, take, &reading);
 }
 
 static void each_child(void *source, uint64_t self, dwarf_tree_child *child, void *context)
 {
-    const struct dwarf_unit *unit = dwarf_unit_of(source, self);
+    const struct dwarf_unit *unit = symbolize_dwarf_unit_of(source, self);
     if (unit)
-        dwarf_each_child(source, unit, self, child, context);
+        symbolize_dwarf_each_child(source, unit, self, child, context);
 }
 
 static uint64_t unit_of(void *source, uint64_t self)
 {
-    const struct dwarf_unit *unit = dwarf_unit_of(source, self);
+    const struct dwarf_unit *unit = symbolize_dwarf_unit_of(source, self);
     return unit ? unit->entries : 0;
 }
 

@@ -57,7 +57,7 @@ static uint64_t note_row(void *context, uint64_t low, uint64_t high, uint64_t fi
     }
     if (pieces[at].low >= high)
         return pieces[at].low + rows->delta;
-    const uint32_t text = dwarf_names_file(rows->names, rows->unit, file);
+    const uint32_t text = symbolize_dwarf_names_file(rows->names, rows->unit, file);
     for (; at < count && pieces[at].low < high; at++) {
         const struct dwarf_row *before =
             rows->rows.count ? &rows->rows.items[rows->rows.count - 1] : NULL;
@@ -149,11 +149,11 @@ static void add_lines(struct function_index *index, struct index_piece *piece,
     piece->line_count = (uint32_t)(index->lines.count - piece->first_line);
 }
 
-void dwarf_rows_add(struct dwarf_rows *rows, struct dwarf_unit *unit, size_t first)
+void symbolize_dwarf_rows_add(struct dwarf_rows *rows, struct dwarf_unit *unit, size_t first)
 {
     struct function_index *index = rows->names->index;
     const struct dwarf_source_files *files =
-        index->pieces.count > first ? dwarf_names_files(rows->names, unit) : NULL;
+        index->pieces.count > first ? symbolize_dwarf_names_files(rows->names, unit) : NULL;
     rows->unit = unit;
     rows->pieces.count = rows->rows.count = rows->last = 0;
     if (!files || !files->lines.lengths)
@@ -171,9 +171,9 @@ void dwarf_rows_add(struct dwarf_rows *rows, struct dwarf_unit *unit, size_t fir
     qsort(rows->pieces.items, rows->pieces.count, sizeof *rows->pieces.items, by_low);
     struct dwarf_line_table table = files->lines; /* the list of tables may move */
     rows->table = &table;
-    dwarf_line_table_run(&table, &rows->names->dwarf, note_row, wants_rows, rows);
+    symbolize_dwarf_line_table_run(&table, &rows->names->dwarf, note_row, wants_rows, rows);
     rows->table = NULL;
-    dwarf_names_files(rows->names, unit)->lines = table;
+    symbolize_dwarf_names_files(rows->names, unit)->lines = table;
     if (!sort_by_pieces(rows)) {
         index->failed = true;
         return;
@@ -185,7 +185,7 @@ void dwarf_rows_add(struct dwarf_rows *rows, struct dwarf_unit *unit, size_t fir
     }
 }
 
-void dwarf_rows_release(struct dwarf_rows *rows)
+void symbolize_dwarf_rows_release(struct dwarf_rows *rows)
 {
     sprof_vec_release(&rows->pieces);
     sprof_vec_release(&rows->rows);

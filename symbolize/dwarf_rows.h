@@ -37,7 +37,7 @@ struct dwarf_rows {
 };
 
 /* Gives lines to the pieces of the index from `first` on, which are the unit's. */
-void dwarf_rows_add(struct dwarf_rows *rows, struct dwarf_unit *unit, size_t first);
-void dwarf_rows_release(struct dwarf_rows *rows);
+void symbolize_dwarf_rows_add(struct dwarf_rows *rows, struct dwarf_unit *unit, size_t first);
+void symbolize_dwarf_rows_release(struct dwarf_rows *rows);
 
 #endif

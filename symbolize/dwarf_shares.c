@@ -29,7 +29,7 @@ struct shares {
     size_t front, back; /* those between are nobody's yet */
 };
 
-unsigned dwarf_shares_threads(const struct dwarf *dwarf, size_t addresses)
+unsigned symbolize_dwarf_shares_threads(const struct dwarf *dwarf, size_t addresses)
 {
     if (addresses < FEW_ADDRESSES || dwarf->sections.info.size < worth_a_thread)
         return 1;
@@ -71,9 +71,9 @@ static void read_share(struct shares *shares, struct share *share)
     struct dwarf *part = &share->names.dwarf;
     share->taken = true;
     share->names = (struct dwarf_names){.index = &share->index};
-    dwarf_share(part, &shares->names->dwarf, share->first, share->end, shares->steps);
-    dwarf_functions_add_units(&share->names, shares->delta, shares->addresses, NULL, 0,
-                              part->units.count);
+    symbolize_dwarf_share(part, &shares->names->dwarf, share->first, share->end, shares->steps);
+    symbolize_dwarf_functions_add_units(&share->names, shares->delta, shares->addresses, NULL, 0,
+                                        part->units.count);
 }
 
 static void *read_from_end(void *context)
@@ -110,19 +110,19 @@ static void append(struct shares *shares, struct share *share)
     const uint64_t used = shares->steps - share->names.dwarf.steps_left;
     uint32_t *texts = NULL;
     if (!names->index->failed && !share->index.failed)
-        texts = function_index_append(names->index, &share->index);
+        texts = symbolize_function_index_append(names->index, &share->index);
     if (texts)
         take_over_files(names, share, texts);
     else
         names->index->failed = true;
     names->dwarf.steps_left -= used < names->dwarf.steps_left ? used : names->dwarf.steps_left;
     free(texts);
-    dwarf_names_release(&share->names);
-    function_index_release(&share->index);
+    symbolize_dwarf_names_release(&share->names);
+    symbolize_function_index_release(&share->index);
 }
 
-void dwarf_shares_add(struct dwarf_names *names, uint64_t delta, const struct addresses *addresses,
-                      unsigned threads)
+void symbolize_dwarf_shares_add(struct dwarf_names *names, uint64_t delta,
+                                const struct addresses *addresses, unsigned threads)
 {
     struct shares shares = {
         .names = names, .delta = delta, .addresses = addresses, .steps = names->dwarf.steps_left};
@@ -131,14 +131,15 @@ void dwarf_shares_add(struct dwarf_names *names, uint64_t delta, const struct ad
     threads = threads < SPROF_THREADS_MAX ? threads : SPROF_THREADS_MAX;
     if (threads < 2 || cut(&shares, (size_t)threads * SHARES_OF_A_THREAD)) {
         sprof_vec_release(&shares.shares);
-        dwarf_functions_add(names, delta, addresses, NULL);
+        symbolize_dwarf_functions_add(names, delta, addresses, NULL);
         return;
     }
     pthread_mutex_init(&shares.mutex, NULL);
     sprof_threads_start(&others, threads - 1, read_from_end, &shares);
     dwarf_functions_reserve(names->index, addresses);
     while ((share = take(&shares, false)))
-        dwarf_functions_add_units(names, delta, addresses, NULL, share->first, share->end);
+        symbolize_dwarf_functions_add_units(names, delta, addresses, NULL, share->first,
+                                            share->end);
     sprof_threads_join(&others);
     pthread_mutex_destroy(&shares.mutex);
     for (size_t i = 0; i < shares.shares.count; i++)

@@ -3,7 +3,7 @@
 
 enum { MAX_DEPTH = 200, PLACES_MAX = 1 << 24 };
 
-void dwarf_tree_release(struct dwarf_tree *tree)
+void symbolize_dwarf_tree_release(struct dwarf_tree *tree)
 {
     sprof_vec_release(&tree->places);
     sprof_map_release(&tree->units);
@@ -52,7 +52,7 @@ static bool find_child(const struct dwarf_tree *tree, const struct dwarf_place *
     return low > parent->first;
 }
 
-bool dwarf_tree_parent(struct dwarf_tree *tree, uint64_t self, struct dwarf_node *parent)
+bool symbolize_dwarf_tree_parent(struct dwarf_tree *tree, uint64_t self, struct dwarf_node *parent)
 {
     const uint64_t root = tree->calls->unit(tree->source, self);
     uint64_t *known = root ? sprof_map_at(&tree->units, root) : NULL;

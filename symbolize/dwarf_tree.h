@@ -49,10 +49,10 @@ struct dwarf_tree {
     bool failed;            /* memory ran out */
 };
 
-void dwarf_tree_release(struct dwarf_tree *tree);
+void symbolize_dwarf_tree_release(struct dwarf_tree *tree);
 
 /* The parent of an entry, and what it says; false where it has none but its unit. Only what leads
  * to the entry is read. */
-bool dwarf_tree_parent(struct dwarf_tree *tree, uint64_t self, struct dwarf_node *parent);
+bool symbolize_dwarf_tree_parent(struct dwarf_tree *tree, uint64_t self, struct dwarf_node *parent);
 
 #endif

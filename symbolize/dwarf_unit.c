@@ -18,7 +18,7 @@ static const char *text_at(struct sprof_bytes section, uint64_t offset)
     return reader.failed ? NULL : sprof_reader_text(&reader);
 }
 
-uint64_t dwarf_number_at(struct sprof_bytes section, uint64_t offset, size_t size)
+uint64_t symbolize_dwarf_number_at(struct sprof_bytes section, uint64_t offset, size_t size)
 {
     uint64_t value = 0;
     if (offset <= section.size && section.size - offset >= size)
@@ -69,8 +69,8 @@ static int fixed_size(uint16_t form, const struct dwarf_unit *unit)
     }
 }
 
-const char *dwarf_text(const struct dwarf *dwarf, const struct dwarf_unit *unit,
-                       const struct dwarf_value *value)
+const char *symbolize_dwarf_text(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+                                 const struct dwarf_value *value)
 {
     if (value->class != DWARF_TEXT || value->number > UINT32_MAX)
         return NULL;
@@ -82,19 +82,20 @@ const char *dwarf_text(const struct dwarf *dwarf, const struct dwarf_unit *unit,
         return text_at(dwarf->sections.line_str, value->number);
     const uint64_t at = unit->str_offsets_base + value->number * unit->offset_size;
     return text_at(dwarf->sections.str,
-                   dwarf_number_at(dwarf->sections.str_offsets, at, unit->offset_size));
+                   symbolize_dwarf_number_at(dwarf->sections.str_offsets, at, unit->offset_size));
 }
 
-uint64_t dwarf_address(const struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t index)
+uint64_t symbolize_dwarf_address(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+                                 uint64_t index)
 {
     return index > UINT32_MAX
                ? 0
-               : dwarf_number_at(dwarf->sections.addr, unit->addr_base + index * 8, 8);
+               : symbolize_dwarf_number_at(dwarf->sections.addr, unit->addr_base + index * 8, 8);
 }
 
-bool dwarf_value_read(const struct dwarf *dwarf, const struct dwarf_unit *unit,
-                      struct sprof_reader *reader, uint16_t form, int64_t implicit,
-                      struct dwarf_value *value)
+bool symbolize_dwarf_value_read(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+                                struct sprof_reader *reader, uint16_t form, int64_t implicit,
+                                struct dwarf_value *value)
 {
     const int size = fixed_size(form, unit);
     const uint64_t fixed = size > 0 && size <= 8 ? read_size(reader, (size_t)size) : 0;
@@ -142,7 +143,7 @@ bool dwarf_value_read(const struct dwarf *dwarf, const struct dwarf_unit *unit,
     case DW_FORM_addrx:
         value->number = form == DW_FORM_addrx ? sprof_reader_uleb(reader) : fixed;
         value->class = DWARF_ADDRESS;
-        value->number = dwarf_address(dwarf, unit, value->number);
+        value->number = symbolize_dwarf_address(dwarf, unit, value->number);
         break;
     case DW_FORM_udata: value->number = sprof_reader_uleb(reader); break;
     case DW_FORM_sdata: value->number = (uint64_t)sprof_reader_sleb(reader); break;
@@ -334,7 +335,8 @@ static bool is_whole_unit(uint8_t type)
     return type == DW_UT_compile || type == DW_UT_partial;
 }
 
-bool dwarf_length_read(struct sprof_reader *reader, uint64_t *length, uint8_t *offset_size)
+bool symbolize_dwarf_length_read(struct sprof_reader *reader, uint64_t *length,
+                                 uint8_t *offset_size)
 {
     enum { RESERVED = 0xfffffff0, WIDE = 0xffffffff };
     *length = sprof_reader_u32(reader);
@@ -346,7 +348,7 @@ bool dwarf_length_read(struct sprof_reader *reader, uint64_t *length, uint8_t *o
     return !reader->failed && *length <= sprof_reader_left(reader);
 }
 
-uint64_t dwarf_offset_read(struct sprof_reader *reader, uint8_t offset_size)
+uint64_t symbolize_dwarf_offset_read(struct sprof_reader *reader, uint8_t offset_size)
 {
     return offset_size == 8 ? sprof_reader_u64(reader) : sprof_reader_u32(reader);
 }
@@ -356,7 +358,7 @@ static bool read_header(struct dwarf *dwarf, struct sprof_reader *reader)
 {
     struct dwarf_unit unit = {.offset = sprof_reader_offset(reader)};
     uint64_t length;
-    if (!dwarf_length_read(reader, &length, &unit.offset_size))
+    if (!symbolize_dwarf_length_read(reader, &length, &unit.offset_size))
         return false;
     unit.end = sprof_reader_offset(reader) + length;
     unit.version = sprof_reader_u16(reader);
@@ -364,9 +366,9 @@ static bool read_header(struct dwarf *dwarf, struct sprof_reader *reader)
     if (unit.version >= 5) {
         type = sprof_reader_u8(reader);
         address_size = sprof_reader_u8(reader);
-        unit.abbrev_offset = dwarf_offset_read(reader, unit.offset_size);
+        unit.abbrev_offset = symbolize_dwarf_offset_read(reader, unit.offset_size);
     } else {
-        unit.abbrev_offset = dwarf_offset_read(reader, unit.offset_size);
+        unit.abbrev_offset = symbolize_dwarf_offset_read(reader, unit.offset_size);
         address_size = sprof_reader_u8(reader);
     }
     unit.entries = sprof_reader_offset(reader);
@@ -382,7 +384,7 @@ static bool read_header(struct dwarf *dwarf, struct sprof_reader *reader)
     return !dwarf->failed && !reader->failed;
 }
 
-void dwarf_open(struct dwarf *dwarf, const struct dwarf_sections *sections)
+void symbolize_dwarf_open(struct dwarf *dwarf, const struct dwarf_sections *sections)
 {
     *dwarf = (struct dwarf){.sections = *sections, .steps_left = max_steps};
     struct sprof_reader reader = sprof_reader_of(sections->info);
@@ -390,8 +392,8 @@ void dwarf_open(struct dwarf *dwarf, const struct dwarf_sections *sections)
         ;
 }
 
-void dwarf_share(struct dwarf *share, const struct dwarf *whole, size_t first, size_t end,
-                 uint64_t steps)
+void symbolize_dwarf_share(struct dwarf *share, const struct dwarf *whole, size_t first, size_t end,
+                           uint64_t steps)
 {
     *share = (struct dwarf){.sections = whole->sections, .code = whole->code, .steps_left = steps};
     share->failed = sprof_vec_reserve(&share->units, end - first) != 0;
@@ -403,12 +405,12 @@ void dwarf_share(struct dwarf *share, const struct dwarf *whole, size_t first, s
     }
 }
 
-void dwarf_refill_steps(struct dwarf *dwarf)
+void symbolize_dwarf_refill_steps(struct dwarf *dwarf)
 {
     dwarf->steps_left = max_steps;
 }
 
-void dwarf_release(struct dwarf *dwarf)
+void symbolize_dwarf_release(struct dwarf *dwarf)
 {
     sprof_vec_release(&dwarf->units);
     sprof_vec_release(&dwarf->abbreviations);
@@ -418,7 +420,8 @@ void dwarf_release(struct dwarf *dwarf)
     *dwarf = (struct dwarf){0};
 }
 
-void dwarf_extent_take(struct dwarf_extent *extent, uint16_t name, const struct dwarf_value *value)
+void symbolize_dwarf_extent_take(struct dwarf_extent *extent, uint16_t name,
+                                 const struct dwarf_value *value)
 {
     if (name == DW_AT_low_pc) {
         extent->low_pc = value->number;
@@ -437,7 +440,7 @@ static bool is_ada(uint64_t language)
     return language == DW_LANG_Ada83 || language == DW_LANG_Ada95;
 }
 
-bool dwarf_language_is_cxx(uint64_t language)
+bool symbolize_dwarf_language_is_cxx(uint64_t language)
 {
     enum { CXX_17 = 0x2b, CXX_20 = 0x2c }; /* since DWARF 5 */
     return language == DW_LANG_C_plus_plus || language == DW_LANG_C_plus_plus_03 ||
@@ -452,7 +455,8 @@ static void read_bases(const struct dwarf *dwarf, struct dwarf_unit *unit,
     for (uint32_t i = 0; i < root->count; i++) {
         const struct dwarf_attribute *attribute = &dwarf->attributes.items[root->first + i];
         struct dwarf_value value;
-        if (!dwarf_value_read(dwarf, unit, &reader, attribute->form, attribute->implicit, &value))
+        if (!symbolize_dwarf_value_read(dwarf, unit, &reader, attribute->form, attribute->implicit,
+                                        &value))
             return;
         switch (attribute->name) {
         case DW_AT_str_offsets_base: unit->str_offsets_base = value.number; break;
@@ -471,29 +475,32 @@ static void read_root(const struct dwarf *dwarf, struct dwarf_unit *unit,
     for (uint32_t i = 0; i < root->count; i++) {
         const struct dwarf_attribute *attribute = &dwarf->attributes.items[root->first + i];
         struct dwarf_value value;
-        if (!dwarf_value_read(dwarf, unit, reader, attribute->form, attribute->implicit, &value)) {
+        if (!symbolize_dwarf_value_read(dwarf, unit, reader, attribute->form, attribute->implicit,
+                                        &value)) {
             unit->readable = false;
             return;
         }
         switch (attribute->name) {
         case DW_AT_low_pc:
         case DW_AT_high_pc:
-        case DW_AT_ranges: dwarf_extent_take(&unit->extent, attribute->name, &value); break;
+        case DW_AT_ranges:
+            symbolize_dwarf_extent_take(&unit->extent, attribute->name, &value);
+            break;
         case DW_AT_stmt_list:
             unit->line_offset = value.number;
             unit->has_lines = true;
             break;
-        case DW_AT_comp_dir: unit->directory = dwarf_text(dwarf, unit, &value); break;
+        case DW_AT_comp_dir: unit->directory = symbolize_dwarf_text(dwarf, unit, &value); break;
         case DW_AT_language:
             unit->ada = is_ada(value.number);
-            unit->cxx = dwarf_language_is_cxx(value.number);
+            unit->cxx = symbolize_dwarf_language_is_cxx(value.number);
             break;
         default: break;
         }
     }
 }
 
-bool dwarf_unit_open(struct dwarf *dwarf, struct dwarf_unit *unit)
+bool symbolize_dwarf_unit_open(struct dwarf *dwarf, struct dwarf_unit *unit)
 {
     if (unit->opened || !unit->readable)
         return unit->readable;
@@ -515,7 +522,7 @@ bool dwarf_unit_open(struct dwarf *dwarf, struct dwarf_unit *unit)
     return unit->readable;
 }
 
-struct dwarf_unit *dwarf_unit_of(struct dwarf *dwarf, uint64_t offset)
+struct dwarf_unit *symbolize_dwarf_unit_of(struct dwarf *dwarf, uint64_t offset)
 {
     size_t low = 0, high = dwarf->units.count;
     while (low < high) {
@@ -526,5 +533,5 @@ struct dwarf_unit *dwarf_unit_of(struct dwarf *dwarf, uint64_t offset)
             high = middle;
     }
     struct dwarf_unit *unit = low < dwarf->units.count ? &dwarf->units.items[low] : NULL;
-    return unit && offset >= unit->entries && dwarf_unit_open(dwarf, unit) ? unit : NULL;
+    return unit && offset >= unit->entries && symbolize_dwarf_unit_open(dwarf, unit) ? unit : NULL;
 }

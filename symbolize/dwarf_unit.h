@@ -28,10 +28,10 @@ struct dwarf_code {
 };
 
 /* Whether code begins at an address. */
-bool dwarf_code_begins(const struct dwarf_code *code, uint64_t low);
+bool symbolize_dwarf_code_begins(const struct dwarf_code *code, uint64_t low);
 
 /* Whether a function of this extent can be in the image. */
-bool dwarf_code_has_function(const struct dwarf_code *code, uint64_t low, uint64_t high);
+bool symbolize_dwarf_code_has_function(const struct dwarf_code *code, uint64_t low, uint64_t high);
 
 struct dwarf_attribute {
     uint16_t name, form;
@@ -60,7 +60,7 @@ enum dwarf_class {
     DWARF_NONE,
     DWARF_NUMBER,    /* constants and flags */
     DWARF_ADDRESS,   /* an address */
-    DWARF_TEXT,      /* dwarf_text gives it */
+    DWARF_TEXT,      /* symbolize_dwarf_text gives it */
     DWARF_REFERENCE, /* offset of an entry in .debug_info */
     DWARF_OFFSET,    /* into another section */
     DWARF_INDEX,     /* of a list of ranges */
@@ -97,7 +97,7 @@ struct dwarf_unit {
 
 struct dwarf {
     struct dwarf_sections sections;
-    struct dwarf_code code;             /* the caller's, set after dwarf_open */
+    struct dwarf_code code;             /* the caller's, set after symbolize_dwarf_open */
     SPROF_VEC(struct dwarf_unit) units; /* in order of offset */
     SPROF_VEC(struct dwarf_abbreviation) abbreviations;
     SPROF_VEC(struct dwarf_attribute) attributes;
@@ -108,48 +108,51 @@ struct dwarf {
 };
 
 /* Finds the units. The sections stay the caller's. Release in either case. */
-void dwarf_open(struct dwarf *dwarf, const struct dwarf_sections *sections);
-void dwarf_release(struct dwarf *dwarf);
+void symbolize_dwarf_open(struct dwarf *dwarf, const struct dwarf_sections *sections);
+void symbolize_dwarf_release(struct dwarf *dwarf);
 
 /* Makes one of the units from `first` to before `end` of another, as if nothing had been read of
  * them, for a thread of its own, which may take so many steps: only the sections are common. Of the
  * whole only these units and the sections are read. Release in any case. */
-void dwarf_share(struct dwarf *share, const struct dwarf *whole, size_t first, size_t end,
-                 uint64_t steps);
+void symbolize_dwarf_share(struct dwarf *share, const struct dwarf *whole, size_t first, size_t end,
+                           uint64_t steps);
 
 /* The bound of what is read counts anew: for the next question. */
-void dwarf_refill_steps(struct dwarf *dwarf);
+void symbolize_dwarf_refill_steps(struct dwarf *dwarf);
 
 /* Reads the unit's abbreviations and root entry, once; false where it cannot be read here. */
-bool dwarf_unit_open(struct dwarf *dwarf, struct dwarf_unit *unit);
+bool symbolize_dwarf_unit_open(struct dwarf *dwarf, struct dwarf_unit *unit);
 
 /* The unit that holds an offset of .debug_info, opened; NULL where there is none. */
-struct dwarf_unit *dwarf_unit_of(struct dwarf *dwarf, uint64_t offset);
+struct dwarf_unit *symbolize_dwarf_unit_of(struct dwarf *dwarf, uint64_t offset);
 
 /* A value's string, NULL where it is none. */
-const char *dwarf_text(const struct dwarf *dwarf, const struct dwarf_unit *unit,
-                       const struct dwarf_value *value);
+const char *symbolize_dwarf_text(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+                                 const struct dwarf_value *value);
 
 /* Reads the value of a form; false where it is damaged, unknown, or lies in another file. */
-bool dwarf_value_read(const struct dwarf *dwarf, const struct dwarf_unit *unit,
-                      struct sprof_reader *reader, uint16_t form, int64_t implicit,
-                      struct dwarf_value *value);
+bool symbolize_dwarf_value_read(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+                                struct sprof_reader *reader, uint16_t form, int64_t implicit,
+                                struct dwarf_value *value);
 
 /* Reads the length that a unit or a table begins with, which says how wide offsets in it are; false
  * where it goes beyond the section. And reads such an offset. */
-bool dwarf_length_read(struct sprof_reader *reader, uint64_t *length, uint8_t *offset_size);
-uint64_t dwarf_offset_read(struct sprof_reader *reader, uint8_t offset_size);
+bool symbolize_dwarf_length_read(struct sprof_reader *reader, uint64_t *length,
+                                 uint8_t *offset_size);
+uint64_t symbolize_dwarf_offset_read(struct sprof_reader *reader, uint8_t offset_size);
 
 /* The number of 1 to 8 bytes at an offset of a section; 0 outside of it. */
-uint64_t dwarf_number_at(struct sprof_bytes section, uint64_t offset, size_t size);
+uint64_t symbolize_dwarf_number_at(struct sprof_bytes section, uint64_t offset, size_t size);
 
 /* The address of an index into .debug_addr. */
-uint64_t dwarf_address(const struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t index);
+uint64_t symbolize_dwarf_address(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+                                 uint64_t index);
 
 /* Whether a unit's DW_AT_language is C++. */
-bool dwarf_language_is_cxx(uint64_t language);
+bool symbolize_dwarf_language_is_cxx(uint64_t language);
 
 /* Notes DW_AT_low_pc, DW_AT_high_pc or DW_AT_ranges. */
-void dwarf_extent_take(struct dwarf_extent *extent, uint16_t name, const struct dwarf_value *value);
+void symbolize_dwarf_extent_take(struct dwarf_extent *extent, uint16_t name,
+                                 const struct dwarf_value *value);
 
 #endif

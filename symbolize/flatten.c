@@ -13,13 +13,14 @@ struct walk {
     Dwarf_Off last_offset; /* entries come in the order of the file; anything else is a loop */
 };
 
-void flatten_each_range(struct flat *flat, Dwarf_Die *die, flatten_range *range, void *context)
+void symbolize_flatten_each_range(struct flat *flat, Dwarf_Die *die, flatten_range *range,
+                                  void *context)
 {
     Dwarf_Addr base, low, high;
     ptrdiff_t offset = 0;
     while (flat->steps_left && (offset = dwarf_ranges(die, offset, &base, &low, &high)) > 0) {
         flat->steps_left--;
-        if (low < high && dwarf_code_begins(flat->code, low))
+        if (low < high && symbolize_dwarf_code_begins(flat->code, low))
             range(flat, low - flat->delta, high - flat->delta, context);
     }
 }
@@ -62,7 +63,7 @@ static void claim_range(struct flat *flat, uint64_t low, uint64_t high, void *co
 static uint32_t claim_entry(struct walk *walk, Dwarf_Die *die, uint32_t parent)
 {
     struct claim claim = {die, walk->unit, parent, FLATTEN_NONE};
-    flatten_each_range(walk->flat, die, claim_range, &claim);
+    symbolize_flatten_each_range(walk->flat, die, claim_range, &claim);
     return claim.entry;
 }
 
@@ -108,7 +109,7 @@ static bool is_dropped(const struct flat *flat, Dwarf_Die *die)
 {
     Dwarf_Addr low, high;
     return flat->code->has_zero && dwarf_lowpc(die, &low) == 0 && dwarf_highpc(die, &high) == 0 &&
-           !dwarf_code_has_function(flat->code, low, high);
+           !symbolize_dwarf_code_has_function(flat->code, low, high);
 }
 
 static void walk_children(struct walk *walk, Dwarf_Die *die, uint32_t parent, unsigned depth);
@@ -150,7 +151,7 @@ static void walk_children(struct walk *walk, Dwarf_Die *die, uint32_t parent, un
     } while (!walk->flat->failed);
 }
 
-void flatten_unit(struct flat *flat, uint32_t unit, bool everywhere)
+void symbolize_flatten_unit(struct flat *flat, uint32_t unit, bool everywhere)
 {
     struct walk walk = {.flat = flat, .unit = unit, .everywhere = everywhere};
     Dwarf_Die die = flat->units.items[unit - 1].functions;

@@ -51,10 +51,11 @@ struct flat {
 
 /* Walks one unit. With `everywhere` also into types and functions that cover nothing, where some
  * compilers put nested functions. */
-void flatten_unit(struct flat *flat, uint32_t unit, bool everywhere);
+void symbolize_flatten_unit(struct flat *flat, uint32_t unit, bool everywhere);
 
 /* Calls back for each of the entry's ranges, as vaddrs. */
 typedef void flatten_range(struct flat *flat, uint64_t low, uint64_t high, void *context);
-void flatten_each_range(struct flat *flat, Dwarf_Die *die, flatten_range *range, void *context);
+void symbolize_flatten_each_range(struct flat *flat, Dwarf_Die *die, flatten_range *range,
+                                  void *context);
 
 #endif

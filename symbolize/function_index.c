@@ -10,7 +10,7 @@ enum {
     WORK_MAX = 1 << 28,   /* calls and ranges to check: pieces may share them */
 };
 
-uint32_t function_index_text(struct function_index *index, const char *text)
+uint32_t symbolize_function_index_text(struct function_index *index, const char *text)
 {
     uint32_t number = 0;
     if (sprof_intern_put(&index->texts, text, &number))
@@ -18,7 +18,7 @@ uint32_t function_index_text(struct function_index *index, const char *text)
     return number ? number + index->loaded_bytes : 0;
 }
 
-const char *function_index_text_of(const struct function_index *index, uint32_t number)
+const char *symbolize_function_index_text_of(const struct function_index *index, uint32_t number)
 {
     if (!number)
         return NULL;
@@ -70,14 +70,15 @@ static void renumber_appended(struct function_index *index, const struct appende
         index->lines.items[i].file = from->texts[index->lines.items[i].file];
 }
 
-uint32_t *function_index_append(struct function_index *index, const struct function_index *other)
+uint32_t *symbolize_function_index_append(struct function_index *index,
+                                          const struct function_index *other)
 {
     uint32_t *texts = calloc(other->texts.count + 1, sizeof *texts);
     const struct appended from = {index->descriptions.count, index->pieces.count,
                                   index->calls.count,        index->ranges.count,
                                   index->lines.count,        texts};
     for (uint32_t i = 1; texts && i <= other->texts.count; i++)
-        texts[i] = function_index_text(index, sprof_intern_text(&other->texts, i));
+        texts[i] = symbolize_function_index_text(index, sprof_intern_text(&other->texts, i));
     if (!texts || index->failed || append_all(index, other)) {
         index->failed = true;
         free(texts);
@@ -96,7 +97,7 @@ static int by_low(const void *left, const void *right)
     return (a->first_range > b->first_range) - (a->first_range < b->first_range);
 }
 
-void function_index_sort(struct function_index *index)
+void symbolize_function_index_sort(struct function_index *index)
 {
     struct index_piece *items = index->pieces.items;
     size_t kept = 0;
@@ -108,7 +109,8 @@ void function_index_sort(struct function_index *index)
     index->pieces.count = kept;
 }
 
-const struct index_piece *function_index_find(const struct function_index *index, uint64_t vaddr)
+const struct index_piece *symbolize_function_index_find(const struct function_index *index,
+                                                        uint64_t vaddr)
 {
     const struct index_piece *items = index->pieces.items;
     size_t low = 0, high = index->pieces.count;
@@ -124,8 +126,9 @@ const struct index_piece *function_index_find(const struct function_index *index
 
 /* Ranges stand in the order in which calls nest: the first that covers the address below the
  * innermost call so far goes on inwards. */
-const struct index_call *function_index_innermost(const struct function_index *index,
-                                                  const struct index_piece *piece, uint64_t vaddr)
+const struct index_call *symbolize_function_index_innermost(const struct function_index *index,
+                                                            const struct index_piece *piece,
+                                                            uint64_t vaddr)
 {
     if (!piece->range_count)
         return NULL;
@@ -139,15 +142,16 @@ const struct index_call *function_index_innermost(const struct function_index *i
     return innermost ? &calls[innermost - 1] : NULL;
 }
 
-const struct index_call *function_index_outer(const struct function_index *index,
-                                              const struct index_piece *piece,
-                                              const struct index_call *inner)
+const struct index_call *symbolize_function_index_outer(const struct function_index *index,
+                                                        const struct index_piece *piece,
+                                                        const struct index_call *inner)
 {
     return inner->parent ? index->calls.items + piece->first_call + inner->parent - 1 : NULL;
 }
 
-const struct index_line *function_index_line(const struct function_index *index,
-                                             const struct index_piece *piece, uint64_t vaddr)
+const struct index_line *symbolize_function_index_line(const struct function_index *index,
+                                                       const struct index_piece *piece,
+                                                       uint64_t vaddr)
 {
     size_t low = 0, high = piece->line_count;
     const struct index_line *lines =
@@ -177,7 +181,7 @@ const struct index_line *function_index_line(const struct function_index *index,
         }                                                                                          \
     } while (0)
 
-void function_index_own(struct function_index *index)
+void symbolize_function_index_own(struct function_index *index)
 {
     if (!index->borrowed)
         return;
@@ -189,7 +193,7 @@ void function_index_own(struct function_index *index)
     index->borrowed = false;
 }
 
-void function_index_release(struct function_index *index)
+void symbolize_function_index_release(struct function_index *index)
 {
     sprof_intern_release(&index->texts);
     if (!index->borrowed) {
@@ -235,11 +239,11 @@ static void renumber(const struct function_index *index, const uint32_t *stored,
         *number = stored[*number - index->loaded_bytes];
 }
 
-void function_index_store(struct function_index *index, struct cache *cache,
-                          struct sprof_digest key)
+void symbolize_function_index_store(struct function_index *index, struct cache *cache,
+                                    struct sprof_digest key)
 {
     struct sprof_str texts = {0};
-    function_index_own(index);
+    symbolize_function_index_own(index);
     uint32_t *stored = index->failed ? NULL : gather_texts(index, &texts);
     if (stored) {
         for (size_t i = 0; i < index->descriptions.count; i++) {
@@ -363,7 +367,7 @@ static bool texts_are_valid(const struct function_index *index)
      ((vec)->items = (void *)(uintptr_t)(reader)->next, (vec)->count = (size_t)(wanted),           \
       sprof_reader_take((reader), (size_t)(wanted) * sizeof *(vec)->items), true))
 
-bool function_index_take(struct function_index *index, struct sprof_bytes bytes)
+bool symbolize_function_index_take(struct function_index *index, struct sprof_bytes bytes)
 {
     struct header header = {0};
     struct sprof_reader reader = sprof_reader_of(bytes);
@@ -386,11 +390,12 @@ bool function_index_take(struct function_index *index, struct sprof_bytes bytes)
         valid = pieces_are_valid(index) && texts_are_valid(index);
     }
     if (!valid)
-        function_index_release(index);
+        symbolize_function_index_release(index);
     return valid;
 }
 
-bool function_index_load(struct function_index *index, struct cache *cache, struct sprof_digest key)
+bool symbolize_function_index_load(struct function_index *index, struct cache *cache,
+                                   struct sprof_digest key)
 {
-    return function_index_take(index, cache_get(cache, CACHE_LINES, key));
+    return symbolize_function_index_take(index, cache_get(cache, CACHE_LINES, key));
 }

@@ -11,7 +11,7 @@
 
 enum { INDEX_LEVELS_MAX = 200 }; /* of inlined calls in each other that are told */
 
-/* Texts are numbers that function_index_text_of resolves, 0 for none. */
+/* Texts are numbers that symbolize_function_index_text_of resolves, 0 for none. */
 
 /* What a function is called and where it is declared. */
 struct index_description {
@@ -45,7 +45,8 @@ struct index_line {
     uint32_t low, file, line;
 };
 
-/* Zero is a valid empty one. What was loaded lies in `storage` until function_index_own. */
+/* Zero is a valid empty one. What was loaded lies in `storage` until symbolize_function_index_own.
+ */
 struct function_index {
     const char *loaded;        /* texts as they were stored, one after the other */
     uint32_t loaded_bytes;     /* numbers up to this one: the text begins at number - 1 */
@@ -53,7 +54,7 @@ struct function_index {
     uint8_t *storage;          /* holds what was loaded */
     bool borrowed;             /* the vectors lie there */
     SPROF_VEC(struct index_description) descriptions; /* by number - 1 */
-    SPROF_VEC(struct index_piece) pieces;             /* sorted by low after function_index_sort */
+    SPROF_VEC(struct index_piece) pieces; /* sorted by low after symbolize_function_index_sort */
     SPROF_VEC(struct index_call) calls;
     SPROF_VEC(struct index_range) ranges;
     SPROF_VEC(struct index_line) lines;
@@ -62,45 +63,49 @@ struct function_index {
 };
 
 /* Makes the vectors the index's own, before anything is added to them. */
-void function_index_own(struct function_index *index);
+void symbolize_function_index_own(struct function_index *index);
 
 /* The number of a text, which is added; and the text of a number, NULL for 0. */
-uint32_t function_index_text(struct function_index *index, const char *text);
-const char *function_index_text_of(const struct function_index *index, uint32_t number);
+uint32_t symbolize_function_index_text(struct function_index *index, const char *text);
+const char *symbolize_function_index_text_of(const struct function_index *index, uint32_t number);
 
 /* Appends what another index holds that was not loaded, as if it had been added here. Returns which
  * number each of its texts has here, by its number there, to be freed; NULL where memory runs out.
  */
-uint32_t *function_index_append(struct function_index *index, const struct function_index *other);
+uint32_t *symbolize_function_index_append(struct function_index *index,
+                                          const struct function_index *other);
 
 /* Brings the pieces into order; of pieces that overlap, the one that came first stays. */
-void function_index_sort(struct function_index *index);
+void symbolize_function_index_sort(struct function_index *index);
 
 /* The piece that holds an address, NULL where none does. */
-const struct index_piece *function_index_find(const struct function_index *index, uint64_t vaddr);
+const struct index_piece *symbolize_function_index_find(const struct function_index *index,
+                                                        uint64_t vaddr);
 
 /* The innermost inlined call that covers an address of a piece, and the one around a call; NULL:
  * the function itself. */
-const struct index_call *function_index_innermost(const struct function_index *index,
-                                                  const struct index_piece *piece, uint64_t vaddr);
-const struct index_call *function_index_outer(const struct function_index *index,
-                                              const struct index_piece *piece,
-                                              const struct index_call *inner);
+const struct index_call *symbolize_function_index_innermost(const struct function_index *index,
+                                                            const struct index_piece *piece,
+                                                            uint64_t vaddr);
+const struct index_call *symbolize_function_index_outer(const struct function_index *index,
+                                                        const struct index_piece *piece,
+                                                        const struct index_call *inner);
 
 /* The line of an address of a piece, NULL unknown. */
-const struct index_line *function_index_line(const struct function_index *index,
-                                             const struct index_piece *piece, uint64_t vaddr);
+const struct index_line *symbolize_function_index_line(const struct function_index *index,
+                                                       const struct index_piece *piece,
+                                                       uint64_t vaddr);
 
 /* Makes an empty index from stored bytes, which are its own from now on, after checking everything
  * in them: false where something is not as it must be. */
-bool function_index_take(struct function_index *index, struct sprof_bytes bytes);
+bool symbolize_function_index_take(struct function_index *index, struct sprof_bytes bytes);
 
 /* Takes what is stored under a key; stores an index, whose texts have other numbers then. */
-bool function_index_load(struct function_index *index, struct cache *cache,
-                         struct sprof_digest key);
-void function_index_store(struct function_index *index, struct cache *cache,
-                          struct sprof_digest key);
+bool symbolize_function_index_load(struct function_index *index, struct cache *cache,
+                                   struct sprof_digest key);
+void symbolize_function_index_store(struct function_index *index, struct cache *cache,
+                                    struct sprof_digest key);
 
-void function_index_release(struct function_index *index);
+void symbolize_function_index_release(struct function_index *index);
 
 #endif

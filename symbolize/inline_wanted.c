@@ -54,14 +54,14 @@ void symbolize_each_inline_wanted(struct image *image, const struct symbolize_op
     struct module module;
     Dwarf_CU *unit = NULL;
     Dwarf_Die die;
-    struct image *debug = module_open_debug(image, options ? options : &defaults, NULL);
-    if (module_open(&module, image, options ? options : &defaults)) {
-        Dwarf *dwarf = module_dwarf(&module, debug, &search.delta);
+    struct image *debug = symbolize_module_open_debug(image, options ? options : &defaults, NULL);
+    if (symbolize_module_open(&module, image, options ? options : &defaults)) {
+        Dwarf *dwarf = symbolize_module_dwarf(&module, debug, &search.delta);
         while (dwarf && dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0) {
-            Dwarf_Die functions = units_functions_of(&die);
+            Dwarf_Die functions = symbolize_units_functions_of(&die);
             search_entries(&search, &functions, 0);
         }
     }
-    module_release(&module);
+    symbolize_module_release(&module);
     image_free(debug);
 }

@@ -38,8 +38,8 @@ static int read_any(struct symbolize_jit *jit, int fd, const char *path, struct 
     uint32_t magic = 0;
     if (pread(fd, &magic, sizeof magic, 0) == sizeof magic &&
         (magic == JIT_DUMP_MAGIC || magic == JIT_DUMP_OTHER_MAGIC))
-        return jit_read_dump(jit, fd, path, error);
-    return jit_read_perf_map(jit, fd, path, error);
+        return symbolize_jit_read_dump(jit, fd, path, error);
+    return symbolize_jit_read_perf_map(jit, fd, path, error);
 }
 
 /* Where a process began by the clock of files, which goes by up to a hundredth of a second. */

@@ -5,9 +5,10 @@
 #include "symbolize/jit_map.h"
 
 /* Both read from the start of the descriptor. Return 0 or a negative code. */
-int jit_read_perf_map(struct symbolize_jit *jit, int fd, const char *path,
-                      struct sprof_error *error);
-int jit_read_dump(struct symbolize_jit *jit, int fd, const char *path, struct sprof_error *error);
+int symbolize_jit_read_perf_map(struct symbolize_jit *jit, int fd, const char *path,
+                                struct sprof_error *error);
+int symbolize_jit_read_dump(struct symbolize_jit *jit, int fd, const char *path,
+                            struct sprof_error *error);
 
 /* First bytes of a jitdump file, as a little endian number, and of one of the other byte order. */
 #define JIT_DUMP_MAGIC UINT32_C(0x4a695444)

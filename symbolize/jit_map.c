@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-int jit_add(struct symbolize_jit *jit, struct jit_entry entry, const char *name, size_t length)
+int symbolize_jit_add(struct symbolize_jit *jit, struct jit_entry entry, const char *name,
+                      size_t length)
 {
     if (jit->entries.count >= JIT_MAX_ENTRIES) {
         jit->bad_lines++;
@@ -175,20 +176,20 @@ static struct jit_line line_of(const struct symbolize_jit *jit, const struct jit
 static void add_chain(struct builder *builder, const struct symbolize_jit *jit, uint32_t number,
                       uint64_t address)
 {
-    builder_open_chain(builder);
+    symbolize_builder_open_chain(builder);
     if (!number)
         return;
     const struct jit_entry *entry = &jit->entries.items[number - 1];
     const struct jit_line line = line_of(jit, entry, address);
     const uint64_t key = sprof_hash_mix(number);
     uint32_t function;
-    if (!builder_find(builder, key, &function))
-        function = builder_add(builder, key,
-                               &(struct symbolize_function){.linkage_name = entry->name,
-                                                            .start = entry->start,
-                                                            .size = entry->size,
-                                                            .named = true});
-    builder_add_frame(builder, function, line.file, line.line);
+    if (!symbolize_builder_find(builder, key, &function))
+        function = symbolize_builder_add(builder, key,
+                                         &(struct symbolize_function){.linkage_name = entry->name,
+                                                                      .start = entry->start,
+                                                                      .size = entry->size,
+                                                                      .named = true});
+    symbolize_builder_add_frame(builder, function, line.file, line.line);
 }
 
 int symbolize_jit(struct symbolize_result *result, const struct symbolize_jit *jit,
@@ -208,5 +209,5 @@ int symbolize_jit(struct symbolize_result *result, const struct symbolize_jit *j
         add_chain(&builder, jit, entry_of[i], plain(addresses[i]));
     free(next);
     free(entry_of);
-    return builder_finish(&builder, result, error);
+    return symbolize_builder_finish(&builder, result, error);
 }

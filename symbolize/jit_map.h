@@ -35,6 +35,7 @@ struct symbolize_jit {
 };
 
 /* Adds an entry with a name of `length` bytes, which is cut at JIT_MAX_NAME. */
-int jit_add(struct symbolize_jit *jit, struct jit_entry entry, const char *name, size_t length);
+int symbolize_jit_add(struct symbolize_jit *jit, struct jit_entry entry, const char *name,
+                      size_t length);
 
 #endif

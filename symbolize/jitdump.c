@@ -80,7 +80,7 @@ static int read_load(struct dump *dump, size_t size)
         entry.line_count = dump->lines_count;
     }
     dump->lines_count = 0;
-    if (jit_add(dump->jit, entry, name, length))
+    if (symbolize_jit_add(dump->jit, entry, name, length))
         return SPROF_ENOMEM;
     return remember_start(dump);
 }
@@ -187,7 +187,8 @@ static int read_records(struct dump *dump)
     return 0;
 }
 
-int jit_read_dump(struct symbolize_jit *jit, int fd, const char *path, struct sprof_error *error)
+int symbolize_jit_read_dump(struct symbolize_jit *jit, int fd, const char *path,
+                            struct sprof_error *error)
 {
     uint8_t head[FILE_HEADER];
     const size_t got = sprof_file_read(fd, 0, head, sizeof head);

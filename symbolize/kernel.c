@@ -17,10 +17,10 @@ int symbolize_kernel_open(struct symbolize_kernel **out, const char *kallsyms_pa
     struct symbolize_kernel *kernel = *out = calloc(1, sizeof *kernel);
     if (!kernel)
         return sprof_error_memory(error);
-    if (!kallsyms_path && (kernel->query = kernel_query_open()))
+    if (!kallsyms_path && (kernel->query = symbolize_kernel_query_open()))
         return 0;
-    const int code =
-        kernel_list_open(&kernel->list, kallsyms_path ? kallsyms_path : "/proc/kallsyms", error);
+    const int code = symbolize_kernel_list_open(
+        &kernel->list, kallsyms_path ? kallsyms_path : "/proc/kallsyms", error);
     if (code) {
         symbolize_kernel_free(kernel);
         *out = NULL;
@@ -32,16 +32,16 @@ void symbolize_kernel_free(struct symbolize_kernel *kernel)
 {
     if (!kernel)
         return;
-    kernel_query_free(kernel->query);
-    kernel_list_free(kernel->list);
+    symbolize_kernel_query_free(kernel->query);
+    symbolize_kernel_list_free(kernel->list);
     free(kernel);
 }
 
 static uint32_t function_of(struct builder *builder, const struct kernel_symbol *symbol)
 {
     uint32_t index;
-    const uint64_t key = builder_physical_key(symbol->start);
-    if (builder_find(builder, key, &index))
+    const uint64_t key = symbolize_builder_physical_key(symbol->start);
+    if (symbolize_builder_find(builder, key, &index))
         return index;
     struct sprof_str name = {0};
     char *plain = symbolize_demangle(symbol->name); /* parts of the kernel are written in Rust */
@@ -56,7 +56,7 @@ static uint32_t function_of(struct builder *builder, const struct kernel_symbol 
         .named = true,
     };
     builder->failed |= name.failed;
-    index = builder_add(builder, key, &function);
+    index = symbolize_builder_add(builder, key, &function);
     sprof_str_release(&name);
     free(plain);
     return index;
@@ -65,8 +65,8 @@ static uint32_t function_of(struct builder *builder, const struct kernel_symbol 
 static bool find_symbol(const struct symbolize_kernel *kernel, uint64_t address,
                         struct kernel_symbol *symbol)
 {
-    return kernel->query ? kernel_query_find(kernel->query, address, symbol)
-                         : kernel_list_find(kernel->list, address, symbol);
+    return kernel->query ? symbolize_kernel_query_find(kernel->query, address, symbol)
+                         : symbolize_kernel_list_find(kernel->list, address, symbol);
 }
 
 int symbolize_kernel(struct symbolize_result *result, const struct symbolize_kernel *kernel,
@@ -75,9 +75,9 @@ int symbolize_kernel(struct symbolize_result *result, const struct symbolize_ker
     struct builder builder = {0};
     for (size_t i = 0; i < count && !builder.failed; i++) {
         struct kernel_symbol symbol;
-        builder_open_chain(&builder);
+        symbolize_builder_open_chain(&builder);
         if (find_symbol(kernel, addresses[i], &symbol))
-            builder_add_frame(&builder, function_of(&builder, &symbol), NULL, 0);
+            symbolize_builder_add_frame(&builder, function_of(&builder, &symbol), NULL, 0);
     }
-    return builder_finish(&builder, result, error);
+    return symbolize_builder_finish(&builder, result, error);
 }

@@ -23,26 +23,28 @@ enum { KERNEL_FUNCTION_MAX_BYTES = 1 << 20 };
 struct kernel_list;
 
 /* Errors as symbolize_kernel_open. */
-int kernel_list_open(struct kernel_list **list, const char *path, struct sprof_error *error);
-void kernel_list_free(struct kernel_list *list);
+int symbolize_kernel_list_open(struct kernel_list **list, const char *path,
+                               struct sprof_error *error);
+void symbolize_kernel_list_free(struct kernel_list *list);
 
 /* The symbol that covers the address; its texts are the list's. */
-bool kernel_list_find(const struct kernel_list *list, uint64_t address,
-                      struct kernel_symbol *symbol);
+bool symbolize_kernel_list_find(const struct kernel_list *list, uint64_t address,
+                                struct kernel_symbol *symbol);
 
 /* == One symbol at a time: the running kernel == */
 
 struct kernel_query;
 
 /* NULL where the kernel (before 5.13, or locked down) or the user's rights do not allow it. */
-struct kernel_query *kernel_query_open(void);
-void kernel_query_free(struct kernel_query *query);
+struct kernel_query *symbolize_kernel_query_open(void);
+void symbolize_kernel_query_free(struct kernel_query *query);
 
 /* The symbol that covers the address; its texts are valid until the next call. */
-bool kernel_query_find(struct kernel_query *query, uint64_t address, struct kernel_symbol *symbol);
+bool symbolize_kernel_query_find(struct kernel_query *query, uint64_t address,
+                                 struct kernel_symbol *symbol);
 
 /* Takes `name+0xOFFSET/0xSIZE` or `name+0xOFFSET/0xSIZE [module]` apart, in place. False for
  * anything else, like the bare number of an address that has no symbol. */
-bool kernel_query_parse(char *text, uint64_t address, struct kernel_symbol *symbol);
+bool symbolize_kernel_query_parse(char *text, uint64_t address, struct kernel_symbol *symbol);
 
 #endif

@@ -53,7 +53,7 @@ static int parse_line(void *context, const char *line, const char *end)
 {
     struct kernel_list *list = context;
     struct listed_symbol symbol = {.line = list->symbols.count};
-    const char *next = text_hex(line, end, &symbol.address);
+    const char *next = symbolize_text_hex(line, end, &symbol.address);
     if (!next || end - next < 4 || next[0] != ' ' || next[2] != ' ' || !strchr("tTwW", next[1]))
         return 0;
     list->saw_text = true;
@@ -123,7 +123,8 @@ static int open_failed(const char *path, struct sprof_error *error)
                            "cannot read %s: %s", path, strerror(errnum));
 }
 
-int kernel_list_open(struct kernel_list **out, const char *path, struct sprof_error *error)
+int symbolize_kernel_list_open(struct kernel_list **out, const char *path,
+                               struct sprof_error *error)
 {
     *out = NULL;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -131,14 +132,14 @@ int kernel_list_open(struct kernel_list **out, const char *path, struct sprof_er
         return open_failed(path, error);
     struct kernel_list *list = calloc(1, sizeof *list);
     struct text_lines lines = {fd, path, UINT64_MAX, parse_line, list, 0, false};
-    int code = list ? text_lines_read(&lines, error) : sprof_error_memory(error);
+    int code = list ? symbolize_text_lines_read(&lines, error) : sprof_error_memory(error);
     close(fd);
     if (!code && list->saw_text && !list->saw_address)
         code = hidden(error);
     if (!code && !list->saw_text)
         code = sprof_error_set(error, SPROF_EFORMAT, 0, "%s holds no kernel symbols", path);
     if (code) {
-        kernel_list_free(list);
+        symbolize_kernel_list_free(list);
         return code;
     }
     sort(list);
@@ -146,7 +147,7 @@ int kernel_list_open(struct kernel_list **out, const char *path, struct sprof_er
     return 0;
 }
 
-void kernel_list_free(struct kernel_list *list)
+void symbolize_kernel_list_free(struct kernel_list *list)
 {
     if (!list)
         return;
@@ -169,8 +170,8 @@ static size_t count_up_to(const struct kernel_list *list, uint64_t address)
     return low;
 }
 
-bool kernel_list_find(const struct kernel_list *list, uint64_t address,
-                      struct kernel_symbol *symbol)
+bool symbolize_kernel_list_find(const struct kernel_list *list, uint64_t address,
+                                struct kernel_symbol *symbol)
 {
     const size_t next = count_up_to(list, address);
     if (!next)

@@ -38,17 +38,17 @@ static int load(struct kernel_query *query)
     return result;
 }
 
-struct kernel_query *kernel_query_open(void)
+struct kernel_query *symbolize_kernel_query_open(void)
 {
     struct kernel_query *query = calloc(1, sizeof *query);
     /* Whether such a program may be tested shows when it is. */
     if (query && !load(query) && run(query, 0))
         return query;
-    kernel_query_free(query);
+    symbolize_kernel_query_free(query);
     return NULL;
 }
 
-void kernel_query_free(struct kernel_query *query)
+void symbolize_kernel_query_free(struct kernel_query *query)
 {
     if (!query)
         return;
@@ -56,28 +56,30 @@ void kernel_query_free(struct kernel_query *query)
     free(query);
 }
 
-bool kernel_query_find(struct kernel_query *query, uint64_t address, struct kernel_symbol *symbol)
+bool symbolize_kernel_query_find(struct kernel_query *query, uint64_t address,
+                                 struct kernel_symbol *symbol)
 {
     char *answer = query->programs->bss->answer;
     if (!run(query, address))
         return false;
     answer[sizeof query->programs->bss->answer - 1] = '\0';
-    return kernel_query_parse(answer, address, symbol);
+    return symbolize_kernel_query_parse(answer, address, symbol);
 }
 
 #else /* a build without BPF */
 
-struct kernel_query *kernel_query_open(void)
+struct kernel_query *symbolize_kernel_query_open(void)
 {
     return NULL;
 }
 
-void kernel_query_free(struct kernel_query *query)
+void symbolize_kernel_query_free(struct kernel_query *query)
 {
     (void)query;
 }
 
-bool kernel_query_find(struct kernel_query *query, uint64_t address, struct kernel_symbol *symbol)
+bool symbolize_kernel_query_find(struct kernel_query *query, uint64_t address,
+                                 struct kernel_symbol *symbol)
 {
     (void)query;
     (void)address;
@@ -114,7 +116,7 @@ static bool parse_module(char *text, const char **module)
     return true;
 }
 
-bool kernel_query_parse(char *text, uint64_t address, struct kernel_symbol *symbol)
+bool symbolize_kernel_query_parse(char *text, uint64_t address, struct kernel_symbol *symbol)
 {
     uint64_t offset;
     char *plus = strrchr(text, '+');

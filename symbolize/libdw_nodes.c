@@ -3,13 +3,13 @@
 
 #include <dwarf.h>
 
-void libdw_nodes_release(struct libdw_nodes *nodes)
+void symbolize_libdw_nodes_release(struct libdw_nodes *nodes)
 {
     sprof_vec_release(&nodes->entries);
     sprof_map_release(&nodes->by_address);
 }
 
-uint64_t libdw_nodes_number(struct libdw_nodes *nodes, const Dwarf_Die *die)
+uint64_t symbolize_libdw_nodes_number(struct libdw_nodes *nodes, const Dwarf_Die *die)
 {
     uint64_t *known = sprof_map_at(&nodes->by_address, (uint64_t)(uintptr_t)die->addr);
     if (known && !*known && !sprof_vec_push(&nodes->entries, *die))
@@ -28,7 +28,7 @@ static uint64_t reference(struct libdw_nodes *nodes, Dwarf_Die *die, unsigned na
     Dwarf_Die target;
     if (!dwarf_attr(die, name, &attribute) || !dwarf_formref_die(&attribute, &target))
         return 0;
-    return libdw_nodes_number(nodes, &target);
+    return symbolize_libdw_nodes_number(nodes, &target);
 }
 
 static const char *text(Dwarf_Die *die, unsigned name)
@@ -108,7 +108,7 @@ static void each_child(void *source, uint64_t self, dwarf_tree_child *child, voi
     if (dwarf_child(&parent, &die) != 0)
         return;
     for (int i = 0; i < MOST; i++) {
-        const uint64_t made = libdw_nodes_number(nodes, &die);
+        const uint64_t made = symbolize_libdw_nodes_number(nodes, &die);
         if (made)
             child(context, made, (uint16_t)dwarf_tag(&die));
         if (!made || dwarf_siblingof(&die, &next) != 0)
@@ -125,7 +125,7 @@ static uint64_t unit_of(void *source, uint64_t self)
     if (!known)
         return 0;
     die = *known;
-    return dwarf_diecu(&die, &unit, NULL, NULL) ? libdw_nodes_number(nodes, &unit) : 0;
+    return dwarf_diecu(&die, &unit, NULL, NULL) ? symbolize_libdw_nodes_number(nodes, &unit) : 0;
 }
 
 static uint64_t position(void *source, uint64_t self)

@@ -12,10 +12,10 @@ struct libdw_nodes {
     struct sprof_map by_address; /* of an entry's bytes → index + 1 */
 };
 
-void libdw_nodes_release(struct libdw_nodes *nodes);
+void symbolize_libdw_nodes_release(struct libdw_nodes *nodes);
 
 /* The number of an entry; 0 where memory runs out. */
-uint64_t libdw_nodes_number(struct libdw_nodes *nodes, const Dwarf_Die *die);
+uint64_t symbolize_libdw_nodes_number(struct libdw_nodes *nodes, const Dwarf_Die *die);
 
 /* The source is a struct libdw_nodes. */
 extern const struct dwarf_tree_source libdw_nodes;

@@ -13,7 +13,7 @@ static struct flat_unit *unit_of(struct flat *flat, uint32_t unit)
     return &flat->units.items[unit - 1];
 }
 
-struct place lines_of_address(struct flat *flat, size_t address)
+struct place symbolize_lines_of_address(struct flat *flat, size_t address)
 {
     struct place place = {0};
     int line = 0;
@@ -62,7 +62,7 @@ static struct place place_of(Dwarf_Die *die, unsigned file_name, unsigned line_n
     return place;
 }
 
-struct place lines_of_call(struct flat *flat, uint32_t entry)
+struct place symbolize_lines_of_call(struct flat *flat, uint32_t entry)
 {
     return place_of(&flat->entries.items[entry - 1].die, DW_AT_call_file, DW_AT_call_line);
 }
@@ -100,7 +100,8 @@ static void describe_cxx(Dwarf_Die *root, struct cxx_names *cxx, struct libdw_no
 {
     cxx->tree.calls = &libdw_nodes;
     cxx->tree.source = nodes;
-    const struct cxx_name name = cxx_names_of(cxx, libdw_nodes_number(nodes, root));
+    const struct cxx_name name =
+        symbolize_cxx_names_of(cxx, symbolize_libdw_nodes_number(nodes, root));
     if (!description->linkage_name)
         description->linkage_name = name.text;
     if (description->declared.line || !name.declared)
@@ -109,8 +110,8 @@ static void describe_cxx(Dwarf_Die *root, struct cxx_names *cxx, struct libdw_no
     description->declared = place_of(&declared, DW_AT_decl_file, DW_AT_decl_line);
 }
 
-struct description lines_describe(const Dwarf_Die *entry, struct cxx_names *cxx,
-                                  struct libdw_nodes *nodes)
+struct description symbolize_lines_describe(const Dwarf_Die *entry, struct cxx_names *cxx,
+                                            struct libdw_nodes *nodes)
 {
     Dwarf_Die die = *entry;
     const int language = language_of(&die);
@@ -133,7 +134,7 @@ struct description lines_describe(const Dwarf_Die *entry, struct cxx_names *cxx,
         if (!follow(&die))
             break;
     }
-    if (language >= 0 && dwarf_language_is_cxx((uint64_t)language) &&
+    if (language >= 0 && symbolize_dwarf_language_is_cxx((uint64_t)language) &&
         (!description.linkage_name || !description.declared.line))
         describe_cxx(&die, cxx, nodes, &description);
     if (!description.linkage_name)
@@ -141,7 +142,7 @@ struct description lines_describe(const Dwarf_Die *entry, struct cxx_names *cxx,
     return description;
 }
 
-const void *lines_identity(const Dwarf_Die *entry)
+const void *symbolize_lines_identity(const Dwarf_Die *entry)
 {
     Dwarf_Die die = *entry;
     for (int i = 0; i < MAX_ORIGINS; i++) {

@@ -13,10 +13,10 @@ struct place {
 };
 
 /* Of an address, by the line table of its unit. */
-struct place lines_of_address(struct flat *flat, size_t address);
+struct place symbolize_lines_of_address(struct flat *flat, size_t address);
 
 /* Where an inlined call was written. */
-struct place lines_of_call(struct flat *flat, uint32_t entry);
+struct place symbolize_lines_of_call(struct flat *flat, uint32_t entry);
 
 /* What a function is called and where it is declared, also through abstract origins and
  * specifications. */
@@ -27,11 +27,11 @@ struct description {
     bool ada;
 };
 /* Names that DWARF does not have are made in `cxx`, of entries in `nodes`. */
-struct description lines_describe(const Dwarf_Die *die, struct cxx_names *cxx,
-                                  struct libdw_nodes *nodes);
+struct description symbolize_lines_describe(const Dwarf_Die *die, struct cxx_names *cxx,
+                                            struct libdw_nodes *nodes);
 
 /* The entry at the end of the chain of abstract origins: equal for all inlined calls of a function.
  */
-const void *lines_identity(const Dwarf_Die *die);
+const void *symbolize_lines_identity(const Dwarf_Die *die);
 
 #endif

@@ -54,14 +54,15 @@ static uint64_t unpacked_bytes(Elf *elf)
     return unpacked;
 }
 
-bool module_may_use_debuginfod(const struct symbolize_options *options)
+bool symbolize_module_may_use_debuginfod(const struct symbolize_options *options)
 {
     const char *urls = getenv("DEBUGINFOD_URLS");
     return !options->no_debuginfod && urls && urls[0];
 }
 
-struct image *module_open_debug(struct image *image, const struct symbolize_options *options,
-                                struct sprof_error *why)
+struct image *symbolize_module_open_debug(struct image *image,
+                                          const struct symbolize_options *options,
+                                          struct sprof_error *why)
 {
     const char *directory = options->debug_directory;
     struct image *debug = NULL;
@@ -102,7 +103,7 @@ static int find_debuginfo(Dwfl_Module *dwfl_module, void **userdata, const char 
                           char **debug_name)
 {
     struct module *module = module_of(userdata);
-    struct image *debug = module_open_debug(module->image, module->options, NULL);
+    struct image *debug = symbolize_module_open_debug(module->image, module->options, NULL);
     const bool of_debug = debug && file_name && !strcmp(file_name, image_path(debug));
     struct image *file = of_debug ? debug : module->image;
     const char *alternate = link ? image_alternate_name(file) : NULL;
@@ -117,7 +118,7 @@ static int find_debuginfo(Dwfl_Module *dwfl_module, void **userdata, const char 
         image_free(debug);
         return fd;
     }
-    if (!module_may_use_debuginfod(module->options))
+    if (!symbolize_module_may_use_debuginfod(module->options))
         return -1;
     sprof_log_message(module->options->log, SPROF_LOG_DEBUG, "asking debuginfod for %s",
                       image_path(module->image));
@@ -159,15 +160,15 @@ static bool report(struct module *module)
     return dwfl_module_getelf(module->dwfl_module, &module->bias) != NULL;
 }
 
-bool module_open(struct module *module, struct image *image,
-                 const struct symbolize_options *options)
+bool symbolize_module_open(struct module *module, struct image *image,
+                           const struct symbolize_options *options)
 {
     *module = (struct module){.image = image, .options = options};
     elf_version(EV_CURRENT);
     return open_dwfl(module) && report(module);
 }
 
-void module_release(struct module *module)
+void symbolize_module_release(struct module *module)
 {
     if (module->dwfl)
         dwfl_end(module->dwfl);
@@ -175,7 +176,7 @@ void module_release(struct module *module)
     *module = (struct module){0};
 }
 
-bool module_path_is_safe(const char *directory, const char *path)
+bool symbolize_module_path_is_safe(const char *directory, const char *path)
 {
     struct sprof_str full = {0};
     struct stat status;
@@ -199,12 +200,12 @@ static bool alternate_is_safe(const struct module *module, Dwarf *dwarf)
     const char *file = debug_file ? debug_file : main_file ? main_file : "";
     const char *slash = strrchr(file, '/');
     char *directory = slash ? strndup(file, (size_t)(slash - file)) : NULL;
-    const bool safe = module_path_is_safe(directory, name);
+    const bool safe = symbolize_module_path_is_safe(directory, name);
     free(directory);
     return safe;
 }
 
-Dwarf *module_dwarf(struct module *module, const struct image *debug, uint64_t *delta)
+Dwarf *symbolize_module_dwarf(struct module *module, const struct image *debug, uint64_t *delta)
 {
     Dwarf_Addr bias = 0;
     const uint64_t separate = debug ? image_packing(debug).unpacked : 0;
@@ -219,7 +220,7 @@ Dwarf *module_dwarf(struct module *module, const struct image *debug, uint64_t *
 }
 
 /* libdw unpacks compressed sections when it opens a file. */
-void module_dwarf_sections(Dwarf *dwarf, struct dwarf_sections *sections)
+void symbolize_module_dwarf_sections(Dwarf *dwarf, struct dwarf_sections *sections)
 {
     const struct {
         const char *name;

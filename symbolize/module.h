@@ -20,27 +20,28 @@ struct module {
 
 /* Returns false where libdwfl cannot use the image. Release in either case. The module stays where
  * it is until then: libdwfl holds its address. */
-bool module_open(struct module *module, struct image *image,
-                 const struct symbolize_options *options);
-void module_release(struct module *module);
+bool symbolize_module_open(struct module *module, struct image *image,
+                           const struct symbolize_options *options);
+void symbolize_module_release(struct module *module);
 
 /* The image's separate debug file where one lies below the directory of the options; NULL
  * otherwise, and *why, unless that is NULL, as image_open_debug_below has it. The caller frees. */
-struct image *module_open_debug(struct image *image, const struct symbolize_options *options,
-                                struct sprof_error *why);
+struct image *symbolize_module_open_debug(struct image *image,
+                                          const struct symbolize_options *options,
+                                          struct sprof_error *why);
 
 /* Whether a debug file that is not there may still come from debuginfod. */
-bool module_may_use_debuginfod(const struct symbolize_options *options);
+bool symbolize_module_may_use_debuginfod(const struct symbolize_options *options);
 
 /* The image's DWARF, or NULL; `debug` is its separate debug file, NULL where there is none below
  * the directory. DWARF's address = vaddr + *delta (modulo 2^64). Owned by the module. */
-Dwarf *module_dwarf(struct module *module, const struct image *debug, uint64_t *delta);
+Dwarf *symbolize_module_dwarf(struct module *module, const struct image *debug, uint64_t *delta);
 
 /* The bytes of the DWARF's sections, unpacked; they live as long as the module. */
-void module_dwarf_sections(Dwarf *dwarf, struct dwarf_sections *sections);
+void symbolize_module_dwarf_sections(Dwarf *dwarf, struct dwarf_sections *sections);
 
 /* False where a name from a file leads to something whose opening could wait: a pipe, a device.
  * Relative names start at `directory`, which may be NULL. */
-bool module_path_is_safe(const char *directory, const char *path);
+bool symbolize_module_path_is_safe(const char *directory, const char *path);
 
 #endif

@@ -53,7 +53,7 @@ static const char *demangle(struct reader *reader, const char *linkage_name)
         return NULL;
     if (!*place) {
         reader->demangled.items[reader->demangled.count++] =
-            (struct demangled){linkage_name, demangle_name(linkage_name, false)};
+            (struct demangled){linkage_name, symbolize_demangle_name(linkage_name, false)};
         *place = reader->demangled.count;
     }
     const struct demangled *known = &reader->demangled.items[*place - 1];
@@ -73,7 +73,7 @@ static void name_description(struct names_ahead_work *work, struct reader *reade
     struct names_ahead_name name = {0};
     if (!description || atomic_load_explicit(&description->name, memory_order_relaxed))
         return;
-    dwarf_names_read(&reader->dwarf, &reader->cxx, description->entry, &name.said);
+    symbolize_dwarf_names_read(&reader->dwarf, &reader->cxx, description->entry, &name.said);
     if (name.said.linkage_name)
         name.demangled = demangle(reader, name.said.linkage_name);
     const size_t size = offsetof(struct names_ahead_name, said.files) +
@@ -86,13 +86,13 @@ static void name_description(struct names_ahead_work *work, struct reader *reade
 /* The names of an address as its chain will ask for them. */
 static void name_address(struct names_ahead_work *work, struct reader *reader, uint64_t vaddr)
 {
-    const struct index_piece *piece = function_index_find(work->index, vaddr);
+    const struct index_piece *piece = symbolize_function_index_find(work->index, vaddr);
     if (!piece || !description_of(work, piece->description))
         return;
-    const struct index_call *call = function_index_innermost(work->index, piece, vaddr);
+    const struct index_call *call = symbolize_function_index_innermost(work->index, piece, vaddr);
     for (int level = 0; call && level < INDEX_LEVELS_MAX; level++) {
         name_description(work, reader, call->description);
-        call = function_index_outer(work->index, piece, call);
+        call = symbolize_function_index_outer(work->index, piece, call);
     }
     name_description(work, reader, piece->description);
 }
@@ -124,8 +124,8 @@ static bool prepare(struct names_ahead_work *work, const struct dwarf_names *nam
         atomic_init(&work->descriptions[i].name, NULL);
     }
     for (unsigned i = 0; i < threads; i++) {
-        dwarf_share(&work->readers[i].dwarf, &names->dwarf, 0, names->dwarf.units.count,
-                    names->dwarf.steps_left);
+        symbolize_dwarf_share(&work->readers[i].dwarf, &names->dwarf, 0, names->dwarf.units.count,
+                              names->dwarf.steps_left);
         prepared &= !work->readers[i].dwarf.failed;
     }
     return prepared && work->descriptions;
@@ -140,15 +140,15 @@ static void release(struct names_ahead_work *work)
         sprof_vec_release(&reader->demangled);
         sprof_map_release(&reader->by_hash);
         sprof_arena_release(&reader->names);
-        cxx_names_release(&reader->cxx);
-        dwarf_release(&reader->dwarf);
+        symbolize_cxx_names_release(&reader->cxx);
+        symbolize_dwarf_release(&reader->dwarf);
     }
     free(work->descriptions);
     free(work);
 }
 
-void names_ahead_start(struct names_ahead *ahead, const struct addresses *addresses,
-                       const struct dwarf_names *names, unsigned threads)
+void symbolize_names_ahead_start(struct names_ahead *ahead, const struct addresses *addresses,
+                                 const struct dwarf_names *names, unsigned threads)
 {
     struct names_ahead_work *work = threads ? calloc(1, sizeof *work) : NULL;
     ahead->work = NULL;
@@ -166,20 +166,20 @@ void names_ahead_start(struct names_ahead *ahead, const struct addresses *addres
         release(work);
 }
 
-void names_ahead_reach(struct names_ahead *ahead, size_t address)
+void symbolize_names_ahead_reach(struct names_ahead *ahead, size_t address)
 {
     if (ahead->work)
         atomic_store_explicit(&ahead->work->front, (long long)address, memory_order_relaxed);
 }
 
-const struct names_ahead_name *names_ahead_find(const struct names_ahead *ahead,
-                                                uint32_t description)
+const struct names_ahead_name *symbolize_names_ahead_find(const struct names_ahead *ahead,
+                                                          uint32_t description)
 {
     const struct description *found = ahead->work ? description_of(ahead->work, description) : NULL;
     return found ? atomic_load_explicit(&found->name, memory_order_acquire) : NULL;
 }
 
-void names_ahead_stop(struct names_ahead *ahead)
+void symbolize_names_ahead_stop(struct names_ahead *ahead)
 {
     if (!ahead->work)
         return;

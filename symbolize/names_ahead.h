@@ -17,21 +17,21 @@ struct names_ahead_name {
     struct dwarf_said said;
 };
 
-/* Starts up to `threads` threads. Until names_ahead_stop the addresses stay as they are, and so do
- * the index's pieces with their calls and ranges and DWARF's sections; descriptions, texts and
- * units may change. Where memory or threads run out, there are no names. */
-void names_ahead_start(struct names_ahead *ahead, const struct addresses *addresses,
-                       const struct dwarf_names *names, unsigned threads);
+/* Starts up to `threads` threads. Until symbolize_names_ahead_stop the addresses stay as they are,
+ * and so do the index's pieces with their calls and ranges and DWARF's sections; descriptions,
+ * texts and units may change. Where memory or threads run out, there are no names. */
+void symbolize_names_ahead_start(struct names_ahead *ahead, const struct addresses *addresses,
+                                 const struct dwarf_names *names, unsigned threads);
 
 /* The caller has come to this address. */
-void names_ahead_reach(struct names_ahead *ahead, size_t address);
+void symbolize_names_ahead_reach(struct names_ahead *ahead, size_t address);
 
-/* What dwarf_names_read reads of a description of the index (its number, from 1); NULL where that
- * is the caller's to find out. Valid until names_ahead_stop. */
-const struct names_ahead_name *names_ahead_find(const struct names_ahead *ahead,
-                                                uint32_t description);
+/* What symbolize_dwarf_names_read reads of a description of the index (its number, from 1); NULL
+ * where that is the caller's to find out. Valid until symbolize_names_ahead_stop. */
+const struct names_ahead_name *symbolize_names_ahead_find(const struct names_ahead *ahead,
+                                                          uint32_t description);
 
 /* Ends the threads and frees the names. */
-void names_ahead_stop(struct names_ahead *ahead);
+void symbolize_names_ahead_stop(struct names_ahead *ahead);
 
 #endif

@@ -10,7 +10,7 @@ static const char *parse_number(const char *text, const char *end, uint64_t *num
 {
     if (end - text > 2 && text[0] == '0' && (text[1] | 32) == 'x')
         text += 2;
-    text = text_hex(text, end, number);
+    text = symbolize_text_hex(text, end, number);
     if (!text || text >= end || *text != ' ')
         return NULL;
     while (text < end && *text == ' ')
@@ -32,14 +32,14 @@ static int parse_line(void *context, const char *line, const char *end)
         jit->bad_lines++;
         return 0;
     }
-    return jit_add(jit, entry, next, (size_t)(end - next));
+    return symbolize_jit_add(jit, entry, next, (size_t)(end - next));
 }
 
-int jit_read_perf_map(struct symbolize_jit *jit, int fd, const char *path,
-                      struct sprof_error *error)
+int symbolize_jit_read_perf_map(struct symbolize_jit *jit, int fd, const char *path,
+                                struct sprof_error *error)
 {
     struct text_lines lines = {fd, path, max_file_bytes, parse_line, jit, 0, false};
-    const int code = text_lines_read(&lines, error);
+    const int code = symbolize_text_lines_read(&lines, error);
     jit->bad_lines += lines.too_long;
     jit->is_cut |= lines.is_cut;
     return code;

@@ -93,7 +93,7 @@ static const char *name_of_target(struct plt *plt, const Elf64_Rela *relocation)
         if (!is_target(relocation, &symbol, i))
             continue;
         const char *name = name_of_symbol(names, &symbol);
-        if (name && (!best || demangle_compare_aliases(name, best) < 0))
+        if (name && (!best || symbolize_demangle_compare_aliases(name, best) < 0))
             best = name;
     }
     return best;
@@ -113,7 +113,8 @@ static const char *name_of_slot(struct plt *plt, const char *section, uint64_t s
     return NULL;
 }
 
-bool plt_find(struct plt *plt, uint64_t vaddr, const char **name, uint64_t *start, uint64_t *size)
+bool symbolize_plt_find(struct plt *plt, uint64_t vaddr, const char **name, uint64_t *start,
+                        uint64_t *size)
 {
     uint64_t slot;
     if (!find_entry(plt->image, vaddr, start, size, &slot))

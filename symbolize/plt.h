@@ -12,6 +12,7 @@ struct plt {
 
 /* The entry that covers an address, found by the slot it jumps through: true, its
  * bounds, and the name of the function it leads to, which lives as long as the image's sections. */
-bool plt_find(struct plt *plt, uint64_t vaddr, const char **name, uint64_t *start, uint64_t *size);
+bool symbolize_plt_find(struct plt *plt, uint64_t vaddr, const char **name, uint64_t *start,
+                        uint64_t *size);
 
 #endif

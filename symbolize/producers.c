@@ -11,9 +11,9 @@ void symbolize_each_producer(struct image *image, const struct symbolize_options
     uint64_t delta;
     Dwarf_CU *unit = NULL;
     Dwarf_Die die;
-    struct image *debug = module_open_debug(image, options ? options : &defaults, NULL);
-    if (module_open(&module, image, options ? options : &defaults)) {
-        Dwarf *dwarf = module_dwarf(&module, debug, &delta);
+    struct image *debug = symbolize_module_open_debug(image, options ? options : &defaults, NULL);
+    if (symbolize_module_open(&module, image, options ? options : &defaults)) {
+        Dwarf *dwarf = symbolize_module_dwarf(&module, debug, &delta);
         while (dwarf && dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0) {
             Dwarf_Attribute attribute;
             const char *producer =
@@ -22,6 +22,6 @@ void symbolize_each_producer(struct image *image, const struct symbolize_options
                 found(context, producer);
         }
     }
-    module_release(&module);
+    symbolize_module_release(&module);
     image_free(debug);
 }

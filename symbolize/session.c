@@ -7,8 +7,9 @@
 static void add_unnamed(struct builder *builder, const char *module, uint64_t address,
                         const struct symbolize_bounds *bounds)
 {
-    builder_open_chain(builder);
-    builder_add_frame(builder, builder_add_unnamed(builder, module, address, bounds), NULL, 0);
+    symbolize_builder_open_chain(builder);
+    symbolize_builder_add_frame(
+        builder, symbolize_builder_add_unnamed(builder, module, address, bounds), NULL, 0);
 }
 
 int symbolize_session_open(struct symbolize_session **out, struct image *image,
@@ -21,19 +22,19 @@ int symbolize_session_open(struct symbolize_session **out, struct image *image,
     if (options)
         session->options = *options;
     struct image *debug = session->debug =
-        module_open_debug(image, &session->options, &session->other_debug);
+        symbolize_module_open_debug(image, &session->options, &session->other_debug);
     /* What debuginfod may send has no identity before it is there. */
-    session->certain = debug || !module_may_use_debuginfod(&session->options);
+    session->certain = debug || !symbolize_module_may_use_debuginfod(&session->options);
     session->keyed = session->certain && session->options.cache;
-    session->has_dwarf =
-        !session->options.symbols_only && (!session->certain || session_file_has_dwarf(image) ||
-                                           (debug && session_file_has_dwarf(debug)));
+    session->has_dwarf = !session->options.symbols_only &&
+                         (!session->certain || symbolize_session_file_has_dwarf(image) ||
+                          (debug && symbolize_session_file_has_dwarf(debug)));
     return 0;
 }
 
 bool symbolize_session_has_news(const struct symbolize_session *session)
 {
-    return session_is_worth_storing(session) && !session->index.failed;
+    return symbolize_session_is_worth_storing(session) && !session->index.failed;
 }
 
 void symbolize_session_close(struct symbolize_session *session)
@@ -42,16 +43,16 @@ void symbolize_session_close(struct symbolize_session *session)
         return;
     /* What was missing may be there the next time. */
     if (symbolize_session_has_news(session) && !session->problem.text)
-        function_index_store(&session->index, session->options.cache,
-                             *session_index_key(session, 1));
-    dwarf_names_release(&session->names);
-    cxx_names_release(&session->libdw_names);
-    libdw_nodes_release(&session->libdw_nodes);
+        symbolize_function_index_store(&session->index, session->options.cache,
+                                       *symbolize_session_index_key(session, 1));
+    symbolize_dwarf_names_release(&session->names);
+    symbolize_cxx_names_release(&session->libdw_names);
+    symbolize_libdw_nodes_release(&session->libdw_nodes);
     free(session->code);
     sprof_str_release(&session->problem);
-    function_index_release(&session->index);
-    symbol_table_release(&session->table);
-    module_release(&session->module);
+    symbolize_function_index_release(&session->index);
+    symbolize_symbol_table_release(&session->table);
+    symbolize_module_release(&session->module);
     image_free(session->debug);
     free(session);
 }
@@ -62,7 +63,7 @@ static void begin_question(struct symbolize_session *session, const uint64_t *ad
     session->question = (struct question){.addresses = {addresses, count}, .bounds = bounds};
     session->asked = count;
     session->plt.steps = 0;
-    dwarf_refill_steps(&session->names.dwarf);
+    symbolize_dwarf_refill_steps(&session->names.dwarf);
 }
 
 /* What is left of a question besides the answer. */
@@ -73,8 +74,8 @@ static void end_question(struct symbolize_session *session)
     sprof_map_release(&question->left_index);
     free((void *)question->left.items);
     free((void *)question->missing.items);
-    units_release(&question->flat);
-    symbols_release(&question->symbols);
+    symbolize_units_release(&question->flat);
+    symbolize_symbols_release(&question->symbols);
     session->question = (struct question){0};
 }
 
@@ -83,8 +84,8 @@ static void start_names_ahead(struct symbolize_session *session)
     enum { WORTH_A_THREAD = 64 }; /* addresses */
     struct question *question = &session->question;
     if (!question->builder.failed && question->read >= WORTH_A_THREAD)
-        names_ahead_start(&question->ahead, &question->addresses, &session->names,
-                          session_threads(session) - 1);
+        symbolize_names_ahead_start(&question->ahead, &question->addresses, &session->names,
+                                    symbolize_session_threads(session) - 1);
 }
 
 int symbolize_session_ask(struct symbolize_session *session, struct symbolize_result *result,
@@ -93,18 +94,18 @@ int symbolize_session_ask(struct symbolize_session *session, struct symbolize_re
 {
     begin_question(session, addresses, count, bounds);
     struct builder *builder = &session->question.builder;
-    builder->failed = session_read(session) != 0;
+    builder->failed = symbolize_session_read(session) != 0;
     start_names_ahead(session);
     for (size_t i = 0; i < count && !builder->failed; i++) {
-        names_ahead_reach(&session->question.ahead, i);
+        symbolize_names_ahead_reach(&session->question.ahead, i);
         if (session->readable)
-            session_add_chain(session, i);
+            symbolize_session_add_chain(session, i);
         else
             add_unnamed(builder, image_path(session->image), addresses[i], bounds);
     }
-    names_ahead_stop(&session->question.ahead);
-    session_find_problem(session, &session->question.flat.missing);
-    const int code = builder_finish(builder, result, error);
+    symbolize_names_ahead_stop(&session->question.ahead);
+    symbolize_session_find_problem(session, &session->question.flat.missing);
+    const int code = symbolize_builder_finish(builder, result, error);
     end_question(session);
     return code;
 }
@@ -117,7 +118,7 @@ uint64_t symbolize_session_preparable(struct symbolize_session *session)
         return 0;
     if (session->keyed) {
         const int kept = cache_open_entry(session->options.cache, CACHE_LINES,
-                                          *session_index_key(session, 1), &offset);
+                                          *symbolize_session_index_key(session, 1), &offset);
         if (kept >= 0) {
             close(kept);
             return 0;
@@ -144,14 +145,14 @@ void symbolize_session_prepare(struct symbolize_session *session, const uint64_t
     begin_question(session, addresses, count, NULL);
     session->stop = stop;
     struct builder *builder = &session->question.builder;
-    builder->failed = session_read(session) != 0;
+    builder->failed = symbolize_session_read(session) != 0;
     for (size_t i = 0; i < count && !builder->failed && session->readable; i++) {
         if (atomic_load_explicit(stop, memory_order_relaxed))
             break;
-        if (function_index_find(&session->index, addresses[i]))
-            session_add_chain(session, i);
+        if (symbolize_function_index_find(&session->index, addresses[i]))
+            symbolize_session_add_chain(session, i);
     }
-    if (!builder_finish(builder, &answer, NULL))
+    if (!symbolize_builder_finish(builder, &answer, NULL))
         symbolize_result_release(&answer);
     end_question(session);
     session->stop = NULL;
@@ -176,5 +177,5 @@ int symbolize_without_image(struct symbolize_result *result, const char *module_
     struct builder builder = {0};
     for (size_t i = 0; i < count && !builder.failed; i++)
         add_unnamed(&builder, module_name, addresses[i], bounds);
-    return builder_finish(&builder, result, error);
+    return symbolize_builder_finish(&builder, result, error);
 }

@@ -58,32 +58,34 @@ struct symbolize_session {
     struct question question;
 };
 
-bool session_file_has_dwarf(const struct image *image);
+bool symbolize_session_file_has_dwarf(const struct image *image);
 
 /* The sections that names and lines are read from; NULL ends. */
 extern const char *const session_debug_sections[];
 
 /* The key of the session's index in the cache; up to `threads` threads read the files for it, the
  * first time. */
-const struct sprof_digest *session_index_key(struct symbolize_session *session, unsigned threads);
+const struct sprof_digest *symbolize_session_index_key(struct symbolize_session *session,
+                                                       unsigned threads);
 
 /* Reads the symbols of the image and its debug file, once, and of its debug information what the
  * question needs. Returns 0 or SPROF_ENOMEM. */
-int session_read(struct symbolize_session *session);
+int symbolize_session_read(struct symbolize_session *session);
 
 /* How many threads may read for the session now, the caller included. */
-unsigned session_threads(const struct symbolize_session *session);
+unsigned symbolize_session_threads(const struct symbolize_session *session);
 
 /* Opens its debug information, once; false: there is none. */
-bool session_open_dwarf(struct symbolize_session *session);
+bool symbolize_session_open_dwarf(struct symbolize_session *session);
 
 /* Whether what was read is more than the cache has by enough to be written. */
-bool session_is_worth_storing(const struct symbolize_session *session);
+bool symbolize_session_is_worth_storing(const struct symbolize_session *session);
 
 /* Notes what could not be read, the first thing only; `missing` are the question's split units. */
-void session_find_problem(struct symbolize_session *session, const struct flat_missing *missing);
+void symbolize_session_find_problem(struct symbolize_session *session,
+                                    const struct flat_missing *missing);
 
 /* Adds the chain of one of the question's addresses to its answer. */
-void session_add_chain(struct symbolize_session *session, size_t address);
+void symbolize_session_add_chain(struct symbolize_session *session, size_t address);
 
 #endif

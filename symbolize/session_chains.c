@@ -18,19 +18,20 @@ struct covering {
 static struct description describe_number(struct symbolize_session *session, uint32_t number)
 {
     struct index_description *found = &session->index.descriptions.items[number - 1];
-    const struct names_ahead_name *ahead = names_ahead_find(&session->question.ahead, number);
-    if (found->entry && session_open_dwarf(session)) {
+    const struct names_ahead_name *ahead =
+        symbolize_names_ahead_find(&session->question.ahead, number);
+    if (found->entry && symbolize_session_open_dwarf(session)) {
         if (ahead)
-            dwarf_names_take(&session->names, found, &ahead->said);
+            symbolize_dwarf_names_take(&session->names, found, &ahead->said);
         else
-            dwarf_names_describe(&session->names, found);
+            symbolize_dwarf_names_describe(&session->names, found);
         session->described++;
     }
-    const char *demangled = function_index_text_of(&session->index, found->name);
+    const char *demangled = symbolize_function_index_text_of(&session->index, found->name);
     return (struct description){
-        .linkage_name = function_index_text_of(&session->index, found->linkage_name),
+        .linkage_name = symbolize_function_index_text_of(&session->index, found->linkage_name),
         .demangled = demangled || !ahead ? demangled : ahead->demangled,
-        .declared = {function_index_text_of(&session->index, found->file), found->line},
+        .declared = {symbolize_function_index_text_of(&session->index, found->file), found->line},
         .ada = found->ada != 0,
     };
 }
@@ -39,7 +40,8 @@ static struct description describe(struct symbolize_session *session,
                                    const struct covering *covering)
 {
     if (covering->entry)
-        return lines_describe(&covering->entry->die, &session->libdw_names, &session->libdw_nodes);
+        return symbolize_lines_describe(&covering->entry->die, &session->libdw_names,
+                                        &session->libdw_nodes);
     if (covering->piece && covering->piece->description)
         return describe_number(session, covering->piece->description);
     return (struct description){0};
@@ -66,9 +68,9 @@ static uint32_t add_function(struct symbolize_session *session, uint64_t key,
 {
     const bool known = description->demangled && description->linkage_name &&
                        !strcmp(description->linkage_name, linkage_name);
-    char *name =
-        known ? NULL
-              : demangle_name(linkage_name, description->ada || session->question.symbols.ada);
+    char *name = known ? NULL
+                       : symbolize_demangle_name(linkage_name,
+                                                 description->ada || session->question.symbols.ada);
     const struct symbolize_function function = {
         .name = known ? description->demangled : name,
         .linkage_name = linkage_name,
@@ -80,7 +82,7 @@ static uint32_t add_function(struct symbolize_session *session, uint64_t key,
         .line = description->declared.line,
         .named = true,
     };
-    const uint32_t index = builder_add(&session->question.builder, key, &function);
+    const uint32_t index = symbolize_builder_add(&session->question.builder, key, &function);
     free(name);
     return index;
 }
@@ -130,8 +132,8 @@ static uint32_t function_of_symbol(struct symbolize_session *session, const stru
                                    const struct covering *covering)
 {
     uint32_t index;
-    const uint64_t key = builder_physical_key(symbol->start);
-    if (builder_find(&session->question.builder, key, &index))
+    const uint64_t key = symbolize_builder_physical_key(symbol->start);
+    if (symbolize_builder_find(&session->question.builder, key, &index))
         return index;
     const struct description description = describe(session, covering);
     char *name = plain_name(symbol->name, &description);
@@ -154,8 +156,8 @@ static bool function_of_covering(struct symbolize_session *session, const struct
     } else {
         return false;
     }
-    const uint64_t key = builder_physical_key(start);
-    if (builder_find(&session->question.builder, key, index))
+    const uint64_t key = symbolize_builder_physical_key(start);
+    if (symbolize_builder_find(&session->question.builder, key, index))
         return true;
     const struct description description = describe(session, covering);
     if (!description.linkage_name)
@@ -170,13 +172,13 @@ static bool function_of_plt_entry(struct symbolize_session *session, uint64_t ad
 {
     const char *target;
     uint64_t start, size;
-    if (!plt_find(&session->plt, address, &target, &start, &size))
+    if (!symbolize_plt_find(&session->plt, address, &target, &start, &size))
         return false;
-    const uint64_t key = builder_physical_key(start);
-    if (builder_find(&session->question.builder, key, index))
+    const uint64_t key = symbolize_builder_physical_key(start);
+    if (symbolize_builder_find(&session->question.builder, key, index))
         return true;
     struct sprof_str name = {0}, linkage_name = {0};
-    char *demangled = demangle_name(target, false);
+    char *demangled = symbolize_demangle_name(target, false);
     sprof_str_appendf(&name, "%s@plt", demangled ? demangled : target);
     sprof_str_appendf(&linkage_name, "%s@plt", target);
     session->question.builder.failed |= name.failed || linkage_name.failed;
@@ -187,7 +189,7 @@ static bool function_of_plt_entry(struct symbolize_session *session, uint64_t ad
         .size = size,
         .named = true,
     };
-    *index = builder_add(&session->question.builder, key, &function);
+    *index = symbolize_builder_add(&session->question.builder, key, &function);
     free(demangled);
     sprof_str_release(&name);
     sprof_str_release(&linkage_name);
@@ -207,9 +209,9 @@ static uint32_t physical_function(struct symbolize_session *session, size_t addr
         return index;
     if (session->question.symbols.unsized[address].name)
         return function_of_symbol(session, &session->question.symbols.unsized[address], covering);
-    return builder_add_unnamed(&session->question.builder, image_path(session->image),
-                               session->question.addresses.items[address],
-                               session->question.bounds);
+    return symbolize_builder_add_unnamed(&session->question.builder, image_path(session->image),
+                                         session->question.addresses.items[address],
+                                         session->question.bounds);
 }
 
 /* `identity` names the same function wherever it is inlined. */
@@ -221,7 +223,7 @@ static uint32_t inlined_function(struct symbolize_session *session, uint64_t ide
     const uint64_t key = builder_inlined_key(description.linkage_name, description.declared.file,
                                              description.declared.line);
     uint32_t index;
-    if (!builder_find(&session->question.builder, key, &index))
+    if (!symbolize_builder_find(&session->question.builder, key, &index))
         index = add_function(session, key, description.linkage_name, 0, 0, &description);
     if (sprof_map_put(&session->question.inlined, identity, index))
         session->question.builder.failed = true;
@@ -230,12 +232,12 @@ static uint32_t inlined_function(struct symbolize_session *session, uint64_t ide
 
 static uint32_t inlined_entry(struct symbolize_session *session, const struct flat_entry *entry)
 {
-    const uint64_t identity = (uint64_t)(uintptr_t)lines_identity(&entry->die);
+    const uint64_t identity = (uint64_t)(uintptr_t)symbolize_lines_identity(&entry->die);
     const uint64_t *known = sprof_map_get(&session->question.inlined, identity);
     return known ? (uint32_t)*known
-                 : inlined_function(
-                       session, identity,
-                       lines_describe(&entry->die, &session->libdw_names, &session->libdw_nodes));
+                 : inlined_function(session, identity,
+                                    symbolize_lines_describe(&entry->die, &session->libdw_names,
+                                                             &session->libdw_nodes));
 }
 
 /* Demangling is half of the work the second time. */
@@ -246,9 +248,10 @@ static void keep_name(struct symbolize_session *session, uint32_t number, uint32
         session->question.builder.failed)
         return;
     const struct symbolize_function *named = &session->question.builder.functions.items[function];
-    const char *linkage_name = function_index_text_of(&session->index, description->linkage_name);
+    const char *linkage_name =
+        symbolize_function_index_text_of(&session->index, description->linkage_name);
     if (!strcmp(named->linkage_name, linkage_name))
-        description->name = function_index_text(&session->index, named->name);
+        description->name = symbolize_function_index_text(&session->index, named->name);
 }
 
 static uint32_t inlined_number(struct symbolize_session *session, uint32_t number)
@@ -269,19 +272,20 @@ static void add_chain_by_libdw(struct symbolize_session *session, size_t address
     struct place place = {0};
     uint32_t number = 0;
     if (session->question.flat.of && left) {
-        place = lines_of_address(&session->question.flat, *left);
+        place = symbolize_lines_of_address(&session->question.flat, *left);
         number = session->question.flat.of[*left].entry;
     }
     for (const struct flat_entry *entry = entry_of(session, number); entry && entry->parent;
          entry = entry_of(session, number)) {
-        builder_add_frame(&session->question.builder, inlined_entry(session, entry), place.file,
-                          place.line);
-        place = lines_of_call(&session->question.flat, number);
+        symbolize_builder_add_frame(&session->question.builder, inlined_entry(session, entry),
+                                    place.file, place.line);
+        place = symbolize_lines_of_call(&session->question.flat, number);
         number = entry->parent;
     }
     const struct covering covering = {.entry = entry_of(session, number)};
-    builder_add_frame(&session->question.builder, physical_function(session, address, &covering),
-                      place.file, place.line);
+    symbolize_builder_add_frame(&session->question.builder,
+                                physical_function(session, address, &covering), place.file,
+                                place.line);
 }
 
 static void add_chain_by_index(struct symbolize_session *session, size_t address,
@@ -289,29 +293,29 @@ static void add_chain_by_index(struct symbolize_session *session, size_t address
 {
     const uint64_t vaddr = session->question.addresses.items[address];
     const struct function_index *index = &session->index;
-    const struct index_line *line = function_index_line(index, piece, vaddr);
-    const char *file = line ? function_index_text_of(index, line->file) : NULL;
+    const struct index_line *line = symbolize_function_index_line(index, piece, vaddr);
+    const char *file = line ? symbolize_function_index_text_of(index, line->file) : NULL;
     uint32_t number = line ? line->line : 0;
-    const struct index_call *call = function_index_innermost(index, piece, vaddr);
+    const struct index_call *call = symbolize_function_index_innermost(index, piece, vaddr);
     for (int level = 0; call && level < INDEX_LEVELS_MAX; level++) {
-        builder_add_frame(&session->question.builder, inlined_number(session, call->description),
-                          file, number);
-        file = function_index_text_of(index, call->file);
+        symbolize_builder_add_frame(&session->question.builder,
+                                    inlined_number(session, call->description), file, number);
+        file = symbolize_function_index_text_of(index, call->file);
         number = call->line;
-        call = function_index_outer(index, piece, call);
+        call = symbolize_function_index_outer(index, piece, call);
     }
     const struct covering covering = {.piece = piece};
     const uint32_t function = physical_function(session, address, &covering);
     if (piece->description)
         keep_name(session, piece->description, function);
-    builder_add_frame(&session->question.builder, function, file, number);
+    symbolize_builder_add_frame(&session->question.builder, function, file, number);
 }
 
-void session_add_chain(struct symbolize_session *session, size_t address)
+void symbolize_session_add_chain(struct symbolize_session *session, size_t address)
 {
     const struct index_piece *piece =
-        function_index_find(&session->index, session->question.addresses.items[address]);
-    builder_open_chain(&session->question.builder);
+        symbolize_function_index_find(&session->index, session->question.addresses.items[address]);
+    symbolize_builder_open_chain(&session->question.builder);
     if (piece)
         add_chain_by_index(session, address, piece);
     else

@@ -63,7 +63,8 @@ static void tell_split(struct symbolize_session *session, const struct flat_miss
                       missing->count, first);
 }
 
-void session_find_problem(struct symbolize_session *session, const struct flat_missing *missing)
+void symbolize_session_find_problem(struct symbolize_session *session,
+                                    const struct flat_missing *missing)
 {
     if (session->problem.text || session->options.symbols_only)
         return;

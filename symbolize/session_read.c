@@ -9,12 +9,13 @@
 static bool open_module(struct symbolize_session *session)
 {
     if (!session->module_opened)
-        session->module_usable = module_open(&session->module, session->image, &session->options);
+        session->module_usable =
+            symbolize_module_open(&session->module, session->image, &session->options);
     session->module_opened = true;
     return session->module_usable;
 }
 
-bool session_file_has_dwarf(const struct image *image)
+bool symbolize_session_file_has_dwarf(const struct image *image)
 {
     return image_has_section(image, ".debug_info") || image_has_section(image, ".zdebug_info");
 }
@@ -26,12 +27,14 @@ static int read_symbols(struct symbolize_session *session)
     if (session->table_read)
         return 0;
     if (session->keyed)
-        key = symbol_table_key(session->image, session->debug, session->options.cache);
+        key = symbolize_symbol_table_key(session->image, session->debug, session->options.cache);
     int code = 0;
-    if (!session->keyed || !symbol_table_find(&session->table, session->options.cache, key)) {
-        code = open_module(session) ? symbol_table_read(&session->table, &session->module) : 1;
+    if (!session->keyed ||
+        !symbolize_symbol_table_find(&session->table, session->options.cache, key)) {
+        code = open_module(session) ? symbolize_symbol_table_read(&session->table, &session->module)
+                                    : 1;
         if (!code && session->keyed)
-            symbol_table_store(&session->table, session->options.cache, key);
+            symbolize_symbol_table_store(&session->table, session->options.cache, key);
     }
     session->table_read = code >= 0;
     session->readable = code == 0;
@@ -43,8 +46,8 @@ static bool is_named_without_dwarf(struct symbolize_session *session, size_t add
     const char *target;
     uint64_t start, size;
     return session->question.symbols.sized[address].name ||
-           plt_find(&session->plt, session->question.addresses.items[address], &target, &start,
-                    &size);
+           symbolize_plt_find(&session->plt, session->question.addresses.items[address], &target,
+                              &start, &size);
 }
 
 /* Distribution debug files are compressed as a whole: libc's costs 40 ms before the first line. */
@@ -85,14 +88,15 @@ const char *const session_debug_sections[] = {
     ".zdebug_abbrev", ".zdebug_line",    ".zdebug_str", ".zdebug_ranges",     NULL};
 
 /* What is prepared is read by its own thread alone, whose use of time is bounded. */
-unsigned session_threads(const struct symbolize_session *session)
+unsigned symbolize_session_threads(const struct symbolize_session *session)
 {
     if (session->stop)
         return 1;
     return session->options.threads ? session->options.threads : sprof_threads_useful();
 }
 
-const struct sprof_digest *session_index_key(struct symbolize_session *session, unsigned threads)
+const struct sprof_digest *symbolize_session_index_key(struct symbolize_session *session,
+                                                       unsigned threads)
 {
     if (session->has_index_key)
         return &session->index_key;
@@ -125,7 +129,7 @@ static int find_missing(struct symbolize_session *session)
     uint64_t *items = malloc((session->question.addresses.count + 1) * sizeof *items);
     size_t count = 0;
     for (size_t i = 0; items && i < session->question.addresses.count; i++)
-        if (!function_index_find(&session->index, session->question.addresses.items[i]))
+        if (!symbolize_function_index_find(&session->index, session->question.addresses.items[i]))
             items[count++] = session->question.addresses.items[i];
     free((void *)session->question.missing.items);
     session->question.missing = (struct addresses){items, count};
@@ -144,8 +148,9 @@ static void keep_single_addresses(struct symbolize_session *session)
         if (left && question->flat.of[*left].entry)
             continue;
         if (left)
-            place = lines_of_address(&session->question.flat, *left);
-        const struct index_line line = {0, function_index_text(index, place.file), place.line};
+            place = symbolize_lines_of_address(&session->question.flat, *left);
+        const struct index_line line = {0, symbolize_function_index_text(index, place.file),
+                                        place.line};
         const struct index_piece piece = {.low = question->missing.items[i],
                                           .high = question->missing.items[i] + 1,
                                           .first_call = (uint32_t)index->calls.count,
@@ -184,14 +189,14 @@ static void find_code(struct symbolize_session *session)
     };
 }
 
-bool session_open_dwarf(struct symbolize_session *session)
+bool symbolize_session_open_dwarf(struct symbolize_session *session)
 {
     struct dwarf_sections sections;
     if (!session->dwarf_opened && open_module(session)) {
-        session->dwarf = module_dwarf(&session->module, session->debug, &session->delta);
+        session->dwarf = symbolize_module_dwarf(&session->module, session->debug, &session->delta);
         if (session->dwarf) {
-            module_dwarf_sections(session->dwarf, &sections);
-            dwarf_names_open(&session->names, &sections, &session->index);
+            symbolize_module_dwarf_sections(session->dwarf, &sections);
+            symbolize_dwarf_names_open(&session->names, &sections, &session->index);
             find_code(session);
         }
     }
@@ -211,11 +216,11 @@ static void add_functions(struct symbolize_session *session, const struct addres
     const size_t count = addresses ? addresses->count : SIZE_MAX;
     const unsigned threads = session->options.threads
                                  ? session->options.threads
-                                 : dwarf_shares_threads(&session->names.dwarf, count);
+                                 : symbolize_dwarf_shares_threads(&session->names.dwarf, count);
     if (session->stop)
-        dwarf_functions_add(&session->names, session->delta, addresses, session->stop);
+        symbolize_dwarf_functions_add(&session->names, session->delta, addresses, session->stop);
     else
-        dwarf_shares_add(&session->names, session->delta, addresses, threads);
+        symbolize_dwarf_shares_add(&session->names, session->delta, addresses, threads);
 }
 
 /* What had to be unpacked is read with all functions and names, so that it need not be unpacked
@@ -223,11 +228,11 @@ static void add_functions(struct symbolize_session *session, const struct addres
 static void read_whole(struct symbolize_session *session)
 {
     struct function_index *index = &session->index;
-    function_index_release(index);
+    symbolize_function_index_release(index);
     add_functions(session, NULL);
     for (size_t i = 0; i < index->descriptions.count && !index->failed; i++)
         if (index->descriptions.items[i].entry)
-            dwarf_names_describe(&session->names, &index->descriptions.items[i]);
+            symbolize_dwarf_names_describe(&session->names, &index->descriptions.items[i]);
     index->whole = true;
 }
 
@@ -238,8 +243,8 @@ static int ask_libdw(struct symbolize_session *session)
     const size_t count = question->missing.count;
     uint64_t *left = malloc((count + 1) * sizeof *left);
     bool *claimed = calloc(count + 1, sizeof *claimed);
-    const bool known = claimed && dwarf_functions_claim(&session->names, session->delta,
-                                                        &question->missing, claimed);
+    const bool known = claimed && symbolize_dwarf_functions_claim(&session->names, session->delta,
+                                                                  &question->missing, claimed);
     int code = left && claimed ? 0 : SPROF_ENOMEM;
     question->left = (struct addresses){left, 0};
     for (size_t i = 0; i < count && !code; i++)
@@ -250,8 +255,8 @@ static int ask_libdw(struct symbolize_session *session)
         }
     free(claimed);
     if (!code && question->left.count)
-        code = units_flatten(&question->flat, session->dwarf, session->delta,
-                             &session->names.dwarf.code, &question->left);
+        code = symbolize_units_flatten(&question->flat, session->dwarf, session->delta,
+                                       &session->names.dwarf.code, &question->left);
     question->settled = !code;
     return code;
 }
@@ -259,12 +264,12 @@ static int ask_libdw(struct symbolize_session *session)
 /* First by the index, then the functions that can be added to it, then what only libdw can read. */
 static int read_dwarf(struct symbolize_session *session)
 {
-    function_index_own(&session->index);
+    symbolize_function_index_own(&session->index);
     if (is_read_whole(session) && !session->index.whole)
         read_whole(session);
     else if (!session->index.whole)
         add_functions(session, &session->question.missing);
-    function_index_sort(&session->index);
+    symbolize_function_index_sort(&session->index);
     if (session->index.failed || find_missing(session))
         return SPROF_ENOMEM;
     return session->stop ? 0 : ask_libdw(session);
@@ -272,7 +277,7 @@ static int read_dwarf(struct symbolize_session *session)
 
 /* A few functions or names more are not worth writing all of them again, but where they had to be
  * unpacked. */
-bool session_is_worth_storing(const struct symbolize_session *session)
+bool symbolize_session_is_worth_storing(const struct symbolize_session *session)
 {
     const size_t added = session->added > session->described ? session->added : session->described;
     return session->keyed && added && (added >= session->asked / 64 || is_packed(session));
@@ -280,32 +285,33 @@ bool session_is_worth_storing(const struct symbolize_session *session)
 
 static int read_debug_information(struct symbolize_session *session)
 {
-    if (symbols_find(&session->question.symbols, &session->table, &session->question.addresses,
-                     session->question.bounds))
+    if (symbolize_symbols_find(&session->question.symbols, &session->table,
+                               &session->question.addresses, session->question.bounds))
         return SPROF_ENOMEM;
     if (!session->has_dwarf)
         return 0;
     if (session->keyed && !session->index_loaded)
-        function_index_load(&session->index, session->options.cache,
-                            *session_index_key(session, session_threads(session)));
+        symbolize_function_index_load(
+            &session->index, session->options.cache,
+            *symbolize_session_index_key(session, symbolize_session_threads(session)));
     session->index_loaded = true;
     if (session->index.failed || find_missing(session))
         return SPROF_ENOMEM;
     if (!session->question.missing.count || !dwarf_is_worth_it(session) ||
-        !session_open_dwarf(session))
+        !symbolize_session_open_dwarf(session))
         return 0;
     const size_t asked = session->question.missing.count;
     const int code = read_dwarf(session);
     session->question.read = asked;
     session->added += asked - (session->stop ? session->question.missing.count : 0);
-    if (!code && session_is_worth_storing(session)) {
+    if (!code && symbolize_session_is_worth_storing(session)) {
         keep_single_addresses(session);
-        function_index_sort(&session->index);
+        symbolize_function_index_sort(&session->index);
     }
     return code || session->index.failed ? SPROF_ENOMEM : 0;
 }
 
-int session_read(struct symbolize_session *session)
+int symbolize_session_read(struct symbolize_session *session)
 {
     const int code = read_symbols(session);
     return code || !session->readable ? code : read_debug_information(session);

@@ -46,7 +46,7 @@ static void place_on_stack(struct taken *taken, struct symbolize_value *value, u
 static void place_value(struct taken *taken, struct symbolize_value *value)
 {
     bool is_vector[2] = {false, false};
-    enum types_passing passing = types_classify(value->type, is_vector);
+    enum types_passing passing = symbolize_types_classify(value->type, is_vector);
     value->is_by_address = value->type->is_passed_by_address;
     if (value->is_by_address)
         passing = TYPES_IN_ONE;
@@ -128,7 +128,7 @@ static void place_result(struct symbolize_value *result, struct taken *taken)
 {
     bool is_vector[2] = {false, false};
     unsigned integers = 0, vectors = 0;
-    const enum types_passing passing = types_classify(result->type, is_vector);
+    const enum types_passing passing = symbolize_types_classify(result->type, is_vector);
     const unsigned registers = passing == TYPES_IN_TWO ? 2 : passing == TYPES_IN_ONE;
     for (unsigned i = 0; i < registers; i++)
         result->places[i] =
@@ -156,7 +156,7 @@ static void add_parameter(struct search *search, Dwarf_Die *die, Dwarf_Addr entr
     struct symbolize_value *value = &signature->parameters[signature->count++];
     *value =
         (struct symbolize_value){.name = name ? sprof_arena_text(search->types.arena, name) : NULL,
-                                 .type = types_of(&search->types, die)};
+                                 .type = symbolize_types_of(&search->types, die)};
     place_value(taken, value);
     correct_place(die, entry, value);
     if (signature->count == 1 && value->name && !strcmp(value->name, "this") && value->type->to)
@@ -165,7 +165,8 @@ static void add_parameter(struct search *search, Dwarf_Die *die, Dwarf_Addr entr
 
 static void read_function(struct search *search, Dwarf_Die *die, Dwarf_Addr entry, size_t index)
 {
-    struct symbolize_signature signature = {.result = {.type = types_of(&search->types, die)}};
+    struct symbolize_signature signature = {
+        .result = {.type = symbolize_types_of(&search->types, die)}};
     struct taken taken = {0};
     Dwarf_Die child;
     place_result(&signature.result, &taken);
@@ -235,16 +236,16 @@ int symbolize_signatures(struct image *image, const struct symbolize_options *op
     Dwarf_Die die;
     if (!search.is_found)
         return SPROF_ENOMEM;
-    struct image *debug = module_open_debug(image, options ? options : &defaults, NULL);
-    if (module_open(&module, image, options ? options : &defaults)) {
-        Dwarf *dwarf = module_dwarf(&module, debug, &search.delta);
+    struct image *debug = symbolize_module_open_debug(image, options ? options : &defaults, NULL);
+    if (symbolize_module_open(&module, image, options ? options : &defaults)) {
+        Dwarf *dwarf = symbolize_module_dwarf(&module, debug, &search.delta);
         while (dwarf && !search.result && search.found_count < count &&
                dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0) {
-            Dwarf_Die functions = units_functions_of(&die);
+            Dwarf_Die functions = symbolize_units_functions_of(&die);
             search_entries(&search, &functions, 0);
         }
     }
-    module_release(&module);
+    symbolize_module_release(&module);
     image_free(debug);
     types_release(&search.types);
     free(search.is_found);

@@ -103,7 +103,7 @@ static int add(struct gathering *gathering, int index)
                : 0;
 }
 
-int symbol_table_read(struct symbol_table *table, struct module *module)
+int symbolize_symbol_table_read(struct symbol_table *table, struct module *module)
 {
     struct gathering gathering = {.module = module};
     const int total = dwfl_module_getsymtab(module->dwfl_module);
@@ -130,7 +130,7 @@ int symbol_table_read(struct symbol_table *table, struct module *module)
     return storage ? 0 : SPROF_ENOMEM;
 }
 
-void symbol_table_release(struct symbol_table *table)
+void symbolize_symbol_table_release(struct symbol_table *table)
 {
     free(table->storage);
     *table = (struct symbol_table){0};
@@ -138,7 +138,8 @@ void symbol_table_release(struct symbol_table *table)
 
 /* == The cache == */
 
-struct sprof_digest symbol_table_key(struct image *image, struct image *debug, struct cache *cache)
+struct sprof_digest symbolize_symbol_table_key(struct image *image, struct image *debug,
+                                               struct cache *cache)
 {
     static const char *const sections[] = {".symtab", ".strtab",        ".dynsym",
                                            ".dynstr", ".gnu_debugdata", NULL};
@@ -166,7 +167,7 @@ static bool is_valid(const struct symbol_table *table)
     return true;
 }
 
-bool symbol_table_take(struct symbol_table *table, struct sprof_bytes bytes)
+bool symbolize_symbol_table_take(struct symbol_table *table, struct sprof_bytes bytes)
 {
     struct header header;
     *table = (struct symbol_table){.storage = (uint8_t *)bytes.data};
@@ -184,17 +185,18 @@ bool symbol_table_take(struct symbol_table *table, struct sprof_bytes bytes)
     }
     if (table->count && is_valid(table))
         return true;
-    symbol_table_release(table);
+    symbolize_symbol_table_release(table);
     return false;
 }
 
-bool symbol_table_find(struct symbol_table *table, struct cache *cache, struct sprof_digest key)
+bool symbolize_symbol_table_find(struct symbol_table *table, struct cache *cache,
+                                 struct sprof_digest key)
 {
-    return symbol_table_take(table, cache_get(cache, CACHE_SYMBOLS, key));
+    return symbolize_symbol_table_take(table, cache_get(cache, CACHE_SYMBOLS, key));
 }
 
-void symbol_table_store(const struct symbol_table *table, struct cache *cache,
-                        struct sprof_digest key)
+void symbolize_symbol_table_store(const struct symbol_table *table, struct cache *cache,
+                                  struct sprof_digest key)
 {
     const struct header header = {table->count, table->text_bytes, table->ada};
     const struct sprof_bytes pieces[] = {

@@ -24,20 +24,22 @@ struct symbol_table {
 
 /* Gathers the symbols that libdwfl knows of a module; where their names share most of their texts,
  * which no linker writes, only the first of them. Returns 0 or SPROF_ENOMEM. */
-int symbol_table_read(struct symbol_table *table, struct module *module);
+int symbolize_symbol_table_read(struct symbol_table *table, struct module *module);
 
 /* Makes a table of stored bytes, which are its own from now on, after checking everything in them:
  * false, and empty, where something is not as it must be. */
-bool symbol_table_take(struct symbol_table *table, struct sprof_bytes bytes);
+bool symbolize_symbol_table_take(struct symbol_table *table, struct sprof_bytes bytes);
 
 /* Looks a table up in the cache, or stores one that holds symbols. */
-bool symbol_table_find(struct symbol_table *table, struct cache *cache, struct sprof_digest key);
-void symbol_table_store(const struct symbol_table *table, struct cache *cache,
-                        struct sprof_digest key);
+bool symbolize_symbol_table_find(struct symbol_table *table, struct cache *cache,
+                                 struct sprof_digest key);
+void symbolize_symbol_table_store(const struct symbol_table *table, struct cache *cache,
+                                  struct sprof_digest key);
 
 /* What decides a table's content: the image and its debug file, NULL where there is none. */
-struct sprof_digest symbol_table_key(struct image *image, struct image *debug, struct cache *cache);
+struct sprof_digest symbolize_symbol_table_key(struct image *image, struct image *debug,
+                                               struct cache *cache);
 
-void symbol_table_release(struct symbol_table *table);
+void symbolize_symbol_table_release(struct symbol_table *table);
 
 #endif

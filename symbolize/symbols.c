@@ -33,7 +33,7 @@ static bool is_better(const struct symbol *candidate, const struct symbol *held)
         return candidate->start > held->start;
     if (candidate->rank != held->rank)
         return candidate->rank < held->rank;
-    return demangle_compare_aliases(candidate->name, held->name) < 0;
+    return symbolize_demangle_compare_aliases(candidate->name, held->name) < 0;
 }
 
 static void add_sized(struct search *search, const struct symbol *symbol)
@@ -113,8 +113,8 @@ static void name_unsized(const struct search *search, size_t i,
         (side->next < side->section_end ? side->next : side->section_end) - symbol->start;
 }
 
-int symbols_find(struct symbols *symbols, const struct symbol_table *table,
-                 const struct addresses *addresses, const struct symbolize_bounds *bounds)
+int symbolize_symbols_find(struct symbols *symbols, const struct symbol_table *table,
+                           const struct addresses *addresses, const struct symbolize_bounds *bounds)
 {
     const size_t count = addresses->count + 1;
     struct search search = {addresses, symbols, NULL, max_steps};
@@ -124,7 +124,7 @@ int symbols_find(struct symbols *symbols, const struct symbol_table *table,
     search.neighbours = calloc(count, sizeof *search.neighbours);
     if (!symbols->sized || !symbols->unsized || !search.neighbours) {
         free(search.neighbours);
-        symbols_release(symbols);
+        symbolize_symbols_release(symbols);
         return SPROF_ENOMEM;
     }
     for (size_t i = 0; i < count; i++)
@@ -138,7 +138,7 @@ int symbols_find(struct symbols *symbols, const struct symbol_table *table,
     return 0;
 }
 
-void symbols_release(struct symbols *symbols)
+void symbolize_symbols_release(struct symbols *symbols)
 {
     free(symbols->sized);
     free(symbols->unsized);

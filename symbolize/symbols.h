@@ -24,8 +24,9 @@ struct symbols {
 };
 
 /* Returns 0 or SPROF_ENOMEM. A table without symbols is not an error. */
-int symbols_find(struct symbols *symbols, const struct symbol_table *table,
-                 const struct addresses *addresses, const struct symbolize_bounds *bounds);
-void symbols_release(struct symbols *symbols);
+int symbolize_symbols_find(struct symbols *symbols, const struct symbol_table *table,
+                           const struct addresses *addresses,
+                           const struct symbolize_bounds *bounds);
+void symbolize_symbols_release(struct symbols *symbols);
 
 #endif

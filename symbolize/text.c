@@ -34,7 +34,7 @@ static int take_lines(struct text_lines *lines, struct piece *piece)
     return 0;
 }
 
-int text_lines_read(struct text_lines *lines, struct sprof_error *error)
+int symbolize_text_lines_read(struct text_lines *lines, struct sprof_error *error)
 {
     struct piece piece = {.bytes = malloc(TEXT_LINE_BYTES)};
     int code = piece.bytes ? 0 : sprof_error_memory(error);
@@ -61,7 +61,7 @@ int text_lines_read(struct text_lines *lines, struct sprof_error *error)
     return code;
 }
 
-const char *text_hex(const char *text, const char *end, uint64_t *number)
+const char *symbolize_text_hex(const char *text, const char *end, uint64_t *number)
 {
     const char *start = text;
     uint64_t value = 0;

@@ -19,9 +19,9 @@ struct text_lines {
 };
 
 /* Reads the file from its start, piece by piece. Returns 0, SPROF_EIO or SPROF_ENOMEM. */
-int text_lines_read(struct text_lines *lines, struct sprof_error *error);
+int symbolize_text_lines_read(struct text_lines *lines, struct sprof_error *error);
 
 /* Reads a hexadecimal number of 1 to 16 digits. Returns what follows it, or NULL. */
-const char *text_hex(const char *text, const char *end, uint64_t *number);
+const char *symbolize_text_hex(const char *text, const char *end, uint64_t *number);
 
 #endif

@@ -354,7 +354,7 @@ static const struct symbolize_type *read_type(struct reading reading, Dwarf_Die 
     return type;
 }
 
-const struct symbolize_type *types_of(struct types *types, Dwarf_Die *die)
+const struct symbolize_type *symbolize_types_of(struct types *types, Dwarf_Die *die)
 {
     Dwarf_Die of;
     return type_die(die, &of) ? read_type((struct reading){types, 0, 0}, &of) : &void_type;
@@ -388,7 +388,7 @@ static void note_parts(struct parts *parts, const struct symbolize_type *type, u
         parts->has_integer[offset / 8] = true;
 }
 
-enum types_passing types_classify(const struct symbolize_type *type, bool is_vector[2])
+enum types_passing symbolize_types_classify(const struct symbolize_type *type, bool is_vector[2])
 {
     struct parts parts = {0};
     if (type->is_passed_by_address || type->bytes > 16)

@@ -16,7 +16,7 @@ void types_release(struct types *types);
 
 /* The type to which an entry's DW_AT_type leads; void where it has none. Never NULL, unless memory
  * runs out. */
-const struct symbolize_type *types_of(struct types *types, Dwarf_Die *die);
+const struct symbolize_type *symbolize_types_of(struct types *types, Dwarf_Die *die);
 
 /* How values of a type are passed. */
 enum types_passing {
@@ -28,6 +28,6 @@ enum types_passing {
 };
 
 /* *is_vector: whether the registers of the first and second eight bytes are vector ones. */
-enum types_passing types_classify(const struct symbolize_type *type, bool is_vector[2]);
+enum types_passing symbolize_types_classify(const struct symbolize_type *type, bool is_vector[2]);
 
 #endif

@@ -17,13 +17,14 @@ static bool split_is_safe(Dwarf_Die *die)
     static const unsigned names[] = {DW_AT_dwo_name, DW_AT_GNU_dwo_name};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *name = dwarf_formstring(dwarf_attr(die, names[i], &attribute));
-        if (name && (!module_path_is_safe(NULL, name) || !module_path_is_safe(directory, name)))
+        if (name && (!symbolize_module_path_is_safe(NULL, name) ||
+                     !symbolize_module_path_is_safe(directory, name)))
             return false;
     }
     return true;
 }
 
-Dwarf_Die units_functions_of(Dwarf_Die *die)
+Dwarf_Die symbolize_units_functions_of(Dwarf_Die *die)
 {
     uint8_t type = 0;
     Dwarf_Die split;
@@ -53,7 +54,7 @@ static uint32_t add_unit(struct flat *flat, Dwarf_Die *die)
     const uint64_t *known = sprof_map_get(&flat->by_offset, dwarf_dieoffset(die));
     if (known)
         return (uint32_t)*known;
-    const struct flat_unit unit = {.die = *die, .functions = units_functions_of(die)};
+    const struct flat_unit unit = {.die = *die, .functions = symbolize_units_functions_of(die)};
     if (unit.functions.addr == die->addr)
         note_missing(flat, die);
     if (sprof_vec_push(&flat->units, unit) ||
@@ -74,7 +75,7 @@ static void walk_new_units(struct flat *flat)
     for (size_t i = 0; i < flat->units.count && !flat->failed; i++)
         if (!flat->units.items[i].walked) {
             flat->units.items[i].walked = true;
-            flatten_unit(flat, (uint32_t)(i + 1), false);
+            symbolize_flatten_unit(flat, (uint32_t)(i + 1), false);
         }
 }
 
@@ -86,7 +87,7 @@ static void walk_again_everywhere(struct flat *flat)
         if (!is_open(flat, i) || !unit || flat->units.items[unit - 1].walked_everywhere)
             continue;
         flat->units.items[unit - 1].walked_everywhere = true;
-        flatten_unit(flat, unit, true);
+        symbolize_flatten_unit(flat, unit, true);
     }
 }
 
@@ -103,7 +104,7 @@ static void assign_by_aranges(struct flat *flat, Dwarf *dwarf)
         Dwarf_Arange *range =
             dwarf_getarange_addr(aranges, flat->addresses->items[i] + flat->delta);
         if (range && dwarf_getarangeinfo(range, &start, NULL, &offset) == 0 &&
-            dwarf_code_begins(flat->code, start) && dwarf_offdie(dwarf, offset, &die))
+            symbolize_dwarf_code_begins(flat->code, start) && dwarf_offdie(dwarf, offset, &die))
             flat->of[i].unit = add_unit(flat, &die);
     }
 }
@@ -144,7 +145,7 @@ static void try_unit(struct flat *flat, Dwarf_Die *die)
     for (size_t i = 0; i < flat->addresses->count; i++)
         if (is_open(flat, i) && !flat->of[i].unit)
             flat->of[i].unit = unit;
-    flatten_unit(flat, unit, false);
+    symbolize_flatten_unit(flat, unit, false);
     for (size_t i = 0; i < flat->addresses->count; i++)
         if (is_open(flat, i) && flat->of[i].unit == unit)
             flat->of[i].unit = NO_UNIT;
@@ -175,7 +176,7 @@ static void assign_by_units(struct flat *flat, Dwarf *dwarf)
         struct candidate candidate = {.die = &die};
         if (!holds_code(&die))
             continue;
-        flatten_each_range(flat, &die, assign_range, &candidate);
+        symbolize_flatten_each_range(flat, &die, assign_range, &candidate);
         if (!candidate.has_ranges && sprof_vec_push(&silent, die))
             flat->failed = true;
     }
@@ -185,8 +186,8 @@ static void assign_by_units(struct flat *flat, Dwarf *dwarf)
     sprof_vec_release(&silent);
 }
 
-int units_flatten(struct flat *flat, Dwarf *dwarf, uint64_t delta, const struct dwarf_code *code,
-                  const struct addresses *addresses)
+int symbolize_units_flatten(struct flat *flat, Dwarf *dwarf, uint64_t delta,
+                            const struct dwarf_code *code, const struct addresses *addresses)
 {
     *flat = (struct flat){
         .addresses = addresses, .code = code, .delta = delta, .steps_left = max_steps};
@@ -201,7 +202,7 @@ int units_flatten(struct flat *flat, Dwarf *dwarf, uint64_t delta, const struct 
     return flat->failed ? SPROF_ENOMEM : 0;
 }
 
-void units_release(struct flat *flat)
+void symbolize_units_release(struct flat *flat)
 {
     free(flat->of);
     sprof_vec_release(&flat->entries);

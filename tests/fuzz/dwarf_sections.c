@@ -75,7 +75,7 @@ void dwarf_sections_release(struct dwarf_sections *sections)
 
 static size_t length_of(const struct function_index *index, uint32_t text)
 {
-    const char *found = function_index_text_of(index, text);
+    const char *found = symbolize_function_index_text_of(index, text);
     return found ? strlen(found) : 0;
 }
 
@@ -83,15 +83,16 @@ void dwarf_sections_look_up(const struct function_index *index)
 {
     const struct addresses addresses = dwarf_sections_addresses();
     for (size_t i = 0; i < addresses.count; i++) {
-        const struct index_piece *piece = function_index_find(index, addresses.items[i]);
+        const struct index_piece *piece = symbolize_function_index_find(index, addresses.items[i]);
         if (!piece)
             continue;
         FUZZ_REQUIRE(addresses.items[i] >= piece->low && addresses.items[i] < piece->high);
-        const struct index_line *line = function_index_line(index, piece, addresses.items[i]);
+        const struct index_line *line =
+            symbolize_function_index_line(index, piece, addresses.items[i]);
         size_t work = line ? length_of(index, line->file) : 0, depth = 0;
         for (const struct index_call *call =
-                 function_index_innermost(index, piece, addresses.items[i]);
-             call; call = function_index_outer(index, piece, call)) {
+                 symbolize_function_index_innermost(index, piece, addresses.items[i]);
+             call; call = symbolize_function_index_outer(index, piece, call)) {
             FUZZ_REQUIRE(depth++ < piece->call_count);
             work += length_of(index, call->file);
             FUZZ_REQUIRE(call->description <= index->descriptions.count);

@@ -12,18 +12,18 @@ static void flatten(const struct dwarf_sections *sections, const struct addresse
 {
     struct function_index index = {0};
     struct dwarf_names dwarf;
-    dwarf_names_open(&dwarf, sections, &index);
-    dwarf_functions_add(&dwarf, 0, addresses, NULL);
-    function_index_sort(&index);
+    symbolize_dwarf_names_open(&dwarf, sections, &index);
+    symbolize_dwarf_functions_add(&dwarf, 0, addresses, NULL);
+    symbolize_function_index_sort(&index);
     FUZZ_REQUIRE(index.pieces.count + index.calls.count + index.ranges.count + index.lines.count <
                  ITEMS_MAX);
     FUZZ_REQUIRE(!sound || index.calls.count > 2); /* the sound one has inlined calls */
     for (size_t i = 0; i < index.descriptions.count; i++)
         if (index.descriptions.items[i].entry)
-            dwarf_names_describe(&dwarf, &index.descriptions.items[i]);
+            symbolize_dwarf_names_describe(&dwarf, &index.descriptions.items[i]);
     dwarf_sections_look_up(&index);
-    dwarf_names_release(&dwarf);
-    function_index_release(&index);
+    symbolize_dwarf_names_release(&dwarf);
+    symbolize_function_index_release(&index);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

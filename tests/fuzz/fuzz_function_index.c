@@ -15,18 +15,18 @@ static struct sprof_bytes sound_index(void)
     struct dwarf_names dwarf;
     FUZZ_REQUIRE(mkdtemp(directory));
     struct cache *cache = cache_open(directory);
-    dwarf_names_open(&dwarf, &sections, &index);
-    dwarf_functions_add(&dwarf, 0, &addresses, NULL);
-    function_index_sort(&index);
+    symbolize_dwarf_names_open(&dwarf, &sections, &index);
+    symbolize_dwarf_functions_add(&dwarf, 0, &addresses, NULL);
+    symbolize_function_index_sort(&index);
     for (size_t i = 0; i < index.descriptions.count; i++)
-        dwarf_names_describe(&dwarf, &index.descriptions.items[i]);
+        symbolize_dwarf_names_describe(&dwarf, &index.descriptions.items[i]);
     const struct sprof_digest key = {1, 1};
-    function_index_store(&index, cache, key);
+    symbolize_function_index_store(&index, cache, key);
     const struct sprof_bytes bytes = cache_get(cache, CACHE_LINES, key);
     FUZZ_REQUIRE(bytes.size && index.calls.count);
     cache_free(cache, 0);
-    dwarf_names_release(&dwarf);
-    function_index_release(&index);
+    symbolize_dwarf_names_release(&dwarf);
+    symbolize_function_index_release(&index);
     dwarf_sections_release(&sections);
     snprintf(command, sizeof command, "rm -r %s", directory);
     FUZZ_REQUIRE(system(command) == 0);
@@ -54,14 +54,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             memcpy(bytes + place % (sound.size - 1), data + i + 2, 2);
     }
     struct function_index index = {0};
-    const bool taken = function_index_take(&index, (struct sprof_bytes){bytes, length});
+    const bool taken = symbolize_function_index_take(&index, (struct sprof_bytes){bytes, length});
     FUZZ_REQUIRE(taken || size >= CHANGE_BYTES);
     if (taken) {
         dwarf_sections_look_up(&index);
-        function_index_own(&index);
-        FUZZ_REQUIRE(index.failed || function_index_text(&index, "added"));
+        symbolize_function_index_own(&index);
+        FUZZ_REQUIRE(index.failed || symbolize_function_index_text(&index, "added"));
         dwarf_sections_look_up(&index);
     }
-    function_index_release(&index);
+    symbolize_function_index_release(&index);
     return 0;
 }

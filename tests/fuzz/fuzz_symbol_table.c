@@ -17,7 +17,7 @@ static struct sprof_bytes sound_table(void)
     const struct sprof_digest key = {1, 1};
     FUZZ_REQUIRE(mkdtemp(directory));
     struct cache *cache = cache_open(directory);
-    symbol_table_store(&table, cache, key);
+    symbolize_symbol_table_store(&table, cache, key);
     const struct sprof_bytes bytes = cache_get(cache, CACHE_SYMBOLS, key);
     FUZZ_REQUIRE(bytes.size);
     cache_free(cache, 0);
@@ -46,10 +46,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(exact, bytes, length);
     free(bytes);
     struct symbol_table table;
-    const bool taken = symbol_table_take(&table, (struct sprof_bytes){exact, length});
+    const bool taken = symbolize_symbol_table_take(&table, (struct sprof_bytes){exact, length});
     FUZZ_REQUIRE(taken || size);
     for (size_t i = 0; taken && i < table.count; i++)
         FUZZ_REQUIRE(strlen(table.texts + table.entries[i].name) < length);
-    symbol_table_release(&table);
+    symbolize_symbol_table_release(&table);
     return 0;
 }

@@ -42,12 +42,12 @@ static void test_plain_names_are_left_alone(void)
 
 static void test_ada_only_where_it_is_known(void)
 {
-    char *name = demangle_name("pack__proc__2", true);
+    char *name = symbolize_demangle_name("pack__proc__2", true);
     CU_ASSERT_PTR_NOT_NULL_FATAL(name);
     CU_ASSERT_STRING_EQUAL(name, "pack.proc");
     free(name);
-    CU_ASSERT_PTR_NULL(demangle_name("__gnat_malloc", true));
-    CU_ASSERT_PTR_NULL(demangle_name("malloc", true));
+    CU_ASSERT_PTR_NULL(symbolize_demangle_name("__gnat_malloc", true));
+    CU_ASSERT_PTR_NULL(symbolize_demangle_name("malloc", true));
 }
 
 /* Each level doubles the text of the one below through a back reference. */
@@ -79,11 +79,11 @@ static void test_explosion_is_cut(void)
 
 static void test_order_of_aliases(void)
 {
-    CU_ASSERT_TRUE(demangle_compare_aliases("write", "__write") < 0);
-    CU_ASSERT_TRUE(demangle_compare_aliases("__libc_malloc", "malloc") > 0);
-    CU_ASSERT_TRUE(demangle_compare_aliases("read", "readlong") < 0);
-    CU_ASSERT_TRUE(demangle_compare_aliases("aaa", "bbb") < 0);
-    CU_ASSERT_EQUAL(demangle_compare_aliases("same", "same"), 0);
+    CU_ASSERT_TRUE(symbolize_demangle_compare_aliases("write", "__write") < 0);
+    CU_ASSERT_TRUE(symbolize_demangle_compare_aliases("__libc_malloc", "malloc") > 0);
+    CU_ASSERT_TRUE(symbolize_demangle_compare_aliases("read", "readlong") < 0);
+    CU_ASSERT_TRUE(symbolize_demangle_compare_aliases("aaa", "bbb") < 0);
+    CU_ASSERT_EQUAL(symbolize_demangle_compare_aliases("same", "same"), 0);
 }
 
 static uint64_t time_to_compare(size_t bytes)
@@ -94,7 +94,7 @@ static uint64_t time_to_compare(size_t bytes)
     name[bytes] = '\0';
     const uint64_t begin = sprof_clock_own_cpu_ns();
     for (int i = 0; i < TIMES; i++)
-        CU_ASSERT_TRUE(demangle_compare_aliases(name, "f") > 0);
+        CU_ASSERT_TRUE(symbolize_demangle_compare_aliases(name, "f") > 0);
     const uint64_t taken = sprof_clock_own_cpu_ns() - begin;
     free(name);
     return taken;

@@ -35,26 +35,26 @@ static void reading_open(struct reading *reading, struct image *image,
 {
     struct dwarf_sections sections;
     *reading = (struct reading){0};
-    CU_ASSERT_TRUE_FATAL(module_open(&reading->module, image, options));
-    Dwarf *dwarf = module_dwarf(&reading->module, NULL, &reading->delta);
+    CU_ASSERT_TRUE_FATAL(symbolize_module_open(&reading->module, image, options));
+    Dwarf *dwarf = symbolize_module_dwarf(&reading->module, NULL, &reading->delta);
     CU_ASSERT_PTR_NOT_NULL_FATAL(dwarf);
-    module_dwarf_sections(dwarf, &sections);
-    dwarf_names_open(&reading->names, &sections, &reading->index);
+    symbolize_module_dwarf_sections(dwarf, &sections);
+    symbolize_dwarf_names_open(&reading->names, &sections, &reading->index);
 }
 
 static void describe(struct reading *reading)
 {
-    function_index_sort(&reading->index);
+    symbolize_function_index_sort(&reading->index);
     for (size_t i = 0; i < reading->index.descriptions.count; i++)
-        dwarf_names_describe(&reading->names, &reading->index.descriptions.items[i]);
+        symbolize_dwarf_names_describe(&reading->names, &reading->index.descriptions.items[i]);
     CU_ASSERT_FALSE(reading->index.failed);
 }
 
 static void reading_close(struct reading *reading)
 {
-    dwarf_names_release(&reading->names);
-    function_index_release(&reading->index);
-    module_release(&reading->module);
+    symbolize_dwarf_names_release(&reading->names);
+    symbolize_function_index_release(&reading->index);
+    symbolize_module_release(&reading->module);
 }
 
 #define SAME(left, right)                                                                          \
@@ -87,8 +87,8 @@ static void read_twice(struct reading *reading, const struct naming *naming, boo
         CU_ASSERT_EQUAL(sprof_vec_push(&some, addresses.items[i]), 0);
     const struct addresses first = {some.items, some.count / 4};
     if (!all)
-        dwarf_functions_add(&reading->names, reading->delta, &first, NULL);
-    dwarf_shares_add(&reading->names, reading->delta, all ? NULL : &addresses, threads);
+        symbolize_dwarf_functions_add(&reading->names, reading->delta, &first, NULL);
+    symbolize_dwarf_shares_add(&reading->names, reading->delta, all ? NULL : &addresses, threads);
     sprof_vec_release(&some);
 }
 
@@ -133,11 +133,11 @@ static void test_how_many_threads(void)
 {
     const uint8_t byte = 0;
     struct dwarf dwarf = {.sections.info = {&byte, 1 << 20}}; /* nobody reads them */
-    CU_ASSERT_EQUAL(dwarf_shares_threads(&dwarf, 100000), 1);
+    CU_ASSERT_EQUAL(symbolize_dwarf_shares_threads(&dwarf, 100000), 1);
     dwarf.sections.info.size = 40 << 20;
-    CU_ASSERT_EQUAL(dwarf_shares_threads(&dwarf, 3), 1);
-    CU_ASSERT_TRUE(dwarf_shares_threads(&dwarf, 100000) >= 1);
-    CU_ASSERT_TRUE(dwarf_shares_threads(&dwarf, 100000) <= 4);
+    CU_ASSERT_EQUAL(symbolize_dwarf_shares_threads(&dwarf, 3), 1);
+    CU_ASSERT_TRUE(symbolize_dwarf_shares_threads(&dwarf, 100000) >= 1);
+    CU_ASSERT_TRUE(symbolize_dwarf_shares_threads(&dwarf, 100000) <= 4);
 }
 
 void sprof_suite_symbolize_dwarf_shares(void);

@@ -8,11 +8,11 @@ static const struct sprof_digest key = {1, 2};
 static void fill(struct function_index *index)
 {
     *index = (struct function_index){0};
-    const uint32_t file = function_index_text(index, "/src/a.c");
+    const uint32_t file = symbolize_function_index_text(index, "/src/a.c");
     const struct index_description descriptions[] = {
-        {.linkage_name = function_index_text(index, "outer"), .file = file, .line = 3},
-        {.linkage_name = function_index_text(index, "middle"), .file = file, .line = 10},
-        {.linkage_name = function_index_text(index, "leaf"), .file = file, .line = 20}};
+        {.linkage_name = symbolize_function_index_text(index, "outer"), .file = file, .line = 3},
+        {.linkage_name = symbolize_function_index_text(index, "middle"), .file = file, .line = 10},
+        {.linkage_name = symbolize_function_index_text(index, "leaf"), .file = file, .line = 20}};
     const struct index_call calls[] = {{.description = 2, .file = file, .line = 5},
                                        {.description = 3, .parent = 1, .file = file, .line = 12},
                                        {.description = 3, .file = file, .line = 7}};
@@ -39,13 +39,14 @@ static void fill(struct function_index *index)
         sprof_vec_push(&index->lines, lines[i]);
     for (size_t i = 0; i < 4; i++)
         sprof_vec_push(&index->pieces, pieces[i]);
-    function_index_sort(index);
+    symbolize_function_index_sort(index);
 }
 
 static uint32_t line_at(const struct function_index *index, uint64_t vaddr)
 {
-    const struct index_piece *piece = function_index_find(index, vaddr);
-    const struct index_line *line = piece ? function_index_line(index, piece, vaddr) : NULL;
+    const struct index_piece *piece = symbolize_function_index_find(index, vaddr);
+    const struct index_line *line =
+        piece ? symbolize_function_index_line(index, piece, vaddr) : NULL;
     return line ? line->line : 0;
 }
 
@@ -53,11 +54,11 @@ static uint32_t line_at(const struct function_index *index, uint64_t vaddr)
 static const char *calls_at(const struct function_index *index, uint64_t vaddr)
 {
     static char text[128];
-    const struct index_piece *piece = function_index_find(index, vaddr);
+    const struct index_piece *piece = symbolize_function_index_find(index, vaddr);
     text[0] = '\0';
-    for (const struct index_call *call = function_index_innermost(index, piece, vaddr); call;
-         call = function_index_outer(index, piece, call)) {
-        strcat(text, function_index_text_of(
+    for (const struct index_call *call = symbolize_function_index_innermost(index, piece, vaddr);
+         call; call = symbolize_function_index_outer(index, piece, call)) {
+        strcat(text, symbolize_function_index_text_of(
                          index, index->descriptions.items[call->description - 1].linkage_name));
         strcat(text, "<");
     }
@@ -78,9 +79,9 @@ static void check(const struct function_index *index)
     CU_ASSERT_EQUAL(line_at(index, 0x103f), 6);
     CU_ASSERT_EQUAL(line_at(index, 0x3000), 30);
     CU_ASSERT_EQUAL(line_at(index, 0x2000), 0);
-    CU_ASSERT_PTR_NULL(function_index_find(index, 0xfff));
-    CU_ASSERT_PTR_NULL(function_index_find(index, 0x1040));
-    CU_ASSERT_PTR_NULL(function_index_find(index, 0x3001));
+    CU_ASSERT_PTR_NULL(symbolize_function_index_find(index, 0xfff));
+    CU_ASSERT_PTR_NULL(symbolize_function_index_find(index, 0x1040));
+    CU_ASSERT_PTR_NULL(symbolize_function_index_find(index, 0x3001));
 }
 
 static void test_what_covers_an_address(void)
@@ -88,7 +89,7 @@ static void test_what_covers_an_address(void)
     struct function_index index = {0};
     fill(&index);
     check(&index);
-    function_index_release(&index);
+    symbolize_function_index_release(&index);
 }
 
 static void test_stored_and_grown(void)
@@ -97,23 +98,23 @@ static void test_stored_and_grown(void)
     struct fixture fixture;
     fixture_open(&fixture);
     struct cache *cache = cache_open(fixture_path(&fixture, "cache"));
-    CU_ASSERT_FALSE(function_index_load(&loaded, cache, key));
+    CU_ASSERT_FALSE(symbolize_function_index_load(&loaded, cache, key));
     fill(&index);
-    function_index_store(&index, cache, key);
+    symbolize_function_index_store(&index, cache, key);
     check(&index);
-    CU_ASSERT_TRUE(function_index_load(&loaded, cache, key));
+    CU_ASSERT_TRUE(symbolize_function_index_load(&loaded, cache, key));
     check(&loaded);
-    loaded.descriptions.items[0].name = function_index_text(&loaded, "outer(int)");
-    CU_ASSERT_STRING_EQUAL(function_index_text_of(&loaded, loaded.descriptions.items[0].name),
-                           "outer(int)");
-    function_index_store(&loaded, cache, key);
-    CU_ASSERT_TRUE(function_index_load(&again, cache, key));
+    loaded.descriptions.items[0].name = symbolize_function_index_text(&loaded, "outer(int)");
+    CU_ASSERT_STRING_EQUAL(
+        symbolize_function_index_text_of(&loaded, loaded.descriptions.items[0].name), "outer(int)");
+    symbolize_function_index_store(&loaded, cache, key);
+    CU_ASSERT_TRUE(symbolize_function_index_load(&again, cache, key));
     check(&again);
-    CU_ASSERT_STRING_EQUAL(function_index_text_of(&again, again.descriptions.items[0].name),
-                           "outer(int)");
-    function_index_release(&index);
-    function_index_release(&loaded);
-    function_index_release(&again);
+    CU_ASSERT_STRING_EQUAL(
+        symbolize_function_index_text_of(&again, again.descriptions.items[0].name), "outer(int)");
+    symbolize_function_index_release(&index);
+    symbolize_function_index_release(&loaded);
+    symbolize_function_index_release(&again);
     cache_free(cache, 0);
     fixture_close(&fixture);
 }
@@ -126,16 +127,16 @@ static void test_texts_that_share_their_ends(void)
     fixture_open(&fixture);
     struct cache *cache = cache_open(fixture_path(&fixture, "cache"));
     fill(&index);
-    function_index_store(&index, cache, key);
-    function_index_release(&index);
-    CU_ASSERT_TRUE_FATAL(function_index_load(&index, cache, key));
-    function_index_own(&index);
+    symbolize_function_index_store(&index, cache, key);
+    symbolize_function_index_release(&index);
+    CU_ASSERT_TRUE_FATAL(symbolize_function_index_load(&index, cache, key));
+    symbolize_function_index_own(&index);
     index.descriptions.items[0].linkage_name++;
-    CU_ASSERT_STRING_EQUAL(function_index_text_of(&index, index.descriptions.items[0].linkage_name),
-                           "uter");
-    function_index_store(&index, cache, key);
-    function_index_release(&index);
-    CU_ASSERT_FALSE(function_index_load(&index, cache, key));
+    CU_ASSERT_STRING_EQUAL(
+        symbolize_function_index_text_of(&index, index.descriptions.items[0].linkage_name), "uter");
+    symbolize_function_index_store(&index, cache, key);
+    symbolize_function_index_release(&index);
+    CU_ASSERT_FALSE(symbolize_function_index_load(&index, cache, key));
     cache_free(cache, 0);
     fixture_close(&fixture);
 }
@@ -149,8 +150,8 @@ static void test_changed_bytes(void)
     fixture_open(&fixture);
     struct cache *cache = cache_open(fixture_path(&fixture, "cache"));
     fill(&index);
-    function_index_store(&index, cache, key);
-    function_index_release(&index);
+    symbolize_function_index_store(&index, cache, key);
+    symbolize_function_index_release(&index);
     const struct sprof_bytes good = cache_get(cache, CACHE_LINES, key);
     CU_ASSERT_PTR_NOT_NULL_FATAL(good.data);
     size_t refused = 0;
@@ -158,25 +159,25 @@ static void test_changed_bytes(void)
         uint8_t *bytes = malloc(good.size);
         memcpy(bytes, good.data, good.size);
         bytes[i / sizeof values] = values[i % sizeof values];
-        if (!function_index_take(&index, (struct sprof_bytes){bytes, good.size})) {
+        if (!symbolize_function_index_take(&index, (struct sprof_bytes){bytes, good.size})) {
             refused++;
             continue;
         }
         for (uint64_t vaddr = 0xff0; vaddr < 0x3010; vaddr += 4) {
-            const struct index_piece *piece = function_index_find(&index, vaddr);
+            const struct index_piece *piece = symbolize_function_index_find(&index, vaddr);
             const struct index_call *call =
-                piece ? function_index_innermost(&index, piece, vaddr) : NULL;
+                piece ? symbolize_function_index_innermost(&index, piece, vaddr) : NULL;
             while (call)
-                call = function_index_outer(&index, piece, call);
+                call = symbolize_function_index_outer(&index, piece, call);
             line_at(&index, vaddr);
         }
-        function_index_release(&index);
+        symbolize_function_index_release(&index);
     }
     CU_ASSERT_TRUE(refused > good.size / 4);
     for (size_t size = 0; size < good.size; size++) {
         uint8_t *bytes = malloc(size + 1);
         memcpy(bytes, good.data, size);
-        CU_ASSERT_FALSE(function_index_take(&index, (struct sprof_bytes){bytes, size}));
+        CU_ASSERT_FALSE(symbolize_function_index_take(&index, (struct sprof_bytes){bytes, size}));
     }
     free((void *)good.data);
     cache_free(cache, 0);

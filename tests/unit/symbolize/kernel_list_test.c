@@ -21,7 +21,7 @@ static int open_text(struct fixture *fixture, const char *text, struct kernel_li
                      struct sprof_error *error)
 {
     fixture_text(fixture, "kallsyms", text);
-    return kernel_list_open(list, fixture_path(fixture, "kallsyms"), error);
+    return symbolize_kernel_list_open(list, fixture_path(fixture, "kallsyms"), error);
 }
 
 static void test_symbols_of_kernel_and_modules(void)
@@ -47,10 +47,10 @@ static void test_symbols_of_kernel_and_modules(void)
     CU_ASSERT_EQUAL_FATAL(open_text(&fixture, listing, &list, NULL), 0);
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         struct kernel_symbol got;
-        const bool found = kernel_list_find(list, expected[i].address, &got);
+        const bool found = symbolize_kernel_list_find(list, expected[i].address, &got);
         kernel_check(found, &got, &expected[i].symbol);
     }
-    kernel_list_free(list);
+    symbolize_kernel_list_free(list);
     fixture_close(&fixture);
 }
 
@@ -67,7 +67,8 @@ static void test_hidden_addresses_name_the_setting(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "sudo sysctl kernel.kptr_restrict=0"));
     CU_ASSERT_PTR_NULL(list);
     CU_ASSERT_EQUAL(open_text(&fixture, "\n\n", &list, &error), SPROF_EFORMAT);
-    CU_ASSERT_EQUAL(kernel_list_open(&list, "/nowhere/kallsyms", &error), SPROF_ENOTFOUND);
+    CU_ASSERT_EQUAL(symbolize_kernel_list_open(&list, "/nowhere/kallsyms", &error),
+                    SPROF_ENOTFOUND);
     fixture_close(&fixture);
 }
 
@@ -87,11 +88,12 @@ static void test_garbage_is_passed_over(void)
         bytes[SIZE - 1] = '\n';
         memcpy(bytes + SIZE, listing, sizeof listing);
         fixture_write(&fixture, "kallsyms", bytes, SIZE + sizeof listing - 1);
-        CU_ASSERT_EQUAL(kernel_list_open(&list, fixture_path(&fixture, "kallsyms"), NULL), 0);
+        CU_ASSERT_EQUAL(symbolize_kernel_list_open(&list, fixture_path(&fixture, "kallsyms"), NULL),
+                        0);
         const uint64_t address = 0xffffffffc0000801;
         struct kernel_symbol symbol;
-        CU_ASSERT_TRUE(kernel_list_find(list, address, &symbol));
-        kernel_list_free(list);
+        CU_ASSERT_TRUE(symbolize_kernel_list_find(list, address, &symbol));
+        symbolize_kernel_list_free(list);
     }
     free(bytes);
     fixture_close(&fixture);

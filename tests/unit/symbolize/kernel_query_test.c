@@ -35,7 +35,7 @@ static void test_answers_are_taken_apart(void)
         struct kernel_symbol got = {0};
         char text[64];
         snprintf(text, sizeof text, "%s", expected[i].text);
-        const bool found = kernel_query_parse(text, address, &got);
+        const bool found = symbolize_kernel_query_parse(text, address, &got);
         kernel_check(found, &got, &expected[i].symbol);
     }
 }
@@ -59,7 +59,7 @@ static bool agrees(struct kernel_query *query, uint64_t address, const struct li
                    uint64_t end)
 {
     struct kernel_symbol symbol;
-    return kernel_query_find(query, address, &symbol) && symbol.start == line->address &&
+    return symbolize_kernel_query_find(query, address, &symbol) && symbol.start == line->address &&
            symbol.size == end - line->address && strcmp(symbol.name, line->name) == 0 &&
            !symbol.module;
 }
@@ -67,7 +67,7 @@ static bool agrees(struct kernel_query *query, uint64_t address, const struct li
 /* Every function of the kernel's own text, at its first and at its last byte; but no holes. */
 static void test_the_kernel_says_what_it_lists(void)
 {
-    struct kernel_query *query = kernel_query_open();
+    struct kernel_query *query = symbolize_kernel_query_open();
     FILE *listing = fopen("/proc/kallsyms", "r");
     struct line function, next = {0};
     if (!query || !listing || !read_line(listing, &function)) {
@@ -89,18 +89,18 @@ static void test_the_kernel_says_what_it_lists(void)
     }
     if (listing)
         fclose(listing);
-    kernel_query_free(query);
+    symbolize_kernel_query_free(query);
 }
 
 static void test_what_is_no_code_has_no_name(void)
 {
     static const uint64_t addresses[] = {0, 1, 0x400000, 1ULL << 63, UINT64_MAX};
-    struct kernel_query *query = kernel_query_open();
+    struct kernel_query *query = symbolize_kernel_query_open();
     struct kernel_symbol symbol;
     for (size_t i = 0; query && i < sizeof addresses / sizeof *addresses; i++)
-        CU_ASSERT_FALSE(kernel_query_find(query, addresses[i], &symbol));
-    kernel_query_free(query);
-    kernel_query_free(NULL);
+        CU_ASSERT_FALSE(symbolize_kernel_query_find(query, addresses[i], &symbol));
+    symbolize_kernel_query_free(query);
+    symbolize_kernel_query_free(NULL);
 }
 
 void sprof_suite_symbolize_kernel_query(void);

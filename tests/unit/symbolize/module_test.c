@@ -6,11 +6,11 @@ static void test_paths_that_could_wait(void)
     struct fixture fixture;
     fixture_open(&fixture);
     fixture_run(&fixture, "mkfifo pipe; echo text >file");
-    CU_ASSERT_FALSE(module_path_is_safe(fixture.directory, "pipe"));
-    CU_ASSERT_FALSE(module_path_is_safe(NULL, fixture_path(&fixture, "pipe")));
-    CU_ASSERT_TRUE(module_path_is_safe(fixture.directory, "file"));
-    CU_ASSERT_TRUE(module_path_is_safe(fixture.directory, "missing"));
-    CU_ASSERT_FALSE(module_path_is_safe("/ignored", "/dev/zero"));
+    CU_ASSERT_FALSE(symbolize_module_path_is_safe(fixture.directory, "pipe"));
+    CU_ASSERT_FALSE(symbolize_module_path_is_safe(NULL, fixture_path(&fixture, "pipe")));
+    CU_ASSERT_TRUE(symbolize_module_path_is_safe(fixture.directory, "file"));
+    CU_ASSERT_TRUE(symbolize_module_path_is_safe(fixture.directory, "missing"));
+    CU_ASSERT_FALSE(symbolize_module_path_is_safe("/ignored", "/dev/zero"));
     fixture_close(&fixture);
 }
 

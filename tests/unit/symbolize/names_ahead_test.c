@@ -47,22 +47,22 @@ static void reading_open(struct reading *reading, struct fixture *fixture,
     uint64_t delta;
     *reading = (struct reading){.naming.image = naming_image(fixture_path(fixture, "program"))};
     naming_add_instructions(&reading->naming, fixture, "program");
-    CU_ASSERT_TRUE_FATAL(module_open(&reading->module, reading->naming.image, options));
-    Dwarf *dwarf = module_dwarf(&reading->module, NULL, &delta);
+    CU_ASSERT_TRUE_FATAL(symbolize_module_open(&reading->module, reading->naming.image, options));
+    Dwarf *dwarf = symbolize_module_dwarf(&reading->module, NULL, &delta);
     CU_ASSERT_PTR_NOT_NULL_FATAL(dwarf);
-    module_dwarf_sections(dwarf, &sections);
-    dwarf_names_open(&reading->names, &sections, &reading->index);
+    symbolize_module_dwarf_sections(dwarf, &sections);
+    symbolize_dwarf_names_open(&reading->names, &sections, &reading->index);
     const struct addresses addresses = {reading->naming.addresses.items,
                                         reading->naming.addresses.count};
-    dwarf_functions_add(&reading->names, delta, &addresses, NULL);
-    function_index_sort(&reading->index);
+    symbolize_dwarf_functions_add(&reading->names, delta, &addresses, NULL);
+    symbolize_function_index_sort(&reading->index);
 }
 
 static void reading_close(struct reading *reading)
 {
-    dwarf_names_release(&reading->names);
-    function_index_release(&reading->index);
-    module_release(&reading->module);
+    symbolize_dwarf_names_release(&reading->names);
+    symbolize_function_index_release(&reading->index);
+    symbolize_module_release(&reading->module);
     naming_close(&reading->naming);
 }
 
@@ -71,7 +71,7 @@ static const struct names_ahead_name *wait_for(const struct names_ahead *ahead, 
 {
     const struct timespec moment = {.tv_nsec = 1000000};
     const struct names_ahead_name *name = NULL;
-    for (int i = 0; i < 30000 && !(name = names_ahead_find(ahead, number)); i++)
+    for (int i = 0; i < 30000 && !(name = symbolize_names_ahead_find(ahead, number)); i++)
         nanosleep(&moment, NULL);
     return name;
 }
@@ -80,7 +80,7 @@ static size_t check(struct dwarf *dwarf, const struct names_ahead_name *name, ui
 {
     struct dwarf_said said;
     struct cxx_names cxx = {0};
-    dwarf_names_read(dwarf, &cxx, entry, &said);
+    symbolize_dwarf_names_read(dwarf, &cxx, entry, &said);
     CU_ASSERT_PTR_EQUAL(name->said.linkage_name, said.linkage_name);
     CU_ASSERT_EQUAL(name->said.line, said.line);
     CU_ASSERT_EQUAL(name->said.files_before_name, said.files_before_name);
@@ -89,11 +89,11 @@ static size_t check(struct dwarf *dwarf, const struct names_ahead_name *name, ui
         CU_ASSERT_EQUAL(name->said.files[i].number, said.files[i].number);
         CU_ASSERT_EQUAL(name->said.files[i].unit, said.files[i].unit);
     }
-    char *demangled = said.linkage_name ? demangle_name(said.linkage_name, false) : NULL;
+    char *demangled = said.linkage_name ? symbolize_demangle_name(said.linkage_name, false) : NULL;
     const size_t count = demangled != NULL;
     CU_ASSERT_TRUE(naming_same_text(name->demangled, demangled));
     free(demangled);
-    cxx_names_release(&cxx);
+    symbolize_cxx_names_release(&cxx);
     return count;
 }
 
@@ -112,12 +112,13 @@ static void test_names_are_made(void)
                                         reading.naming.addresses.count};
     for (unsigned threads = 0; threads <= 5; threads++) {
         size_t found = 0, mangled = 0;
-        names_ahead_start(&ahead, &addresses, &reading.names, threads);
+        symbolize_names_ahead_start(&ahead, &addresses, &reading.names, threads);
         CU_ASSERT_EQUAL(ahead.work != NULL, threads > 0);
         for (size_t i = 1; i < addresses.count && threads; i++) {
-            const struct index_piece *piece = function_index_find(index, addresses.items[i]);
+            const struct index_piece *piece =
+                symbolize_function_index_find(index, addresses.items[i]);
             const struct index_call *call =
-                piece ? function_index_innermost(index, piece, addresses.items[i]) : NULL;
+                piece ? symbolize_function_index_innermost(index, piece, addresses.items[i]) : NULL;
             const uint32_t number = call ? call->description : piece ? piece->description : 0;
             const struct names_ahead_name *name = number ? wait_for(&ahead, number) : NULL;
             if (!number)
@@ -128,10 +129,11 @@ static void test_names_are_made(void)
             found++;
         }
         CU_ASSERT_TRUE(!threads || (found >= 100 && mangled >= 50));
-        CU_ASSERT_PTR_NULL(names_ahead_find(&ahead, 0));
-        CU_ASSERT_PTR_NULL(names_ahead_find(&ahead, (uint32_t)index->descriptions.count + 1));
-        names_ahead_stop(&ahead);
-        CU_ASSERT_PTR_NULL(names_ahead_find(&ahead, 1));
+        CU_ASSERT_PTR_NULL(symbolize_names_ahead_find(&ahead, 0));
+        CU_ASSERT_PTR_NULL(
+            symbolize_names_ahead_find(&ahead, (uint32_t)index->descriptions.count + 1));
+        symbolize_names_ahead_stop(&ahead);
+        CU_ASSERT_PTR_NULL(symbolize_names_ahead_find(&ahead, 1));
     }
     reading_close(&reading);
     fixture_close(&fixture);

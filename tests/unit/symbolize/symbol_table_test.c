@@ -205,12 +205,12 @@ static void test_names_that_share_their_texts(void)
     static const char *const files[] = {"long", "forged"};
     for (int i = 0; i < 2; i++) {
         struct image *image = naming_image(fixture_path(&fixture, files[i]));
-        CU_ASSERT_TRUE_FATAL(module_open(&module, image, &options));
-        CU_ASSERT_EQUAL(symbol_table_read(&table, &module), 0);
+        CU_ASSERT_TRUE_FATAL(symbolize_module_open(&module, image, &options));
+        CU_ASSERT_EQUAL(symbolize_symbol_table_read(&table, &module), 0);
         CU_ASSERT_TRUE(i ? table.count > 3 : table.count > COUNT);
         CU_ASSERT_TRUE(table.text_bytes > LONG && table.text_bytes < 20 * LONG);
-        symbol_table_release(&table);
-        module_release(&module);
+        symbolize_symbol_table_release(&table);
+        symbolize_module_release(&module);
         image_free(image);
     }
     fixture_close(&fixture);
@@ -227,32 +227,32 @@ static void test_forged_tables(void)
     fixture_open(&fixture);
     struct cache *cache = cache_open(fixture_path(&fixture, "cache"));
     struct symbol_table found, bad = good;
-    symbol_table_store(&good, cache, key);
-    CU_ASSERT_TRUE(symbol_table_find(&found, cache, key));
+    symbolize_symbol_table_store(&good, cache, key);
+    CU_ASSERT_TRUE(symbolize_symbol_table_find(&found, cache, key));
     CU_ASSERT_EQUAL(found.count, 2);
     CU_ASSERT_STRING_EQUAL(found.texts + found.entries[1].name, "two");
-    symbol_table_release(&found);
+    symbolize_symbol_table_release(&found);
     bad.text_bytes = 7; /* no NUL at the end */
-    symbol_table_store(&bad, cache, key);
-    CU_ASSERT_FALSE(symbol_table_find(&found, cache, key));
+    symbolize_symbol_table_store(&bad, cache, key);
+    CU_ASSERT_FALSE(symbolize_symbol_table_find(&found, cache, key));
     bad.text_bytes = 4; /* a name behind it */
-    symbol_table_store(&bad, cache, key);
-    CU_ASSERT_FALSE(symbol_table_find(&found, cache, key));
+    symbolize_symbol_table_store(&bad, cache, key);
+    CU_ASSERT_FALSE(symbolize_symbol_table_find(&found, cache, key));
     static const struct symbol_entry sharing[] = {{0x1000, 16, 0x2000, 4, 0},
                                                   {0x1010, 16, 0x2000, 5, 1}},
                                      twice[] = {{0x1000, 16, 0x2000, 4, 0},
                                                 {0x1010, 16, 0x2000, 4, 1}};
     bad = good;
     bad.entries = sharing; /* a name that is another's end */
-    symbol_table_store(&bad, cache, key);
-    CU_ASSERT_FALSE(symbol_table_find(&found, cache, key));
+    symbolize_symbol_table_store(&bad, cache, key);
+    CU_ASSERT_FALSE(symbolize_symbol_table_find(&found, cache, key));
     bad.entries = twice;
-    symbol_table_store(&bad, cache, key);
-    CU_ASSERT_FALSE(symbol_table_find(&found, cache, key));
+    symbolize_symbol_table_store(&bad, cache, key);
+    CU_ASSERT_FALSE(symbolize_symbol_table_find(&found, cache, key));
     const uint64_t counts[] = {UINT64_MAX / 16, 8, 0, 0};
     const struct sprof_bytes piece = {(const uint8_t *)counts, sizeof counts};
     cache_put(cache, CACHE_SYMBOLS, key, &piece, 1);
-    CU_ASSERT_FALSE(symbol_table_find(&found, cache, key));
+    CU_ASSERT_FALSE(symbolize_symbol_table_find(&found, cache, key));
     CU_ASSERT_PTR_NULL(found.storage);
     cache_free(cache, 0);
     fixture_close(&fixture);

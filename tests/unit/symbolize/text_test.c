@@ -31,7 +31,7 @@ static int read_text(const void *text, size_t size, uint64_t most_bytes, struct 
     const char *path = fixture_path(&fixture, "text");
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct text_lines lines = {fd, path, most_bytes, see, seen, 0, false};
-    const int code = text_lines_read(&lines, NULL);
+    const int code = symbolize_text_lines_read(&lines, NULL);
     close(fd);
     fixture_close(&fixture);
     *too_long = lines.too_long;
@@ -102,7 +102,7 @@ static void test_a_file_that_cannot_be_read(void)
     struct seen seen = {.most = UINT64_MAX};
     struct sprof_error error = {0};
     struct text_lines lines = {-1, "the list", UINT64_MAX, see, &seen, 0, false};
-    CU_ASSERT_EQUAL(text_lines_read(&lines, &error), SPROF_EIO);
+    CU_ASSERT_EQUAL(symbolize_text_lines_read(&lines, &error), SPROF_EIO);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "cannot read the list"));
 }
 
@@ -124,7 +124,7 @@ static void test_hexadecimal_numbers(void)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *text = cases[i].text;
         uint64_t number;
-        const char *next = text_hex(text, text + strlen(text), &number);
+        const char *next = symbolize_text_hex(text, text + strlen(text), &number);
         CU_ASSERT_PTR_EQUAL(next, cases[i].length ? text + cases[i].length : NULL);
         if (next)
             CU_ASSERT_EQUAL(number, cases[i].number);
