@@ -50,12 +50,12 @@ long=$(inside handle --during-calls-of '^handle$,over 5ms')
 others=$(inside other --during-calls-of '^handle$')
 calls=$(sql all.db "SELECT count(*) FROM v_call")
 echo "$calls calls, $handled samples in them, $long in long ones, $others in the other function"
-holds "$handled >= 20 && $handled <= $(inside handle)" "samples during the calls"
+holds "$handled >= 10 && $handled <= $(inside handle)" "samples during the calls"
 holds "$others <= 2 + $handled / 50" "samples outside of the calls"
 holds "$long > 0.5 * $handled && $long <= $handled" "samples during long calls"
 expect 0 "$SPROF" report -i all.db --run 1 --during-calls-of '^handle$' --tree
 grep -q 'during ^handle\$' out || fail "the base of what is shown"
-[ "$("$SPROF" script -i all.db --run 1 --during-calls-of '^handle$' --format csv | wc -l)" -gt 20 ] || fail "single samples"
+[ "$("$SPROF" script -i all.db --run 1 --during-calls-of '^handle$' --format csv | wc -l)" -gt 10 ] || fail "single samples"
 expect 1 "$SPROF" report -i all.db --run 1 --during-calls-of '^handle$,over 1000s'
 said 'name a shorter time'
 expect 1 "$SPROF" report -i all.db --run 1 --during-calls-of nothing

@@ -282,7 +282,7 @@ refused)
         said "CAP_BPF|perf_event_paranoid"
         [ ! -e x.db ] || fail "a recording"
     done
-    for wrong in "--clock wall -- true" "--source sigprof -- true" "-a -- true"; do
+    for wrong in "--clock wall -- true" "--source sigprof -- true" "--user 0 -- true"; do
         expect 2 "$SPROF" record --off-cpu -o x.db $wrong
         said_only "--off-cpu"
     done
