@@ -117,6 +117,10 @@ int report_table_of_coverage(struct report_calls *calls, struct sprof_error *err
     const bool people = calls->for_people;
     struct sprof_str rows = {0};
     uint64_t functions = 0, executed = 0;
+    if (calls->request->selection.process)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "coverage is of all processes of a run: --thread chooses functions "
+                               "by the thread that called them first");
     sprof_str_appendf(&rows, united, calls->run);
     report_calls_choose(calls, &names, &rows);
     sprof_str_append(&rows, " GROUP BY function_id) ORDER BY first_run NULLS LAST, first_ns, "
@@ -175,8 +179,11 @@ static const struct report_call_column warned_data[] = {
 int report_table_of_warnings(struct report_calls *calls, struct sprof_error *error)
 {
     enum { NEWEST = 8 };
-    static const struct report_call_names names = {
-        .module = "module", .tid = "tid", .thread = "thread", .pid = "pid", .process = "pid"};
+    static const struct report_call_names names = {.module = "module",
+                                                   .tid = "tid",
+                                                   .thread = "thread",
+                                                   .pid = "pid",
+                                                   .process = REPORT_PROCESS_NAME};
     const bool people = calls->for_people, newest = calls->request->table.newest;
     struct sprof_str rows = {0}, title = {0};
     int result = report_calls_find_run(calls, error);

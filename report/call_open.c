@@ -10,12 +10,15 @@ static const char open_calls[] =
     "module, start_ns, depth FROM v_call WHERE run_id = %1$u AND exit = 'open'), "
     "kept AS MATERIALIZED (SELECT pid, tid, thread, thread_id, function_id, function, module, "
     "start_ns, caller_id FROM v_kept_call WHERE run_id = %1$u AND exit = 'open') "
-    "SELECT pid, tid, thread, function, module, start_ns AS since_ns, depth, 1 AS calls, "
+    "SELECT pid, tid, thread, thread_id, function, module, start_ns AS since_ns, depth, 1 AS "
+    "calls, "
     "(SELECT o.function FROM logged o WHERE o.thread_id = l.thread_id AND o.depth = l.depth - 1) "
     "AS caller FROM logged l "
-    "UNION ALL SELECT pid, tid, thread, function, module, start_ns, 0, 1, (SELECT o.function FROM "
+    "UNION ALL SELECT pid, tid, thread, thread_id, function, module, start_ns, 0, 1, (SELECT "
+    "o.function FROM "
     "v_kept_call o WHERE o.run_id = %1$u AND o.call_id = k.caller_id) FROM kept k "
-    "UNION ALL SELECT r.pid, t.tid, t.name, f.name, m.name, NULL, 0, sum(c.in_flight), NULL FROM "
+    "UNION ALL SELECT r.pid, t.tid, t.name, t.id, f.name, m.name, NULL, 0, sum(c.in_flight), NULL "
+    "FROM "
     "call_cost c JOIN thread t ON t.id = c.thread_id JOIN process r ON r.id = t.process_id JOIN "
     "node_path n ON n.node_id = c.node_id JOIN call_path p ON p.id = n.path_id JOIN function f ON "
     "f.id = p.function_id JOIN module m ON m.id = f.module_id WHERE c.run_id = %1$u AND "
@@ -37,7 +40,8 @@ enum { COLUMNS = sizeof columns / sizeof *columns, SINCE = 1 };
 
 int report_table_of_open_calls(struct report_calls *calls, struct sprof_error *error)
 {
-    static const struct report_call_names names = {"module", "tid", "thread", "pid", "pid"};
+    static const struct report_call_names names = {"module", "tid", "thread", "pid",
+                                                   REPORT_PROCESS_NAME};
     struct report_call_column shown[COLUMNS];
     struct sprof_str rows = {0};
     int result = report_calls_find_run(calls, error);

@@ -50,6 +50,9 @@ int report_calls_order(struct report_calls *calls, struct sprof_error *error);
 struct report_call_names {
     const char *module, *tid, *thread, *pid, *process;
 };
+/* The name of the process of a row's `thread_id`. */
+#define REPORT_PROCESS_NAME                                                                        \
+    "(SELECT p.name FROM thread t JOIN process p ON p.id = t.process_id WHERE t.id = thread_id)"
 void report_calls_choose(const struct report_calls *calls, const struct report_call_names *names,
                          struct sprof_str *sql);
 

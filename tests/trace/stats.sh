@@ -35,7 +35,7 @@ nm program | awk '{ print $3, "0x" $1 }' >symbols
 # By process: the least, the greatest and the sum of the rows of its threads.
 expect 0 "$SPROF" stats t.db --by process --format csv && mv out process.csv
 "$SPROF" sql t.db --format csv "SELECT f.name AS function, sum(c.calls) AS calls, min(c.min_ns) AS min_ns, max(c.max_ns) AS max_ns,
-    nullif(sum(c.self_ns), 0) AS self_ns, nullif(sum(c.total_ns), 0) AS total_ns FROM call_cost c JOIN node_path n ON n.node_id = c.node_id
+    iif(max(c.timed), sum(c.self_ns), NULL) AS self_ns, iif(max(c.timed), sum(c.total_ns), NULL) AS total_ns FROM call_cost c JOIN node_path n ON n.node_id = c.node_id
     JOIN call_path p ON p.id = n.path_id JOIN function f ON f.id = p.function_id GROUP BY f.id" >threads.csv || fail "no sql"
 python3 - <<'E' || fail "other figures of the process"
 import csv
@@ -379,5 +379,9 @@ if sys.argv[1] == "log":
     assert rows["main"]["since_ns"] < rows["outer"]["since_ns"] < rows["inner"]["since_ns"], rows
 E
 done
+for chosen in "$pid" 'op*'; do
+    expect 0 "$SPROF" stats open.db --open --process "$chosen" --format csv && [ "$(wc -l <out)" = 4 ] || fail "not of process $chosen"
+done
+expect 0 "$SPROF" stats open.db --open --process other --format csv && [ "$(wc -l <out)" = 1 ] || fail "of another process"
 expect 0 "$SPROF" stats t.db --open && grep -qx 'All calls have ended' out || fail "calls that have ended"
 expect 2 "$SPROF" stats t.db --open --warnings && said 'give one of them'
