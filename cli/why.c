@@ -125,7 +125,8 @@ static void add_counts(const struct origin *origin, const struct why_table *tabl
                        struct why_verdict *verdict, struct why_circumstances *circumstances,
                        struct sprof_error *uncounted)
 {
-    if (!origin->count || verdict->answer != WHY_FUNCTION)
+    const bool may_be_pair = verdict->answer == WHY_FLAT || verdict->answer == WHY_STARVED;
+    if (!origin->count || (verdict->answer != WHY_FUNCTION && !may_be_pair))
         return;
     const int status =
         cli_why_count(origin->count, table, verdict, &circumstances->stopped_ns, uncounted);

@@ -65,8 +65,8 @@ static int read_counts(const struct cli_why_count *count, const struct why_table
     int status = store_open_read(&store, count->output, error);
     if (!status)
         status = report_why_counts(store, table, functions, &counts, error);
-    if (!status)
-        why_count(verdict, &counts);
+    if (!status && why_count(verdict, table, &counts))
+        status = sprof_error_memory(error);
     if (store)
         store_close(store, NULL);
     why_counts_release(&counts);

@@ -154,6 +154,8 @@ static int body(struct json *json, const struct why_table *table, const struct w
     else if (verdict->answer == WHY_FLAT || verdict->answer == WHY_TOO_FEW ||
              verdict->answer == WHY_STARVED)
         largest(json, table, verdict);
+    if (circumstances->stopped_ns)
+        report_json_count(json, "stopped_ns", circumstances->stopped_ns);
     report_json_open_array(json, "way");
     for (size_t i = 0; i < verdict->way.count; i++)
         name(json, NULL, table, verdict->way.items[i]);

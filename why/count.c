@@ -1,6 +1,6 @@
 /* Joins a verdict with counts of calls: samples name the function in which the time is, but a small
  * one that is called very often is no fault of its own. */
-#include "why/why.h"
+#include "why/parts.h"
 
 /* A call of so many others is more than a loop's ordinary fan-out, … */
 static const double many_calls = 30;
@@ -32,6 +32,13 @@ size_t why_to_count(const struct why_table *table, const struct why_verdict *ver
                     uint32_t *functions)
 {
     size_t count = 0;
+    if (verdict->answer != WHY_FUNCTION) {
+        count = list(table, functions, count, verdict->function);
+        for (size_t i = 0; i < verdict->next_count; i++)
+            if (verdict->next[i].cause == WHY_COMPUTES)
+                count = list(table, functions, count, verdict->next[i].function);
+        return count;
+    }
     for (size_t i = verdict->way.count; i > 0 && count < WAY; i--)
         count = list(table, functions, count, verdict->way.items[i - 1]);
     for (size_t i = 0; i < WHY_CALLERS; i++)
@@ -70,32 +77,78 @@ static void set_rate(struct why_verdict *verdict, const struct why_counts *count
     }
 }
 
-/* The callers of a function, from the way outwards, until one takes longer. A caller that has not
- * returned all the while counts as one call. */
-static void look_at_caller(struct why_verdict *verdict, const struct why_counts *counts,
-                           uint32_t caller, uint32_t callee)
+/* How often a call of the caller calls so short a function; 0: it does not, or for long. A caller
+ * that has not returned all the while counts as one call. */
+static double calls_in_each(const struct why_counts *counts, const struct why_edge *edge)
 {
-    const struct why_called *outer = called(counts, caller), *inner = called(counts, callee);
-    for (size_t i = 0; i < counts->edges.count; i++) {
-        const struct why_edge *edge = &counts->edges.items[i];
-        if (edge->caller != caller || edge->callee != callee)
-            continue;
-        const double each = (double)edge->calls / (double)(outer ? outer->calls : 1);
-        if (each >= many_calls && each > verdict->many.each)
-            verdict->many = (struct why_many){caller, callee, each, mean_ns(inner)};
+    const struct why_called *outer = called(counts, edge->caller);
+    const struct why_called *inner = called(counts, edge->callee);
+    if (!inner || mean_ns(inner) >= short_ns)
+        return 0;
+    return (double)edge->calls / (double)(outer ? outer->calls : 1);
+}
+
+static void set_many(struct why_verdict *verdict, const struct why_counts *counts,
+                     const struct why_edge *edge)
+{
+    const double each = calls_in_each(counts, edge);
+    if (each >= many_calls && each > verdict->many.each)
+        verdict->many = (struct why_many){edge->caller, edge->callee, each,
+                                          mean_ns(called(counts, edge->callee)), false};
+}
+
+static const struct why_edge *edge_of(const struct why_counts *counts, uint32_t caller,
+                                      uint32_t callee)
+{
+    for (size_t i = 0; i < counts->edges.count; i++)
+        if (counts->edges.items[i].caller == caller && counts->edges.items[i].callee == callee)
+            return &counts->edges.items[i];
+    return NULL;
+}
+
+/* Goes from the function outwards until a call takes longer. */
+static void follow_way(struct why_verdict *verdict, const struct why_counts *counts)
+{
+    for (size_t i = verdict->way.count; i > 1; i--) {
+        const uint32_t caller = verdict->way.items[i - 2], callee = verdict->way.items[i - 1];
+        const struct why_edge *edge = edge_of(counts, caller, callee);
+        if (edge && calls_in_each(counts, edge) <= 0)
+            return;
+        if (edge)
+            set_many(verdict, counts, edge);
     }
 }
 
-void why_count(struct why_verdict *verdict, const struct why_counts *counts)
+/* No function is clear; a loop and the small one that it calls all the time are one thing. */
+static int try_pairs(struct why_verdict *verdict, const struct why_table *table,
+                     const struct why_counts *counts)
 {
-    set_rate(verdict, counts);
-    for (size_t i = verdict->way.count; i > 1; i--) {
-        const uint32_t callee = verdict->way.items[i - 1];
-        const struct why_called *inner = called(counts, callee);
-        if (!inner || mean_ns(inner) >= short_ns)
-            return;
-        look_at_caller(verdict, counts, verdict->way.items[i - 2], callee);
+    int result = 0;
+    for (size_t i = 0; i < counts->edges.count && !result; i++) {
+        const struct why_edge *edge = &counts->edges.items[i];
+        if (edge->caller == edge->callee || calls_in_each(counts, edge) < many_calls)
+            continue;
+        result = why_judge_pair(verdict, table, edge->callee, edge->caller);
+        if (verdict->answer != WHY_FUNCTION)
+            continue;
+        set_many(verdict, counts, edge);
+        verdict->many.is_pair = true;
+        break;
     }
+    return result;
+}
+
+int why_count(struct why_verdict *verdict, const struct why_table *table,
+              const struct why_counts *counts)
+{
+    int result = 0;
+    if (verdict->answer == WHY_FUNCTION)
+        follow_way(verdict, counts);
+    else
+        result = try_pairs(verdict, table, counts);
+    if (verdict->answer == WHY_FUNCTION)
+        set_rate(verdict, counts);
+    return result;
 }
 
 void why_counts_release(struct why_counts *counts)

@@ -192,7 +192,7 @@ static int try_one_thread(struct why_verdict *verdict, const struct why_table *t
     verdict->alike_share = found.others;
     verdict->certainty =
         found.share.share - found.share.half > 2 * least_share ? WHY_SURE : WHY_LIKELY;
-    why_share_of(table, &(struct why_picking){found.function, found.kind, UINT32_MAX},
+    why_share_of(table, &(struct why_picking){found.function, found.kind, UINT32_MAX, 0},
                  &verdict->share);
     return 0;
 }
@@ -206,7 +206,7 @@ static int conclude(struct why_verdict *verdict, const struct why_table *table,
         return result;
     verdict->function = chosen.function;
     verdict->kind = verdict->cause = chosen.cause;
-    why_share_of(table, &(struct why_picking){chosen.function, chosen.cause, UINT32_MAX},
+    why_share_of(table, &(struct why_picking){chosen.function, chosen.cause, UINT32_MAX, 0},
                  &verdict->share);
     verdict->useful_samples = verdict->share.samples;
     verdict->second = second_share(table, candidates, verdict);
@@ -222,6 +222,46 @@ static int conclude(struct why_verdict *verdict, const struct why_table *table,
     if (!result && verdict->answer == WHY_FUNCTION)
         return why_describe(verdict, table);
     return result ? result : conclude_without(verdict, table);
+}
+
+/* The share of the largest candidate but for these two functions. */
+static double share_beside(const struct why_candidates *candidates, uint32_t function,
+                           uint32_t caller)
+{
+    for (size_t i = 0; i < candidates->list.count; i++) {
+        const struct why_candidate *other = &candidates->list.items[i];
+        if (other->function != function && other->function != caller)
+            return other->share;
+    }
+    return 0;
+}
+
+int why_judge_pair(struct why_verdict *verdict, const struct why_table *table, uint32_t function,
+                   uint32_t caller)
+{
+    struct why_candidates candidates = {0};
+    struct why_verdict pair = {0};
+    int result = why_rank(table, UINT32_MAX, &candidates);
+    if (result)
+        goto done;
+    why_share_of(table, &(struct why_picking){function, WHY_COMPUTES, UINT32_MAX, caller},
+                 &pair.share);
+    pair.second = share_beside(&candidates, function, caller);
+    if (!is_clear(&pair))
+        goto done;
+    verdict->answer = WHY_FUNCTION;
+    verdict->function = function;
+    verdict->kind = verdict->cause = WHY_COMPUTES;
+    verdict->share = pair.share;
+    verdict->second = pair.second;
+    verdict->certainty = certainty_of(&pair);
+    verdict->below = 0;
+    verdict->way.count = verdict->next_count = 0;
+    take_next(verdict, &candidates);
+    result = why_describe(verdict, table);
+done:
+    sprof_vec_release(&candidates.list);
+    return result;
 }
 
 static bool is_idle(const struct why_verdict *verdict, const struct why_table *table)

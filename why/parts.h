@@ -31,6 +31,7 @@ struct why_picking {
     uint32_t function;
     enum why_cause kind;
     uint32_t thread; /* UINT32_MAX: of all */
+    uint32_t also;   /* another function, whose time counts for the first; 0: none */
 };
 
 /* share.c: the share of a function's time of one kind in useful time, and its interval. */
@@ -45,6 +46,12 @@ struct why_candidates {
 /* rank.c: functions by what they do in useful time, the largest first; `thread` UINT32_MAX: in all
  * threads. 0 or SPROF_ENOMEM. The caller releases the list. */
 int why_rank(const struct why_table *table, uint32_t thread, struct why_candidates *candidates);
+
+/* judge.c: judges two functions as one, where neither is clear by itself: what computes in
+ * `function` and in `caller`, which calls it all the time. Leaves the verdict where they are not
+ * clear either. 0 or SPROF_ENOMEM. */
+int why_judge_pair(struct why_verdict *verdict, const struct why_table *table, uint32_t function,
+                   uint32_t caller);
 
 /* holder.c: finds which function is on other threads' stacks while one waits for the lock in
  * `function`, and not else. Of the function `suspect` (0: none) less is asked. Leaves `holder` zero

@@ -22,8 +22,9 @@ struct slices {
 static bool is_picked(const struct why_table *table, const struct why_picking *picking,
                       const struct why_sample *sample)
 {
+    const uint32_t owner = why_owner(table, sample);
     return why_kind(sample->cause) == picking->kind &&
-           why_owner(table, sample) == picking->function;
+           (owner == picking->function || (picking->also && owner == picking->also));
 }
 
 static bool is_counted(const struct why_picking *picking, const struct why_sample *sample)

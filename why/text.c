@@ -275,7 +275,7 @@ static void append_how_much(struct sprof_str *text, const struct why_table *tabl
     if (verdict->answer == WHY_FUNCTION) {
         sprof_str_append(text, "\n  ");
         append_share(text, &verdict->share);
-        sprof_str_append(text, " of the ");
+        sprof_str_append(text, verdict->many.is_pair ? ", both together, of the " : " of the ");
     } else
         sprof_str_append(text, "\n  of ");
     append_time(text, (double)verdict->useful_ns / seconds);

@@ -79,7 +79,8 @@ static int look_at(const struct why_table *table, const uint32_t *roots, uint32_
     if (!result && candidates.list.count && candidates.list.items[0].function) {
         here.function = candidates.list.items[0].function;
         here.kind = candidates.list.items[0].cause;
-        why_share_of(table, &(struct why_picking){here.function, here.kind, thread}, &here.share);
+        why_share_of(table, &(struct why_picking){here.function, here.kind, thread, 0},
+                     &here.share);
         here.others = share_of_others(table, roots, &here);
         if (here.share.share - here.share.half >= least_share &&
             here.share.share > TIMES_THE_OTHERS * here.others &&

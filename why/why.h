@@ -194,6 +194,7 @@ struct why_many {
     uint32_t caller, callee; /* 0: none does */
     double each;             /* calls in each call of the caller */
     double mean_ns;          /* of the callee */
+    bool is_pair;            /* the verdict's share is of both: neither is clear by itself */
 };
 
 struct why_verdict {
@@ -260,8 +261,10 @@ enum { WHY_COUNTED = 9 };
 size_t why_to_count(const struct why_table *table, const struct why_verdict *verdict,
                     uint32_t *functions);
 
-/* Sets `rate` and `many` of a verdict that names a function. */
-void why_count(struct why_verdict *verdict, const struct why_counts *counts);
+/* Sets `rate` and `many` of a verdict that names a function; where it names none, it does if one is
+ * clear together with a small one that it calls all the time. 0 or SPROF_ENOMEM. */
+int why_count(struct why_verdict *verdict, const struct why_table *table,
+              const struct why_counts *counts);
 
 /* == Text == */
 

@@ -54,7 +54,7 @@ static void test_many(void)
     add_edge(&counts, number(&scene, "wrap"), number(&scene, "get"), 99000);
     add_edge(&counts, number(&scene, "plan"), number(&scene, "wrap"), 99000);
     add_edge(&counts, number(&scene, "handle"), number(&scene, "plan"), 10);
-    why_count(&verdict, &counts);
+    CU_ASSERT_EQUAL(why_count(&verdict, &scene.table, &counts), 0);
     CU_ASSERT_DOUBLE_EQUAL(verdict.rate.per_second, 200000, 1);
     CU_ASSERT_DOUBLE_EQUAL(verdict.rate.mean_ns, 300, 0.1);
     CU_ASSERT_EQUAL(verdict.rate.by, number(&scene, "wrap"));
@@ -81,7 +81,7 @@ static void test_open_caller(void)
     add_called(&counts, number(&scene, "get"), 70, 300);
     add_called(&counts, number(&scene, "wrap"), 0, 0);
     add_edge(&counts, number(&scene, "wrap"), number(&scene, "get"), 70);
-    why_count(&verdict, &counts);
+    CU_ASSERT_EQUAL(why_count(&verdict, &scene.table, &counts), 0);
     CU_ASSERT_EQUAL(verdict.many.caller, number(&scene, "wrap"));
     CU_ASSERT_DOUBLE_EQUAL(verdict.many.each, 70, 0.1);
     release(&scene, &verdict, &counts);
@@ -97,14 +97,14 @@ static void test_few(void)
     add_called(&counts, number(&scene, "get"), 1000, 25000);
     add_called(&counts, number(&scene, "wrap"), 10, 2500000);
     add_edge(&counts, number(&scene, "wrap"), number(&scene, "get"), 1000);
-    why_count(&verdict, &counts);
+    CU_ASSERT_EQUAL(why_count(&verdict, &scene.table, &counts), 0);
     CU_ASSERT_EQUAL(verdict.many.caller, 0);
     why_counts_release(&counts);
     counts.look_ns = 500000000;
     add_called(&counts, number(&scene, "get"), 290, 300);
     add_called(&counts, number(&scene, "wrap"), 10, 9000);
     add_edge(&counts, number(&scene, "wrap"), number(&scene, "get"), 290);
-    why_count(&verdict, &counts);
+    CU_ASSERT_EQUAL(why_count(&verdict, &scene.table, &counts), 0);
     CU_ASSERT_EQUAL(verdict.many.caller, 0);
     CU_ASSERT_DOUBLE_EQUAL(verdict.rate.per_second, 580, 0.1);
     release(&scene, &verdict, &counts);
@@ -117,9 +117,43 @@ static void test_nothing(void)
     struct why_verdict verdict = {0};
     struct why_counts counts = {0};
     judge(&scene, &verdict);
-    why_count(&verdict, &counts);
+    CU_ASSERT_EQUAL(why_count(&verdict, &scene.table, &counts), 0);
     CU_ASSERT_EQUAL(verdict.many.caller, 0);
     CU_ASSERT_DOUBLE_EQUAL(verdict.rate.per_second, 0, 0);
+    release(&scene, &verdict, &counts);
+}
+
+/* A loop and the small function that it calls have 15 % each: neither is clear, both are. */
+static void test_pair(void)
+{
+    struct scene scene = {0};
+    struct why_verdict verdict = {0};
+    struct why_counts counts = {.look_ns = 500000000};
+    const uint32_t thread = scene_thread(&scene, "prog");
+    for (int i = 0; i < 100; i++) {
+        scene_work(&scene, thread, 3, "main handle plan");
+        scene_work(&scene, thread, 3, "main handle plan get");
+        for (int k = 0; k < 14; k++) {
+            char stack[32];
+            snprintf(stack, sizeof stack, "main handle leaf%d", k);
+            scene_work(&scene, thread, 1, stack);
+        }
+    }
+    CU_ASSERT_EQUAL_FATAL(why_judge(&verdict, &scene.table), 0);
+    CU_ASSERT_EQUAL(verdict.answer, WHY_FLAT);
+    add_called(&counts, number(&scene, "get"), 100000, 300);
+    add_called(&counts, number(&scene, "plan"), 10, 4000000);
+    add_edge(&counts, number(&scene, "plan"), number(&scene, "get"), 200);
+    CU_ASSERT_EQUAL(why_count(&verdict, &scene.table, &counts), 0);
+    CU_ASSERT_EQUAL(verdict.answer, WHY_FLAT); /* 20 calls in each are an ordinary loop */
+    counts.edges.items[0].calls = 100000;
+    CU_ASSERT_EQUAL(why_count(&verdict, &scene.table, &counts), 0);
+    CU_ASSERT_EQUAL(verdict.answer, WHY_FUNCTION);
+    CU_ASSERT_EQUAL(verdict.many.caller, number(&scene, "plan"));
+    CU_ASSERT_EQUAL(verdict.many.callee, number(&scene, "get"));
+    CU_ASSERT_TRUE(verdict.many.is_pair);
+    CU_ASSERT_DOUBLE_EQUAL(verdict.share.share, 0.3, 0.001);
+    CU_ASSERT_EQUAL(verdict.rate.by, number(&scene, "plan"));
     release(&scene, &verdict, &counts);
 }
 
@@ -131,4 +165,5 @@ void sprof_suite_why_count(void)
     CU_add_test(suite, "a caller that has not returned", test_open_caller);
     CU_add_test(suite, "few calls", test_few);
     CU_add_test(suite, "nothing counted", test_nothing);
+    CU_add_test(suite, "two functions that are one", test_pair);
 }

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""How often `sprof why -p` names what was planted.
+
+  planted.py SPROF [--count N] [--kinds abcd…] [--keep DIRECTORY]
+
+Each program has some 300 functions in ten levels, of which each calls three of the next one now and then; a request comes down from
+main in one thread, beside one that waits for events. One function at depth 8, reached by one way of many, takes a fifth to a half of
+the time in a way of its own:
+
+  a  a loop                               f  it allocates and frees memory
+  b  many calls of a small function       g  it touches new memory
+  c  it sleeps, in a helper               h  a loop, in one of six threads
+  d  it waits for a lock of another       i  it writes to the disk and waits
+     thread                               j  nothing: no function may be named
+
+Right is a first line with that function (b: and the small one; c: the helper, with the function as its caller; d: and the holder;
+h: and its thread). Programs of one seed are the same each time. Printed: right of N, and medians of seconds and of the longest stop.
+"""
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+LEVELS = (1, 4, 8, 16, 30, 40, 50, 60, 60, 40)
+DEPTH = 8
+VERBS = "read write parse find check build merge split apply route scan fold pack load store send pick rank join trim walk plan".split()
+NOUNS = "order item user page row key index cart price stock label field block chunk query token batch group event state frame".split()
+
+HEAD = """
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#define APART __attribute__((noinline, noclone))
+struct request { unsigned long id, x, sum; int shard, fd; };
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static inline __attribute__((always_inline)) void work(struct request *r, unsigned long turns)
+{
+    unsigned long x = r->x;
+    for (unsigned long i = 0; i < turns; i++)
+        x = x * 6364136223846793005ul + 1442695040888963407ul;
+    r->x = x | 1;
+}
+static inline __attribute__((always_inline)) int happens(const struct request *r, unsigned long salt, unsigned of_1024)
+{
+    return ((r->id * 0x9e3779b97f4a7c15ul ^ salt) * 0xbf58476d1ce4e5b9ul >> 40 & 1023) < of_1024;
+}
+"""
+
+
+class Program:
+    """The source of one program, and what is planted in it."""
+
+    def __init__(self, kind, seed):
+        self.kind, self.chance, self.names = kind, random.Random(f"{kind}{seed}"), set()
+        self.levels = [[self.name() for _ in range(width)] for width in LEVELS]
+        self.way = [self.levels[0][0]] + [self.chance.choice(level) for level in self.levels[1:DEPTH + 1]]
+        self.culprit = self.way[-1]
+        self.helper, self.holder = self.name(), self.name()
+        self.share = self.chance.uniform(0.25, 0.5)
+        self.turns = int(400000 * self.share / (1 - self.share))  # the rest of a request has some 400 000
+        self.pauses = self.chance.random() < 0.5
+
+    def name(self):
+        while True:
+            name = f"{self.chance.choice(VERBS)}_{self.chance.choice(NOUNS)}_{self.chance.randrange(100)}"
+            if name not in self.names:
+                self.names.add(name)
+                return name
+
+    def planted(self):
+        turns = self.turns
+        return {
+            "a": f"work(r, {turns});",
+            "b": f"for (int i = 0; i < {turns // 4}; i++) r->sum += {self.helper}(r, i);",
+            "c": f"r->sum += {self.helper}(r, {max(200, turns // 400)});",
+            "d": "pthread_mutex_lock(&mutex); r->sum++; pthread_mutex_unlock(&mutex);",
+            "f": f"for (int i = 0; i < {turns // 60}; i++) {{ static __thread char *kept[64]; unsigned k = i * 7 & 63;"
+                 " free(kept[k]); if ((kept[k] = malloc(1100 + (i * 40503u) % 3000))) *kept[k] = 1; }",
+            "g": f"size_t size = 4096ul * {max(16, turns // 2500)}; char *m = mmap(0, size, 3, 34, -1, 0);"
+                 " for (size_t i = 0; i < size; i += 4096) m[i] = 1; r->sum += m[0]; munmap(m, size);",
+            "h": f"if (r->shard == 3) work(r, {turns * 4});",
+            "i": "char bytes[200]; memset(bytes, 7, 200); if (pwrite(r->fd, bytes, 200, 0) > 0) r->sum += fsync(r->fd);",
+            "j": "",
+        }[self.kind]
+
+    def function(self, level, name):
+        lines = [f"work(r, {self.chance.randrange(1000, 2600)});"]
+        if level + 1 < len(LEVELS):
+            for callee in self.chance.sample(self.levels[level + 1], 3):
+                lines.append(f"if (happens(r, {self.chance.randrange(1 << 30) | 1}ul, {self.chance.randrange(360, 460)})) {callee}(r, 0);")
+        if name in self.way[:-1]:
+            lines.append(f"if (hot) {self.way[self.way.index(name) + 1]}(r, 1);")
+        if name == self.culprit:
+            lines.append(f"if (hot) {{ {self.planted()} }}")
+        return f"APART void {name}(struct request *r, int hot)\n{{\n    " + "\n    ".join(lines) + "\n    r->sum++;\n}\n"
+
+    def source(self):
+        everything = [(level, name) for level, names in enumerate(self.levels) for name in names]
+        text = [HEAD] + [f"void {name}(struct request *, int);\n" for _, name in everything]
+        sleeps = "usleep(i);" if self.kind == "c" else "for (int k = 0; k < 4; k++) r->x += i * k;"
+        text.append(f"APART unsigned long {self.helper}(struct request *r, unsigned i)\n{{\n    {sleeps}\n    return r->x & 3;\n}}\n")
+        text.append(f"APART void {self.holder}(struct request *r)\n{{\n    pthread_mutex_lock(&mutex);\n    work(r, 3000000);\n"
+                    "    pthread_mutex_unlock(&mutex);\n    r->sum++;\n}\n")
+        text += [self.function(level, name) for level, name in everything]
+        holds = f"{self.holder}(r); usleep(3000);" if self.kind == "d" else "usleep(50000);"
+        pause = "usleep(1000);" if self.pauses or self.kind == "h" else ""
+        text.append(f"""
+static void *tend(void *unused) {{ struct request all = {{.x = 5}}, *r = &all; for (;;) {{ r->id++; {holds} }} return unused; }}
+static void *listens(void *unused) {{ int p[2]; if (pipe(p)) return unused; struct pollfd f = {{p[0], POLLIN, 0}}; for (;;) poll(&f, 1, -1); }}
+static void *serve(void *shard)
+{{
+    struct request all = {{.x = 99, .shard = (int)(long)shard, .fd = open("data", O_RDWR | O_CREAT, 0600)}}, *r = &all;
+    for (;;) {{ r->id++; {self.levels[0][0]}(r, 1); {pause} }}
+    return NULL;
+}}
+int main(void)
+{{
+    pthread_t thread;
+    pthread_create(&thread, NULL, tend, NULL);
+    pthread_create(&thread, NULL, listens, NULL);
+    for (long i = 1; i < {6 if self.kind == "h" else 1}; i++) pthread_create(&thread, NULL, serve, (void *)i);
+    serve(NULL);
+}}
+""")
+        return "".join(text)
+
+    def is_right(self, answer):
+        function, calls, holder = answer.get("function"), answer.get("calls") or {}, answer.get("holder") or {}
+        if self.kind == "j":
+            return answer["answer"] in ("flat", "too-few")
+        if self.kind == "b":
+            return (calls.get("many_by"), calls.get("many_of")) == (self.culprit, self.helper)
+        if self.kind == "c":
+            return function == self.helper and answer["callers"][0] == self.culprit
+        if self.kind == "d":
+            return function == self.culprit and holder.get("function") == self.holder
+        if self.kind == "h":
+            return function == self.culprit and "only_thread" in answer
+        return function == self.culprit
+
+
+def build(program, directory):
+    with open(f"{directory}/program.c", "w") as file:
+        file.write(program.source())
+    subprocess.check_call(["gcc", "-O1", "-g1", "-fno-inline", "-pthread", "-o", "program", "program.c"], cwd=directory)
+
+
+def ask(sprof, directory):
+    """The answer about a program that has run for a moment, its seconds, and the longest stop in milliseconds."""
+    target = subprocess.Popen(["./program"], cwd=directory)
+    try:
+        time.sleep(0.5)
+        begin = time.monotonic()
+        run = subprocess.run([sprof, "why", "-p", str(target.pid), "--format", "json"], cwd=directory, capture_output=True, text=True)
+        seconds = time.monotonic() - begin
+    finally:
+        target.kill()
+        target.wait()
+    if not run.stdout:
+        sys.exit(f"sprof why: status {run.returncode}: {run.stderr}")
+    return json.loads(run.stdout), seconds
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("sprof")
+    parser.add_argument("--count", type=int, default=10)
+    parser.add_argument("--kinds", default="abcdfghij")
+    parser.add_argument("--keep")
+    arguments = parser.parse_args()
+    sprof = os.path.abspath(arguments.sprof)
+    print("kind  right  seconds  stop ms  wrong answers")
+    for kind in arguments.kinds:
+        right, seconds, stops, wrong = 0, [], [], []
+        for seed in range(arguments.count):
+            with tempfile.TemporaryDirectory() as directory:
+                program = Program(kind, seed)
+                build(program, directory)
+                answer, took = ask(sprof, directory)
+                seconds.append(took)
+                stops.append(answer.get("stopped_ns", 0) / 1e6)
+                if program.is_right(answer):
+                    right += 1
+                else:
+                    wrong.append(f"{seed}: {answer['headline']} (planted: {program.culprit})")
+                    if arguments.keep:
+                        os.system(f"mkdir -p '{arguments.keep}' && cp -r '{directory}' '{arguments.keep}/{kind}{seed}'")
+        print(f"{kind:4}  {right:2} of {arguments.count:2}  {statistics.median(seconds):6.1f}  {statistics.median(stops):7.1f}  "
+              + "; ".join(wrong), flush=True)
+
+
+if __name__ == "__main__":
+    main()
