@@ -7,6 +7,9 @@ static const double many_calls = 30;
 /* … where each of them is short. */
 static const double short_ns = 20000;
 
+/* What a small function takes by itself that is named beside the loop that calls it. */
+static const double least_share = 0.08;
+
 enum { WAY = 6 };
 
 static bool is_listed(const uint32_t *functions, size_t count, uint32_t function)
@@ -32,17 +35,16 @@ size_t why_to_count(const struct why_table *table, const struct why_verdict *ver
                     uint32_t *functions)
 {
     size_t count = 0;
-    if (verdict->answer != WHY_FUNCTION) {
+    if (verdict->answer == WHY_FUNCTION) {
+        for (size_t i = verdict->way.count; i > 0 && count < WAY; i--)
+            count = list(table, functions, count, verdict->way.items[i - 1]);
+        for (size_t i = 0; i < WHY_CALLERS; i++)
+            count = list(table, functions, count, verdict->callers[i]);
+    } else
         count = list(table, functions, count, verdict->function);
-        for (size_t i = 0; i < verdict->next_count; i++)
-            if (verdict->next[i].cause == WHY_COMPUTES)
-                count = list(table, functions, count, verdict->next[i].function);
-        return count;
-    }
-    for (size_t i = verdict->way.count; i > 0 && count < WAY; i--)
-        count = list(table, functions, count, verdict->way.items[i - 1]);
-    for (size_t i = 0; i < WHY_CALLERS; i++)
-        count = list(table, functions, count, verdict->callers[i]);
+    for (size_t i = 0; i < verdict->next_count; i++)
+        if (verdict->next[i].cause == WHY_COMPUTES)
+            count = list(table, functions, count, verdict->next[i].function);
     return count;
 }
 
@@ -119,21 +121,32 @@ static void follow_way(struct why_verdict *verdict, const struct why_counts *cou
     }
 }
 
-/* No function is clear; a loop and the small one that it calls all the time are one thing. */
+/* Whether a function is among those that come next, and takes some time by itself. */
+static bool is_next(const struct why_verdict *verdict, uint32_t function)
+{
+    for (size_t i = 0; i < verdict->next_count; i++)
+        if (verdict->next[i].function == function && verdict->next[i].share >= least_share)
+            return true;
+    return false;
+}
+
+/* A loop and the small one that it calls all the time are one thing: where no function is clear, or
+ * it is the loop that is. */
 static int try_pairs(struct why_verdict *verdict, const struct why_table *table,
                      const struct why_counts *counts)
 {
+    const uint32_t named = verdict->answer == WHY_FUNCTION ? verdict->function : 0;
     int result = 0;
-    for (size_t i = 0; i < counts->edges.count && !result; i++) {
+    for (size_t i = 0; i < counts->edges.count && !result && !verdict->many.caller; i++) {
         const struct why_edge *edge = &counts->edges.items[i];
-        if (edge->caller == edge->callee || calls_in_each(counts, edge) < many_calls)
+        if (edge->caller == edge->callee || calls_in_each(counts, edge) < many_calls ||
+            (named && (edge->caller != named || !is_next(verdict, edge->callee))))
             continue;
         result = why_judge_pair(verdict, table, edge->callee, edge->caller);
-        if (verdict->answer != WHY_FUNCTION)
+        if (verdict->answer != WHY_FUNCTION || verdict->function != edge->callee)
             continue;
         set_many(verdict, counts, edge);
         verdict->many.is_pair = true;
-        break;
     }
     return result;
 }
@@ -144,7 +157,7 @@ int why_count(struct why_verdict *verdict, const struct why_table *table,
     int result = 0;
     if (verdict->answer == WHY_FUNCTION)
         follow_way(verdict, counts);
-    else
+    if (!verdict->many.caller)
         result = try_pairs(verdict, table, counts);
     if (verdict->answer == WHY_FUNCTION)
         set_rate(verdict, counts);

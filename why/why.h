@@ -255,9 +255,10 @@ struct why_counts {
 };
 void why_counts_release(struct why_counts *counts);
 
-/* The functions whose calls say more of a verdict: those on its way, innermost first, and the other
- * callers. Fills `functions`, of which there are at most WHY_COUNTED, and returns how many. */
-enum { WHY_COUNTED = 9 };
+/* The functions whose calls say more of a verdict: those on its way, innermost first, the other
+ * callers, and those that come next. Fills `functions`, of which there are at most WHY_COUNTED, and
+ * returns how many. */
+enum { WHY_COUNTED = 12 };
 size_t why_to_count(const struct why_table *table, const struct why_verdict *verdict,
                     uint32_t *functions);
 

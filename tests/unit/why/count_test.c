@@ -45,7 +45,7 @@ static void test_many(void)
     struct why_counts counts = {.look_ns = 500000000};
     judge(&scene, &verdict);
     uint32_t functions[WHY_COUNTED];
-    CU_ASSERT_EQUAL(why_to_count(&scene.table, &verdict, functions), 5);
+    CU_ASSERT_EQUAL(why_to_count(&scene.table, &verdict, functions), 6);
     CU_ASSERT_EQUAL(functions[0], number(&scene, "get"));
     add_called(&counts, number(&scene, "get"), 100000, 300);
     add_called(&counts, number(&scene, "wrap"), 99000, 320);
@@ -157,6 +157,30 @@ static void test_pair(void)
     release(&scene, &verdict, &counts);
 }
 
+/* The loop is clear by itself, and what it calls takes a good part. */
+static void test_clear_loop(void)
+{
+    struct scene scene = {0};
+    struct why_verdict verdict = {0};
+    struct why_counts counts = {.look_ns = 500000000};
+    const uint32_t thread = scene_thread(&scene, "prog");
+    for (int i = 0; i < 100; i++) {
+        scene_work(&scene, thread, 5, "main handle plan");
+        scene_work(&scene, thread, 2, "main handle plan get");
+        scene_work(&scene, thread, 1, "main handle parse");
+    }
+    CU_ASSERT_EQUAL_FATAL(why_judge(&verdict, &scene.table), 0);
+    CU_ASSERT_EQUAL(verdict.function, number(&scene, "plan"));
+    add_called(&counts, number(&scene, "get"), 100000, 300);
+    add_called(&counts, number(&scene, "plan"), 10, 4000000);
+    add_edge(&counts, number(&scene, "plan"), number(&scene, "get"), 100000);
+    CU_ASSERT_EQUAL(why_count(&verdict, &scene.table, &counts), 0);
+    CU_ASSERT_EQUAL(verdict.many.caller, number(&scene, "plan"));
+    CU_ASSERT_EQUAL(verdict.many.callee, number(&scene, "get"));
+    CU_ASSERT_DOUBLE_EQUAL(verdict.share.share, 0.875, 0.001);
+    release(&scene, &verdict, &counts);
+}
+
 void sprof_suite_why_count(void);
 void sprof_suite_why_count(void)
 {
@@ -166,4 +190,5 @@ void sprof_suite_why_count(void)
     CU_add_test(suite, "few calls", test_few);
     CU_add_test(suite, "nothing counted", test_nothing);
     CU_add_test(suite, "two functions that are one", test_pair);
+    CU_add_test(suite, "a loop that is clear", test_clear_loop);
 }
