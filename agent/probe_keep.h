@@ -120,7 +120,8 @@ struct probe_kept_values {
     uint32_t bytes;     /* of pieces */
     uint16_t has_words; /* of arguments … */
     uint16_t has_result;
-    uint64_t reserved;
+    uint16_t type_bytes, text_bytes; /* behind the pieces: of an exception that left the call */
+    uint16_t has_text, reserved;
 };
 enum {
     PROBE_VALUES_UNITS = 3,

@@ -23,12 +23,14 @@ static const struct report_listing_column kept_columns[] = {
     {"exit", REPORT_CELL_TEXT, false},          {"caller_id", REPORT_CELL_NUMBER, false},
     {"why", REPORT_CELL_TEXT, false},           {"suspended", REPORT_CELL_NUMBER, false},
     {"arguments", REPORT_CELL_TEXT, false},     {"result", REPORT_CELL_TEXT, false},
+    {"exception", REPORT_CELL_TEXT, false},
 };
 enum {
     KEPT_COLUMNS = sizeof kept_columns / sizeof *kept_columns,
     WHY = 12,
     ARGUMENTS = 14,
-    RESULT
+    RESULT,
+    EXCEPTION,
 };
 enum { DEPTH = 1, PID = 2, TID = 3, THREAD = 4, FUNCTION = 5, START = 7, DURATION = 8, EXIT = 10 };
 enum { WORD = 11, WORDS_SHOWN = 3, INDENT_MOST = 100 };
@@ -165,6 +167,10 @@ static void write_call(struct showing *showing, const char *const *values)
     }
     if (values[EXIT] && strcmp(values[EXIT], "return") != 0)
         fprintf(out, " → %s", values[EXIT]);
+    if (showing->is_kept && values[EXCEPTION]) {
+        fputs(" ", out);
+        sprof_utf8_put(out, values[EXCEPTION]);
+    }
     if (is_kept) {
         fputs("  · ", out);
         sprof_utf8_put(out, values[WHY]);
@@ -227,6 +233,7 @@ static int show_kept_call(void *context, const struct report_kept_text *call)
         digits_of(&digits[8], call->is_apart, true),
         call->arguments,
         call->result,
+        call->exception,
     };
     if (kept->showing->is_text)
         write_call(kept->showing, values);

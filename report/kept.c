@@ -77,7 +77,8 @@ static int add_row(struct layout *layout, uint32_t place, uint32_t depth, bool i
     const char *reason = report_kept_reason(dataset, call),
                *behind = report_kept_behind(dataset, call),
                *arguments = report_kept_arguments(dataset, call, (struct report_kept_widths){0}),
-               *result = report_kept_result(dataset, call, 0);
+               *result = report_kept_result(dataset, call, 0),
+               *thrown = report_kept_exception(dataset, call);
     const bool has_length = call->duration_ns != 0;
     report_table_put_count(table, call->start_ns);
     report_table_put_count(table, has_length ? call->duration_ns : TABLE_UNKNOWN);
@@ -95,6 +96,7 @@ static int add_row(struct layout *layout, uint32_t place, uint32_t depth, bool i
     report_table_put_count(table, call->is_apart);
     report_table_put_text(table, arguments ? arguments : "");
     report_table_put_text(table, result ? result : "");
+    report_table_put_text(table, thrown ? thrown : "");
     const struct table_place row = {
         .depth = depth, .last = is_last, .bars = layout->bars, .mark = behind};
     if (depth < TABLE_BARS)
@@ -165,6 +167,7 @@ static void add_columns(struct table *table)
         {.key = "suspended", .kind = TABLE_COUNT, .only_data = true},
         {.key = "arguments", .kind = TABLE_NAME, .only_data = true},
         {.key = "result", .kind = TABLE_NAME, .only_data = true},
+        {.key = "exception", .kind = TABLE_NAME, .only_data = true},
     };
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         report_table_column(table, columns[i]);
@@ -278,6 +281,7 @@ static int tell_call(void *context, const struct report_kept_row *row)
         .is_apart = call->is_apart,
         .arguments = report_kept_arguments(dataset, call, (struct report_kept_widths){0}),
         .result = report_kept_result(dataset, call, 0),
+        .exception = report_kept_exception(dataset, call),
     };
     return text.why ? telling->put(telling->context, &text) : SPROF_ENOMEM;
 }

@@ -44,10 +44,10 @@ const char *report_kept_arguments(struct report_dataset *dataset,
     size_t count;
     const struct report_call_value *values = report_kept_values(dataset, call, &count);
     struct sprof_str text = {0}, cut = {0};
-    if (!count)
+    if (!count || values->position == STORE_EXCEPTION)
         return NULL;
     for (size_t i = 0; i < count; i++) {
-        if (!values[i].position)
+        if (!values[i].position || values[i].position == STORE_EXCEPTION)
             continue;
         sprof_str_append(&text, text.length ? ", " : "(");
         if (*values[i].name)
@@ -76,17 +76,26 @@ const char *report_kept_result(struct report_dataset *dataset, const struct repo
     return report_utf8_keep(&dataset->arena, &text);
 }
 
+const char *report_kept_exception(const struct report_dataset *dataset,
+                                  const struct report_kept_call *call)
+{
+    size_t count;
+    const struct report_call_value *values = report_kept_values(dataset, call, &count);
+    return count && values[count - 1].position == STORE_EXCEPTION ? values[count - 1].value : NULL;
+}
+
 const char *report_kept_behind(struct report_dataset *dataset, const struct report_kept_call *call)
 {
     enum { VALUE_WIDTH = 32, ALL_WIDTH = 90 };
     const char *arguments =
         report_kept_arguments(dataset, call, (struct report_kept_widths){VALUE_WIDTH, ALL_WIDTH});
     const char *result = report_kept_result(dataset, call, VALUE_WIDTH),
-               *mark = report_kept_mark(call);
+               *mark = report_kept_mark(call), *thrown = report_kept_exception(dataset, call);
     struct sprof_str text = {0};
-    if (!arguments && !result)
+    if (!arguments && !result && !thrown)
         return mark;
-    sprof_str_appendf(&text, "%s%s%s%s", arguments ? arguments : "", result ? " = " : "",
-                      result ? result : "", mark ? mark : "");
+    sprof_str_appendf(&text, "%s%s%s%s%s%s", arguments ? arguments : "", result ? " = " : "",
+                      result ? result : "", mark ? mark : "", thrown ? " " : "",
+                      thrown ? thrown : "");
     return report_utf8_keep(&dataset->arena, &text);
 }

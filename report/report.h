@@ -312,6 +312,7 @@ struct report_kept_text {
     uint64_t start_ns, duration_ns, self_ns;       /* duration 0: it has not ended */
     bool is_apart;                                 /* its coroutine was suspended meanwhile */
     const char *arguments, *result; /* "(id = 7)", "-1"; NULL: not known, or there are none */
+    const char *exception;          /* type and text; NULL: none left it, or it is not known */
 };
 
 /* Calls `put` for the kept calls of the selected runs, thread after thread, each before those that

@@ -244,10 +244,12 @@ struct store_kept_call {
                       unknown */
 };
 
-/* An argument or the result of such a call, as people read it. */
+/* An argument or the result of such a call, as people read it; or, at this position, the exception
+ * that left it. */
+enum { STORE_EXCEPTION = 65535 };
 struct store_call_value {
     uint32_t run_id, call_number;
-    uint32_t position; /* of an argument, from 1; 0: the result */
+    uint32_t position; /* of an argument, from 1; 0: the result; STORE_EXCEPTION */
     const char *name;  /* "" of results, and where it has none */
     const char *type;  /* as in the source; NULL: not known */
     const char *value;

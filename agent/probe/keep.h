@@ -6,12 +6,7 @@
 #ifndef SPROF_AGENT_PROBE_INSIDE_KEEP_H
 #define SPROF_AGENT_PROBE_INSIDE_KEEP_H
 
-#include "agent/probe/values.h"
-
-static inline bool keeps_calls(void)
-{
-    return probe_inside.shared->extras & PROBE_KEEP;
-}
+#include "agent/probe/thrown.h"
 
 /* == Rules == */
 
@@ -219,27 +214,11 @@ static inline uint32_t number_of(struct thread *thread, struct record *record)
     return none ? none : number;
 }
 
-/* A call's values, as they are put behind it. They are gathered behind the end of the thread's
- * ring: the program's stack may have no room. A handler that comes meanwhile finds that in use. */
-struct valued {
-    uint64_t is_busy;
-    struct probe_kept_values values;
-    uint8_t pieces[PROBE_PIECES_BYTES];
-};
-enum { VALUED_AT = 1536 };
-_Static_assert(PROBE_KEPT_UNITS *PROBE_UNIT_BYTES + sizeof(struct valued) <= VALUED_AT &&
-                   PROBE_RING_HEADER + VALUED_AT + sizeof(struct valued) <= PROBE_RING_REST,
-               "behind what the last place may take");
-
-static inline struct valued *valued_of(const struct thread *thread)
-{
-    return (struct valued *)((uint8_t *)thread->ring + PROBE_RING_HEADER +
-                             (thread->ring_mask + 1) * PROBE_UNIT_BYTES + VALUED_AT);
-}
-
 static inline uint32_t units_of(const struct valued *valued)
 {
-    return PROBE_VALUES_UNITS + (valued->values.bytes + PROBE_UNIT_BYTES - 1) / PROBE_UNIT_BYTES;
+    const uint32_t bytes =
+        valued->values.bytes + valued->values.type_bytes + valued->values.text_bytes;
+    return PROBE_VALUES_UNITS + (bytes + PROBE_UNIT_BYTES - 1) / PROBE_UNIT_BYTES;
 }
 
 /* The header is written last: it says that the rest is there. `valued` NULL: without values. */
@@ -271,15 +250,21 @@ static SAVES_ALL __attribute__((noinline)) struct valued *take_values(struct thr
                                                                       enum probe_exit exit)
 {
     const uint32_t function = (uint32_t)(record->stat - thread->stats);
-    const struct probe_values *values = values_of(function);
+    const bool is_hidden = probe_inside.shared->keep_values[function] & PROBE_VALUES_HIDDEN;
+    const struct probe_values *values = is_hidden ? NULL : values_of(function);
     struct valued *valued = valued_of(thread);
-    if (!values || probe_inside.shared->keep_values[function] & PROBE_VALUES_HIDDEN ||
-        valued->is_busy)
+    const uint64_t thrown = exit == PROBE_EXIT_EXCEPTION ? valued->thrown : 0;
+    if ((!values && !thrown) || valued->is_busy)
         return NULL;
     valued->is_busy = 1;
     valued->values = (struct probe_kept_values){0};
-    take_words(record, exit, has_words && !is_jumper(record), &valued->values);
-    valued->values.bytes = copy_pieces(thread, values, &valued->values, now, valued->pieces);
+    if (values) {
+        take_words(record, exit, has_words && !is_jumper(record), &valued->values);
+        valued->values.bytes = copy_pieces(thread, values, &valued->values, now, valued->pieces);
+    }
+    if (thrown)
+        take_thrown(thread, thrown, now, &valued->values, valued->pieces + valued->values.bytes,
+                    PROBE_PIECES_BYTES - valued->values.bytes);
     if (kept_room(thread) >= PROBE_KEPT_UNITS + units_of(valued))
         return valued;
     valued->is_busy = 0;
@@ -360,7 +345,8 @@ static SAVES_ALL __attribute__((noinline)) void keep_end(struct thread *thread,
     valued->is_busy = 0;
     /* To read memory takes microseconds, which are no part of the caller's time. */
     const uint64_t took = probe_ticks() - now, usual = probe_inside.shared->cost.whole;
-    add(&caller->probe_ticks, took > usual ? took - usual : 0);
+    if (exit == PROBE_EXIT_RETURN) /* calls that are left take it off together */
+        add(&caller->probe_ticks, took > usual ? took - usual : 0);
 }
 
 /* Fills room that was taken and never filled, as log_mend does. */

@@ -2,8 +2,8 @@
  * registers; a signal may interrupt it anywhere and enter it again. */
 #include "agent/probe/call.h"
 #include "agent/probe/heap.h"
-#include "agent/probe/paths.h"
 #include "agent/probe/values.h"
+#include "agent/probe/paths.h"
 
 /* == Coverage == */
 
@@ -116,6 +116,8 @@ static SAVES_ALL __attribute__((noinline)) void leave_frames(struct thread *thre
 {
     const uint64_t now = probe_ticks();
     const uint64_t target = tier == PROBE_JUMP ? jump_target(thread, argument, slot) : 0;
+    if (keeps_calls())
+        valued_of(thread)->thrown = tier == PROBE_LEAVE ? argument : 0;
     if (is_own(thread, slot))
         probe_end_below(thread, target ? target - 1 : slot | POINT, now,
                         tier != PROBE_JUMP      ? PROBE_EXIT_EXCEPTION
@@ -127,6 +129,8 @@ static SAVES_ALL __attribute__((noinline)) void leave_frames(struct thread *thre
         leave_thrown(thread, slot, now);
     else if (target)
         end_between(thread, slot, target, now, PROBE_EXIT_LONGJMP);
+    if (keeps_calls())
+        valued_of(thread)->thrown = 0;
     probe_take_off(probe_ticks() - now);
 }
 

@@ -5,6 +5,30 @@
 
 #include "agent/probe/log.h"
 
+static inline bool keeps_calls(void)
+{
+    return probe_inside.shared->extras & PROBE_KEEP;
+}
+
+/* A call's values, as they are put behind it. They are gathered behind the end of the thread's
+ * ring: the program's stack may have no room. A handler that comes meanwhile finds that in use. */
+struct valued {
+    uint64_t is_busy;
+    uint64_t thrown; /* header of the exception by which calls are being left; 0: none */
+    struct probe_kept_values values;
+    uint8_t pieces[PROBE_PIECES_BYTES];
+};
+enum { VALUED_AT = 1536 };
+_Static_assert(PROBE_KEPT_UNITS *PROBE_UNIT_BYTES + sizeof(struct valued) <= VALUED_AT &&
+                   PROBE_RING_HEADER + VALUED_AT + sizeof(struct valued) <= PROBE_RING_REST,
+               "behind what the last place may take");
+
+static inline struct valued *valued_of(const struct thread *thread)
+{
+    return (struct valued *)((uint8_t *)thread->ring + PROBE_RING_HEADER +
+                             (thread->ring_mask + 1) * PROBE_UNIT_BYTES + VALUED_AT);
+}
+
 /* == Words of arguments == */
 
 /* Where the words of a call are, six of them: in the record of the slot above its own, where that

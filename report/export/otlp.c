@@ -117,7 +117,9 @@ static void put_attributes(struct json *json, const struct export_call *call)
     for (size_t i = 0; i < call->value_count; i++) {
         const struct report_call_value *value = &call->values[i];
         char key[128];
-        if (value->position && *value->name)
+        if (value->position == STORE_EXCEPTION)
+            snprintf(key, sizeof key, "sprof.exception");
+        else if (value->position && *value->name)
             snprintf(key, sizeof key, "sprof.argument.%s", value->name);
         else if (value->position)
             snprintf(key, sizeof key, "sprof.argument.%" PRIu32, value->position);

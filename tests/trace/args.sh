@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --args: arguments and results of kept calls, by debug information.
-#   args.sh values | readers | words | bad | conditions | refused
+#   args.sh values | readers | words | bad | conditions | thrown | refused
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -222,6 +222,58 @@ conditions() {
     grep -q "nonsense = 3': by debug information no function has" err || fail "a value that no function has"
 }
 
+# Type and text of what leaves a call, by itself and below others, thrown again, and of a class that says nothing.
+thrown() {
+    cat >thrown.cc <<'EOF'
+#include <cstdio>
+#include <exception>
+#include <stdexcept>
+#include <system_error>
+#define NI __attribute__((noinline))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+struct Tag { virtual ~Tag() {} int n = 4; };
+struct Bad : Tag, std::out_of_range { using std::out_of_range::out_of_range; };
+struct Silent {};
+NI void fails(int n)
+{
+    BODY;
+    switch (n) {
+    case 0: throw std::runtime_error("first");
+    case 1: throw Bad("bad field 7");
+    case 2: throw Silent();
+    case 3: throw "a text";
+    case 4: throw std::system_error(std::make_error_code(std::errc::no_such_file_or_directory), "file");
+    case 5: throw std::bad_alloc();
+    default: std::rethrow_exception(std::make_exception_ptr(std::logic_error("again")));
+    }
+}
+NI void middle(int n) { std::string text(40, 'x'); BODY; fails(n); BODY; }
+int main()
+{
+    for (int i = 0; i < 7; i++)
+        try { middle(i); } catch (...) { BODY; }
+}
+EOF
+    g++ -O1 -g thrown.cc -o thrown || fail "it does not compile"
+    traced thrown --keep 'throws' -- ./thrown
+    "$SPROF" script thrown.db >out || fail "no script"
+    grep -o ' fails → .*  · ' out | sed 's/^ *//; s/  · $//' >fails
+    grep -o ' middle → .*  · ' out | sed 's/^ *middle/fails/; s/  · $//' >middle
+    cat >wanted.txt <<'EOF'
+fails → exception std::runtime_error "first"
+fails → exception Bad "bad field 7"
+fails → exception Silent
+fails → exception char const* "a text"
+fails → exception std::system_error "file: No such file or directory"
+fails → exception std::bad_alloc
+fails → exception std::logic_error "again"
+EOF
+    diff wanted.txt fails >differs || fail "other exceptions: $(cat differs)"
+    diff wanted.txt middle >differs || fail "other exceptions above: $(cat differs)"
+    "$SPROF" report --kept thrown.db --format json >report.json || fail "no report"
+    grep -q '"exception": *"Bad \\"bad field 7\\""' report.json || fail "a report without them"
+}
+
 refused() {
     g++ -std=c++17 -O2 -g values.cc -o values || fail "it does not compile"
     "$SPROF" trace --args -- ./values >out 2>err && fail "--args goes without --keep"
@@ -233,6 +285,6 @@ refused() {
 }
 
 case "$1" in
-values | readers | words | bad | conditions | refused) write_program && "$1" ;;
+values | readers | words | bad | conditions | thrown | refused) write_program && "$1" ;;
 *) fail "no such case" ;;
 esac

@@ -78,7 +78,7 @@ report() {
     "$SPROF" report --kept kept.db >out 2>err || fail "no report"
     grep -q '^Kept calls  *7 kept, 10 callers$' out || fail "the first line"
     grep -q 's  *[0-9.]* ms  *[0-9.]* ms  *.* └ slow  *over 30ms$' out || fail "a call that met a rule"
-    grep -q '└ thrower → exception  *throws$' out || fail "a call that was left"
+    grep -q '└ thrower → exception int  *throws$' out || fail "a call that was left"
     grep -q -- '– *– *main → open  *caller of kept$' out || fail "a call that is open"
     grep -q '^  over 30ms : ^slow: 2 · throws: 5$' out || fail "the rules below the table"
     "$SPROF" report --kept kept.db --format csv >out.csv && "$SPROF" report --kept kept.db --format json >out.json &&

@@ -279,6 +279,7 @@ int trace_keep_take(struct trace_session *session, struct trace_thread *thread,
     if (has_values) {
         memcpy(&values, unit + 1, more * PROBE_UNIT_BYTES);
         values.bytes = (more - PROBE_VALUES_UNITS) * PROBE_UNIT_BYTES;
+        values.all = values.bytes;
         if (values.kept.bytes < values.bytes)
             values.bytes = values.kept.bytes;
     }

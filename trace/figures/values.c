@@ -437,6 +437,7 @@ int trace_values_begin(struct trace_session *session, size_t first, struct sprof
     struct finding finding = {.session = session};
     struct plan_expressions *expressions = NULL;
     int result = 0;
+    trace_values_look(session);
     if (!trace_values_are_wanted(options))
         return 0;
     if (options->arguments_of)
@@ -455,7 +456,6 @@ int trace_values_begin(struct trace_session *session, size_t first, struct sprof
     plan_expressions_free(expressions);
     sprof_vec_release(&finding.starts);
     sprof_vec_release(&finding.functions);
-    trace_values_look(session);
     return result == SPROF_ENOMEM ? sprof_error_memory(error) : result;
 }
 
@@ -468,7 +468,7 @@ void trace_values_release(struct trace_values *values)
 void trace_values_look(struct trace_session *session)
 {
     struct sprof_proc_status status;
-    if (!session->options.arguments)
+    if (!session->options.keep_count)
         return;
     const bool may = sprof_proc_status_read(session->process.pid, &status) && !status.has_seccomp &&
                      !atomic_load(&session->process.shared->keep.is_filtered);
@@ -510,17 +510,11 @@ static int put_words(struct trace_session *session, uint32_t number,
     return result;
 }
 
-int trace_values_take(struct trace_session *session, uint32_t function, uint32_t number,
-                      const struct trace_taken_values *taken)
+static int put_known(struct trace_session *session, const struct trace_noted *noted,
+                     uint32_t number, const struct trace_taken_values *taken)
 {
-    const struct trace_noted *noted =
-        function < session->values.noted.count ? session->values.noted.items[function] : NULL;
     struct trace_call_values call = {.noted = noted, .kept = &taken->kept};
     int result = 0;
-    if (!noted)
-        return 0;
-    if (!noted->is_known)
-        return put_words(session, number, &taken->kept);
     trace_values_cut(&call, taken->pieces, taken->bytes);
     for (uint32_t i = 0; i < noted->signature.count && !result; i++) {
         const struct symbolize_value *value = &noted->signature.parameters[i];
@@ -532,6 +526,21 @@ int trace_values_take(struct trace_session *session, uint32_t function, uint32_t
     struct sprof_str text = {0};
     if (!result && trace_values_text(&call, TRACE_RESULT, &text))
         return put_value(session, number, 0, "", noted->signature.result.type->name, &text);
+    sprof_str_release(&text);
+    return result;
+}
+
+int trace_values_take(struct trace_session *session, uint32_t function, uint32_t number,
+                      const struct trace_taken_values *taken)
+{
+    const struct trace_noted *noted =
+        function < session->values.noted.count ? session->values.noted.items[function] : NULL;
+    struct sprof_str text = {0};
+    int result = !noted || noted->is_hidden ? 0
+                 : noted->is_known          ? put_known(session, noted, number, taken)
+                                            : put_words(session, number, &taken->kept);
+    if (!result && trace_values_thrown(taken, &text))
+        return put_value(session, number, STORE_EXCEPTION, "exception", NULL, &text);
     sprof_str_release(&text);
     return result;
 }

@@ -67,7 +67,7 @@ bool trace_values_bind(struct trace_noted *noted, const struct trace_keep_rule *
 struct trace_taken_values {
     struct probe_kept_values kept;
     uint8_t pieces[PROBE_PIECES_BYTES];
-    size_t bytes; /* of pieces */
+    size_t bytes, all; /* of pieces; with what is behind them */
 };
 
 /* Makes rows of the values of a kept call with that row's number. Returns 0 or SPROF_ENOMEM. */
@@ -88,6 +88,9 @@ struct trace_call_values {
 
 /* Finds the pieces; what is not there is unreadable. */
 void trace_values_cut(struct trace_call_values *call, const uint8_t *pieces, size_t bytes);
+
+/* Appends type and text of an exception, "std::out_of_range "bad field"". False: there is none. */
+bool trace_values_thrown(const struct trace_taken_values *taken, struct sprof_str *text);
 
 /* Appends a parameter's value, or the result's (TRACE_RESULT), as people read it. False: the call
  * has none. */

@@ -170,25 +170,52 @@ static void append_members(const struct trace_call_values *call, uint32_t value,
     sprof_str_append(text, type->has_more ? type->member_count ? ", …}" : "…}" : "}");
 }
 
+/* The name of a type as people read it, malloc'd; NULL: the mangled one is none. */
+static char *type_name(const uint8_t *bytes, size_t length)
+{
+    char mangled[256] = "_ZTS";
+    if (!length || length >= sizeof mangled - 4)
+        return NULL;
+    const bool is_local = *bytes == '*'; /* it is compared by address */
+    memcpy(mangled + 4, bytes + is_local, length - is_local);
+    char *readable = symbolize_demangle(mangled);
+    const char *name = readable ? strstr(readable, " for ") : NULL;
+    char *copy = name ? strdup(name + 5) : NULL;
+    free(readable);
+    return copy;
+}
+
 /* The object's own class, where it is another one than the declared. */
 static void append_class(const struct trace_call_values *call, uint32_t value,
                          const struct symbolize_type *type, struct sprof_str *text)
 {
-    char mangled[256] = "_ZTS";
     const uint32_t piece = piece_of(call, value, TRACE_CLASS);
     if (piece == call->noted->piece_count)
         return;
     const uint16_t length = call->pieces[piece].length;
-    const uint8_t *bytes = call->pieces[piece].bytes;
-    if (!length || length >= sizeof mangled - 4 || length >= call->noted->pieces[piece].piece.size)
+    if (length >= call->noted->pieces[piece].piece.size)
         return;
-    const bool is_local = *bytes == '*'; /* its name is compared by address */
-    memcpy(mangled + 4, bytes + is_local, (size_t)length - is_local);
-    char *readable = symbolize_demangle(mangled);
-    const char *name = readable ? strstr(readable, " for ") : NULL;
-    if (name && strcmp(name + 5, type->name) != 0)
-        sprof_str_appendf(text, "(%s) ", name + 5);
-    free(readable);
+    char *name = type_name(call->pieces[piece].bytes, length);
+    if (name && strcmp(name, type->name) != 0)
+        sprof_str_appendf(text, "(%s) ", name);
+    free(name);
+}
+
+bool trace_values_thrown(const struct trace_taken_values *taken, struct sprof_str *text)
+{
+    const struct probe_kept_values *kept = &taken->kept;
+    const uint8_t *type = taken->pieces + taken->bytes;
+    const size_t left = taken->all - taken->bytes;
+    if (!kept->type_bytes || kept->type_bytes > left || kept->text_bytes > left - kept->type_bytes)
+        return false;
+    char *name = type_name(type, kept->type_bytes);
+    sprof_str_append(text, name ? name : "?");
+    free(name);
+    if (kept->has_text) {
+        sprof_str_append(text, " ");
+        append_text(type + kept->type_bytes, kept->text_bytes, false, text);
+    }
+    return true;
 }
 
 /* What a pointer or reference leads to. */
