@@ -278,11 +278,11 @@ int recording_pseudo(struct recording *recording, enum model_pseudo which, uint3
 int recording_add_sample(struct recording *recording, const struct store_sample *row)
 {
     const struct model_process_table *table = &recording->process_table;
+    const size_t thread = row->thread_id - 1 - table->first_thread;
     struct store_sample mine = *row;
     mine.run_id = recording->run.id;
-    recording_process(recording,
-                      table->threads.items[row->thread_id - 1 - table->first_thread]->process)
-        ->sampled = true;
+    if (thread < table->threads.count) /* else no thread of the table */
+        recording_process(recording, table->threads.items[thread]->process)->sampled = true;
     return sprof_vec_push(&recording_batch(recording)->samples, mine);
 }
 
