@@ -51,7 +51,9 @@ fits() {
 
 # What ran before, what begins and ends meanwhile, children, and the command itself; the CPU time is within the machine's.
 all() {
-    cp spins before && cp spins meanwhile && cp spins parent
+    # Files of one content share their functions, under the name of the first: what ran before is a file of its own.
+    gcc -O2 -g -o before spins.c || fail "no compiler"
+    cp spins meanwhile && cp spins parent
     start ./before 100000
     wait_until 60 run_all before "$child"
     expect 7 "$SPROF" record -a -m pc --append -o t.db -- sh -c './meanwhile 300; ./parent 300 child; exit 7'
