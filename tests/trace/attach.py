@@ -325,7 +325,7 @@ def filtered():
             fail(f"{how}: {open('err').read()}")
         time.sleep(0.2)
         answer = ctl(process.pid, "status")
-        if process.poll() is not None or answer.returncode != 1 or "is not being traced" not in answer.stderr:
+        if process.poll() is not None or answer.returncode != 1 or "that you may control" not in answer.stderr:
             fail(f"{how}: the program ended with {process.poll()}; {answer.stderr}")
         program = [line for line in mappings(process.pid) if line[-1].endswith("/filtered") and "x" in line[1]][0]
         first, last = (int(part, 16) for part in program[0].split("-"))
@@ -684,7 +684,7 @@ def controlled():
     def second():
         return subprocess.run([sprof, "trace", "-p", str(process.pid), "-o", "u.db"], capture_output=True, text=True)
 
-    says(ctl(process.pid, "status"), 1, "is not being traced")
+    says(ctl(process.pid, "status"), 1, "that you may control")
     for how in ("end", "detach", "kill", "again"):
         tracer = trace(process.pid, "--module", "*")
         wait_for(lambda: ctl(process.pid, "status").returncode == 0, "the trace", tracer)
@@ -860,7 +860,7 @@ def left():
         if found == 2 * ROUNDS:
             break
     answer = ctl(process.pid, "detach")
-    if not found or answer.returncode != 1 or "is not being traced" not in answer.stderr:
+    if not found or answer.returncode != 1 or "that you may control" not in answer.stderr:
         fail(f"found {found} of {i + 1}; then: {answer.stdout}{answer.stderr}")
     process.send_signal(signal.SIGUSR1)
     wait_for(lambda: open("out").read() == "x", "the end of its pause")
@@ -871,7 +871,7 @@ def left():
     process = targets.begin(["env", f"LD_PRELOAD={agent}", *command], stdout=subprocess.DEVNULL)
     wait_for(lambda: open(f"/proc/{process.pid}/syscall").read().startswith("34 "), "its pause")
     answer = ctl(process.pid, "detach")
-    if answer.returncode != 1 or "is not being traced" not in answer.stderr or agent not in open(f"/proc/{process.pid}/maps").read():
+    if answer.returncode != 1 or "that you may control" not in answer.stderr or agent not in open(f"/proc/{process.pid}/maps").read():
         fail(f"begun with the agent: {answer.stdout}{answer.stderr}")
     process.kill()
     process.wait()
@@ -1075,7 +1075,7 @@ def opened():
         command = compile_c("reads", READS, *flags)
         process = begin_one(library)
         before = there()
-        if "is not being traced" not in (said := ctl(process.pid, "detach").stderr):
+        if "that you may control" not in (said := ctl(process.pid, "detach").stderr):
             fail(f"it only reads the agent's file, and is said to have it: {said}")
         for i in range(2):
             tracer = trace(process.pid, "--duration", "1ms")
@@ -1127,7 +1127,7 @@ def both():
     def begun(*words):
         wait_for(lambda: ctl(process.pid, *words, "status").returncode == 0, f"{words}")
 
-    says(1, "is not being traced or recorded", "status")
+    says(1, "has no recording or trace that you may control", "status")
     recorder = targets.begin([sprof, "record", "-o", "r.db", "-p", str(process.pid)],
                              stdout=subprocess.DEVNULL, stderr=open("record.err", "w"))
     begun("--record")
@@ -1161,7 +1161,7 @@ def both():
     says(0, "", "--record", "end")
     if status_of(recorder):
         fail("the recording failed")
-    says(1, "is not being traced or recorded", "status")
+    says(1, "has no recording or trace that you may control", "status")
     process.kill()
     process.wait()
 
