@@ -1,7 +1,7 @@
 /* Reads libdw's entries for the tree of DWARF. */
 #include "symbolize/libdw_nodes.h"
 
-#include <dwarf.h>
+#include "symbolize/attributes.h"
 
 void symbolize_libdw_nodes_release(struct libdw_nodes *nodes)
 {
@@ -40,24 +40,13 @@ static const char *text(Dwarf_Die *die, unsigned name)
 static bool number(Dwarf_Die *die, unsigned name, uint64_t *value)
 {
     Dwarf_Attribute attribute;
-    Dwarf_Word word;
-    Dwarf_Sword is_signed;
-    if (!dwarf_attr(die, name, &attribute))
-        return false;
-    if (dwarf_whatform(&attribute) == DW_FORM_sdata && dwarf_formsdata(&attribute, &is_signed) == 0)
-        *value = (uint64_t)is_signed;
-    else if (dwarf_formudata(&attribute, &word) == 0)
-        *value = word;
-    else
-        return false;
-    return true;
+    return symbolize_attribute_number(dwarf_attr(die, name, &attribute), value);
 }
 
 static bool flag(Dwarf_Die *die, unsigned name)
 {
     Dwarf_Attribute attribute;
-    bool value = false;
-    return dwarf_attr(die, name, &attribute) && dwarf_formflag(&attribute, &value) == 0 && value;
+    return symbolize_attribute_flag(dwarf_attr(die, name, &attribute));
 }
 
 static bool read_node(void *source, uint64_t self, struct dwarf_node *node)

@@ -1,7 +1,8 @@
 /* Reads types of values by libdw's entries, as far as values of them can be shown. */
 #include "symbolize/types.h"
 
-#include <dwarf.h>
+#include "symbolize/attributes.h"
+
 #include <string.h>
 
 /* Debug information may be damaged, and types refer to each other in circles: by pointers, which
@@ -28,25 +29,13 @@ void types_release(struct types *types)
 static bool number_of(Dwarf_Die *die, unsigned name, uint64_t *value)
 {
     Dwarf_Attribute attribute;
-    Dwarf_Word word;
-    Dwarf_Sword is_signed;
-    if (!dwarf_attr_integrate(die, name, &attribute))
-        return false;
-    if (!dwarf_formsdata(&attribute, &is_signed))
-        *value = (uint64_t)is_signed;
-    else if (!dwarf_formudata(&attribute, &word))
-        *value = word;
-    else
-        return false;
-    return true;
+    return symbolize_attribute_number(dwarf_attr_integrate(die, name, &attribute), value);
 }
 
 static bool has_flag(Dwarf_Die *die, unsigned name)
 {
     Dwarf_Attribute attribute;
-    bool value = false;
-    return dwarf_attr_integrate(die, name, &attribute) && !dwarf_formflag(&attribute, &value) &&
-           value;
+    return symbolize_attribute_flag(dwarf_attr_integrate(die, name, &attribute));
 }
 
 static bool type_die(Dwarf_Die *die, Dwarf_Die *type)

@@ -14,7 +14,7 @@ write_program() {
 #include <string_view>
 #define NI __attribute__((noinline))
 #define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
-enum Kind { CIRCLE, SQUARE = 5 };
+enum Kind { CIRCLE, SQUARE = 200 };
 enum class Level : signed char { low = -1, high = 1 };
 struct Point { int x, y; };
 struct Request { const char *path; std::string host; double weight; Kind kind; Request *next; };
