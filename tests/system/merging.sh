@@ -119,7 +119,8 @@ appended)
             done
             echo "DELETE FROM run WHERE id <> $number;
                   DELETE FROM mapping WHERE process_id NOT IN (SELECT id FROM process);
-                  DELETE FROM thread WHERE process_id NOT IN (SELECT id FROM process);"
+                  DELETE FROM thread WHERE process_id NOT IN (SELECT id FROM process);
+                  DELETE FROM process_origin WHERE process_id NOT IN (SELECT id FROM process);"
         } | sqlite3 $number.db || fail "sqlite3"
     done
     "$SPROF" merge 1.db 2.db 3.db -o merged.db >out 2>err || fail "merge"

@@ -101,7 +101,7 @@ exact)
     ended
     wait "$follower"
     said '^sprof: 3 processes: 9 probes'
-    said '^sprof: 6612 calls'
+    said '^sprof: 6 612 calls'
     of -i t.db -- "${figures[@]}"
     untouched "${pids[@]}"
     rounds 100 200 3000
@@ -189,7 +189,7 @@ ended)
     rounds 3000
     ended
     said '^sprof: 3 processes: 9 probes'
-    said '^sprof: 9512 calls'
+    said '^sprof: 9 512 calls'
     of -i t.db -- "${pids[0]} work 100" "${pids[0]} first 1" "${pids[0]} mine 1" \
         "${pids[1]} work 400" "${pids[1]} first 2" "${pids[1]} mine 2" \
         "${pids[2]} work 9000" "${pids[2]} first 3" "${pids[2]} theirs 3"
@@ -335,13 +335,13 @@ delayed)
     ctl "${pids[1]}" start
     rounds 100 200 3000
     ctl "${pids[1]}" end && ended
-    said '^sprof: 3306 calls'
+    said '^sprof: 3 306 calls'
     trace_all --delay 1s --function "$chosen"
     rounds 100 200 3000
     wait_until 60 eval '"$SPROF" ctl -i t.db status | grep -q ^tracing'
     rounds 100 200 3000
     ctl "${pids[1]}" end && ended
-    said '^sprof: 3306 calls'
+    said '^sprof: 3 306 calls'
     untouched "${pids[@]}"
     ;;
 chosen)
