@@ -122,7 +122,8 @@ fixtures() {
     build vfork gcc "${flags[@]}" "$PROGRAMS/vfork.c"
     compare --least 5 --stops 200 --every 2 -- ./vfork /bin/true
     build exceptions g++ "${flags[@]}" "$PROGRAMS/exceptions.cc"
-    compare --least 50 --stops 300 --every 2 -- ./exceptions
+    # How much of its time is outside of its loop depends on the processor.
+    compare --least 5 --stops 600 --every 2 -- ./exceptions
 }
 
 "$1"
