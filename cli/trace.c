@@ -404,18 +404,11 @@ static int reload_config(void *context, struct trace_options *trace, struct spro
     return 0;
 }
 
-static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
-               struct sprof_error *error)
+static struct trace_options options_of(struct cli_terminal *terminal, struct arguments *arguments,
+                                       const struct cli_operands *operands)
 {
-    struct arguments *arguments = all;
     const size_t pids = arguments->pids.list.count;
-    int status = read_config(arguments, operands, error);
-    if (!status)
-        status = check(arguments, operands, error);
-    if (status)
-        return status;
-    terminal->verbose = arguments->verbose;
-    struct trace_options trace = {
+    return (struct trace_options){
         .mode = arguments->mode,
         .backend = arguments->backend,
         .append = arguments->append,
@@ -467,6 +460,20 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .sprof_version = SPROF_VERSION,
         .log = &terminal->log,
     };
+}
+
+static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
+               struct sprof_error *error)
+{
+    struct arguments *arguments = all;
+    const size_t pids = arguments->pids.list.count;
+    int status = read_config(arguments, operands, error);
+    if (!status)
+        status = check(arguments, operands, error);
+    if (status)
+        return status;
+    terminal->verbose = arguments->verbose;
+    struct trace_options trace = options_of(terminal, arguments, operands);
     struct trace_session *session;
     status = cli_drill_apply(&arguments->drill, &arguments->children_of, &trace, error);
     if (!status)
