@@ -29,7 +29,7 @@ static void test_conditions(void)
 
 static void test_values(void)
 {
-    static const struct {
+    const struct {
         const char *text;
         int64_t low, high;
         double low_real, high_real;
