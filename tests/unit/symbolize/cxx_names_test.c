@@ -203,7 +203,8 @@ static const struct {
      {"work", "work.inlined", "work.called"}},
     {"work.rs",
      "mod inside {\n"
-     "    #[inline(always)] pub fn inlined(n: u64) -> u64 { std::hint::black_box(n) * 3 }\n"
+     "    #[inline(always)] pub fn inlined(n: u64) -> u64 { unsafe { std::ptr::read_volatile(&n) * "
+     "3 } }\n"
      "    #[inline(never)] pub fn called(n: u64) -> u64 { inlined(n) + 1 }\n"
      "}\n"
      "fn main() { std::process::exit((inside::called(5) + inside::inlined(4)) as i32); }\n",
