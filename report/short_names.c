@@ -84,7 +84,7 @@ const char **report_dataset_short_names(struct report_dataset *dataset, const bo
 {
     const size_t count = dataset->functions.count;
     const char **shown = malloc((count + 1) * sizeof *shown);
-    const char **names = malloc((count + 1) * sizeof *names);
+    const char **names = calloc(count + 1, sizeof *names);
     size_t chosen = 0;
     for (size_t i = 0; shown && names && i < count; i++) {
         shown[i] = dataset->functions.items[i].name;

@@ -164,8 +164,9 @@ static void test_too_many_threads(void)
 
 static void *spin_for_ever(void *nothing)
 {
-    for (volatile int i = 0;; i++)
-        ;
+    static volatile unsigned turns;
+    for (;;)
+        turns++;
     return nothing;
 }
 
