@@ -208,7 +208,7 @@ EOF
 conditions() {
     g++ -std=c++17 -O2 -g values.cc -o values || fail "it does not compile"
     local rules=('returns < 0 : ^yes' 'returns true : ^(yes|main)' 'returns 7.5..9 : ^floats' 'b = 4000000000 and returns > 3' 'c < -0.2' 'c > -0.25'
-        'arg2 != 0 : ^texts' 'k = 5' 'nothing = 0x7ffffffff000 and wild != null' 'returns 20..29 : ^many' 'returns null : ^(texts|yes)' 'a = null : ^texts'
+        'arg2 != 0 : ^texts' 'k = 200' 'nothing = 0x7ffffffff000 and wild != null' 'returns 20..29 : ^many' 'returns null : ^(texts|yes)' 'a = null : ^texts'
         'e = true' 'a != 1.5 : ^floats' 'only >= 1' 'returns != 100 and every 1 : ^counted') options=() shown
     for rule in "${rules[@]}"; do options+=(--keep "$rule"); done
     traced conditions "${options[@]}" -- ./values
