@@ -1,5 +1,6 @@
 /* Finds what functions take and return, by debug information and the calling convention. */
 #include "symbolize/signature.h"
+#include "symbolize/attributes.h"
 #include "symbolize/module.h"
 #include "symbolize/types.h"
 #include "symbolize/units.h"
@@ -92,11 +93,11 @@ static bool is_number(const Dwarf_Op *operation, uint64_t *number)
 static void correct_place(Dwarf_Die *die, Dwarf_Addr entry, struct symbolize_value *value)
 {
     Dwarf_Attribute attribute;
-    Dwarf_Word number;
+    uint64_t number;
     Dwarf_Op *operations;
     size_t length;
-    if (dwarf_attr_integrate(die, DW_AT_const_value, &attribute) &&
-        !dwarf_formudata(&attribute, &number)) {
+    if (symbolize_attribute_number(dwarf_attr_integrate(die, DW_AT_const_value, &attribute),
+                                   &number)) {
         value->is_constant = true;
         value->constant = number;
         return;

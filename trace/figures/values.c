@@ -225,7 +225,7 @@ static uint32_t parameter_of(const struct trace_noted *noted, const struct trace
     return found;
 }
 
-/* False: there is no such value. */
+/* False: there is no such value, or none that is passed: a compiler has made a constant of it. */
 static bool find_binding(const struct trace_noted *noted, const struct trace_keep_test *test,
                          struct probe_binding *binding)
 {
@@ -242,7 +242,7 @@ static bool find_binding(const struct trace_noted *noted, const struct trace_kee
     binding->number = number_of(type);
     binding->bytes = (uint8_t)type->bytes;
     return binding->word != TRACE_NO_WORD && binding->number && type->bytes && type->bytes <= 8 &&
-           !(noted->is_known && value->is_by_address);
+           !(noted->is_known && (value->is_by_address || value->is_constant));
 }
 
 bool trace_values_bind(struct trace_noted *noted, const struct trace_keep_rule *rule,
