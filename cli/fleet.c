@@ -35,7 +35,7 @@ static int init(struct cli_terminal *terminal, struct fleet_link *link, struct s
                 made.added.length ? made.added.text : "",
                 made.tables || made.added.length ? "" : ", all is there");
         if (made.version < FLEET_CLICKHOUSE_TOKENS)
-            cli_say(terminal, "this version does not tell repetitions apart: what is sent again "
+            cli_say(terminal, "this version cannot recognize repetitions: what is sent again "
                               "after a lost answer may count twice, which `sprof fleet check` "
                               "finds");
     }

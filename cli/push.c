@@ -129,8 +129,8 @@ static void say_sent(const struct pushing *pushing)
                 (unsigned long long)dropped, pushing->spool.path);
     if (result->uncertain)
         cli_say(pushing->terminal,
-                "%llu request%s sent again may count twice, since this receiver does not tell "
-                "repetitions apart%s",
+                "%llu request%s sent again may count twice, since this receiver cannot "
+                "recognize repetitions%s",
                 (unsigned long long)result->uncertain, sprof_plural(result->uncertain),
                 pushing->target.kind == FLEET_CLICKHOUSE
                     ? ": `sprof fleet check --to URL` finds them"

@@ -1,4 +1,4 @@
-/* Reads credentials from the environment and from files that nobody else can read. */
+/* Reads credentials from the environment and from files that only their owner can read. */
 #include "fleet/credentials.h"
 
 #include <errno.h>

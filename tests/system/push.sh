@@ -157,7 +157,7 @@ credentials() {
     ! grep -q hidden err || fail "a password in a message"
     end "$receiver"
 
-    # A certificate that nobody vouches for, and one that is trusted.
+    # A certificate without a known issuer, and one that is trusted.
     openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost \
         -addext subjectAltName=DNS:localhost 2>openssl.err || skip "no openssl: $(cat openssl.err)"
     receiver ok --tls cert.pem key.pem

@@ -1,4 +1,4 @@
-"""A receiver that fails as it is told, or stands before a real one and loses answers.
+"""A receiver that fails by a plan, or stands before a real one and loses answers.
     receiver.py LOG PLAN --port-file FILE [--port PORT] [--tls CERT KEY] [--to PORT] [--columns FILE]
 PLAN: what comes of each insert or push in turn, with commas; the last one goes on for ever:
     ok, a status such as 500, 429:1 (Retry-After), slow (5 s), close (after all was read), cut, garbage, html, redirect,

@@ -54,9 +54,8 @@ static void put_trailer(struct building *to)
 static const struct sampler_layouts full = {.items = {{.has_chain = true, .has_stack = true}},
                                             .count = 1};
 
-/* A sample in kernel mode with a chain of two, all registers and a stack of 24 bytes, 16 captured.
- */
-static struct building full_sample(void)
+/* A sample in kernel mode, up to its period, which comes next. */
+static struct building begin_sample(void)
 {
     struct building to = begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL);
     put_64(&to, 77);
@@ -64,14 +63,27 @@ static struct building full_sample(void)
     put_32s(&to, 10, 11);
     put_64(&to, 12345);
     put_32s(&to, 3, 0);
+    return to;
+}
+
+static void put_registers(struct building *to)
+{
+    put_64(to, PERF_SAMPLE_REGS_ABI_64);
+    for (uint64_t i = 0; i < 17; i++)
+        put_64(to, 100 + i);
+}
+
+/* A sample in kernel mode with a chain of two, all registers and a stack of 24 bytes, 16 captured.
+ */
+static struct building full_sample(void)
+{
+    struct building to = begin_sample();
     put_64(&to, 1003009);
     put_64(&to, 3);
     put_64(&to, (uint64_t)PERF_CONTEXT_KERNEL);
     put_64(&to, 0xffffffff81000010);
     put_64(&to, 0xffffffff81000020);
-    put_64(&to, PERF_SAMPLE_REGS_ABI_64);
-    for (uint64_t i = 0; i < 17; i++)
-        put_64(&to, 100 + i);
+    put_registers(&to);
     put_64(&to, 24);
     put(&to, "0123456789abcdefghijklmn", 24);
     put_64(&to, 16);
@@ -129,19 +141,12 @@ static void test_raw_bytes_weigh(void)
         {{18, 1, false}, 2 * 0x61},
         {{18, 4, false}, 2}, /* beyond what was written */
     };
-    struct building to = begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL);
-    put_64(&to, 77);
-    put_64(&to, 0xffffffff81000010);
-    put_32s(&to, 10, 11);
-    put_64(&to, 12345);
-    put_32s(&to, 3, 0);
+    struct building to = begin_sample();
     put_64(&to, 2);
     put_32s(&to, 20, 5);
     put_32s(&to, 6, 70000);
     put_32s(&to, 0xfffe, 0x61616161);
-    put_64(&to, PERF_SAMPLE_REGS_ABI_64);
-    for (uint64_t i = 0; i < 17; i++)
-        put_64(&to, 100 + i);
+    put_registers(&to);
     put_64(&to, 8);
     put_64(&to, 1);
     put_64(&to, 8);

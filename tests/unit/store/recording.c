@@ -578,33 +578,3 @@ int example_write_derived(struct store *store)
     store_place_packer_release(&packers[1]);
     return status;
 }
-
-struct store *example_create(const struct place *place)
-{
-    struct store *store;
-    const struct store_run run = example_run();
-    must(!store_create(&store, place->path, NULL) && !example_write_raw(store, &run) &&
-         !store_set_state(store, 1, STORE_RECORDED, NULL) && !example_write_derived(store));
-    return store;
-}
-
-void example_make(const struct place *place)
-{
-    must(!store_close(example_create(place), NULL));
-}
-
-struct example example;
-
-int example_open(void)
-{
-    example.place = place_make();
-    example_make(&example.place);
-    return store_open_read(&example.store, example.place.path, NULL);
-}
-
-int example_close(void)
-{
-    store_close(example.store, NULL);
-    place_remove(&example.place);
-    return 0;
-}
