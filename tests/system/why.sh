@@ -141,6 +141,15 @@ assert 19000 <= calls["many_each"] <= 20100, calls' || fail "other counts"
     kill "${children[-1]}"
     ;;
 
+# Without the right to BPF, samples by time show that threads wait, and the functions on their stacks what for.
+user)
+    prepare_ordinary_user culprit
+    cd "$work/home" || fail "no directory"
+    "${as_ordinary_user[@]}" "$user_sprof" why --format json -- "$work/user/culprit" sleep >out 2>err || fail "status $?"
+    [ "$(answer sees)" = wall ] || fail "not by samples of time"
+    names ask_backend sleep
+    ;;
+
 usage)
     expect() { # expect STATUS TEXT ARGUMENTS…
         local status=$1 text=$2
