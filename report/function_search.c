@@ -269,26 +269,39 @@ static int say_ambiguous(const struct search *search, const char *wanted, struct
     return report_error_text(error, SPROF_EUSAGE, &text);
 }
 
+/* Offers each function that occurs, as names are shown where none must be told from another.
+ * `arena` keeps the names. */
+static int offer_present(const struct search *search, const bool *present,
+                         struct sprof_arena *arena, struct sprof_suggestions *near)
+{
+    struct sprof_str shown = {0};
+    int result = 0;
+    for (uint32_t id = 1; id <= search->dataset->functions.count && !result; id++) {
+        if (!present[id])
+            continue;
+        sprof_str_clear(&shown);
+        result =
+            names_append(&shown, report_dataset_function_name(search->dataset, id), NAMES_SHORT);
+        const char *name = result || !shown.text ? NULL : sprof_arena_text(arena, shown.text);
+        if (name)
+            sprof_suggest_offer(near, search->wanted, name);
+    }
+    sprof_str_release(&shown);
+    return result;
+}
+
 static int say_unknown(const struct search *search, const bool *present, struct sprof_error *error)
 {
     struct sprof_suggestions near = {0};
-    const struct report_dataset *dataset = search->dataset;
     struct sprof_arena arena = {0};
     struct sprof_str text = {0};
-    SPROF_VEC(uint32_t) functions = {0};
-    for (uint32_t id = 1; id <= dataset->functions.count; id++)
-        if (present[id] && sprof_vec_push(&functions, id))
-            text.failed = true;
-    const char **names = short_names(search, &arena, functions.items, functions.count);
-    for (size_t i = 0; names && i < functions.count; i++)
-        sprof_suggest_offer(&near, search->wanted, names[i]);
+    text.failed = offer_present(search, present, &arena, &near) != 0;
     sprof_str_appendf(&text,
-                      report_counts_calls(dataset) ? "no call of a function '%.200s' was counted"
-                                                   : "no sample contains a function '%.200s'",
+                      report_counts_calls(search->dataset)
+                          ? "no call of a function '%.200s' was counted"
+                          : "no sample contains a function '%.200s'",
                       search->wanted);
     sprof_suggest_append(&text, &near);
-    free(names);
-    sprof_vec_release(&functions);
     sprof_arena_release(&arena);
     return report_error_text(error, SPROF_ENOTFOUND, &text);
 }
