@@ -198,7 +198,7 @@ static int open_session(struct trace_session **out, const struct trace_options *
     session->trace->hold = INJECT_HOLD_NONE;
     session->options.rest_ns = options->rest_ns ? options->rest_ns : REST_NS;
     session->common = session;
-    trace_read_clocks(&session->trace->clock.opened_ns, &session->trace->clock.opened_ticks);
+    counters_read_clocks(&session->trace->clock.opened_ns, &session->trace->clock.opened_ticks);
     session->mode = options->mode;
     if (!session->options.output)
         session->options.output = "sprof.db";

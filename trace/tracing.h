@@ -5,6 +5,7 @@
 #include "agent/agent.h"
 #include "agent/probe.h"
 #include "control/control.h"
+#include "counters/counters.h"
 #include "inject/inject.h"
 #include "plan/plan.h"
 #include "recording/recording.h"
@@ -221,6 +222,13 @@ struct trace_session {
     uint64_t next_look_ns;
     struct trace_compiled compiled;
 };
+
+/* The memory that a program's agent shares with the session. */
+static inline struct counters_pages trace_pages(const struct trace_session *session)
+{
+    return (struct counters_pages){session->process.shared, session->process.memory_fd,
+                                   session->slab_count, session->capacity};
+}
 
 /* == detach.c == */
 

@@ -32,8 +32,8 @@ static uint64_t new_count(uint64_t now, uint64_t *before)
 /* In nanoseconds. What cannot be, because the program has written it, is nothing. */
 static double new_time(const struct trace_session *program, int64_t now, int64_t *before)
 {
-    const int64_t ticks =
-        trace_limited_time((int64_t)((uint64_t)now - (uint64_t)*before), trace_most_ticks(program));
+    const int64_t ticks = counters_limit_time((int64_t)((uint64_t)now - (uint64_t)*before),
+                                              trace_most_ticks(program));
     *before = now;
     return ticks > 0 ? (double)ticks * program->ns_per_tick : 0;
 }
@@ -147,16 +147,12 @@ static int read_node(struct trace_below_reader *reader, struct trace_session *pr
 static int read_nodes(struct trace_below_reader *reader, struct trace_session *program,
                       struct trace_below_slab *seen, uint32_t slab)
 {
-    const uint64_t begin = trace_slab_nodes_offset(program, slab);
-    const uint64_t end = begin + PROBE_NODES * sizeof(struct probe_node);
-    const struct probe_node *nodes =
-        (const struct probe_node *)((const uint8_t *)program->process.shared + begin);
-    uint64_t first, behind = begin;
+    const struct counters_pages pages = trace_pages(program);
+    struct counters_walk walk = counters_walk_nodes(&pages, slab);
     int result = 0;
-    while (!result && trace_next_pages(program, behind, end, &first, &behind)) {
-        const uint32_t last = (uint32_t)((behind - begin) / sizeof *nodes);
-        for (uint32_t i = (uint32_t)((first - begin) / sizeof *nodes); i < last && !result; i++)
-            result = read_node(reader, program, seen, nodes, i);
+    while (!result && counters_walk_next(&walk)) {
+        const struct probe_node *node = walk.entry;
+        result = read_node(reader, program, seen, node - walk.index, walk.index);
     }
     return result;
 }
@@ -230,8 +226,9 @@ int trace_below_read(struct trace_below_reader *reader, struct trace_session *pr
     struct trace_below_slab **place = &program->below->slabs[slab], *seen = *place;
     if (!seen && !(seen = *place = calloc(1, sizeof *seen)))
         return SPROF_ENOMEM;
+    const struct counters_pages pages = trace_pages(program);
     const int result = read_nodes(reader, program, seen, slab);
-    return result ? result : read_stats(reader, program, seen, trace_slab_stats(program, slab));
+    return result ? result : read_stats(reader, program, seen, counters_slab_stats(&pages, slab));
 }
 
 void trace_below_program_free(struct trace_below_program *program)

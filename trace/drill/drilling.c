@@ -118,10 +118,11 @@ static int read_programs(struct trace_drilling *drilling)
     int result = 0;
     for (size_t i = 0; i < trace->programs.count && !result; i++) {
         struct trace_session *program = trace->programs.items[i];
-        const uint32_t slabs = trace_slab_count(program);
+        const struct counters_pages pages = trace_pages(program);
+        const uint32_t slabs = counters_slab_count(&pages);
         result = list_on(drilling, program);
         for (uint32_t slab = 0; slab < slabs && !result; slab++)
-            if (trace_slab_holder(program, slab))
+            if (counters_slab_holder(&pages, slab))
                 result = trace_below_read(&drilling->reader, program, slab);
     }
     return result;

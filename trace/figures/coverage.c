@@ -74,11 +74,12 @@ static int note_hit(struct trace_session *session, uint32_t number, const struct
     const struct model_thread *thread = NULL;
     if (tid > 0 && tid <= INT32_MAX) {
         char text[16];
+        const struct counters_pages pages = trace_pages(session);
         const pid_t pid = trace_process_seen(session, atomic_load(&hit->pid));
         const pid_t known = trace_process_thread(session, pid, tid);
         trace_thread_name(pid, known, text);
         if (!*text)
-            trace_thread_own_name(session, (pid_t)atomic_load(&hit->pid), (int32_t)tid, text);
+            counters_thread_name(&pages, atomic_load(&hit->pid), tid, text);
         const char *name = sprof_arena_text(&session->arena, text);
         thread = name && pid ? recording_thread(session->recording, pid, known, *name ? name : NULL,
                                                 session->now_ns)

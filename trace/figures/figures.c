@@ -5,7 +5,6 @@
 #include "trace/figures/warn.h"
 #include "trace/probes/points.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -44,7 +43,8 @@ static void free_thread(struct trace_thread *thread)
 static bool is_reusable(const struct trace_session *session, uint32_t slab)
 {
     const struct trace_thread *thread = session->threads.of_slab[slab];
-    const struct probe_stat *stats = trace_slab_stats(session, slab);
+    const struct counters_pages pages = trace_pages(session);
+    const struct probe_stat *stats = counters_slab_stats(&pages, slab);
     bool is = thread->shares && session->now_ns < session->threads.crowded_ns &&
               session->backend->has_agent && !session->log.has_rings && !session->points &&
               !session->memory.no_histograms;
@@ -54,34 +54,14 @@ static bool is_reusable(const struct trace_session *session, uint32_t slab)
     return is;
 }
 
-/* Puts the call that ended last into its bucket. */
-static void settle(struct trace_session *session, uint32_t slab)
+static void empty_slab(struct trace_session *session, const struct counters_pages *pages,
+                       uint32_t slab)
 {
-    struct probe_stat *stats = trace_slab_stats(session, slab);
-    const uint64_t all = probe_stats_bytes(session->capacity);
-    const uint64_t pending = stats[session->capacity].pending;
-    if (pending >= all + sizeof(struct probe_histogram) && pending % sizeof(uint32_t) == 0 &&
-        pending < all + probe_histograms_bytes(session->capacity))
-        ++*(uint32_t *)((uint8_t *)stats + pending);
-    stats[session->capacity].pending = all;
-}
-
-static void give_back(struct trace_session *session, uint32_t slab)
-{
-    atomic_store(&session->process.shared->names[slab][0], 0);
-    atomic_store(&session->process.shared->names[slab][1], 0);
-    atomic_store(&session->process.shared->slabs[slab].tid, 0);
-    atomic_store(&session->process.shared->slabs[slab].state, PROBE_SLAB_FREE);
-}
-
-static void empty_slab(struct trace_session *session, uint32_t slab)
-{
-    fallocate(session->process.memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-              (off_t)trace_slab_offset(session, slab), (off_t)probe_slab_bytes(session->capacity));
-    trace_log_empty(session, slab);
+    counters_slab_empty(pages, slab);
+    counters_ring_empty(pages, slab);
     trace_drilling_slab_empty(session, slab);
     if (session->memory.is_spare)
-        trace_slab_forget_pages(session, slab);
+        counters_slab_forget_pages(pages, slab);
     free_thread(session->threads.of_slab[slab]);
     free(session->threads.of_slab[slab]);
     session->threads.of_slab[slab] = NULL;
@@ -90,7 +70,8 @@ static void empty_slab(struct trace_session *session, uint32_t slab)
 void trace_slabs_empty(struct trace_session *session)
 {
     enum { AT_ONCE = 64 };
-    const uint32_t count = trace_slab_count(session);
+    const struct counters_pages pages = trace_pages(session);
+    const uint32_t count = counters_slab_count(&pages);
     size_t emptied = 0;
     for (uint32_t i = 0;
          i < count && emptied < AT_ONCE && session->now_ns >= session->threads.crowded_ns; i++) {
@@ -99,8 +80,8 @@ void trace_slabs_empty(struct trace_session *session)
             !atomic_compare_exchange_strong(&session->process.shared->slabs[i].state, &state,
                                             PROBE_SLAB_TAKEN))
             continue;
-        empty_slab(session, i);
-        give_back(session, i);
+        empty_slab(session, &pages, i);
+        counters_slab_free(&pages, i);
         emptied++;
     }
 }
@@ -121,15 +102,16 @@ static int end_thread(struct trace_session *session, uint32_t slab)
                  recording_event(session->recording, &exit))
             ? SPROF_ENOMEM
             : 0;
-    trace_points_collect(session, trace_slab_stats(session, slab));
+    const struct counters_pages pages = trace_pages(session);
+    trace_points_collect(session, counters_slab_stats(&pages, slab));
     trace_drilling_thread_ends(session, slab);
     if (is_reusable(session, slab)) {
-        settle(session, slab);
+        counters_slab_settle(&pages, slab);
         thread->is_idle = true;
     } else {
-        empty_slab(session, slab);
+        empty_slab(session, &pages, slab);
     }
-    give_back(session, slab);
+    counters_slab_free(&pages, slab);
     return result;
 }
 
@@ -146,42 +128,31 @@ void trace_figures_release(struct trace_session *session)
     free(session->memory.beyond);
     session->memory.beyond = NULL;
     sprof_map_release(&session->threads.ended_tids);
-    sprof_vec_release(&session->log.clocks);
+    counters_clocks_release(&session->log.clocks);
 }
 
 /* == Reading == */
 
 /* Adds what is new to the row that many threads share. */
 static int add_to_shared_row(struct trace_session *session, struct trace_cell *cell,
-                             const struct trace_figures *figures)
+                             const struct counters_figures *figures)
 {
-    struct trace_figures fresh = *figures;
+    struct counters_figures fresh = *figures;
     if (!cell->base && !(cell->base = calloc(1, sizeof *cell->base)))
         return SPROF_ENOMEM;
-    trace_figures_subtract(&fresh, cell->base);
-    trace_figures_limit(&fresh, trace_most_ticks(session));
-    trace_figures_add(&session->threads.others_figures[cell->function], &fresh);
+    counters_figures_subtract(&fresh, cell->base);
+    counters_figures_limit(&fresh, trace_most_ticks(session));
+    counters_figures_add(&session->threads.others_figures[cell->function], &fresh);
     *cell->base = *figures;
     session->threads.others_changed = true;
     return 0;
 }
 
-/* The call that ended last is not in its bucket yet. Where histograms are given up, reading them
- * would make pages. */
-static struct trace_figures copy_of(const struct trace_session *session, uint32_t function,
-                                    const struct probe_stat *from)
+static struct counters_figures read_figures(const struct trace_session *session, uint32_t function,
+                                            const struct probe_stat *from)
 {
-    struct trace_figures figures = {.stat = *from};
-    const struct probe_stat *stats = from - function;
-    const uint64_t all = probe_stats_bytes(session->capacity);
-    const uint64_t first = all + (function + 1) * sizeof figures.histogram;
-    const uint64_t pending = stats[session->capacity].pending;
-    if (session->memory.no_histograms)
-        return figures;
-    figures.histogram = *(const struct probe_histogram *)((const uint8_t *)stats + first);
-    if (pending >= first && pending - first < sizeof figures.histogram)
-        figures.histogram.buckets[(pending - first) / sizeof *figures.histogram.buckets]++;
-    return figures;
+    const struct counters_pages pages = trace_pages(session);
+    return counters_figures_read(&pages, from - function, function, !session->memory.no_histograms);
 }
 
 static bool is_unchanged(const struct trace_cell *cell, const struct probe_stat *stat)
@@ -195,20 +166,11 @@ static int note_stat(struct trace_session *session, struct trace_thread *thread,
                      struct probe_stat *from)
 {
     (void)session;
-    const struct trace_sum sum = {from->calls, from->ended, from->self};
+    const struct counters_sum sum = {from->calls, from->ended, from->self};
     struct trace_cell *cell = sum.calls ? trace_cell_of(thread, function) : NULL;
     if (cell)
         cell->seen = sum;
     return cell || !sum.calls ? 0 : SPROF_ENOMEM;
-}
-
-/* Timed calls are as the paths have them, when those have been read. */
-static void take_paths(const struct trace_cell *cell, struct probe_stat *stat)
-{
-    const uint64_t ended = cell->in_paths.ended + cell->alone.ended;
-    stat->calls = cell->in_paths.calls + cell->alone.calls;
-    stat->ended = ended < stat->calls ? ended : stat->calls;
-    stat->self = (int64_t)((uint64_t)cell->in_paths.self + (uint64_t)cell->alone.self);
 }
 
 /* Reads one function of one thread, where something has happened since the last time. */
@@ -224,10 +186,10 @@ static int read_stat(struct trace_session *session, struct trace_thread *thread,
     const bool has_paths = trace_has_paths(session, thread);
     if (!has_paths && is_unchanged(cell, from)) /* nearly all; a copy takes much longer */
         return 0;
-    struct trace_figures figures = copy_of(session, function, from);
+    struct counters_figures figures = read_figures(session, function, from);
     struct probe_stat *stat = &figures.stat;
     if (has_paths)
-        take_paths(cell, stat);
+        counters_sum_replace(stat, &cell->in_paths, &cell->alone);
     if (is_unchanged(cell, stat))
         return 0;
     cell->calls = stat->calls + stat->counted;
@@ -237,8 +199,8 @@ static int read_stat(struct trace_session *session, struct trace_thread *thread,
     if (thread->shares)
         return add_to_shared_row(session, cell, &figures);
     if (cell->base)
-        trace_figures_subtract(&figures, cell->base);
-    trace_figures_limit(&figures, trace_most_ticks(session));
+        counters_figures_subtract(&figures, cell->base);
+    counters_figures_limit(&figures, trace_most_ticks(session));
     if (!stat->calls && !stat->counted && !cell->written_calls)
         return 0;
     return trace_put_row(session, thread->row, cell, &figures);
@@ -259,22 +221,13 @@ static int each_stat(struct trace_session *session, uint32_t slab,
                      int (*take)(struct trace_session *, struct trace_thread *, uint32_t,
                                  struct probe_stat *))
 {
-    const uint64_t begin = trace_slab_offset(session, slab);
-    const uint64_t end = begin + session->probes.count * sizeof(struct probe_stat);
-    struct probe_stat *stats = trace_slab_stats(session, slab);
-    uint64_t next = 0; /* function */
+    const struct counters_pages pages = trace_pages(session);
+    struct counters_walk walk = counters_walk_stats(&pages, slab, session->probes.count);
     int result = 0;
-    uint64_t written, behind = begin;
-    while (!result && trace_next_pages(session, behind, end, &written, &behind)) {
-        const uint64_t first = (written - begin) / sizeof *stats;
-        for (next = first > next ? first : next;
-             begin + next * sizeof *stats < behind && next < session->probes.count && !result;
-             next++) {
-            hurry_if_asked(session, next);
-            if (session->probes.items[next].is_chosen)
-                result =
-                    take(session, session->threads.of_slab[slab], (uint32_t)next, &stats[next]);
-        }
+    while (!result && counters_walk_next(&walk)) {
+        hurry_if_asked(session, walk.index);
+        if (session->probes.items[walk.index].is_chosen)
+            result = take(session, session->threads.of_slab[slab], walk.index, walk.entry);
     }
     return result;
 }
@@ -285,7 +238,7 @@ static int write_shared_row(struct trace_session *session)
     for (size_t i = 0; session->threads.others_changed && i < session->probes.count && !result;
          i++) {
         struct trace_cell *cell = &session->threads.others.cells.items[i];
-        const struct trace_figures *figures = &session->threads.others_figures[i];
+        const struct counters_figures *figures = &session->threads.others_figures[i];
         const struct probe_stat *stat = &figures->stat;
         const uint64_t calls = stat->calls + stat->counted;
         if (!calls || (cell->calls == calls && cell->ended == stat->ended &&
@@ -298,17 +251,6 @@ static int write_shared_row(struct trace_session *session)
     }
     session->threads.others_changed = false;
     return result;
-}
-
-/* Open calls belong to the new period. */
-static struct trace_figures until_now(const struct trace_figures *figures)
-{
-    struct trace_figures base = *figures;
-    const struct probe_stat *stat = &figures->stat;
-    const uint64_t open = stat->calls > stat->ended ? stat->calls - stat->ended : 0;
-    base.stat.calls -= open;
-    base.stat.recursive -= open ? open - 1 : 0;
-    return base;
 }
 
 static void begin_anew(struct trace_cell *cell)
@@ -331,22 +273,23 @@ static int clear_stat(struct trace_session *session, struct trace_thread *thread
     if (!cell || (!cell->base && !(cell->base = calloc(1, sizeof *cell->base))))
         return SPROF_ENOMEM;
     const uint64_t ticks = probe_ticks();
-    struct trace_figures copy = copy_of(session, function, stat);
+    struct counters_figures copy = read_figures(session, function, stat);
     if (trace_has_paths(session, thread))
-        take_paths(cell, &copy.stat);
+        counters_sum_replace(&copy.stat, &cell->in_paths, &cell->alone);
     begin_anew(cell);
     cell->cleared_ticks = ticks;
-    *cell->base = until_now(&copy);
+    *cell->base = counters_figures_cleared(&copy);
     stat->min_mask = stat->max = 0;
     return 0;
 }
 
 int trace_collect_log(struct trace_session *session)
 {
-    const uint32_t count = session->log.has_rings ? trace_slab_count(session) : 0;
+    const struct counters_pages pages = trace_pages(session);
+    const uint32_t count = session->log.has_rings ? counters_slab_count(&pages) : 0;
     int result = 0;
     for (uint32_t i = 0; i < count && !result; i++) {
-        const uint32_t tid = trace_slab_holder(session, i);
+        const uint32_t tid = counters_slab_holder(&pages, i);
         if (!tid)
             continue;
         result = trace_thread_see(session, i, tid);
@@ -359,10 +302,11 @@ int trace_collect_log(struct trace_session *session)
 /* Where an eighth of all slabs is taken between two looks, looks become more frequent. */
 static int begin_threads(struct trace_session *session, uint32_t count)
 {
+    const struct counters_pages pages = trace_pages(session);
     int result = 0;
     uint32_t taken = 0;
     for (uint32_t i = 0; i < count && !result; i++) {
-        const uint32_t tid = trace_slab_holder(session, i);
+        const uint32_t tid = counters_slab_holder(&pages, i);
         if (!tid)
             continue;
         taken += !session->threads.of_slab[i] || session->threads.of_slab[i]->is_idle;
@@ -386,7 +330,8 @@ static int add_spent(struct trace_session *session, struct trace_thread *thread,
 
 double trace_spent_ticks(struct trace_session *session)
 {
-    const uint32_t count = trace_slab_count(session);
+    const struct counters_pages pages = trace_pages(session);
+    const uint32_t count = counters_slab_count(&pages);
     session->governor.seen_ticks = 0;
     for (uint32_t i = 0; i < count; i++)
         each_stat(session, i, add_spent);
@@ -395,21 +340,20 @@ double trace_spent_ticks(struct trace_session *session)
 
 /* Reads a thread's paths, where calls are counted by them. */
 static int read_paths(struct trace_session *session, uint32_t slab,
-                      int (*read)(struct trace_session *, struct trace_thread *, uint64_t))
+                      int (*read)(struct trace_session *, struct trace_thread *, uint32_t))
 {
     if (!trace_has_paths(session, session->threads.of_slab[slab]))
         return 0;
     const int result = each_stat(session, slab, note_stat);
-    return result ? result
-                  : read(session, session->threads.of_slab[slab],
-                         trace_slab_nodes_offset(session, slab));
+    return result ? result : read(session, session->threads.of_slab[slab], slab);
 }
 
 int trace_collect(struct trace_session *session, enum trace_collecting what)
 {
     const struct probe_backend *backend = session->backend;
     int result = backend->read ? backend->read(session, what != TRACE_COLLECT_ENDED) : 0;
-    const uint32_t count = trace_slab_count(session);
+    const struct counters_pages pages = trace_pages(session);
+    const uint32_t count = counters_slab_count(&pages);
     if (!result)
         result = begin_threads(session, count);
     if (!result)
@@ -446,7 +390,8 @@ int trace_clear_figures(struct trace_session *session, uint64_t ticks)
         result = trace_collect(session, TRACE_COLLECT_ENDED);
     atomic_store(&session->process.shared->cleared, ticks);
     session->cleared.ticks = ticks;
-    const uint32_t count = trace_slab_count(session);
+    const struct counters_pages pages = trace_pages(session);
+    const uint32_t count = counters_slab_count(&pages);
     for (uint32_t i = 0; i < count && !result; i++) {
         if (!session->threads.of_slab[i])
             continue;
@@ -458,7 +403,7 @@ int trace_clear_figures(struct trace_session *session, uint64_t ticks)
     trace_beyond_clear(session);
     for (size_t i = 0; i < session->threads.others.cells.count; i++) {
         begin_anew(&session->threads.others.cells.items[i]);
-        session->threads.others_figures[i] = (struct trace_figures){0};
+        session->threads.others_figures[i] = (struct counters_figures){0};
     }
     trace_log_clear(session, session->now_ns);
     for (size_t i = 0; i < session->probes.count; i++)

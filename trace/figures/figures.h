@@ -3,23 +3,10 @@
 #ifndef SPROF_TRACE_FIGURES_FIGURES_H
 #define SPROF_TRACE_FIGURES_FIGURES_H
 
-#include "agent/probe.h"
+#include "counters/counters.h"
 #include "recording/recording.h"
-#include "trace/figures/slabs.h"
 
 struct trace_session;
-
-/* Figures of one function in one thread. */
-struct trace_figures {
-    struct probe_stat stat;
-    struct probe_histogram histogram;
-};
-
-/* Calls of one function in one thread, since the thread began. */
-struct trace_sum {
-    uint64_t calls, ended;
-    int64_t self; /* ticks */
-};
 
 /* The figures of one function in one thread, as last read and written. */
 struct trace_cell {
@@ -27,7 +14,7 @@ struct trace_cell {
     uint32_t phase;                 /* of its sample row; 0: none */
     uint64_t calls, ended, untimed; /* as the agent counts */
     int64_t self;
-    struct trace_figures
+    struct counters_figures
         *base; /* owned: figures that do not count any more, or are in the shared row; or NULL */
     uint64_t cleared_ticks;     /* when `base` was read, if all was cleared then; 0: never */
     uint64_t sample, sample_ns; /* id and time of its sample row */
@@ -39,7 +26,7 @@ struct trace_cell {
     int64_t path_self;
     /* With --paths and --callers: timed calls before paths were read, those in all of its paths,
      * and those in none. */
-    struct trace_sum seen, in_paths, alone;
+    struct counters_sum seen, in_paths, alone;
     uint32_t stack;    /* of one of its paths, which stands for it; 0: none */
     uint32_t row_node; /* of its row of figures: a row for each node would be too many */
 };
@@ -48,7 +35,7 @@ struct trace_cell {
 struct trace_path {
     uint32_t index; /* of the agent's node */
     uint32_t stack; /* id of the recording's node */
-    struct trace_sum now;
+    struct counters_sum now;
     uint64_t base_calls; /* do not count any more */
     int64_t base_self;
     struct trace_cell cell;
@@ -99,7 +86,7 @@ struct trace_threads {
     size_t count;                              /* so far */
     uint64_t crowded_ns;                       /* until then they come and go in great numbers */
     struct trace_thread others;                /* a row for threads without a row of their own */
-    struct trace_figures *others_figures;      /* its figures, by probe */
+    struct counters_figures *others_figures;   /* its figures, by probe */
     bool others_changed;
     struct sprof_map ended_tids;
 };
@@ -116,9 +103,6 @@ enum trace_collecting {
 /* Gives the thread of a slab its row, where it has none. Returns 0 or SPROF_ENOMEM. */
 int trace_meet_thread(struct trace_session *session, uint32_t slab);
 
-/* The thread of a slab; 0: none. */
-uint32_t trace_slab_holder(const struct trace_session *session, uint32_t slab);
-
 /* Begins the thread `tid` of a slab where it is new there. Returns 0 or SPROF_ENOMEM. */
 int trace_thread_see(struct trace_session *session, uint32_t slab, uint32_t tid);
 
@@ -130,14 +114,6 @@ struct trace_cell *trace_cell_of(struct trace_thread *thread, uint32_t function)
 
 /* By the kernel; empty where it has no such thread any more. */
 void trace_thread_name(pid_t pid, int32_t tid, char name[16]);
-
-/* By the thread's own call of prctl under a probe, which is known after its end; empty: none. `pid`
- * and `tid` as the agent has them. */
-void trace_thread_own_name(const struct trace_session *session, pid_t pid, int32_t tid,
-                           char name[16]);
-
-/* The name that the thread of a slab gave itself, which outlives it; empty: none. */
-void trace_slab_name(const struct trace_session *session, uint32_t slab, char name[16]);
 
 /* Renames the thread of a slab that has named itself since it was first seen. Returns 0 or
  * SPROF_ENOMEM. */
@@ -166,35 +142,20 @@ void trace_figures_release(struct trace_session *session);
  * hundred. */
 void trace_slabs_empty(struct trace_session *session);
 
-/* == sums.c == */
-
-/* Subtracts `base`. Extremes are not differences: they begin anew at a clear. */
-void trace_figures_subtract(struct trace_figures *figures, const struct trace_figures *base);
-void trace_figures_add(struct trace_figures *sum, const struct trace_figures *figures);
-
-/* Sets counts and times beyond `most` (see trace_most_ticks) to 0: the command has written them,
- * and sums over rows would overflow. */
-void trace_figures_limit(struct trace_figures *figures, uint64_t most);
-uint64_t trace_limited(uint64_t count, uint64_t most);
-int64_t trace_limited_time(int64_t ticks, uint64_t most);
-
 /* == paths.c == */
 
 /* Whether calls of a thread are counted by path. */
 bool trace_has_paths(const struct trace_session *session, const struct trace_thread *thread);
 
 /* Writes rows of a thread's call paths, and adds up by function what is in them. Cells have what
- * was seen before. `nodes`: its nodes in the shared memory. */
-int trace_read_paths(struct trace_session *session, struct trace_thread *thread, uint64_t nodes);
-int trace_clear_paths(struct trace_session *session, struct trace_thread *thread, uint64_t nodes);
+ * was seen before. */
+int trace_read_paths(struct trace_session *session, struct trace_thread *thread, uint32_t slab);
+int trace_clear_paths(struct trace_session *session, struct trace_thread *thread, uint32_t slab);
 
 /* == clocks.c == */
 
 /* Finds the length of a tick in `common`, for limits in ticks, where it is not known yet. */
 void trace_find_tick(struct trace_session *session);
-
-/* One moment in both clocks: a thread that has to wait between its two readings reads again. */
-void trace_read_clocks(uint64_t *ns, uint64_t *ticks);
 
 /* Compares the clocks, where that was a second ago. Returns 0 or SPROF_ENOMEM. */
 int trace_compare_clocks(struct trace_session *session);
@@ -231,7 +192,7 @@ uint64_t trace_most_ticks(const struct trace_session *session);
 
 /* Writes the row of a function in a thread, or writes it again. Returns 0 or SPROF_ENOMEM. */
 int trace_put_row(struct trace_session *session, uint32_t thread, struct trace_cell *cell,
-                  const struct trace_figures *figures);
+                  const struct counters_figures *figures);
 
 /* Notes that a probe does less or more from now on: "timed", "counted" or "off". `share`: of the
  * CPU time that probes took, in 0 … 1; 0: for lack of memory, and timed calls have no percentiles

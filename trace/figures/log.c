@@ -3,7 +3,6 @@
 #include "trace/figures/log.h"
 #include "trace/figures/keep.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -180,86 +179,78 @@ static bool is_stuck(const struct trace_session *session, struct trace_thread *t
     return thread->is_over || session->now_ns - thread->waits_since_ns > STUCK_NS;
 }
 
-static struct probe_ring *ring_of(const struct trace_session *session, uint32_t slab)
-{
-    return (struct probe_ring *)((uint8_t *)session->process.shared + PROBE_SHARED_BYTES +
-                                 (uint64_t)session->slab_count *
-                                     probe_slab_bytes(session->capacity) +
-                                 probe_ring_offset(slab));
-}
-
 /* Returns the units taken, 0 where the next one is not filled yet, or a negative code. */
-static int take_unit(struct trace_session *session, struct trace_thread *thread, uint64_t *units,
-                     uint64_t count, uint64_t place, uint64_t head)
+static int take_entry(struct trace_session *session, struct trace_thread *thread,
+                      const struct counters_ring *ring, uint64_t place, uint64_t head)
 {
-    uint64_t *first = units + place % count * 4, *second = first + PROBE_UNIT_BYTES / sizeof *units;
-    const uint64_t header = __atomic_load_n(first, __ATOMIC_ACQUIRE);
-    const uint32_t kind = PROBE_LOG_KIND(header);
     const bool keeps = session->options.keep_count;
-    const int taken = keeps ? (int)probe_kept_units(header) : kind == PROBE_LOG_END ? 1 : 2;
+    uint64_t header;
+    const uint32_t units = counters_ring_entry(ring, place, head, keeps, &header);
+    const uint64_t *first = counters_ring_unit(ring, place);
     int result = 0;
-    if (!kind || !PROBE_LOG_IS_AT(header, place) || head - place < (uint64_t)taken ||
-        taken > PROBE_KEPT_UNITS + PROBE_VALUED_UNITS)
+    if (!units)
         return is_stuck(session, thread, place) ? 1 : 0;
     if (is_known(session, header) && keeps)
         result = trace_keep_take(session, thread, (const struct probe_kept *)first,
-                                 (uint32_t)taken - PROBE_KEPT_UNITS);
+                                 units - PROBE_KEPT_UNITS);
     else if (is_known(session, header))
-        result = kind == PROBE_LOG_END ? take_end(session, thread, header, first, place)
-                                       : take_begin(session, thread, header, first, second, place);
-    for (int i = 0; i < taken && keeps; i++) /* values are not taken for headers later */
-        units[(place + (uint64_t)i) % count * 4] = 0;
-    return result ? result : taken;
+        result = PROBE_LOG_KIND(header) == PROBE_LOG_END
+                     ? take_end(session, thread, header, first, place)
+                     : take_begin(session, thread, header, first,
+                                  first + PROBE_UNIT_BYTES / sizeof *first, place);
+    for (uint32_t i = 0; i < units && keeps; i++) /* values are not taken for headers later */
+        *counters_ring_unit(ring, place + i) = 0;
+    return result ? result : (int)units;
 }
 
-static uint64_t head_of(const struct trace_session *session, uint32_t slab)
+static struct counters_ring ring_of(const struct trace_session *session, uint32_t slab)
 {
-    return __atomic_load_n(&ring_of(session, slab)->head, __ATOMIC_ACQUIRE);
+    const struct counters_pages pages = trace_pages(session);
+    return counters_ring_of(&pages, slab);
 }
 
-/* Takes units before `head`. *done: all of them. */
-static int read_ring(struct trace_session *session, struct trace_thread *thread, uint32_t slab,
-                     uint64_t head, bool *done)
+/* Takes entries before `head`. *done: all of them. */
+static int read_ring(struct trace_session *session, struct trace_thread *thread,
+                     const struct counters_ring *ring, uint64_t head, bool *done)
 {
-    struct probe_ring *ring = ring_of(session, slab);
-    uint64_t *units = (uint64_t *)((uint8_t *)ring + PROBE_RING_HEADER);
-    const uint64_t count = probe_ring_units(slab);
-    uint64_t place = atomic_load(&ring->tail);
+    const struct store_batch *batch = recording_batch(session->recording);
+    uint64_t place = counters_ring_tail(ring, head);
     int taken = 1;
     *done = head == place;
-    if (*done)
+    if (*done) {
+        counters_ring_read(ring, place);
         return 0;
+    }
     if (trace_compare_clocks(session))
         return SPROF_ENOMEM;
-    if (head - place > count) /* only the command can have written that */
-        place = head;
-    while (place != head && taken > 0 &&
-           recording_batch(session->recording)->call_blocks.count < WAITING_BLOCKS &&
-           recording_batch(session->recording)->kept_calls.count < WAITING_KEPT) {
-        taken = take_unit(session, thread, units, count, place, head);
+    while (place != head && taken > 0 && batch->call_blocks.count < WAITING_BLOCKS &&
+           batch->kept_calls.count < WAITING_KEPT) {
+        taken = take_entry(session, thread, ring, place, head);
         place += taken > 0 ? (uint64_t)taken : 0;
     }
-    atomic_store_explicit(&ring->tail, place, memory_order_release);
+    counters_ring_read(ring, place);
     *done = place == head;
     return taken < 0 ? taken : 0;
 }
 
 int trace_log_read(struct trace_session *session, struct trace_thread *thread, uint32_t slab)
 {
+    const struct counters_ring ring = ring_of(session, slab);
     bool done;
-    return read_ring(session, thread, slab, head_of(session, slab), &done);
+    return read_ring(session, thread, &ring, counters_ring_head(&ring), &done);
 }
 
 int trace_log_end(struct trace_session *session, struct trace_thread *thread, uint32_t slab,
                   bool is_last)
 {
     struct sprof_error ignored = {0};
-    const uint64_t head = head_of(session, slab);
+    const struct counters_ring ring = ring_of(session, slab);
+    const uint64_t head = counters_ring_head(&ring);
     bool done = false;
     int result = 0;
     thread->is_over = true;
     while (!done && !result) { /* as much at a time as may wait for the writer */
-        result = read_ring(session, thread, slab, head, &done);
+        result = read_ring(session, thread, &ring, head, &done);
         if (!done && !result &&
             (recording_flush(session->recording, &ignored) ||
              recording_wait_written(session->recording, &ignored)))
@@ -274,18 +265,11 @@ int trace_log_end(struct trace_session *session, struct trace_thread *thread, ui
     return result || !thread->packer.calls ? result : put_block(session, thread);
 }
 
-void trace_log_empty(struct trace_session *session, uint32_t slab)
-{
-    const uint64_t offset =
-        (uint64_t)((uint8_t *)ring_of(session, slab) - (uint8_t *)session->process.shared);
-    fallocate(session->process.memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
-              (off_t)(PROBE_RING_REST + probe_ring_bytes(slab)));
-}
-
 void trace_log_note_clear(const struct trace_session *session, struct trace_thread *thread,
                           uint32_t slab)
 {
-    thread->cleared_head = session->log.has_rings ? head_of(session, slab) : 0;
+    const struct counters_ring ring = ring_of(session, slab);
+    thread->cleared_head = session->log.has_rings ? counters_ring_head(&ring) : 0;
 }
 
 void trace_log_clear(struct trace_session *session, uint64_t now_ns)

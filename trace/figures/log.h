@@ -2,25 +2,19 @@
 #ifndef SPROF_TRACE_FIGURES_LOG_H
 #define SPROF_TRACE_FIGURES_LOG_H
 
-#include "agent/probe.h"
+#include "counters/counters.h"
 #include "recording/recording.h"
 
 struct trace_options;
 struct trace_session;
 struct trace_thread;
 
-/* One moment in both clocks, and how they go on from there. */
-struct trace_clock {
-    uint64_t ticks, ns; /* ns: time in the run */
-    double ns_per_tick;
-};
-
 /* The log of a program. */
 struct trace_call_log {
     bool has_rings; /* there may be calls in the rings */
     uint64_t logged, unlogged;
-    SPROF_VEC(struct trace_clock) clocks; /* by time */
-    uint64_t next_size_ns;                /* when the file's size is read next */
+    struct counters_clocks clocks;
+    uint64_t next_size_ns; /* when the file's size is read next */
 };
 
 /* How a call ended, by the header of a unit. */
@@ -58,9 +52,6 @@ void trace_log_note_clear(const struct trace_session *session, struct trace_thre
 
 /* Drops what was logged. Open calls begin now. */
 void trace_log_clear(struct trace_session *session, uint64_t now_ns);
-
-/* Empties a ring for the next thread. */
-void trace_log_empty(struct trace_session *session, uint32_t slab);
 
 /* Writes rows of calls that were not logged, by function and second; ends the log where the
  * database has its full size. Returns 0 or SPROF_ENOMEM. */

@@ -4,7 +4,6 @@
 #include "trace/figures/log.h"
 #include "trace/tracing.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #define MEMORY_DEFAULT (UINT64_C(256) << 20)
@@ -15,19 +14,12 @@ enum { LIFTED_PART = 4 }; /* below the bound by this part, pages may be made aga
 /* Rings of a log have a fixed size, and are not bounded. */
 static uint64_t ring_bytes(const struct trace_session *session)
 {
-    const uint32_t count = session->log.has_rings ? trace_slab_count(session) : 0;
+    const struct counters_pages pages = trace_pages(session);
+    const uint32_t count = session->log.has_rings ? counters_slab_count(&pages) : 0;
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct probe_ring *ring =
-            (const struct probe_ring *)((const uint8_t *)session->process.shared +
-                                        trace_slab_offset(session, session->slab_count) +
-                                        probe_ring_offset(i));
-        const uint64_t most = probe_ring_bytes(i);
-        const bool is_written = session->threads.of_slab[i] && ring->head < most / PROBE_UNIT_BYTES;
-        sum += is_written                    ? PROBE_RING_HEADER + ring->head * PROBE_UNIT_BYTES
-               : session->threads.of_slab[i] ? PROBE_RING_REST + most
-                                             : 0;
-    }
+    for (uint32_t i = 0; i < count; i++)
+        if (session->threads.of_slab[i])
+            sum += counters_ring_used(&pages, i);
     return sum;
 }
 
@@ -49,15 +41,6 @@ static uint64_t used_bytes(const struct trace_session *common)
 
 /* == Percentiles == */
 
-/* Calls that end now may write to such a page once more. */
-static void empty_histograms(const struct trace_session *session)
-{
-    for (uint32_t i = 0; i < trace_slab_count(session); i++)
-        fallocate(session->process.memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                  (off_t)(trace_slab_offset(session, i) + probe_stats_bytes(session->capacity)),
-                  (off_t)probe_histograms_bytes(session->capacity));
-}
-
 /* Writes rows of called functions, which have no percentiles from now on. */
 static int put_no_percentiles(struct trace_session *session)
 {
@@ -73,11 +56,12 @@ static int put_no_percentiles(struct trace_session *session)
 /* Calls until now are written with their percentiles. */
 static int drop_histograms(struct trace_session *session)
 {
+    const struct counters_pages pages = trace_pages(session);
     struct trace_memory_sums *sums = &session->trace->memory;
     int result = trace_collect(session, TRACE_COLLECT_ALL);
     atomic_store(&session->process.shared->histograms, 0);
     session->memory.no_histograms = true;
-    empty_histograms(session);
+    counters_histograms_empty(&pages);
     if (!result)
         result = put_no_percentiles(session);
     if (!sums->no_histograms_ns) {
@@ -90,39 +74,17 @@ static int drop_histograms(struct trace_session *session)
 
 /* == Pages == */
 
-/* Notes which pages of a part of the shared memory exist. */
-static void note_pages(const struct trace_session *session, uint64_t begin, uint64_t bytes,
-                       _Atomic uint8_t *bits)
-{
-    uint64_t first, behind = begin;
-    while (trace_next_pages(session, behind, begin + bytes, &first, &behind))
-        for (uint64_t page = (first - begin) / PROBE_PAGE;
-             page < (behind - begin + PROBE_PAGE - 1) / PROBE_PAGE; page++)
-            atomic_fetch_or(&bits[page / 8], (uint8_t)(1u << page % 8));
-}
-
-static void note_all_pages(const struct trace_session *session)
-{
-    const uint64_t stats = probe_stats_bytes(session->capacity);
-    struct probe_shared *shared = session->process.shared;
-    for (uint32_t i = 0; i < trace_slab_count(session) && i < PROBE_SLABS; i++) {
-        const uint64_t slab = trace_slab_offset(session, i);
-        note_pages(session, slab, stats, shared->stat_pages[i]);
-        note_pages(session, slab + stats + probe_histograms_bytes(session->capacity),
-                   PROBE_NODES * sizeof(struct probe_node), shared->node_pages[i]);
-    }
-}
-
 /* Pages are noted before the agent reads that, and again for those made meanwhile. */
 static int begin_sparing(struct trace_session *session)
 {
+    const struct counters_pages pages = trace_pages(session);
     struct trace_memory *memory = &session->memory;
     if (trace_beyond_begin(session))
         return SPROF_ENOMEM;
-    note_all_pages(session);
+    counters_pages_note(&pages);
     memory->is_spare = true;
     trace_set_extras(session);
-    note_all_pages(session);
+    counters_pages_note(&pages);
     sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                       "figures take more than --memory allows: what threads call for the first "
                       "time is only counted from now on");
@@ -131,10 +93,12 @@ static int begin_sparing(struct trace_session *session)
 
 static void end_sparing(struct trace_session *session)
 {
+    const struct counters_pages pages = trace_pages(session);
+    const uint32_t count = counters_slab_count(&pages);
     session->memory.is_spare = false;
     trace_set_extras(session);
-    for (uint32_t i = 0; i < trace_slab_count(session) && i < PROBE_SLABS; i++)
-        trace_slab_forget_pages(session, i);
+    for (uint32_t i = 0; i < count; i++)
+        counters_slab_forget_pages(&pages, i);
     sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                       "figures take less than --memory allows again: what threads call for the "
                       "first time is timed");
@@ -145,10 +109,11 @@ int trace_memory_look(struct trace_session *session)
     struct trace_memory *memory = &session->memory;
     struct trace_memory_sums *sums = &session->trace->memory;
     const uint64_t bound = session->options.memory ? session->options.memory : MEMORY_DEFAULT;
+    const struct counters_pages pages = trace_pages(session);
     if (!session->backend->has_agent)
         return 0;
     if (memory->no_histograms)
-        empty_histograms(session);
+        counters_histograms_empty(&pages);
     const uint64_t used = used_bytes(session->common);
     sums->most_bytes = used > sums->most_bytes ? used : sums->most_bytes;
     if (used >= bound && !memory->no_histograms)

@@ -62,8 +62,7 @@ static int make_path(struct trace_session *session, struct trace_thread *thread,
     return result;
 }
 
-/* Reads a node, and makes its path where there is none. The count of ended calls is read first, so
- * it is never the larger one. NULL: it has no path. */
+/* Reads a node, and makes its path where there is none. NULL: it has no path. */
 static int note_node(struct trace_session *session, struct trace_thread *thread,
                      const struct probe_node *nodes, uint32_t index, struct trace_path **path)
 {
@@ -77,10 +76,7 @@ static int note_node(struct trace_session *session, struct trace_thread *thread,
     *path = find(thread, index);
     if (!*path)
         return 0;
-    struct trace_sum *now = &(*path)->now;
-    now->ended = from->ended;
-    now->self = from->self;
-    now->calls = from->calls > now->ended ? from->calls : now->ended;
+    (*path)->now = counters_node_read(from);
     return 0;
 }
 
@@ -114,19 +110,16 @@ static int clear_node(struct trace_session *session, struct trace_thread *thread
     return 0;
 }
 
-static int each_node(struct trace_session *session, struct trace_thread *thread, uint64_t begin,
+static int each_node(struct trace_session *session, struct trace_thread *thread, uint32_t slab,
                      int (*take)(struct trace_session *, struct trace_thread *,
                                  const struct probe_node *, uint32_t))
 {
-    const uint64_t end = begin + PROBE_NODES * sizeof(struct probe_node);
-    const struct probe_node *nodes =
-        (const struct probe_node *)((const uint8_t *)session->process.shared + begin);
+    const struct counters_pages pages = trace_pages(session);
+    struct counters_walk walk = counters_walk_nodes(&pages, slab);
     int result = 0;
-    uint64_t first, behind = begin;
-    while (!result && trace_next_pages(session, behind, end, &first, &behind)) {
-        const uint32_t last = (uint32_t)((behind - begin) / sizeof *nodes);
-        for (uint32_t i = (uint32_t)((first - begin) / sizeof *nodes); i < last && !result; i++)
-            result = take(session, thread, nodes, i);
+    while (!result && counters_walk_next(&walk)) {
+        const struct probe_node *node = walk.entry;
+        result = take(session, thread, node - walk.index, walk.index);
     }
     return result;
 }
@@ -138,7 +131,7 @@ static int add_up(struct trace_thread *thread)
         struct trace_cell *cell = &thread->cells.items[i];
         cell->path_calls = 0;
         cell->path_self = 0;
-        cell->in_paths = (struct trace_sum){0};
+        cell->in_paths = (struct counters_sum){0};
     }
     for (size_t i = 0; i < thread->paths.count; i++) {
         const struct trace_path *path = &thread->paths.items[i];
@@ -147,37 +140,23 @@ static int add_up(struct trace_thread *thread)
             return SPROF_ENOMEM;
         cell->path_calls += path->cell.phase_calls;
         cell->path_self = (int64_t)((uint64_t)cell->path_self + (uint64_t)path->cell.phase_self);
-        cell->in_paths.calls += path->now.calls;
-        cell->in_paths.ended += path->now.ended;
-        cell->in_paths.self = (int64_t)((uint64_t)cell->in_paths.self + (uint64_t)path->now.self);
+        counters_sum_add(&cell->in_paths, &path->now);
         if (!cell->stack && path->cell.sample) /* with callers alone there are none */
             cell->stack = path->stack;
     }
     return 0;
 }
 
-/* Calls that were seen for a function, and are not in its paths now, never will be. */
-static void note_alone(struct trace_sum *alone, const struct trace_sum *seen,
-                       const struct trace_sum *in_paths)
-{
-    const uint64_t calls = seen->calls > in_paths->calls ? seen->calls - in_paths->calls : 0;
-    const uint64_t ended = seen->ended > in_paths->ended ? seen->ended - in_paths->ended : 0;
-    const int64_t self = (int64_t)((uint64_t)seen->self - (uint64_t)in_paths->self);
-    alone->calls = calls > alone->calls ? calls : alone->calls;
-    alone->ended = ended > alone->ended ? ended : alone->ended;
-    alone->self = alone->calls && self > alone->self ? self : alone->self;
-}
-
-static int each_path(struct trace_session *session, struct trace_thread *thread, uint64_t nodes,
+static int each_path(struct trace_session *session, struct trace_thread *thread, uint32_t slab,
                      int (*take)(struct trace_session *, struct trace_thread *,
                                  const struct probe_node *, uint32_t))
 {
-    int result = each_node(session, thread, nodes, take);
+    int result = each_node(session, thread, slab, take);
     if (!result)
         result = add_up(thread);
     for (size_t i = 0; i < thread->cells.count && !result; i++) {
         struct trace_cell *cell = &thread->cells.items[i];
-        note_alone(&cell->alone, &cell->seen, &cell->in_paths);
+        counters_sum_alone(&cell->alone, &cell->seen, &cell->in_paths);
     }
     return result;
 }
@@ -187,12 +166,12 @@ bool trace_has_paths(const struct trace_session *session, const struct trace_thr
     return (session->options.paths || session->options.callers) && !thread->shares;
 }
 
-int trace_read_paths(struct trace_session *session, struct trace_thread *thread, uint64_t nodes)
+int trace_read_paths(struct trace_session *session, struct trace_thread *thread, uint32_t slab)
 {
-    return each_path(session, thread, nodes, read_node);
+    return each_path(session, thread, slab, read_node);
 }
 
-int trace_clear_paths(struct trace_session *session, struct trace_thread *thread, uint64_t nodes)
+int trace_clear_paths(struct trace_session *session, struct trace_thread *thread, uint32_t slab)
 {
-    return each_path(session, thread, nodes, clear_node);
+    return each_path(session, thread, slab, clear_node);
 }

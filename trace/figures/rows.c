@@ -3,53 +3,10 @@
 
 #include <math.h>
 
-static uint64_t nanoseconds(const struct trace_session *session, uint64_t ticks)
-{
-    const double ns = (double)ticks * session->ns_per_tick;
-    if (ticks && ns < 1) /* the counter may be finer than a nanosecond */
-        return 1;
-    return ns < 9e18 ? (uint64_t)llround(ns) : (uint64_t)9e18; /* whatever the command wrote */
-}
-
-/* Sums over very short calls may be below zero. */
-static uint64_t length(const struct trace_session *session, int64_t ticks)
-{
-    return ticks > 0 ? nanoseconds(session, (uint64_t)ticks) : 0;
-}
-
-/* With the cost of probes: of the function between its readings, of its callees outside theirs. */
-static int64_t raw_self(const struct probe_stat *stat, const struct probe_cost *cost)
-{
-    return (int64_t)((uint64_t)stat->self + stat->ended * cost->inside +
-                     stat->child_calls * (cost->whole - cost->inside) +
-                     stat->child_counted * cost->count);
-}
-
-/* Calls that ended and began in no other call of the function. All open ones but one began in
- * another. */
-static uint64_t outermost(const struct probe_stat *stat)
-{
-    const uint64_t open = stat->calls > stat->ended ? stat->calls - stat->ended : 0;
-    const uint64_t open_within = open ? open - 1 : 0;
-    const uint64_t within = stat->recursive > open_within ? stat->recursive - open_within : 0;
-    return stat->ended > within ? stat->ended - within : 0;
-}
-
-static int64_t raw_total(const struct probe_stat *stat, const struct probe_cost *cost)
-{
-    return (int64_t)((uint64_t)stat->total + stat->probe_ticks + outermost(stat) * cost->inside);
-}
-
-/* The time of a single call. */
-static uint64_t single(const struct trace_session *session, uint64_t ticks)
-{
-    return nanoseconds(session, ticks ? ticks : 1);
-}
-
 void trace_take_time(struct trace_session *session)
 {
     uint64_t ns, ticks;
-    trace_read_clocks(&ns, &ticks);
+    counters_read_clocks(&ns, &ticks);
     session->now_ns = ns;
     session->ns_per_tick =
         session->backend->in_nanoseconds ? 1
@@ -75,7 +32,7 @@ static uint64_t most_in_row(const struct trace_session *session, uint32_t thread
     return thread && thread == session->threads.others.row ? INT64_MAX : trace_most_ticks(session);
 }
 
-static int put_call_cost(struct trace_session *session, const struct trace_figures *figures,
+static int put_call_cost(struct trace_session *session, const struct counters_figures *figures,
                          bool timed, uint32_t thread, uint32_t node, struct trace_cell *cell)
 {
     const struct probe_stat *stat = &figures->stat;
@@ -98,12 +55,14 @@ static int put_call_cost(struct trace_session *session, const struct trace_figur
         .calls = stat->calls + stat->counted,
         .counted = stat->counted,
         .in_flight = stat->calls > stat->ended ? stat->calls - stat->ended : 0,
-        .total_ns = length(session, stat->total),
-        .self_ns = length(session, stat->self),
-        .raw_total_ns = length(session, trace_limited_time(raw_total(stat, cost), most)),
-        .raw_self_ns = length(session, trace_limited_time(raw_self(stat, cost), most)),
-        .min_ns = stat->ended ? single(session, ~stat->min_mask) : 0,
-        .max_ns = stat->ended ? single(session, stat->max) : 0,
+        .total_ns = counters_time(stat->total, session->ns_per_tick),
+        .self_ns = counters_time(stat->self, session->ns_per_tick),
+        .raw_total_ns = counters_time(counters_limit_time(counters_raw_total(stat, cost), most),
+                                      session->ns_per_tick),
+        .raw_self_ns = counters_time(counters_limit_time(counters_raw_self(stat, cost), most),
+                                     session->ns_per_tick),
+        .min_ns = stat->ended ? counters_single(~stat->min_mask, session->ns_per_tick) : 0,
+        .max_ns = stat->ended ? counters_single(stat->max, session->ns_per_tick) : 0,
         .child_calls = stat->child_calls,
         .tails = stat->tails,
         .abnormal = stat->abnormal,
@@ -154,8 +113,8 @@ int trace_put_sample(struct trace_session *session, uint64_t calls, int64_t self
         .thread_id = thread,
         .node_id = node,
         .time_ns = cell->sample_ns,
-        .weight = length(session, trace_limited_time(fresh_self, most)),
-        .count = trace_limited(calls - cell->before_calls, most),
+        .weight = counters_time(counters_limit_time(fresh_self, most), session->ns_per_tick),
+        .count = counters_limit(calls - cell->before_calls, most),
         .cpu = -1,
         .end_reason = MODEL_END_ROOT,
         .user_stack = true,
@@ -217,7 +176,7 @@ static int put_beside(struct trace_session *session, const struct probe_stat *st
 }
 
 int trace_put_row(struct trace_session *session, uint32_t thread, struct trace_cell *cell,
-                  const struct trace_figures *figures)
+                  const struct counters_figures *figures)
 {
     const struct probe_stat *stat = &figures->stat;
     const uint64_t calls = stat->calls + stat->counted;

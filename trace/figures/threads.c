@@ -17,30 +17,12 @@ void trace_thread_name(pid_t pid, int32_t tid, char name[16])
         fclose(file);
 }
 
-void trace_slab_name(const struct trace_session *session, uint32_t slab, char name[16])
-{
-    const _Atomic uint64_t *from = session->process.shared->names[slab];
-    const uint64_t words[] = {atomic_load(&from[0]), atomic_load(&from[1])};
-    memcpy(name, words, sizeof words);
-    name[15] = '\0';
-}
-
-void trace_thread_own_name(const struct trace_session *session, pid_t pid, int32_t tid,
-                           char name[16])
-{
-    const uint32_t count = trace_slab_count(session);
-    *name = '\0';
-    for (uint32_t i = 0; i < count && !*name; i++)
-        if (atomic_load(&session->process.shared->slabs[i].tid) == (uint32_t)tid &&
-            atomic_load(&session->process.shared->slabs[i].pid) == (uint32_t)pid)
-            trace_slab_name(session, i, name);
-}
-
 int trace_thread_rename(struct trace_session *session, uint32_t slab)
 {
     struct trace_thread *thread = session->threads.of_slab[slab];
+    const struct counters_pages pages = trace_pages(session);
     char name[16];
-    trace_slab_name(session, slab, name);
+    counters_slab_name(&pages, slab, name);
     if (!*name || !strcmp(name, thread->name) || thread->shares || thread->is_idle)
         return 0;
     memcpy(thread->name, name, sizeof name);
@@ -125,8 +107,9 @@ static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t t
      * name of the thread that forked it */
     if ((!process || !process->is_over) && thread->pid != session->leaves)
         trace_thread_name(thread->pid, thread->tid, thread->name);
+    const struct counters_pages pages = trace_pages(session);
     if (!*thread->name)
-        trace_slab_name(session, slab, thread->name);
+        counters_slab_name(&pages, slab, thread->name);
     return trace_thread_add_row(session, thread);
 }
 
@@ -151,15 +134,10 @@ int trace_thread_see(struct trace_session *session, uint32_t slab, uint32_t tid)
                             : 0;
 }
 
-/* The thread of a slab; 0: none. */
-uint32_t trace_slab_holder(const struct trace_session *session, uint32_t slab)
-{
-    const uint32_t tid = atomic_load(&session->process.shared->slabs[slab].tid);
-    return atomic_load(&session->process.shared->slabs[slab].state) == PROBE_SLAB_TAKEN ? tid : 0;
-}
-
 int trace_meet_thread(struct trace_session *session, uint32_t slab)
 {
-    const uint32_t tid = slab < trace_slab_count(session) ? trace_slab_holder(session, slab) : 0;
+    const struct counters_pages pages = trace_pages(session);
+    const bool is_taken = slab < counters_slab_count(&pages);
+    const uint32_t tid = is_taken ? counters_slab_holder(&pages, slab) : 0;
     return tid ? trace_thread_see(session, slab, tid) : 0;
 }

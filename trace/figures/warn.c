@@ -272,23 +272,22 @@ static uint64_t in_ns(double ticks, double ns_per_tick)
     return ns < 9e18 ? (uint64_t)ns : (uint64_t)9e18;
 }
 
-static int take_noted(struct trace_session *session, const struct probe_warning *warning)
+static int take_noted(struct trace_session *session, const struct probe_warning *noted)
 {
     static const char *const kinds[] = {[PROBE_SLOW] = "slow",
                                         [PROBE_STACK] = "stack",
                                         [PROBE_HEAP] = "heap",
                                         [PROBE_CHUNK] = "chunk"};
-    const struct probe_warning noted = *warning; /* the program may change it */
-    if (trace_meet_thread(session, noted.slab))
+    if (trace_meet_thread(session, noted->slab))
         return SPROF_ENOMEM;
-    if (!is_known(session, noted.function, noted.slab) ||
-        noted.kind >= sizeof kinds / sizeof *kinds || !kinds[noted.kind]) {
+    if (!is_known(session, noted->function, noted->slab) ||
+        noted->kind >= sizeof kinds / sizeof *kinds || !kinds[noted->kind]) {
         session->counts.unplaced_warnings++;
         return 0;
     }
-    const double scale = noted.kind == PROBE_SLOW ? session->trace->clock.tick_ns : 1;
-    return put(session, noted.slab, noted.function, kinds[noted.kind], noted.time,
-               in_ns((double)noted.value, scale), in_ns((double)noted.limit, scale), &noted);
+    const double scale = noted->kind == PROBE_SLOW ? session->trace->clock.tick_ns : 1;
+    return put(session, noted->slab, noted->function, kinds[noted->kind], noted->time,
+               in_ns((double)noted->value, scale), in_ns((double)noted->limit, scale), noted);
 }
 
 int trace_warnings_read(struct trace_session *session)
@@ -297,17 +296,10 @@ int trace_warnings_read(struct trace_session *session)
         return 0;
     struct probe_warnings *warnings = &session->process.shared->warnings;
     const uint64_t head = atomic_load(&warnings->head);
-    uint64_t place = atomic_load(&warnings->tail);
+    struct probe_warning noted;
     int result = 0;
-    if (head - place > PROBE_WARNINGS) /* only the program can have written that */
-        place = head;
-    for (; place != head && !result; place++) {
-        const struct probe_warning *warning = &warnings->items[place % PROBE_WARNINGS];
-        if (atomic_load(&warning->place) != place + 1)
-            break; /* it is being written */
-        result = take_noted(session, warning);
-    }
-    atomic_store(&warnings->tail, place);
+    while (!result && counters_next_warning(warnings, head, &noted))
+        result = take_noted(session, &noted);
     return result;
 }
 

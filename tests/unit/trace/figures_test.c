@@ -52,7 +52,8 @@ static void make(struct figures *figures)
     struct trace_thread *thread = session->threads.of_slab[0] = calloc(1, sizeof *thread);
     CU_ASSERT_PTR_NOT_NULL_FATAL(thread);
     thread->pid = thread->tid = getpid();
-    uint8_t *slab = (uint8_t *)session->process.shared + trace_slab_offset(session, 0);
+    const struct counters_pages pages = trace_pages(session);
+    uint8_t *slab = (uint8_t *)counters_slab_stats(&pages, 0);
     figures->stat = (struct probe_stat *)slab;
     figures->node =
         (struct probe_node *)(slab + probe_stats_bytes(1) + probe_histograms_bytes(1)) + NODE;
