@@ -51,7 +51,7 @@ static void say_imported(struct cli_terminal *terminal, const struct import_resu
     char runs[64] = "";
     if (result->runs > 1)
         snprintf(runs, sizeof runs, " of %zu runs", result->runs);
-    cli_say(terminal, "%llu sample%s%s imported to %s (%s)", (unsigned long long)result->samples,
+    cli_say(terminal, "%s sample%s%s imported to %s (%s)", sprof_digits_of(result->samples).text,
             sprof_plural(result->samples), runs, output, result->format);
 }
 

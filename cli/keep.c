@@ -36,14 +36,14 @@ void cli_say_kept(struct cli_terminal *terminal, const struct trace_result *resu
 {
     char callers[64] = "", dropped[80] = "";
     if (result->kept_callers)
-        snprintf(callers, sizeof callers, ", with %llu caller%s",
-                 (unsigned long long)result->kept_callers, sprof_plural(result->kept_callers));
+        snprintf(callers, sizeof callers, ", with %s caller%s",
+                 sprof_digits_of(result->kept_callers).text, sprof_plural(result->kept_callers));
     if (result->kept_dropped)
-        snprintf(dropped, sizeof dropped, ", %llu not, for lack of room",
-                 (unsigned long long)result->kept_dropped);
+        snprintf(dropped, sizeof dropped, ", %s not, for lack of room",
+                 sprof_digits_of(result->kept_dropped).text);
     if (!result->kept && !result->kept_dropped)
         cli_say(terminal, "no call met a rule of --keep");
     else
-        cli_say(terminal, "%llu call%s kept%s%s", (unsigned long long)result->kept,
+        cli_say(terminal, "%s call%s kept%s%s", sprof_digits_of(result->kept).text,
                 sprof_plural(result->kept), callers, dropped);
 }

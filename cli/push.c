@@ -120,18 +120,18 @@ static void say_sent(const struct pushing *pushing)
 {
     const struct fleet_push_result *result = &pushing->result;
     const uint64_t dropped = fleet_spool_number(&pushing->spool, FLEET_SPOOL_DROPPED);
-    cli_say(pushing->terminal, "%llu batch%s, %s rows, %s KiB sent to %s",
-            (unsigned long long)result->batches, result->batches == 1 ? "" : "es",
+    cli_say(pushing->terminal, "%s batch%s, %s rows, %s KiB sent to %s",
+            sprof_digits_of(result->batches).text, result->batches == 1 ? "" : "es",
             sprof_digits_of(result->rows).text, sprof_digits_of((result->bytes + 1023) / 1024).text,
             pushing->target.url);
     if (dropped)
-        cli_say(pushing->terminal, "%llu were dropped from %s so far, for want of space",
-                (unsigned long long)dropped, pushing->spool.path);
+        cli_say(pushing->terminal, "%s were dropped from %s so far, for want of space",
+                sprof_digits_of(dropped).text, pushing->spool.path);
     if (result->uncertain)
         cli_say(pushing->terminal,
-                "%llu request%s sent again may count twice, since this receiver cannot "
+                "%s request%s sent again may count twice, since this receiver cannot "
                 "recognize repetitions%s",
-                (unsigned long long)result->uncertain, sprof_plural(result->uncertain),
+                sprof_digits_of(result->uncertain).text, sprof_plural(result->uncertain),
                 pushing->target.kind == FLEET_CLICKHOUSE
                     ? ": `sprof fleet check --to URL` finds them"
                     : "");
@@ -141,7 +141,7 @@ static void say_sent(const struct pushing *pushing)
 static int say_left(const struct pushing *pushing, int status, struct sprof_error *error)
 {
     const struct sprof_error why = *error;
-    const unsigned long long left = pushing->result.left;
+    const uint64_t left = pushing->result.left;
     if (status != SPROF_EIO && status != SPROF_ESTATE)
         return status;
     if (*pushing->temporary)
@@ -149,10 +149,10 @@ static int say_left(const struct pushing *pushing, int status, struct sprof_erro
                                "%s\nnothing is kept for another time: --spool DIR does that",
                                why.message);
     return sprof_error_set(error, why.code, why.errnum,
-                           "%s\n%llu batch%s wait%s in %s: `sprof push --to URL --spool %s` sends "
+                           "%s\n%s batch%s wait%s in %s: `sprof push --to URL --spool %s` sends "
                            "what is there",
-                           why.message, left, left == 1 ? "" : "es", left == 1 ? "s" : "",
-                           pushing->spool.path, pushing->spool.path);
+                           why.message, sprof_digits_of(left).text, left == 1 ? "" : "es",
+                           left == 1 ? "s" : "", pushing->spool.path, pushing->spool.path);
 }
 
 static int push_once(struct pushing *pushing, struct sprof_error *error)

@@ -262,12 +262,12 @@ static int summarize(struct cli_terminal *terminal, struct store *store,
     const int status = store_quality(store, result->run_id, &quality, error);
     if (status)
         return status;
-    const unsigned long long samples = quality.samples;
+    const struct sprof_digits samples = sprof_digits_of(quality.samples);
     if (result->without_names)
-        cli_say(terminal, "%llu samples in %s, without names: `sprof symbolize -i %s` finds them",
-                samples, record->output, record->output);
+        cli_say(terminal, "%s samples in %s, without names: `sprof symbolize -i %s` finds them",
+                samples.text, record->output, record->output);
     else /* phases in modes that no report can take together: the error says which */
-        cli_say(terminal, "%llu samples in %s; %s", samples, record->output, error->message);
+        cli_say(terminal, "%s samples in %s; %s", samples.text, record->output, error->message);
     if (*note)
         cli_say(terminal, "%s", note);
     return 0;

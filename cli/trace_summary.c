@@ -48,8 +48,8 @@ static void say_probes(struct cli_terminal *terminal, const struct trace_options
                 "warnings, nor libraries that it loaded later",
                 result->uprobes_because);
     if (trace->all_points)
-        cli_say(terminal, "%zu call point%s, and %llu call%s through them", result->points,
-                sprof_plural(result->points), (unsigned long long)result->point_calls,
+        cli_say(terminal, "%zu call point%s, and %s call%s through them", result->points,
+                sprof_plural(result->points), sprof_digits_of(result->point_calls).text,
                 sprof_plural(result->point_calls));
     if (result->left_out)
         cli_say(terminal, "%zu time%s a program was executed that could not be traced",
@@ -63,11 +63,11 @@ static void say_calls(struct cli_terminal *terminal, const struct trace_options 
     const double seconds = (double)result->duration_ns / 1e9;
     const bool are_counted = result->probes && result->entry_only == result->probes;
     if (result->abnormal)
-        snprintf(abnormal, sizeof abnormal, " · %llu left without returning",
-                 (unsigned long long)result->abnormal);
+        snprintf(abnormal, sizeof abnormal, " · %s left without returning",
+                 sprof_digits_of(result->abnormal).text);
     if (result->in_flight)
-        snprintf(in_flight, sizeof in_flight, " · %llu still open at the end",
-                 (unsigned long long)result->in_flight);
+        snprintf(in_flight, sizeof in_flight, " · %s still open at the end",
+                 sprof_digits_of(result->in_flight).text);
     if (result->probe_ns > 0 && !are_counted)
         snprintf(probe, sizeof probe,
                  result->probe_ns < 1000 ? " · probes took %.1f ns a call, taken off"
@@ -113,10 +113,10 @@ static void say_limits(struct cli_terminal *terminal, const struct trace_result 
     if (result->beyond_calls)
         cli_say(
             terminal,
-            "%llu call%s of %u function%s %s only counted: there was no room for their threads' "
+            "%s call%s of %u function%s %s only counted: there was no room for their threads' "
             "figures, these may not read the processor's counter, or their stack ended, or their "
             "data is another's, too",
-            (unsigned long long)result->beyond_calls, sprof_plural(result->beyond_calls),
+            sprof_digits_of(result->beyond_calls).text, sprof_plural(result->beyond_calls),
             result->beyond_functions, sprof_plural(result->beyond_functions),
             result->beyond_calls == 1 ? "was" : "were");
 }
@@ -124,31 +124,30 @@ static void say_limits(struct cli_terminal *terminal, const struct trace_result 
 static void say_losses(struct cli_terminal *terminal, const struct trace_result *result)
 {
     if (result->lost)
-        cli_say(
-            terminal,
-            "%llu call%s found no room for their figures: 1024 threads at a time have some, and "
-            "65536 pairs of a thread and a function; choose fewer functions",
-            (unsigned long long)result->lost, sprof_plural(result->lost));
+        cli_say(terminal,
+                "%s call%s found no room for their figures: 1024 threads at a time have some, and "
+                "65536 pairs of a thread and a function; choose fewer functions",
+                sprof_digits_of(result->lost).text, sprof_plural(result->lost));
     if (result->warnings || result->warnings_lost) {
-        char lost[64] = "";
+        char lost[96] = "";
         if (result->warnings_lost)
-            snprintf(lost, sizeof lost, ", and %llu that were lost for want of room",
-                     (unsigned long long)result->warnings_lost);
-        cli_say(terminal, "%llu warning%s%s", (unsigned long long)result->warnings,
+            snprintf(lost, sizeof lost, ", and %s that were lost for want of room",
+                     sprof_digits_of(result->warnings_lost).text);
+        cli_say(terminal, "%s warning%s%s", sprof_digits_of(result->warnings).text,
                 sprof_plural(result->warnings), lost);
     }
     if (result->unplaced)
         cli_say(terminal,
-                "%zu function%s no rows, nor %s %llu call%s: which file they are of was not seen, "
+                "%zu function%s no rows, nor %s %s call%s: which file they are of was not seen, "
                 "for it was unmapped or replaced meanwhile",
                 result->unplaced, result->unplaced == 1 ? " has" : "s have",
-                result->unplaced == 1 ? "its" : "their", (unsigned long long)result->unplaced_calls,
-                sprof_plural(result->unplaced_calls));
+                result->unplaced == 1 ? "its" : "their",
+                sprof_digits_of(result->unplaced_calls).text, sprof_plural(result->unplaced_calls));
     if (result->untracked)
         cli_say(terminal,
-                "%llu thread%s found no room for their figures: their calls were counted, and not "
+                "%s thread%s found no room for their figures: their calls were counted, and not "
                 "timed",
-                (unsigned long long)result->untracked, sprof_plural(result->untracked));
+                sprof_digits_of(result->untracked).text, sprof_plural(result->untracked));
 }
 
 /* What shows more of it. */
@@ -183,9 +182,9 @@ void cli_say_traced(struct cli_terminal *terminal, const struct trace_options *t
     if (trace->mode == TRACE_LOG) {
         char unlogged[64] = "";
         if (result->unlogged)
-            snprintf(unlogged, sizeof unlogged, ", %llu not, for lack of room",
-                     (unsigned long long)result->unlogged);
-        cli_say(terminal, "%llu call%s written down%s", (unsigned long long)result->logged,
+            snprintf(unlogged, sizeof unlogged, ", %s not, for lack of room",
+                     sprof_digits_of(result->unlogged).text);
+        cli_say(terminal, "%s call%s written down%s", sprof_digits_of(result->logged).text,
                 sprof_plural(result->logged), unlogged);
     }
     if (trace->keep_count)

@@ -19,6 +19,11 @@ traced() {
     grep -v '^sprof: ' got_err | cmp -s - want_err || fail "$name: other errors than untraced"
 }
 
+# grouped NUMBER: as messages write it, "12 345".
+grouped() {
+    sed -E ':a;s/^([0-9]+)([0-9]{3})/\1 \2/;ta' <<<"$1"
+}
+
 # wait_for_trace NOTES OPTION…: until the trace of `tracer` is controlled by these options. Where it has ended, what it
 # said in NOTES is why.
 wait_for_trace() {

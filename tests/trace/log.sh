@@ -287,7 +287,7 @@ full)
     [ "$(sql program.db "SELECT count(*) > 0 FROM v_not_logged WHERE function LIKE 'hot%' AND not_logged > 0")" = 1 ] ||
         fail "nothing is told as not logged"
     missing=$(sql program.db "SELECT sum(not_logged) FROM v_not_logged")
-    grep -qE "[0-9]+ calls written down, $missing not, for lack of room" got_err || fail "the end does not say how many are missing"
+    grep -qE "[0-9] calls written down, $(grouped "$missing") not, for lack of room" got_err || fail "the end does not say how many are missing"
     expect 0 "$SPROF" script -n 1 program.db && grep -q "^$missing calls are not in the log" out || fail "the flow does not tell what is missing"
     expect 0 "$SPROF" script -n 1 --format csv program.db && ! grep -q 'not in the log' out || fail "words in CSV"
     size=$(stat -c %s program.db)

@@ -172,7 +172,7 @@ log)
     rounds 2
     ended
     exact 960
-    sed -n 's/^sprof: \([0-9]*\) calls written down, \([0-9]*\) not, for lack of room.*/\1 \2/p' err |
+    sed -n 's/^sprof: \([0-9 ]*\) calls written down, \([0-9 ]*\) not, for lack of room.*/\1,\2/p' err | tr -d ' ' | tr , ' ' |
         awk '{ exit !($1 + $2 == 384000 && $2 >= 128000 && $1 > 0) }' || fail "the log: $(tail -n 2 err)"
     traced --memory 1M --paths
     rounds 1

@@ -17,7 +17,7 @@ pairs() {
 points() {
     case $1 in
     places) sed -n 's/^sprof: \([0-9]*\) call points\?, and .*/\1/p' got_err ;;
-    calls) sed -n 's/^sprof: .* call points\?, and \([0-9]*\) calls\? through them$/\1/p' got_err ;;
+    calls) sed -n 's/^sprof: .* call points\?, and \([0-9 ]*\) calls\? through them$/\1/p' got_err | tr -d ' ' ;;
     esac
 }
 

@@ -276,7 +276,7 @@ modes)
     trace_all --mode log --function "$chosen"
     rounds 100 200 3000
     ctl "${pids[0]}" end && ended
-    said '3306 calls written down'
+    said '3 306 calls written down'
     [ "$(rows t.db | tr '\n' ' ')" = "first 3 mine 2 theirs 1 work 3300 " ] || fail "other rows"
     trace_all --mode coverage --function "$chosen|^main$"
     rounds 100 200 3000
