@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 source, build = sys.argv[1:]
 script = os.path.join(source, "dev", "mutate")
@@ -80,3 +81,21 @@ for path, was, became, reason in mutate.read_table("equivalent", 4):
     with open(os.path.join(source, path)) as file:
         text = file.read()
     assert any(mutate.lines_of(text, fault) == (was, became) for fault in mutate.faults_of(path, text)), f"{path} has no more: {was}"
+
+# What hangs is ended with all that it started, in process groups of their own, too.
+marked = "import os, time; os.setpgid(0, 0); print(os.getpid(), flush=True); time.sleep(60)"
+script = f"{sys.executable} -c '{marked}' >pid & sleep 60"
+assert mutate.run_within(["sh", "-c", script], 2, os.environ) is None
+with open("pid") as file:
+    pid = int(file.read())
+for _ in range(50):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            if file.read().rsplit(")", 1)[1].split()[0] == "Z":
+                break
+    except FileNotFoundError:
+        break
+    time.sleep(0.1)
+else:
+    sys.exit("what hung is still there")
+assert mutate.run_within(["sh", "-c", "echo said; exit 3"], 60, os.environ) == (3, "said\n")
