@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 source, build = sys.argv[1:]
@@ -84,9 +85,8 @@ for path, was, became, reason in mutate.read_table("equivalent", 4):
 
 # What hangs is ended with all that it started, in process groups of their own, too.
 marked = "import os, time; os.setpgid(0, 0); print(os.getpid(), flush=True); time.sleep(60)"
-script = f"{sys.executable} -c '{marked}' >pid & sleep 60"
-assert mutate.run_within(["sh", "-c", script], 2, os.environ) is None
-with open("pid") as file:
+with tempfile.NamedTemporaryFile("r") as file:
+    assert mutate.run_within(["sh", "-c", f"{sys.executable} -c '{marked}' >{file.name} & sleep 60"], 5, os.environ) is None
     pid = int(file.read())
 for _ in range(50):
     try:
