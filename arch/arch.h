@@ -28,6 +28,8 @@
  *                           the push that its first entry begins with
  *   ARCH_SIGNAL_REGISTERS, ARCH_SIGNAL_REGISTERS_OFFSET   the kernel's frame below a signal handler:
  *                           how many registers it has, and where, from the trampoline's sp
+ *   ARCH_REMOTE_WORDS, ARCH_RESUME_WORDS, ARCH_CALLS_CODE_BYTES, ARCH_VECTORS_BYTES, ARCH_FRAME_BYTES,
+ *   ARCH_FRAME_ROOM, ARCH_FRAME_MARK_WORDS, ARCH_FRAME_END_WORDS   see arch/remote.h
  *   ARCH_ELF_MACHINE        e_machine of its ELF files
  *   ARCH_RELOCATION_IRELATIVE, _RELATIVE, _JUMP_SLOT, _GLOB_DAT   types of relocations: a slot that a
  *                           resolver fills, an address of the file itself, slots of a symbol
@@ -43,6 +45,7 @@
 #ifndef SPROF_ARCH_ARCH_H
 #define SPROF_ARCH_ARCH_H
 
+#include "arch/remote.h"
 #include "base/base.h"
 #include SPROF_ARCH_HEADER
 

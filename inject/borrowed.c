@@ -5,7 +5,6 @@
 #include "inject/inside.h"
 
 #include <dirent.h>
-#include <elf.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,13 +12,10 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 enum {
-    RED_ZONE = 128,
     STACK_ROOM = 96 << 10, /* for the loader, frames and signals */
     SYSCALL_STOP = SIGTRAP | 0x80,
     CHANGES_USER = 33, /* the signal by which glibc has all threads call setuid(2) and the like */
@@ -28,15 +24,6 @@ enum {
     PATIENCE_MS = 5000,
     BETWEEN_MS = 2,
     REASON_BYTES = 80,
-    MAGIC1 = 0x46505853, /* of an extended frame, <asm/sigcontext.h> */
-    MAGIC2 = 0x46505845,
-    SOFTWARE_BYTES = 464, /* offset of the kernel's own words in the legacy area */
-    FEATURES_AT = 512,    /* offset of the features in use */
-    FEATURE_TILES = 18,   /* too large for usual frames */
-    FLAG_TRAP = 0x100,
-    FLAG_DIRECTION = 0x400,
-    STACK_UNCHANGED = 0x7fffffff, /* as ss_flags: the alternate stack stays */
-    CONTEXT_FLAGS = 1 | 2 | 4,    /* an extended frame follows, and ss is valid */
 };
 
 static void pause_ms(long milliseconds)
@@ -47,21 +34,6 @@ static void pause_ms(long milliseconds)
 
 /* == The frame == */
 
-/* How much of the vector state a usual signal frame holds. */
-static size_t frame_bytes(uint64_t features)
-{
-    size_t bytes = 576;
-    for (unsigned i = 2; i < FEATURE_TILES; i++) {
-        uint32_t size = 0xd, at = 0, c = i, d; /* CPUID leaf 13: the layout of states */
-        if (!(features >> i & 1))
-            continue;
-        __asm__ volatile("cpuid" : "+a"(size), "=b"(at), "+c"(c), "=d"(d));
-        if (size && at + size > bytes)
-            bytes = at + size;
-    }
-    return bytes;
-}
-
 static bool write_at(const struct inject_borrowed *borrowed, uint64_t address, const void *from,
                      size_t size)
 {
@@ -71,23 +43,9 @@ static bool write_at(const struct inject_borrowed *borrowed, uint64_t address, c
 /* Writes the vector registers, as a signal's frame holds them. */
 static bool write_vectors(const struct inject_borrowed *borrowed, uint64_t at)
 {
-    uint8_t frame[INJECT_XSTATE_BYTES];
-    uint64_t features;
-    memcpy(frame, borrowed->xstate, borrowed->xstate_bytes);
-    memcpy(&features, frame + SOFTWARE_BYTES, sizeof features);
-    features &= ~(UINT64_C(1) << FEATURE_TILES);
-    const uint32_t size = (uint32_t)frame_bytes(features);
-    struct {
-        uint32_t magic, extended_size;
-        uint64_t features;
-        uint32_t size, padding[7];
-    } words = {MAGIC1, size + 4, features, size, {0}};
-    const uint32_t end = MAGIC2;
-    if (size + sizeof end > sizeof frame || size > borrowed->xstate_bytes)
-        return false;
-    memcpy(frame + SOFTWARE_BYTES, &words, sizeof words);
-    memcpy(frame + size, &end, sizeof end);
-    return write_at(borrowed, at, frame, size + sizeof end);
+    uint8_t frame[ARCH_VECTORS_BYTES];
+    const size_t size = arch_vectors_frame(&borrowed->vectors, frame);
+    return size && write_at(borrowed, at, frame, size);
 }
 
 /* Writes the frame to which a function returns, as the kernel does for a signal's handler. */
@@ -103,53 +61,28 @@ static bool write_return(const struct inject_borrowed *borrowed)
     return write_at(borrowed, borrowed->return_at, words, sizeof words - sizeof *words);
 }
 
+/* A wait with a limit begins anew. */
 static bool write_frame(const struct inject_borrowed *borrowed, uint64_t vectors)
 {
-    const struct user_regs_struct *r = &borrowed->thread.registers;
-    ucontext_t context;
-    memset(&context, 0, sizeof context);
-    long long *registers = context.uc_mcontext.gregs;
-    context.uc_flags = CONTEXT_FLAGS;
-    context.uc_stack.ss_flags = STACK_UNCHANGED;
-    const struct {
-        int number;
-        uint64_t value;
-    } all[] = {{REG_R8, r->r8},   {REG_R9, r->r9},     {REG_R10, r->r10}, {REG_R11, r->r11},
-               {REG_R12, r->r12}, {REG_R13, r->r13},   {REG_R14, r->r14}, {REG_R15, r->r15},
-               {REG_RDI, r->rdi}, {REG_RSI, r->rsi},   {REG_RBP, r->rbp}, {REG_RBX, r->rbx},
-               {REG_RDX, r->rdx}, {REG_RAX, r->rax},   {REG_RCX, r->rcx}, {REG_RSP, r->rsp},
-               {REG_RIP, r->rip}, {REG_EFL, r->eflags}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        registers[all[i].number] = (long long)all[i].value;
-    /* a wait with a limit begins anew */
-    if (borrowed->thread.restarts)
-        registers[REG_RAX] = (long long)borrowed->thread.restarts;
-    registers[REG_CSGSFS] = (long long)(r->cs | r->ss << 48);
-    context.uc_mcontext.fpregs = (fpregset_t)(uintptr_t)vectors;
-    memcpy(&context.uc_sigmask, &borrowed->signal_mask, sizeof borrowed->signal_mask);
-    return write_return(borrowed) &&
-           write_at(borrowed, borrowed->frame, &context, offsetof(ucontext_t, uc_sigmask) + 8);
+    const struct inject_stopped *thread = &borrowed->thread;
+    uint8_t frame[ARCH_FRAME_BYTES];
+    arch_frame_write(&thread->registers, vectors, thread->restarts, borrowed->signal_mask, frame);
+    return write_return(borrowed) && write_at(borrowed, borrowed->frame, frame, sizeof frame);
 }
 
 /* Saves the thread's state, in a frame below the used part of its stack. False: it cannot be
  * borrowed. */
 static bool save(struct inject_borrowed *borrowed)
 {
-    struct iovec vector = {borrowed->xstate, sizeof borrowed->xstate};
-    uint64_t in_use;
-    if (ptrace(PTRACE_GETREGSET, borrowed->thread.tid, (void *)NT_X86_XSTATE, &vector) ||
-        vector.iov_len < 576 ||
+    if (!arch_vectors_read(borrowed->thread.tid, &borrowed->vectors) ||
         ptrace(PTRACE_GETSIGMASK, borrowed->thread.tid, (void *)8, &borrowed->signal_mask))
         return false;
-    borrowed->xstate_bytes = vector.iov_len;
-    memcpy(&in_use, borrowed->xstate + FEATURES_AT, sizeof in_use);
-    if (in_use >> FEATURE_TILES & 1)
-        return false;
     const uint64_t room =
-        (borrowed->thread.registers.rsp - RED_ZONE - INJECT_BORROWED_ROOM) & ~UINT64_C(63);
-    const uint64_t vectors = (room - borrowed->xstate_bytes - 64) & ~UINT64_C(63);
+        (arch_remote_sp(&borrowed->thread.registers) - ARCH_RED_ZONE_BYTES - INJECT_BORROWED_ROOM) &
+        ~UINT64_C(63);
+    const uint64_t vectors = (room - borrowed->vectors.size - 64) & ~UINT64_C(63);
     borrowed->room = room;
-    borrowed->frame = (vectors - sizeof(ucontext_t)) & ~UINT64_C(63);
+    borrowed->frame = (vectors - ARCH_FRAME_ROOM) & ~UINT64_C(63);
     borrowed->return_at = borrowed->frame - sizeof(uint64_t);
     if (!borrowed->ways->signal_return) { /* aligned as at a function's entry */
         borrowed->frame -= sizeof(uint64_t);
@@ -163,17 +96,18 @@ static bool save(struct inject_borrowed *borrowed)
 /* Whether there is room below the stack pointer, on the stack that the thread was made with. */
 static bool has_room(const struct inject_borrowed *borrowed)
 {
-    const struct user_regs_struct *r = &borrowed->thread.registers;
+    const uint64_t sp = arch_remote_sp(&borrowed->thread.registers),
+                   block = arch_remote_thread_pointer(&borrowed->thread.registers);
     char path[64], line[512];
     bool has = false;
     sprof_proc_shared_path(path, sizeof path, borrowed->pid, "maps");
     FILE *maps = fopen(path, "re");
     while (maps && fgets(line, sizeof line, maps)) {
         unsigned long start, end;
-        if (sscanf(line, "%lx-%lx", &start, &end) != 2 || r->rsp < start || r->rsp >= end)
+        if (sscanf(line, "%lx-%lx", &start, &end) != 2 || sp < start || sp >= end)
             continue;
         const bool is_main = strstr(line, "[stack]");
-        has = is_main || (r->rsp - start > STACK_ROOM && r->fs_base >= start && r->fs_base <= end);
+        has = is_main || (sp - start > STACK_ROOM && block >= start && block <= end);
     }
     if (maps)
         fclose(maps);
@@ -213,7 +147,7 @@ static const char *try(struct inject_borrowed *borrowed, pid_t tid,
         unfit = "is about to take a signal";
     else if (inject_seccomp_of(borrowed->pid, tid))
         unfit = "has come under seccomp";
-    else if (borrowed->thread.registers.cs != 0x33)
+    else if (!arch_remote_is_wide(&borrowed->thread.registers))
         unfit = "runs 32-bit code";
     else if (!has_room(borrowed))
         unfit = "has a small stack, or is on another than its own";
@@ -306,34 +240,29 @@ int inject_borrowed_take(struct inject_borrowed *borrowed, pid_t pid, int memory
 
 /* == Calling == */
 
-static struct user_regs_struct entry_of(const struct inject_borrowed *borrowed, uint64_t function)
+static struct arch_remote entry_of(const struct inject_borrowed *borrowed, uint64_t function)
 {
-    struct user_regs_struct registers = borrowed->thread.registers;
-    registers.rip = function;
-    registers.rax = 0;
-    registers.rsp = borrowed->return_at;
-    registers.orig_rax = UINT64_MAX;
-    registers.eflags &= ~(unsigned long long)(FLAG_TRAP | FLAG_DIRECTION);
+    struct arch_remote registers = borrowed->thread.registers;
+    arch_remote_enter(&registers, function, borrowed->return_at);
     return registers;
 }
 
 /* Whether the thread is about to end the call by itself. */
 static bool has_returned(const struct inject_borrowed *borrowed)
 {
-    struct user_regs_struct registers;
-    return !ptrace(PTRACE_GETREGS, borrowed->thread.tid, NULL, &registers) &&
-           registers.orig_rax == SYS_rt_sigreturn && registers.rsp == borrowed->frame &&
-           (int64_t)registers.rax == -ENOSYS;
+    struct arch_remote registers;
+    return arch_remote_read(borrowed->thread.tid, &registers) &&
+           arch_remote_is_entering(&registers, SYS_rt_sigreturn) &&
+           arch_remote_sp(&registers) == borrowed->frame;
 }
 
 /* Restores everything but its signal mask. */
 static void restore(struct inject_borrowed *borrowed)
 {
-    struct iovec vector = {borrowed->xstate, borrowed->xstate_bytes};
-    struct user_regs_struct registers = borrowed->thread.registers;
-    registers.orig_rax = UINT64_MAX;
-    ptrace(PTRACE_SETREGSET, borrowed->thread.tid, (void *)NT_X86_XSTATE, &vector);
-    ptrace(PTRACE_SETREGS, borrowed->thread.tid, NULL, &registers);
+    struct arch_remote registers = borrowed->thread.registers;
+    arch_remote_leave_call(&registers);
+    arch_vectors_write(borrowed->thread.tid, &borrowed->vectors);
+    arch_remote_write(borrowed->thread.tid, &registers);
 }
 
 /* Lets it go within the call, from which it comes back by itself. Where it does not stand, the
@@ -351,19 +280,19 @@ static void abandon(struct inject_borrowed *borrowed)
 
 /* After a call that does not return: whether the thread has not made its first instruction, as in a
  * frozen cgroup. Then it stands, and nothing has happened. */
-static bool has_not_begun(const struct inject_borrowed *borrowed,
-                          const struct user_regs_struct *entry)
+static bool has_not_begun(const struct inject_borrowed *borrowed, const struct arch_remote *entry)
 {
-    struct user_regs_struct registers;
+    struct arch_remote registers;
     int status;
     ptrace(PTRACE_INTERRUPT, borrowed->thread.tid, NULL, NULL);
     return inject_stop_wait(borrowed->pid, borrowed->thread.tid, ABANDON_MS, &status) ==
                INJECT_WAITED_STOPPED &&
-           status >> 8 && !ptrace(PTRACE_GETREGS, borrowed->thread.tid, NULL, &registers) &&
-           registers.rip == entry->rip && registers.rsp == entry->rsp;
+           status >> 8 && arch_remote_read(borrowed->thread.tid, &registers) &&
+           arch_remote_pc(&registers) == arch_remote_pc(entry) &&
+           arch_remote_sp(&registers) == arch_remote_sp(entry);
 }
 
-static int give_up(struct inject_borrowed *borrowed, const struct user_regs_struct *entry,
+static int give_up(struct inject_borrowed *borrowed, const struct arch_remote *entry,
                    struct sprof_error *error)
 {
     if (has_not_begun(borrowed, entry)) {
@@ -380,13 +309,13 @@ static int give_up(struct inject_borrowed *borrowed, const struct user_regs_stru
                            (int)borrowed->pid);
 }
 
-static int run(struct inject_borrowed *borrowed, const struct user_regs_struct *entry,
+static int run(struct inject_borrowed *borrowed, const struct arch_remote *entry,
                struct sprof_error *error)
 {
     const pid_t tid = borrowed->thread.tid;
     int number = 0;
     for (;;) {
-        struct user_regs_struct registers;
+        struct arch_remote registers;
         int status;
         ptrace(PTRACE_SYSCALL, tid, NULL, (void *)(intptr_t)number);
         const enum inject_waited waited = inject_stop_wait(borrowed->pid, tid, CALL_MS, &status);
@@ -401,8 +330,8 @@ static int run(struct inject_borrowed *borrowed, const struct user_regs_struct *
         borrowed->is_entering = status == SYSCALL_STOP && has_returned(borrowed);
         if (borrowed->is_entering)
             return 0;
-        if (status == SYSCALL_STOP && !ptrace(PTRACE_GETREGS, tid, NULL, &registers))
-            borrowed->result = (int64_t)registers.rax;
+        if (status == SYSCALL_STOP && arch_remote_read(tid, &registers))
+            borrowed->result = arch_remote_result(&registers);
         if (status == SYSCALL_STOP || status >> 8)
             continue;
         if (status == SIGSTOP || status == CHANGES_USER) {
@@ -416,10 +345,10 @@ static int run(struct inject_borrowed *borrowed, const struct user_regs_struct *
 }
 
 /* In this order: a thread that comes back by itself takes the mask from its frame. */
-static int go(struct inject_borrowed *borrowed, const struct user_regs_struct *registers,
+static int go(struct inject_borrowed *borrowed, const struct arch_remote *registers,
               uint64_t blocked, struct sprof_error *error)
 {
-    ptrace(PTRACE_SETREGS, borrowed->thread.tid, NULL, registers);
+    arch_remote_write(borrowed->thread.tid, registers);
     ptrace(PTRACE_SETSIGMASK, borrowed->thread.tid, (void *)8, &blocked);
     ptrace(PTRACE_SETOPTIONS, borrowed->thread.tid, NULL, (void *)PTRACE_O_TRACESYSGOOD);
     return run(borrowed, registers, error);
@@ -431,9 +360,8 @@ static int call(struct inject_borrowed *borrowed, uint64_t function, uint64_t fi
     /* a thread that waits for all others to take that signal holds a lock that the loader needs */
     const bool is_loader = function == borrowed->load || function == borrowed->unload;
     const uint64_t blocked = ~((uint64_t)is_loader << (CHANGES_USER - 1));
-    struct user_regs_struct registers = entry_of(borrowed, function);
-    registers.rdi = first;
-    registers.rsi = second;
+    struct arch_remote registers = entry_of(borrowed, function);
+    arch_remote_set_arguments(&registers, first, second);
     return go(borrowed, &registers, blocked, error);
 }
 
@@ -463,25 +391,19 @@ int inject_borrowed_system_call(struct inject_borrowed *borrowed, long number,
                                 struct sprof_error *error)
 {
     const struct inject_ways *ways = borrowed->ways;
-    struct user_regs_struct registers = entry_of(borrowed, ways->system_call);
+    struct arch_remote registers = entry_of(borrowed, ways->system_call);
     if (ways->entry.at) {
         uint64_t words[INJECT_ENTRY_CODE_WORDS];
         inject_entry_code_call(words, (uint64_t)number, arguments, ways->entry.at);
         /* it goes on with the return behind that */
-        registers.rip = ways->entry.at;
-        registers.rsp = borrowed->return_at - (INJECT_ENTRY_CODE_WORDS - 1) * sizeof *words;
-        if (!write_at(borrowed, registers.rsp, words, sizeof words))
+        const uint64_t at = borrowed->return_at - (INJECT_ENTRY_CODE_WORDS - 1) * sizeof *words;
+        arch_remote_enter(&registers, ways->entry.at, at);
+        if (!write_at(borrowed, at, words, sizeof words))
             return sprof_error_set(error, SPROF_EPERMISSION, errno,
                                    "the memory of process %d may not be written: %s",
                                    (int)borrowed->pid, strerror(errno));
     } else {
-        registers.rax = (unsigned long long)number;
-        registers.rdi = arguments[0];
-        registers.rsi = arguments[1];
-        registers.rdx = arguments[2];
-        registers.r10 = arguments[3];
-        registers.r8 = arguments[4];
-        registers.r9 = arguments[5];
+        arch_remote_set_call(&registers, number, arguments);
     }
     const int failed = go(borrowed, &registers, UINT64_MAX, error);
     *result = borrowed->result;
@@ -509,11 +431,12 @@ static int go_behind_call(struct inject_borrowed *borrowed)
  * handler, as after a death of sprof, the call would wait for another signal. */
 static int resume_call(struct inject_borrowed *borrowed)
 {
-    struct user_regs_struct registers;
+    struct arch_remote registers;
     const int number = borrowed->is_entering ? go_behind_call(borrowed) : 0;
-    if (number >= 0 && !ptrace(PTRACE_GETREGS, borrowed->thread.tid, NULL, &registers) &&
-        registers.rip == borrowed->thread.registers.rip && (int64_t)registers.orig_rax < 0)
-        ptrace(PTRACE_SETREGS, borrowed->thread.tid, NULL, &borrowed->own);
+    if (number >= 0 && arch_remote_read(borrowed->thread.tid, &registers) &&
+        arch_remote_pc(&registers) == arch_remote_pc(&borrowed->thread.registers) &&
+        arch_remote_call_number(&registers) < 0)
+        arch_remote_write(borrowed->thread.tid, &borrowed->own);
     return number;
 }
 
@@ -532,12 +455,4 @@ void inject_borrowed_release(struct inject_borrowed *borrowed)
     if (number >= 0)
         ptrace(PTRACE_DETACH, borrowed->thread.tid, NULL, (void *)(intptr_t)number);
     borrowed->thread.tid = 0;
-}
-
-/* == Threads that a killed tracer had borrowed == */
-
-bool inject_borrowed_is_frame(const uint64_t words[INJECT_BORROWED_FRAME_WORDS])
-{
-    return words[0] == CONTEXT_FLAGS && !words[1] && !words[2] && words[3] == STACK_UNCHANGED &&
-           !words[4];
 }

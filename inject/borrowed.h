@@ -6,20 +6,16 @@
 #include "inject/raw.h"
 #include "inject/stop.h"
 
-/* Room for all vector registers of a thread. */
-enum { INJECT_XSTATE_BYTES = 16 << 10 };
-
 struct inject_borrowed {
     pid_t pid;
     int memory_fd;                  /* /proc/PID/mem; borrowed */
     uint64_t load, unload;          /* functions of libc; 0: it has no loader */
     const struct inject_ways *ways; /* borrowed */
     struct inject_stopped thread;
-    struct user_regs_struct own; /* its registers when it was stopped, maybe within a call */
-    bool is_entering;            /* it stands before a system call, not behind one */
+    struct arch_remote own; /* its registers when it was stopped, maybe within a call */
+    bool is_entering;       /* it stands before a system call, not behind one */
     uint64_t signal_mask;
-    uint8_t xstate[INJECT_XSTATE_BYTES]; /* as ptrace returns it */
-    size_t xstate_bytes;
+    struct arch_vectors vectors;
     uint64_t room;      /* on its stack, for arguments */
     uint64_t frame;     /* for rt_sigreturn */
     uint64_t return_at; /* below it: the return address of a called function */
@@ -59,11 +55,5 @@ int inject_borrowed_system_call(struct inject_borrowed *borrowed, long number,
 
 /* Lets the thread go on where it was. */
 void inject_borrowed_release(struct inject_borrowed *borrowed);
-
-enum { INJECT_BORROWED_FRAME_WORDS = 5 };
-
-/* Whether words at or above a thread's stack pointer are the frame by which it comes back. The
- * kernel makes no frame with such flags of a stack. */
-bool inject_borrowed_is_frame(const uint64_t words[INJECT_BORROWED_FRAME_WORDS]);
 
 #endif

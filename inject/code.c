@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 enum module_kind {
@@ -396,24 +395,23 @@ static const char *unfit_between(struct inject_code *code, const struct unwind_s
 static bool is_same_stack(const struct unwind_memory *memory, const struct unwind_frame *trampoline,
                           size_t *at)
 {
-    for (; *at + sizeof(uint64_t) + offsetof(ucontext_t, uc_sigmask) <= memory->slice_size;
+    for (; *at + sizeof(uint64_t) + ARCH_FRAME_BYTES <= memory->slice_size;
          *at += sizeof(uint64_t)) {
-        uint64_t word;
-        ucontext_t context;
+        uint64_t word, pc, stack, stack_bytes;
         memcpy(&word, memory->slice + *at, sizeof word);
         if (word != trampoline->address)
             continue;
-        memcpy(&context, memory->slice + *at + sizeof word, offsetof(ucontext_t, uc_sigmask));
-        if ((uint64_t)context.uc_mcontext.gregs[REG_RIP] != trampoline[1].address)
+        arch_frame_read(memory->slice + *at + sizeof word, &pc, &stack, &stack_bytes);
+        if (pc != trampoline[1].address)
             continue;
         const uint64_t address = memory->slice_address + *at;
         *at += sizeof word;
-        return address - (uintptr_t)context.uc_stack.ss_sp >= context.uc_stack.ss_size;
+        return address - stack >= stack_bytes;
     }
     return false;
 }
 
-const char *inject_code_unfit(struct inject_code *code, const struct user_regs_struct *registers)
+const char *inject_code_unfit(struct inject_code *code, const struct arch_remote *registers)
 {
     struct unwind_memory memory;
     const struct unwind_stack stack = inject_stacks_walk(code->stacks, registers, &memory);

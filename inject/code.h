@@ -3,13 +3,13 @@
 #ifndef SPROF_INJECT_CODE_H
 #define SPROF_INJECT_CODE_H
 
+#include "arch/arch.h"
 #include "base/base.h"
 #include "cache/cache.h"
 #include "inject/raw.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
-#include <sys/user.h>
 
 struct inject_code;
 
@@ -28,6 +28,6 @@ const struct inject_ways *inject_code_ways(const struct inject_code *code);
 
 /* Whether a stopped thread may call the loader, by its registers and its stack. NULL: it may; else
  * why not. */
-const char *inject_code_unfit(struct inject_code *code, const struct user_regs_struct *registers);
+const char *inject_code_unfit(struct inject_code *code, const struct arch_remote *registers);
 
 #endif

@@ -140,30 +140,29 @@ static void add_call(struct inject_errand *errand, long number, uint64_t a, uint
     errand->count += INJECT_CALL_WORDS;
 }
 
-static void add_registers(struct inject_errand *errand, const struct user_regs_struct *r)
+static void add_registers(struct inject_errand *errand, const struct arch_remote *registers)
 {
-    const uint64_t words[] = {UINT64_MAX, r->r15, r->r14, r->r13, r->r12,    r->rbp, r->rbx,
-                              r->r11,     r->r10, r->r9,  r->r8,  r->rcx,    r->rdx, r->rsi,
-                              r->rdi,     r->rax, r->rip, r->cs,  r->eflags, r->rsp, r->ss};
-    memcpy(errand->words + errand->count, words, sizeof words);
-    errand->count += sizeof words / sizeof *words;
+    errand->words[errand->count] = UINT64_MAX;
+    arch_remote_resume_words(registers, errand->words + errand->count + 1);
+    errand->count += INJECT_END_WORDS;
 }
 
 /* Whether a thread of the process stands on the stack that it was made with: the main thread's, or
  * one with a control block on top. Stacks of signals and coroutines may be small. */
 static bool has_room(const struct inject_leaving *leaving, const struct inject_stopped *thread)
 {
-    const uint64_t stack = thread->registers.rsp,
+    const uint64_t stack = arch_remote_sp(&thread->registers),
+                   block = arch_remote_thread_pointer(&thread->registers),
                    words =
                        (leaving->errand.count + INJECT_END_WORDS) * sizeof *leaving->errand.words +
-                       INJECT_RED_ZONE,
+                       ARCH_RED_ZONE_BYTES,
                    room = words + SIGNAL_ROOM > HAND_ROOM ? words + SIGNAL_ROOM : HAND_ROOM;
     for (size_t i = 0; i < leaving->writable.count; i++) {
         const struct inject_span *span = &leaving->writable.items[i];
         if (inject_span_holds(span, stack))
             return thread->pid == leaving->process->pid && stack - span->start > room &&
                    (inject_span_holds(span, leaving->stack.start) ||
-                    inject_span_holds(span, thread->registers.fs_base));
+                    inject_span_holds(span, block));
     }
     return false;
 }
@@ -190,16 +189,14 @@ static bool send_hand(struct inject_leaving *leaving)
         return false;
     inject_stop_restart(hand);
     add_registers(errand, &hand->registers);
-    const uint64_t at =
-        (hand->registers.rsp - INJECT_RED_ZONE - errand->count * sizeof *errand->words) &
-        ~UINT64_C(15);
+    const uint64_t at = (arch_remote_sp(&hand->registers) - ARCH_RED_ZONE_BYTES -
+                         errand->count * sizeof *errand->words) &
+                        ~UINT64_C(15);
     if (!inject_leaving_write(leaving, at, errand->words, errand->count * sizeof *errand->words)) {
         errand->count -= INJECT_END_WORDS;
         return false;
     }
-    hand->registers.rsp = at;
-    hand->registers.rip = leaving->process->hello.hand;
-    hand->registers.orig_rax = UINT64_MAX;
+    arch_remote_enter(&hand->registers, leaving->process->hello.hand, at);
     hand->changed = true;
     return true;
 }
@@ -373,7 +370,8 @@ static void forget_threads(const struct inject_leaving *leaving)
     static const uint8_t nothing[1024];
     const struct probe_hello *hello = &leaving->process->hello;
     for (size_t i = 0; i < leaving->stop.threads.count; i++) {
-        const uint64_t pointer = leaving->stop.threads.items[i].registers.fs_base;
+        const uint64_t pointer =
+            arch_remote_thread_pointer(&leaving->stop.threads.items[i].registers);
         const uint64_t data =
             pointer ? inject_thread_data(hello, leaving->process->pid, pointer, 0) : 0;
         if (data && hello->thread_bytes <= sizeof nothing)

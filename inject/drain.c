@@ -16,7 +16,8 @@ enum {
 bool inject_leaving_is_anybody_inside(const struct inject_leaving *leaving)
 {
     for (size_t i = 0; i < leaving->stop.threads.count; i++)
-        if (inject_leaving_is_ours(leaving, leaving->stop.threads.items[i].registers.rip))
+        if (inject_leaving_is_ours(leaving,
+                                   arch_remote_pc(&leaving->stop.threads.items[i].registers)))
             return true;
     return false;
 }
@@ -50,7 +51,7 @@ static uint64_t find_other_stack(const struct inject_leaving *leaving, const uin
                                  size_t count, uint64_t begin, uint64_t end)
 {
     for (size_t i = 0; i + 3 < count; i++)
-        if (inject_is_signal_frame(words + i) && (words[i] < begin || words[i] >= end) &&
+        if (arch_frame_ends(words + i) && (words[i] < begin || words[i] >= end) &&
             end_of_stack(leaving, words[i]))
             return words[i];
     return 0;
@@ -61,9 +62,9 @@ static uint64_t find_other_stack(const struct inject_leaving *leaving, const uin
 static bool each_piece(struct inject_leaving *leaving, const struct inject_stopped *thread,
                        piece_found *found)
 {
-    uint64_t words[SCAN_WORDS], stack = thread->registers.rsp;
+    uint64_t words[SCAN_WORDS], stack = arch_remote_sp(&thread->registers);
     for (int stacks = 0; stacks < STACKS && stack; stacks++) {
-        uint64_t at = (stack - INJECT_RED_ZONE) & ~UINT64_C(7), other = 0;
+        uint64_t at = (stack - ARCH_RED_ZONE_BYTES) & ~UINT64_C(7), other = 0;
         const uint64_t begin = at, end = end_of_stack(leaving, stack);
         while (at < end) {
             const size_t size = end - at < sizeof words ? (size_t)(end - at) : sizeof words;
@@ -126,7 +127,8 @@ static bool is_of_agent(const struct inject_leaving *leaving, const struct injec
 {
     const struct probe_hello *hello = &leaving->process->hello;
     return !hello->table.address &&
-           address - (thread->registers.fs_base + (uint64_t)hello->thread) < hello->thread_bytes;
+           address - (arch_remote_thread_pointer(&thread->registers) + (uint64_t)hello->thread) <
+               hello->thread_bytes;
 }
 
 /* Whether an open call has its return address there. */
@@ -169,7 +171,7 @@ static bool leads_to_unwinder(struct inject_leaving *leaving, const struct injec
  * registers tables for its threads has no unwinder in a file of its own. */
 static bool may_unwind(struct inject_leaving *leaving, const struct inject_stopped *thread)
 {
-    const uint64_t ip = thread->registers.rip;
+    const uint64_t ip = arch_remote_pc(&thread->registers);
     if (leaving->process->hello.table.address)
         return true;
     if (leaving->asked_tid != thread->tid)
@@ -193,12 +195,12 @@ static bool hold_copies(struct inject_leaving *leaving, const struct inject_stop
 }
 
 /* A copy in a register is in use now. */
-static bool is_in_register(const struct inject_leaving *leaving, const struct user_regs_struct *r)
+static bool is_in_register(const struct inject_leaving *leaving, const struct arch_remote *remote)
 {
-    const uint64_t values[] = {r->rax, r->rbx, r->rcx, r->rdx, r->rsi, r->rdi, r->rbp, r->r8,
-                               r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15};
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        if (is_thunk_return(leaving, values[i]) || is_record(values[i]))
+    uint64_t values[ARCH_REGISTERS];
+    arch_remote_registers(remote, values);
+    for (size_t i = 0; i < ARCH_GENERAL_REGISTERS; i++)
+        if (i != ARCH_SP && (is_thunk_return(leaving, values[i]) || is_record(values[i])))
             return true;
     return false;
 }
@@ -209,7 +211,7 @@ static bool is_left_over(struct inject_leaving *leaving, const struct inject_hel
 {
     for (size_t i = 0; i < leaving->stop.threads.count; i++) {
         const struct inject_stopped *thread = &leaving->stop.threads.items[i];
-        const uint64_t ip = thread->registers.rip;
+        const uint64_t ip = arch_remote_pc(&thread->registers);
         if (thread->tid == held->tid)
             return sprof_clock_monotonic_ns() - held->since_ns > LEFT_OVER_NS &&
                    !inject_leaving_is_unwinder(leaving, &ip, 1) &&

@@ -6,10 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* pop rax, rdi, rsi, rdx, r10, r8, r9; syscall; ret. */
-static const uint8_t code[INJECT_ENTRY_CODE_BYTES] = {0x58, 0x5f, 0x5e, 0x5a, 0x41, 0x5a, 0x41,
-                                                      0x58, 0x41, 0x59, 0x0f, 0x05, 0xc3, 0xcc};
-
 struct search {
     struct inject_entry_code *entry;
     pid_t pid;
@@ -21,15 +17,15 @@ static int look_into(void *context, const struct model_mmap *mapping)
 {
     struct search *search = context;
     const uint64_t offset = search->entry->at - mapping->address;
-    if (offset >= mapping->size || mapping->size - offset < INJECT_ENTRY_CODE_BYTES ||
+    if (offset >= mapping->size || mapping->size - offset < ARCH_CALLS_CODE_BYTES ||
         !mapping->file.path)
         return 0;
     struct image *image;
     const struct image_request request = plan_request_of(search->pid, mapping);
     if (image_open(&image, &request, NULL))
         return 0;
-    search->found = pread(image_fd(image), search->entry->original, INJECT_ENTRY_CODE_BYTES,
-                          (off_t)(mapping->file_offset + offset)) == INJECT_ENTRY_CODE_BYTES;
+    search->found = pread(image_fd(image), search->entry->original, ARCH_CALLS_CODE_BYTES,
+                          (off_t)(mapping->file_offset + offset)) == ARCH_CALLS_CODE_BYTES;
     image_free(image);
     return 0;
 }
@@ -37,12 +33,13 @@ static int look_into(void *context, const struct model_mmap *mapping)
 int inject_entry_code_find(struct inject_entry_code *entry, pid_t pid, struct sprof_error *error)
 {
     struct search search = {entry, pid, false};
-    uint8_t there[INJECT_ENTRY_CODE_BYTES];
+    uint8_t there[ARCH_CALLS_CODE_BYTES];
     entry->at = target_entry(pid);
     if (entry->at && target_each_mapping(pid, look_into, &search))
         return sprof_error_memory(error);
     if (search.found && target_read_memory(pid, entry->at, there, sizeof there) == sizeof there &&
-        (!memcmp(there, entry->original, sizeof there) || !memcmp(there, code, sizeof there)))
+        (!memcmp(there, entry->original, sizeof there) ||
+         !memcmp(there, arch_calls_code, sizeof there)))
         return 0;
     return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                            "process %d has no entry point as its file has it, where the tracing "
@@ -53,7 +50,8 @@ int inject_entry_code_find(struct inject_entry_code *entry, pid_t pid, struct sp
 
 bool inject_entry_code_write(const struct inject_entry_code *entry, int memory_fd)
 {
-    return pwrite(memory_fd, code, sizeof code, (off_t)entry->at) == sizeof code;
+    return pwrite(memory_fd, arch_calls_code, ARCH_CALLS_CODE_BYTES, (off_t)entry->at) ==
+           ARCH_CALLS_CODE_BYTES;
 }
 
 bool inject_entry_code_restore(const struct inject_entry_code *entry, int memory_fd)

@@ -3,19 +3,19 @@
 #ifndef SPROF_INJECT_ENTRY_CODE_H
 #define SPROF_INJECT_ENTRY_CODE_H
 
+#include "arch/arch.h"
 #include "base/base.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
 
 enum {
-    INJECT_ENTRY_CODE_BYTES = 14,
     INJECT_ENTRY_CODE_WORDS = 8, /* of one system call on the stack, see inject_entry_code_call */
 };
 
 struct inject_entry_code {
-    uint64_t at;                               /* the entry point in the process */
-    uint8_t original[INJECT_ENTRY_CODE_BYTES]; /* the file's bytes there */
+    uint64_t at;                             /* the entry point in the process */
+    uint8_t original[ARCH_CALLS_CODE_BYTES]; /* the file's bytes there */
 };
 
 /* Finds the place, and the file's bytes. SPROF_EUNSUPPORTED: there is no room before the code ends,

@@ -9,10 +9,9 @@
 
 enum {
     INJECT_PAGE = 4096,
-    INJECT_RED_ZONE = 128,
     INJECT_CALL_WORDS = 7,
-    INJECT_END_WORDS = 1 + 15 + 5, /* behind calls: a mark, registers, where it goes on */
-    INJECT_BORROWED_CALLS = 576,   /* at a time */
+    INJECT_END_WORDS = 1 + ARCH_RESUME_WORDS, /* behind calls: a mark, registers */
+    INJECT_BORROWED_CALLS = 576,              /* at a time */
 };
 
 /* An island that a killed tracer has requested, and that is not there yet: a borrowed thread maps

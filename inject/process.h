@@ -46,13 +46,6 @@ struct inject_span {
 
 bool inject_span_holds(const struct inject_span *span, uint64_t address);
 
-/* Whether words of a stack are the end of what the kernel saves before a signal handler: stack
- * pointer, instruction pointer, flags, and the selectors of 64-bit code and data. */
-static inline bool inject_is_signal_frame(const uint64_t words[4])
-{
-    return words[3] == 0x002b000000000033 && words[2] >> 22 == 0 && (words[2] & 2);
-}
-
 /* Whether a process has ended, and so has no memory, even before its parent reaps it. False for
  * another user's. */
 bool inject_memory_is_gone(pid_t pid);

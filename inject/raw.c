@@ -262,15 +262,15 @@ static bool may_be_busy(const struct inject_raw *raw, uint64_t at)
     return false;
 }
 
-const char *inject_raw_unfit(const struct inject_raw *raw, const struct user_regs_struct *registers)
+const char *inject_raw_unfit(const struct inject_raw *raw, const struct arch_remote *registers)
 {
     if (!raw->register_tables)
         return NULL;
     const struct unwind_stack stack = inject_stacks_walk(raw->stacks, registers, NULL);
-    bool is_unfit = is_busy(raw, registers->rip);
+    bool is_unfit = is_busy(raw, arch_remote_pc(registers));
     for (size_t i = 1; i < stack.count && !is_unfit; i++)
         is_unfit = is_busy(raw, unwind_frame_lookup_address(&stack.frames[i]));
     if (!is_unfit && inject_stacks_doubt(&stack))
-        is_unfit = may_be_busy(raw, registers->rsp);
+        is_unfit = may_be_busy(raw, arch_remote_sp(registers));
     return is_unfit ? "may be in malloc, or looks for tables of an exception" : NULL;
 }

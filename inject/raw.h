@@ -3,10 +3,9 @@
 #ifndef SPROF_INJECT_RAW_H
 #define SPROF_INJECT_RAW_H
 
+#include "arch/arch.h"
 #include "cache/cache.h"
 #include "inject/entry_code.h"
-
-#include <sys/user.h>
 
 struct inject_borrowed;
 struct inject_raw; /* facts of such a process */
@@ -28,8 +27,7 @@ void inject_raw_free(struct inject_raw *raw);
 const struct inject_ways *inject_raw_ways(const struct inject_raw *raw);
 
 /* Why a stopped thread cannot be borrowed to call the program's unwinder; NULL: it can. */
-const char *inject_raw_unfit(const struct inject_raw *raw,
-                             const struct user_regs_struct *registers);
+const char *inject_raw_unfit(const struct inject_raw *raw, const struct arch_remote *registers);
 
 /* A mapped agent. */
 struct inject_raw_agent {

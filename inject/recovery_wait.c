@@ -31,7 +31,7 @@ static bool blocks_all(const struct inject_stopped *thread)
 /* Reads only pages that exist: see target_read_existing. */
 static void read_stack(const struct inject_stopped *thread, uint8_t bytes[STACK_PAGES * PAGE])
 {
-    uint64_t at = thread->registers.rsp & ~UINT64_C(7);
+    uint64_t at = arch_remote_sp(&thread->registers) & ~UINT64_C(7);
     memset(bytes, 0, STACK_PAGES * PAGE);
     for (size_t i = 0, size; i < STACK_PAGES * PAGE; i += size, at += size) {
         const size_t left = STACK_PAGES * PAGE - i;
@@ -44,10 +44,10 @@ static bool is_lent(const struct inject_stopped *thread, uint8_t bytes[STACK_PAG
 {
     enum { WORDS = STACK_PAGES * PAGE / sizeof(uint64_t) };
     read_stack(thread, bytes);
-    for (size_t i = 0; i + INJECT_BORROWED_FRAME_WORDS <= WORDS; i++) {
-        uint64_t words[INJECT_BORROWED_FRAME_WORDS];
+    for (size_t i = 0; i + ARCH_FRAME_MARK_WORDS <= WORDS; i++) {
+        uint64_t words[ARCH_FRAME_MARK_WORDS];
         memcpy(words, bytes + i * sizeof *words, sizeof words);
-        if (inject_borrowed_is_frame(words))
+        if (arch_frame_is_ours(words))
             return true;
     }
     return false;

@@ -154,19 +154,19 @@ static int read_memory(void *context, uint64_t address, void *buffer, size_t siz
 }
 
 struct unwind_stack inject_stacks_walk(struct inject_stacks *stacks,
-                                       const struct user_regs_struct *r,
+                                       const struct arch_remote *remote,
                                        struct unwind_memory *memory)
 {
-    const struct unwind_registers registers = {{r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi,
-                                                r->rbp, r->rsp, r->r8, r->r9, r->r10, r->r11,
-                                                r->r12, r->r13, r->r14, r->r15, r->rip}};
+    struct unwind_registers registers;
+    const uint64_t sp = arch_remote_sp(remote);
     const struct unwind_space space = {find_region, stacks, 1};
-    const struct unwind_memory all = {.slice = stacks->bytes,
-                                      .slice_address = r->rsp,
-                                      .slice_size = target_read_existing(
-                                          stacks->pid, r->rsp, stacks->bytes, sizeof stacks->bytes),
-                                      .read = read_memory,
-                                      .context = stacks};
+    const struct unwind_memory all = {
+        .slice = stacks->bytes,
+        .slice_address = sp,
+        .slice_size = target_read_existing(stacks->pid, sp, stacks->bytes, sizeof stacks->bytes),
+        .read = read_memory,
+        .context = stacks};
+    arch_remote_registers(remote, registers.value);
     if (memory)
         *memory = all;
     return unwind_walk(stacks->walker, &space, &all, &registers);

@@ -2,6 +2,7 @@
 #ifndef SPROF_INJECT_STACKS_H
 #define SPROF_INJECT_STACKS_H
 
+#include "arch/arch.h"
 #include "base/base.h"
 #include "cache/cache.h"
 #include "recording/recording.h"
@@ -9,7 +10,6 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
-#include <sys/user.h>
 
 struct inject_stacks;
 
@@ -39,7 +39,7 @@ const struct inject_stacks_module *inject_stacks_module(const struct inject_stac
 /* Walks the stack of a stopped thread. The result, and *memory, where it is not NULL, are valid
  * until the next call. */
 struct unwind_stack inject_stacks_walk(struct inject_stacks *stacks,
-                                       const struct user_regs_struct *registers,
+                                       const struct arch_remote *registers,
                                        struct unwind_memory *memory);
 
 /* Why a stack may have frames that the walk has not found; NULL: it has none. */

@@ -29,7 +29,6 @@ enum {
     RESTART_NOINTR = 513,
     RESTART_NOHAND = 514,
     RESTART_BLOCK = 516,
-    SYSCALL_BYTES = 2,
 };
 
 static void pause_us(long microseconds)
@@ -126,7 +125,7 @@ static bool has_fault(pid_t pid, pid_t tid)
 static bool faults_again(const struct inject_stopped *thread, const siginfo_t *info)
 {
     if (info->si_signo != thread->signal || info->si_code <= 0 || info->si_code == SI_KERNEL ||
-        (int64_t)thread->registers.orig_rax >= 0)
+        arch_remote_call_number(&thread->registers) >= 0)
         return false;
     switch (thread->signal) {
     case SIGSEGV:
@@ -185,32 +184,30 @@ static bool ends_when_stopped(uint64_t number)
  * traced threads), or that another thread takes, does not. */
 static void repair(struct inject_stopped *thread)
 {
-    struct user_regs_struct *registers = &thread->registers;
-    if ((int64_t)registers->orig_rax < 0 || (int64_t)registers->rax != -EINTR ||
-        !ends_when_stopped(registers->orig_rax))
+    const int64_t number = arch_remote_call_number(&thread->registers);
+    if (number < 0 || arch_remote_result(&thread->registers) != -EINTR ||
+        !ends_when_stopped((uint64_t)number))
         return;
-    registers->rax = (unsigned long long)-RESTART_NOHAND;
+    arch_remote_set_result(&thread->registers, -RESTART_NOHAND);
     /* at once: sprof may end within the stop */
-    thread->changed = ptrace(PTRACE_SETREGS, thread->tid, NULL, registers) != 0;
+    thread->changed = !arch_remote_write(thread->tid, &thread->registers);
 }
 
 void inject_stop_restart(struct inject_stopped *thread)
 {
-    struct user_regs_struct *registers = &thread->registers;
-    if ((int64_t)registers->orig_rax < 0)
+    const int64_t number = arch_remote_call_number(&thread->registers);
+    if (number < 0)
         return;
-    switch (-(int64_t)registers->rax) {
+    switch (-arch_remote_result(&thread->registers)) {
     case RESTART_BLOCK:
-        thread->restarts = registers->orig_rax;
-        registers->rax = SYS_restart_syscall;
+        thread->restarts = (uint64_t)number;
+        arch_remote_repeat_call(&thread->registers, SYS_restart_syscall);
         break;
     case RESTART_SYS:
     case RESTART_NOINTR:
-    case RESTART_NOHAND: registers->rax = registers->orig_rax; break;
+    case RESTART_NOHAND: arch_remote_repeat_call(&thread->registers, (uint64_t)number); break;
     default: return;
     }
-    registers->rip -= SYSCALL_BYTES;
-    registers->orig_rax = UINT64_MAX;
     thread->changed = true;
 }
 
@@ -266,8 +263,7 @@ static bool comes_to_stand(const struct inject_stop *stop, struct inject_stopped
     const enum inject_waited waited =
         wait_for_stop(stop->pid, thread->tid, limit_ms, &thread->signal);
     *ended = waited == INJECT_WAITED_GONE;
-    if (waited == INJECT_WAITED_STOPPED &&
-        ptrace(PTRACE_GETREGS, thread->tid, NULL, &thread->registers)) {
+    if (waited == INJECT_WAITED_STOPPED && !arch_remote_read(thread->tid, &thread->registers)) {
         take_note_of_end(stop, thread);
         *ended = true;
     }
@@ -398,7 +394,7 @@ static bool let_go(const struct inject_stop *stop, struct inject_stopped *thread
     if (!thread->is_stopped && !comes_to_stand(stop, thread, limit_ms, &ended))
         return false;
     if (!ended && thread->changed)
-        ptrace(PTRACE_SETREGS, thread->tid, NULL, &thread->registers);
+        arch_remote_write(thread->tid, &thread->registers);
     if (!ended && ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal))
         take_note_of_end(stop, thread);
     return true;

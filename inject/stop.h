@@ -2,12 +2,12 @@
 #ifndef SPROF_INJECT_STOP_H
 #define SPROF_INJECT_STOP_H
 
+#include "arch/arch.h"
 #include "base/base.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/types.h>
-#include <sys/user.h>
 
 struct inject_stopped {
     pid_t pid, tid; /* the process may be another one with the same memory */
@@ -15,7 +15,7 @@ struct inject_stopped {
     bool changed;      /* the registers are written when it goes on */
     uint64_t restarts; /* the system call that restart_syscall(2) takes up; 0: none */
     int signal;        /* that it takes when it goes on; 0: none */
-    struct user_regs_struct registers;
+    struct arch_remote registers;
 };
 
 /* Zero is a valid stop without threads. */

@@ -57,6 +57,15 @@ enum {
     ARCH_PLT_ENTRY_BYTES = 16,
     ARCH_PLT_HEAD_PUSH_BYTES = 6,
 
+    ARCH_REMOTE_WORDS = 27,     /* struct user_regs_struct */
+    ARCH_RESUME_WORDS = 15 + 5, /* registers, and what iretq takes */
+    ARCH_CALLS_CODE_BYTES = 14,
+    ARCH_VECTORS_BYTES = 16 << 10,
+    ARCH_FRAME_BYTES = 296 + 8, /* ucontext_t to its signal mask, as the kernel has it */
+    ARCH_FRAME_ROOM = 968,      /* ucontext_t, as libc has it */
+    ARCH_FRAME_MARK_WORDS = 5,
+    ARCH_FRAME_END_WORDS = 4,
+
     ARCH_SIGNAL_REGISTERS = 17,
     ARCH_SIGNAL_REGISTERS_OFFSET = 40, /* struct rt_sigframe without its return address */
 };

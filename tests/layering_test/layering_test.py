@@ -52,7 +52,7 @@ COMMON = re.compile(
 )
 
 # Libraries whose public header shows further headers of theirs.
-WITH_PARTS = {"agent", "base", "counters", "inject", "model", "plan", "recording", "store", "trace"}
+WITH_PARTS = {"agent", "arch", "base", "counters", "inject", "model", "plan", "recording", "store", "trace"}
 
 # Public headers that few need: the library's own does not include them.
 APART = {"base/compat.h"}

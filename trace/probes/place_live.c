@@ -140,7 +140,7 @@ static void mark_interrupted(struct placing *placing, uint64_t stack_pointer, in
         for (size_t i = 0; i + 2 < count; i++) {
             if ((words[i + 2] & 0xffff) == USER_CODE)
                 mark(placing, words[i]);
-            if (i && inject_is_signal_frame(words + i - 1) &&
+            if (i && arch_frame_ends(words + i - 1) &&
                 (words[i - 1] < begin || words[i - 1] >= end) &&
                 end_of_stack(placing, words[i - 1]))
                 other = words[i - 1];
@@ -295,8 +295,9 @@ static bool write_sites(struct placing *placing)
     if (!placing->is_ours)
         return true;
     for (size_t i = 0; i < placing->stop.threads.count; i++) {
-        mark(placing, placing->stop.threads.items[i].registers.rip);
-        mark_interrupted(placing, placing->stop.threads.items[i].registers.rsp, STACKS);
+        mark(placing, arch_remote_pc(&placing->stop.threads.items[i].registers));
+        mark_interrupted(placing, arch_remote_sp(&placing->stop.threads.items[i].registers),
+                         STACKS);
     }
     for (size_t first = 0, end; first < placing->sites.count; first = end) {
         const uint64_t page = placing->sites.items[first].address / PAGE;
@@ -366,7 +367,7 @@ static void mark_shared(const struct placing *placing, uint64_t pointer)
  * the program's. */
 static bool is_kernels(const struct inject_stopped *thread)
 {
-    return !thread->registers.rip && !thread->registers.rsp;
+    return !arch_remote_pc(&thread->registers) && !arch_remote_sp(&thread->registers);
 }
 
 /* Marks threads and processes that share thread-local data, and began while the agent had no
@@ -378,7 +379,7 @@ static bool mark_all_shared(const struct placing *placing)
     uint64_t *pointers = calloc(count + 1, sizeof *pointers);
     for (size_t i = 0; i < count && pointers; i++) {
         const struct inject_stopped *thread = &stop->threads.items[i];
-        pointers[i] = is_kernels(thread) ? 0 : thread->registers.fs_base;
+        pointers[i] = is_kernels(thread) ? 0 : arch_remote_thread_pointer(&thread->registers);
         if (thread->pid != placing->pid)
             atomic_store(&placing->session->process.shared->has_sharers, 1);
     }

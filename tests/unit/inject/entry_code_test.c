@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 static void read_entry(int memory, const struct inject_entry_code *entry,
-                       uint8_t bytes[INJECT_ENTRY_CODE_BYTES])
+                       uint8_t bytes[ARCH_CALLS_CODE_BYTES])
 {
-    CU_ASSERT_EQUAL(pread(memory, bytes, INJECT_ENTRY_CODE_BYTES, (off_t)entry->at),
-                    INJECT_ENTRY_CODE_BYTES);
+    CU_ASSERT_EQUAL(pread(memory, bytes, ARCH_CALLS_CODE_BYTES, (off_t)entry->at),
+                    ARCH_CALLS_CODE_BYTES);
 }
 
 /* This program has passed its entry point, and so has its child. */
@@ -21,7 +21,7 @@ static void test_written_found_and_restored(void)
 {
     struct inject_entry_code entry = {0}, again = {0};
     struct sprof_error error = {0};
-    uint8_t bytes[INJECT_ENTRY_CODE_BYTES];
+    uint8_t bytes[ARCH_CALLS_CODE_BYTES];
     char path[64];
     const pid_t child = fork();
     if (!child)

@@ -1,4 +1,4 @@
-/* What is said of a process: its memory, the hello of its agent, and the words of a stack. */
+/* A process: its memory, and the hello of its agent. */
 #include "inject/inject.h"
 
 #include <CUnit/CUnit.h>
@@ -16,17 +16,6 @@ static void test_spans(void)
     CU_ASSERT_FALSE(inject_span_holds(&span, 200));
     CU_ASSERT_FALSE(inject_span_holds(&span, 99));
     CU_ASSERT_FALSE(inject_span_holds(&(struct inject_span){0}, 0));
-}
-
-static void test_signal_frame(void)
-{
-    uint64_t words[4] = {0x7fff0000, 0x400000, 0x246, 0x002b000000000033};
-    CU_ASSERT_TRUE(inject_is_signal_frame(words));
-    words[2] = 0x244; /* bit 1 of flags is always set */
-    CU_ASSERT_FALSE(inject_is_signal_frame(words));
-    words[2] = 0x246;
-    words[3] = 0x33;
-    CU_ASSERT_FALSE(inject_is_signal_frame(words));
 }
 
 static int hello_with(uint32_t version, uint32_t window_error, struct sprof_error *error)
@@ -94,7 +83,6 @@ void sprof_suite_inject_process(void)
 {
     CU_pSuite suite = CU_add_suite("inject/process", NULL, NULL);
     CU_add_test(suite, "spans", test_spans);
-    CU_add_test(suite, "signal frame", test_signal_frame);
     CU_add_test(suite, "hello", test_hello);
     CU_add_test(suite, "memory", test_memory);
     CU_add_test(suite, "released", test_released);
