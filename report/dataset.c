@@ -350,9 +350,9 @@ static int add_covered(void *context, int columns, char *const *values, char *co
 {
     struct report_dataset *dataset = context;
     (void)columns;
-    (void)values;
     (void)names;
-    dataset->covered = true;
+    dataset->coverage.functions += strtoull(values[0], NULL, 10);
+    dataset->coverage.called += strtoull(values[1], NULL, 10);
     return 0;
 }
 
@@ -365,10 +365,9 @@ static int find_covered(struct report_dataset *dataset, struct store *store,
     if (!report_counts_calls(dataset) || dataset->all.samples)
         return 0;
     for (size_t i = 0; i < dataset->runs.count && !result; i++) {
-        snprintf(
-            sql, sizeof sql,
-            "SELECT 1 FROM entry_coverage WHERE run_id = %llu AND first_ns IS NOT NULL LIMIT 1",
-            (unsigned long long)dataset->runs.items[i].id);
+        snprintf(sql, sizeof sql,
+                 "SELECT count(*), count(first_ns) FROM entry_coverage WHERE run_id = %llu",
+                 (unsigned long long)dataset->runs.items[i].id);
         result = store_query(store, sql, add_covered, dataset, error);
     }
     return result;

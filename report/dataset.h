@@ -253,7 +253,11 @@ struct report_dataset {
     struct model_view recorded; /* the mode it was recorded in, of several the least detailed */
     bool several_modes;         /* runs or phases were not all recorded in one */
     uint64_t less_measured; /* functions whose calls were not all timed, or counted, by a limit */
-    bool covered;           /* of calls, and none was counted: coverage was looked for */
+    /* Of calls, none of which was counted: functions whose coverage was looked for, and those of
+     * them that were called. */
+    struct {
+        uint64_t functions, called;
+    } coverage;
     bool shows_callers;     /* the table is of call paths, or of callers */
     bool chosen_by_sample;  /* by what only samples have, and no call that was logged */
     struct model_cost idle; /* waits for work that are left out of all else: see report/idle.h */

@@ -290,7 +290,7 @@ const char *report_quality_empty(const struct report_dataset *dataset)
 {
     return dataset->total.samples     ? NULL
            : dataset->quality.samples ? "the filters leave none of the samples"
-           : dataset->covered         ? "calls were not counted: `sprof stats --coverage` shows "
+           : dataset->coverage.called ? "calls were not counted: `sprof stats --coverage` shows "
                                         "which functions were called"
            : report_counts_calls(dataset) ? "none of the probed functions was called"
            : dataset->not_sampled.weight > least_target_ns

@@ -97,12 +97,21 @@ static int cost_line(struct report_dataset *dataset, struct quality_parts *parts
     return put_cost(dataset, parts, false);
 }
 
-static int samples_line(struct report_dataset *dataset, struct quality_parts *parts)
+/* How many samples or calls there are; where only coverage was looked for, of functions. */
+static int put_count(struct report_dataset *dataset, struct quality_parts *parts, const char *whole)
 {
     const uint64_t samples = dataset->quality.samples;
-    const int result = report_quality_part(dataset, parts, "%s %s%s", sprof_digits_of(samples).text,
-                                           report_counts_calls(dataset) ? "call" : "sample",
-                                           sprof_plural(samples));
+    if (dataset->coverage.called && dataset->runs.count == 1)
+        return report_quality_part(dataset, parts, "%s%s of %s functions were called", whole,
+                                   sprof_digits_of(dataset->coverage.called).text,
+                                   sprof_digits_of(dataset->coverage.functions).text);
+    return report_quality_part(dataset, parts, "%s%s %s%s", whole, sprof_digits_of(samples).text,
+                               report_counted(dataset), sprof_plural(samples));
+}
+
+static int samples_line(struct report_dataset *dataset, struct quality_parts *parts)
+{
+    const int result = put_count(dataset, parts, "");
     return result ? result : report_quality_of_samples(dataset, parts);
 }
 
@@ -161,10 +170,7 @@ static int put_faults(struct report_dataset *dataset, struct quality_parts *part
 
 int report_quality_one_line(struct report_dataset *dataset, struct quality_parts *parts)
 {
-    const uint64_t samples = dataset->quality.samples;
-    int result = report_quality_part(
-        dataset, parts, "%s%s %s%s", dataset->filtered ? "of the whole run: " : "",
-        sprof_digits_of(samples).text, report_counted(dataset), sprof_plural(samples));
+    int result = put_count(dataset, parts, dataset->filtered ? "of the whole run: " : "");
     if (!result)
         result = put_cost(dataset, parts, true);
     if (!result)

@@ -353,7 +353,7 @@ static int put_event(struct writing *writing, const struct report_selection *sel
     struct report_dataset dataset;
     int result = report_dataset_load(&dataset, writing->store, selection,
                                      REPORT_STACKS | REPORT_ONLY_RUN, error);
-    if (!result && dataset.covered)
+    if (!result && dataset.coverage.called)
         result = sprof_error_set(error, SPROF_EUSAGE, 0,
                                  "run %u says which functions were called, and rows hold costs: "
                                  "`sprof export -f lcov` writes coverage",

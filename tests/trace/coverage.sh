@@ -98,6 +98,8 @@ END
     [ "$status" = 0 ] || fail "no report of a recording without calls"
     tr '\n' ' ' <out | grep -q 'calls were not counted: .sprof stats --coverage. shows which functions were called' ||
         fail "the report does not name what shows coverage"
+    grep -q "^$(grouped "$(grep -c ' 1$' found)") of [0-9 ]* functions were called" out || fail "the report does not count: $(cat out)"
+    ! grep -q '0 calls' out || fail "calls are said that were not counted"
     ;;
 leaves)
     write_program
