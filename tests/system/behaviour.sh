@@ -512,6 +512,22 @@ read_only() {
     sha256sum -c before >out 2>&1 || fail "reading changed the file"
 }
 
+# The first screen has at most twenty lines, also where each of many callers costs something.
+screen() {
+    {
+        echo 'static volatile unsigned long spins;'
+        echo 'static void f40(void) { }'
+        for i in $(seq 39 -1 0); do
+            echo "static void f$i(void) { for (unsigned long i = 0; i < 10000000; i++) spins++; f$((i + 1))(); spins++; }"
+        done
+        echo 'int main(void) { f0(); return 0; }'
+    } >long.c
+    cc -O1 -fno-inline -fno-optimize-sibling-calls -o long long.c || fail "cannot compile"
+    expect 0 "$SPROF" record -o t.db -- ./long
+    grep -q 'hottest path' err || fail "no hottest path: $(cat err)"
+    [ "$(wc -l <err)" -le 20 ] || fail "$(wc -l <err) lines: $(cat err)"
+}
+
 # The recorder's memory with the default budget.
 memory() {
     start "$SPROF" record -o t.db -- "$PROGRAMS/split" threads 2 30000 >out 2>err
