@@ -29,6 +29,7 @@ NI const char *texts(const char *a, char *b, const void *p) { BODY; return a ? a
 NI size_t strings(const std::string &a, std::string_view b, std::string c) { BODY; return a.size() + b.size() + c.size(); }
 NI std::string made(int n) { BODY; return std::string((size_t)n, 'm'); }
 NI int counted(const char *buf, size_t len) { BODY; return buf[len - 1]; }
+NI int weighed(const char *name, int weight) { BODY; return name[weight]; }
 NI Point points(Point p, Point *q, Request *r, Request &s) { BODY; return {p.x + q->x, (int)(r->weight + s.weight)}; }
 NI long many(Big big, int a, int b, int c, int d, int e, int f, int g) { BODY; return big.a + a + b + c + d + e + f + g; }
 NI void bad(const char *wild, Request *nothing, char *own) { BODY; }
@@ -49,6 +50,7 @@ int main()
     strings("a string that is rather long, so it is on the heap", std::string_view("a view of it", 6), "short");
     made(20);
     counted("counted bytes", 7);
+    weighed("a name", 2);
     points(p, &q, &r, s);
     static_cast<Shape &>(circle).area(7);
     many({1, 2, 3}, 1, 2, 3, 4, 5, 6, 7);
@@ -83,6 +85,7 @@ texts(a = null, b = "on the stack", p = null) = "on the stack"
 strings(a = "a string that is rather long, so it is on the heap", b = "a view", c = "short") = 61
 made(n = 20) = "mmmmmmmmmmmmmmmmmmmm"
 counted(buf = "counted", len = 7) = 100
+weighed(name = "a name", weight = 2) = 110
 points(p = {x = 1, y = -2}, q = 0x… {x = 3, y = 4}, r = 0x… {path = "/index", host = "example.org", weight = 2.5, kind = SQUARE, next = null}, s = {path = null, host = "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh", weight = 1, kind = 9, next = 0x…}) = {x = 4, y = 3}
 area(this = 0x… (Circle) {id = 6}, scale = 7) = 42
 many(big = –, a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = –) = 29
@@ -93,7 +96,7 @@ EOF
 }
 
 values() {
-    local wanted=": ^(main|integers|floats|enums|texts|strings|made|counted|points|Shape::area|many|bad|yes|hidden)"
+    local wanted=": ^(main|integers|floats|enums|texts|strings|made|counted|weighed|points|Shape::area|many|bad|yes|hidden)"
     for level in -O2 -O0; do
         g++ -std=c++17 $level -g values.cc -o values || fail "it does not compile"
         traced values$level --keep "every 1 $wanted" --args -- ./values
