@@ -107,15 +107,12 @@ static size_t frame_bytes(void)
     return bytes > LEAST_FRAME ? bytes : (size_t)LEAST_FRAME;
 }
 
-AGENT_EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
+bool agent_alternate_note(const stack_t *stack)
 {
     const bool is_small = stack && !(stack->ss_flags & SS_DISABLE) && stack->ss_size < SMALL_BYTES;
-    /* before it exists: the next shot may come at once */
-    if (is_small && agent_handler_is_installed()) {
-        if (stack->ss_size < frame_bytes() + OWN_BYTES && !atomic_exchange(&has_tiny, true))
-            agent_handler_renew();
-        if (!atomic_exchange(&has_small, true))
-            enter_all();
-    }
-    return (int)syscall(SYS_sigaltstack, stack, old);
+    const bool is_first =
+        is_small && stack->ss_size < frame_bytes() + OWN_BYTES && !atomic_exchange(&has_tiny, true);
+    if (is_small && !atomic_exchange(&has_small, true))
+        enter_all();
+    return is_first;
 }

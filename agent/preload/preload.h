@@ -25,10 +25,10 @@ struct agent_thread {
     uint64_t head;
     uintptr_t stack_low, stack_end; /* all between is stack; stack_end 0: not known */
     size_t stack_bytes;             /* of a thread that begins; 0: not known */
-    uint64_t clock_ns;              /* time of its last shot, by the clock of its timer */
-    uint64_t weight_ns;             /* of shots without room */
+    uint64_t clock_ns;              /* time of its last expiry, by the clock of its timer */
+    uint64_t weight_ns;             /* of expiries without room */
     uint64_t period_ns;             /* the timer's */
-    uint64_t first_ns;              /* weight of the first shot; 0 after it */
+    uint64_t first_ns;              /* weight of the first expiry; 0 after it */
     pid_t pid, tid;
     unsigned ending;               /* calls of the key's destructor */
     _Atomic int32_t timer;         /* the kernel's number; -1: none */
@@ -44,7 +44,10 @@ struct agent_thread {
 struct agent_process {
     struct agent_shared *shared;   /* NULL: not sampling */
     const _Atomic uint32_t *owner; /* the recorder's mutex */
-    pthread_key_t key;             /* its destructor ends a thread */
+    /* A page that is empty in every forked child: a child of a raw fork must not write into its
+     * parent's rings. */
+    _Atomic uint32_t *alive;
+    pthread_key_t key; /* its destructor ends a thread */
     bool has_key, has_handler, lacks_descriptors;
     unsigned ring_shift;
     _Atomic uint32_t slots; /* mapped slots, which may be taken */
@@ -76,6 +79,7 @@ struct agent_next {
     int (*dlclose)(void *);
     int (*getattr_default)(pthread_attr_t *);
     int (*attr_getstacksize)(const pthread_attr_t *, size_t *);
+    int (*atfork)(void (*)(void), void (*)(void), void (*)(void)); /* of musl */
     int (*key_create)(pthread_key_t *, void (*)(void *));
     int (*setspecific)(pthread_key_t, const void *);
     void *(*getspecific)(pthread_key_t);
@@ -100,12 +104,12 @@ struct agent_next {
     FILE *(*popen)(const char *, const char *);
 };
 
-/* Found at first use: constructors of other libraries may run before the agent's. */
+/* next.c: found at first use: constructors of other libraries may run before the agent's. */
 const struct agent_next *agent_next(void);
 int agent_next_timer_create(clockid_t clock, struct sigevent *event, timer_t *timer);
 
-/* start.c: whether threads are sampled. False in a process of a raw fork, and after the recorder's
- * end. */
+/* process.c: whether threads are sampled. False in a process of a raw fork, and after the
+ * recorder's end. */
 bool agent_active(void);
 
 /* threads.c: a slot for a new thread, or NULL; the calling thread takes it and its timer starts;
@@ -121,12 +125,14 @@ void agent_timer_set(struct agent_thread *thread, uint64_t first_ns, uint64_t pe
 bool agent_timer_is(enum agent_clock clock);
 void agent_timer_arm_wall(struct agent_thread *thread);
 
-/* shot.c: takes a sample; false where the signal is not of one of the agent's timers. */
-bool agent_shot(const siginfo_t *info, const ucontext_t *context);
+/* process.c: a clock; the time for sprof, CLOCK_MONOTONIC of the first time namespace; unblocks the
+ * signal in the calling thread. */
 uint64_t agent_clock_ns(clockid_t clock);
-
-/* Time for sprof: CLOCK_MONOTONIC of the first time namespace. */
 uint64_t agent_time_ns(void);
+void agent_unblock(void);
+
+/* handler.c: takes a sample; false where the signal is not of one of the agent's timers. */
+bool agent_take_sample(const siginfo_t *info, const ucontext_t *context);
 
 /* helper.c: starts the helper; ends it, and returns when it is gone. The time between its last two
  * looks; 0: it does not help, and only the kernel's tick samples. In the child of a fork
@@ -147,11 +153,8 @@ void agent_ring_publish(struct agent_thread *thread);
 void agent_record_fork(struct agent_thread *thread);
 void agent_record_end(struct agent_thread *thread);
 
-/* signals.c: installs the handler unless the program has one, and returns whether it did; does so
- * again for the present alternate stacks. */
+/* signals.c: installs the handler unless the program has one, and returns whether it did. */
 bool agent_handler_install(void);
-bool agent_handler_is_installed(void);
-void agent_handler_renew(void);
 
 /* A handler of the program's that one of the agent's calls. */
 struct agent_handler {
@@ -162,7 +165,11 @@ struct agent_handler {
     };
 };
 
-/* alternate.c: whether a thread has had an alternate stack that may lack room for a signal's frame
+/* alternate.c: notes an alternate stack before it exists, and has handlers of the program's leave
+ * room on a small one. Returns whether it is the first that lacks room for the agent's handler. */
+bool agent_alternate_note(const stack_t *stack);
+
+/* Whether a thread has had an alternate stack that may lack room for a signal's frame
  * beside a handler's; one that lacks it for the agent's handler alone; whether the caller runs on a
  * small one; whether a thread has run a handler on an alternate stack since the last question. */
 bool agent_alternate_is_small(void);
@@ -176,12 +183,10 @@ void agent_alternate_enter(int number, struct sigaction *action);
 struct agent_handler agent_alternate_handler(int number);
 void agent_alternate_hide(const struct agent_handler *handler, struct sigaction *action);
 
-void agent_unblock(void);
-
 /* The program sets timers for SIGPROF itself. Of two such signals at a time one gets lost, so the
- * agent takes no more samples, for good. Its handler stays, because shots under way must not reach
- * the program. A program's handler alone (sort and ls have one, to tidy up) is called for other
- * signals, and no reason to stop. */
+ * agent takes no more samples, for good. Its handler stays, because expiries under way must not
+ * reach the program. A program's handler alone (sort and ls have one, to tidy up) is called for
+ * other signals, and no reason to stop. */
 void agent_stand_back(void);
 
 #endif

@@ -27,7 +27,7 @@ static void call_program(int number, siginfo_t *info, void *context)
 
 static void handle(int number, siginfo_t *info, void *context)
 {
-    if (!agent_shot(info, context))
+    if (!agent_take_sample(info, context))
         call_program(number, info, context);
 }
 
@@ -67,20 +67,12 @@ bool agent_handler_install(void)
     return installed;
 }
 
-bool agent_handler_is_installed(void)
+AGENT_EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
 {
-    return installed;
-}
-
-void agent_handler_renew(void)
-{
-    install(&programs);
-}
-
-void agent_unblock(void)
-{
-    const uint64_t only = UINT64_C(1) << (SIGPROF - 1);
-    syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &only, NULL, sizeof only);
+    /* before it exists: the next expiry may come at once */
+    if (installed && agent_alternate_note(stack))
+        install(&programs);
+    return (int)syscall(SYS_sigaltstack, stack, old);
 }
 
 /* == Dispositions == */

@@ -1,7 +1,6 @@
 /* Starts the agent in a process: connects to sprof, maps the rings, and restores the environment.
  */
 #include "agent/preload/preload.h"
-#include SPROF_ARCH_CONTEXT_HEADER
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,87 +14,6 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-struct agent_process agent_process;
-
-/* A page that is empty in every forked child: a child of a raw fork must not write into its
- * parent's rings. */
-static _Atomic uint32_t *alive_here;
-
-bool agent_active(void)
-{
-    return agent_process.shared && atomic_load_explicit(alive_here, memory_order_relaxed) &&
-           (atomic_load_explicit(agent_process.owner, memory_order_relaxed) & AGENT_OWNER_MASK) &&
-           atomic_load_explicit(&agent_process.shared->control.standing, memory_order_relaxed) ==
-               AGENT_SAMPLES;
-}
-
-/* == libc == */
-
-#ifdef __GLIBC__
-__asm__(".symver dlsym, " ARCH_CONTEXT_DLSYM);
-#endif
-
-static void find(void *pointer, const char *name)
-{
-    void *address = dlsym(RTLD_NEXT, name);
-    memcpy(pointer, &address, sizeof address);
-}
-
-const struct agent_next *agent_next(void)
-{
-    static struct agent_next next;
-    static _Atomic int found;
-    if (atomic_load_explicit(&found, memory_order_acquire))
-        return &next;
-    struct agent_next all = {0};
-    find(&all.pthread_create, "pthread_create");
-    find(&all.clone, "clone");
-    find(&all.sigaction, "sigaction");
-    find(&all.signal, "signal");
-    find(&all.mlockall, "mlockall");
-    find(&all.setitimer, "setitimer");
-    find(&all.sigwait, "sigwait");
-    find(&all.sigwaitinfo, "sigwaitinfo");
-    find(&all.sigtimedwait, "sigtimedwait");
-    find(&all.signalfd, "signalfd");
-    find(&all.dlclose, "dlclose");
-    find(&all.getattr_default, "pthread_getattr_default_np");
-    find(&all.attr_getstacksize, "pthread_attr_getstacksize");
-    find(&all.key_create, "pthread_key_create");
-    find(&all.setspecific, "pthread_setspecific");
-    find(&all.getspecific, "pthread_getspecific");
-    find(&all.execve, "execve");
-    find(&all.execvpe, "execvpe");
-    find(&all.fexecve, "fexecve");
-    find(&all.posix_spawn, "posix_spawn");
-    find(&all.posix_spawnp, "posix_spawnp");
-    find(&all.unshare, "unshare");
-    find(&all.setns, "setns");
-    find(&all.setuid, "setuid");
-    find(&all.setgid, "setgid");
-    find(&all.seteuid, "seteuid");
-    find(&all.setegid, "setegid");
-    find(&all.setreuid, "setreuid");
-    find(&all.setregid, "setregid");
-    find(&all.setresuid, "setresuid");
-    find(&all.setresgid, "setresgid");
-    find(&all.system, "system");
-    find(&all.popen, "popen");
-    next = all; /* another thread finds the same values */
-    atomic_store_explicit(&found, 1, memory_order_release);
-    return &next;
-}
-
-int agent_next_timer_create(clockid_t clock, struct sigevent *event, timer_t *timer)
-{
-    int (*create)(clockid_t, struct sigevent *, timer_t *);
-    find(&create, "timer_create");
-    if (create)
-        return create(clock, event, timer);
-    errno = ENOSYS;
-    return -1;
-}
 
 /* == The environment == */
 
@@ -323,7 +241,7 @@ static bool join(uint32_t flags)
     agent_process.ring_shift = welcome.ring_shift;
     agent_process.owner = owner;
     agent_process.shared = shared;
-    atomic_store(alive_here, 1);
+    atomic_store(agent_process.alive, 1);
     return !agent_process.has_handler;
 }
 
@@ -413,12 +331,10 @@ extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), voi
 
 static void watch_forks(void)
 {
-    int (*musl)(void (*)(void), void (*)(void), void (*)(void));
-    find(&musl, "pthread_atfork");
     if (__register_atfork)
         __register_atfork(NULL, NULL, begin_child, NULL);
-    else if (musl)
-        musl(NULL, NULL, begin_child);
+    else if (agent_next()->atfork)
+        agent_next()->atfork(NULL, NULL, begin_child);
 }
 
 static uint64_t tick_ns(void)
@@ -437,7 +353,7 @@ __attribute__((constructor)) static void start(void)
     void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED || madvise(page, 4096, MADV_WIPEONFORK))
         return;
-    alive_here = page;
+    agent_process.alive = page;
     agent_process.pid = (pid_t)syscall(SYS_getpid);
     agent_process.tick_ns = tick_ns();
     agent_process.has_key = next->key_create && next->setspecific && next->getspecific &&

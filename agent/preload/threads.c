@@ -11,8 +11,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-struct agent_thread agent_threads[AGENT_SLOTS];
-
 /* == Slots == */
 
 static _Atomic uint64_t taken[AGENT_SLOTS / 64]; /* a bit for each slot */
@@ -162,7 +160,7 @@ static uint64_t random_below(uint64_t limit, pid_t tid)
 
 /* A CPU timer expires in the kernel's tick. Its first expiry is placed evenly in a period, which is
  * at least the tick, by whole ticks; the tick finds the thread anywhere in the first of them. The
- * shot stands for that period, so shorter threads are measured right on average. */
+ * expiry stands for that period, so shorter threads are measured right on average. */
 static void start_cpu_timer(struct agent_thread *thread)
 {
     const uint64_t tick_ns = agent_process.tick_ns;
@@ -188,7 +186,7 @@ static uint64_t wall_period_ns(void)
     return threads <= AGENT_WALL_THREADS ? period_ns : period_ns * threads / AGENT_WALL_THREADS;
 }
 
-/* Sets the next shot within 30 % of a period, at random, so that no work is in step. */
+/* Sets the next expiry within 30 % of a period, at random, so that no work is in step. */
 void agent_timer_arm_wall(struct agent_thread *thread)
 {
     const uint64_t period_ns = wall_period_ns();

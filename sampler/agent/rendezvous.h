@@ -43,8 +43,8 @@ struct sigprof_caller {
  * SPROF_EPERMISSION, SPROF_EIO or SPROF_ELIMIT; then nothing is left behind. */
 int sigprof_rendezvous_open(struct sigprof_rendezvous *rendezvous, struct sprof_error *error);
 
-/* Lets go of the mutex, so that every agent stops its timers with its next shot; removes the socket
- * and its directory. */
+/* Lets go of the mutex, so that every agent stops its timers with its next expiry; removes the
+ * socket and its directory. */
 void sigprof_rendezvous_close(struct sigprof_rendezvous *rendezvous);
 
 /* Takes one caller that has said who it is, and waits for those that have just connected for a

@@ -17,7 +17,7 @@ from collections import defaultdict
 def object_files(source_directory, directory):
     """Yields (object path, source path) of all objects of the static libraries whose sources are still there."""
     for target in sorted(os.listdir(directory)):
-        if not (target.startswith("sprof_") and target.endswith(".dir")):
+        if not (target.startswith(("sprof_", "sprof-agent")) and target.endswith(".dir")):
             continue
         top = os.path.join(directory, target)
         for folder, _, names in os.walk(top):

@@ -20,7 +20,7 @@ stolen() {
 
 # Threads shorter than a tick: most of what they use is sampled, and the rest is booked. On a CPU that is
 # shared, threads begin right after a tick and end before the next: there only two fifths are asked
-# for, and three where the program has precedence: a first shot at a random time loses four fifths.
+# for, and three where the program has precedence: a first sample at a random time loses four fifths.
 short_threads() {
     local sampled all used lost tick alone=0
     lost=$(stolen)

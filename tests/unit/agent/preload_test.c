@@ -48,7 +48,7 @@ static bool can_have_precedence(void)
 /* Shots are one tick apart on average; their number varies by its root. On a CPU that is shared,
  * threads begin right after a tick and end before the next: up to half may be missing there, and
  * where the machine stands still, as for a third of the time when its host is busy, the ticks of
- * that time. A first shot at a random time of a tick, or one weighed by what was used before it,
+ * that time. A first sample at a random time of a tick, or one weighed by what was used before it,
  * loses four fifths. */
 static void check_weight(const struct consumed *consumed, uint64_t used_ns, bool has_precedence)
 {
@@ -74,7 +74,7 @@ static void test_one_thread(void)
     CU_ASSERT_TRUE(consumed.samples > 5);
     CU_ASSERT_EQUAL(consumed.first_weight_ns, consumed.tick_ns);
     CU_ASSERT_TRUE(consumed.process_ns >= 400000000);
-    /* First shot a tick, later ones what was used: two ticks stay uncertain, or as long as the
+    /* First sample a tick, later ones what was used: two ticks stay uncertain, or as long as the
      * machine stands still at an end. */
     CU_ASSERT_TRUE(consumed.weight_ns > consumed.process_ns * 6 / 10);
     CU_ASSERT_TRUE(consumed.weight_ns < consumed.process_ns + 2 * consumed.tick_ns + 100000000);
@@ -90,7 +90,7 @@ static void test_bare_samples(void)
     CU_ASSERT_EQUAL(consumed.with_stack, 0);
 }
 
-/* Threads shorter than a tick: few are shot, and each shot stands for a tick. */
+/* Threads shorter than a tick: few are sampled, and each sample stands for a tick. */
 static void test_short_threads(void)
 {
     const bool precedence = can_have_precedence();
@@ -105,7 +105,7 @@ static void test_short_threads(void)
     check_weight(&consumed, consumed.process_ns, precedence);
 }
 
-/* A period of several ticks: the first shot is somewhere in it, and stands for all of it. */
+/* A period of several ticks: the first sample is somewhere in it, and stands for all of it. */
 static void test_long_period(void)
 {
     const struct consumer_settings seldom = {.period_ns = 20000000};
@@ -234,7 +234,7 @@ static void test_wall_clock(void)
     CU_ASSERT_TRUE(many.weight_ns > 4 * many.process_ns);
 }
 
-/* More shots than ticks, and the same CPU time. */
+/* More samples than ticks, and the same CPU time. */
 static void test_fine_clock(void)
 {
     const struct consumer_settings fine = {.clock = AGENT_CLOCK_FINE, .slice_bytes = 4096};

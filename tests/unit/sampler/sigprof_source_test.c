@@ -200,7 +200,7 @@ static void test_slices(void)
     CU_ASSERT_TRUE(largest_slice(sampler, 0, UINT_MAX, 4096) > 4096);
     CU_ASSERT_EQUAL(sampler_set_slice(sampler, 4096, NULL, NULL), 0);
     CU_ASSERT_EQUAL(sampler_facts(sampler)->stack_bytes, 4096);
-    /* A shot that had begun may take a while on a busy machine. */
+    /* An expiry that had begun may take a while on a busy machine. */
     const uint64_t since_ns = sprof_clock_monotonic_ns() + 200000000;
     const size_t shorter = largest_slice(sampler, since_ns, 60, 4096);
     CU_ASSERT_TRUE(shorter > 0 && shorter <= 4096);

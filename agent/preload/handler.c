@@ -33,18 +33,6 @@ enum {
     SLICE_LEAST = 512, /* of a stack with a tail: rings fill more slowly */
 };
 
-uint64_t agent_clock_ns(clockid_t clock)
-{
-    struct timespec time;
-    clock_gettime(clock, &time);
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
-uint64_t agent_time_ns(void)
-{
-    return agent_clock_ns(CLOCK_MONOTONIC) - (uint64_t)agent_process.clock_offset_ns;
-}
-
 /* Copies a stack whose end is unknown: the kernel stops there. */
 static size_t copy_unknown(struct agent_thread *thread, uintptr_t from, size_t size)
 {
@@ -150,14 +138,14 @@ static void put_sample(struct agent_thread *thread, const ucontext_t *context, u
     agent_ring_publish(thread);
 }
 
-/* CPU time after which a thread without a shot is not left to the helper any longer. */
+/* CPU time after which a thread without an expiry is not left to the helper any longer. */
 static uint64_t patience_ns(void)
 {
     return 2 * agent_process.tick_ns;
 }
 
-/* The first shot stands for the time between two shots, wherever in it the thread began; later ones
- * for the CPU time since the last. */
+/* The first expiry stands for the time between two expiries, wherever in it the thread began; later
+ * ones for the CPU time since the last. */
 static uint64_t weigh(struct agent_thread *thread, uint64_t clock_ns, bool by_tick)
 {
     const uint64_t interval_ns = agent_helper_interval_ns(), most_ns = patience_ns();
@@ -171,8 +159,8 @@ static uint64_t weigh(struct agent_thread *thread, uint64_t clock_ns, bool by_ti
     return weight_ns;
 }
 
-/* Where the helper looks often enough, the tick's shots are left out: they would meet work that is
- * in step with the tick too often or never. Where it does not come, they replace it. */
+/* Where the helper looks often enough, the tick's expiries are left out: they would meet work that
+ * is in step with the tick too often or never. Where it does not come, they replace it. */
 static bool is_helped(const struct agent_thread *thread, uint64_t cpu_ns)
 {
     return agent_helper_interval_ns() &&
@@ -180,7 +168,7 @@ static bool is_helped(const struct agent_thread *thread, uint64_t cpu_ns)
            cpu_ns - thread->clock_ns < patience_ns();
 }
 
-/* A thread that waits for a CPU during a look takes its shot when it has one again, where it lost
+/* A thread that waits for a CPU during a look takes its expiry when it has one again, where it lost
  * it, which is often at a tick. It did not run at the time of the look. */
 static bool is_late(const struct agent_thread *thread)
 {
@@ -191,7 +179,7 @@ static bool is_late(const struct agent_thread *thread)
 }
 
 /* While a handler on a small alternate stack blocks the signal, more time passes than between two
- * shots. It does not count for the place where the handler returns. Returns what does. */
+ * expiries. It does not count for the place where the handler returns. Returns what does. */
 static uint64_t leave_out_blocked(const struct agent_thread *thread, uint64_t passed_ns,
                                   uint64_t weight_ns)
 {
@@ -238,7 +226,8 @@ static void take(struct agent_thread *thread, const ucontext_t *context, bool by
         agent_timer_set(thread, period_ns, period_ns);
 }
 
-/* The number of the timer separates shots of an ended thread from those of the slot's present one.
+/* The number of the timer separates expiries of an ended thread from those of the slot's present
+ * one.
  */
 static bool is_ours(const siginfo_t *info)
 {
@@ -246,7 +235,7 @@ static bool is_ours(const siginfo_t *info)
     return info->si_code == SI_TIMER && at - first < sizeof agent_threads;
 }
 
-bool agent_shot(const siginfo_t *info, const ucontext_t *context)
+bool agent_take_sample(const siginfo_t *info, const ucontext_t *context)
 {
     if (!is_ours(info))
         return false;
