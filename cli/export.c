@@ -28,13 +28,15 @@ static void release(void *all)
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
     {"format", 'f',
-     "folded|pprof|speedscope|firefox|callgrind|chrome|otlp-traces|tsv|svg|dot|lcov|rows",
+     "folded|pprof|speedscope|firefox|callgrind|chrome|otlp-traces|otlp-profiles|tsv|svg|dot|lcov|"
+     "rows",
      "whose format", FIELD(format), cli_set_profile_format},
     {"output", 'o', "FILE", "the file (sprof. and what the format ends in); -: standard output",
      FIELD(output), cli_set_text},
     {"window", 0, "TIME", "with rows: costs are added up by windows of whole seconds (10s)",
      FIELD(window_ns), cli_set_window},
-    {"label", 'l', "KEY=VALUE", "with rows: service.name, service.version, host.name, any other",
+    {"label", 'l', "KEY=VALUE",
+     "with rows and otlp-profiles: service.name, service.version, host.name, any other",
      FIELD(labels), cli_add_text},
     CLI_SELECTION_OPTIONS,
     {0},
@@ -42,16 +44,24 @@ static const struct cli_option options[] = {
 
 static int check(const struct arguments *arguments, struct sprof_error *error)
 {
-    const bool of_rows = arguments->window_ns || arguments->labels.list.count;
     if (!arguments->format) {
         struct sprof_error formats = {0};
         report_format_find("", REPORT_PROFILE | REPORT_FLEET, &formats);
         return sprof_error_set(error, SPROF_EUSAGE, 0, "in which format? With -f %s",
                                formats.message);
     }
-    if (of_rows && !(arguments->format->kinds & REPORT_FLEET))
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "--window and --label belong to -f rows");
+    const bool are_rows = arguments->format->kinds & REPORT_FLEET;
+    if (arguments->window_ns && !are_rows)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "--window belongs to -f rows");
+    if (arguments->labels.list.count && !report_format_takes_labels(arguments->format))
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--label belongs to -f rows and -f otlp-profiles");
     return 0;
+}
+
+static struct report_labels labels_of(const struct arguments *arguments)
+{
+    return (struct report_labels){arguments->labels.list.items, arguments->labels.list.count};
 }
 
 static int write_rows(struct cli_terminal *terminal, struct store *store, const char *input,
@@ -61,8 +71,7 @@ static int write_rows(struct cli_terminal *terminal, struct store *store, const 
     static const uint64_t usual_window_ns = 10000000000;
     const struct report_rows_options wanted = {
         .window_ns = arguments->window_ns ? arguments->window_ns : usual_window_ns,
-        .labels = arguments->labels.list.items,
-        .label_count = arguments->labels.list.count,
+        .labels = labels_of(arguments),
         .sprof_version = SPROF_VERSION,
     };
     return cli_export_rows(terminal, store, input, path, selection, &wanted, error);
@@ -73,10 +82,12 @@ static int write_file(struct cli_terminal *terminal, struct store *store, const 
                       const struct report_selection *selection, struct sprof_error *error)
 {
     struct cli_output output;
+    const struct report_labels labels = labels_of(arguments);
     int status = cli_output_open(&output, path, input, error);
     if (!status)
         status = cli_output_close(
-            &output, report_export(output.file, store, selection, arguments->format, error), error);
+            &output,
+            report_export(output.file, store, selection, arguments->format, &labels, error), error);
     if (!status && strcmp(path, "-") != 0)
         cli_say(terminal, "%s", path);
     return status;
@@ -121,6 +132,8 @@ const struct cli_command cli_export_command = {
         "callgrind   callgrind_annotate, KCachegrind\n"
         "chrome      chrome://tracing, Perfetto: slices inferred from samples; of a log its calls\n"
         "otlp-traces OpenTelemetry: calls that `trace --keep` has kept, as spans (JSON)\n"
+        "otlp-profiles\n"
+        "            OpenTelemetry: profiles as version 1.10 of its protocol has them (protobuf)\n"
         "tsv         databases and spreadsheets: a row for each thread and call path\n"
         "svg         a flame graph as a picture\n"
         "dot         the call graph, for Graphviz\n"

@@ -100,8 +100,7 @@ static int fill_spool(struct pushing *pushing, struct sprof_error *error)
         .rows =
             {
                 .window_ns = arguments->window_ns ? arguments->window_ns : usual_window_ns,
-                .labels = arguments->labels.list.items,
-                .label_count = arguments->labels.list.count,
+                .labels = {arguments->labels.list.items, arguments->labels.list.count},
                 .sprof_version = SPROF_VERSION,
             },
     };
@@ -267,6 +266,8 @@ const struct cli_command cli_push_command = {
         "pyroscope+http://HOST:4040 and pyroscope+https://… take a profile for each run and "
         "event;\n"
         "one whose answer is lost may count twice there.\n"
+        "otlp+http://HOST:4318 and otlp+https://… are collectors of OpenTelemetry, which take\n"
+        "profiles of OTLP 1.10 and 1.11; the same holds there.\n"
         "Name and password come from SPROF_FLEET_USER and SPROF_FLEET_PASSWORD, a token from\n"
         "SPROF_FLEET_TOKEN, or all of them from the file of --credentials, never from the URL.\n"
         "A DIR of `record --loop` stands for its segments that have ended and were not sent yet.\n",

@@ -69,6 +69,24 @@ static void find_facts(char *heading, size_t places[FACTS])
                 places[i] = place;
 }
 
+/* A recording in the receiver's format. The caller frees, also on failure. */
+static int write_profile(const struct adding *adding, uint32_t run_id, const char *event,
+                         char **bytes, size_t *size)
+{
+    const struct cli_spooling *spooling = adding->spooling;
+    const struct report_format *format = spooling->spool->kind == FLEET_OTLP
+                                             ? &report_format_of_otlp_series
+                                             : &report_format_of_series;
+    const struct report_selection selection = {.run_id = run_id, .event = event};
+    FILE *out = open_memstream(bytes, size);
+    int status = out ? report_export(out, adding->store, &selection, format, &spooling->rows.labels,
+                                     adding->error)
+                     : sprof_error_memory(adding->error);
+    if (out && fclose(out) && !status)
+        status = sprof_error_memory(adding->error);
+    return status;
+}
+
 static int add_profile(const struct adding *adding, struct fleet_batch *batch, uint32_t run_id,
                        const char *const values[FACTS])
 {
@@ -80,19 +98,15 @@ static int add_profile(const struct adding *adding, struct fleet_batch *batch, u
         {"host.name", values[HOST]},
         {"event", values[EVENT]},
     };
-    const struct report_selection selection = {.run_id = run_id, .event = values[EVENT]};
     char *bytes = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&bytes, &size);
-    int status =
-        out ? report_export(out, adding->store, &selection, &report_format_of_series, adding->error)
-            : sprof_error_memory(adding->error);
-    if (out && fclose(out) && !status)
-        status = sprof_error_memory(adding->error);
+    int status = write_profile(adding, run_id, values[EVENT], &bytes, &size);
+    const struct sprof_bytes profile = {(const uint8_t *)bytes, size};
     if (!status)
-        status = fleet_batch_add_profile(batch, labels, sizeof labels / sizeof *labels,
-                                         (struct sprof_bytes){(const uint8_t *)bytes, size},
-                                         adding->error);
+        status = adding->spooling->spool->kind == FLEET_OTLP
+                     ? fleet_batch_add_bytes(batch, "profiles", profile, adding->error)
+                     : fleet_batch_add_profile(batch, labels, sizeof labels / sizeof *labels,
+                                               profile, adding->error);
     free(bytes);
     return status;
 }

@@ -12,3 +12,5 @@ foreach(sql clickhouse clickhouse-18)
 endforeach()
 configure_file(${CMAKE_SOURCE_DIR}/fleet/sql.c.in ${CMAKE_BINARY_DIR}/generated/fleet_sql.c @ONLY)
 target_sources(sprof_fleet PRIVATE ${CMAKE_BINARY_DIR}/generated/fleet_sql.c)
+
+add_dependencies(sprof_fleet sprof_formats_headers)

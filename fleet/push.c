@@ -13,6 +13,7 @@ struct fleet_push {
 static const struct fleet_receiver_kind *const kinds[FLEET_KINDS] = {
     [FLEET_CLICKHOUSE] = &fleet_receiver_clickhouse,
     [FLEET_PYROSCOPE] = &fleet_receiver_pyroscope,
+    [FLEET_OTLP] = &fleet_receiver_otlp,
 };
 
 int fleet_push_open(struct fleet_push **push, struct fleet_link *link, struct fleet_spool *spool,

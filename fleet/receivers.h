@@ -33,6 +33,7 @@ struct fleet_receiver_kind {
     bool (*counts_once)(const struct fleet_receiver *receiver, const struct fleet_piece *piece);
 };
 
-extern const struct fleet_receiver_kind fleet_receiver_clickhouse, fleet_receiver_pyroscope;
+extern const struct fleet_receiver_kind fleet_receiver_clickhouse, fleet_receiver_pyroscope,
+    fleet_receiver_otlp;
 
 #endif

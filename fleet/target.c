@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-static const char *const kinds[FLEET_KINDS] = {"clickhouse", "pyroscope"};
+static const char *const kinds[FLEET_KINDS] = {"clickhouse", "pyroscope", "otlp"};
 
 const char *fleet_kind_text(enum fleet_kind kind)
 {
@@ -129,8 +129,9 @@ int fleet_target_parse(struct fleet_target *target, const char *url, struct spro
     const char *rest = behind_kind(url, &target->kind);
     if (!rest)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "`%.200s` is no receiver: write clickhouse+https://host:8443 or "
-                               "pyroscope+https://host (http:// without TLS)",
+                               "`%.200s` is no receiver: write clickhouse+https://host:8443, "
+                               "pyroscope+https://host or otlp+https://host:4318 (http:// without "
+                               "TLS)",
                                url);
     for (const char *byte = url; *byte; byte++)
         if ((unsigned char)*byte <= ' ' || *byte == 0x7f || *byte == '#')

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-enum fleet_kind { FLEET_CLICKHOUSE, FLEET_PYROSCOPE, FLEET_KINDS };
+enum fleet_kind { FLEET_CLICKHOUSE, FLEET_PYROSCOPE, FLEET_OTLP, FLEET_KINDS };
 
 struct fleet_parameter {
     char *name, *value; /* decoded */
@@ -23,7 +23,7 @@ struct fleet_target {
 /* Whether a text is meant to be one: KIND+http:// or KIND+https:// of a kind that there is. */
 bool fleet_is_url(const char *text);
 
-/* "clickhouse", "pyroscope" */
+/* "clickhouse", "pyroscope", "otlp" */
 const char *fleet_kind_text(enum fleet_kind kind);
 
 /* SPROF_EUSAGE with the form that is right; also of names and passwords, which others can see in

@@ -16,6 +16,7 @@ struct report_content {
     size_t limit;                   /* REPORT_SAMPLES: so many; 0: all */
     uint32_t run_id;                /* of a format that reads the store; 0: all runs */
     const char *sql;                /* REPORT_ROWS: a statement */
+    struct report_labels labels;    /* REPORT_PROFILE */
     uint64_t numbers;               /* REPORT_ROWS: bit i, column i is of numbers; 0: not known */
 };
 

@@ -20,6 +20,7 @@ static const struct report_format formats[] = {
     {"callgrind", ".callgrind", REPORT_PROFILE, false, false, report_callgrind_write},
     {"chrome", ".trace.json", REPORT_PROFILE, false, false, report_chrome_write},
     {"otlp-traces", ".otlp.json", REPORT_PROFILE, false, false, report_otlp_traces_write},
+    {"otlp-profiles", ".otlp.pb", REPORT_PROFILE, false, false, report_otlp_profiles_write},
     {"tsv", ".tsv", REPORT_PROFILE, false, false, report_tsv_write},
     {"svg", ".svg", REPORT_PROFILE, false, false, report_svg_write},
     {"dot", ".dot", REPORT_PROFILE, false, false, report_dot_write},
@@ -49,6 +50,11 @@ const struct report_format *report_format_find(const char *name, enum report_kin
     sprof_error_set(error, SPROF_EUSAGE, 0, "choose one of %s", names.text ? names.text : "none");
     sprof_str_release(&names);
     return NULL;
+}
+
+bool report_format_takes_labels(const struct report_format *format)
+{
+    return format->kinds & REPORT_FLEET || format->write == report_otlp_profiles_write;
 }
 
 int report_content_write(FILE *out, const struct report_content *content,

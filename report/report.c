@@ -127,7 +127,8 @@ static bool takes_runs(const struct report_selection *selection)
 }
 
 int report_export(FILE *out, struct store *store, const struct report_selection *selection,
-                  const struct report_format *format, struct sprof_error *error)
+                  const struct report_format *format, const struct report_labels *labels,
+                  struct sprof_error *error)
 {
     struct report_dataset dataset = {0};
     const struct report_style style = {.format = format};
@@ -145,7 +146,7 @@ int report_export(FILE *out, struct store *store, const struct report_selection 
         report_dataset_load(&dataset, store, selection, REPORT_STACKS | REPORT_KEPT_CALLS, error);
     if (!result) {
         const struct report_content content = {
-            .kind = REPORT_PROFILE, .dataset = &dataset, .store = store};
+            .kind = REPORT_PROFILE, .dataset = &dataset, .store = store, .labels = *labels};
         result = report_content_write(out, &content, &style, error);
     }
     report_dataset_release(&dataset);

@@ -165,8 +165,9 @@ struct report_format {
     int (*write)(FILE *out, const struct report_content *content, struct sprof_error *error);
 };
 
-/* pprof without numbers of processes and threads, for stores of profiles; not among the others. */
-extern const struct report_format report_format_of_series;
+/* pprof and profiles of OTLP without numbers of processes and threads, for stores of profiles; not
+ * among the others. */
+extern const struct report_format report_format_of_series, report_format_of_otlp_series;
 
 /* The formats there are; the last has a NULL name. */
 const struct report_format *report_formats(void);
@@ -174,6 +175,9 @@ const struct report_format *report_formats(void);
 /* The format of a name that can write `kind`; NULL with *error listing those that can. */
 const struct report_format *report_format_find(const char *name, enum report_kind kind,
                                                struct sprof_error *error);
+
+/* Whether what is written says of which service, version and host it is, and other labels. */
+bool report_format_takes_labels(const struct report_format *format);
 
 /* == Reports == */
 
@@ -251,15 +255,22 @@ struct report_html_options {
 int report_html(FILE *out, const struct report_html_input *inputs, size_t count,
                 const struct report_html_options *options, struct sprof_error *error);
 
-/* What is selected in a format of kind REPORT_PROFILE, for another tool. Errors as report_write. */
+/* "KEY=VALUE", as in service.name=shop; zero is none. */
+struct report_labels {
+    const char *const *items;
+    size_t count;
+};
+
+/* What is selected in a format of kind REPORT_PROFILE, for another tool. `labels` are for formats
+ * that have a place for them. Errors as report_write. */
 int report_export(FILE *out, struct store *store, const struct report_selection *selection,
-                  const struct report_format *format, struct sprof_error *error);
+                  const struct report_format *format, const struct report_labels *labels,
+                  struct sprof_error *error);
 
 /* Rows of a recording for a fleet's database, docs/fleet.md. All is borrowed. */
 struct report_rows_options {
-    uint64_t window_ns;        /* costs are added up by so much; whole seconds */
-    const char *const *labels; /* "KEY=VALUE" */
-    size_t label_count;
+    uint64_t window_ns; /* costs are added up by so much; whole seconds */
+    struct report_labels labels;
     const char *sprof_version;
 };
 

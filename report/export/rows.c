@@ -4,31 +4,19 @@
 
 #include "report/diff_parts.h"
 #include "report/error_text.h"
+#include "report/export/labels.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
-
-/* What the labels say. NULL: nothing. */
-struct labels {
-    const char *service, *version, *host;
-    struct sprof_str others; /* as ClickHouse writes a Map */
-    uint64_t key;            /* of the others; 0: none */
-};
 
 struct writing {
     const struct report_rows_files *files;
     const struct report_rows_options *options;
     struct report_rows_count *count;
     struct store *store;
-    struct labels labels;
+    struct export_labels labels;
     struct sprof_map functions, paths; /* keys that are written */
-};
-
-/* What all rows of a run have in common. */
-struct identity {
-    const char *service, *host, *state;
-    char version[13]; /* the beginning of a build id */
 };
 
 /* == Text == */
@@ -95,11 +83,6 @@ static void put_headings(const struct report_rows_files *files)
 
 /* == Labels == */
 
-static bool is_key(const char *label, size_t length, const char *key)
-{
-    return strlen(key) == length && !strncmp(label, key, length);
-}
-
 static int append_quoted(struct sprof_str *text, const char *bytes, size_t length)
 {
     int result = sprof_str_append(text, "'");
@@ -113,58 +96,23 @@ static int append_quoted(struct sprof_str *text, const char *bytes, size_t lengt
     return result ? result : sprof_str_append(text, "'");
 }
 
-/* Labels in another order are other labels: equal keys need equal order. */
-static int compare_labels(const void *left, const void *right)
+/* As ClickHouse writes a Map. */
+static int put_map(struct writing *writing, FILE *out)
 {
-    return strcmp(*(const char *const *)left, *(const char *const *)right);
-}
-
-static int add_label(struct labels *labels, const char *label, struct sprof_error *error)
-{
-    const char *equals = strchr(label, '=');
-    const size_t length = equals ? (size_t)(equals - label) : 0;
-    if (!length)
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "-l %s: write KEY=VALUE, as in -l service.name=shop", label);
-    for (const char *at = label; *at; at++)
-        if ((unsigned char)*at < ' ' || *at == 0x7f)
-            return sprof_error_set(error, SPROF_EUSAGE, 0,
-                                   "-l %.*s: a label holds no control characters", (int)length,
-                                   label);
-    const struct {
-        const char *key, *brief, **field;
-    } known[] = {{"service.name", "service", &labels->service},
-                 {"service.version", "version", &labels->version},
-                 {"host.name", "host", &labels->host}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (is_key(label, length, known[i].key) || is_key(label, length, known[i].brief)) {
-            *known[i].field = equals + 1;
-            return 0;
-        }
-    labels->key = sprof_hash_pair(labels->key, sprof_hash_text(label));
-    return sprof_str_append(&labels->others, labels->others.length ? "," : "{") ||
-                   append_quoted(&labels->others, label, length) ||
-                   sprof_str_append(&labels->others, ":") ||
-                   append_quoted(&labels->others, equals + 1, strlen(equals + 1))
-               ? sprof_error_memory(error)
-               : 0;
-}
-
-static int take_labels(struct labels *labels, const struct report_rows_options *options,
-                       struct sprof_error *error)
-{
-    const char **sorted = calloc(options->label_count + 1, sizeof *sorted);
-    int result = sorted ? 0 : sprof_error_memory(error);
-    if (!result && options->label_count) {
-        memcpy(sorted, options->labels, options->label_count * sizeof *sorted);
-        qsort(sorted, options->label_count, sizeof *sorted, compare_labels);
+    struct sprof_str map = {0};
+    int result = sprof_str_append(&map, "{");
+    for (size_t i = 0; i < writing->labels.others.count && !result; i++) {
+        const struct export_label *label = &writing->labels.others.items[i];
+        result = sprof_str_append(&map, i ? "," : "") ||
+                 append_quoted(&map, label->text, label->name_length) ||
+                 sprof_str_append(&map, ":") ||
+                 append_quoted(&map, label->value, strlen(label->value));
     }
-    for (size_t i = 0; i < options->label_count && !result; i++)
-        result = add_label(labels, sorted[i], error);
-    free(sorted);
-    if (!result && sprof_str_append(&labels->others, labels->others.length ? "}" : "{}"))
-        result = sprof_error_memory(error);
-    return result;
+    if (!result)
+        result = sprof_str_append(&map, "}");
+    put_text(out, map.text);
+    sprof_str_release(&map);
+    return result ? SPROF_ENOMEM : 0;
 }
 
 /* == Functions and paths == */
@@ -221,54 +169,30 @@ static const char *unit_of(const struct report_dataset *dataset)
     return report_counts_calls(dataset) ? "call" : "sample";
 }
 
-/* The program that the run began with. */
-static const struct report_module *main_module(const struct report_dataset *dataset)
+static const char *state_of(const struct report_dataset *dataset)
 {
-    for (size_t i = 0; i < dataset->modules.count; i++)
-        if (dataset->modules.items[i].main_executable)
-            return &dataset->modules.items[i];
-    return NULL;
+    return dataset->event.is_clock && strcmp(dataset->event.name, MODEL_EVENT_WALL) != 0
+               ? report_event_state(&dataset->event)
+               : "";
 }
 
-static struct identity identify(const struct writing *writing, const struct report_dataset *dataset)
-{
-    const struct report_module *module = main_module(dataset);
-    const struct report_process *first =
-        dataset->processes.count ? &dataset->processes.items[0] : NULL;
-    struct identity identity = {
-        .service = writing->labels.service ? writing->labels.service
-                   : module                ? module->name
-                   : first && first->name  ? first->name
-                                           : "",
-        .host = writing->labels.host ? writing->labels.host
-                : dataset->run.host  ? dataset->run.host
-                                     : "",
-        .state = dataset->event.is_clock && strcmp(dataset->event.name, MODEL_EVENT_WALL) != 0
-                     ? report_event_state(&dataset->event)
-                     : "",
-    };
-    if (module && module->build_id)
-        snprintf(identity.version, sizeof identity.version, "%.12s", module->build_id);
-    return identity;
-}
-
-static void put_identity(struct writing *writing, FILE *out, const struct identity *identity)
+static void put_identity(FILE *out, const struct export_identity *identity)
 {
     put_text(out, identity->service);
-    put_text(out, writing->labels.version ? writing->labels.version : identity->version);
+    put_text(out, report_export_version(identity));
     put_text(out, identity->host);
 }
 
 static void put_cost(struct writing *writing, const struct report_dataset *dataset,
-                     const struct identity *identity, const struct report_row_costs *costs,
+                     const struct export_identity *identity, const struct report_row_costs *costs,
                      const struct report_row_cost *row, uint64_t path_key)
 {
     FILE *out = writing->files->cost;
-    put_identity(writing, out, identity);
+    put_identity(out, identity);
     put_time(out, row->window * (writing->options->window_ns / 1000000000));
     put_text(out, dataset->event.name);
     put_text(out, unit_of(dataset));
-    put_text(out, identity->state);
+    put_text(out, state_of(dataset));
     put_number(out, writing->labels.key);
     put_text(out, sprof_intern_text(&costs->names, row->process));
     put_text(out, sprof_intern_text(&costs->names, row->thread));
@@ -286,8 +210,8 @@ static double squares_of(const struct report_dataset *dataset)
     return dataset->effective_samples > 0 ? weight * weight / dataset->effective_samples : 0;
 }
 
-static void put_run(struct writing *writing, const struct report_dataset *dataset,
-                    const struct identity *identity, struct model_cost sum)
+static int put_run(struct writing *writing, const struct report_dataset *dataset,
+                   const struct export_identity *identity, struct model_cost sum)
 {
     const struct store_run *run = &dataset->run;
     const struct store_event *event = &dataset->event;
@@ -295,9 +219,9 @@ static void put_run(struct writing *writing, const struct report_dataset *datase
     put_number(out, run->key);
     put_time(out, run->start_realtime_ns / 1000000000);
     put_number(out, run->duration_ns);
-    put_identity(writing, out, identity);
+    put_identity(out, identity);
     put_number(out, writing->labels.key);
-    put_text(out, writing->labels.others.text);
+    const int result = put_map(writing, out);
     put_text(out, event->name);
     put_text(out, unit_of(dataset));
     put_number(out, event->is_clock);
@@ -316,6 +240,7 @@ static void put_run(struct writing *writing, const struct report_dataset *datase
     put_number(out, 1);
     end_row(out, writing->options->sprof_version);
     writing->count->runs++;
+    return result;
 }
 
 static int put_rows(struct writing *writing, struct report_dataset *dataset, const uint32_t *paths,
@@ -323,7 +248,7 @@ static int put_rows(struct writing *writing, struct report_dataset *dataset, con
 {
     const struct report_content content = {
         .kind = REPORT_PROFILE, .dataset = dataset, .store = writing->store};
-    const struct identity identity = identify(writing, dataset);
+    const struct export_identity identity = report_export_identity(&writing->labels, dataset);
     struct report_row_costs costs;
     struct report_row_keys keys = {0};
     struct export_chain chain = {0};
@@ -339,7 +264,7 @@ static int put_rows(struct writing *writing, struct report_dataset *dataset, con
         sum.weight += row->cost.weight;
     }
     if (!result && costs.items.count)
-        put_run(writing, dataset, &identity, sum);
+        result = put_run(writing, dataset, &identity, sum);
     sprof_vec_release(&chain.functions);
     report_row_keys_release(&keys);
     report_row_costs_release(&costs);
@@ -373,7 +298,7 @@ int report_rows(const struct report_rows_files *files, struct store *store,
     struct writing writing = {.files = files, .options = options, .count = count, .store = store};
     struct report_dataset all = {0};
     *count = (struct report_rows_count){0};
-    int result = take_labels(&writing.labels, options, error);
+    int result = report_export_labels(&writing.labels, &options->labels, error);
     if (!result)
         result = report_dataset_load(&all, store, selection, REPORT_ANY_MODE, error);
     put_headings(files);
@@ -389,7 +314,7 @@ int report_rows(const struct report_rows_files *files, struct store *store,
         result = put_event(&writing, &one, error);
     }
     report_dataset_release(&all);
-    sprof_str_release(&writing.labels.others);
+    report_export_labels_release(&writing.labels);
     sprof_map_release(&writing.functions);
     sprof_map_release(&writing.paths);
     return result;

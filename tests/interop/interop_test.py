@@ -323,6 +323,33 @@ def otlp_traces(_recording, work):
         raise SystemExit(f"otlp-traces: other spans: {names}")
 
 
+# Decodes profiles by protobufjs: (type, stack of functions root first, value) of each sample, one a line as JSON.
+PROFILES = """
+const type = require('protobufjs').loadSync(process.argv[1]).lookupType('otlp.ProfilesData');
+const file = require('fs').readFileSync(process.argv[2]), wanted = type.decode(file);
+if (type.verify(wanted)) throw new Error(type.verify(wanted));
+const data = type.toObject(wanted, {longs: String, defaults: true}), known = data.dictionary;
+const text = index => known.stringTable[index];
+for (const profile of data.resourceProfiles[0].scopeProfiles[0].profiles)
+    for (const sample of profile.samples) {
+        const stack = known.stackTable[sample.stackIndex].locationIndices.flatMap(
+            at => known.locationTable[at].lines.map(line => text(known.functionTable[line.functionIndex].nameStrindex)));
+        console.log(JSON.stringify([text(profile.sampleType.typeStrindex), stack.reverse(), Number(sample.values[0])]));
+    }
+"""
+
+
+def otlp_profiles(recording, work):
+    path = export("otlp-profiles", recording, work, "export.otlp.pb")
+    npm(work, "protobufjs@8")
+    schema = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "formats", "otlp_profiles.proto")
+    samples = [json.loads(line) for line in run(tool("node"), "-e", PROFILES, schema, path, cwd=work).splitlines()]
+    compare("otlp-profiles", from_stacks((stack, count) for kind, stack, count in samples if kind == "samples"), costs(recording))
+    weight = sum(row["exclusive_weight"] for row in json.loads(run(SPROF, "report", "-i", recording, "--format", "json"))["rows"])
+    if sum(value for kind, _, value in samples if kind == samples[0][0]) != weight:
+        raise SystemExit(f"otlp-profiles: other weights than {weight}")
+
+
 def tsv(recording, work):
     path = export("tsv", recording, work)
     with open(path, encoding="utf-8", newline="") as file:
@@ -371,7 +398,7 @@ def dot(recording, work):
 
 
 FORMATS = {function.__name__: function for function in
-           (folded, pprof, speedscope, firefox, callgrind, chrome, otlp_traces, tsv, svg, dot)}
+           (folded, pprof, speedscope, firefox, callgrind, chrome, otlp_traces, otlp_profiles, tsv, svg, dot)}
 
 
 def main():

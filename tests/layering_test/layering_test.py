@@ -32,6 +32,7 @@ OWNERS = {
     "zlib.h": "report import fleet",
     "curl/curl.h": "fleet",
     "pprof.pb-c.h": "formats",
+    "otlp_profiles.pb-c.h": "formats",
     "xxhash.h": "base",
     "archive.h": "archive",
     "archive_entry.h": "archive",

@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof push to receivers that fail: nothing is lost, nothing counts twice, and what is wrong is said.
-#   push.sh again|refused|spool|credentials|loop|pyroscope|killed|usage
+#   push.sh again|refused|spool|credentials|loop|pyroscope|otlp|killed|usage
 set -uf
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/fleet_lib.sh"
@@ -251,6 +251,80 @@ for row in csv.DictReader(sys.stdin):
     done
     cmp a.table sent.table || fail "other numbers: $(diff a.table sent.table | head -n 5)"
     expect 2 "$SPROF" fleet check --to "$to"
+    end "$receiver"
+}
+
+# Profiles as a collector of OpenTelemetry takes them. The decoder here is one of the wire format alone.
+otlp() {
+    recordings
+    receiver 500,html,ok
+    to=otlp+http://127.0.0.1:$port
+    expect 0 "$SPROF" push --to "$to/" -l service.name='the "shop"' -l host.name=a -l team=x a.db
+    said 'may count twice'
+    "$SPROF" report -i a.db -n 0 --format csv >table.csv || fail report
+    python3 - <<'END' || fail "$(cat log)"
+import base64, collections, csv, json
+entry = [json.loads(line) for line in open("log", encoding="utf-8")][-1]
+assert (entry["path"], entry["Content-Type"], entry["OTLP-Profiles-Development-Version"]) == ("/v1development/profiles", "application/x-protobuf", "1"), entry
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        value |= (data[at] & 127) << shift
+        shift, at = shift + 7, at + 1
+        if data[at - 1] < 128:
+            return value, at
+
+def fields(data):
+    found, at = collections.defaultdict(list), 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        if tag & 7 == 0:
+            value, at = varint(data, at)
+        else:
+            size, at = (8, at) if tag & 7 == 1 else varint(data, at)
+            value, at = data[at:at + size], at + size
+        found[tag >> 3].append(value)
+    return found
+
+def packed(data):
+    values, at = [], 0
+    while at < len(data):
+        value, at = varint(data, at)
+        values.append(value)
+    return values
+
+request = fields(base64.b64decode(entry["body"]))
+(dictionary,), (resource,) = map(fields, request[2]), map(fields, request[1])
+texts = [text.decode() for text in dictionary[5]]
+tables = {number: [fields(one) for one in dictionary[number]] for number in (1, 2, 3, 4, 6, 7)}
+assert texts[0] == "" and all(not table[0] for number, table in tables.items() if number != 4)
+of = {fields(one)[1][0].decode(): fields(fields(one)[2][0])[1][0].decode() for one in fields(resource[1][0])[1]}
+assert (of["service.name"], of["host.name"], of["team"]) == ('the "shop"', "a", "x") and of["service.version"], of
+names = {texts[one[1][0]] for one in tables[6][1:]}
+assert names >= {"thread.name", "process.executable.name", "profile.frame.type"} and not names & {"process.pid", "thread.id"}, names
+sums = collections.defaultdict(lambda: [0, 0])
+for at, profile in enumerate(map(fields, fields(resource[2][0])[2])):
+    kind = tuple(texts[fields(profile[1][0])[i][0]] for i in (1, 2))
+    assert kind == (("cpu", "nanoseconds"), ("samples", "count"))[at] and len(profile[7][0]) == 16, kind
+    for sample in map(fields, profile[2]):
+        stack = packed(tables[7][sample[1][0]][1][0])
+        line = fields(tables[2][stack[0]][3][0])
+        sums[texts[tables[3][line[1][0]][1][0]]][1 - at] += packed(sample[4][0])[0]
+expected = collections.defaultdict(lambda: [0, 0])
+for row in csv.DictReader(open("table.csv", encoding="utf-8")):
+    for at, column in enumerate(("exclusive_samples", "exclusive_weight")):
+        expected[row["function"]][at] += int(row[column])
+assert dict(sums) == {name: both for name, both in expected.items() if any(both)}, (sums, expected)
+END
+    end "$receiver"
+    receiver rejected,404
+    to=otlp+http://127.0.0.1:$port
+    expect 1 "$SPROF" push --to "$to" --spool spool a.db
+    said 'is set aside as .*\.refused: it rejects profiles: no room'
+    expect 1 "$SPROF" push --to "$to" --spool spool b.db
+    said 'service.profilesSupport'
+    [ "$(waiting spool)" = 1 ] || fail "it does not wait"
     end "$receiver"
 }
 

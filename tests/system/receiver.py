@@ -2,7 +2,7 @@
     receiver.py LOG PLAN --port-file FILE [--port PORT] [--tls CERT KEY] [--to PORT] [--columns FILE]
 PLAN: what comes of each insert or push in turn, with commas; the last one goes on for ever:
     ok, a status such as 500, 429:1 (Retry-After), slow (5 s), close (after all was read), cut, garbage, html, redirect,
-    error:N (500 with ClickHouse's code N), lose (--to: the answer of the real server is thrown away)
+    error:N (500 with ClickHouse's code N), rejected (200 of OTLP), lose (--to: the answer of the real server is thrown away)
 LOG gets a line of JSON for each of them: table, token, lines, what came of it; with `user` where one is given."""
 import base64
 import gzip
@@ -88,6 +88,8 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         elif what == "slow":
             time.sleep(5)
             return self.answer(200)
+        elif what == "rejected": # 200, by which a collector of OpenTelemetry rejects two profiles
+            return self.answer(200, "\x0a\x0b\x08\x02\x12\x07no room")
         elif what == "html":
             return self.answer(200, "<html>Welcome to this network</html>")
         elif what == "garbage":

@@ -249,7 +249,9 @@ refused)
     refused 'cannot open' missing
     refused 'cannot open' .
     "$SPROF" export -f folded a.db -o x --window 5s 2>err && fail "--window with folded"
-    grep -q 'belong to -f rows' err || fail "$(cat err)"
+    grep -q 'window belongs to -f rows' err || fail "$(cat err)"
+    "$SPROF" export -f folded a.db -o x -l a=b 2>err && fail "--label with folded"
+    grep -q 'label belongs to -f rows and -f otlp-profiles' err || fail "$(cat err)"
     "$SPROF" export -f rows a.db -o x --window 100ms 2>err && fail "--window 100ms"
     grep -q 'whole seconds' err || fail "$(cat err)"
     "$SPROF" export -f rows a.db -o x -l nothing 2>err && fail "-l without a value"

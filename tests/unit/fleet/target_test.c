@@ -27,6 +27,10 @@ static void test_what_a_url_says(void)
     CU_ASSERT_EQUAL(target.kind, FLEET_PYROSCOPE);
     CU_ASSERT_STRING_EQUAL(target.url, "https://host/below");
     fleet_target_release(&target);
+    CU_ASSERT_EQUAL_FATAL(fleet_target_parse(&target, "otlp+http://host:4318/", &error), 0);
+    CU_ASSERT_EQUAL(target.kind, FLEET_OTLP);
+    CU_ASSERT_STRING_EQUAL(target.url, "http://host:4318");
+    fleet_target_release(&target);
 }
 
 static void test_what_is_no_url(void)
