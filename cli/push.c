@@ -16,7 +16,7 @@
 
 struct arguments {
     struct cli_receiver receiver;
-    const char *spool;
+    const char *spool, *names;
     size_t spool_bytes;
     uint64_t window_ns;
     struct cli_texts labels;
@@ -32,6 +32,9 @@ static const struct cli_option options[] = {
      cli_set_size},
     {"follow", 0, NULL, "go on with what `record --loop` adds to the directories, until a signal",
      FIELD(follow), cli_set_flag},
+    {"names", 0, "RECORDING",
+     "names of its functions, for those that were sent without: after `sprof symbolize`",
+     FIELD(names), cli_set_text},
     {"window", 0, "TIME", "costs are added up by windows of whole seconds (10s)", FIELD(window_ns),
      cli_set_window},
     {"label", 'l', "KEY=VALUE", "service.name, service.version, host.name, any other",
@@ -104,7 +107,7 @@ static int fill_spool(struct pushing *pushing, struct sprof_error *error)
                 .sprof_version = SPROF_VERSION,
             },
     };
-    int status = 0;
+    int status = arguments->names ? cli_spool_names(&spooling, arguments->names, error) : 0;
     for (int i = 0; i < pushing->operands->count && !status; i++) {
         const char *path = pushing->operands->items[i];
         status = is_directory(path) ? cli_spool_segments(&spooling, path, error)
@@ -199,7 +202,7 @@ static int push_and_follow(struct pushing *pushing, struct sprof_error *error)
 static int check(const struct arguments *arguments, const struct cli_operands *operands,
                  struct sprof_error *error)
 {
-    if (!operands->count && !arguments->spool)
+    if (!operands->count && !arguments->spool && !arguments->names)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "what is to be sent? name recordings, directories of `record "
                                "--loop`, or a --spool that holds what was not sent before");
@@ -233,6 +236,9 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
                                strerror(errno));
     status = cli_receiver_open(terminal, &arguments->receiver, pushing.end_fd, &pushing.target,
                                &pushing.link, error);
+    if (!status && arguments->names && pushing.target.kind != FLEET_CLICKHOUSE)
+        status = sprof_error_set(error, SPROF_EUSAGE, 0,
+                                 "--names are rows of tables: --to clickhouse+https://…");
     if (!status)
         status = open_spool(&pushing, error);
     if (!status)

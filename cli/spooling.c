@@ -167,6 +167,40 @@ static int add_runs(const struct cli_spooling *spooling, struct store *store,
     return store_each_run(store, add_run, &adding, error);
 }
 
+/* No newer than what was sent without them: names are dropped first where there is no room. */
+static int add_names(const struct cli_spooling *spooling, struct store *store,
+                     struct sprof_error *error)
+{
+    struct fleet_batch batch = {.time_ns = 0};
+    uint64_t count = 0;
+    FILE *names_found = tmpfile();
+    if (!names_found)
+        return sprof_system_error(error, "make", "a temporary file");
+    int status = report_rows_names(names_found, store, &count, error);
+    if (!status && (fflush(names_found) || ferror(names_found)))
+        status = sprof_system_error(error, "write", "a temporary file");
+    rewind(names_found);
+    if (!status && count)
+        status = fleet_batch_add_table(&batch, names[FUNCTION], names_found, error);
+    if (!status && count)
+        status = fleet_spool_add(spooling->spool, &batch, error);
+    fclose(names_found);
+    fleet_batch_release(&batch);
+    return status;
+}
+
+int cli_spool_names(const struct cli_spooling *spooling, const char *path,
+                    struct sprof_error *error)
+{
+    struct store *store;
+    int status = cli_open_recording(&store, path, spooling->terminal, error);
+    if (status)
+        return status;
+    status = add_names(spooling, store, error);
+    store_close(store, NULL);
+    return status;
+}
+
 int cli_spool_recording(const struct cli_spooling *spooling, const char *path,
                         struct sprof_error *error)
 {

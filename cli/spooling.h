@@ -12,6 +12,10 @@ struct cli_spooling {
     struct report_rows_options rows; /* window and labels */
 };
 
+/* Adds the names of the functions of a recording, for rows that came without them. */
+int cli_spool_names(const struct cli_spooling *spooling, const char *path,
+                    struct sprof_error *error);
+
 /* Adds each run of a recording that is complete. SPROF_ESTATE where it is being recorded. */
 int cli_spool_recording(const struct cli_spooling *spooling, const char *path,
                         struct sprof_error *error);

@@ -289,6 +289,11 @@ int report_rows(const struct report_rows_files *files, struct store *store,
                 const struct report_selection *selection, const struct report_rows_options *options,
                 struct report_rows_count *count, struct sprof_error *error);
 
+/* Writes the functions of a recording that have names, as the table `function`, under the keys that
+ * they have where names are missing: names that were found later. Errors as report_write. */
+int report_rows_names(FILE *function, struct store *store, uint64_t *count,
+                      struct sprof_error *error);
+
 /* What `sprof annotate` shows. */
 struct report_annotate_options {
     const char *function; /* as in struct report_table_options */

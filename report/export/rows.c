@@ -19,6 +19,9 @@ struct writing {
     struct sprof_map functions, paths; /* keys that are written */
 };
 
+static const char function_heading[] =
+    "function_key\tmodule\tkind\tname\tlinkage_name\tfile\tline\tstart\tnamed\n";
+
 /* == Text == */
 
 static void put_escaped(FILE *out, const char *text)
@@ -68,8 +71,7 @@ static void end_row(FILE *out, const char *last)
 
 static void put_headings(const struct report_rows_files *files)
 {
-    fputs("function_key\tmodule\tkind\tname\tlinkage_name\tfile\tline\tstart\tnamed\n",
-          files->function);
+    fputs(function_heading, files->function);
     fputs("path_key\tfunctions\n", files->path);
     fputs(
         "service\tversion\thost\ttime\tevent\tunit\tstate\tlabels_key\tprocess\tthread\tpath_key\t"
@@ -318,4 +320,26 @@ int report_rows(const struct report_rows_files *files, struct store *store,
     sprof_map_release(&writing.functions);
     sprof_map_release(&writing.paths);
     return result;
+}
+
+/* A part of a function is found where the part is, and has the name of the whole. */
+int report_rows_names(FILE *function, struct store *store, uint64_t *count,
+                      struct sprof_error *error)
+{
+    const struct report_selection all = {.all_runs = true};
+    const struct report_rows_files files = {.function = function};
+    struct report_rows_count counted = {0};
+    struct writing writing = {.files = &files, .count = &counted, .store = store};
+    struct report_dataset dataset = {0};
+    int result = report_dataset_load(&dataset, store, &all, REPORT_ANY_MODE, error);
+    fputs(function_heading, function);
+    for (uint32_t i = 1; i <= dataset.functions.count && !result; i++) {
+        const uint64_t key = report_row_unnamed_key(&dataset, i);
+        const uint32_t owner = dataset.functions.items[i - 1].owner;
+        result = key ? put_function(&writing, &dataset, owner ? owner : i, key) : 0;
+    }
+    report_dataset_release(&dataset);
+    sprof_map_release(&writing.functions);
+    *count = counted.functions;
+    return report_error_code(result, error);
 }

@@ -16,6 +16,9 @@ struct report_row_keys {
 int report_row_keys_make(struct report_row_keys *keys, const struct report_dataset *dataset);
 void report_row_keys_release(struct report_row_keys *keys);
 
+/* The key that a function has where its module is stripped; 0: none, or it has no name here. */
+uint64_t report_row_unnamed_key(const struct report_dataset *dataset, uint32_t number);
+
 /* What was spent on a path in a window by the threads of one name. */
 struct report_row_cost {
     uint32_t window;  /* its number: start of the window since 1970, in windows */

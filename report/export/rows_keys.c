@@ -3,21 +3,45 @@
 
 #include "report/diff_parts.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+static const struct report_module *module_of(const struct report_dataset *dataset, uint32_t number)
+{
+    return &dataset->modules.items[dataset->facts.items[number - 1].module - 1];
+}
+
+/* `content` is that of the module where the name says something within one build only; else 0. */
+static uint64_t key_of(const struct report_module *module, uint64_t content, const char *name,
+                       const char *file)
+{
+    uint64_t key = sprof_hash_bytes(module->name, report_diff_module_stem(module->name));
+    key = sprof_hash_pair(key, content);
+    key = sprof_hash_pair(key, sprof_hash_text(name));
+    return sprof_hash_pair(key, report_diff_file_key(file));
+}
+
 /* A function is its module without version, its name, and its file without directories. One without
- * a name is known by its address, which says something within one build only. */
+ * a name is known by its address. */
 static uint64_t function_key(const struct report_dataset *dataset, uint32_t number)
 {
     const struct report_function *function = &dataset->functions.items[number - 1];
-    const struct report_module *module =
-        &dataset->modules.items[dataset->facts.items[number - 1].module - 1];
+    const struct report_module *module = module_of(dataset, number);
     const bool unnamed = !function->named && module->kind != MODEL_KIND_NONE;
     const char *name = function->linkage_name ? function->linkage_name : function->name;
-    uint64_t key = sprof_hash_bytes(module->name, report_diff_module_stem(module->name));
-    key = sprof_hash_pair(key, unnamed ? module->key : 0);
-    key = sprof_hash_pair(key, sprof_hash_text(name));
-    return sprof_hash_pair(key, report_diff_file_key(function->file));
+    return key_of(module, unnamed ? module->key : 0, name, function->file);
+}
+
+uint64_t report_row_unnamed_key(const struct report_dataset *dataset, uint32_t number)
+{
+    const struct report_function *function = &dataset->functions.items[number - 1];
+    const struct report_module *module = module_of(dataset, number);
+    char name[512]; /* as symbolize gives it */
+    if (!function->named || !function->start || module->kind == MODEL_KIND_NONE)
+        return 0;
+    snprintf(name, sizeof name, "%s+0x%" PRIx64, module->name, function->start);
+    return key_of(module, module->key, name, NULL);
 }
 
 /* What tells functions of one module apart that have everything else in common. */

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A database of many hosts: what is sent to a real ClickHouse comes back with the numbers of sprof merge and report.
-#   fleet.sh numbers|tables
+#   fleet.sh numbers|tables|names
 set -uf
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/fleet_lib.sh"
@@ -54,6 +54,39 @@ numbers() {
     said 'no rows'
     expect 0 "$SPROF" fleet check --to "$to"
     [ "$(grep -c ' equal$' out)" = 2 ] || fail "not all is there"
+}
+
+# What was sent without a name has it once `push --names` has sent it, and what has one keeps it.
+names() {
+    engine
+    command -v gcc >/dev/null || skip "no gcc"
+    cat >program.c <<'END'
+#include <time.h>
+static volatile unsigned sink;
+__attribute__((noinline)) void busy(void) { for (unsigned i = 0; i < 100000; i++) sink = sink + i / (sink | 1); }
+int main(void) { while (clock() < 200000) busy(); }
+END
+    gcc -O1 -g program.c -o program.debug && objcopy --strip-all program.debug program || fail gcc
+    "$SPROF" record -F 1997 --no-cache -o bare.db -- ./program 2>err || fail "record: $(cat err)"
+    expect 0 "$SPROF" fleet init --to "$to"
+    expect 0 "$SPROF" push --to "$to" bare.db
+    table "$to?service=program" >before
+    grep -q '^program+0x' before && ! grep -q ^busy before || fail "names: $(cat before)"
+    # The same build where its names are; those of a recording without any are none.
+    expect 0 "$SPROF" push --to "$to" --names bare.db
+    table "$to?service=program" >after
+    cmp before after || fail "other names from a recording that has none"
+    cp bare.db named.db
+    cp program.debug program
+    expect 0 "$SPROF" symbolize -i named.db --again --no-cache
+    expect 0 "$SPROF" push --to "$to" --names named.db
+    said '1 batch, .* rows'
+    expect 0 "$SPROF" push --to "$to" --names bare.db
+    table "$to?service=program" >after
+    grep -q ^busy after && ! grep -q '^program+0x' after || fail "names: $(cat after)"
+    cmp <(awk '{ print $NF }' before | sort) <(awk '{ print $NF }' after | sort) || fail "other numbers: $(cat after)"
+    expect 2 "$SPROF" push --to pyroscope+http://host --names named.db
+    said '--names are rows'
 }
 
 # Made, upgraded, audited, refused.
