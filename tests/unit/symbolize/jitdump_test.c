@@ -212,6 +212,22 @@ static int note_older(void *context, size_t address, uint32_t number, uint64_t u
     return 0;
 }
 
+/* Asked for together, each address has the name of its own time. */
+static void check_together(const struct symbolize_jit *jit)
+{
+    static const uint64_t addresses[] = {0x1010, 0x1050,
+                                         0x1010 | UINT64_C(1) << SYMBOLIZE_JIT_ADDRESS_BITS,
+                                         0x1010 | UINT64_C(2) << SYMBOLIZE_JIT_ADDRESS_BITS};
+    static const char *const names[] = {"third", "third", "second", "third"};
+    struct symbolize_result result;
+    CU_ASSERT_EQUAL_FATAL(symbolize_jit(&result, jit, addresses, 4, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(result.frame_count, 4);
+    for (size_t i = 0; i < 4; i++)
+        CU_ASSERT_STRING_EQUAL(result.functions[result.frames[result.first[i]].function].name,
+                               names[i]);
+    symbolize_result_release(&result);
+}
+
 /* What was at an address before stays there to be asked for, and until when it was. */
 static void test_older_code(void)
 {
@@ -235,6 +251,7 @@ static void test_older_code(void)
     for (uint64_t number = 0; number < 3; number++)
         jit_check(jit, 0x1010 | number << SYMBOLIZE_JIT_ADDRESS_BITS, names[number], NULL, 0);
     jit_check(jit, 0x1010 | UINT64_C(3) << SYMBOLIZE_JIT_ADDRESS_BITS, NULL, NULL, 0);
+    check_together(jit);
     symbolize_jit_free(jit);
     fixture_close(&fixture);
 }
