@@ -512,6 +512,32 @@ read_only() {
     sha256sum -c before >out 2>&1 || fail "reading changed the file"
 }
 
+# The last three recordings that were replaced are kept, by all commands that make one; --overwrite keeps none.
+replaced() {
+    local command
+    echo 'main;work 3' >stacks.folded
+    echo 'int main(void) { return 0; }' >empty.c
+    cc -o empty empty.c || fail "cannot compile"
+    expect 0 "$SPROF" import stacks.folded -o r.db
+    expect 0 "$SPROF" export -f rows r.db -o some.rows
+    for command in "record -o t.db -- true" "trace -o t.db -- ./empty" "import stacks.folded -o t.db" \
+        "import -f rows some.rows -o t.db" "merge r.db r.db -o t.db"; do
+        rm -f t.db*
+        expect 0 "$SPROF" record -o r.db --overwrite -- true
+        for _ in 1 2 3 4 5; do
+            # shellcheck disable=SC2086
+            expect 0 "$SPROF" $command
+        done
+        [ -s t.db.old.1 ] && [ -s t.db.old.3 ] && [ ! -e t.db.old.4 ] || fail "$command: not three: $(ls t.db*)"
+        [ t.db -nt t.db.old.1 ] && [ t.db.old.1 -nt t.db.old.2 ] && [ t.db.old.2 -nt t.db.old.3 ] || fail "$command: another order"
+        rm -f t.db.old.*
+        # shellcheck disable=SC2086
+        expect 0 "$SPROF" ${command%% *} --overwrite ${command#* }
+        [ ! -e t.db.old.1 ] || fail "$command --overwrite keeps one"
+    done
+    [ ! -e r.db.old.1 ] || fail "record --overwrite keeps one"
+}
+
 # The first screen has at most twenty lines, also where each of many callers costs something.
 screen() {
     {
