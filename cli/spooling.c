@@ -239,25 +239,68 @@ static int add_segment(const struct cli_spooling *spooling, const char *path,
     return 0;
 }
 
+/* Segments by their names, not by their times: a clock may be set back. */
+static int read_noted(const struct cli_spooling *spooling, struct sprof_map *noted,
+                      struct sprof_error *error)
+{
+    struct sprof_str lines = {0};
+    int status = fleet_spool_lines(spooling->spool, FLEET_SPOOL_SEGMENTS, &lines, error);
+    char *rest = lines.text;
+    for (char *name; !status && (name = strsep(&rest, "\n"));)
+        if (sprof_map_put(noted, sprof_hash_text(name), 1))
+            status = sprof_error_memory(error);
+    sprof_str_release(&lines);
+    return status;
+}
+
+/* Those that are no longer kept are forgotten. */
+static int write_noted(const struct cli_spooling *spooling, const struct sprof_map *noted,
+                       const struct record_segments *segments, struct sprof_error *error)
+{
+    struct sprof_str lines = {0};
+    int status = sprof_str_append(&lines, "") ? sprof_error_memory(error) : 0;
+    for (size_t i = 0; i < segments->list.count && !status; i++) {
+        const char *name = segments->list.items[i].name;
+        if (sprof_map_get(noted, sprof_hash_text(name)) && sprof_str_appendf(&lines, "%s\n", name))
+            status = sprof_error_memory(error);
+    }
+    if (!status)
+        status = fleet_spool_set_lines(spooling->spool, FLEET_SPOOL_SEGMENTS, lines.text, error);
+    sprof_str_release(&lines);
+    return status;
+}
+
+/* Adds one that is not noted yet, and notes it. */
+static int take_segment(const struct cli_spooling *spooling, const char *directory,
+                        const struct record_segments *segments, size_t number,
+                        struct sprof_map *noted, struct sprof_error *error)
+{
+    const char *name = segments->list.items[number].name;
+    const uint64_t key = sprof_hash_text(name);
+    struct sprof_str path = {0};
+    if (sprof_map_get(noted, key))
+        return 0;
+    int status = sprof_str_appendf(&path, "%s/%s", directory, name)
+                     ? sprof_error_memory(error)
+                     : add_segment(spooling, path.text, error);
+    sprof_str_release(&path);
+    if (status)
+        return status == 1 ? 0 : status;
+    return sprof_map_put(noted, key, 1) ? sprof_error_memory(error)
+                                        : write_noted(spooling, noted, segments, error);
+}
+
 int cli_spool_segments(const struct cli_spooling *spooling, const char *directory,
                        struct sprof_error *error)
 {
-    const uint64_t until_ns = fleet_spool_number(spooling->spool, FLEET_SPOOL_UNTIL);
+    struct sprof_map noted = {0};
     struct record_segments segments;
     int status = record_segments_list(&segments, directory, error);
-    for (size_t i = 0; i < segments.list.count && !status; i++) {
-        const struct record_segment *segment = &segments.list.items[i];
-        struct sprof_str path = {0};
-        if (segment->start_ns <= until_ns)
-            continue;
-        status = sprof_str_appendf(&path, "%s/%s", directory, segment->name)
-                     ? sprof_error_memory(error)
-                     : add_segment(spooling, path.text, error);
-        if (!status)
-            status = fleet_spool_set_number(spooling->spool, FLEET_SPOOL_UNTIL, segment->start_ns,
-                                            error);
-        sprof_str_release(&path);
-    }
+    if (!status)
+        status = read_noted(spooling, &noted, error);
+    for (size_t i = 0; i < segments.list.count && !status; i++)
+        status = take_segment(spooling, directory, &segments, i, &noted, error);
     record_segments_release(&segments);
-    return status == 1 ? 0 : status;
+    sprof_map_release(&noted);
+    return status;
 }

@@ -184,10 +184,34 @@ static FILE *open_new(const struct fleet_spool *spool, struct sprof_error *error
 int fleet_spool_set_number(const struct fleet_spool *spool, const char *name, uint64_t number,
                            struct sprof_error *error)
 {
+    char text[32];
+    snprintf(text, sizeof text, "%" PRIu64 "\n", number);
+    return fleet_spool_set_lines(spool, name, text, error);
+}
+
+int fleet_spool_lines(const struct fleet_spool *spool, const char *name, struct sprof_str *lines,
+                      struct sprof_error *error)
+{
+    char bytes[4096];
+    ssize_t size;
+    int result = sprof_str_append(lines, "");
+    const int fd = openat(spool->directory.fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 && errno != ENOENT)
+        return sprof_system_error(error, "open", name);
+    while (fd >= 0 && !result && (size = read(fd, bytes, sizeof bytes)) > 0)
+        result = sprof_str_append_bytes(lines, bytes, (size_t)size);
+    if (fd >= 0)
+        close(fd);
+    return result ? sprof_error_memory(error) : 0;
+}
+
+int fleet_spool_set_lines(const struct fleet_spool *spool, const char *name, const char *lines,
+                          struct sprof_error *error)
+{
     FILE *file = open_new(spool, error);
     if (!file)
         return error->code;
-    fprintf(file, "%" PRIu64 "\n", number);
+    fputs(lines, file);
     return put_in_place(spool, file, name, error);
 }
 

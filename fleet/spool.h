@@ -66,6 +66,12 @@ uint64_t fleet_spool_number(const struct fleet_spool *spool, const char *name);
 int fleet_spool_set_number(const struct fleet_spool *spool, const char *name, uint64_t number,
                            struct sprof_error *error);
 #define FLEET_SPOOL_DROPPED "dropped" /* batches, ever */
-#define FLEET_SPOOL_UNTIL "until"     /* segments that began until then (ns) are in the spool */
+
+/* Likewise lines of text; none at first. The caller releases. */
+int fleet_spool_lines(const struct fleet_spool *spool, const char *name, struct sprof_str *lines,
+                      struct sprof_error *error);
+int fleet_spool_set_lines(const struct fleet_spool *spool, const char *name, const char *lines,
+                          struct sprof_error *error);
+#define FLEET_SPOOL_SEGMENTS "segments" /* names of those that are in the spool, or were */
 
 #endif

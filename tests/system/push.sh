@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof push to receivers that fail: nothing is lost, nothing counts twice, and what is wrong is said.
-#   push.sh again|refused|spool|credentials|loop|pyroscope|otlp|killed|usage
+#   push.sh again|refused|spool|credentials|loop|pyroscope|otlp|killed|full|usage
 set -uf
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/fleet_lib.sh"
@@ -199,12 +199,18 @@ loop() {
     [ "$(logged "entries[0]['token'] == entries[1]['token']")" = True ] || fail "$(head -n 2 log)"
 }
 
+# Folded stacks as recordings 1.db, 2.db, …
+small() { # COUNT
+    local run
+    for ((run = 1; run <= $1; run++)); do
+        printf 'main;work%d %d\nmain;other 2\n' "$run" $((run + 2)) | "$SPROF" import --folded - -o $run.db 2>err || fail import
+    done
+}
+
 # Killed at any time, with answers lost: every insert arrives, and its repetitions have its token.
 killed() {
     local file run
-    for run in 1 2 3 4 5 6; do
-        printf 'main;work%d %d\nmain;other 2\n' $run $((run + 2)) | "$SPROF" import --folded - -o $run.db 2>err || fail import
-    done
+    small 6
     receiver lose,ok,ok,lose,ok,lose,lose,ok,ok,ok,lose,ok,ok,ok,ok,lose,ok
     for run in 1 2 3 4 5 6; do
         start "$SPROF" push --to "$to" --spool spool --retry 60s 1.db 2.db 3.db 4.db 5.db 6.db 2>>killed.err
@@ -217,6 +223,39 @@ killed() {
     [ "$(waiting spool)" = 0 ] || fail "batches wait still"
     file="len({e['token'] for e in entries}), len({(e['token'], e['table'], e['lines']) for e in entries})"
     [ "$(logged "$file")" = '24 24' ] || fail "inserts are missing, or of two kinds: $(logged "$file")"
+    end "$receiver"
+}
+
+# On a full disk the oldest go, counted, and the others arrive. A clock that is set back hides no segment.
+full() {
+    local dropped
+    needs_root "to mount a small disk"
+    small 14
+    receiver ok
+    mkdir -m 700 small
+    unshare --mount --propagation private bash -c 'mount -t tmpfs -o size=44k,mode=700 none small && exec "$@"' x \
+        sh -c '"$0" push --to clickhouse+http://127.0.0.1:1 --spool small/spool --retry 1ms 1.db 2.db 3.db 4.db 5.db 6.db 7.db 8.db 9.db \
+            10.db 11.db 12.db 13.db 14.db >first 2>&1; cat small/spool/dropped >dropped; "$0" push --to "$1" --spool small/spool' \
+        "$SPROF" "$to" 2>err || fail "$(cat err first)"
+    grep -q 'the disk is full: the oldest batch in small/spool was dropped' first || fail "$(cat first)"
+    dropped=$(cat dropped)
+    [ "$dropped" -gt 0 ] && [ "$(logged "sum(e['table'] == 'run' for e in entries)")" = $((14 - dropped)) ] ||
+        fail "$dropped dropped: $(logged "[e['table'] for e in entries]")"
+    said "$dropped were dropped from small/spool so far"
+
+    mkdir -m 700 d
+    cp 1.db d/20300101T000000.000Z.db
+    expect 0 "$SPROF" push --to "$to" --spool spool d
+    cp 2.db d/20260101T000000.000Z.db
+    expect 0 "$SPROF" push --to "$to" --spool spool d
+    said '1 batch,'
+    expect 0 "$SPROF" push --to "$to" --spool spool d
+    said '0 batches'
+    rm d/20300101T000000.000Z.db
+    cp 3.db d/20260101T000001.000Z.db
+    expect 0 "$SPROF" push --to "$to" --spool spool d
+    said '1 batch,'
+    [ "$(wc -l <spool/segments)" = 2 ] || fail "segments that are gone stay noted: $(cat spool/segments)"
     end "$receiver"
 }
 
