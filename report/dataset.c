@@ -366,7 +366,7 @@ static int find_covered(struct report_dataset *dataset, struct store *store,
         return 0;
     for (size_t i = 0; i < dataset->runs.count && !result; i++) {
         snprintf(sql, sizeof sql,
-                 "SELECT count(*), count(first_ns) FROM entry_coverage WHERE run_id = %llu",
+                 "SELECT count(*), count(first_ns) FROM coverage WHERE run_id = %llu",
                  (unsigned long long)dataset->runs.items[i].id);
         result = store_query(store, sql, add_covered, dataset, error);
     }
