@@ -94,12 +94,15 @@ static void say_calls(struct cli_terminal *terminal, const struct trace_options 
 /* What was not measured, or less exactly, and which limit is why. */
 static void say_limits(struct cli_terminal *terminal, const struct trace_result *result)
 {
-    if (result->governed_count || result->governed_off)
+    if (result->governed_count)
+        cli_say(terminal, "to hold --max-overhead %zu function%s only counted in the end",
+                result->governed_count, result->governed_count == 1 ? " was" : "s were");
+    if (result->governed_off)
         cli_say(terminal,
-                "to hold --max-overhead %zu function%s only counted in the end, and %zu lost %s: "
-                "their callers' self times hold theirs",
-                result->governed_count, result->governed_count == 1 ? " was" : "s were",
-                result->governed_off, result->governed_off == 1 ? "its probe" : "their probes");
+                "to hold --max-overhead %zu function%s lost %s: their callers' self times hold "
+                "theirs",
+                result->governed_off, sprof_plural(result->governed_off),
+                result->governed_off == 1 ? "its probe" : "their probes");
     if (result->overhead > 0)
         cli_say(terminal,
                 "probes took about %.2g %% of the CPU time, by what calls cost programs that were "
