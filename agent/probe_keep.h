@@ -16,7 +16,7 @@ struct probe_keep_test {
 };
 
 /* A call meets a rule that meets all of its conditions. The tracer writes the first part before
- * "go", the agent the second. */
+ * "go" or before a function has the rule, the agent the second. */
 struct probe_keep_rule {
     int64_t over, self; /* ticks, at least; INT64_MIN: any */
     uint64_t every;     /* of the calls that meet all before, each so-many-th; 0: all */
@@ -24,6 +24,7 @@ struct probe_keep_rule {
     uint32_t throws;    /* it was left by an exception */
     uint32_t slowest;   /* it is among so many longest ones of its function so far; 0: all */
     uint32_t test_count, reserved; /* of its values, where the function has them: probe_binding */
+    uint64_t since;                /* calls that began before have no words for its tests */
     struct probe_keep_test tests[PROBE_KEEP_TESTS];
 
     _Atomic uint64_t seen;    /* calls that were counted for `every` */

@@ -35,14 +35,14 @@ static const struct cli_option options[] = {
     {"frame", 0, "app", "with mode pc: the innermost application frame instead", FIELD(frame_app),
      cli_set_frame},
     {"format", 0, "text|csv|json|markdown",
-     "of status, list and stats: for people (text), or for programs", FIELD(format),
+     "of status, list, keep and stats: for people (text), or for programs", FIELD(format),
      cli_set_table_format},
     {0},
 };
 
-static const char *const words[] = {"start",  "on",    "stop",   "off",   "status", "clear",
-                                    "mode",   "rate",  "mark",   "probe", "list",   "widen",
-                                    "reload", "stats", "detach", "end",   NULL};
+static const char *const words[] = {"start",  "on",   "stop",  "off",    "status", "clear",
+                                    "mode",   "rate", "mark",  "probe",  "list",   "widen",
+                                    "reload", "keep", "stats", "detach", "end",    NULL};
 
 static int check_word(const char *word, struct sprof_error *error)
 {
@@ -53,7 +53,8 @@ static int check_word(const char *word, struct sprof_error *error)
     return sprof_error_set(
         error, SPROF_EUSAGE, 0,
         "unknown command `%.100s`%s%s%s; there are: start, stop, status, clear, mode MODE, "
-        "rate HZ, mark NAME, end, and for traces probe, list, widen, reload, stats and detach",
+        "rate HZ, mark NAME, end, and for traces probe, list, keep, widen, reload, stats and "
+        "detach",
         word, nearest < 0 ? "" : ": did you mean `", nearest < 0 ? "" : words[nearest],
         nearest < 0 ? "" : "`?");
 }
@@ -159,7 +160,10 @@ static int show(const struct arguments *arguments, const char *word, struct spro
 {
     if (!strcmp(word, "stats"))
         return cli_show_stats(arguments->input, arguments->format, terminal, error);
-    if (!strcmp(word, "list") || (!strcmp(word, "status") && is_for_programs(arguments)))
+    const bool lists_rules =
+        !strcmp(word, "keep") && answer->text && !strncmp(answer->text, "number#", 7);
+    if (!strcmp(word, "list") || lists_rules ||
+        (!strcmp(word, "status") && is_for_programs(arguments)))
         return show_table(answer->text, arguments->format, error);
     for (char *line = answer->text, *next; line; line = next) {
         if ((next = strchr(line, '\n')))
@@ -187,7 +191,8 @@ static int choose_recording(struct arguments *arguments, struct sprof_str *path)
 /* Some commands are for one of them only. */
 static enum cli_controlled wanted_of(const struct arguments *arguments, const char *word)
 {
-    static const char *const of_traces[] = {"probe", "list", "widen", "reload", "stats", "detach"};
+    static const char *const of_traces[] = {"probe",  "list",  "keep",  "widen",
+                                            "reload", "stats", "detach"};
     if (arguments->record || arguments->trace)
         return arguments->record ? CLI_CONTROL_RECORD : CLI_CONTROL_TRACE;
     for (size_t i = 0; i < sizeof of_traces / sizeof *of_traces; i++)
@@ -248,7 +253,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         return sprof_error_set(
             error, SPROF_EUSAGE, 0,
             "give a command: start, stop, status, clear, mode MODE, rate HZ, "
-            "mark NAME or end, and for traces probe, list, widen, reload, stats and detach");
+            "mark NAME or end, and for traces probe, list, keep, widen, reload, stats and detach");
     int status = make_request(arguments, operands, &request, error);
     bool done = false;
     struct sprof_urgency until_the_end;
@@ -286,8 +291,8 @@ const struct cli_command cli_ctl_command = {
     .name = "ctl",
     .summary = "Control a recording or a trace while it runs",
     .operands = "start [MODE] [T]|stop|status|clear|mode MODE|rate HZ|mark NAME|"
-                "probe CHANGE …|list|widen [RE]|reload|stats|detach|end",
-    .rest_behind = "probe",
+                "probe CHANGE …|list|keep [CHANGE]|widen [RE]|reload|stats|detach|end",
+    .rest_behind = {"probe", "keep"},
     .options = options,
     .details =
         "start (on) and stop (off) take samples, or measure calls, and stop that: target and\n"
@@ -305,7 +310,10 @@ const struct cli_command cli_ctl_command = {
         "+MODULE!0xA-0xB in a file). Each is a range with a number, which list shows, and is\n"
         "switched off and on by it: probe -#1,3-5 +#2. Of the ranges that are on and hold a\n"
         "function the last in the list decides; said again, one comes to be the last. Calls that\n"
-        "are in flight are measured to their end. stats shows the figures as they are now. widen\n"
+        "are in flight are measured to their end. keep RULE adds a rule as of trace --keep, also\n"
+        "where there was none; -#N ends it, and without a change all are listed: the calls of its\n"
+        "functions that it tested, how many of these met it, have a row, or were dropped for lack\n"
+        "of room. stats shows the figures as they are now. widen\n"
         "begins the drill-down of a trace with --adaptive at once, for roots that RE finds. "
         "detach\n"
         "ends the trace and takes the probes out. With --children they stay in programs (end ends\n"

@@ -186,6 +186,15 @@ int cli_exit_status(int code)
     }
 }
 
+/* Whether all words behind an operand are operands. */
+static bool ends_options(const struct cli_command *command, const char *word)
+{
+    bool ends = false;
+    for (size_t i = 0; i < sizeof command->rest_behind / sizeof *command->rest_behind; i++)
+        ends |= command->rest_behind[i] && !strcmp(word, command->rest_behind[i]);
+    return ends;
+}
+
 int cli_options_parse(const struct cli_command *command, int argc, char **argv, void *arguments,
                       struct cli_operands *operands, struct sprof_error *error)
 {
@@ -204,7 +213,7 @@ int cli_options_parse(const struct cli_command *command, int argc, char **argv, 
             break;
         if (is_operand) {
             operands->items[operands->count++] = word;
-            if (command->rest_behind && !strcmp(word, command->rest_behind))
+            if (ends_options(command, word))
                 break;
             continue;
         }

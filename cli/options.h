@@ -36,9 +36,9 @@ struct cli_terminal;
 
 struct cli_command {
     const char *name, *summary;
-    const char *operands;    /* as help shows them; NULL: it takes none */
-    bool command_follows;    /* the first operand ends the options: the rest is a command line */
-    const char *rest_behind; /* an operand behind which all words are operands; NULL: none */
+    const char *operands;       /* as help shows them; NULL: it takes none */
+    bool command_follows;       /* the first operand ends the options: the rest is a command line */
+    const char *rest_behind[2]; /* operands behind which all words are operands; NULL: none */
     const struct cli_option *options;
     const char *details; /* paragraphs for help; NULL: none */
     size_t arguments_size;

@@ -243,7 +243,8 @@ int recording_clear(struct recording *recording, uint64_t time_ns)
     batch->entry_coverages.count = batch->probe_events.count = 0;
     batch->call_blocks.count = batch->probe_ledger.count = batch->call_untimeds.count = 0;
     batch->warnings.count = batch->call_tail_cuts.count = 0;
-    batch->keep_rules.count = batch->kept_calls.count = batch->call_values.count = batch->wakes.count = 0;
+    batch->keep_rules.count = batch->keep_spans.count = batch->kept_calls.count =
+        batch->call_values.count = batch->wakes.count = 0;
     recording->phase.id = 0;
     return sprof_vec_push(&batch->cleared, (struct store_cleared){recording->run.id, run_ns});
 }

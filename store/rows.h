@@ -230,6 +230,13 @@ struct store_keep_rule {
     uint64_t fired, dropped; /* calls that met it: in all; without room, and so without a row */
 };
 
+/* When such a rule was in force. */
+struct store_keep_span {
+    uint32_t run_id, number;
+    uint64_t from_ns, to_ns; /* to_ns 0: to the end (SQL NULL) */
+    uint64_t tested;         /* calls of its functions meanwhile */
+};
+
 /* A call that met such a rule, or the caller of one. */
 struct store_kept_call {
     uint32_t run_id, number; /* from 1; in no order */

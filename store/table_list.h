@@ -28,6 +28,7 @@
     X(CALL_FUNCTION, call_function, store_call_function, call_functions)                           \
     X(PROBE_LEDGER, probe_ledger, store_probe_ledger, probe_ledger)                                \
     X(KEEP_RULE, keep_rule, store_keep_rule, keep_rules)                                           \
+    X(KEEP_SPAN, keep_span, store_keep_span, keep_spans)                                           \
     X(KEPT_CALL, kept_call, store_kept_call, kept_calls)                                           \
     X(CALL_VALUE, call_value, store_call_value, call_values)                                       \
     X(WARNING, warning, store_warning, warnings)                                                   \

@@ -347,6 +347,12 @@ static const struct store_column keep_rule_columns[] = {
     COLUMN(store_keep_rule, fired, NUMBER), COLUMN(store_keep_rule, dropped, NUMBER),
 };
 
+static const struct store_column keep_span_columns[] = {
+    OF(store_keep_span, run_id, "run"),       COLUMN(store_keep_span, number, NUMBER),
+    COLUMN(store_keep_span, from_ns, NUMBER), NULLED(store_keep_span, to_ns, NUMBER),
+    COLUMN(store_keep_span, tested, NUMBER),
+};
+
 static const struct store_column kept_call_columns[] = {
     OF(store_kept_call, run_id, "run"),
     COLUMN(store_kept_call, number, NUMBER),
@@ -545,6 +551,8 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
                                        "run_id, second, node_id"),
     [STORE_KEEP_RULE] =
         ROWS_OF_RUN("keep_rule", keep_rule_columns, store_keep_rule, "run_id, number"),
+    [STORE_KEEP_SPAN] =
+        ROWS_OF_RUN("keep_span", keep_span_columns, store_keep_span, "run_id, number"),
     [STORE_KEPT_CALL] =
         ROWS_OF_RUN("kept_call", kept_call_columns, store_kept_call, "run_id, number"),
     [STORE_CALL_VALUE] = ROWS_OF_RUN("call_value", call_value_columns, store_call_value,

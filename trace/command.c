@@ -3,6 +3,7 @@
 #include "trace/drill/drilling.h"
 #include "trace/figures/coverage.h"
 #include "trace/figures/keep.h"
+#include "trace/figures/keep_rules.h"
 #include "trace/figures/log.h"
 #include "trace/probes/empty_range.h"
 #include "trace/probes/probes.h"
@@ -70,7 +71,7 @@ static int set_mode(struct trace_session *session, enum trace_mode mode, struct 
     if (mode == TRACE_LOG && (session->options.paths || session->options.callers))
         result = sprof_error_set(error, SPROF_EUSAGE, 0,
                                  "a trace with --paths or --callers does not log calls");
-    if (!result && mode == TRACE_LOG && session->options.keep_count)
+    if (!result && mode == TRACE_LOG && trace_keeps(session))
         result = sprof_error_set(error, SPROF_EUSAGE, 0,
                                  "a trace with --keep does not log calls: both need each thread's "
                                  "ring");
@@ -372,6 +373,11 @@ static int probe(void *context, char *argument, struct sprof_str *answer, struct
     return result ? result : trace_check_awake(session, error);
 }
 
+static int keep(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
+{
+    return trace_keep_change(context, argument, answer, error);
+}
+
 static int widen(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
 {
     return trace_drilling_widen(context, *argument ? argument : ".", answer, error);
@@ -443,6 +449,7 @@ static const struct control_command commands[] = {
     {"mark", NULL, "NAME", mark},
     {"probe", NULL, "+RE, -RE, +children:RE[:DEPTH], +0xA-0xB, -#1,3-5 or +#N", probe},
     {"list", NULL, NULL, list},
+    {"keep", NULL, "[RULE, -RULE or -#N]", keep},
     {"widen", NULL, "[RE]", widen},
     {"reload", NULL, NULL, reload},
     {"stats", NULL, NULL, stats},
@@ -451,7 +458,7 @@ static const struct control_command commands[] = {
 };
 static const struct control_commands all = {
     "start [MODE] [TIME], stop, status, clear, mode stats|coverage|log, mark NAME, probe ±RE, "
-    "list, "
+    "list, keep [RULE|-#N], "
     "widen [RE], reload, stats, detach, end (rate is for recordings of samples)",
     commands, sizeof commands / sizeof *commands};
 

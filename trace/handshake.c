@@ -2,7 +2,7 @@
  * command go. */
 #include "trace/handshake.h"
 #include "inject/inject.h"
-#include "trace/figures/keep.h"
+#include "trace/figures/keep_rules.h"
 #include "trace/figures/log.h"
 #include "trace/probes/points.h"
 #include "trace/requests.h"

@@ -1,7 +1,7 @@
 /* The table of policies, and loops over it. */
 #include "trace/policies.h"
 #include "trace/drill/drilling.h"
-#include "trace/figures/keep.h"
+#include "trace/figures/keep_rules.h"
 #include "trace/figures/warn.h"
 #include "trace/probes/probes.h"
 

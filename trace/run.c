@@ -76,7 +76,7 @@ static int wait_ms(const struct trace_session *session)
     for (size_t i = 0; i < session->trace->programs.count; i++) {
         const uint64_t govern_ns = trace_govern_next_ns(session->trace->programs.items[i]);
         next_ns = govern_ns < next_ns ? govern_ns : next_ns;
-        const uint64_t program_ms = session->options.keep_count                        ? KEEP_MS
+        const uint64_t program_ms = session->trace->kept.rules.count                   ? KEEP_MS
                                     : session->trace->programs.items[i]->log.has_rings ? LOG_MS
                                     : now_ns < session->trace->programs.items[i]->threads.crowded_ns
                                         ? CROWDED_MS
@@ -228,7 +228,7 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->unlogged = sums.unlogged;
     result->kept = session->trace->kept.calls;
     result->kept_callers = session->trace->kept.callers;
-    for (size_t i = 0; i < session->options.keep_count; i++)
+    for (size_t i = 0; i < session->trace->kept.rules.count; i++)
         result->kept_dropped += session->trace->kept.dropped[i];
     result->points = trace_points_count(session);
     result->point_calls = trace_points_calls(session);

@@ -2,7 +2,7 @@
 #include "inject/inject.h"
 #include "plan/plan.h"
 #include "trace/drill/drilling.h"
-#include "trace/figures/keep.h"
+#include "trace/figures/keep_rules.h"
 #include "trace/figures/warn.h"
 #include "trace/program.h"
 
@@ -206,7 +206,9 @@ static int open_session(struct trace_session **out, const struct trace_options *
     session->process.agent_fd = entry.agent_fd;
     session->trace->control = CONTROL_SERVER_NONE;
     session->process.pid = options->pid;
-    result = trace_drilling_begin(session, error);
+    result = trace_keep_open(session->trace, options, error);
+    if (!result)
+        result = trace_drilling_begin(session, error);
     if (!result)
         result = session->trace->membership->open(session, error);
     if (!result)
@@ -261,6 +263,7 @@ void trace_free(struct trace_session *session)
     trace_program_release(session);
     inject_keeper_end(&session->trace->keeper);
     trace_drilling_free(session->trace->drilling);
+    trace_keep_release(session->trace);
     sprof_vec_release(&session->trace->programs);
     sprof_map_release(&session->trace->covered.nodes);
     inject_close(&session->trace->child_fd);

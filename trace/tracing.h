@@ -91,17 +91,28 @@ struct trace_probe {
     bool is_drilled;       /* a drill-down wants it to be on */
 };
 
+/* A rule for calls that are kept. Its number, which the agent and rows have, is never another's. */
+struct trace_rule {
+    struct trace_keep_rule rule; /* owned, as is its text */
+    char *text;
+    uint64_t from_ns, to_ns; /* of the run; to_ns 0: it is in force */
+    bool is_over;
+};
+
 /* Calls that were kept, of all programs. */
 struct trace_kept {
-    uint32_t rows; /* numbers that rows have */
+    SPROF_VEC(struct trace_rule) rules; /* also those that are over */
+    uint32_t rows;                      /* numbers that rows have */
     uint64_t calls, callers;
     uint64_t lost; /* ends of callers without room */
     uint64_t fired[PROBE_KEEP_RULES], dropped[PROBE_KEEP_RULES];
+    uint64_t tested[PROBE_KEEP_RULES]; /* calls of functions to which a rule applies */
 };
 
-/* What the agent of one program had dropped when that was last read. */
+/* What the agent of one program had dropped, and what its functions had been called, when that was
+ * last read. */
 struct trace_kept_read {
-    uint64_t dropped[PROBE_KEEP_RULES], lost;
+    uint64_t dropped[PROBE_KEEP_RULES], tested[PROBE_KEEP_RULES], lost;
 };
 
 /* A moment, also by the command's clock. */

@@ -84,8 +84,9 @@ static inline int64_t least_now(const struct probe_slowest *slowest, uint64_t ru
     return least;
 }
 
-/* Notes a long call, and lets shorter ones pass from then on. The tracer may empty the list
- * between: it writes the least ticks behind that, and what is written here is looked at again. */
+/* Notes a long call, and lets shorter ones pass from then on. The tracer may empty the list, or add
+ * a rule, between: it writes the least ticks behind that, and what is written here is looked at
+ * again. */
 static SAVES_ALL __attribute__((noinline)) void raise_least(uint32_t function, uint64_t rules,
                                                             int64_t total)
 {
@@ -94,7 +95,7 @@ static SAVES_ALL __attribute__((noinline)) void raise_least(uint32_t function, u
     note_slow(slowest, slowest_needed(rules), total);
     const int64_t least = least_now(slowest, rules);
     atomic_store(&shared->keep_least[function], least);
-    const int64_t again = least_now(slowest, rules);
+    const int64_t again = least_now(slowest, atomic_load(&shared->keep_masks[function]));
     if (again < least)
         atomic_store(&shared->keep_least[function], again);
 }
@@ -102,7 +103,7 @@ static SAVES_ALL __attribute__((noinline)) void raise_least(uint32_t function, u
 /* What a rule judges of a call that has ended. */
 struct ended {
     int64_t total, self;
-    uint64_t now;
+    uint64_t begin, now;
     enum probe_exit exit;
     uint32_t rank;                     /* see rank_of */
     const struct probe_values *values; /* NULL: none are compared */
@@ -123,7 +124,8 @@ static inline bool meets(uint32_t number, const struct ended *call)
     struct probe_keep_rule *rule = &probe_inside.shared->keep.rules[number];
     if (call->total < rule->over || call->self < rule->self ||
         (rule->throws && call->exit != PROBE_EXIT_EXCEPTION) ||
-        (rule->slowest && call->rank >= rule->slowest) || !meets_tests(number, call))
+        (rule->slowest && call->rank >= rule->slowest) || call->begin < rule->since ||
+        !meets_tests(number, call))
         return false;
     if (rule->every && (atomic_fetch_add(&rule->seen, 1) + 1) % rule->every)
         return false;
@@ -131,7 +133,7 @@ static inline bool meets(uint32_t number, const struct ended *call)
 }
 
 /* The rules that a call meets which has ended. */
-static inline uint64_t rules_met(const struct record *record, uint32_t function, int64_t total,
+static inline uint64_t rules_met(struct record *record, uint32_t function, int64_t total,
                                  int64_t self, uint64_t now, bool has_words, enum probe_exit exit)
 {
     struct probe_shared *shared = probe_inside.shared;
@@ -140,7 +142,8 @@ static inline uint64_t rules_met(const struct record *record, uint32_t function,
     /* What probes took is a mean, so a short call may come out below zero. It is one all the same.
      */
     const int64_t length = total > 0 ? total : 1;
-    struct ended call = {.total = total, .self = self, .now = now, .exit = exit};
+    struct ended call = {
+        .total = total, .self = self, .begin = *begin_of(record), .now = now, .exit = exit};
     call.rank = needed ? rank_of(&shared->keep_slowest[function], length) : 0;
     call.values = values_of(function);
     if (call.values && call.values->bindings)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --keep and sprof report --kept: what meets a rule has a row, with its callers.
-#   keep.sh rules | report | readers | slowest | open | processes | embedded | dropped | refused
+#   keep.sh rules | changes | report | readers | slowest | open | processes | embedded | dropped | refused
 # jumps.py compares random programs' trees with what they note themselves.
 set -u
 . "$(dirname "$0")/lib.sh"
@@ -71,6 +71,82 @@ rules() {
     calls rules.db >with
     traced without -- ./program 900
     calls without.db | diff - with >out || fail "other calls are counted with rules"
+}
+
+# Rules come and go while the program waits for the next letter, each of which is ten calls.
+changes() {
+    cat >served.cc <<'END'
+#include <cstdio>
+#define NI __attribute__((noinline))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+NI int work(int n) { BODY; return n % 4; }
+NI int other(int n) { BODY; return n; }
+NI void waits(int n)
+{
+    for (int c; n < 1000000 && (c = getchar()) != EOF;)
+        if (c != '\n') {
+            for (int i = 0; i < 10; i++) other(work(n++));
+            puts("done"), fflush(stdout);
+        }
+    BODY;
+}
+int main() { waits(0); BODY; }
+END
+    g++ -O2 -g served.cc -o served || fail "it does not compile"
+    mkfifo letters
+    "$SPROF" trace -o t.db -- ./served <letters >served.out 2>err &
+    tracer=$!
+    children+=("$tracer")
+    exec 3>letters
+    local steps=0
+    step() {
+        echo s >&3
+        steps=$((steps + 1))
+        for ((i = 0; i < 1200; i++)); do [ "$(wc -l <served.out)" = $steps ] && return || sleep 0.05; done
+        fail "the program does not answer"
+    }
+    wait_for_trace err -i t.db
+    step
+    expect 0 "$SPROF" ctl -i t.db keep 'every 1 : ^work'
+    grep -q '^rule 1 holds for 1 function$' out || fail "what a rule holds for: $(cat out)"
+    step
+    expect 0 "$SPROF" ctl -i t.db keep '-#1'
+    step
+    expect 0 "$SPROF" ctl -i t.db keep 'returns 1 and n > 33 : ^work'
+    expect 0 "$SPROF" ctl -i t.db keep 'n = 3 : ^waits'
+    step
+    expect 2 "$SPROF" ctl -i t.db keep 'over 20 : ^work'
+    grep -q '^ *over 20 : ^work' err && grep -q '^ *^$' err || fail "the place of a mistake: $(cat err)"
+    expect 1 "$SPROF" ctl -i t.db keep 'every 1 : ^worn'
+    grep -q "finds none of the functions that have probes.*work" err || fail "a rule for nothing: $(cat err)"
+    expect 1 "$SPROF" ctl -i t.db keep 'nonsense = 3'
+    expect 2 "$SPROF" ctl -i t.db keep '-#1'
+    expect 2 "$SPROF" ctl -i t.db keep '-over 20ms'
+    expect 2 "$SPROF" ctl -i t.db mode log
+    expect 0 "$SPROF" ctl -i t.db keep --format csv
+    cut -d, -f1,2,4-8 out | tr -d '\r' >listed
+    cat >wanted <<'END'
+number,state,tested,met,kept,dropped,rule
+1,over,10,10,10,0,every 1 : ^work
+2,on,10,2,2,0,returns 1 and n > 33 : ^work
+3,on,0,0,0,0,n = 3 : ^waits
+END
+    head -4 listed | diff wanted - >differs || fail "the list of rules: $(cat differs)"
+    exec 3>&-
+    wait "$tracer"
+    is "which calls were kept" t.db "SELECT function || count(*) FROM v_kept_call GROUP BY function ORDER BY 1" "main1 waits(int)1 work(int)12"
+    is "when rules were in force" t.db "SELECT number || ' ' || ifnull(to_ns > from_ns, 'on') FROM keep_span WHERE number < 3
+ORDER BY number" "1 1 2 on"
+    # Where calls have numbers for another purpose, no rule can come.
+    "$SPROF" trace --callers -o t.db -- ./served <letters >served.out 2>err &
+    tracer=$!
+    children+=("$tracer")
+    exec 3>letters
+    wait_for_trace err -i t.db
+    expect 2 "$SPROF" ctl -i t.db keep 'every 1'
+    grep -q 'no calls are kept in a trace with --paths, --callers' err || fail "why there can be no rule: $(cat err)"
+    exec 3>&-
+    wait "$tracer"
 }
 
 report() {
@@ -325,6 +401,6 @@ refused() {
 }
 
 case "$1" in
-rules | report | readers | slowest | open | processes | embedded | dropped | refused) write_program && "$1" ;;
+rules | changes | report | readers | slowest | open | processes | embedded | dropped | refused) write_program && "$1" ;;
 *) fail "no such case" ;;
 esac

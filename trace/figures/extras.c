@@ -1,4 +1,5 @@
 /* Writes for the agent what is done with calls, by options and mode. */
+#include "trace/figures/keep_rules.h"
 #include "trace/figures/log.h"
 #include "trace/figures/warn.h"
 
@@ -12,8 +13,8 @@ void trace_set_extras(struct trace_session *session)
         extras |= PROBE_WARN;
     if (session->memory.is_spare)
         extras |= PROBE_SPARE;
-    if (options->keep_count)
-        extras |= PROBE_KEEP | (trace_values_are_wanted(options) ? PROBE_ARGUMENTS_TOO : 0);
-    session->log.has_rings |= session->mode == TRACE_LOG || options->keep_count;
+    if (trace_keeps(session))
+        extras |= PROBE_KEEP | (trace_values_are_wanted(session) ? PROBE_ARGUMENTS_TOO : 0);
+    session->log.has_rings |= session->mode == TRACE_LOG || trace_keeps(session);
     atomic_store(&session->process.shared->extras, extras);
 }

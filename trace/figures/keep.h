@@ -4,23 +4,20 @@
 
 #include "trace/tracing.h"
 
-/* Whether the rules are fine, before anything is done. */
-int trace_keep_check(const struct trace_options *options, struct sprof_error *error);
-
-/* Writes into new shared memory that no call meets a rule. */
-void trace_keep_make(struct trace_session *session);
-
-/* Writes the rules for the probes from `first` on. */
-int trace_keep_begin(struct trace_session *session, size_t first, struct sprof_error *error);
-
-/* Takes a unit out of a thread's ring, behind which so many units of values stand; it is of a chosen
- * function. Returns 0 or SPROF_ENOMEM. */
+/* Takes a unit out of a thread's ring, behind which so many units of values stand; it is of a
+ * chosen function. Returns 0 or SPROF_ENOMEM. */
 int trace_keep_take(struct trace_session *session, struct trace_thread *thread,
                     const struct probe_kept *unit, uint32_t more);
 
 /* The thread or the trace has ended: writes rows of the callers that are open. */
 int trace_keep_end(struct trace_session *session, struct trace_thread *thread,
                    enum store_exit exit);
+
+/* Calls so far of a program's functions to which a rule applies, which is given as a bit. */
+uint64_t trace_keep_count_tested(const struct trace_session *session, uint64_t rule);
+
+/* Adds what a program has tested and dropped since the last time. */
+void trace_keep_read(struct trace_session *session);
 
 /* Writes how often rules have fired. Returns 0 or SPROF_ENOMEM. */
 int trace_keep_tick(struct trace_session *session);

@@ -2,6 +2,7 @@
  * into blocks. The command can write anything into a ring, so everything is checked. */
 #include "trace/figures/log.h"
 #include "trace/figures/keep.h"
+#include "trace/figures/keep_rules.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -183,7 +184,7 @@ static bool is_stuck(const struct trace_session *session, struct trace_thread *t
 static int take_entry(struct trace_session *session, struct trace_thread *thread,
                       const struct counters_ring *ring, uint64_t place, uint64_t head)
 {
-    const bool keeps = session->options.keep_count;
+    const bool keeps = trace_keeps(session);
     uint64_t header;
     const uint32_t units = counters_ring_entry(ring, place, head, keeps, &header);
     const uint64_t *first = counters_ring_unit(ring, place);

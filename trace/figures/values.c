@@ -266,10 +266,10 @@ bool trace_values_bind(struct trace_noted *noted, const struct trace_keep_rule *
 /* The rules with tests that apply to a function. */
 static uint64_t tested_by(const struct trace_session *session, uint32_t function)
 {
-    const struct trace_options *options = &session->options;
+    const struct trace_kept *kept = &session->trace->kept;
     uint64_t rules = 0;
-    for (size_t i = 0; i < options->keep_count; i++)
-        if (options->keep[i].test_count)
+    for (size_t i = 0; i < kept->rules.count; i++)
+        if (kept->rules.items[i].rule.test_count && !kept->rules.items[i].is_over)
             rules |= UINT64_C(1) << i;
     return rules ? rules & atomic_load(&session->process.shared->keep_masks[function]) : 0;
 }
@@ -278,7 +278,7 @@ static void bind_rules(struct trace_session *session, uint32_t function, struct 
 {
     for (uint64_t rules = tested_by(session, function); rules; rules &= rules - 1) {
         const uint32_t number = (uint32_t)__builtin_ctzll(rules);
-        if (trace_values_bind(noted, &session->options.keep[number], number))
+        if (trace_values_bind(noted, &session->trace->kept.rules.items[number].rule, number))
             session->values.bound |= UINT64_C(1) << number;
     }
 }
@@ -312,6 +312,7 @@ static bool write_values(struct trace_session *session, uint32_t function,
 /* Functions of one file that are looked for, in the order of their addresses. */
 struct finding {
     struct trace_session *session;
+    uint64_t rules; /* of functions to which one of these applies */
     SPROF_VEC(uint64_t) starts;
     SPROF_VEC(uint32_t) functions;
 };
@@ -389,9 +390,14 @@ static int find_wanted(struct finding *finding, size_t first,
     for (size_t i = first; i < session->probes.count && !result; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
         bool *hides = &session->values.hides.items[i];
-        const int wanted = wants(session, (uint32_t)i, expressions, hides, error);
+        const uint64_t rules = atomic_load(&session->process.shared->keep_masks[i]);
+        const int wanted = finding->rules == UINT64_MAX || rules & finding->rules
+                               ? wants(session, (uint32_t)i, expressions, hides, error)
+                               : 0;
         if (wanted < 0)
             return wanted;
+        if (wanted)
+            session->values.noted.items[i] = NULL;
         if (wanted && (sprof_vec_push(&finding->starts, probe->function->start) ||
                        sprof_vec_push(&finding->functions, (uint32_t)i)))
             return SPROF_ENOMEM;
@@ -401,24 +407,25 @@ static int find_wanted(struct finding *finding, size_t first,
     return result;
 }
 
-bool trace_values_are_wanted(const struct trace_options *options)
+bool trace_values_are_wanted(const struct trace_session *session)
 {
-    bool wanted = options->arguments;
-    for (size_t i = 0; i < options->keep_count; i++)
-        wanted |= options->keep[i].test_count > 0;
+    const struct trace_kept *kept = &session->trace->kept;
+    bool wanted = session->options.arguments && kept->rules.count;
+    for (size_t i = 0; i < kept->rules.count; i++)
+        wanted |= kept->rules.items[i].rule.test_count > 0;
     return wanted;
 }
 
 /* Warns of rules that no function can meet. */
 static void tell_unbound(const struct trace_session *session)
 {
-    const struct trace_options *options = &session->options;
-    for (size_t i = 0; i < options->keep_count; i++)
-        if (options->keep[i].test_count && !(session->values.bound >> i & 1))
-            sprof_log_message(options->log, SPROF_LOG_WARNING,
+    const struct trace_kept *kept = &session->trace->kept;
+    for (size_t i = 0; i < kept->rules.count; i++)
+        if (kept->rules.items[i].rule.test_count && !(session->values.bound >> i & 1))
+            sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                               "--keep '%s': by debug information no function has all these values "
                               "as numbers, so no call is kept for that",
-                              options->keep[i].text);
+                              kept->rules.items[i].text);
 }
 
 int trace_values_check(const struct trace_options *options, struct sprof_error *error)
@@ -431,14 +438,16 @@ int trace_values_check(const struct trace_options *options, struct sprof_error *
     return result;
 }
 
-int trace_values_begin(struct trace_session *session, size_t first, struct sprof_error *error)
+/* `rules`: only of functions to which one of these applies. */
+static int find_values(struct trace_session *session, size_t first, uint64_t rules,
+                       struct sprof_error *error)
 {
     const struct trace_options *options = &session->options;
-    struct finding finding = {.session = session};
+    struct finding finding = {.session = session, .rules = rules};
     struct plan_expressions *expressions = NULL;
     int result = 0;
     trace_values_look(session);
-    if (!trace_values_are_wanted(options))
+    if (!trace_values_are_wanted(session))
         return 0;
     if (options->arguments_of)
         result = plan_expressions_make(&expressions, &options->arguments_of, 1, error);
@@ -448,15 +457,31 @@ int trace_values_begin(struct trace_session *session, size_t first, struct sprof
             result = SPROF_ENOMEM;
     if (!result)
         result = find_wanted(&finding, first, expressions, error);
-    if (!result && !first && expressions && !options->children && !trace_has_others(session))
+    const bool is_first =
+        !first && rules == UINT64_MAX && !options->children && !trace_has_others(session);
+    if (!result && is_first && expressions)
         result =
             trace_tell_unfound(session, "args", options->arguments_of, expressions, false, error);
-    if (!result && !first && !options->children && !trace_has_others(session))
+    if (!result && is_first)
         tell_unbound(session);
     plan_expressions_free(expressions);
     sprof_vec_release(&finding.starts);
     sprof_vec_release(&finding.functions);
     return result == SPROF_ENOMEM ? sprof_error_memory(error) : result;
+}
+
+int trace_values_begin(struct trace_session *session, size_t first, struct sprof_error *error)
+{
+    return find_values(session, first, UINT64_MAX, error);
+}
+
+int trace_values_add(struct trace_session *session, uint32_t rule, struct sprof_error *error)
+{
+    const bool is_first =
+        session->trace->kept.rules.count == 1; /* values that are shown are wanted from now on */
+    if (!is_first && !session->trace->kept.rules.items[rule].rule.test_count)
+        return 0;
+    return find_values(session, 0, is_first ? UINT64_MAX : UINT64_C(1) << rule, error);
 }
 
 void trace_values_release(struct trace_values *values)
@@ -468,7 +493,7 @@ void trace_values_release(struct trace_values *values)
 void trace_values_look(struct trace_session *session)
 {
     struct sprof_proc_status status;
-    if (!session->options.keep_count)
+    if (!session->trace->kept.rules.count)
         return;
     const bool may = sprof_proc_status_read(session->process.pid, &status) && !status.has_seccomp &&
                      !atomic_load(&session->process.shared->keep.is_filtered);

@@ -41,7 +41,7 @@ struct trace_values {
 };
 
 /* Whether any values are noted. */
-bool trace_values_are_wanted(const struct trace_options *options);
+bool trace_values_are_wanted(const struct trace_session *session);
 
 /* Whether the expression is fine, before anything is done. */
 int trace_values_check(const struct trace_options *options, struct sprof_error *error);
@@ -50,6 +50,9 @@ int trace_values_check(const struct trace_options *options, struct sprof_error *
  */
 int trace_values_begin(struct trace_session *session, size_t first, struct sprof_error *error);
 void trace_values_release(struct trace_values *values);
+
+/* The same for a rule that has been added to the masks of functions. */
+int trace_values_add(struct trace_session *session, uint32_t rule, struct sprof_error *error);
 
 /* Decides again whether the agent may read memory by system calls: not where a filter of the
  * program could end it for that. */
