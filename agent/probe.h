@@ -434,12 +434,12 @@ struct probe_shared {
      * tracer clears a name when it frees the slab. */
     _Atomic uint64_t names[PROBE_SLABS][2];
 
-    /* With PROBE_KEEP: the rules; by function those that apply to it, a bit each, and the ticks of
-     * the shortest call that may meet one of them when it returns. The tracer writes the last two
-     * before a function's probe is on. */
+    /* With PROBE_KEEP: the rules; by function those that apply to it, a bit each, and which calls
+     * meet none of them when they return. The tracer writes the last two before a function's probe
+     * is on, and when rules change. */
     struct probe_keep keep;
     _Atomic uint64_t keep_masks[PROBE_THUNKS];
-    _Atomic int64_t keep_least[PROBE_THUNKS]; /* … or the agent's, which raises it */
+    struct probe_keep_quick keep_quick[PROBE_THUNKS];
     struct probe_slowest keep_slowest[PROBE_THUNKS];
     _Atomic uint32_t keep_values[PROBE_THUNKS]; /* the tracer's: see PROBE_VALUES_CHOSEN */
 };

@@ -32,6 +32,19 @@ struct probe_keep_rule {
     _Atomic uint64_t dropped; /* calls that met it and found no room in their ring */
 };
 
+/* Which calls of a function meet no rule, by few instructions (calls.S): those that are shorter
+ * than `least`, unless a value is in a range, as (value << shift) - low <= span without signs. */
+struct probe_keep_quick {
+    _Atomic int64_t least; /* ticks; the tracer's, or the agent's, which raises it */
+    uint64_t low, span;
+    uint8_t shift;
+    uint8_t word;     /* one more than the value's word of a call; 0: there is no range */
+    uint8_t is_exact; /* the others meet its only rule, and nothing of them is shown but the row */
+    uint8_t rule;     /* number of that rule */
+    uint8_t reserved[4];
+};
+_Static_assert(sizeof(struct probe_keep_quick) == 32, "calls.S");
+
 /* The ticks of the longest calls of a function so far, in no order; 0: none yet. Calls are noted
  * where a rule for the function needs them, so many as the rule with the most does. */
 struct probe_slowest {
@@ -111,8 +124,11 @@ static inline int64_t probe_order_of_single(uint32_t bits)
 /* `keep_values` of a function: the place of its struct probe_values; 0: none. With this bit its
  * words are not just the six registers of integers. */
 #define PROBE_VALUES_CHOSEN (UINT32_C(1) << 31)
-/* … and with this bit its values are only compared, not shown. */
-#define PROBE_VALUES_HIDDEN (UINT32_C(1) << 30)
+/* … with this bit words of arguments are saved at the entry, and with the next one the values are
+ * only compared, not shown. */
+#define PROBE_VALUES_WORDS (UINT32_C(1) << 30)
+#define PROBE_VALUES_HIDDEN (UINT32_C(1) << 29)
+#define PROBE_VALUES_PLACE (PROBE_VALUES_HIDDEN - 1)
 
 /* The values of a kept call, behind struct probe_kept. Pieces follow, each as its length, two
  * bytes, and as many bytes. */

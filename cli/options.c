@@ -186,10 +186,12 @@ int cli_exit_status(int code)
     }
 }
 
-/* Whether all words behind an operand are operands. */
-static bool ends_options(const struct cli_command *command, const char *word)
+/* Whether all words behind an operand are operands; long options may stand there, too. */
+static bool ends_options(const struct cli_command *command, const char *word, const char *next)
 {
     bool ends = false;
+    if (next && !strncmp(next, "--", 2))
+        return false;
     for (size_t i = 0; i < sizeof command->rest_behind / sizeof *command->rest_behind; i++)
         ends |= command->rest_behind[i] && !strcmp(word, command->rest_behind[i]);
     return ends;
@@ -213,7 +215,7 @@ int cli_options_parse(const struct cli_command *command, int argc, char **argv, 
             break;
         if (is_operand) {
             operands->items[operands->count++] = word;
-            if (ends_options(command, word))
+            if (ends_options(command, word, argv[cursor.next]))
                 break;
             continue;
         }

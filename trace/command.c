@@ -375,7 +375,8 @@ static int probe(void *context, char *argument, struct sprof_str *answer, struct
 
 static int keep(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
 {
-    return trace_keep_change(context, argument, answer, error);
+    const int result = trace_flush(context, error);
+    return result ? result : trace_keep_change(context, argument, answer, error);
 }
 
 static int widen(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)

@@ -20,6 +20,7 @@
 #define EXTRA_KEEP 32
 #define EXTRA_ARGUMENTS 64
 #define FAR_WORDS 33 * 64 + 8  /* from the record of a call point: see values.h */
+#define WORD_RAX 6             /* PROBE_WORD_RAX */
 #define DEPTH 0x7fffffff       /* enum logged */
 #define LOGGED 0x80000000
 /* So many bytes of stack must exist below a call, for a probe and for what functions begin with.
@@ -268,9 +269,11 @@ probe_enter:
 /* The words of its arguments are saved, where they are in registers of integers: see words_of in
  * values.h. */
 .Lenter_words:
-        cmpl    $0, SHARED_KEEP_VALUES(%rax,%r11,4)
-        je      .Lenter_call
-        js      .Lenter_unusual
+        mov     SHARED_KEEP_VALUES(%rax,%r11,4), %edx
+        test    %edx, %edx
+        js      .Lenter_unusual                 /* PROBE_VALUES_CHOSEN */
+        bt      $30, %edx                       /* PROBE_VALUES_WORDS */
+        jnc     .Lenter_call
         lea     64 + RECORD_BEGIN(%rsi), %rdx
         cmpl    $0, 64 + RECORD_SERIAL(%rsi)
         jne     .Lenter_words_far
@@ -608,8 +611,8 @@ probe_leave:
         mov     $63, %eax
         jmp     .Lleave_count
 #ifndef POINTS
-/* Calls are kept by rules. This one is not where it is shorter than any that meets one, and no kept
- * call was below it. rcx: its function's number, times 8 */
+/* Calls are kept by rules. This one is not where no kept call was below it, it is shorter than any
+ * that meets a rule, and its value is in no range. rcx: its function's number, times 32 */
 .Lleave_keep:
         testl   $EXTRA_WARN, SHARED_EXTRAS(%r11)
         jnz     .Lleave_unusual
@@ -619,13 +622,114 @@ probe_leave:
         mov     %rax, %rdx
         sub     OWN(THREAD_STATS, %rdi), %rcx
         sub     RECORD_BEGIN(%rsi), %rdx
-        shr     $4, %rcx
+        shr     $2, %rcx
         sub     RECORD_PROBE_TICKS(%rsi), %rdx
-        cmp     $(THUNKS * 8), %rcx             /* it may be of an earlier trace, as below */
+        cmp     $(THUNKS * 32), %rcx            /* it may be of an earlier trace, as below */
         jae     .Lleave_unusual
-        cmp     SHARED_KEEP_LEAST(%r11,%rcx), %rdx
+        cmp     SHARED_KEEP_QUICK(%r11,%rcx), %rdx
+        jge     .Lleave_long
+        cmpb    $0, SHARED_KEEP_QUICK+QUICK_WORD(%r11,%rcx)
+        jne     .Lleave_range
+.Lleave_figures_of_call:
         mov     RECORD_PARENT(%rsi), %rdx
-        jl      .Lleave_figures
+        jmp     .Lleave_figures
+/* r11: struct probe_keep_quick; rdx: the value */
+.Lleave_range:
+        lea     SHARED_KEEP_QUICK(%r11,%rcx), %r11
+        movzbl  QUICK_WORD(%r11), %ecx
+        cmp     $WORD_RAX + 1, %ecx
+        jne     .Lleave_argument
+        mov     40(%rsp), %rdx
+.Lleave_compare:
+        movzbl  QUICK_SHIFT(%r11), %ecx
+        shl     %cl, %rdx
+        sub     QUICK_LOW(%r11), %rdx
+        cmp     QUICK_SPAN(%r11), %rdx
+        jbe     .Lleave_met
+        mov     probe_inside+INSIDE_SHARED(%rip), %r11
+        jmp     .Lleave_figures_of_call
+.Lleave_argument:
+        lea     64 + RECORD_BEGIN(%rsi), %rdx
+        cmpl    $0, 64 + RECORD_SERIAL(%rsi)
+        jne     1f
+        mov     -8(%rdx,%rcx,8), %rdx
+        jmp     .Lleave_compare
+1:      lea     64(%rsp), %rdx                  /* as at its entry */
+        shl     $23, %rdx
+        btc     $63, %rdx
+        shr     $20, %rdx
+        lea     (%rdx,%rcx,8), %rdx
+        movabs  $RECORDS + FAR_WORDS - 8, %rcx
+        mov     (%rdx,%rcx), %rdx
+        jmp     .Lleave_compare
+.Lleave_long:
+        lea     SHARED_KEEP_QUICK(%r11,%rcx), %r11
+/* It meets the only rule, and its caller has a number: its row is written here. */
+.Lleave_met:
+        cmpb    $0, QUICK_IS_EXACT(%r11)
+        je      .Lleave_met_unusual
+        mov     RECORD_PARENT(%rsi), %rdx
+        mov     OWN(THREAD_SERIAL, %rdi), %ecx
+        cmp     RECORD_SERIAL(%rdx), %ecx
+        jne     .Lleave_met_unusual
+        cmpl    $0, RECORD_NODE(%rdx)
+        je      .Lleave_met_unusual
+/* r8: struct probe_ring, which has room for the ends of all numbered calls, too */
+        save    %r8
+        save    %r9
+        mov     OWN(THREAD_RING, %rdi), %r8
+        mov     OWN(THREAD_OPEN_LOGGED, %rdi), %rcx
+        lea     RING_MARGIN + 2(%rcx,%rcx), %rcx
+        add     (%r8), %rcx
+        sub     RING_TAIL(%r8), %rcx
+        cmp     OWN(THREAD_RING_MASK, %rdi), %rcx
+        ja      .Lleave_met_no_room
+        movl    $0, RECORD_SERIAL(%rsi)
+        mov     $1, %r9d
+        xadd    %r9d, OWN(THREAD_KEPT, %rdi)
+/* rdx: its header, as below; r8: its two units; rcx: scratch */
+        mov     RECORD_STAT(%rsi), %rdx
+        mov     $2, %ecx
+        sub     OWN(THREAD_STATS, %rdi), %rdx
+        inc     %r9d
+        shl     $64 - PLACE_AT - 7, %rdx
+        bts     $END_AT + 64 - PLACE_AT, %rdx
+        xadd    %rcx, (%r8)
+        shrd    $64 - PLACE_AT, %rcx, %rdx
+        and     OWN(THREAD_RING_MASK, %rdi), %rcx
+        shl     $5, %rcx
+        lea     RING_UNITS(%r8,%rcx), %r8
+        prefetchw RING_AHEAD(%r8)
+        mov     RECORD_PARENT(%rsi), %rcx
+        mov     %r9d, KEPT_NUMBER(%r8)
+        mov     RECORD_NODE(%rcx), %ecx
+        mov     %rax, KEPT_END(%r8)
+        mov     %ecx, KEPT_CALLER(%r8)
+        mov     RECORD_BEGIN(%rsi), %rcx
+        mov     %rcx, KEPT_BEGIN(%r8)
+        neg     %rcx
+        add     %rax, %rcx
+        sub     RECORD_PROBE_TICKS(%rsi), %rcx
+        mov     %rcx, KEPT_TOTAL(%r8)
+        sub     RECORD_CHILD_TICKS(%rsi), %rcx
+        mov     %rcx, KEPT_SELF(%r8)
+        movzbl  QUICK_RULE(%r11), %ecx
+        mov     $1, %r9d
+        shl     %cl, %r9
+        movq    $0, KEPT_IS_APART(%r8)
+        mov     %r9, KEPT_RULES(%r8)
+        mov     %rdx, (%r8)
+        .cfi_remember_state
+        restore %r9
+        restore %r8
+        mov     probe_inside+INSIDE_SHARED(%rip), %r11
+        jmp     .Lleave_figures_of_call
+        .cfi_restore_state
+.Lleave_met_no_room:
+        restore %r9
+        restore %r8
+.Lleave_met_unusual:
+        mov     probe_inside+INSIDE_SHARED(%rip), %r11
         jmp     .Lleave_unusual
 /* r8: struct probe_ring */
 .Lleave_log:

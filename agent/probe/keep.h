@@ -94,10 +94,10 @@ static SAVES_ALL __attribute__((noinline)) void raise_least(uint32_t function, u
     struct probe_slowest *slowest = &shared->keep_slowest[function];
     note_slow(slowest, slowest_needed(rules), total);
     const int64_t least = least_now(slowest, rules);
-    atomic_store(&shared->keep_least[function], least);
+    atomic_store(&shared->keep_quick[function].least, least);
     const int64_t again = least_now(slowest, atomic_load(&shared->keep_masks[function]));
     if (again < least)
-        atomic_store(&shared->keep_least[function], again);
+        atomic_store(&shared->keep_quick[function].least, again);
 }
 
 /* What a rule judges of a call that has ended. */

@@ -42,6 +42,7 @@
 #define THREAD_ROOT 64
 #define THREAD_HISTOGRAMS 152
 #define THREAD_GENERATION 168
+#define THREAD_KEPT 296
 #define THREAD_EDGE_LOW 184
 #define THREAD_EDGE_HIGH 192
 #define THREAD_EDGE_FLOOR 200
@@ -90,7 +91,23 @@
 #define SHARED_HAS_ENDS 124
 #define SHARED_TIERS 106656
 #define SHARED_BEYOND 23762552
-#define SHARED_KEEP_LEAST 36430536
-#define SHARED_KEEP_VALUES 72082120
+#define SHARED_KEEP_QUICK 36430536
+#define SHARED_KEEP_VALUES 78373576
+
+/* struct probe_keep_quick and struct probe_kept */
+#define QUICK_LOW 8
+#define QUICK_SPAN 16
+#define QUICK_SHIFT 24
+#define QUICK_WORD 25
+#define QUICK_IS_EXACT 26
+#define QUICK_RULE 27
+#define KEPT_BEGIN 8
+#define KEPT_END 16
+#define KEPT_TOTAL 24
+#define KEPT_SELF 32
+#define KEPT_NUMBER 40
+#define KEPT_CALLER 44
+#define KEPT_RULES 48
+#define KEPT_IS_APART 56
 
 #endif

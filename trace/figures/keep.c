@@ -2,7 +2,7 @@
  * number from then on, and has its row when it has ended. The command can write anything into a
  * ring, so numbers are checked. */
 #include "trace/figures/keep.h"
-#include "trace/figures/keep_rules.h"
+#include "trace/figures/keep_quick.h"
 #include "trace/figures/log.h"
 #include "trace/figures/values.h"
 

@@ -1,6 +1,7 @@
 /* The rules of --keep: writes them for the agent, and changes them while a trace runs. */
 #include "trace/figures/keep_rules.h"
 #include "trace/figures/keep.h"
+#include "trace/figures/keep_quick.h"
 #include "trace/figures/log.h"
 #include "trace/figures/values.h"
 #include "trace/probes/probes.h"
@@ -83,7 +84,7 @@ static void allow_none(struct trace_session *session)
 {
     struct probe_shared *shared = session->process.shared;
     for (uint32_t i = 0; i <= session->capacity; i++)
-        atomic_store_explicit(&shared->keep_least[i], INT64_MAX, memory_order_relaxed);
+        atomic_store_explicit(&shared->keep_quick[i].least, INT64_MAX, memory_order_relaxed);
 }
 
 void trace_keep_make(struct trace_session *session)
@@ -155,25 +156,6 @@ static void write_rule(struct trace_session *session, size_t i, bool is_late)
     write_tests(&keep->rules[i], rule);
 }
 
-/* Of a call that returns. */
-static int64_t least_of(const struct probe_keep_rule *rule)
-{
-    return rule->throws ? INT64_MAX : rule->over > rule->self ? rule->over : rule->self;
-}
-
-/* Writes which rules apply to a function, and the shortest call that may meet one. */
-static void write_mask(struct trace_session *session, uint32_t function, uint64_t mask)
-{
-    struct probe_shared *shared = session->process.shared;
-    int64_t least = INT64_MAX;
-    for (uint64_t left = mask; left; left &= left - 1) {
-        const int64_t one = least_of(&shared->keep.rules[__builtin_ctzll(left)]);
-        least = one < least ? one : least;
-    }
-    atomic_store(&shared->keep_masks[function], mask);
-    atomic_store(&shared->keep_least[function], least);
-}
-
 static bool may_apply(const struct trace_probe *probe)
 {
     return probe->is_chosen || probe->is_spare;
@@ -193,7 +175,7 @@ static int set_function(struct trace_session *session, uint32_t function,
             return found;
         mask |= (uint64_t)(found != 0) << i;
     }
-    write_mask(session, function, mask);
+    trace_keep_write(session, function, mask);
     return 0;
 }
 
@@ -230,21 +212,6 @@ int trace_keep_begin(struct trace_session *session, size_t first, struct sprof_e
     for (size_t i = 0; i < count; i++)
         plan_expressions_free(each[i]);
     return result;
-}
-
-void trace_keep_clear_slowest(struct trace_session *session)
-{
-    struct probe_shared *shared = session->process.shared;
-    for (size_t i = 0; i < session->probes.count; i++) {
-        const uint64_t mask = atomic_load(&shared->keep_masks[i]);
-        bool has_list = false;
-        for (uint64_t left = mask; left; left &= left - 1)
-            has_list |= shared->keep.rules[__builtin_ctzll(left)].slowest != 0;
-        for (size_t k = 0; has_list && k < PROBE_KEEP_SLOWEST; k++)
-            atomic_store(&shared->keep_slowest[i].ticks[k], 0);
-        if (has_list)
-            write_mask(session, (uint32_t)i, mask);
-    }
 }
 
 /* == Changes while a trace runs == */
@@ -287,7 +254,7 @@ static int add_to(struct trace_session *program, size_t i, struct plan_expressio
         result = matches < 0 ? matches : 0;
         if (matches > 0) {
             *found += probe->is_chosen;
-            write_mask(program, (uint32_t)f, atomic_load(&shared->keep_masks[f]) | bit);
+            trace_keep_write(program, (uint32_t)f, atomic_load(&shared->keep_masks[f]) | bit);
         }
     }
     if (!result)
@@ -310,7 +277,7 @@ static void end_rule(struct trace_session *session, size_t i)
         for (size_t f = 0; f < program->probes.count; f++) {
             const uint64_t mask = atomic_load(&program->process.shared->keep_masks[f]);
             if (mask >> i & 1)
-                write_mask(program, (uint32_t)f, mask & ~(UINT64_C(1) << i));
+                trace_keep_write(program, (uint32_t)f, mask & ~(UINT64_C(1) << i));
         }
     }
 }
@@ -410,11 +377,9 @@ static int take_back(struct trace_session *session, const char *named, struct sp
     return 0;
 }
 
-static int list_rules(struct trace_session *session, struct sprof_str *answer,
-                      struct sprof_error *error)
+static int list_rules(struct trace_session *session, struct sprof_str *answer)
 {
     const struct trace_kept *kept = &session->trace->kept;
-    const int result = trace_flush(session, error);
     for (size_t p = 0; p < session->trace->programs.count; p++)
         trace_keep_read(session->trace->programs.items[p]);
     sprof_str_append(answer, "number#\tstate\tsince#\ttested#\tmet#\tkept#\tdropped#\trule\n");
@@ -425,13 +390,13 @@ static int list_rules(struct trace_session *session, struct sprof_str *answer,
                           (unsigned long long)kept->tested[i], (unsigned long long)kept->fired[i],
                           (unsigned long long)(kept->fired[i] - kept->dropped[i]),
                           (unsigned long long)kept->dropped[i], kept->rules.items[i].text);
-    return result;
+    return 0;
 }
 
 int trace_keep_change(struct trace_session *session, const char *change, struct sprof_str *answer,
                       struct sprof_error *error)
 {
     return *change == '-' ? take_back(session, change + 1, answer, error)
-           : *change      ? add_rule(session, change, answer, error)
-                          : list_rules(session, answer, error);
+           : *change      ? add_rule(session, change + (*change == '+'), answer, error)
+                          : list_rules(session, answer);
 }

@@ -31,10 +31,9 @@ void trace_keep_make(struct trace_session *session);
 /* Writes the rules for the probes from `first` on. */
 int trace_keep_begin(struct trace_session *session, size_t first, struct sprof_error *error);
 
-/* The longest calls so far are those from now on. */
-void trace_keep_clear_slowest(struct trace_session *session);
-
-/* Carries out `keep`: adds the rule, ends one ("-#N", or "-" and its text), or lists all (""). */
+/* Carries out `keep`: adds the rule (a + may be before it), ends one ("-#N", or "-" and its text),
+ * or lists all ("").
+ * All figures have been read just before: earlier calls are not tested. */
 int trace_keep_change(struct trace_session *session, const char *change, struct sprof_str *answer,
                       struct sprof_error *error);
 

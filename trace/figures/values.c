@@ -1,6 +1,7 @@
 /* Decides what the agent notes of the values of kept calls, and makes rows of that. */
 #include "trace/figures/values.h"
 #include "plan/expressions.h"
+#include "trace/figures/keep_quick.h"
 #include "trace/probes/probes.h"
 #include "trace/several.h"
 #include "trace/tracing.h"
@@ -283,6 +284,15 @@ static void bind_rules(struct trace_session *session, uint32_t function, struct 
     }
 }
 
+/* Whether arguments are saved at the entry: they are shown, or a rule tests one. */
+static bool needs_words(const struct trace_noted *noted)
+{
+    bool needs = !noted->is_hidden;
+    for (uint32_t i = 0; i < noted->binding_count; i++)
+        needs |= noted->bindings[i].word < PROBE_WORDS;
+    return needs;
+}
+
 /* Writes for the agent what is noted. False: its room is used up. */
 static bool write_values(struct trace_session *session, uint32_t function,
                          const struct trace_noted *noted)
@@ -303,9 +313,11 @@ static bool write_values(struct trace_session *session, uint32_t function,
     memcpy(pieces + noted->piece_count, noted->bindings,
            noted->binding_count * sizeof *noted->bindings);
     values->used = end;
-    atomic_store(&shared->keep_values[function], (uint32_t)at |
-                                                     (noted->is_chosen ? PROBE_VALUES_CHOSEN : 0) |
-                                                     (noted->is_hidden ? PROBE_VALUES_HIDDEN : 0));
+    const bool has_words = needs_words(noted);
+    atomic_store(&shared->keep_values[function],
+                 (uint32_t)at | (noted->is_chosen && has_words ? PROBE_VALUES_CHOSEN : 0) |
+                     (has_words ? PROBE_VALUES_WORDS : 0) |
+                     (noted->is_hidden ? PROBE_VALUES_HIDDEN : 0));
     return true;
 }
 
@@ -335,6 +347,8 @@ static int note(struct trace_session *session, uint32_t function,
     bind_rules(session, function, noted);
     if (write_values(session, function, noted))
         session->values.noted.items[function] = noted;
+    trace_keep_write(session, function,
+                     atomic_load(&session->process.shared->keep_masks[function]));
     return 0;
 }
 
