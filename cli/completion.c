@@ -42,7 +42,8 @@ static const struct {
     const char *command, *option, *values;
 } known_values[] = {
     {"report", "by",
-     "run|host|process|command|thread|cpu|event|phase|module|function|file|line|address"},
+     "run|host|process|command|user|cgroup|container|thread|cpu|event|state|wait|lock|holder|"
+     "field:|phase|module|function|file|line|address"},
     {"report", "sort", REPORT_COLUMNS},
     {"report", "show", REPORT_COLUMNS},
     {"stats", "sort", CALL_COLUMNS},

@@ -40,8 +40,8 @@ static int put(void *context, const struct sampler_known_event *event)
         const char *name = sprof_arena_text(&listing->names, event->name);
         if (!name)
             return SPROF_ENOMEM;
-        /* The name behind the system ("syscalls:") is the one that is typed. */
-        const char *colon = strchr(name, ':');
+        /* The name behind the system ("syscalls:") may be all that was typed. */
+        const char *colon = strchr(listing->expression, ':') ? NULL : strchr(name, ':');
         sprof_suggest_offer(&listing->near, listing->expression, colon ? colon + 1 : name);
         return 0;
     }

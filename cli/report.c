@@ -8,12 +8,14 @@
 #include "cli/style.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 /* --by */
 struct key_list {
     enum report_key items[REPORT_KEYS];
     size_t count;
+    char field[64]; /* of `field:NAME` */
 };
 
 struct arguments {
@@ -51,11 +53,22 @@ static int unknown_key(const char *word, int length, struct sprof_error *error)
 {
     struct sprof_str words = {0};
     for (enum report_key key = 0; key < REPORT_KEYS; key++)
-        sprof_str_appendf(&words, "%s%s", key ? ", " : "", report_key_word(key));
+        sprof_str_appendf(&words, "%s%s%s", key ? ", " : "", report_key_word(key),
+                          key == REPORT_FIELD ? ":NAME" : "");
     sprof_error_set(error, SPROF_EUSAGE, 0, "there is no key `%.*s`: choose of %s", length, word,
                     words.text ? words.text : "others");
     sprof_str_release(&words);
     return SPROF_EUSAGE;
+}
+
+/* How a key is written, without the name of a field. */
+static bool is_key(enum report_key key, const char *value, size_t length)
+{
+    const char *word = report_key_word(key);
+    const size_t size = strlen(word);
+    if (key == REPORT_FIELD)
+        return length > size + 1 && !strncmp(value, "field:", size + 1);
+    return size == length && !memcmp(word, value, length);
 }
 
 static int set_by(void *field, const char *value, struct sprof_error *error)
@@ -65,9 +78,10 @@ static int set_by(void *field, const char *value, struct sprof_error *error)
     do {
         const size_t length = strcspn(value, ",");
         enum report_key key = 0;
-        while (key < REPORT_KEYS && (strlen(report_key_word(key)) != length ||
-                                     memcmp(report_key_word(key), value, length) != 0))
+        while (key < REPORT_KEYS && !is_key(key, value, length))
             key++;
+        if (key == REPORT_FIELD)
+            snprintf(list->field, sizeof list->field, "%.*s", (int)length - 6, value + 6);
         if (key == REPORT_KEYS)
             return unknown_key(value, (int)(length < 60 ? length : 60), error);
         for (size_t i = 0; i < list->count; i++)
@@ -86,8 +100,8 @@ static const struct cli_option options[] = {
      cli_set_flag},
     {"by", 0, "KEY[,KEY…]",
      "a row for each run, host, process, command, user, cgroup, container, thread, cpu, event, "
-     "state, wait, phase, module, "
-     "function, file, line, address",
+     "state, wait, lock, holder, phase, module, "
+     "function, file, line, address, or value of a tracepoint's field (field:NAME)",
      FIELD(by), set_by},
     {"modules", 0, NULL, "by module: executables and libraries", FIELD(modules), cli_set_flag},
     {"lines", 0, NULL, "by source line", FIELD(lines), cli_set_flag},
@@ -163,7 +177,7 @@ static int choose_view(struct arguments *arguments, enum report_view *view,
         *view = choices[i].view;
         asked++;
         if (choices[i].key < REPORT_KEYS)
-            arguments->by = (struct key_list){{choices[i].key}, 1};
+            arguments->by = (struct key_list){.items = {choices[i].key}, .count = 1};
     }
     if (asked == 2 && arguments->tree && !arguments->bottom_up && arguments->by.count) {
         *view = REPORT_TREE_BY;
@@ -210,6 +224,7 @@ static struct report_request request_of(const struct arguments *arguments, enum 
     const bool of_wakes = view == REPORT_WAKERS || view == REPORT_CHAINS;
     request.selection.fold_idle = !arguments->idle && !of_wakes;
     request.selection.with_idle = arguments->idle;
+    request.selection.field = *arguments->by.field ? arguments->by.field : NULL;
     if (of_wakes && !request.selection.event)
         request.selection.event = MODEL_EVENT_OFF_CPU;
     for (size_t i = 0; i < arguments->by.count; i++) {

@@ -5,6 +5,7 @@
 #define SPROF_MODEL_MODEL_H
 
 #include "model/difference.h"
+#include "model/fields.h"
 #include "model/kinds.h"
 #include "model/paths.h"
 #include "model/process_table.h"

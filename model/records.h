@@ -68,6 +68,7 @@ struct model_sample {
     pid_t waker_pid, waker_tid; /* … what did: tid 0 an interrupt, pid 0 none of the targets */
     const struct model_open_call *calls; /* of a traced thread: its innermost, at that moment */
     size_t call_count;
+    struct sprof_bytes fields; /* what the event wrote: see model/fields.h */
 };
 
 /* What a walk has shown of where a thread's stack ends, for capturing its next ones. */

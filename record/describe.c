@@ -94,7 +94,10 @@ static void describe_settings(struct record_session *session, const struct sampl
 
 static int describe_event(struct record_session *session, const struct sampler_event *fact)
 {
-    struct record_event event = {.user_excluded = fact->user_excluded, .is_wait = fact->is_wait};
+    struct record_event event = {.user_excluded = fact->user_excluded,
+                                 .is_wait = fact->is_wait,
+                                 .fields = fact->fields,
+                                 .field_count = fact->field_count};
     event.row = (struct store_event){
         .name = keep_text(session, fact->name),
         .is_clock = fact->is_clock,

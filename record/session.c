@@ -75,7 +75,8 @@ static int note_sample(void *context, const struct recording_sampled *sampled)
 
 static int add_event(struct record_session *session, struct record_event *event)
 {
-    if (recording_add_event(session->recording, &event->row, &event->row.id))
+    if (recording_add_event(session->recording, &event->row, &event->row.id) ||
+        recording_add_fields(session->recording, event->row.id, event->fields, event->field_count))
         return SPROF_ENOMEM;
     event->ledger.run_id = session->run->id;
     event->ledger.event_id = event->row.id;

@@ -31,6 +31,8 @@ struct record_event {
     struct record_ledger ledger;
     bool user_excluded;
     bool is_wait;
+    const struct model_field *fields; /* the sampler's */
+    size_t field_count;
 };
 
 struct record_session {

@@ -100,6 +100,8 @@ static int run_step(struct derive *derive, const struct recording_names *names,
             result = sprof_error_memory(error);
         if (!result && !derive->nothing_new)
             result = recording_derive_costs(derive, error);
+        if (!result && !derive->nothing_new)
+            result = recording_derive_locks(derive, error);
         if (!result && recording_derive_changed_rows(derive))
             result = sprof_error_memory(error);
         sort_frames(derive);

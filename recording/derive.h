@@ -290,6 +290,9 @@ int recording_derive_names(struct derive *derive, struct sprof_error *error);
 int recording_derive_given_names(struct derive *derive, const struct recording_names *names,
                                  struct sprof_error *error);
 
+/* Names the locks that threads of the runs at hand waited for, where they are global or static. */
+int recording_derive_locks(struct derive *derive, struct sprof_error *error);
+
 /* Where only what had no name was looked up: runs that none of the new names is in keep their sums.
  * Returns 0 or SPROF_ENOMEM. */
 int recording_derive_keep_runs(struct derive *derive);

@@ -173,6 +173,23 @@ int recording_add_event(struct recording *recording, const struct store_event *e
     return sprof_vec_push(&recording_batch(recording)->events, row);
 }
 
+int recording_add_fields(struct recording *recording, uint32_t event,
+                         const struct model_field *fields, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct store_event_field row = {.run_id = recording->run.id,
+                                              .event_id = event,
+                                              .number = (uint16_t)i,
+                                              .name = fields[i].name,
+                                              .offset = fields[i].offset,
+                                              .bytes = fields[i].bytes,
+                                              .kind = (uint8_t)fields[i].kind};
+        if (sprof_vec_push(&recording_batch(recording)->event_fields, row))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
 int recording_change_event(struct recording *recording, const struct store_event *event)
 {
     struct store_event row = *event;
@@ -244,7 +261,7 @@ int recording_clear(struct recording *recording, uint64_t time_ns)
     batch->call_blocks.count = batch->probe_ledger.count = batch->call_untimeds.count = 0;
     batch->warnings.count = batch->call_tail_cuts.count = 0;
     batch->keep_rules.count = batch->keep_spans.count = batch->kept_calls.count =
-        batch->call_values.count = batch->wakes.count = 0;
+        batch->call_values.count = batch->wakes.count = batch->sample_fields.count = 0;
     recording->phase.id = 0;
     return sprof_vec_push(&batch->cleared, (struct store_cleared){recording->run.id, run_ns});
 }

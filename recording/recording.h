@@ -79,6 +79,11 @@ struct store_run *recording_run(struct recording *recording);
  * live until recording_free. Returns 0 or SPROF_ENOMEM. */
 int recording_add_event(struct recording *recording, const struct store_event *event, uint32_t *id);
 
+/* Describes what samples of an event bring in `fields`. The list must live until recording_free.
+ * Returns 0 or SPROF_ENOMEM. */
+int recording_add_fields(struct recording *recording, uint32_t event,
+                         const struct model_field *fields, size_t count);
+
 /* The event of that id is another one from now on: its row is written anew. Returns 0 or
  * SPROF_ENOMEM. */
 int recording_change_event(struct recording *recording, const struct store_event *event);

@@ -98,6 +98,24 @@ static int add_wake(struct recording *recording, const struct model_record *reco
     return sprof_vec_push(&recording_batch(recording)->wakes, wake);
 }
 
+static int add_fields(struct recording *recording, const struct model_record *record,
+                      const struct model_thread *thread, uint32_t event)
+{
+    enum { BYTES_MAX = 512 };
+    const struct sprof_bytes bytes = record->sample.fields;
+    if (!bytes.size)
+        return 0;
+    const size_t size = bytes.size < BYTES_MAX ? bytes.size : BYTES_MAX;
+    struct recording_filled *batch = recording_writer_batch(&recording->writer);
+    const char *copy = sprof_arena_copy(&batch->arena, (const char *)bytes.data, size);
+    const struct store_sample_fields row = {.run_id = recording->run.id,
+                                            .event_id = event,
+                                            .thread_id = thread->id,
+                                            .time_ns = record->time_ns - recording->start_ns,
+                                            .bytes = {(const uint8_t *)copy, size}};
+    return copy ? sprof_vec_push(&recording_batch(recording)->sample_fields, row) : SPROF_ENOMEM;
+}
+
 int recording_sample(struct recording *recording, const struct model_record *record, uint32_t event)
 {
     struct model_thread *thread = model_process_table_thread(&recording->process_table, record->pid,
@@ -110,7 +128,7 @@ int recording_sample(struct recording *recording, const struct model_record *rec
         return 0;
     }
     process->sampled = true;
-    if (add_wake(recording, record, thread))
+    if (add_wake(recording, record, thread) || add_fields(recording, record, thread, event))
         return SPROF_ENOMEM;
     struct recording_outcome outcome;
     if (recording_walk_sample(&recording->walk, process, &record->sample, record->time_ns,

@@ -27,6 +27,9 @@ static const struct {
     [REPORT_EVENT] = {"event", "events", true, false},
     [REPORT_STATE] = {"state", "states", true, false},
     [REPORT_WAIT] = {"wait", "waits", true, false},
+    [REPORT_LOCK] = {"lock", "locks", true, false},
+    [REPORT_HOLDER] = {"holder", "holders", true, false},
+    [REPORT_FIELD] = {"field", "values", true, false},
     [REPORT_PHASE] = {"phase", "phases", true, false},
     [REPORT_MODULE] = {"module", "modules", false, false},
     [REPORT_FUNCTION] = {"function", "functions", false, false},
@@ -76,12 +79,13 @@ unsigned report_keys_parts(const struct report_table_options *options,
     struct by_key by = {0};
     choose_keys(&by, options);
     bool needs_frames = false;
-    for (size_t i = 0; i < by.key_count; i++)
+    unsigned places = 0;
+    for (size_t i = 0; i < by.key_count; i++) {
         needs_frames = needs_frames || keys[by.keys[i]].needs_frames;
-    const unsigned places = (report_by_key_has(&by, REPORT_CPU) ? REPORT_CPUS : 0) |
-                            (report_by_key_has(&by, REPORT_PHASE) ? REPORT_PHASES : 0);
+        places |= report_key_part(by.keys[i]);
+    }
     const unsigned modes = by.of_frames ? 0 : REPORT_ANY_MODE;
-    if (all && !by.of_frames)
+    if (all && !by.of_frames && !(places & (REPORT_FIELDS | REPORT_LOCKS)))
         return REPORT_THREAD_COSTS | places | modes;
     if (places)
         return REPORT_STACKS | places | modes;
@@ -245,6 +249,7 @@ static void key_columns(struct table *table, const struct by_key *by, enum repor
         count_column(table, NULL, "line", TABLE_DETAIL);
         break;
     case REPORT_FUNCTION: function_column(table); break;
+    case REPORT_FIELD: name_column(table, by->dataset->field, word); break;
     default: name_column(table, word, word); break;
     }
     if (adds_function(by, key))
@@ -382,6 +387,12 @@ static void put_key(struct table *table, const struct by_key *by, const struct k
         break;
     case REPORT_WAIT:
         report_table_put_text(table, report_event_wait(&dataset->events.items[row->event - 1]));
+        break;
+    case REPORT_LOCK:
+    case REPORT_HOLDER:
+    case REPORT_FIELD:
+        report_table_put_text(
+            table, report_dataset_field_text(dataset, row->fields, report_key_slot(key)));
         break;
     case REPORT_PHASE:
         put_phase(table, row->phase ? &dataset->phases.items[row->phase - 1] : NULL);

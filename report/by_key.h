@@ -7,7 +7,7 @@
 
 /* One row and its sums. */
 struct key_row {
-    uint32_t thread, event, phase; /* of a cost of it; the row's where they are keys */
+    uint32_t thread, event, phase, fields; /* of a cost of it; the row's where they are keys */
     int32_t cpu;
     uint32_t module, function, frame;
     struct model_costs costs;
@@ -43,6 +43,17 @@ struct by_key {
 
 /* Whether a key is the same for the whole stack. */
 bool report_key_is_of_sample(enum report_key key);
+
+/* The part of a dataset that a key needs besides costs by thread or stack; 0: none. */
+unsigned report_key_part(enum report_key key);
+
+/* The slot of a key that is a field. */
+static inline enum report_field_slot report_key_slot(enum report_key key)
+{
+    return key == REPORT_LOCK     ? REPORT_SLOT_LOCK
+           : key == REPORT_HOLDER ? REPORT_SLOT_HOLDER
+                                  : REPORT_SLOT_FIELD;
+}
 
 /* The value of such a key, as a number that is the same where the value is. */
 uint64_t report_key_of_sample(const struct report_dataset *dataset, enum report_key key,

@@ -43,6 +43,18 @@ const char *report_key_of_process(const struct report_dataset *dataset, enum rep
                                   : found->container;
 }
 
+unsigned report_key_part(enum report_key key)
+{
+    switch (key) {
+    case REPORT_CPU: return REPORT_CPUS;
+    case REPORT_PHASE: return REPORT_PHASES;
+    case REPORT_LOCK:
+    case REPORT_HOLDER: return REPORT_LOCKS;
+    case REPORT_FIELD: return REPORT_FIELDS;
+    default: return 0;
+    }
+}
+
 uint64_t report_key_of_sample(const struct report_dataset *dataset, enum report_key key,
                               const struct report_cost *cost)
 {
@@ -63,6 +75,11 @@ uint64_t report_key_of_sample(const struct report_dataset *dataset, enum report_
         return sprof_hash_text(report_event_state(&dataset->events.items[cost->event - 1]));
     case REPORT_WAIT:
         return sprof_hash_text(report_event_wait(&dataset->events.items[cost->event - 1]));
+    case REPORT_LOCK:
+    case REPORT_HOLDER:
+    case REPORT_FIELD:
+        return sprof_hash_text(
+            report_dataset_field_text(dataset, cost->fields, report_key_slot(key)));
     case REPORT_PHASE: return cost->phase;
     default: return 0;
     }
@@ -127,6 +144,7 @@ static struct key_row *row_of(struct by_key *by, size_t first, const struct repo
             .thread = cost->thread,
             .event = cost->event,
             .phase = cost->phase,
+            .fields = cost->fields,
             .cpu = cost->cpu,
             .module = frame      ? by->dataset->frames.items[frame - 1].module
                       : function ? by->dataset->facts.items[function - 1].module

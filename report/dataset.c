@@ -37,6 +37,7 @@ void report_dataset_release(struct report_dataset *dataset)
     sprof_vec_release(&dataset->idle_places);
     sprof_vec_release(&dataset->call_values);
     sprof_vec_release(&dataset->wakes);
+    sprof_vec_release(&dataset->field_values);
     report_row_numbers_release(&dataset->process_numbers);
     report_row_numbers_release(&dataset->thread_numbers);
     report_row_numbers_release(&dataset->node_numbers);
@@ -405,7 +406,8 @@ static int load(struct report_dataset *dataset, struct store *store,
 {
     const unsigned more = selection->no_inlined ? REPORT_STACKS : 0;
     *dataset = (struct report_dataset){.parts = more | (parts & ~(unsigned)REPORT_ONLY_RUN),
-                                       .no_inlined = selection->no_inlined};
+                                       .no_inlined = selection->no_inlined,
+                                       .field = selection->field};
     struct report_loading loading = {
         .dataset = dataset, .store = store, .only_run = parts & REPORT_ONLY_RUN};
     int result = report_dataset_select(&loading, selection, error);
@@ -445,6 +447,7 @@ static int load(struct report_dataset *dataset, struct store *store,
     sprof_vec_release(&loading.marked);
     report_row_numbers_release(&loading.time_events);
     sprof_map_release(&loading.idle);
+    sprof_map_release(&loading.sample_fields);
     free(loading.idle_by_path);
     return report_error_code(result, error);
 }

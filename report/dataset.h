@@ -37,6 +37,8 @@ enum report_part {
     REPORT_ANY_MODE = 128,   /* stacks of different modes are not read together: any are taken */
     REPORT_KEPT_CALLS = 256, /* with REPORT_STACKS: keep_rules and kept_calls */
     REPORT_WAKES = 512,      /* with REPORT_STACKS: wakes */
+    REPORT_FIELDS = 1024,    /* … by the field of the selection */
+    REPORT_LOCKS = 2048,     /* … by the lock that was waited for, and its holder */
     REPORT_ONLY_RUN = 64,    /* no functions that only other runs met, where these are many */
 };
 
@@ -119,10 +121,17 @@ struct report_thread {
 /* Selected samples that ended on one node in one thread. Sorted by node. */
 struct report_cost {
     uint32_t node, thread;
-    uint32_t event; /* its number in `events` */
-    int32_t cpu;    /* -1 unknown, or without REPORT_CPUS */
-    uint32_t phase; /* its number in `phases`; 0 unknown, or without REPORT_PHASES */
+    uint32_t event;  /* its number in `events` */
+    int32_t cpu;     /* -1 unknown, or without REPORT_CPUS */
+    uint32_t phase;  /* its number in `phases`; 0 unknown, or without REPORT_PHASES */
+    uint32_t fields; /* its number in `field_values`; 0 none, or without REPORT_FIELDS and _LOCKS */
     struct model_cost cost;
+};
+
+/* What an event wrote with samples, of the fields that are asked for. */
+enum report_field_slot { REPORT_SLOT_FIELD, REPORT_SLOT_LOCK, REPORT_SLOT_HOLDER, REPORT_SLOTS };
+struct report_field_values {
+    const char *texts[REPORT_SLOTS]; /* "": it has none */
 };
 
 /* Costs of stack nodes in one phase and on one CPU, packed as store/places.h says. */
@@ -265,6 +274,7 @@ struct report_dataset {
     SPROF_VEC(struct report_idle_place) idle_places;
     bool running;                 /* `run` was still being recorded when the store was copied */
     const char *thread, *process; /* the selection's, clean; NULL all */
+    const char *field;            /* … of events; NULL none */
     const char *waits;            /* what threads wait for, in a sentence; NULL: not found out */
     const char *selected;         /* " in thread X on CPU 0-3": what was asked for, clean; "" all */
     uint8_t *function_filters; /* [function - 1]: enum report_filter; NULL: no expressions given */
@@ -281,6 +291,7 @@ struct report_dataset {
     SPROF_VEC(struct report_frame) frames;
     SPROF_VEC(struct report_node) nodes; /* as recorded, whatever the mode read */
     SPROF_VEC(struct report_mapping) mappings;
+    SPROF_VEC(struct report_field_values) field_values;
     SPROF_VEC(struct report_cost) costs;
     SPROF_VEC(struct report_packed_costs)
     places; /* what is not in `costs` yet; sorted by phase and CPU */
@@ -318,6 +329,10 @@ static inline uint32_t report_dataset_node_frame(const struct report_dataset *da
         frame = frames[frame - 1].outer;
     return frame;
 }
+
+/* The text of a field of a cost; "unknown" where it has none. */
+const char *report_dataset_field_text(const struct report_dataset *dataset, uint32_t values,
+                                      enum report_field_slot slot);
 
 /* Costs by function, [number - 1] of `functions`: from the tree, and the total times of calls as
  * they were measured. SPROF_ENOMEM. */

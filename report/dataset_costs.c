@@ -283,6 +283,8 @@ int report_dataset_function_costs(const struct report_dataset *dataset, struct m
 int report_dataset_load_costs(struct report_loading *loading, struct sprof_error *error)
 {
     int result = report_dataset_find_idle(loading, error);
+    if (!result)
+        result = report_dataset_load_fields(loading, error);
     if (result)
         return result;
     if (loading->from_samples)

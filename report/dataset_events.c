@@ -223,8 +223,11 @@ int report_dataset_choose_events(struct report_loading *loading,
         result =
             store_each_event(loading->store, dataset->runs.items[i].id, take_event, dataset, error);
     dataset->all_events = selection->all_events && !are_parts(dataset);
+    const char *wanted = event_of(dataset, selection);
+    if (!result && !selection->event && report_dataset_asks_fields(dataset))
+        result = report_dataset_event_of_field(loading, &wanted, error);
     if (!result)
-        choose_event(dataset, event_of(dataset, selection));
+        choose_event(dataset, wanted);
     for (size_t i = 0; i < dataset->events.count && !result; i++)
         if (is_taken(dataset, &dataset->events.items[i], selection->with_idle) &&
             is_in_state(&dataset->events.items[i], selection->state))

@@ -35,6 +35,7 @@ struct report_loading {
     struct sprof_map idle;                 /* hash of row of a path, thread and event → 1 */
     uint64_t *idle_by_path;                /* [row - 1]: weight that was left out */
     struct model_cost all_idle;            /* of all threads, of the events that are read */
+    struct sprof_map sample_fields;        /* key of a sample → number in `field_values` */
 };
 
 /* Chooses runs and events, reads processes and threads, and checks that those asked for exist. What
@@ -83,6 +84,23 @@ int report_dataset_load_kept(struct report_dataset *dataset, struct store *store
 /* Reads where the processes of a run belonged. */
 int report_dataset_load_origins(struct report_dataset *dataset, struct store *store,
                                 uint32_t run_id, struct sprof_error *error);
+
+/* Whether costs are asked for by what events wrote with their samples. */
+bool report_dataset_asks_fields(const struct report_dataset *dataset);
+
+/* Finds the first event of the newest run that has the field; *name stays where none has. */
+int report_dataset_event_of_field(struct report_loading *loading, const char **name,
+                                  struct sprof_error *error);
+
+/* Reads the values of fields, where they are asked for. SPROF_ENOTFOUND where no event that is read
+ * has such a field. */
+int report_dataset_load_fields(struct report_loading *loading, struct sprof_error *error);
+
+/* Samples by their database ids and their time. */
+static inline uint64_t report_dataset_sample_key(uint32_t event, uint32_t thread, uint64_t time_ns)
+{
+    return sprof_hash_pair((uint64_t)event << 32 | thread, time_ns);
+}
 
 /* Reads what ended waits, where all that it refers to is there; `takes` is
  * report_dataset_takes_sample. */

@@ -9,7 +9,7 @@ struct sampling {
     size_t run;             /* index of the run at work */
     bool knows_all;         /* what all of its samples add up to is stored */
     bool later;             /* costs of places are left to report_dataset_next_costs */
-    struct sprof_map costs; /* hash of node, thread, event, cpu, phase → index + 1 */
+    struct sprof_map costs; /* hash of node, thread, event, cpu, phase, fields → index + 1 */
 };
 
 static int add_to_costs(struct report_dataset *dataset, struct sprof_map *index,
@@ -17,7 +17,8 @@ static int add_to_costs(struct report_dataset *dataset, struct sprof_map *index,
 {
     const uint64_t stack = (uint64_t)cost->node << 32 | cost->thread;
     const uint64_t rest = (uint64_t)cost->event << 32 | (uint32_t)cost->cpu;
-    const uint64_t key = sprof_hash_pair(sprof_hash_pair(stack, rest), cost->phase);
+    const uint64_t key =
+        sprof_hash_pair(sprof_hash_pair(stack, rest), (uint64_t)cost->fields << 32 | cost->phase);
     uint64_t *known = sprof_map_at(index, key);
     if (!known)
         return SPROF_ENOMEM;
@@ -48,6 +49,13 @@ static int add_sample(void *context, const struct store_sample_row *row)
     };
     if (!own.event)
         return 0;
+    const uint64_t *fields =
+        report_dataset_asks_fields(dataset)
+            ? sprof_map_get(
+                  &loading->sample_fields,
+                  report_dataset_sample_key(sample->event_id, sample->thread_id, sample->time_ns))
+            : NULL;
+    own.fields = fields ? (uint32_t)*fields : 0;
     const uint32_t path = own.node ? loading->node_paths.items[own.node - 1] : 0;
     if (!path || !own.thread)
         return SPROF_EFORMAT;
@@ -234,7 +242,8 @@ static int load_run(struct sampling *sampling, struct sprof_error *error)
     bool costs, blocks = false;
     sampling->knows_all = false;
     int result = store_each_event_cost(loading->store, filter.run_id, add_all, sampling, error);
-    if (!result && sampling->knows_all && !dataset->ranges.count)
+    if (!result && sampling->knows_all && !dataset->ranges.count &&
+        !report_dataset_asks_fields(dataset))
         result = report_dataset_has_places(loading, filter.run_id, &costs, &blocks, error);
     if (!result && blocks) {
         result = store_each_place_cost(loading->store, filter.run_id, add_squares, sampling, error);
@@ -256,7 +265,7 @@ static int choose_later(struct sampling *sampling, struct sprof_error *error)
     const struct report_dataset *dataset = sampling->loading->dataset;
     int result = 0;
     sampling->later = dataset->parts & REPORT_STACKS && !dataset->ranges.count &&
-                      !sampling->loading->folds_idle &&
+                      !sampling->loading->folds_idle && !report_dataset_asks_fields(dataset) &&
                       dataset->parts & (REPORT_CPUS | REPORT_PHASES);
     for (size_t i = 0; i < dataset->runs.count && sampling->later && !result; i++)
         result = report_dataset_has_places(sampling->loading, dataset->runs.items[i].id,

@@ -112,13 +112,26 @@ bool report_quality_is_waiting(const struct report_dataset *dataset)
            !is_share(cpu_ns, wall_ns, LITTLE_CPU_PERCENT);
 }
 
-/* Of part of the machine neither is possible; `targets` are as record_machine_text has them. */
+static const char machine[] = "all that runs";
+
+/* Whether the run is of the whole machine, or of a choice of it; `targets` are as
+ * record_machine_text has them. */
+static bool is_of_machine(const struct report_dataset *dataset)
+{
+    const char *targets = dataset->run.targets;
+    return targets && !strncmp(targets, machine, sizeof machine - 1);
+}
+static bool is_of_choice(const struct report_dataset *dataset)
+{
+    return is_of_machine(dataset) && dataset->run.targets[sizeof machine - 1];
+}
+
+/* Of part of the machine neither is possible. */
 const char *report_quality_cure_of_waits(const struct report_dataset *dataset)
 {
-    static const char machine[] = "all that runs";
-    const char *source = dataset->run.source, *targets = dataset->run.targets;
-    if (targets && !strncmp(targets, machine, sizeof machine - 1))
-        return targets[sizeof machine - 1] ? "--off-cpu -p PID" : "-a --off-cpu";
+    const char *source = dataset->run.source;
+    if (is_of_machine(dataset))
+        return is_of_choice(dataset) ? "--off-cpu -p PID" : "-a --off-cpu";
     return source && strstr(source, MODEL_SOURCE_FILTERED) ? "--off-cpu" : "--clock wall";
 }
 
@@ -126,7 +139,8 @@ static int note_waiting(struct report_dataset *dataset, struct quality_parts *no
 {
     char share[NUMBER_BYTES];
     uint64_t wall_ns;
-    if (!report_quality_is_waiting(dataset))
+    if (!report_quality_is_waiting(dataset) ||
+        (is_of_choice(dataset) && !dataset->quality.samples)) /* there may be no target */
         return 0;
     if (dataset->waits)
         return report_quality_part(dataset, notes, "%s", dataset->waits);
@@ -295,6 +309,9 @@ const char *report_quality_empty(const struct report_dataset *dataset)
            : report_counts_calls(dataset) ? "none of the probed functions was called"
            : dataset->not_sampled.weight > least_target_ns
                ? "nothing was sampled of the CPU time that was used"
+           : is_of_choice(dataset)
+               ? "nothing was sampled: no process that fits had a CPU; `ps -e -o "
+                 "pid,user,comm,cgroup` shows which there are"
                : "nothing was sampled: the program used too little CPU time";
 }
 

@@ -25,6 +25,7 @@ struct report_selection {
     const char *host;             /* every run on such a host */
     const char *event;            /* NULL: the first of the newest run */
     bool all_events;              /* every event, added up by samples */
+    const char *field;            /* of events, for the key REPORT_FIELD */
     const char *state;            /* of threads: running, ready, waiting, or a kind of wait */
     bool fold_idle;               /* where waits are read: without those for work */
     bool with_idle;               /* beside CPU time, what CPUs were idle */
@@ -88,6 +89,9 @@ enum report_key {
     REPORT_EVENT,
     REPORT_STATE,
     REPORT_WAIT,
+    REPORT_LOCK,   /* that a thread waits for, */
+    REPORT_HOLDER, /* … and the thread that held it then */
+    REPORT_FIELD,  /* of what the event writes: the selection's `field` */
     REPORT_PHASE,
     REPORT_MODULE,
     REPORT_FUNCTION,

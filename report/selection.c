@@ -370,7 +370,8 @@ static int choose_samples(struct report_loading *loading, const struct report_se
     const bool asks_phases = dataset->parts & REPORT_PHASES || selection->phase || selection->mark;
     const bool asks_places = dataset->parts & REPORT_CPUS || selection->cpus ||
                              (asks_phases && !phases_are_runs(dataset));
-    loading->from_samples = selection->time || selection->during || asks_places;
+    loading->from_samples =
+        selection->time || selection->during || asks_places || report_dataset_asks_fields(dataset);
     int result = 0;
     if (asks_places && dataset->parts & REPORT_THREAD_COSTS)
         result = choose_place_costs(loading, error);

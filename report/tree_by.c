@@ -53,6 +53,12 @@ static int append_value(struct sprof_str *out, const struct report_dataset *data
     case REPORT_EVENT: return sprof_str_append(out, event->name);
     case REPORT_STATE: return sprof_str_append(out, report_event_state(event));
     case REPORT_WAIT: return sprof_str_append(out, report_event_wait(event));
+    case REPORT_LOCK:
+    case REPORT_HOLDER:
+    case REPORT_FIELD:
+        return sprof_str_appendf(
+            out, "%s %s", key == REPORT_FIELD ? dataset->field : report_key_word(key),
+            report_dataset_field_text(dataset, cost->fields, report_key_slot(key)));
     case REPORT_PHASE:
         return sprof_str_appendf(out, "phase %" PRIu32 "%s%s", phase ? phase->number : 0,
                                  phase && phase->mark ? " " : "",
@@ -122,9 +128,7 @@ unsigned report_tree_by_parts(const struct report_table_options *options,
     unsigned parts = REPORT_STACKS;
     (void)selection;
     for (size_t i = 0; i < options->key_count; i++)
-        parts |= options->keys[i] == REPORT_CPU     ? REPORT_CPUS
-                 : options->keys[i] == REPORT_PHASE ? REPORT_PHASES
-                                                    : 0;
+        parts |= report_key_part(options->keys[i]);
     return parts;
 }
 

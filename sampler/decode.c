@@ -154,6 +154,10 @@ static bool decode_raw(const struct sampler_layouts *layouts, uint64_t event_id,
     const size_t offset = packed ? *packed >> 32 : 0, length = packed ? (uint32_t)*packed >> 1 : 0;
     if (length && offset + length <= size)
         sample->weight *= number_at(bytes + offset, length, *packed & 1);
+    size_t used = size; /* events that write nothing have padding here */
+    while (used && !bytes[used - 1])
+        used--;
+    sample->fields = (struct sprof_bytes){bytes, used};
     return !reader->failed;
 }
 

@@ -98,6 +98,8 @@ struct sampler_event {
     uint64_t period;      /* between samples, in event units: of a clock that varies, the mean; of
                              other events that vary, 0 */
     uint64_t due_ns;      /* CPU time for which one sample is due; 0 where that is not known */
+    const struct model_field *fields; /* of what its samples bring, as long as the source lives */
+    size_t field_count;
 };
 struct sampler_event_list {
     struct sampler_event *items;

@@ -255,6 +255,12 @@ COPY_OF_RUN(wake, store_wake, STORE_WAKE, row.id = 0;
             if (row.waker_thread_id &&
                 !has(&copying->threads, row.waker_thread_id)) return damaged(copying);
             row.waker_thread_id += row.waker_thread_id ? copying->base.thread : 0; SHIFT_THREAD)
+COPY_OF_RUN(lock_name, store_lock_name, STORE_LOCK_NAME,
+            if (!has(&copying->processes, row.process_id)) return damaged(copying);
+            row.process_id += copying->base.process;)
+COPY_OF_RUN(event_field, store_event_field, STORE_EVENT_FIELD, SHIFT_EVENT)
+COPY_OF_RUN(sample_fields, store_sample_fields, STORE_SAMPLE_FIELDS, row.id = 0;
+            SHIFT_EVENT SHIFT_THREAD)
 /* What another user's file says of its users is not believed in one of the caller's own. */
 COPY_OF_RUN(sampled_user, store_sampled_user, STORE_SAMPLED_USER,
             if (store_owner(copying->input) != geteuid()) return 0;)
@@ -553,6 +559,8 @@ static int copy_runs(struct copying *copying)
     STORE_X(, call_value, , )
     STORE_X(, warning, , )
     STORE_X(, wake, , )
+    STORE_X(, event_field, , )
+    STORE_X(, sample_fields, , )
     STORE_X(, sampled_user, , )
     STORE_X(, process_origin, , )
     if (!status)

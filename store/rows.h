@@ -371,6 +371,30 @@ struct store_wake {
     uint32_t waker_thread_id; /* 0: an interrupt, or no thread of the targets */
 };
 
+/* A field of what an event writes with its samples: struct model_field. */
+struct store_event_field {
+    uint32_t run_id, event_id;
+    uint16_t number; /* from 0 */
+    const char *name;
+    uint16_t offset, bytes;
+    uint8_t kind; /* enum model_field_kind */
+};
+
+/* … and what it wrote with the sample of this time: trailing zeros are left out. */
+struct store_sample_fields {
+    uint64_t id; /* 0: the next */
+    uint32_t run_id, event_id, thread_id;
+    uint64_t time_ns;
+    struct sprof_bytes bytes;
+};
+
+/* The global or static object, or the member of it, that is a lock which threads waited for. */
+struct store_lock_name {
+    uint32_t run_id, process_id;
+    uint64_t address;
+    const char *name; /* "shop::ledger.mutex" */
+};
+
 /* The first call of a function in a run; as in struct store_entry_coverage. */
 struct store_coverage {
     uint32_t run_id, function_id;

@@ -33,6 +33,8 @@
     X(CALL_VALUE, call_value, store_call_value, call_values)                                       \
     X(WARNING, warning, store_warning, warnings)                                                   \
     X(WAKE, wake, store_wake, wakes)                                                               \
+    X(EVENT_FIELD, event_field, store_event_field, event_fields)                                   \
+    X(SAMPLE_FIELDS, sample_fields, store_sample_fields, sample_fields)                            \
     X(SAMPLED_USER, sampled_user, store_sampled_user, sampled_users)                               \
     X(PROCESS_ORIGIN, process_origin, store_process_origin, process_origins)
 #define STORE_BATCH_OF_ALL(X)                                                                      \
@@ -56,6 +58,7 @@
     X(PLACE_COST, place_cost, store_place_cost, place_costs)                                       \
     X(PLACE_BLOCK, place_block, store_place_block, place_blocks)                                   \
     X(CALL_LATENCY, call_latency, store_call_latency, call_latencies)                              \
+    X(LOCK_NAME, lock_name, store_lock_name, lock_names)                                           \
     X(COVERAGE, coverage, store_coverage, coverages)
 #define STORE_DERIVED_OF_ALL(X)                                                                    \
     X(FUNCTION, function, store_function, functions)                                               \

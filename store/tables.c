@@ -1,5 +1,6 @@
 /* Describes the columns of every table, and the statements that read a range of one. */
 #include "store/columns.h"
+#include "store/columns_beside.h"
 #include "store/moved.h"
 #include "store/packing.h"
 #include "store/words.h"
@@ -373,26 +374,6 @@ static const struct store_column call_value_columns[] = {
     NULLED(store_call_value, type, TEXT),       COLUMN(store_call_value, value, TEXT),
 };
 
-static const struct store_column wake_columns[] = {
-    NULLED(store_wake, id, NUMBER),
-    OF(store_wake, run_id, "run"),
-    OF(store_wake, thread_id, "thread"),
-    COLUMN(store_wake, time_ns, NUMBER),
-    COLUMN(store_wake, woken_ns, NUMBER),
-    COLUMN(store_wake, waker_tid, SIGNED),
-    NULLED_OF(store_wake, waker_thread_id, "thread"),
-};
-
-static const struct store_column warning_columns[] = {
-    OF(store_warning, run_id, "run"),
-    OF(store_warning, thread_id, "thread"),
-    OF(store_warning, node_id, "stack_node"),
-    COLUMN(store_warning, time_ns, NUMBER),
-    NAME(store_warning, kind, store_warning_words),
-    COLUMN(store_warning, value, NUMBER),
-    COLUMN(store_warning, bound, NUMBER),
-};
-
 static const struct store_column sampled_user_columns[] = {
     OF(store_sampled_user, run_id, "run"),
     COLUMN(store_sampled_user, uid, NUMBER),
@@ -560,6 +541,12 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
     [STORE_WARNING] = ROWS_OF_RUN("warning", warning_columns, store_warning,
                                   "run_id, time_ns, thread_id, node_id, kind"),
     [STORE_WAKE] = ROWS_OF_RUN("wake", wake_columns, store_wake, "id"),
+    [STORE_EVENT_FIELD] = ROWS_OF_RUN("event_field", event_field_columns, store_event_field,
+                                      "run_id, event_id, number"),
+    [STORE_SAMPLE_FIELDS] =
+        ROWS_OF_RUN("sample_fields", sample_fields_columns, store_sample_fields, "id"),
+    [STORE_LOCK_NAME] =
+        ROWS_OF_RUN("lock_name", lock_name_columns, store_lock_name, "run_id, process_id, address"),
     [STORE_SAMPLED_USER] = ROWS_OF_RUN("sampled_user", sampled_user_columns, store_sampled_user,
                                        "run_id, uid, gid, groups"),
     [STORE_PROCESS_ORIGIN] = {"process_origin",

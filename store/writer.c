@@ -53,6 +53,7 @@ static int clear(struct store *store, const struct store_cleared *cleared,
         "DELETE FROM probe_event WHERE run_id = ?1 AND time_ns < ?2",
         "DELETE FROM warning WHERE run_id = ?1 AND time_ns < ?2",
         "DELETE FROM wake WHERE run_id = ?1 AND time_ns < ?2",
+        "DELETE FROM sample_fields WHERE run_id = ?1 AND time_ns < ?2",
     };
     int status = 0;
     for (size_t i = 0; i < sizeof deletes / sizeof *deletes && !status; i++) {

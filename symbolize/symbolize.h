@@ -126,6 +126,13 @@ void symbolize_each_inline_wanted(struct image *image, const struct symbolize_op
 void symbolize_each_producer(struct image *image, const struct symbolize_options *options,
                              void (*found)(void *context, const char *producer), void *context);
 
+/* Calls `found` for each address (vaddr of `image`) that lies in a global or static object:
+ * "shop::ledger.mutex", "locks[3]"; without debug information "shop::ledger+0x28". The text is
+ * borrowed for the call. Returns 0 or SPROF_ENOMEM, or what `found` returned. */
+int symbolize_objects(struct image *image, const struct symbolize_options *options,
+                      const uint64_t *addresses, size_t count,
+                      int (*found)(void *context, size_t index, const char *name), void *context);
+
 /* A module whose file could not be opened: every address becomes one unnamed function a
  * `bounds` answer, or "module+0xaddress" alone. */
 int symbolize_without_image(struct symbolize_result *result, const char *module_name,

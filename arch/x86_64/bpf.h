@@ -28,6 +28,9 @@ struct thread_struct {
 #define ARCH_BPF_IN_SYSTEM_CALL(registers)                                                         \
     ((registers)->cx == (registers)->ip && (registers)->r11 == (registers)->flags)
 #define ARCH_BPF_SYSTEM_CALL(registers) ((int)(registers)->orig_ax)
+#define ARCH_BPF_FUTEX_CALL 202                              /* the number of futex(2) */
+#define ARCH_BPF_FIRST_ARGUMENT(registers) ((registers)->di) /* … of it, and the second */
+#define ARCH_BPF_SECOND_ARGUMENT(registers) ((registers)->si)
 #define ARCH_BPF_IN_FAULT(registers) ((long)(registers)->orig_ax >= 0)
 
 /* All of them, in the order of arch_perf_registers. */

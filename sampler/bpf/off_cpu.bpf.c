@@ -70,6 +70,7 @@ struct thread {
     __u64 woken_ns;           /* when it was woken last */
     __u32 blocks, is_stopped; /* as it left */
     __u32 random;             /* decides whether its wait is kept */
+    __u32 holder_tid;         /* of the mutex that it left for; 0: not known */
     __u32 waker_pid, waker_tid;
     __u64 wake_ns; /* when that woke it; 0: it is not known */
 };
@@ -107,6 +108,40 @@ int take_command(__u64 *ctx)
     if (command_pid && (__u32)task->tgid == command_pid)
         bpf_task_storage_get(&threads, task, &fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
     return 0;
+}
+
+/* == Locks ====================================================================================
+ *
+ * futex(2): the first argument is the word's address, the second what is to be done with it. */
+enum {
+    FUTEX_COMMANDS = ~(128 | 256), /* less FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
+    FUTEX_WAIT = 0,
+    FUTEX_LOCK_PI = 6,
+    FUTEX_LOCK_PI2 = 13,
+    MUTEX_OWNER = 8, /* glibc's __data.__owner of pthread_mutex_t, whose first word is waited for */
+};
+
+static __always_inline bool is_in_futex(const struct pt_regs *registers)
+{
+    return ARCH_BPF_SYSTEM_CALL(registers) == ARCH_BPF_FUTEX_CALL &&
+           ARCH_BPF_IN_SYSTEM_CALL(registers) && !ARCH_BPF_IS_32BIT(registers);
+}
+
+/* Which thread holds the mutex that the thread at work is about to wait for. Conditions, semaphores
+ * and joins are waited for by other commands; where a word is that of another sort of lock, the
+ * number is no thread of its process. */
+static __always_inline __u32 holder_of_lock(struct task_struct *task)
+{
+    const struct pt_regs *registers = (void *)bpf_task_pt_regs(task);
+    __u32 holder_tid = 0;
+    if (!is_in_futex(registers))
+        return 0;
+    const int command = (int)ARCH_BPF_SECOND_ARGUMENT(registers) & FUTEX_COMMANDS;
+    if (command != FUTEX_WAIT && command != FUTEX_LOCK_PI && command != FUTEX_LOCK_PI2)
+        return 0;
+    bpf_probe_read_user(&holder_tid, sizeof holder_tid,
+                        (const void *)(ARCH_BPF_FIRST_ARGUMENT(registers) + MUTEX_OWNER));
+    return holder_tid;
 }
 
 /* == Records ================================================================================== */
@@ -167,6 +202,8 @@ static __always_inline bool begin_record(struct task_struct *task, const struct 
     record->chain_count = record->stack_bytes = 0;
     record->waker_tid = thread->waker_tid;
     record->waker_pid = thread->waker_pid;
+    record->holder_tid = thread->holder_tid;
+    record->lock = is_in_futex(registers) ? ARCH_BPF_FIRST_ARGUMENT(registers) : 0;
     record->woken_ns = parts.blocked_ns ? thread->wake_ns : 0;
     ARCH_BPF_COPY_REGISTERS(record->registers, registers);
     if (settings.takes_chain) {
@@ -248,7 +285,8 @@ static __always_inline void count_lost(const struct off_cpu_wait *wait, __u32 ra
         __sync_fetch_and_add(&counts.lost, 1);
 }
 
-static __always_inline void leave_cpu(struct thread *thread, bool is_preempted, __u32 state)
+static __always_inline void leave_cpu(struct task_struct *task, struct thread *thread,
+                                      bool is_preempted, __u32 state)
 {
     struct room *room = own_room();
     const __u64 now_ns = bpf_ktime_get_ns();
@@ -260,6 +298,7 @@ static __always_inline void leave_cpu(struct thread *thread, bool is_preempted, 
     thread->blocks = !is_preempted && state;
     thread->is_stopped = thread->blocks && state & TASK_STOPPED_OR_TRACED;
     thread->random = bpf_get_prandom_u32();
+    thread->holder_tid = thread->blocks ? holder_of_lock(task) : 0;
     thread->wake_ns = 0;
     if (room && room->is_waiting) { /* a new thread has not come by finish_switch */
         room->is_waiting = 0;
@@ -280,10 +319,11 @@ static __always_inline void get_cpu(struct task_struct *task, struct thread *thr
 SEC("tp_btf/sched_switch")
 int take_switch(__u64 *ctx)
 {
+    struct task_struct *previous = (struct task_struct *)ctx[1];
     struct task_struct *next = (struct task_struct *)ctx[2];
-    struct thread *thread = thread_of((struct task_struct *)ctx[1]);
+    struct thread *thread = thread_of(previous);
     if (thread)
-        leave_cpu(thread, ctx[0] & 1, (__u32)ctx[3]);
+        leave_cpu(previous, thread, ctx[0] & 1, (__u32)ctx[3]);
     thread = thread_of(next);
     if (thread)
         get_cpu(next, thread);
@@ -355,7 +395,8 @@ static __always_inline void write_waker(struct task_struct *task, const struct t
     record->ready_ns = record->woken_ns = 0;
     record->pid = task->tgid;
     record->tid = task->pid;
-    record->waker_tid = record->waker_pid = 0;
+    record->waker_tid = record->waker_pid = record->holder_tid = 0;
+    record->lock = 0;
     record->cpu = task->thread_info.cpu;
     record->is_32bit = ARCH_BPF_IS_32BIT(registers);
     record->entry = OFF_CPU_ENTRY_OTHER;

@@ -39,6 +39,9 @@ struct off_cpu_record {
     __u32 chain_count, stack_bytes;
     __u32 waker_tid;                    /* what ended the wait; 0: an interrupt */
     __u32 waker_pid;                    /* its process, where that is one of the targets; else 0 */
+    __u32 holder_tid; /* of a mutex that it waits for: which thread held it then; 0: not known */
+    __u32 unused;
+    __u64 lock; /* address of the word of memory that it waits for by futex(2); 0: none */
     __u64 woken_ns;                     /* when; 0: not known, or it was not asked for */
     __u64 registers[OFF_CPU_REGISTERS]; /* of user mode, in the order of perf_regs.h */
     __u64 chain[OFF_CPU_CHAIN_MAX];     /* kernel addresses, innermost first */

@@ -189,6 +189,11 @@ const char *off_cpu_kind_word(size_t kind)
     return words[kind];
 }
 
+size_t off_cpu_kind_futex(void)
+{
+    return FUTEX;
+}
+
 size_t off_cpu_kind_other(void)
 {
     return OTHER;

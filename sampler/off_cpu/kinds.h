@@ -19,6 +19,9 @@ enum { OFF_CPU_KIND_READY = 0 };
  * for a disk, or is stopped, that. */
 size_t off_cpu_kind_of(const struct off_cpu_record *record);
 
+/* That of a wait for a word of memory: of locks, conditions and joins. */
+size_t off_cpu_kind_futex(void);
+
 /* The number behind all of them: of threads that end a wait of another. */
 size_t off_cpu_kind_wakeup(void);
 

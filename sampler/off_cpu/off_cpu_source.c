@@ -26,6 +26,17 @@ struct queued {
     struct off_cpu_record *record; /* the queue's */
 };
 
+/* What records of waits for a futex bring. */
+struct lock_fields {
+    uint64_t lock;
+    uint32_t holder_tid;
+};
+static const struct model_field fields_of_locks[] = {
+    {MODEL_FIELD_LOCK, offsetof(struct lock_fields, lock), sizeof(uint64_t), MODEL_FIELD_POINTER},
+    {MODEL_FIELD_HOLDER, offsetof(struct lock_fields, holder_tid), sizeof(uint32_t),
+     MODEL_FIELD_NUMBER},
+};
+
 struct off_cpu_source {
     struct source source;
     struct off_cpu_programs programs;
@@ -40,6 +51,7 @@ struct off_cpu_source {
     size_t stack_bytes_asked, slice_bytes;
     bool started, stopped, paused;
     struct model_record record;
+    struct lock_fields lock; /* of the record */
 };
 
 static struct off_cpu_source *of(struct source *source)
@@ -155,6 +167,10 @@ static int events(const struct source *opened, struct sampler_event_list *list)
         .name = MODEL_EVENT_WAKEUP, .varying_period = true, .is_wait = true};
     for (size_t i = 0; i < off_cpu_kind_count(); i++) {
         struct sampler_event event = {.is_clock = true, .varying_period = true, .is_wait = true};
+        if (i == off_cpu_kind_futex()) {
+            event.fields = fields_of_locks;
+            event.field_count = sizeof fields_of_locks / sizeof *fields_of_locks;
+        }
         snprintf(event.name, sizeof event.name, "%s%s", MODEL_EVENT_OFF_CPU_PREFIX,
                  off_cpu_kind_word(i));
         if (sprof_vec_push(list, event))
@@ -333,6 +349,10 @@ static void fill(struct off_cpu_source *source, const struct off_cpu_record *wai
         sample->woken_ns = wait->woken_ns;
         sample->waker_pid = (pid_t)wait->waker_pid;
         sample->waker_tid = (pid_t)wait->waker_tid;
+    }
+    if (record->event == off_cpu_kind_futex() && wait->lock) {
+        source->lock = (struct lock_fields){wait->lock, wait->holder_tid};
+        sample->fields = (struct sprof_bytes){(const uint8_t *)&source->lock, sizeof source->lock};
     }
     sample->is_32bit = wait->is_32bit;
     for (size_t i = 0; i < ARCH_REGISTERS; i++)

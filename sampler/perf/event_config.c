@@ -163,7 +163,7 @@ static int settle_events(struct perf_config *config, const struct sampler_option
     bool weighed = config->exclude_kernel;
     int result = 0;
     for (size_t i = 0; i < config->events.count; i++)
-        config->layout.has_raw |= config->events.items[i].weight_field.bytes > 0;
+        config->layout.has_raw |= config->events.items[i].fields.count > 0;
     for (size_t i = 0; i < config->events.count && !result; i++) {
         struct perf_event *event = &config->events.items[i];
         if (perf_event_is_tracepoint(event) && perf_config_follows(event) && !options->period &&

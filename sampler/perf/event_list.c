@@ -257,9 +257,11 @@ static int add_tracepoint(struct perf_event_list *events, const struct item *ite
                                strerror(-result));
     const int added = add(events, item, event, name, error);
     struct perf_event *last = added ? NULL : &events->items[events->count - 1];
-    return last && *last->weight
-               ? perf_tracefs_field(tracefs, name, last->weight, &last->weight_field, error)
-               : added;
+    if (last && perf_tracefs_fields(tracefs, name, &last->fields))
+        return sprof_error_memory(error);
+    return last && *last->weight ? perf_fields_find_number(&last->fields, name, last->weight,
+                                                           &last->weight_field, error)
+                                 : added;
 }
 
 /* == Names that are none == */
@@ -347,5 +349,7 @@ int perf_event_list_parse(struct perf_event_list *events, const char *text,
 
 void perf_event_list_release(struct perf_event_list *events)
 {
+    for (size_t i = 0; i < events->count; i++)
+        sprof_vec_release(&events->items[i].fields);
     sprof_vec_release(events);
 }

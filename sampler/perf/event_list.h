@@ -13,7 +13,8 @@ struct perf_event {
     uint64_t config1, config2;
     bool is_pmu;                       /* a counter that sysfs describes */
     char weight[48];                   /* the field of a tracepoint that samples weigh; "": none */
-    struct perf_field weight_field;    /* … and where it is */
+    struct model_field weight_field;   /* … and where it is; bytes 0: none */
+    struct model_fields fields;        /* of a tracepoint: the list's */
     bool is_clock;                     /* counts nanoseconds of CPU time */
     bool is_of_kernel;                 /* it happens in the kernel alone */
     bool exclude_user, exclude_kernel; /* as its modifiers say */

@@ -34,6 +34,8 @@ static int perf_events(const struct source *opened, struct sampler_event_list *l
             .kernel_excluded = config->exclude_kernel || event->exclude_kernel,
             .user_excluded = event->exclude_user,
             .period = perf_config_period(config, event),
+            .fields = event->fields.items,
+            .field_count = event->fields.count,
         };
         if (event->weight_field.bytes) {
             one.varying_period = true;

@@ -159,8 +159,9 @@ static inline size_t perf_source_cpu_of(const struct perf_source *source, size_t
  */
 static inline int perf_source_number_event(struct perf_source *source, int fd, size_t number)
 {
-    const struct perf_field field = source->config.events.items[number].weight_field;
-    const struct sampler_weight weight = {field.offset, field.bytes, field.is_signed};
+    const struct model_field field = source->config.events.items[number].weight_field;
+    const struct sampler_weight weight = {field.offset, field.bytes,
+                                          field.kind == MODEL_FIELD_SIGNED};
     if (field.bytes && sampler_layouts_weigh(&source->layouts, perf_event_id(fd), weight))
         return SPROF_ENOMEM;
     return number ? sprof_map_put(&source->event_numbers, perf_event_id(fd), number) : 0;

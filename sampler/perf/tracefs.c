@@ -114,74 +114,59 @@ int perf_tracefs_id(const struct perf_tracefs *tracefs, const char *name, uint64
 
 /* == Fields == */
 
-/* One line of a format: "field:unsigned int bytes;	offset:28;	size:4;	signed:0;". */
-struct field_line {
-    char name[64];
-    struct perf_field field;
-    bool is_number; /* and no array, text or place of one */
-};
+/* What the bytes of a field are; false: arrays of numbers, and what is larger. */
+static bool classify(const char *type, const char *end, unsigned size, bool is_signed,
+                     enum model_field_kind *kind)
+{
+    const char *array = memchr(type, '[', (size_t)(end - type));
+    const bool is_number = !array && (size == 1 || size == 2 || size == 4 || size == 8);
+    if (array && !strncmp(type, "__data_loc char", 15))
+        *kind = MODEL_FIELD_TEXT_AT;
+    else if (array && !strncmp(type, "char ", 5))
+        *kind = MODEL_FIELD_TEXT;
+    else
+        *kind = memchr(type, '*', (size_t)(end - type)) ? MODEL_FIELD_POINTER
+                : is_signed                             ? MODEL_FIELD_SIGNED
+                                                        : MODEL_FIELD_NUMBER;
+    return is_number || *kind == MODEL_FIELD_TEXT_AT || *kind == MODEL_FIELD_TEXT;
+}
 
-static bool read_field(const char *line, struct field_line *read)
+/* One line of a format: "field:unsigned int bytes;	offset:28;	size:4;	signed:0;", or
+ * "field:char comm[16];	…", or "field:__data_loc char[] name;	…". */
+static bool read_field(const char *line, struct model_field *field)
 {
     unsigned offset, size, is_signed;
     const char *type = strstr(line, "field:"), *end = type ? strchr(type, ';') : NULL;
     if (!end || end > strchrnul(line, '\n') ||
         sscanf(end, "; offset:%u; size:%u; signed:%u;", &offset, &size, &is_signed) != 3)
         return false;
-    const bool is_array = memchr(type, '[', (size_t)(end - type));
-    const char *last = end;
-    while (last > type && (isalnum((unsigned char)last[-1]) || last[-1] == '_'))
-        last--;
-    snprintf(read->name, sizeof read->name, "%.*s", (int)(end - last), last);
-    const bool is_size = size == 1 || size == 2 || size == 4 || size == 8;
-    read->is_number = !is_array && is_size && offset <= UINT16_MAX - 8 && *read->name;
-    read->field = (struct perf_field){(uint16_t)offset, (uint16_t)size, is_signed != 0};
-    return true;
+    type += strlen("field:");
+    const char *last = end[-1] == ']' ? memrchr(type, '[', (size_t)(end - type)) : end;
+    const char *first = last;
+    while (first > type && (isalnum((unsigned char)first[-1]) || first[-1] == '_'))
+        first--;
+    const int length =
+        snprintf(field->name, sizeof field->name, "%.*s", (int)(last - first), first);
+    field->offset = (uint16_t)offset;
+    field->bytes = (uint16_t)size;
+    return length > 0 && length < (int)sizeof field->name && offset <= UINT16_MAX - 8 &&
+           size <= UINT16_MAX && classify(type, end, size, is_signed, &field->kind);
 }
 
-bool perf_field_parse(const char *format, const char *name, struct perf_field *field)
+int perf_fields_parse(const char *format, struct model_fields *fields)
 {
-    struct field_line read;
+    struct model_field field;
     for (const char *line = format; *line; line += *line == '\n') {
-        if (read_field(line, &read) && read.is_number && !strcmp(read.name, name)) {
-            *field = read.field;
-            return true;
-        }
+        if (read_field(line, &field) && strncmp(field.name, "common_", 7) != 0 &&
+            sprof_vec_push(fields, field))
+            return SPROF_ENOMEM;
         line = strchrnul(line, '\n');
     }
-    return false;
+    return 0;
 }
 
-static int no_field(const char *format, const char *tracepoint, const char *name,
-                    struct sprof_error *error)
-{
-    struct sprof_suggestions near = {0};
-    struct sprof_arena names = {0};
-    struct sprof_str text = {0}, all = {0};
-    struct field_line read;
-    for (const char *line = format; *line; line += *line == '\n') {
-        if (read_field(line, &read) && read.is_number && strncmp(read.name, "common_", 7) != 0) {
-            const char *kept = sprof_arena_text(&names, read.name);
-            sprof_str_appendf(&all, "%s%s", all.length ? ", " : "", read.name);
-            if (kept)
-                sprof_suggest_offer(&near, name, kept);
-        }
-        line = strchrnul(line, '\n');
-    }
-    sprof_suggest_append(&text, &near);
-    if (!text.length)
-        sprof_str_appendf(&text, "; it has %.300s", all.text ? all.text : "none");
-    const int result =
-        sprof_error_set(error, SPROF_EUSAGE, 0, "`%s` has no field `%.60s` that is a number%s",
-                        tracepoint, name, text.text ? text.text : "");
-    sprof_str_release(&text);
-    sprof_str_release(&all);
-    sprof_arena_release(&names);
-    return result;
-}
-
-int perf_tracefs_field(const struct perf_tracefs *tracefs, const char *tracepoint, const char *name,
-                       struct perf_field *field, struct sprof_error *error)
+int perf_tracefs_fields(const struct perf_tracefs *tracefs, const char *tracepoint,
+                        struct model_fields *fields)
 {
     char path[PATH_BYTES], text[FORMAT_BYTES] = "";
     const int fd = make_path(tracepoint, "format", path)
@@ -195,7 +180,44 @@ int perf_tracefs_field(const struct perf_tracefs *tracefs, const char *tracepoin
     }
     if (fd >= 0)
         close(fd);
-    return perf_field_parse(text, name, field) ? 0 : no_field(text, tracepoint, name, error);
+    return perf_fields_parse(text, fields);
+}
+
+static bool is_number(const struct model_field *field)
+{
+    return field->kind != MODEL_FIELD_TEXT && field->kind != MODEL_FIELD_TEXT_AT;
+}
+
+static int no_field(const struct model_fields *fields, const char *tracepoint, const char *name,
+                    struct sprof_error *error)
+{
+    struct sprof_suggestions near = {0};
+    struct sprof_str text = {0}, all = {0};
+    for (size_t i = 0; i < fields->count; i++)
+        if (is_number(&fields->items[i])) {
+            sprof_str_appendf(&all, "%s%s", all.length ? ", " : "", fields->items[i].name);
+            sprof_suggest_offer(&near, name, fields->items[i].name);
+        }
+    sprof_suggest_append(&text, &near);
+    if (!text.length)
+        sprof_str_appendf(&text, "; it has %.300s", all.text ? all.text : "none");
+    const int result =
+        sprof_error_set(error, SPROF_EUSAGE, 0, "`%s` has no field `%.60s` that is a number%s",
+                        tracepoint, name, text.text ? text.text : "");
+    sprof_str_release(&text);
+    sprof_str_release(&all);
+    return result;
+}
+
+int perf_fields_find_number(const struct model_fields *fields, const char *tracepoint,
+                            const char *name, struct model_field *found, struct sprof_error *error)
+{
+    for (size_t i = 0; i < fields->count; i++)
+        if (is_number(&fields->items[i]) && !strcmp(fields->items[i].name, name)) {
+            *found = fields->items[i];
+            return 0;
+        }
+    return no_field(fields, tracepoint, name, error);
 }
 
 /* == Names == */

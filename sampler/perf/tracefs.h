@@ -3,6 +3,7 @@
 #define SPROF_SAMPLER_PERF_TRACEFS_H
 
 #include "base/base.h"
+#include "model/fields.h"
 
 /* The directory `events` of tracefs. */
 struct perf_tracefs {
@@ -31,19 +32,17 @@ void perf_tracepoints_release(struct perf_tracepoints *names);
  * negative errno: -ENOENT where there is none, -EACCES where it may not be read. */
 int perf_tracefs_id(const struct perf_tracefs *tracefs, const char *name, uint64_t *id);
 
-/* Where a number lies in what a tracepoint writes. */
-struct perf_field {
-    uint16_t offset, bytes; /* 1, 2, 4 or 8; 0: none */
-    bool is_signed;
-};
+/* Adds the fields that the text of a tracepoint's file `format` describes, without those that all
+ * tracepoints have, and without arrays of numbers. The caller releases the list. 0 or SPROF_ENOMEM.
+ */
+int perf_fields_parse(const char *format, struct model_fields *fields);
 
-/* Finds a field in the text of the file `format` of a tracepoint; false: there is none of that
- * name that is a number. */
-bool perf_field_parse(const char *format, const char *name, struct perf_field *field);
+/* The same of the tracepoint "SYSTEM:NAME"; none where its format cannot be read. */
+int perf_tracefs_fields(const struct perf_tracefs *tracefs, const char *tracepoint,
+                        struct model_fields *fields);
 
-/* The same of the tracepoint "SYSTEM:NAME". Fails with SPROF_EUSAGE, with the names of its fields
- * near it. */
-int perf_tracefs_field(const struct perf_tracefs *tracefs, const char *tracepoint, const char *name,
-                       struct perf_field *field, struct sprof_error *error);
+/* Finds the field of that name that is a number. Fails with SPROF_EUSAGE, with the names near it. */
+int perf_fields_find_number(const struct model_fields *fields, const char *tracepoint,
+                            const char *name, struct model_field *found, struct sprof_error *error);
 
 #endif

@@ -51,6 +51,11 @@ weights_fit() {
     holds "$weight > 0.75 * $cpu - $chance" "weights are no less than the time"
 }
 
+# cgroup_root: where the tree of cgroups is mounted; nothing where it is not.
+cgroup_root() {
+    awk '{ for (i = 7; i < NF; i++) if ($i == "-" && $(i + 1) == "cgroup2") print $5 }' /proc/self/mountinfo | head -n 1
+}
+
 needs_root() {
     [ "$(id -u)" = 0 ] || skip "needs root: $*"
 }

@@ -95,7 +95,7 @@ user() {
 # A cgroup and those below it; its CPU time is known.
 cgroup() {
     local root name=sprof_test_$$
-    root=$(awk '{ for (i = 7; i < NF; i++) if ($i == "-" && $(i + 1) == "cgroup2") print $5 }' /proc/self/mountinfo | head -n 1)
+    root=$(cgroup_root)
     [ -n "$root" ] && mkdir -p "$root/$name/below" 2>/dev/null || skip "no cgroup can be made"
     cp spins inside && cp spins outside
     start ./outside 100000
@@ -113,6 +113,8 @@ cgroup() {
     expect 1 "$SPROF" record --cgroup "$name" -- true
     said 'no cgroup'
     said '/proc/PID/cgroup'
+    expect 0 "$SPROF" record --match no_such_program --duration 0.2 -o t.db
+    said 'no process that fits had a CPU'
 }
 
 # One CPU: all samples are of it.

@@ -12,7 +12,10 @@ cat >waits.c <<'END'
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    long total;
+    pthread_mutex_t mutex;
+} ledger = {0, PTHREAD_MUTEX_INITIALIZER};
 static int ends[2], never[2];
 static double now(clockid_t clock)
 {
@@ -52,16 +55,16 @@ static void measure(const char *name, void (*function)(void))
 }
 static void *hold(void *nothing)
 {
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&ledger.mutex);
     if (write(ends[1], "x", 1) == 1)
         rest(400);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&ledger.mutex);
     return nothing;
 }
 __attribute__((noinline)) void *want(void *nothing)
 {
-    pthread_mutex_lock(&mutex);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&ledger.mutex);
+    pthread_mutex_unlock(&ledger.mutex);
     return nothing;
 }
 __attribute__((noinline)) void *block(void *nothing) /* all along */
@@ -115,6 +118,9 @@ measured)
     holds "$(sql t.db "SELECT count(*) FROM v_sample WHERE event IN ('off-cpu:sleep', 'off-cpu:futex') AND end_reason != 'root'") == 0" "whole stacks"
     holds "$(sql t.db "SELECT count(*) FROM v_function WHERE event = 'off-cpu:sleep' AND module GLOB '?kernel*'
         AND function GLOB '*nanosleep*'") > 0" "the kernel's frames"
+    # The lock by its name, and the thread that had it.
+    expect 0 "$SPROF" report --by lock,holder --format csv -i t.db
+    [ "$lost" != 0 ] || grep -q ',ledger.mutex,waits [0-9]' out || fail "no row of the lock and its holder"
     holds "$lost < 0.1 * $(sql t.db "SELECT count(*) FROM v_sample WHERE event GLOB 'off-cpu:*'") + 5" "little is lost: $lost"
     # A clock of CPU time beside it weighs as ever.
     weights=$(sql t.db "SELECT sum(s.weight) <= 1.3 * r.target_cpu_ns + 5e7 FROM sample s JOIN run r ON r.id = s.run_id

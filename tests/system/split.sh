@@ -2,7 +2,7 @@
 # A program whose call tree has a known split, recorded in one way: one chi-square test at 1e-4.
 #   split.sh MODE HOW      MODE: full, app, app-drop, pc, pc-app
 #                          HOW: launched, attached, threads, attached-threads, processes, per-thread,
-#                               agent, agent-fine, agent-threads, agent-processes
+#                               agent, agent-fine, agent-threads, agent-processes, machine, cgroup
 . "$(dirname "$0")/lib.sh"
 mode=$1 how=$2
 
@@ -85,6 +85,19 @@ agent) record 0 --source sigprof -- "$PROGRAMS/split" once 14000 ;;
 agent-fine) record 0 --source sigprof --agent-clock fine -- "$PROGRAMS/split" threads 2 8000 ;;
 agent-threads) record 0 --source sigprof -- "$PROGRAMS/split" threads 2 8000 ;;
 agent-processes) record 0 --source sigprof -- "$PROGRAMS/split" processes 2 8000 ;;
+machine) # chosen among all that runs beside it
+    needs_root "the whole machine"
+    record 0 -a --match split -- "$PROGRAMS/split" once 14000
+    ;;
+cgroup) # below the one that is named
+    needs_root "cgroups"
+    name=sprof_split_$$ root=$(cgroup_root)
+    [ -n "$root" ] && mkdir -p "$root/$name/below" 2>/dev/null || skip "no cgroup can be made"
+    run "$SPROF" record ${options[$mode]} --cgroup "$name" -o t.db -- sh -c "echo \$\$ >$root/$name/below/cgroup.procs
+        $PROGRAMS/split once 14000; echo \$\$ >$root/cgroup.procs"
+    rmdir "$root/$name/below" "$root/$name"
+    [ "$status" = 0 ] || fail "exit status $status"
+    ;;
 *) fail "unknown: $how" ;;
 esac
 
@@ -94,7 +107,7 @@ while read -r class share; do
     counts+=("$count:$share")
     sum=$((sum + count))
 done <<<"${classes[$mode]}"
-total=$(sql t.db "SELECT samples FROM v_quality")
+total=$(sql t.db "SELECT sum(samples) FROM v_thread WHERE process = 'split'")
 echo "$mode $how: ${counts[*]}, $sum of $total samples"
 holds "$sum > 200" "samples"
 holds "$sum >= 0.9 * $total" "samples on the known paths"

@@ -16,6 +16,9 @@ struct thread_struct {
 #define ARCH_BPF_IS_32BIT(from) ((from)->is_narrow)
 #define ARCH_BPF_IN_SYSTEM_CALL(from) ((from)->is_narrow == 2)
 #define ARCH_BPF_SYSTEM_CALL(from) ((int)(from)->is_narrow)
+#define ARCH_BPF_FUTEX_CALL 98
+#define ARCH_BPF_FIRST_ARGUMENT(from) ((from)->registers[0])
+#define ARCH_BPF_SECOND_ARGUMENT(from) ((from)->registers[1])
 #define ARCH_BPF_IN_FAULT(from) ((from)->is_narrow == 3)
 #define ARCH_BPF_THREAD_POINTER(thread) ((thread).own)
 #define ARCH_BPF_PRIVILEGE(from) ((from)->is_narrow)

@@ -401,6 +401,19 @@ static struct store_wake wakes[] = {
      .waker_tid = 101,
      .waker_thread_id = 2},
 };
+static struct store_event_field event_fields[] = {
+    {.run_id = 1, .event_id = 1, .name = "count", .offset = 8, .bytes = 4},
+};
+static struct store_sample_fields sample_fields[] = {
+    {.run_id = 1,
+     .event_id = 1,
+     .thread_id = 1,
+     .time_ns = 800,
+     .bytes = {(const uint8_t *)"\1\0\0\0\0\0\0\0\7", 9}},
+};
+static struct store_lock_name lock_names[] = {
+    {.run_id = 1, .process_id = 1, .address = 0x4000, .name = "shop::ledger.mutex"},
+};
 static struct store_warning warnings[] = {
     {.run_id = 1,
      .thread_id = 1,
@@ -523,6 +536,8 @@ int example_write_raw(struct store *store, const struct store_run *run)
         .call_values = BORROW(call_values),
         .warnings = BORROW(warnings),
         .wakes = BORROW(wakes),
+        .event_fields = BORROW(event_fields),
+        .sample_fields = BORROW(sample_fields),
         .sampled_users = BORROW(sampled_users),
         .process_origins = BORROW(process_origins),
     };
@@ -569,6 +584,7 @@ int example_write_derived(struct store *store)
         .place_costs = BORROW(place_costs),
         .place_blocks = BORROW(place_blocks),
         .call_latencies = BORROW(call_latencies),
+        .lock_names = BORROW(lock_names),
         .coverages = BORROW(coverages),
         .event_costs = BORROW(event_costs),
         .sample_summaries = BORROW(sample_summaries),
