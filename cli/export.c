@@ -16,6 +16,7 @@ struct arguments {
     const struct report_format *format;
     uint64_t window_ns;
     struct cli_texts labels;
+    bool native;
 };
 
 static void release(void *all)
@@ -38,6 +39,8 @@ static const struct cli_option options[] = {
     {"label", 'l', "KEY=VALUE",
      "with rows and otlp-profiles: service.name, service.version, host.name, any other",
      FIELD(labels), cli_add_text},
+    {"native", 0, NULL, "with rows: in ClickHouse's Native format, a file TABLE.native each",
+     FIELD(native), cli_set_flag},
     CLI_SELECTION_OPTIONS,
     {0},
 };
@@ -53,6 +56,8 @@ static int check(const struct arguments *arguments, struct sprof_error *error)
     const bool are_rows = arguments->format->kinds & REPORT_FLEET;
     if (arguments->window_ns && !are_rows)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "--window belongs to -f rows");
+    if (arguments->native && !are_rows)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "--native belongs to -f rows");
     if (arguments->labels.list.count && !report_format_takes_labels(arguments->format))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--label belongs to -f rows and -f otlp-profiles");
@@ -69,12 +74,21 @@ static int write_rows(struct cli_terminal *terminal, struct store *store, const 
                       const struct report_selection *selection, struct sprof_error *error)
 {
     static const uint64_t usual_window_ns = 10000000000;
-    const struct report_rows_options wanted = {
-        .window_ns = arguments->window_ns ? arguments->window_ns : usual_window_ns,
-        .labels = labels_of(arguments),
-        .sprof_version = SPROF_VERSION,
+    const struct cli_export_rows wanted = {
+        .terminal = terminal,
+        .store = store,
+        .input = input,
+        .path = path,
+        .native = arguments->native,
+        .selection = selection,
+        .options =
+            {
+                .window_ns = arguments->window_ns ? arguments->window_ns : usual_window_ns,
+                .labels = labels_of(arguments),
+                .sprof_version = SPROF_VERSION,
+            },
     };
-    return cli_export_rows(terminal, store, input, path, selection, &wanted, error);
+    return cli_export_rows(&wanted, error);
 }
 
 static int write_file(struct cli_terminal *terminal, struct store *store, const char *input,

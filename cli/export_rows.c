@@ -32,16 +32,17 @@ static int make_directory(const char *path, struct sprof_error *error)
                            strerror(errno));
 }
 
-static int open_tables(struct tables *tables, const char *path, const char *input,
+static int open_tables(struct tables *tables, const struct cli_export_rows *wanted,
                        struct sprof_error *error)
 {
-    int status = make_directory(path, error);
+    int status = make_directory(wanted->path, error);
     for (size_t i = 0; i < TABLES && !status; i++) {
         struct sprof_str text = {0};
-        sprof_str_appendf(&text, "%s/%s.tsv", path, names[i]);
+        sprof_str_appendf(&text, "%s/%s.%s", wanted->path, names[i],
+                          wanted->native ? "native" : "tsv");
         tables->paths[i] = sprof_str_take(&text);
         status = tables->paths[i]
-                     ? cli_output_open(&tables->outputs[i], tables->paths[i], input, error)
+                     ? cli_output_open(&tables->outputs[i], tables->paths[i], wanted->input, error)
                      : sprof_error_memory(error);
     }
     return status;
@@ -56,24 +57,69 @@ static int close_tables(struct tables *tables, int status, struct sprof_error *e
     return status;
 }
 
-static struct report_rows_files files_of(FILE *const files[TABLES])
+static int write_rows(const struct cli_export_rows *wanted, FILE *const files[TABLES],
+                      struct report_rows_count *count, struct sprof_error *error)
 {
-    return (struct report_rows_files){files[FUNCTION], files[PATH], files[COST], files[RUN]};
+    const struct report_rows_files all = {files[FUNCTION], files[PATH], files[COST], files[RUN]};
+    return report_rows(&all, wanted->store, wanted->selection, &wanted->options, count, error);
 }
 
-static int write_directory(struct store *store, const char *input, const char *path,
-                           const struct report_selection *selection,
-                           const struct report_rows_options *options,
-                           struct report_rows_count *count, struct sprof_error *error)
+/* == Temporary files == */
+
+static int open_temporary(FILE *files[TABLES], struct sprof_error *error)
+{
+    int status = 0;
+    for (size_t i = 0; i < TABLES; i++)
+        if (!(files[i] = tmpfile()) && !status)
+            status = sprof_error_set(error, SPROF_EIO, errno, "cannot make a temporary file: %s",
+                                     strerror(errno));
+    return status;
+}
+
+static int check_temporary(FILE *const files[TABLES], struct sprof_error *error)
+{
+    for (size_t i = 0; i < TABLES; i++)
+        if (fflush(files[i]) || ferror(files[i]))
+            return sprof_error_set(error, SPROF_EFULL, errno, "cannot write a temporary file: %s",
+                                   strerror(errno));
+    return 0;
+}
+
+static void close_temporary(FILE *const files[TABLES])
+{
+    for (size_t i = 0; i < TABLES; i++)
+        if (files[i])
+            fclose(files[i]);
+}
+
+/* Columns stand together, so that rows are there before the first is written. */
+static int write_native(const struct cli_export_rows *wanted, FILE *const outputs[TABLES],
+                        struct report_rows_count *count, struct sprof_error *error)
+{
+    FILE *files[TABLES];
+    int status = open_temporary(files, error);
+    if (!status)
+        status = write_rows(wanted, files, count, error);
+    if (!status)
+        status = check_temporary(files, error);
+    for (size_t i = 0; i < TABLES && !status; i++)
+        status = report_rows_native(outputs[i], files[i], error);
+    close_temporary(files);
+    return status;
+}
+
+/* == Writing == */
+
+static int write_directory(const struct cli_export_rows *wanted, struct report_rows_count *count,
+                           struct sprof_error *error)
 {
     struct tables tables = {0};
     FILE *files[TABLES];
-    int status = open_tables(&tables, path, input, error);
+    int status = open_tables(&tables, wanted, error);
     for (size_t i = 0; i < TABLES; i++)
         files[i] = tables.outputs[i].file;
-    const struct report_rows_files all = files_of(files);
     if (!status)
-        status = report_rows(&all, store, selection, options, count, error);
+        status = (wanted->native ? write_native : write_rows)(wanted, files, count, error);
     return close_tables(&tables, status, error);
 }
 
@@ -90,46 +136,35 @@ static int append(FILE *out, FILE *from, struct sprof_error *error)
 }
 
 /* The tables grow together, and are in a stream one behind the other. */
-static int write_stream(struct store *store, const char *input,
-                        const struct report_selection *selection,
-                        const struct report_rows_options *options, struct report_rows_count *count,
+static int write_stream(const struct cli_export_rows *wanted, struct report_rows_count *count,
                         struct sprof_error *error)
 {
     struct cli_output output;
     FILE *files[TABLES];
-    int status = 0;
-    for (size_t i = 0; i < TABLES; i++)
-        if (!(files[i] = tmpfile()) && !status)
-            status = sprof_error_set(error, SPROF_EIO, errno, "cannot make a temporary file: %s",
-                                     strerror(errno));
-    const struct report_rows_files all = files_of(files);
+    int status = open_temporary(files, error);
     if (!status)
-        status = report_rows(&all, store, selection, options, count, error);
+        status = write_rows(wanted, files, count, error);
     if (!status)
-        status = cli_output_open(&output, "-", input, error);
-    for (size_t i = 0; i < TABLES; i++) {
-        if (files[i] && !status && (fflush(files[i]) || ferror(files[i])))
-            status = sprof_error_set(error, SPROF_EFULL, errno, "cannot write a temporary file: %s",
-                                     strerror(errno));
-        if (!status)
+        status = check_temporary(files, error);
+    if (!status && !(status = cli_output_open(&output, "-", wanted->input, error))) {
+        for (size_t i = 0; i < TABLES && !status; i++)
             status = append(output.file, files[i], error);
-        if (files[i])
-            fclose(files[i]);
+        status = cli_output_close(&output, status, error);
     }
-    return status ? status : cli_output_close(&output, 0, error);
+    close_temporary(files);
+    return status;
 }
 
-int cli_export_rows(struct cli_terminal *terminal, struct store *store, const char *input,
-                    const char *path, const struct report_selection *selection,
-                    const struct report_rows_options *options, struct sprof_error *error)
+int cli_export_rows(const struct cli_export_rows *wanted, struct sprof_error *error)
 {
-    const bool is_stream = !strcmp(path, "-");
+    const bool is_stream = !strcmp(wanted->path, "-");
     struct report_rows_count count;
-    const int status = is_stream
-                           ? write_stream(store, input, selection, options, &count, error)
-                           : write_directory(store, input, path, selection, options, &count, error);
+    if (is_stream && wanted->native)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--native makes a file for each table: -o DIR");
+    const int status = (is_stream ? write_stream : write_directory)(wanted, &count, error);
     if (!status && !is_stream)
-        cli_say(terminal, "%s: %s rows of cost, %s paths, %s functions", path,
+        cli_say(wanted->terminal, "%s: %s rows of cost, %s paths, %s functions", wanted->path,
                 sprof_digits_of(count.costs).text, sprof_digits_of(count.paths).text,
                 sprof_digits_of(count.functions).text);
     return status;

@@ -293,6 +293,10 @@ int report_rows(const struct report_rows_files *files, struct store *store,
                 const struct report_selection *selection, const struct report_rows_options *options,
                 struct report_rows_count *count, struct sprof_error *error);
 
+/* Turns one of these tables, with its line of column names, into ClickHouse's Native format. Reads
+ * from the beginning. */
+int report_rows_native(FILE *out, FILE *rows, struct sprof_error *error);
+
 /* Writes the functions of a recording that have names, as the table `function`, under the keys that
  * they have where names are missing: names that were found later. Errors as report_write. */
 int report_rows_names(FILE *function, struct store *store, uint64_t *count,

@@ -47,6 +47,25 @@ numbers() {
     expect 0 "$SPROF" diff a.db b.db --all --format csv
     cut -d, -f7- out | sort >merged
     cmp merged fetched || fail "other differences: $(diff merged fetched | head -n 5)"
+    # The same rows in the server's own format.
+    expect 0 "$SPROF" fleet init --to "$to/native"
+    expect 0 "$SPROF" export -f rows --native -l service.name=shop -l host.name=a -l service.version=1.3 -l "of=it's" a.db -o rows
+    expect 0 "$SPROF" export -f rows -l service.name=shop -l host.name=a -l service.version=1.3 -l "of=it's" a.db -o rows
+    for what in function path cost; do # run has a Map, which this server lacks
+        python3 - "$port" $what <<'END' || fail "the server refuses rows/$what.native"
+import sys, urllib.parse, urllib.request
+port, table = sys.argv[1:]
+query = urllib.parse.quote("INSERT INTO native.%s FORMAT Native" % table)
+urllib.request.urlopen("http://127.0.0.1:%s/?query=%s" % (port, query), open("rows/%s.native" % table, "rb").read()).read()
+END
+        query "SELECT * FROM native.$what FORMAT TSV" | sort >fetched
+        tail -n +2 rows/$what.tsv | sort >merged
+        cmp merged fetched || fail "other rows of $what: $(diff merged fetched | head -n 3)"
+    done
+    # Of the run, what a map looks like: a type, one pair, its name and its value.
+    python3 -c '
+data = open("rows/run.native", "rb").read()
+assert b"Map(String, String)" + (1).to_bytes(8, "little") + b"\x02of\x04it\x27s" in data' || fail "the map of labels"
     # What is not there.
     expect 1 "$SPROF" report -i "$to?service=shoop"
     said 'there are the services shop'

@@ -250,6 +250,10 @@ refused)
     refused 'cannot open' .
     "$SPROF" export -f folded a.db -o x --window 5s 2>err && fail "--window with folded"
     grep -q 'window belongs to -f rows' err || fail "$(cat err)"
+    "$SPROF" export -f rows --native a.db -o - >out 2>err && fail "--native as a stream"
+    grep -q 'a file for each table' err || fail "$(cat err)"
+    "$SPROF" export -f folded a.db -o x --native 2>err && fail "--native with folded"
+    grep -q 'native belongs to' err || fail "$(cat err)"
     "$SPROF" export -f folded a.db -o x -l a=b 2>err && fail "--label with folded"
     grep -q 'label belongs to -f rows and -f otlp-profiles' err || fail "$(cat err)"
     "$SPROF" export -f rows a.db -o x --window 100ms 2>err && fail "--window 100ms"
