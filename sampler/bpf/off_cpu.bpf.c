@@ -148,7 +148,8 @@ static __always_inline __u32 holder_of_lock(struct task_struct *task)
 
 /* Where a record is put together: on each CPU one of the thread that gets it. */
 struct room {
-    __u64 is_waiting; /* for the bytes of the stack */
+    __u32 is_waiting; /* for the bytes of the stack */
+    __u32 seen_tid;   /* the thread that got the CPU last, as the tracepoint told */
     struct off_cpu_record record;
     __u8 stack[OFF_CPU_STACK_MAX + PAGE_BYTES];
 };
@@ -286,10 +287,9 @@ static __always_inline void count_lost(const struct off_cpu_wait *wait, __u32 ra
 }
 
 static __always_inline void leave_cpu(struct task_struct *task, struct thread *thread,
-                                      bool is_preempted, __u32 state)
+                                      struct room *room, bool is_preempted, __u32 state,
+                                      __u64 now_ns)
 {
-    struct room *room = own_room();
-    const __u64 now_ns = bpf_ktime_get_ns();
     if (thread->out_ns) { /* its switch to this CPU was not seen, nor where it was then */
         const struct off_cpu_wait wait = wait_of(thread, now_ns);
         count_lost(&wait, thread->random);
@@ -300,17 +300,17 @@ static __always_inline void leave_cpu(struct task_struct *task, struct thread *t
     thread->random = bpf_get_prandom_u32();
     thread->holder_tid = thread->blocks ? holder_of_lock(task) : 0;
     thread->wake_ns = 0;
-    if (room && room->is_waiting) { /* a new thread has not come by finish_switch */
+    if (room->is_waiting) { /* a new thread has not come by finish_switch */
         room->is_waiting = 0;
         write_record(room);
     }
 }
 
-static __always_inline void get_cpu(struct task_struct *task, struct thread *thread)
+static __always_inline void get_cpu(struct task_struct *task, struct thread *thread,
+                                    struct room *room, __u64 now_ns)
 {
-    struct room *room = own_room();
-    const struct off_cpu_wait wait = wait_of(thread, bpf_ktime_get_ns());
-    if (room && thread->out_ns)
+    const struct off_cpu_wait wait = wait_of(thread, now_ns);
+    if (thread->out_ns)
         room->is_waiting = begin_record(task, thread, &wait, room);
     thread->out_ns = 0;
 }
@@ -321,12 +321,18 @@ int take_switch(__u64 *ctx)
 {
     struct task_struct *previous = (struct task_struct *)ctx[1];
     struct task_struct *next = (struct task_struct *)ctx[2];
-    struct thread *thread = thread_of(previous);
-    if (thread)
-        leave_cpu(previous, thread, ctx[0] & 1, (__u32)ctx[3]);
-    thread = thread_of(next);
-    if (thread)
-        get_cpu(next, thread);
+    struct thread *left = thread_of(previous), *taken = thread_of(next);
+    struct room *room = own_room();
+    if (!room)
+        return 0;
+    room->seen_tid = (__u32)next->pid;
+    __u64 now_ns = 0; /* read once, and not where neither is a target */
+    if (left) {
+        now_ns = bpf_ktime_get_ns();
+        leave_cpu(previous, left, room, ctx[0] & 1, (__u32)ctx[3], now_ns);
+    }
+    if (taken)
+        get_cpu(next, taken, room, now_ns ? now_ns : bpf_ktime_get_ns());
     return 0;
 }
 
@@ -342,13 +348,16 @@ static __always_inline void end_record(struct task_struct *task, struct room *ro
 }
 
 /* The thread that gets the CPU is at work, with its own memory. Of some switches to a thread the
- * tracepoint does not tell: then its wait ends here, without the kernel's frames. */
+ * tracepoint does not tell: then its wait ends here, without the kernel's frames. After all others
+ * there is nothing to be done where no record waits, and the thread need not be looked for. */
 static __always_inline int finish_switch(void)
 {
     struct task_struct *task = bpf_get_current_task_btf();
-    struct thread *thread = thread_of(task);
     struct room *room = own_room();
-    if (!thread || !room)
+    if (!room || (!room->is_waiting && room->seen_tid == (__u32)task->pid))
+        return 0;
+    struct thread *thread = thread_of(task);
+    if (!thread)
         return 0;
     if (thread->out_ns) {
         const struct off_cpu_wait wait = wait_of(thread, bpf_ktime_get_ns());
