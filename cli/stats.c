@@ -15,7 +15,7 @@
 struct arguments {
     const char *input, *sort, *show, *function, *module, *thread, *process;
     enum report_view by;
-    bool ascending, follow, coverage, unexecuted, wide, warnings, open;
+    bool ascending, follow, coverage, unexecuted, uncalled, wide, warnings, open, history;
     uint64_t run, limit, slowest, interval_ns;
     struct cli_style style;
     struct cli_pids pids;
@@ -61,6 +61,8 @@ static const struct cli_option options[] = {
     {"asc", 0, NULL, "smallest first", FIELD(ascending), cli_set_flag},
     {"slowest", 0, "N", "the N functions with the longest single call", FIELD(slowest),
      cli_set_positive},
+    {"uncalled", 0, NULL, "also functions with a probe that were never called", FIELD(uncalled),
+     cli_set_flag},
     {"wide", 0, NULL, "all columns, for people too: addresses, how it is probed, …", FIELD(wide),
      cli_set_flag},
     {"open", 0, NULL, "calls that have not ended, by thread; of logged and kept ones since when",
@@ -71,6 +73,9 @@ static const struct cli_option options[] = {
     {"warnings", 0, NULL,
      "what --warn-over, --watchdog, --stack-check and --heap-check have warned of", FIELD(warnings),
      cli_set_flag},
+    {"history", 0, NULL,
+     "what was in force when: options, chosen functions, and what became of probes and by what",
+     FIELD(history), cli_set_flag},
     {"limit", 'n', "N", "at most so many rows; 0: all (for people: 40)", FIELD(limit),
      cli_set_rows},
     CLI_STYLE_OPTIONS(FIELD(style)),
@@ -109,6 +114,7 @@ static struct report_request request_of(const struct arguments *arguments, enum 
                 .limit = (size_t)(arguments->slowest ? arguments->slowest : arguments->limit),
                 .all_columns = arguments->wide,
                 .unexecuted = arguments->unexecuted,
+                .uncalled = arguments->uncalled,
             },
         .style =
             {
@@ -120,16 +126,20 @@ static struct report_request request_of(const struct arguments *arguments, enum 
     };
 }
 
+static enum report_view view_of(const struct arguments *arguments)
+{
+    return arguments->coverage   ? REPORT_COVERAGE
+           : arguments->warnings ? REPORT_WARNINGS
+           : arguments->open     ? REPORT_OPEN_CALLS
+           : arguments->history  ? REPORT_HISTORY
+                                 : arguments->by;
+}
+
 static int show(void *context, FILE *out, struct store *store, struct sprof_error *error)
 {
     const struct arguments *arguments = context;
     struct sprof_str sort = {0};
-    struct report_request request = request_of(arguments,
-                                               arguments->coverage   ? REPORT_COVERAGE
-                                               : arguments->warnings ? REPORT_WARNINGS
-                                               : arguments->open     ? REPORT_OPEN_CALLS
-                                                                     : arguments->by,
-                                               &sort);
+    struct report_request request = request_of(arguments, view_of(arguments), &sort);
     int status =
         sort.failed ? sprof_error_memory(error) : report_write(out, store, &request, error);
     const bool is_brief = !request.style.format || request.style.format->brief;
@@ -194,16 +204,26 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--slowest is an order and a number of rows: --sort, --asc and "
                                "--limit are others");
-    if (arguments->by != REPORT_CALLS &&
-        (arguments->coverage || arguments->warnings || arguments->open))
+    if (arguments->by != REPORT_CALLS && view_of(arguments) != arguments->by)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "--by goes with figures, not with --%s",
-                               arguments->coverage ? "coverage"
-                               : arguments->open   ? "open"
-                                                   : "warnings");
-    if (arguments->open && (arguments->coverage || arguments->warnings))
-        return sprof_error_set(
-            error, SPROF_EUSAGE, 0,
-            "--open, --coverage and --warnings are tables of their own: give one of them");
+                               arguments->coverage  ? "coverage"
+                               : arguments->open    ? "open"
+                               : arguments->history ? "history"
+                                                    : "warnings");
+    if (arguments->open + arguments->history + (arguments->coverage || arguments->warnings) > 1)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--open, --history, --coverage and --warnings are tables of their "
+                               "own: give one of them");
+    if (arguments->uncalled && (view_of(arguments) != REPORT_CALLS || arguments->thread ||
+                                arguments->process || arguments->slowest))
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--uncalled goes with figures of functions, over all threads: "
+                               "--by, --thread, --process, --slowest and other tables have only "
+                               "what was called; `--coverage --unexecuted` is a table of its own");
+    if (arguments->history && (sorts || arguments->thread || arguments->process))
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--history is of the whole trace, in the order of time: --sort, "
+                               "--asc, --slowest, --thread and --process go with figures");
     if (arguments->coverage && sorts)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--coverage is sorted by the first call: --sort and --asc go with "

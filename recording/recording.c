@@ -239,6 +239,19 @@ int recording_add_phase(struct recording *recording, const struct store_phase *p
     return sprof_vec_push(&recording_batch(recording)->phases, recording->phase);
 }
 
+int recording_add_phase_option(struct recording *recording, const char *name, const char *value)
+{
+    const struct store_phase_option row = {
+        .run_id = recording->run.id,
+        .phase_id = recording->phase.id,
+        .name = name,
+        .value = sprof_arena_text(recording_batch_arena(recording), value),
+    };
+    return !row.value || sprof_vec_push(&recording_batch(recording)->phase_options, row)
+               ? SPROF_ENOMEM
+               : 0;
+}
+
 int recording_clear(struct recording *recording, uint64_t time_ns)
 {
     struct store_batch *batch = recording_batch(recording);
@@ -257,7 +270,7 @@ int recording_clear(struct recording *recording, uint64_t time_ns)
     for (size_t i = 0; i < recording->process_table.processes.count; i++)
         recording->process_table.processes.items[i]->sampled = false;
     batch->failed.count = batch->phases.count = batch->call_costs.count = 0;
-    batch->entry_coverages.count = batch->probe_events.count = 0;
+    batch->entry_coverages.count = batch->phase_options.count = 0;
     batch->call_blocks.count = batch->probe_ledger.count = batch->call_untimeds.count = 0;
     batch->warnings.count = batch->call_tail_cuts.count = 0;
     batch->keep_rules.count = batch->keep_spans.count = batch->kept_calls.count =

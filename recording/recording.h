@@ -37,11 +37,11 @@ struct recording_options {
     bool overwrite;         /* one that is replaced is not kept (store/former.h) */
     struct model_view view; /* the mode; its function ids are not used */
     struct model_kind_rules rules;
-    bool keep_failed; /* keep registers, stack and end reason of stacks that are not whole */
-    bool no_cache;    /* neither read nor write what is kept from one recording to the next */
+    bool keep_failed;  /* keep registers, stack and end reason of stacks that are not whole */
+    bool no_cache;     /* neither read nor write what is kept from one recording to the next */
     bool only_sampled; /* rows of processes that have samples, and of those that have started them:
                           not of all that was fed */
-    bool early_names; /* debug information is read while the recording goes on */
+    bool early_names;  /* debug information is read while the recording goes on */
     size_t table_budget_bytes; /* bound of all unwind tables together; 0: 64 MiB */
     /* Called for each sample row, in the order in which they are added, which is not that of time
      * where samples had to wait. Non-zero ends the call that added it, and is returned by it. */
@@ -94,6 +94,10 @@ int recording_change_event(struct recording *recording, const struct store_event
  * which the owner sets. A run without any phase has one, as its row says. Returns 0 or
  * SPROF_ENOMEM. */
 int recording_add_phase(struct recording *recording, const struct store_phase *phase);
+
+/* Notes an option of the phase that has begun. The value is copied. Returns 0
+ * or SPROF_ENOMEM. */
+int recording_add_phase_option(struct recording *recording, const char *name, const char *value);
 
 /* Samples and phases from before `time_ns` (CLOCK_MONOTONIC) go, written ones too, as if the
  * recording began then; what is known of processes stays. Returns 0 or SPROF_ENOMEM. */

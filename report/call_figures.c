@@ -46,6 +46,8 @@ static const struct figure {
     {{"address", "address", NULL, TABLE_ADDRESS, COLUMN_DATA}, FUNCTIONS},
     {{"probe", "probe_address", NULL, TABLE_ADDRESS, COLUMN_DATA}, FUNCTIONS},
     {{"mechanism", "mechanism", NULL, TABLE_NAME, COLUMN_DATA}, FUNCTIONS},
+    {{"state", "state", NULL, TABLE_NAME, COLUMN_DATA}, FUNCTIONS},
+    {{"inline-wanted", "inline_wanted", NULL, TABLE_COUNT, COLUMN_DATA}, FUNCTIONS},
     {{"pid", "pid", NULL, TABLE_COUNT, COLUMN_STAYS}, PROCESSES},
     {{"process", "process", NULL, TABLE_NAME, COLUMN_STAYS}, PROCESSES},
     {{"tid", "tid", NULL, TABLE_COUNT, COLUMN_STAYS}, THREADS},
@@ -98,6 +100,27 @@ static const char by_caller[] =
     "LEFT JOIN function g ON g.id = q.function_id LEFT JOIN untimed u ON u.run_id = s.run_id "
     "AND u.process_id = r.id AND u.function_id = f.id WHERE s.run_id = ";
 
+/* Functions, with what is known of their probes. */
+#define TIMES(table)                                                                               \
+    table "self_ns, " table "self_percent, " table "total_ns, " table "total_percent, " table      \
+          "average_ns, " table "self_average_ns, " table "min_ns, " table "p50_ns, " table         \
+          "p90_ns, " table "p99_ns, " table "p999_ns, " table "max_ns, "
+#define COUNTS(table)                                                                              \
+    table "calls, " table "in_flight, " table "abnormal, " table "tails, " table                   \
+          "tail_cuts, " table "recursive, " table "counted, " table "uncertain, " table            \
+          "untimed_calls, "
+#define NAMES(table)                                                                               \
+    table "address, " table "probe_address, " table "mechanism, " table "module, " table "functio" \
+                                                                                         "n"
+static const char of_functions[] = "(SELECT " TIMES("s.") COUNTS("s.")
+    NAMES("s.") ", p.state, coalesce(p.inline_wanted, 0) AS "
+                "inline_wanted FROM v_call_stats s LEFT JOIN v_probe p ON p.run_id = s.run_id AND "
+                "p.function_id = s.function_id WHERE s.run_id = %1$u";
+/* … and those that were not called, which have no times. */
+static const char uncalled[] = " UNION ALL SELECT " TIMES("NULL AS ") COUNTS("0 AS ")
+    NAMES("") ", state, 0 FROM v_probe "
+              "WHERE run_id = %1$u AND uncalled";
+
 static enum rows rows_of(const struct report_request *request)
 {
     const struct report_selection *selection = &request->selection;
@@ -114,7 +137,10 @@ static void append_rows(const struct report_calls *calls, enum rows rows, struct
     static const struct report_call_names inside = {"m.name", "t.tid", "t.name", "r.pid", "r.name"};
     static const struct report_call_names outside = {.module = "module"};
     if (rows == OF_FUNCTIONS) {
-        sprof_str_appendf(sql, "v_call_stats WHERE run_id = %u", calls->run);
+        sprof_str_appendf(sql, of_functions, calls->run);
+        if (calls->request->table.uncalled)
+            sprof_str_appendf(sql, uncalled, calls->run);
+        sprof_str_append(sql, ") WHERE true");
         report_calls_choose(calls, &outside, sql);
     } else {
         sprof_str_appendf(sql, "(%s%s%s%u", rows == OF_CALLERS ? by_caller : timed_figures,

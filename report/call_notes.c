@@ -32,22 +32,28 @@ static const struct list {
 
 /* The same of statements whose rows are lines as they are, NULL none. */
 static const char *const lines[] = {
-    "SELECT tier || ' to hold --max-overhead, since: ' || " FIRST " || CASE WHEN count(*) > 5 THEN "
+    "SELECT what || ' to hold --max-overhead, since: ' || " FIRST " || CASE WHEN count(*) > 5 THEN "
     "', and ' || (count(*) - 5) || ' more: `sprof sql ''SELECT * FROM v_probe_event''`' ELSE '' "
-    "END FROM (SELECT tier, function || PRINTF(' %%.3f s', time_ns / 1e9) AS text, row_number() "
-    "OVER (PARTITION BY tier ORDER BY time_ns) AS place FROM (SELECT function, tier, max(time_ns) "
+    "END FROM (SELECT what, function || PRINTF(' %%.3f s', time_ns / 1e9) AS text, row_number() "
+    "OVER (PARTITION BY what ORDER BY time_ns) AS place FROM (SELECT function, what, max(time_ns) "
     "AS time_ns FROM v_probe_event WHERE run_id = %1$u AND share > 0 GROUP BY function_id)) WHERE "
-    "tier <> 'timed' GROUP BY tier",
-    "SELECT CASE tier WHEN 'timed' THEN 'to hold --memory no percentiles from ' || since || ' s "
+    "what <> 'timed' GROUP BY what",
+    "SELECT CASE what WHEN 'timed' THEN 'to hold --memory no percentiles from ' || since || ' s "
     "on' ELSE 'only counted for lack of room (in --memory, or for more threads at a time), from ' "
-    "|| since || ' s on: ' || named END FROM (SELECT tier, PRINTF('%%.3f', min(time_ns) / 1e9) AS "
+    "|| since || ' s on: ' || named END FROM (SELECT what, PRINTF('%%.3f', min(time_ns) / 1e9) AS "
     "since, group_concat(function, ', ') FILTER (WHERE place <= 5) || CASE WHEN count(*) > 5 THEN "
-    "', …' ELSE '' END AS named FROM (SELECT *, row_number() OVER (PARTITION BY tier ORDER BY "
-    "time_ns, function) AS place FROM v_probe_event WHERE run_id = %1$u AND share = 0) GROUP BY "
-    "tier ORDER BY tier DESC)",
+    "', …' ELSE '' END AS named FROM (SELECT *, row_number() OVER (PARTITION BY what ORDER BY "
+    "time_ns, function) AS place FROM v_probe_event WHERE run_id = %1$u AND cause = 'room') GROUP "
+    "BY what ORDER BY what DESC)",
     "SELECT 'mode coverage saw calls of ' || sum(executed) || iif(sum(executed) = 1, ' function', "
     "' functions') || ' of ' || count(*) || ': `sprof stats --coverage` lists them' FROM "
     "v_coverage WHERE run_id = %1$u HAVING count(*) > 0",
+    "SELECT 'inline wanted: ' || group_concat(text, ', ') FILTER (WHERE place <= 5) || "
+    "iif(count(*) "
+    "> 5, ', …', '') || ': small, often called within their file, and quicker than a probe. Define "
+    "them where they are called (in a header, or with -flto), or build with -O2' FROM (SELECT "
+    "function || ' ' || calls AS text, row_number() OVER (ORDER BY calls DESC, function) AS place "
+    "FROM v_probe WHERE run_id = %1$u AND inline_wanted) HAVING count(*) > 0",
     "SELECT iif(EXISTS (SELECT 1 FROM call_cost WHERE run_id = %1$u), 'incomplete: sprof was "
     "killed, or its disk was full, and what came after ' || PRINTF('%%.3f', duration_ns / 1e9) || "
     "' s is missing', 'incomplete from the start: sprof was killed, or its disk was full, before "

@@ -387,14 +387,14 @@ static int add_less_measured(void *context, int columns, char *const *values, ch
 static int find_less_measured(struct report_dataset *dataset, struct store *store,
                               struct sprof_error *error)
 {
-    char sql[140];
+    char sql[200];
     int result = 0;
     if (!report_counts_calls(dataset))
         return 0;
     for (size_t i = 0; i < dataset->runs.count && !result; i++) {
         snprintf(sql, sizeof sql,
-                 "SELECT count(DISTINCT function_id) FROM v_probe_event WHERE run_id = %u AND tier "
-                 "<> 'timed'",
+                 "SELECT count(DISTINCT function_id) FROM v_probe_event WHERE run_id = %u AND what "
+                 "<> 'timed' AND cause IN ('governor', 'room')",
                  dataset->runs.items[i].id);
         result = store_query(store, sql, add_less_measured, dataset, error);
     }

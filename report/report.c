@@ -42,6 +42,7 @@ static const struct {
     [REPORT_OPEN_CALLS] = {.read = report_table_of_open_calls},
     [REPORT_COVERAGE] = {.read = report_table_of_coverage},
     [REPORT_WARNINGS] = {.read = report_table_of_warnings},
+    [REPORT_HISTORY] = {.read = report_table_of_history},
 };
 static_assert(sizeof views / sizeof *views == REPORT_VIEWS, "each view is made somewhere");
 

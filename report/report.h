@@ -72,6 +72,7 @@ enum report_view {
     REPORT_OPEN_CALLS,       /* calls that have not ended */
     REPORT_COVERAGE,         /* functions that were looked for: which were called, of all runs */
     REPORT_WARNINGS,         /* calls that took too long or too much */
+    REPORT_HISTORY,          /* what was in force when: options, choices, probes */
     REPORT_VIEWS,
 };
 
@@ -125,6 +126,7 @@ struct report_table_options {
     bool marks;         /* trees: recursive and inlined calls are said to be so */
     bool all_columns;   /* of calls: people see those that programs do */
     bool unexecuted;    /* coverage: only functions that were not called */
+    bool uncalled;      /* calls of functions: also those with a probe that were not called */
     bool newest;        /* warnings: the last 8, and nothing at all where there are none */
 };
 

@@ -237,7 +237,11 @@ COPY_OF_RUN(call_latency, store_call_latency, STORE_CALL_LATENCY,
     }
 COPY_OF_RUN(entry_coverage, store_entry_coverage, STORE_ENTRY_COVERAGE,
             TRANSLATE(nodes, node_id) SHIFT_THREAD_IF_ANY)
-COPY_OF_RUN(probe_event, store_probe_event, STORE_PROBE_EVENT, TRANSLATE(nodes, node_id))
+COPY_OF_RUN(phase_option, store_phase_option, STORE_PHASE_OPTION,
+            row.phase_id += copying->base.phase;)
+COPY_OF_RUN(selection, store_selection, STORE_SELECTION)
+COPY_OF_RUN(probe_event, store_probe_event, STORE_PROBE_EVENT,
+            if (row.node_id){TRANSLATE(nodes, node_id)})
 COPY_OF_RUN(probe, store_probe, STORE_PROBE, TRANSLATE(nodes, node_id))
 COPY_OF_RUN(call_untimed, store_call_untimed, STORE_CALL_UNTIMED,
             SHIFT_THREAD TRANSLATE(nodes, node_id))
@@ -546,6 +550,8 @@ static int copy_runs(struct copying *copying)
     STORE_X(, failed, , )
     STORE_X(, call_cost, , )
     STORE_X(, entry_coverage, , )
+    STORE_X(, phase_option, , )
+    STORE_X(, selection, , )
     STORE_X(, probe_event, , )
     STORE_X(, probe, , )
     STORE_X(, call_untimed, , )

@@ -111,6 +111,7 @@ static const struct store_table queries[STORE_TABLES - STORE_FIRST_QUERY] = {
         STORE_FIRST_QUERY] = {"probe", COLUMNS(probed_node_columns, store_probed_node),
                               .read = "SELECT node_id FROM probe WHERE run_id = ?1"
                                       " UNION SELECT node_id FROM probe_event WHERE run_id = ?1"
+                                      " AND node_id IS NOT NULL"
                                       " UNION SELECT node_id FROM probe_ledger WHERE run_id = ?1"
                                       " UNION SELECT node_id FROM call_function WHERE run_id = ?1"
                                       " UNION SELECT node_id FROM kept_call WHERE run_id = ?1"

@@ -167,6 +167,8 @@ struct store_probe {
     const char *mechanism; /* "sled", "fentry", "xray", "prologue", "leave", "slot", "uprobe",
                               "embedded" */
     uint64_t address;      /* of the bytes that it changed, as the ELF file numbers them */
+    uint64_t callers;      /* functions of its file that call it directly; 0: none, or not known
+                              (SQL NULL) */
 };
 
 /* Calls that a function of a thread made directly of others which were only counted: its self time
@@ -343,12 +345,31 @@ struct store_call_latency {
     uint64_t p50_ns, p90_ns, p99_ns, p999_ns;
 };
 
-/* What a probe does was changed to keep what probes cost below a limit. */
+/* An option of a trace that was in force in a phase: its mode, and what was given. */
+struct store_phase_option {
+    uint32_t run_id, phase_id;
+    const char *name, *value;
+};
+
+/* A range of functions that chose them, or left them out, for some time. */
+struct store_selection {
+    uint32_t run_id, number;   /* of the range, as `sprof ctl list` shows it */
+    uint64_t start_ns, end_ns; /* end 0: it was in force to the end (SQL NULL) */
+    const char *text;          /* with its sign: "+RE", "-0xA-0xB" */
+    uint64_t functions;        /* that it held */
+    const char *cause;         /* "start" or "command" */
+};
+
+/* What became of a probe, or of all: from then on it is so. */
 struct store_probe_event {
-    uint32_t run_id, node_id; /* the function's entry is the frame of the node */
+    uint32_t run_id, number; /* from 1, in the order of time */
+    uint32_t node_id;        /* the function's entry is the frame of the node; 0: all (SQL NULL) */
     uint64_t time_ns;
-    const char *tier; /* "timed", "counted" or "off": from then on */
-    double share;     /* that all probes took of the CPU time when it was decided, 0 … 1 */
+    const char *what; /* of one: "timed", "counted", "off", "in", "rests" or "out"; of all: "timed",
+                         "start", "stop", "clear", "mode", "detach" or "end" */
+    const char *cause;  /* a word of store_cause_words */
+    double share;       /* that all probes took of the CPU time when "governor" decided, 0 … 1 */
+    uint64_t in_flight; /* of all: calls that were open then */
 };
 
 /* A call that took too long or too much, of `sprof trace --warn-over` and its kin. */

@@ -191,7 +191,51 @@ static int migrate_1(struct store *store, struct sprof_error *error)
     return status ? status : withdrawn;
 }
 
-/* From version 2 on, versions only add tables, views and words. */
+/* Up to version 11 a row of probe_event was a probe's tier. Its words have the same numbers. */
+static int reshape_probe_events(struct store *store, struct sprof_error *error)
+{
+    static const char renamed[] = "ALTER TABLE probe_event RENAME TO former_probe_event";
+    static const char moved[] =
+        "INSERT INTO probe_event SELECT run_id, row_number() OVER (PARTITION BY run_id ORDER BY"
+        " time_ns, node_id), node_id, time_ns, tier, (SELECT number FROM word WHERE list = 'cause'"
+        " AND word = iif(share > 0, 'governor', 'room')), share, 0 FROM former_probe_event;"
+        "DROP TABLE former_probe_event; DELETE FROM word WHERE list = 'probe_tier'";
+    int64_t old = 0;
+    int status = store_scalar(
+        store, "SELECT count(*) FROM pragma_table_info('probe_event') WHERE name = 'tier'", &old,
+        error);
+    if (status || !old)
+        return status;
+    status = store_exec(store, renamed, error);
+    if (!status)
+        status = create_table(store, store_table(STORE_PROBE_EVENT), error);
+    return status ? status : store_exec(store, moved, error);
+}
+
+/* Adds columns that a table of an older version lacks: all of them may be NULL. */
+static int add_columns(struct store *store, const struct store_table *table,
+                       struct sprof_error *error)
+{
+    int status = 0;
+    for (size_t i = 0; i < table->count && !status; i++) {
+        const struct store_column *column = &table->columns[i];
+        char query[192];
+        int64_t known = 1;
+        if (!column->or_null || column->refers_to)
+            continue;
+        snprintf(query, sizeof query,
+                 "SELECT count(*) FROM pragma_table_info('%s') WHERE name = '%s'", table->name,
+                 column->name);
+        status = store_scalar(store, query, &known, error);
+        snprintf(query, sizeof query, "ALTER TABLE \"%s\" ADD COLUMN \"%s\" %s", table->name,
+                 column->name, type_of(column));
+        if (!status && !known)
+            status = store_exec(store, query, error);
+    }
+    return status;
+}
+
+/* From version 2 on, versions only add tables, columns, views and words. */
 static int add_what_is_missing(struct store *store, struct sprof_error *error)
 {
     struct words words = {store, error};
@@ -212,11 +256,13 @@ static int add_what_is_missing(struct store *store, struct sprof_error *error)
                  "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = '%s'",
                  table->name);
         status = store_scalar(store, query, &known, error);
-        if (!status && !known)
-            status = create_table(store, table, error);
+        if (!status)
+            status = known ? add_columns(store, table, error) : create_table(store, table, error);
     }
     if (!status)
         status = store_each_word(put_word, &words);
+    if (!status)
+        status = reshape_probe_events(store, error);
     return status ? status : store_exec(store, store_views_sql, error);
 }
 

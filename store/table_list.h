@@ -20,6 +20,8 @@
     X(FAILED, failed, store_failed, failed)                                                        \
     X(CALL_COST, call_cost, store_call_cost, call_costs)                                           \
     X(ENTRY_COVERAGE, entry_coverage, store_entry_coverage, entry_coverages)                       \
+    X(PHASE_OPTION, phase_option, store_phase_option, phase_options)                               \
+    X(SELECTION, selection, store_selection, selections)                                           \
     X(PROBE_EVENT, probe_event, store_probe_event, probe_events)                                   \
     X(PROBE, probe, store_probe, probes)                                                           \
     X(CALL_UNTIMED, call_untimed, store_call_untimed, call_untimeds)                               \

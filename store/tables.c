@@ -294,12 +294,32 @@ static const struct store_column entry_coverage_columns[] = {
     NULLED_OF(store_entry_coverage, thread_id, "thread"),
 };
 
+static const struct store_column phase_option_columns[] = {
+    OF(store_phase_option, run_id, "run"),
+    OF(store_phase_option, phase_id, "phase"),
+    COLUMN(store_phase_option, name, TEXT),
+    COLUMN(store_phase_option, value, TEXT),
+};
+
+static const struct store_column selection_columns[] = {
+    OF(store_selection, run_id, "run"),
+    COLUMN(store_selection, number, NUMBER),
+    COLUMN(store_selection, start_ns, NUMBER),
+    NULLED(store_selection, end_ns, NUMBER),
+    COLUMN(store_selection, text, TEXT),
+    COLUMN(store_selection, functions, NUMBER),
+    NAME(store_selection, cause, store_cause_words),
+};
+
 static const struct store_column probe_event_columns[] = {
     OF(store_probe_event, run_id, "run"),
-    OF(store_probe_event, node_id, "stack_node"),
+    COLUMN(store_probe_event, number, NUMBER),
+    NULLED_OF(store_probe_event, node_id, "stack_node"),
     COLUMN(store_probe_event, time_ns, NUMBER),
-    NAME(store_probe_event, tier, store_probe_tier_words),
+    NAME(store_probe_event, what, store_probe_event_words),
+    NAME(store_probe_event, cause, store_cause_words),
     COLUMN(store_probe_event, share, REAL),
+    COLUMN(store_probe_event, in_flight, NUMBER),
 };
 
 static const struct store_column probe_columns[] = {
@@ -307,6 +327,7 @@ static const struct store_column probe_columns[] = {
     OF(store_probe, node_id, "stack_node"),
     NAME(store_probe, mechanism, store_mechanism_words),
     COLUMN(store_probe, address, BITS),
+    NULLED(store_probe, callers, NUMBER),
 };
 
 static const struct store_column call_untimed_columns[] = {
@@ -518,8 +539,12 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
                                        "run_id, event_id, function_id"),
     [STORE_ENTRY_COVERAGE] = ROWS_OF_RUN("entry_coverage", entry_coverage_columns,
                                          store_entry_coverage, "run_id, node_id"),
-    [STORE_PROBE_EVENT] = ROWS_OF_RUN("probe_event", probe_event_columns, store_probe_event,
-                                      "run_id, node_id, time_ns"),
+    [STORE_PHASE_OPTION] = ROWS_OF_RUN("phase_option", phase_option_columns, store_phase_option,
+                                       "run_id, phase_id, name"),
+    [STORE_SELECTION] =
+        ROWS_OF_RUN("selection", selection_columns, store_selection, "run_id, number, start_ns"),
+    [STORE_PROBE_EVENT] =
+        ROWS_OF_RUN("probe_event", probe_event_columns, store_probe_event, "run_id, number"),
     [STORE_PROBE] = ROWS_OF_RUN("probe", probe_columns, store_probe, "run_id, node_id"),
     [STORE_CALL_UNTIMED] = ROWS_OF_RUN("call_untimed", call_untimed_columns, store_call_untimed,
                                        "run_id, thread_id, node_id"),

@@ -327,16 +327,81 @@ JOIN function f ON f.id = c.function_id
 JOIN module m ON m.id = f.module_id
 LEFT JOIN thread t ON t.id = c.thread_id;
 
--- What probes did from a moment on, where that was changed to hold --max-overhead.
+-- What became of probes: from then on it is so. Without a function it is of all.
 CREATE VIEW v_probe_event AS
 SELECT e.run_id, e.time_ns, f.name AS function, m.name AS module,
-       (SELECT word FROM word WHERE list = 'probe_tier' AND number = e.tier) AS tier, e.share,
-       f.id AS function_id
+       (SELECT word FROM word WHERE list = 'probe_event' AND number = e.what) AS what,
+       (SELECT word FROM word WHERE list = 'cause' AND number = e.cause) AS cause, e.share,
+       e.in_flight, f.id AS function_id
 FROM probe_event e
 LEFT JOIN node_path n ON n.node_id = e.node_id
 LEFT JOIN call_path p ON p.id = n.path_id
 LEFT JOIN function f ON f.id = p.function_id
 LEFT JOIN module m ON m.id = f.module_id;
+
+-- Functions with a probe, called or not. `state`: what became of the probe last. inline_wanted: one that is
+-- called often, by functions of its own file, and is so small that its probe takes longer than it does.
+CREATE VIEW v_probe AS
+WITH costs AS MATERIALIZED (
+    SELECT p.function_id, c.run_id, sum(c.calls) AS calls, max(c.timed) AS timed, sum(c.self_ns) AS self_ns,
+           sum(c.raw_self_ns) AS raw_self_ns, sum(c.child_calls + c.recursive + c.tails + c.counted) AS others
+    FROM call_cost c
+    JOIN node_path n ON n.node_id = c.node_id
+    JOIN call_path p ON p.id = n.path_id
+    GROUP BY c.run_id, p.function_id),
+all_calls AS MATERIALIZED (SELECT run_id, sum(calls) AS calls FROM call_cost GROUP BY run_id),
+-- A bare column comes from the row of the maximum.
+newest AS MATERIALIZED (
+    SELECT run_id, node_id, what, max(number) FROM probe_event WHERE node_id IS NOT NULL GROUP BY run_id, node_id)
+SELECT b.run_id, f.name AS function, m.name AS module,
+       (SELECT word FROM word WHERE list = 'mechanism' AND number = b.mechanism) AS mechanism,
+       (SELECT word FROM word WHERE list = 'probe_event' AND number = e.what) AS state,
+       b.address AS probe_address, b.callers, coalesce(c.calls, 0) AS calls,
+       coalesce(c.calls, 0) = 0 AND NOT EXISTS (
+           SELECT 1 FROM coverage v WHERE v.run_id = b.run_id AND v.function_id = f.id AND v.first_ns IS NOT NULL)
+           AS uncalled,
+       coalesce(c.timed AND c.calls >= 1000 AND c.others = 0 AND c.calls >= t.calls / 100 AND b.callers > 0 AND
+                f.size BETWEEN 1 AND 64 AND 2 * c.self_ns <= c.raw_self_ns, 0) AS inline_wanted,
+       f.size, f.start AS address, coalesce(f.linkage_name, f.name) AS linkage_name, f.id AS function_id
+FROM probe b
+JOIN node_path n ON n.node_id = b.node_id
+JOIN call_path p ON p.id = n.path_id
+JOIN function f ON f.id = p.function_id
+JOIN module m ON m.id = f.module_id
+LEFT JOIN costs c ON c.run_id = b.run_id AND c.function_id = f.id
+LEFT JOIN all_calls t ON t.run_id = b.run_id
+LEFT JOIN newest e ON e.run_id = b.run_id AND e.node_id = b.node_id
+GROUP BY b.run_id, f.id;
+
+-- Which functions were chosen, or left out: by which range, from when to when.
+CREATE VIEW v_selection AS
+SELECT run_id, number, start_ns, end_ns, text, functions,
+       (SELECT word FROM word WHERE list = 'cause' AND number = cause) AS cause
+FROM selection;
+
+-- The history of a trace in the order of time: its phases with their options, ranges of functions, and what
+-- became of probes, those of one moment together.
+CREATE VIEW v_history AS
+SELECT run_id, start_ns AS time_ns, 'phase' AS what, NULL AS cause, NULL AS functions,
+       coalesce('"' || mark || '", ', '') || iif(paused, 'not timed, ', '') ||
+       (SELECT group_concat(iif(value = '', name, name || ' ' || value), ', ')
+        FROM (SELECT name, value FROM phase_option o WHERE o.run_id = phase.run_id AND o.phase_id = phase.id
+              ORDER BY name <> 'mode', name)) AS detail
+FROM phase WHERE EXISTS (SELECT 1 FROM phase_option o WHERE o.run_id = phase.run_id)
+UNION ALL
+SELECT run_id, start_ns, iif(text GLOB '-*', 'excluded', 'chosen'), cause, functions, text FROM v_selection
+UNION ALL
+SELECT run_id, end_ns, iif(text GLOB '-*', 'no longer excluded', 'no longer chosen'), 'command', functions, text
+FROM v_selection WHERE end_ns IS NOT NULL
+UNION ALL
+SELECT run_id, time_ns, what, cause, nullif(count(function), 0),
+       CASE WHEN count(function) = 0 THEN
+           CASE WHEN what = 'timed' THEN 'without percentiles'
+                WHEN max(in_flight) > 0 THEN max(in_flight) || iif(max(in_flight) = 1, ' call', ' calls') || ' in flight' END
+       ELSE group_concat(function, ', ') FILTER (WHERE place <= 3) || iif(count(function) > 3, ', …', '') END
+FROM (SELECT *, row_number() OVER (PARTITION BY run_id, time_ns, what, cause ORDER BY function) AS place
+      FROM v_probe_event)
+GROUP BY run_id, time_ns, what, cause;
 
 -- Calls that took too long, or too much of the stack.
 CREATE VIEW v_warning AS

@@ -5,7 +5,12 @@
 
 const char *const store_state_words[] = {"recording", "recorded", "complete", NULL};
 const char *const store_frame_words[] = {"app", NULL};
-const char *const store_probe_tier_words[] = {"timed", "counted", "off", NULL};
+const char *const store_probe_event_words[] = {"timed",  "counted", "off",  "in",    "rests",
+                                               "out",    "start",   "stop", "clear", "mode",
+                                               "detach", "end",     NULL};
+const char *const store_cause_words[] = {"start",    "command", "governor", "room",
+                                         "adaptive", "load",    "rest",     "coverage",
+                                         "deadline", "end",     NULL};
 const char *const store_mechanism_words[] = {"sled", "fentry", "xray",     "prologue", "leave",
                                              "slot", "uprobe", "embedded", NULL};
 const char *const store_warning_words[] = {"slow", "stuck", "stack", "heap", "chunk", NULL};
@@ -21,7 +26,8 @@ static const struct {
     {"mode", model_mode_words},
     {"frame", store_frame_words},
     {"app_interior", store_interior_words},
-    {"probe_tier", store_probe_tier_words},
+    {"probe_event", store_probe_event_words},
+    {"cause", store_cause_words},
     {"unit", store_unit_words},
     {"kind", model_kind_words},
     {"found_by", model_found_by_words},

@@ -5,7 +5,7 @@
 
 extern const char *const store_state_words[];
 extern const char *const store_frame_words[];
-extern const char *const store_probe_tier_words[];
+extern const char *const store_probe_event_words[], *const store_cause_words[];
 extern const char *const store_mechanism_words[];
 extern const char *const store_warning_words[];
 extern const char *const store_interior_words[];

@@ -26,10 +26,13 @@ static int complete_pause(struct trace_session *session, struct sprof_error *err
     return result ? result : trace_begin_phase(session, NULL, error);
 }
 
-static void begin_pause(struct trace_session *session)
+static int begin_pause(struct trace_session *session, const char *cause, struct sprof_error *error)
 {
+    if (session->paused)
+        return 0;
     session->trace->pauses = session->paused = true;
     trace_switch_all(session);
+    return trace_history_all(session, "stop", cause) ? sprof_error_memory(error) : 0;
 }
 
 /* In a pause only calls that were open at its beginning can end. */
@@ -43,7 +46,7 @@ static bool may_have_changed(const struct trace_session *session)
 
 /* Reads calls that ended in the pause first, so that the new phase has only calls that began or
  * ended in it. */
-static int end_pause(struct trace_session *session, struct sprof_error *error)
+static int end_pause(struct trace_session *session, const char *cause, struct sprof_error *error)
 {
     if (!session->paused)
         return 0;
@@ -53,6 +56,8 @@ static int end_pause(struct trace_session *session, struct sprof_error *error)
     trace_take_time(session);
     session->paused = false;
     trace_switch_all(session);
+    if (trace_history_all(session, "start", cause))
+        return sprof_error_memory(error);
     return trace_begin_phase(session, NULL, error);
 }
 
@@ -84,6 +89,8 @@ static int set_mode(struct trace_session *session, enum trace_mode mode, struct 
         trace_set_extras(program);
     }
     trace_switch_all(session);
+    if (!result && trace_history_all(session, "mode", "command"))
+        result = sprof_error_memory(error);
     return result ? result : trace_begin_phase(session, NULL, error);
 }
 
@@ -123,7 +130,7 @@ static int start(void *context, char *argument, struct sprof_str *answer, struct
         mode = (int)session->mode;
     int result = set_mode(session, (enum trace_mode)mode, error);
     if (!result)
-        result = end_pause(session, error);
+        result = end_pause(session, "command", error);
     if (result)
         return result;
     trace_lease_set_deadline(session, duration_ns ? sprof_clock_monotonic_ns() + duration_ns : 0);
@@ -139,13 +146,10 @@ static int stop(void *context, char *argument, struct sprof_str *answer, struct 
 {
     struct trace_session *session = context;
     (void)argument;
-    (void)error;
     trace_lease_set_deadline(session, 0);
     session->options.delay_ns = 0;
     sprof_str_append(answer, "no calls are being measured; `sprof ctl start` goes on");
-    if (!session->paused)
-        begin_pause(session);
-    return 0;
+    return begin_pause(session, "command", error);
 }
 
 static int clear(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
@@ -162,6 +166,8 @@ static int clear(void *context, char *argument, struct sprof_str *answer, struct
         if (trace_coverage_begin(session->trace->programs.items[i]))
             return sprof_error_memory(error);
     trace_switch_all(session);
+    if (trace_history_all(session, "clear", "command"))
+        return sprof_error_memory(error);
     sprof_str_append(answer, "what was measured so far is dropped");
     return trace_begin_phase(session, NULL, error);
 }
@@ -270,10 +276,11 @@ static int end(void *context, char *argument, struct sprof_str *answer, struct s
 {
     struct trace_session *session = context;
     (void)argument;
-    (void)error;
     session->paused = session->trace->ends = true;
     trace_owner_end(session, true);
     trace_switch_all(session);
+    if (trace_history_all(session, "end", "command"))
+        return sprof_error_memory(error);
     control_server_hold(
         &session->trace->control); /* calls that return from then on count as open */
     sprof_str_append(answer, "the trace ends");
@@ -339,6 +346,8 @@ static int detach(void *context, char *argument, struct sprof_str *answer,
     session->paused = true;
     trace_owner_end(session, true);
     trace_switch_all(session);
+    if (trace_history_all(session, "detach", "command"))
+        return sprof_error_memory(error);
     const int result = trace_detach(session, error);
     if (result) { /* the probes stay, and are off */
         session->trace->pauses = !was_paused;
@@ -352,12 +361,22 @@ static int detach(void *context, char *argument, struct sprof_str *answer,
     return 0;
 }
 
+static int note_changed(struct trace_session *session)
+{
+    int result = trace_history_ranges(session);
+    for (size_t i = 0; i < session->trace->programs.count && !result; i++)
+        result = trace_history_look(session->trace->programs.items[i]);
+    return result;
+}
+
 static int probe(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
 {
     struct trace_session *session = context;
     struct trace_sums sums;
     const uint64_t since_ns = sprof_clock_monotonic_ns() - session->start.ns;
     int result = trace_change_ranges(session, argument, error);
+    if (!result && note_changed(session))
+        return sprof_error_memory(error);
     for (size_t i = 0; i < session->trace->programs.count && session->mode == TRACE_COVERAGE; i++)
         if (trace_coverage_begin(session->trace->programs.items[i]))
             return sprof_error_memory(error);
@@ -510,7 +529,7 @@ static int end_delay(struct trace_session *session, struct sprof_error *error)
         sprof_clock_monotonic_ns() - session->start.ns < session->options.delay_ns)
         return 0;
     session->options.delay_ns = 0;
-    const int result = end_pause(session, error);
+    const int result = end_pause(session, "deadline", error);
     if (!result && trace_check_awake(session, &late))
         sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", late.message);
     return result;
@@ -518,13 +537,14 @@ static int end_delay(struct trace_session *session, struct sprof_error *error)
 
 int trace_serve_commands(struct trace_session *session, struct sprof_error *error)
 {
+    int result = 0;
     control_server_serve(&session->trace->control, carry_out, session);
     sprof_urgency_restore(&session->trace->urgency);
     if (session->trace->off_ns && sprof_clock_monotonic_ns() >= session->trace->off_ns) {
-        if (!session->paused)
-            begin_pause(session);
+        result = begin_pause(session, "deadline", error);
         trace_lease_set_deadline(session, 0);
     }
-    const int result = end_delay(session, error);
+    if (!result)
+        result = end_delay(session, error);
     return result ? result : complete_pause(session, error);
 }

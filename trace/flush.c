@@ -1,7 +1,6 @@
 /* Reads the figures of all programs and has the recording write them, or drops them. */
 #include "trace/figures/coverage.h"
 #include "trace/figures/log.h"
-#include "trace/policies.h"
 #include "trace/tracing.h"
 
 enum {
@@ -24,8 +23,8 @@ void trace_account(struct trace_session *session, uint64_t target_cpu_ns)
 int trace_collect_program(struct trace_session *program, enum trace_collecting what)
 {
     trace_take_time(program);
-    return trace_collect(program, what) || trace_coverage_collect(program) ||
-                   trace_log_tick(program)
+    return trace_history_look(program) || trace_collect(program, what) ||
+                   trace_coverage_collect(program) || trace_log_tick(program)
                ? SPROF_ENOMEM
                : 0;
 }
@@ -38,6 +37,8 @@ int trace_flush(struct trace_session *session, struct sprof_error *error)
     for (size_t i = 0; i < session->trace->programs.count; i++)
         if (trace_collect_program(session->trace->programs.items[i], TRACE_COLLECT_ALL))
             return sprof_error_memory(error);
+    if (trace_history_ranges(session))
+        return sprof_error_memory(error);
     trace_account(session, trace_command_cpu_ns(session->trace));
     const int result = recording_flush(session->recording, error);
     const uint64_t end_ns = sprof_clock_monotonic_ns(), took_ns = end_ns - session->now_ns;
@@ -60,8 +61,5 @@ int trace_clear(struct trace_session *session)
             return SPROF_ENOMEM;
     }
     session->trace->ended.calls = (struct trace_sums){0};
-    int result = recording_clear(session->recording, session->cleared.ns);
-    for (size_t i = 0; i < session->trace->programs.count && !result; i++)
-        result = trace_policies_cleared(session->trace->programs.items[i]);
-    return result;
+    return recording_clear(session->recording, session->cleared.ns);
 }

@@ -182,18 +182,8 @@ static void remove_probes(struct trace_session *session)
 static int note_change(struct trace_session *session, uint32_t number, double share)
 {
     static const char *const words[] = {"timed", "counted", "off"};
-    struct trace_probe *probe = &session->probes.items[number];
-    probe->governed_share = share;
-    return trace_put_probe_event(session, number, words[probe->governed], share);
-}
-
-int trace_govern_tell_again(struct trace_session *session)
-{
-    int result = 0;
-    for (uint32_t i = 0; i < session->probes.count && !result; i++)
-        if (session->probes.items[i].governed)
-            result = note_change(session, i, session->probes.items[i].governed_share);
-    return result;
+    return trace_history_probe(session, number, words[session->probes.items[number].governed],
+                               "governor", share);
 }
 
 /* == Looking == */

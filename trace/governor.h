@@ -41,8 +41,4 @@ void trace_govern_hurry(struct trace_session *common);
 /* Probes are new, or do more than before: looks are frequent for a second. */
 void trace_govern_anew(struct trace_session *session);
 
-/* After a clear: writes the rows again that say what the governor does to probes. Returns 0 or
- * SPROF_ENOMEM. */
-int trace_govern_tell_again(struct trace_session *session);
-
 #endif

@@ -21,7 +21,10 @@ int trace_begin_phase(struct trace_session *session, const char *mark, struct sp
         .mark = mark,
     };
     session->trace->phase++;
-    return recording_add_phase(session->recording, &phase) ? sprof_error_memory(error) : 0;
+    return recording_add_phase(session->recording, &phase) ||
+                   trace_history_phase(session, trace_mode_words[session->mode])
+               ? sprof_error_memory(error)
+               : 0;
 }
 
 int trace_note_gap(struct trace_session *session, uint64_t gap_ns, struct sprof_error *error)
@@ -47,8 +50,8 @@ void trace_switch_all(struct trace_session *session)
     }
 }
 
-int trace_begin_paused(struct trace_session *session, struct sprof_error *error)
+int trace_begin_first_phase(struct trace_session *session, struct sprof_error *error)
 {
     session->now_ns = session->run->start_monotonic_ns;
-    return trace_is_unmeasured(session) ? trace_begin_phase(session, NULL, error) : 0;
+    return trace_begin_phase(session, NULL, error);
 }

@@ -29,12 +29,13 @@ static const struct trace_policy policies[] = {
     {.look = trace_slabs_empty},
     {.look = trace_compiled_look},
     {.tick = govern_by_backend},
-    {.tick = trace_memory_look, .cleared = trace_memory_tell_again},
+    {.tick = trace_memory_look},
     {.probes_added = trace_warnings_begin},
     {.probes_added = trace_keep_begin},
     {.probes_added = trace_drilling_probes, .tick = trace_drilling_tick},
     {.probes_added = trace_values_begin},
-    {.often = trace_govern, .cleared = trace_govern_tell_again},
+    {.often = trace_govern},
+    {.tick = trace_history_look},
 };
 enum { POLICIES = sizeof policies / sizeof *policies };
 
@@ -60,14 +61,5 @@ int trace_policies_probes_added(struct trace_session *program, size_t first,
     for (size_t i = 0; i < POLICIES && !result; i++)
         if (policies[i].probes_added)
             result = policies[i].probes_added(program, first, error);
-    return result;
-}
-
-int trace_policies_cleared(struct trace_session *program)
-{
-    int result = 0;
-    for (size_t i = 0; i < POLICIES && !result; i++)
-        if (policies[i].cleared)
-            result = policies[i].cleared(program);
     return result;
 }

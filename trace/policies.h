@@ -17,9 +17,6 @@ struct trace_policy {
     /* Writes for the agent what holds for the probes from `first` on, before they are switched on.
      * Returns 0 or a negative code. */
     int (*probes_added)(struct trace_session *program, size_t first, struct sprof_error *error);
-
-    /* After a clear: writes again what holds on. */
-    int (*cleared)(struct trace_session *program);
 };
 
 /* Calls `often` of all, and `tick` and `look` where `is_look`. */
@@ -27,7 +24,5 @@ int trace_policies_serve(struct trace_session *program, bool is_look);
 
 int trace_policies_probes_added(struct trace_session *program, size_t first,
                                 struct sprof_error *error);
-
-int trace_policies_cleared(struct trace_session *program);
 
 #endif

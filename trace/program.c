@@ -61,6 +61,7 @@ void trace_program_release(struct trace_session *session)
     sprof_vec_release(&session->files);
     sprof_vec_release(&session->probes);
     sprof_vec_release(&session->ranges);
+    free(session->history.states);
     trace_below_program_free(session->below);
     trace_processes_release(session);
     sprof_arena_release(&session->arena);

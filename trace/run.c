@@ -52,7 +52,7 @@ static int start(struct trace_session *session, struct sprof_error *error)
               sprof_vec_push(&session->trace->programs, session)))
         return sprof_error_memory(error);
     if (!result)
-        result = trace_begin_paused(session, error);
+        result = trace_begin_first_phase(session, error);
     return result ? result : recording_flush(session->recording, error);
 }
 
@@ -165,6 +165,9 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
     session->trace->next_flush_ns = session->start.ns + FIRST_FLUSH_NS;
     trace_govern_anew(session);
     session->governor.cpu_ns = trace_command_cpu_ns(session->trace);
+    for (size_t i = 0; i < session->trace->programs.count && !failed; i++)
+        if (trace_history_look(session->trace->programs.items[i]))
+            failed = sprof_error_memory(error);
     while (!failed && !session->trace->ends && !has_ended(session, result)) {
         if (add_polls(session, &polls)) {
             failed = sprof_error_memory(error);
@@ -200,6 +203,8 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
         session->paused = true;
         trace_switch_all(session);
     }
+    if (!failed && trace_history_ranges(session))
+        failed = SPROF_ENOMEM;
     trace_take_time(session);
     for (size_t i = 0; i < session->trace->programs.count && !failed; i++) {
         trace_loader_close(&session->trace->programs.items[i]->loader);
@@ -258,6 +263,9 @@ static int finish(struct trace_session *session, struct trace_result *result,
                                                    : trace_command_cpu_ns(session->trace));
     if (trace_drilling_finish(session))
         return sprof_error_memory(error);
+    for (size_t i = 0; i < session->trace->programs.count; i++)
+        if (trace_history_look(session->trace->programs.items[i]))
+            return sprof_error_memory(error);
     run->wait_status = result->has_wait_status ? result->wait_status : -1;
     return recording_finish(session->recording, &end, error);
 }

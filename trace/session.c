@@ -266,6 +266,7 @@ void trace_free(struct trace_session *session)
     trace_keep_release(session->trace);
     sprof_vec_release(&session->trace->programs);
     sprof_map_release(&session->trace->covered.nodes);
+    trace_history_release(&session->trace->history);
     inject_close(&session->trace->child_fd);
     free(session->trace);
     free(session);

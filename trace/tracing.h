@@ -18,6 +18,7 @@
 #include "trace/figures/memory.h"
 #include "trace/figures/values.h"
 #include "trace/governor.h"
+#include "trace/history.h"
 #include "trace/keep_rule.h"
 #include "trace/loader.h"
 #include "trace/membership.h"
@@ -43,9 +44,10 @@ struct trace_file {
     bool stays;                    /* it cannot be unloaded; see bypass.c */
     /* Where it was loaded later: */
     bool is_loaded;
-    uint64_t loaded_at;                /* address of its code */
-    uint32_t module;                   /* id of its row; 0: it was there from the start */
-    uint64_t offset;                   /* of its code in the file, less the vaddr */
+    uint64_t loaded_at; /* address of its code */
+    uint32_t module;    /* id of its row; 0: it was there from the start */
+    uint64_t offset;    /* of its code in the file, less the vaddr */
+    uint32_t *callers;  /* of each function of the plan: see history.c; NULL: not counted yet */
     struct trace_allocator *allocator; /* for --heap-check, see heap.c; NULL: it is no allocator */
 };
 
@@ -71,8 +73,6 @@ struct trace_probe {
     uint8_t governed;              /* enum trace_governed */
     uint64_t governed_calls;       /* at the governor's last look */
     double governed_rate;          /* calls in a nanosecond of CPU time, when there were some */
-    double governed_share;         /* share of the CPU time that all probes took at its decision */
-    uint64_t event_ns;             /* time in the run of its last such row */
     bool is_logged;                /* blocks of calls may name it */
     bool is_described;             /* it has a row of its own */
     uint64_t unlogged;             /* of all threads, since the last row of it */
@@ -177,6 +177,7 @@ struct trace {
     struct trace_kept kept;
     struct trace_memory_sums memory;
     struct trace_overhead overhead;
+    struct trace_history history;
     bool told_compiled;              /* see compiled.c */
     struct trace_drilling *drilling; /* with --adaptive; owned */
     const char *reason;              /* why uprobes count, as in struct trace_choice */
@@ -232,6 +233,7 @@ struct trace_session {
     double ns_per_tick; /* as known at `now_ns` */
     uint64_t next_look_ns;
     struct trace_compiled compiled;
+    struct trace_history_states history;
 };
 
 /* The memory that a program's agent shares with the session. */
@@ -285,7 +287,7 @@ bool trace_is_unmeasured(const struct trace_session *session);
 int trace_begin_phase(struct trace_session *session, const char *mark, struct sprof_error *error);
 
 /* Begins the first phase of the run, a pause where that was asked for. */
-int trace_begin_paused(struct trace_session *session, struct sprof_error *error);
+int trace_begin_first_phase(struct trace_session *session, struct sprof_error *error);
 
 /* Notes that nothing was measured for so long, as a pause. Returns 0 or a negative code. */
 int trace_note_gap(struct trace_session *session, uint64_t gap_ns, struct sprof_error *error);

@@ -48,11 +48,11 @@ case $1 in
 counted)
     # Some 700 ns a call: timing them takes some five percent, counting less than one.
     traced --max-overhead 2% -- 300 0 5000
-    [ "$(sql t.db "SELECT DISTINCT tier FROM v_probe_event WHERE function = 'warm'")" = counted ] ||
+    [ "$(sql t.db "SELECT DISTINCT what FROM v_probe_event WHERE function = 'warm' AND cause = 'governor'")" = counted ] ||
         fail "warm is not counted only: $(sql t.db 'SELECT * FROM v_probe_event')"
     [ "$(calls_of warm)" = 1500000 ] || fail "$(calls_of warm) calls of warm, not 1500000"
     [ "$(calls_of slow)" = 300 ] || fail "$(calls_of slow) calls of slow, not 300"
-    [ -z "$(sql t.db "SELECT tier FROM v_probe_event WHERE function = 'slow'")" ] || fail "slow is not timed any more"
+    [ -z "$(sql t.db "SELECT what FROM v_probe_event WHERE function = 'slow' AND cause <> 'start'")" ] || fail "slow is not timed any more"
     # Averages are of the calls that were timed.
     [ "$(sql t.db "SELECT counted > 0 AND average_ns BETWEEN 200 AND 20000 FROM v_call_stats WHERE function = 'warm'")" = 1 ] ||
         fail "the average holds calls that were not timed"
@@ -62,10 +62,10 @@ counted)
     ;;
 off)
     traced --max-overhead 2% -- 250 2000000 0
-    [ "$(sql t.db "SELECT tier FROM v_probe_event WHERE function = 'hot' ORDER BY time_ns DESC LIMIT 1")" = off ] ||
+    [ "$(sql t.db "SELECT what FROM v_probe_event WHERE function = 'hot' AND share > 0 ORDER BY time_ns DESC LIMIT 1")" = off ] ||
         fail "hot is not off in the end: $(sql t.db 'SELECT * FROM v_probe_event')"
     [ "$(calls_of slow)" = 250 ] || fail "$(calls_of slow) calls of slow, not 250"
-    [ "$(sql t.db "SELECT min(share) > 0.02 FROM v_probe_event")" = 1 ] || fail "a change without cause"
+    [ "$(sql t.db "SELECT min(share) > 0.02 FROM v_probe_event WHERE cause = 'governor' AND share > 0")" = 1 ] || fail "a change without cause"
     [ "$(calls_of hot)" -lt 500000000 ] || fail "all calls of hot were counted"
     ;;
 many)
@@ -82,8 +82,8 @@ many)
     gcc -O1 -g many.c -o many || fail "no compiler"
     "$SPROF" trace -o t.db --max-overhead 10% --function '^small' -- ./many 2>err
     [ $? = 5 ] || fail "other exit status than untraced"
-    [ "$(sql t.db "SELECT count(DISTINCT function) > 200 FROM v_probe_event WHERE tier = 'off'")" = 1 ] ||
-        fail "$(sql t.db "SELECT tier, count(*) FROM v_probe_event GROUP BY tier") functions are off"
+    [ "$(sql t.db "SELECT count(DISTINCT function) > 200 FROM v_probe_event WHERE what = 'off'")" = 1 ] ||
+        fail "$(sql t.db "SELECT what, count(*) FROM v_probe_event GROUP BY what") functions are off"
     grep -q 'probes took about [0-9.]* % of the CPU time' err || fail "the end does not tell what probes took"
     # A few of them are named, and how many more there are.
     expect 0 "$SPROF" stats t.db
@@ -134,7 +134,7 @@ again)
     wait_until 60 eval '[ "$(sprof_rests)" -ge 10 ]'
     program=$(pgrep -P "$recorder" -x again) || fail "there is no program"
     kill "$program" && wait "$recorder"
-    [ "$(sql t.db "SELECT count(*) > 0 FROM v_probe_event WHERE tier = 'counted'")" = 1 ] || fail "nothing is counted"
+    [ "$(sql t.db "SELECT count(*) > 0 FROM v_probe_event WHERE what = 'counted'")" = 1 ] || fail "nothing is counted"
     ;;
 cleared)
     # What is not measured stays so after a clear, and so do the rows that say it.
@@ -147,16 +147,16 @@ cleared)
     sleep 0.3
     program=$(pgrep -P "$recorder" -x program) || fail "there is no program"
     kill "$program" && wait "$recorder"
-    [ "$(sql t.db "SELECT tier, share > 0.02 AND time_ns > 0 FROM v_probe_event WHERE function = 'hot' ORDER BY time_ns DESC LIMIT 1" |
+    [ "$(sql t.db "SELECT what, share > 0.02 AND time_ns > 0 FROM v_probe_event WHERE function = 'hot' AND share > 0 ORDER BY time_ns DESC LIMIT 1" |
         tr '\t,|' '   ')" = 'off 1' ] || fail "no row says that hot is off: $(sql t.db 'SELECT * FROM v_probe_event')"
-    [ "$(sql t.db "SELECT min(time_ns) >= (SELECT min(start_ns) FROM phase) FROM probe_event")" = 1 ] ||
-        fail "rows of before the clear are there"
+    [ "$(sql t.db "SELECT min(e.time_ns) < c.time_ns FROM probe_event e, v_probe_event c WHERE c.what = 'clear'")" = 1 ] ||
+        fail "what became of probes before the clear is not there"
     expect 0 "$SPROF" stats t.db
     grep -q 'off to hold --max-overhead, since: .*hot' out || fail "stats do not say it"
     ;;
 none)
     traced --max-overhead none -- 50 200000 10
-    [ "$(sql t.db "SELECT count(*) FROM v_probe_event")" = 0 ] || fail "something was changed"
+    [ "$(sql t.db "SELECT count(*) FROM v_probe_event WHERE cause = 'governor'")" = 0 ] || fail "something was changed"
     [ "$(calls_of hot)" = 10000000 ] || fail "$(calls_of hot) calls of hot, not 10000000"
     ;;
 bad)

@@ -111,9 +111,9 @@ cleared)
     "$SPROF" ctl -i t.db clear >out || fail "not cleared"
     rounds 3
     ended
-    [ "$(sql t.db "SELECT count(*) > 0 FROM v_probe_event WHERE tier = 'timed' AND share = 0")" = 1 ] ||
+    [ "$(sql t.db "SELECT count(*) > 0 FROM v_probe_event WHERE what = 'timed' AND cause = 'room'")" = 1 ] ||
         fail "no row says that percentiles are given up"
-    [ "$(sql t.db "SELECT count(DISTINCT function) FROM v_probe_event WHERE tier = 'counted' AND share = 0")" = 400 ] ||
+    [ "$(sql t.db "SELECT count(DISTINCT function) FROM v_probe_event WHERE what = 'counted' AND cause = 'room'")" = 400 ] ||
         fail "no row for each that is only counted"
     exact 960
     expect 0 "$SPROF" stats t.db
@@ -132,7 +132,7 @@ given_up)
     # Threads of the first, which have room, go on being timed.
     [ "$(sql t.db "SELECT count(*) FROM v_call_stats WHERE function GLOB 'f[0-9]*' AND counted BETWEEN 960 AND 1919 AND max_ns > 0
         AND p50_ns IS NULL")" = 400 ] || fail "what is only counted: $(sql t.db 'SELECT function, calls, counted, p50_ns FROM v_call_stats LIMIT 3')"
-    [ "$(sql t.db "SELECT count(DISTINCT function) FROM v_probe_event WHERE tier = 'counted' AND share = 0")" = 400 ] ||
+    [ "$(sql t.db "SELECT count(DISTINCT function) FROM v_probe_event WHERE what = 'counted' AND cause = 'room'")" = 400 ] ||
         fail "no row for each that is only counted"
     grep -q 'to hold --memory there are no percentiles from' err || fail "the end does not tell it"
     grep -q '[0-9]* calls of 400 functions were only counted' err || fail "the end does not tell what is only counted"

@@ -388,7 +388,7 @@ END
         [ "$(calls t.db | grep '^rare ')" = 'rare 100' ] || fail "other calls of what is rare: $(calls t.db)"
         seen=$(calls t.db | sed -n 's/^hot //p')
         holds "$seen > 100 && $seen < 0.9 * $called" "calls of what lost its probe"
-        holds "$(sql t.db "SELECT count(*) FROM v_probe_event WHERE tier = 'off' AND function = 'hot'") == 1" "a row that says so"
+        holds "$(sql t.db "SELECT count(*) FROM v_probe_event WHERE what = 'off' AND function = 'hot'") == 1" "a row that says so"
     done
     expect 0 "$SPROF" trace --backend uprobe --max-overhead none -o t.db -- ./bounded
     [ "$(calls t.db)" = "$(printf 'hot 500\nmain 1\nrare 100')" ] || fail "other calls: $(calls t.db)"

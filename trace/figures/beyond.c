@@ -27,7 +27,7 @@ static int add_beyond(struct trace_session *session, uint32_t function, uint64_t
     session->threads.others_changed = true;
     sums->beyond_calls += calls;
     sums->beyond_functions += is_first;
-    return is_first ? trace_put_probe_event(session, function, "counted", 0) : 0;
+    return is_first ? trace_history_probe(session, function, "counted", "room", 0) : 0;
 }
 
 /* Reports threads that share their thread-local data. */

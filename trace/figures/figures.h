@@ -194,10 +194,4 @@ uint64_t trace_most_ticks(const struct trace_session *session);
 int trace_put_row(struct trace_session *session, uint32_t thread, struct trace_cell *cell,
                   const struct counters_figures *figures);
 
-/* Notes that a probe does less or more from now on: "timed", "counted" or "off". `share`: of the
- * CPU time that probes took, in 0 … 1; 0: for lack of memory, and timed calls have no percentiles
- * then. Returns 0 or SPROF_ENOMEM. */
-int trace_put_probe_event(struct trace_session *session, uint32_t number, const char *tier,
-                          double share);
-
 #endif

@@ -41,18 +41,6 @@ static uint64_t used_bytes(const struct trace_session *common)
 
 /* == Percentiles == */
 
-/* Writes rows of called functions, which have no percentiles from now on. */
-static int put_no_percentiles(struct trace_session *session)
-{
-    int result = 0;
-    for (uint32_t i = 0; i < session->probes.count && !result; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
-        if (probe->is_described && probe->tier == PROBE_FULL)
-            result = trace_put_probe_event(session, i, "timed", 0);
-    }
-    return result;
-}
-
 /* Calls until now are written with their percentiles. */
 static int drop_histograms(struct trace_session *session)
 {
@@ -62,9 +50,9 @@ static int drop_histograms(struct trace_session *session)
     atomic_store(&session->process.shared->histograms, 0);
     session->memory.no_histograms = true;
     counters_histograms_empty(&pages);
-    if (!result)
-        result = put_no_percentiles(session);
     if (!sums->no_histograms_ns) {
+        if (!result)
+            result = trace_history_all(session, "timed", "room");
         sums->no_histograms_ns = session->now_ns - session->run->start_monotonic_ns;
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                           "figures take more than --memory allows: percentiles are given up");
@@ -123,9 +111,4 @@ int trace_memory_look(struct trace_session *session)
     if (memory->is_spare && used < bound - bound / LIFTED_PART)
         end_sparing(session);
     return 0;
-}
-
-int trace_memory_tell_again(struct trace_session *session)
-{
-    return session->memory.no_histograms ? put_no_percentiles(session) : 0;
 }

@@ -28,9 +28,6 @@ struct trace_memory_sums {
  * functions that threads have not called yet. Returns 0 or SPROF_ENOMEM. */
 int trace_memory_look(struct trace_session *session);
 
-/* After a clear: writes again what has been given up. Returns 0 or SPROF_ENOMEM. */
-int trace_memory_tell_again(struct trace_session *session);
-
 /* == beyond.c == */
 
 /* Makes room for calls without room of their own. Returns 0 or SPROF_ENOMEM. */

@@ -122,48 +122,16 @@ int trace_put_sample(struct trace_session *session, uint64_t calls, int64_t self
     return recording_add_sample(session->recording, &sample);
 }
 
-int trace_put_probe_event(struct trace_session *session, uint32_t number, const char *tier,
-                          double share)
-{
-    uint32_t node;
-    const int result = trace_node_of(session, number, 0, &node);
-    struct trace_probe *probe = &session->probes.items[number];
-    const uint64_t now_ns = session->now_ns - session->run->start_monotonic_ns;
-    probe->event_ns = now_ns > probe->event_ns ? now_ns : probe->event_ns + 1; /* times are keys */
-    const struct store_probe_event row = {
-        .run_id = session->run->id,
-        .node_id = node,
-        .time_ns = probe->event_ns,
-        .tier = tier,
-        .share = share < 1 ? share : 1,
-    };
-    if (result)
-        return result == SPROF_ENOTFOUND ? 0 : result;
-    return sprof_vec_push(&recording_batch(session->recording)->probe_events, row) ? SPROF_ENOMEM
-                                                                                   : 0;
-}
-
 /* Writes how the function is probed, its calls of functions that are not timed, and its calls that
  * ended at a jump. */
 static int put_beside(struct trace_session *session, const struct probe_stat *stat, uint32_t thread,
                       uint32_t node, struct trace_cell *cell)
 {
     struct store_batch *batch = recording_batch(session->recording);
-    struct trace_probe *probe = &session->probes.items[cell->function];
     const uint32_t run = session->run->id;
-    const struct store_probe row = {
-        run, probe->node,
-        session->backend->mechanism ? session->backend->mechanism
-                                    : plan_mechanism_text(probe->function->mechanism),
-        probe->function->site ? probe->function->site : probe->function->start};
     const struct store_call_untimed untimed = {run, thread, node, stat->child_counted};
     const struct store_call_tail_cut cut = {run, thread, node, stat->tail_cuts};
-    const bool is_first = !probe->is_described;
-    if (is_first && sprof_vec_push(&batch->probes, row))
-        return SPROF_ENOMEM;
-    probe->is_described = true;
-    if (is_first && session->memory.no_histograms && probe->tier == PROBE_FULL &&
-        trace_put_probe_event(session, cell->function, "timed", 0))
+    if (trace_history_describe(session, cell->function))
         return SPROF_ENOMEM;
     if (stat->child_counted != cell->written_untimed &&
         sprof_vec_push(&batch->call_untimeds, untimed))

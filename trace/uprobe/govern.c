@@ -86,7 +86,7 @@ static int let_go(struct trace_session *session, double share, struct sprof_str 
         const uint32_t number = uprobes->loads.items[i].function;
         struct trace_probe *probe = &session->probes.items[number];
         probe->governed = TRACE_GOVERNED_OFF;
-        if (trace_put_probe_event(session, number, "off", share))
+        if (trace_history_probe(session, number, "off", "governor", share))
             return SPROF_ENOMEM;
         if (gone < NAMES_TOLD)
             sprof_str_appendf(names, "%s%.100s", gone ? ", " : "", probe->function->name);

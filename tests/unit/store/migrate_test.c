@@ -207,7 +207,9 @@ static void test_version_2(void)
     CU_ASSERT_EQUAL_FATAL(sqlite3_open(place.path, &database), SQLITE_OK);
     execute(database, "DROP VIEW v_process_call; DROP VIEW v_coverage; DROP TABLE coverage; DROP "
                       "TABLE entry_coverage;"
+                      "DROP VIEW v_history; DROP VIEW v_probe; DROP VIEW v_selection;"
                       "DROP VIEW v_probe_event; DROP TABLE probe_event;"
+                      "DROP TABLE selection; DROP TABLE phase_option;"
                       "DROP VIEW v_call; DROP VIEW v_not_logged; DROP TABLE call_block;"
                       "DROP TABLE call_function; DROP TABLE probe; DROP TABLE call_untimed;"
                       "DROP TABLE call_tail_cut; DROP VIEW v_call_value; DROP VIEW v_kept_call;"
@@ -232,6 +234,42 @@ static void test_version_2(void)
     free(calls);
     free(found);
     free(same_calls);
+    place_remove(&place);
+}
+
+/* In version 11 events of probes were tiers, and probes had no callers. */
+static void test_version_11(void)
+{
+    const struct place place = place_make();
+    struct store *store;
+    sqlite3 *database;
+    example_make(&place);
+    CU_ASSERT_EQUAL_FATAL(sqlite3_open(place.path, &database), SQLITE_OK);
+    execute(database,
+            "DROP VIEW v_history; DROP VIEW v_probe; DROP VIEW v_selection; DROP VIEW "
+            "v_probe_event; DROP VIEW v_call; DROP TABLE selection; DROP TABLE phase_option;"
+            "DROP TABLE probe_event;"
+            "CREATE TABLE probe_event (run_id INTEGER NOT NULL, node_id INTEGER NOT NULL, time_ns "
+            "INTEGER NOT NULL, tier INTEGER NOT NULL, share REAL NOT NULL, PRIMARY KEY (run_id, "
+            "node_id, time_ns)) STRICT, WITHOUT ROWID;"
+            "INSERT INTO probe_event VALUES (1, 1, 700, 2, 0.25), (1, 2, 300, 1, 0);"
+            "ALTER TABLE probe DROP COLUMN callers;"
+            "INSERT INTO word (list, number, word) VALUES ('probe_tier', 0, 'timed');"
+            "PRAGMA user_version = 11");
+    sqlite3_close(database);
+    for (int i = 0; i < 2; i++) { /* a copy in memory, then the file itself */
+        CU_ASSERT_EQUAL_FATAL(i ? store_open_write(&store, place.path, NULL)
+                                : store_open_read(&store, place.path, NULL),
+                              0);
+        ASSERT_QUERY(store, "SELECT number, time_ns, node_id, in_flight FROM probe_event",
+                     "1|300|2|0 2|700|1|0");
+        ASSERT_QUERY(store, "SELECT time_ns, what, cause, share FROM v_probe_event",
+                     "300|counted|room|0.0 700|off|governor|0.25");
+        ASSERT_QUERY(store, "SELECT count(*), count(callers) FROM probe", "1|0");
+        ASSERT_QUERY(store, "SELECT count(*) FROM word WHERE list = 'probe_tier'", "0");
+        ASSERT_QUERY(store, "SELECT count(*) FROM v_selection", "0");
+        store_close(store, NULL);
+    }
     place_remove(&place);
 }
 
@@ -263,6 +301,7 @@ void sprof_suite_store_migrate(void)
     CU_add_test(suite, "reading leaves it as it is", test_reading_leaves_it_as_it_is);
     CU_add_test(suite, "writing migrates", test_writing_migrates);
     CU_add_test(suite, "version 2", test_version_2);
+    CU_add_test(suite, "version 11", test_version_11);
     CU_add_test(suite, "all or nothing", test_all_or_nothing);
     CU_add_test(suite, "a live recorder of version 1", test_live_recorder_of_version_1);
 }

@@ -337,7 +337,28 @@ static struct store_entry_coverage entry_coverages[] = {
     {.run_id = 1, .node_id = 2},
 };
 static struct store_probe_event probe_events[] = {
-    {.run_id = 1, .node_id = 1, .time_ns = 700, .tier = "counted", .share = 0.25},
+    {.run_id = 1, .number = 1, .time_ns = 600, .what = "clear", .cause = "command", .in_flight = 2},
+    {.run_id = 1,
+     .number = 2,
+     .node_id = 1,
+     .time_ns = 700,
+     .what = "counted",
+     .cause = "governor",
+     .share = 0.25},
+};
+static struct store_selection selections[] = {
+    {.run_id = 1, .number = 1, .text = "+.*", .functions = 3, .cause = "start"},
+    {.run_id = 1,
+     .number = 2,
+     .start_ns = 400,
+     .end_ns = 500,
+     .text = "-^A3$",
+     .functions = 1,
+     .cause = "command"},
+};
+static struct store_phase_option phase_options[] = {
+    {.run_id = 1, .phase_id = 1, .name = "mode", .value = "stats"},
+    {.run_id = 1, .phase_id = 1, .name = "paths", .value = ""},
 };
 static struct store_probe probes[] = {
     {.run_id = 1, .node_id = 1, .mechanism = "prologue", .address = 0x1004},
@@ -524,6 +545,8 @@ int example_write_raw(struct store *store, const struct store_run *run)
         .failed = BORROW(failed),
         .call_costs = BORROW(call_costs),
         .entry_coverages = BORROW(entry_coverages),
+        .phase_options = BORROW(phase_options),
+        .selections = BORROW(selections),
         .probe_events = BORROW(probe_events),
         .probes = BORROW(probes),
         .call_untimeds = BORROW(call_untimeds),
