@@ -350,6 +350,35 @@ def otlp_profiles(recording, work):
         raise SystemExit(f"otlp-profiles: other weights than {weight}")
 
 
+# Asks DuckDB, in a directory of rows, and prints the first column but one and the last of each answer.
+ASKED = """
+const { DuckDBInstance } = require('@duckdb/node-api');
+(async () => {
+    const connection = await (await DuckDBInstance.create(':memory:')).connect();
+    const answer = await connection.runAndReadAll(process.argv[1]);
+    console.log(JSON.stringify(answer.getRowsJson()));
+})();
+"""
+
+
+def rows(recording, work):
+    """The question of docs/fleet.md, over the files of two hosts."""
+    docs = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "docs", "fleet.md")
+    with open(docs, encoding="utf-8") as file:
+        query = re.search(r"DuckDB reads .*\n\n((?:    .*\n)+)", re.sub(r"(?<=\S)\n(?=\S)", " ", file.read()))[1]
+    for host in "a", "b":
+        run(SPROF, "export", "-f", "rows", recording, "-o", os.path.join(work, host + ".rows"), "-l", "host.name=" + host)
+    npm(work, "@duckdb/node-api@1.5.6-r.1")
+    answer = json.loads(run(tool("node"), "-e", ASKED, query.replace("LIMIT 20", ""), cwd=work))
+    shown = {}
+    for _, name, samples in answer:
+        shown[name] = shown.get(name, 0) + int(samples) // 2
+    expected = {name: inclusive for name, (inclusive, _) in costs(recording).items() if inclusive}
+    wrong = {name: (shown.get(name), samples) for name, samples in expected.items() if shown.get(name) != samples}
+    if wrong:
+        raise SystemExit(f"rows: DuckDB differs (DuckDB, report) in {wrong}")
+
+
 def tsv(recording, work):
     path = export("tsv", recording, work)
     with open(path, encoding="utf-8", newline="") as file:
@@ -398,7 +427,7 @@ def dot(recording, work):
 
 
 FORMATS = {function.__name__: function for function in
-           (folded, pprof, speedscope, firefox, callgrind, chrome, otlp_traces, otlp_profiles, tsv, svg, dot)}
+           (folded, pprof, speedscope, firefox, callgrind, chrome, otlp_traces, otlp_profiles, rows, tsv, svg, dot)}
 
 
 def main():
