@@ -25,9 +25,11 @@ struct probe_keep_rule {
     uint32_t slowest;   /* it is among so many longest ones of its function so far; 0: all */
     uint32_t test_count, reserved; /* of its values, where the function has them: probe_binding */
     uint64_t since;                /* calls that began before have no words for its tests */
+    uint64_t next;                 /* so many that meet all before, and no more; 0: all */
     struct probe_keep_test tests[PROBE_KEEP_TESTS];
 
     _Atomic uint64_t seen;    /* calls that were counted for `every` */
+    _Atomic uint64_t taken;   /* the same for `next` */
     _Atomic uint64_t lately;  /* for `first`: the second << 32 | how many of it */
     _Atomic uint64_t dropped; /* calls that met it and found no room in their ring */
 };
@@ -61,7 +63,9 @@ enum {
     PROBE_WORD_XMM0,
     PROBE_WORD_XMM1,
     PROBE_WORDS_ALL,
+    PROBE_WORD_ERROR = PROBE_WORDS_ALL, /* errno when it returns; of tests alone */
 };
+enum { PROBE_NO_ERROR = 0xffff };
 
 /* Where a word of arguments is at the entry: 0: nowhere; or one of these, plus a number: rdi, rsi,
  * rdx, rcx, r8, r9; xmm0 to xmm7; words above the return address. */
@@ -138,7 +142,8 @@ struct probe_kept_values {
     uint16_t has_words; /* of arguments … */
     uint16_t has_result;
     uint16_t type_bytes, text_bytes; /* behind the pieces: of an exception that left the call */
-    uint16_t has_text, reserved;
+    uint16_t has_text;
+    uint16_t error; /* errno when it returned; PROBE_NO_ERROR: not known */
 };
 enum {
     PROBE_VALUES_UNITS = 3,
@@ -155,6 +160,8 @@ struct probe_keep {
     /* The tracer's: pieces that may be read in a second by system calls; 0: none, as where a filter
      * might kill the program for that. The agent's: second << 32 | how many were. */
     _Atomic uint64_t pieces_most, pieces_lately;
+    _Atomic uint64_t resting;     /* the tracer's: rules that no call meets now, a bit each */
+    _Atomic int64_t error_at;     /* the agent's: errno from the thread's pointer; 0: not known */
     _Atomic uint64_t is_filtered; /* the agent's: the program is about to filter its system calls */
     struct probe_keep_rule rules[PROBE_KEEP_RULES];
     uint64_t values[PROBE_VALUE_ROOM]; /* the tracer's: struct probe_values and pieces */

@@ -230,7 +230,8 @@ static const struct cli_option options[] = {
      FIELD(heap_check), add_heap_limit},
     {"keep", 0, "RULE",
      "keep single calls, with all their callers: \"over 20ms\", \"self over 5ms\", \"throws\", "
-     "\"slowest 10\", \"every 100\", \"first 5 a second\"; several joined by \"and\"; behind \": "
+     "\"slowest 10\", \"every 100\", \"first 5 a second\", \"next 5\", \"returns < 0\", \"errno = "
+     "ENOENT\"; several joined by \"and\"; behind \": "
      "RE\" for which functions",
      FIELD(keep), cli_add_keep_rule},
     {"args", 0, "[=RE]",

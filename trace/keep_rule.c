@@ -10,7 +10,7 @@ enum { TEXT_MOST = 4096, SHOWN_BEFORE = 60, SHOWN_BEHIND = 40, SLOWEST_MOST = 16
 
 static const char conditions[] =
     "a condition: `over T`, `self over T`, `throws`, `slowest N`, `every N`, `first N a second`, "
-    "`returns < 0`, or a parameter as in `id = 7`";
+    "`next N`, `returns < 0`, `errno = ENOENT`, or a parameter as in `id = 7`";
 
 struct parser {
     const char *text;
@@ -178,7 +178,21 @@ static void set_high(struct trace_keep_test *test, long double bound, bool is_be
     test->high_real = is_beyond ? nextafter((double)bound, -INFINITY) : (double)bound;
 }
 
-/* Reads "7", "3..9", "null", "true" or "false". */
+/* The number of "ENOENT", of a test of errno; 0: it is none. */
+static int error_of(const struct parser *parser, const struct trace_keep_test *test)
+{
+    enum { ERRORS = 256 };
+    int found = 0;
+    if (!trace_keep_is_errno(test))
+        return 0;
+    for (int i = 1; i < ERRORS && !found; i++) {
+        const char *name = strerrorname_np(i);
+        found = name && is_word(parser, name) ? i : 0;
+    }
+    return found;
+}
+
+/* Reads "7", "3..9", "null", "true", "false", or an error's name. */
 static int read_value(struct parser *parser, struct trace_keep_test *test, enum comparison how)
 {
     static const char wanted[] = "a number, a range as in 3..9, `null`, `true` or `false`";
@@ -186,7 +200,8 @@ static int read_value(struct parser *parser, struct trace_keep_test *test, enum 
                *dots = parser->length ? memmem(text, parser->length, "..", 2) : NULL;
     const bool is_true = is_word(parser, "true"),
                is_zero = is_true || is_word(parser, "false") || is_word(parser, "null");
-    long double low = 0, high = 0;
+    const int error = error_of(parser, test);
+    long double low = error, high = 0;
     test->low = INT64_MIN;
     test->high = INT64_MAX;
     test->low_real = -INFINITY;
@@ -196,8 +211,10 @@ static int read_value(struct parser *parser, struct trace_keep_test *test, enum 
         return refuse(parser, parser->at, "a number");
     if (dots ? !is_number(text, (size_t)(dots - text), &low) ||
                    !is_number(dots + 2, (size_t)(end - dots) - 2, &high) || low > high
-             : !is_zero && !is_number(text, parser->length, &low))
-        return refuse(parser, parser->at, wanted);
+             : !is_zero && !error && !is_number(text, parser->length, &low))
+        return refuse(parser, parser->at,
+                      trace_keep_is_errno(test) ? "a number, or an error's name as in ENOENT"
+                                                : wanted);
     if (is_equal || how == MORE || how == AT_LEAST)
         set_low(test, low, how == MORE);
     if (is_equal || how == LESS || how == AT_MOST)
@@ -251,6 +268,27 @@ static bool begins_test(const struct parser *parser)
     return is_name(parser) && comparison_of(&next) != NO_COMPARISON;
 }
 
+bool trace_keep_is_errno(const struct trace_keep_test *test)
+{
+    return test->name && test->name_length == 5 && !memcmp(test->name, "errno", 5);
+}
+
+/* Reads an expression for types, if one follows: a word, or what is in quotes. */
+static int read_thrown(struct parser *parser, struct trace_keep_rule *rule)
+{
+    const char *text = parser->text + parser->at;
+    if (!parser->length || is_word(parser, "and") || is_word(parser, "while"))
+        return 0;
+    const bool is_quoted = *text == '"';
+    const char *end = is_quoted ? strchr(text + 1, '"') : text + parser->length;
+    if (!end || end == text + is_quoted)
+        return refuse(parser, parser->at, "an expression for types; one with a colon in quotes");
+    rule->thrown = strndup(text + is_quoted, (size_t)(end - text) - is_quoted);
+    parser->length = (size_t)(end - text) + is_quoted;
+    next_word(parser);
+    return rule->thrown ? 0 : sprof_error_memory(parser->error);
+}
+
 /* Reads the condition that begins with the present word. */
 static int read_condition(struct parser *parser, struct trace_keep_rule *rule)
 {
@@ -267,8 +305,8 @@ static int read_condition(struct parser *parser, struct trace_keep_rule *rule)
     }
     const bool is_over = is_word(parser, "over"), is_throws = is_word(parser, "throws"),
                is_every = is_word(parser, "every"), is_first = is_word(parser, "first"),
-               is_slowest = is_word(parser, "slowest");
-    if (!is_over && !is_throws && !is_every && !is_first && !is_slowest)
+               is_slowest = is_word(parser, "slowest"), is_next = is_word(parser, "next");
+    if (!is_over && !is_throws && !is_every && !is_first && !is_slowest && !is_next)
         return refuse(parser, parser->at, conditions);
     next_word(parser);
     if (is_over) {
@@ -278,6 +316,10 @@ static int read_condition(struct parser *parser, struct trace_keep_rule *rule)
     } else if (is_throws) {
         is_again = rule->throws;
         rule->throws = true;
+        result = is_again ? 0 : read_thrown(parser, rule);
+    } else if (is_next) {
+        is_again = rule->next;
+        result = read_number(parser, &rule->next, UINT32_MAX, "a number from 1 on, as in `next 5`");
     } else if (is_slowest) {
         is_again = rule->slowest;
         result = read_number(parser, &rule->slowest, SLOWEST_MOST,
@@ -293,24 +335,64 @@ static int read_condition(struct parser *parser, struct trace_keep_rule *rule)
     return result || !is_again ? result : refuse(parser, at, "each condition once");
 }
 
+/* == Load == */
+
+/* Reads "cpu > 80 %", "calls/s > 1000", "open > 64" or "rss > 2GiB", behind "while". */
+static int read_load(struct parser *parser, struct trace_keep_rule *rule)
+{
+    static const char wanted[] = "`cpu > N %`, `calls/s > N`, `open > N` or `rss > NMiB`";
+    static const struct {
+        const char *name;
+        enum trace_keep_load load;
+        const char *unit; /* that may stand behind the number, or apart */
+        double factor;
+    } loads[] = {{"cpu", TRACE_LOAD_CPU, "%", 0.01},      {"calls/s", TRACE_LOAD_CALLS, "", 1},
+                 {"open", TRACE_LOAD_OPEN, "", 1},        {"rss", TRACE_LOAD_RSS, "KiB", 1024},
+                 {"rss", TRACE_LOAD_RSS, "MiB", 1 << 20}, {"rss", TRACE_LOAD_RSS, "GiB", 1 << 30}};
+    char name[16] = "", unit[8] = "";
+    double bound = -1;
+    int end = 0;
+    next_word(parser);
+    const char *text = parser->text + parser->at;
+    if (sscanf(text, "%15[a-z/] > %lf%n", name, &bound, &end) < 2 || !(bound >= 0 && bound < 1e18))
+        return refuse(parser, parser->at, wanted);
+    sscanf(text + end, "%7s", unit);
+    if (strlen(text + end) != strspn(text + end, " ") + strlen(unit))
+        return refuse(parser, parser->at, wanted);
+    for (size_t i = 0; i < sizeof loads / sizeof *loads && !rule->load; i++)
+        if (!strcmp(name, loads[i].name) && !strcmp(unit, loads[i].unit)) {
+            rule->load = loads[i].load;
+            rule->load_over = bound * loads[i].factor;
+        }
+    return rule->load ? 0 : refuse(parser, parser->at, wanted);
+}
+
 /* == Functions == */
 
-/* Reads the expression behind the colon: all of it, or what is in quotes. */
+/* Reads the expression behind the colon, all of it or what is in quotes, and a load behind it. */
 static int read_function(struct parser *parser, struct trace_keep_rule *rule)
 {
     parser->at++;
     skip_blanks(parser);
     const char *text = parser->text + parser->at;
     const size_t length = strlen(text);
-    if (!length)
+    const bool is_quoted = *text == '"';
+    const char *load = strstr(text, is_quoted ? "\" while " : " while ");
+    const size_t end = load ? (size_t)(load - text) + is_quoted : length;
+    if (!end)
         return refuse(parser, parser->at, "a regular expression for functions");
-    rule->function = text;
-    if (*text != '"')
-        return 0;
-    if (length < 3 || text[length - 1] != '"')
+    if (is_quoted && (end < 3 || text[end - 1] != '"'))
         return refuse(parser, parser->at + length, "the second quotation mark");
-    rule->function = rule->quoted = strndup(text + 1, length - 2);
-    return rule->quoted ? 0 : sprof_error_memory(parser->error);
+    rule->function = text;
+    if (is_quoted || load) {
+        rule->function = rule->quoted = strndup(text + is_quoted, end - 2 * (size_t)is_quoted);
+        if (!rule->quoted)
+            return sprof_error_memory(parser->error);
+    }
+    parser->at += end;
+    parser->length = 0;
+    next_word(parser);
+    return load ? read_load(parser, rule) : 0;
 }
 
 int trace_keep_rule_parse(struct trace_keep_rule *rule, const char *text, struct sprof_error *error)
@@ -325,9 +407,13 @@ int trace_keep_rule_parse(struct trace_keep_rule *rule, const char *text, struct
         next_word(&parser);
         result = read_condition(&parser, rule);
     }
-    if (!result && !is_end(text[parser.at]))
-        result = refuse(&parser, parser.at, "`and` with a further condition, or `: RE`");
-    if (!result && text[parser.at] == ':')
+    const bool has_load = !result && is_word(&parser, "while");
+    if (!result && !has_load && !is_end(text[parser.at]))
+        result =
+            refuse(&parser, parser.at, "`and` with a further condition, `: RE`, or `while LOAD`");
+    if (has_load)
+        result = read_load(&parser, rule);
+    else if (!result && text[parser.at] == ':')
         result = read_function(&parser, rule);
     if (result)
         trace_keep_rule_release(rule);
@@ -337,5 +423,6 @@ int trace_keep_rule_parse(struct trace_keep_rule *rule, const char *text, struct
 void trace_keep_rule_release(struct trace_keep_rule *rule)
 {
     free(rule->quoted);
-    rule->quoted = NULL;
+    free(rule->thrown);
+    rule->quoted = rule->thrown = NULL;
 }

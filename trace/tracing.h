@@ -95,7 +95,8 @@ struct trace_probe {
 struct trace_rule {
     struct trace_keep_rule rule; /* owned, as is its text */
     char *text;
-    uint64_t from_ns, to_ns; /* of the run; to_ns 0: it is in force */
+    struct plan_expressions *thrown; /* for types of exceptions; NULL: any; owned */
+    uint64_t from_ns, to_ns;         /* of the run; to_ns 0: it is in force */
     bool is_over;
 };
 
@@ -113,6 +114,7 @@ struct trace_kept {
  * last read. */
 struct trace_kept_read {
     uint64_t dropped[PROBE_KEEP_RULES], tested[PROBE_KEEP_RULES], lost;
+    uint64_t calls, cpu_ns, ns; /* for load, when that was last looked at */
 };
 
 /* A moment, also by the command's clock. */

@@ -129,7 +129,9 @@ static inline bool meets(uint32_t number, const struct ended *call)
         return false;
     if (rule->every && (atomic_fetch_add(&rule->seen, 1) + 1) % rule->every)
         return false;
-    return !rule->first || is_among_first(rule, call->now);
+    if (rule->first && !is_among_first(rule, call->now))
+        return false;
+    return !rule->next || atomic_fetch_add(&rule->taken, 1) < rule->next;
 }
 
 /* The rules that a call meets which has ended. */
@@ -137,7 +139,8 @@ static inline uint64_t rules_met(struct record *record, uint32_t function, int64
                                  int64_t self, uint64_t now, bool has_words, enum probe_exit exit)
 {
     struct probe_shared *shared = probe_inside.shared;
-    const uint64_t all = atomic_load_explicit(&shared->keep_masks[function], memory_order_relaxed);
+    const uint64_t all = atomic_load_explicit(&shared->keep_masks[function], memory_order_relaxed) &
+                         ~atomic_load_explicit(&shared->keep.resting, memory_order_relaxed);
     const uint32_t needed = slowest_needed(all);
     /* What probes took is a mean, so a short call may come out below zero. It is one all the same.
      */

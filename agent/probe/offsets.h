@@ -91,8 +91,8 @@
 #define SHARED_HAS_ENDS 124
 #define SHARED_TIERS 106656
 #define SHARED_BEYOND 23762552
-#define SHARED_KEEP_QUICK 36430536
-#define SHARED_KEEP_VALUES 78373576
+#define SHARED_KEEP_QUICK 36431576
+#define SHARED_KEEP_VALUES 78374616
 
 /* struct probe_keep_quick and struct probe_kept */
 #define QUICK_LOW 8

@@ -34,6 +34,8 @@ struct probe_inside probe_inside;
 /* glibc hands constructors the program's arguments; other C libraries do not. */
 extern const char *gnu_get_libc_version(void) __attribute__((weak));
 
+extern int *__errno_location(void) __attribute__((weak));
+
 /* == The environment == */
 
 /* The text behind "NAME=", or NULL. */
@@ -409,6 +411,9 @@ void probe_begin(void)
     probe_inside.pid = (uint32_t)inside_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
     atomic_store(&probe_inside.shared->next_serial, probe_inside.serials);
     probe_inside.shared->generation = ++probe_inside.generations;
+    if (__errno_location) /* its place is the same in all threads */
+        probe_inside.shared->keep.error_at =
+            (int64_t)((uint64_t)(uintptr_t)__errno_location() - probe_thread_pointer());
     page[1] = tid;
     page[0] = (uint64_t)(uintptr_t)probe_inside.shared;
 }

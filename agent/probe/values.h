@@ -212,6 +212,17 @@ static inline uint32_t copy_pieces(const struct thread *thread, const struct pro
     return used;
 }
 
+/* errno of the running thread. Values that no error has are not known either. */
+static inline uint16_t error_now(void)
+{
+    const int64_t at =
+        atomic_load_explicit(&probe_inside.shared->keep.error_at, memory_order_relaxed);
+    uint32_t error = PROBE_NO_ERROR;
+    if (at)
+        __asm__ volatile("movl %%fs:(%1), %0" : "=r"(error) : "r"(at));
+    return error < PROBE_NO_ERROR ? (uint16_t)error : PROBE_NO_ERROR;
+}
+
 /* Fills in the words of a call that ends, as far as they are known. */
 static inline void take_words(const struct record *record, enum probe_exit exit, bool has_words,
                               struct probe_kept_values *kept)
@@ -220,6 +231,7 @@ static inline void take_words(const struct record *record, enum probe_exit exit,
     const uint64_t *words = words_of(record);
     const uint64_t *slot = (const uint64_t *)(uintptr_t)(record->slot & ~(uint64_t)POINT);
     kept->has_words = has_words;
+    kept->error = error_now();
     kept->has_result = exit == PROBE_EXIT_RETURN || exit == PROBE_EXIT_TAIL;
     for (int i = 0; i < PROBE_WORDS && has_words; i++)
         kept->words[i] = words[i];
@@ -263,8 +275,11 @@ static inline bool holds(const struct probe_values *values, const struct probe_k
         (const struct probe_binding *)(values + 1) + values->pieces % (PROBE_PIECES + 1);
     for (uint32_t i = 0; i < values->bindings && i < PROBE_BINDINGS; i++) {
         const struct probe_binding *one = &bindings[i];
-        if (one->rule != rule || one->test != number || one->word >= PROBE_WORDS_ALL)
+        if (one->rule != rule || one->test != number || one->word > PROBE_WORD_ERROR)
             continue;
+        if (one->word == PROBE_WORD_ERROR)
+            return kept->has_result && kept->error != PROBE_NO_ERROR &&
+                   is_in(test, one, kept->error) != (test->is_outside != 0);
         const bool is_known = one->word < PROBE_WORDS ? kept->has_words : kept->has_result;
         return is_known && is_in(test, one, kept->words[one->word]) != (test->is_outside != 0);
     }

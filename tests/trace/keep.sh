@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --keep and sprof report --kept: what meets a rule has a row, with its callers.
-#   keep.sh rules | changes | report | readers | slowest | open | processes | embedded | dropped | refused
+#   keep.sh rules | changes | further | report | readers | slowest | open | processes | embedded | dropped | refused
 # jumps.py compares random programs' trees with what they note themselves.
 set -u
 . "$(dirname "$0")/lib.sh"
@@ -132,9 +132,19 @@ number,state,tested,met,kept,dropped,rule
 3,on,0,0,0,0,n = 3 : ^waits
 END
     head -4 listed | diff wanted - >differs || fail "the list of rules: $(cat differs)"
+    # A rule waits for its load, which is looked at each second.
+    expect 0 "$SPROF" ctl -i t.db keep 'every 1 : ^other while rss > 1KiB'
+    expect 0 "$SPROF" ctl -i t.db keep 'every 1 : ^other while open > 100000'
+    for ((k = 0; k < 200; k++)); do
+        step
+        expect 0 "$SPROF" ctl -i t.db keep --format csv
+        [ "$(tr -d '\r' <out | awk -F, '$1 == 6 { print ($5 > 0) }')" = 1 ] && break || sleep 0.1
+    done
+    [ "$(tr -d '\r' <out | awk -F, 'NR > 7 || $1 == 6 { print ($4 > 0) ($5 > 0) }' | paste -sd' ')" = "11 10" ] || fail "rules by load: $(cat out)"
     exec 3>&-
     wait "$tracer"
-    is "which calls were kept" t.db "SELECT function || count(*) FROM v_kept_call GROUP BY function ORDER BY 1" "main1 waits(int)1 work(int)11"
+    is "which calls were kept" t.db "SELECT function || count(*) FROM v_kept_call WHERE function IN ('main', 'waits(int)')
+OR rules = 'every 1 : ^work' GROUP BY function ORDER BY 1" "main1 waits(int)1 work(int)10"
     is "when rules were in force" t.db "SELECT number || ' ' || ifnull(to_ns > from_ns, 'on') FROM keep_span WHERE number < 3
 ORDER BY number" "1 1 2 on"
     # Where calls have numbers for another purpose, no rule can come.
@@ -147,6 +157,35 @@ ORDER BY number" "1 1 2 on"
     grep -q 'no calls are kept in a trace with --paths, --callers' err || fail "why there can be no rule: $(cat err)"
     exec 3>&-
     wait "$tracer"
+}
+
+# errno, the next calls, and types of exceptions, of which calls that are not meant leave no caller either.
+further() {
+    cat >further.cc <<'END'
+#include <cerrno>
+#include <stdexcept>
+#include <unistd.h>
+#define NI __attribute__((noinline))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+struct Bad { int n = 4; };
+NI int fails(int n) { errno = 0; int r = n % 3 ? 0 : close(-1); if (n % 3 == 1) errno = ENOENT, r = -1; BODY; return r; }
+NI void thrower(int n) { BODY; if (n % 4 == 0) throw Bad(); if (n % 4 == 1) throw std::out_of_range("x"); BODY; }
+NI void inner(int n) { try { thrower(n); } catch (Bad &) { BODY; } catch (std::exception &) { BODY; } BODY; }
+NI void even(int n) { inner(n); BODY; }
+NI void odd(int n) { inner(n); BODY; }
+int main() { for (int i = 0; i < 40; i++) { fails(i); if (i % 2) odd(i); else even(i); } BODY; }
+END
+    g++ -O2 -g further.cc -o further || fail "it does not compile"
+    traced further --keep 'errno == ENOENT : ^fails' --keep 'returns < 0 and errno = EBADF' --keep 'errno != 0 and next 5 : ^fails' --keep 'next 3 : ^odd' -- ./further
+    is "errors and the next calls" further.db "SELECT fired FROM keep_rule ORDER BY number" "13 14 5 3"
+    traced types --keep 'throws "^std::out" : ^thrower' -- ./further
+    is "a type" types.db "SELECT fired FROM keep_rule" 10
+    is "callers of those alone" types.db "SELECT function || count(*) FROM v_kept_call GROUP BY function ORDER BY 1" "inner(int)10 main1 odd(int)10 thrower(int)10"
+    is "rows without their callers" types.db "$orphans" 0
+    traced neither --keep 'throws Worse' -- ./further
+    is "no type" neither.db "SELECT count(*) FROM v_kept_call" 0
+    "$SPROF" trace --keep 'throws ((' -o none.db -- ./further >out 2>err && fail "half an expression"
+    grep -q 'missing closing parenthesis' err || fail "what is wrong with a type: $(cat err)"
 }
 
 report() {
@@ -401,6 +440,6 @@ refused() {
 }
 
 case "$1" in
-rules | changes | report | readers | slowest | open | processes | embedded | dropped | refused) write_program && "$1" ;;
+rules | changes | further | report | readers | slowest | open | processes | embedded | dropped | refused) write_program && "$1" ;;
 *) fail "no such case" ;;
 esac

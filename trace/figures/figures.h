@@ -55,7 +55,8 @@ struct trace_open_caller {
     uint32_t number;          /* as the agent has it */
     uint32_t row, caller_row; /* numbers of rows */
     uint32_t function;
-    bool is_known; /* `begin`, `function` and `caller_row` were read */
+    bool is_known;  /* `begin`, `function` and `caller_row` were read */
+    bool has_below; /* a call below it has a row */
 };
 
 /* A thread with figures. */

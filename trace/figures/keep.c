@@ -2,6 +2,8 @@
  * number from then on, and has its row when it has ended. The command can write anything into a
  * ring, so numbers are checked. */
 #include "trace/figures/keep.h"
+#include "plan/expressions.h"
+#include "trace/figures/keep_load.h"
 #include "trace/figures/keep_quick.h"
 #include "trace/figures/log.h"
 #include "trace/figures/values.h"
@@ -80,12 +82,60 @@ static uint64_t duration_of(const struct trace_session *session, int64_t ticks)
     return trace_length_of(session, ticks > 0 ? (uint64_t)ticks : 0);
 }
 
+/* Whether the type of the exception that has left a call is one that a rule names. */
+static bool is_thrown(const struct trace_rule *rule, const struct trace_taken_values *values)
+{
+    struct sprof_str type = {0};
+    bool is = false;
+    if (values && trace_values_thrown_type(values, &type) && !type.failed) {
+        const struct plan_function named = {.name = type.text};
+        is = plan_expressions_match(rule->thrown, &named, NULL) == 1;
+    }
+    sprof_str_release(&type);
+    return is;
+}
+
+/* Of the rules that a call has met by what the agent knows, those that it has met. */
+static uint64_t rules_of(const struct trace_session *session, uint64_t met,
+                         const struct trace_taken_values *values)
+{
+    const struct trace_kept *kept = &session->trace->kept;
+    uint64_t rules = met;
+    for (uint64_t left = met; left; left &= left - 1) {
+        const size_t i = (size_t)__builtin_ctzll(left);
+        const struct trace_rule *rule = i < kept->rules.count ? &kept->rules.items[i] : NULL;
+        if (!rule || (rule->thrown && !is_thrown(rule, values)))
+            rules &= ~(UINT64_C(1) << i);
+    }
+    return rules;
+}
+
+/* Whether some rule is decided here. Then callers of calls that are not kept are in the ring, too.
+ */
+static bool decides(const struct trace_session *session)
+{
+    bool does = false;
+    for (size_t i = 0; i < session->trace->kept.rules.count; i++)
+        does |= session->trace->kept.rules.items[i].thrown != NULL;
+    return does;
+}
+
+/* A call has a row: so has its caller, and so on. */
+static void note_below(struct trace_thread *thread, uint32_t caller)
+{
+    for (size_t i = thread->callers.count; caller && i-- > 0;)
+        if (thread->callers.items[i].row == caller && !thread->callers.items[i].has_below) {
+            thread->callers.items[i].has_below = true;
+            caller = thread->callers.items[i].caller_row;
+            i = thread->callers.count;
+        }
+}
+
 /* `values` may be NULL. */
 static int take_end(struct trace_session *session, struct trace_thread *thread,
                     const struct probe_kept *kept, const struct trace_taken_values *values)
 {
-    const size_t count = session->trace->kept.rules.count;
-    const uint64_t rules = count < PROBE_KEEP_RULES ? (UINT64_C(1) << count) - 1 : UINT64_MAX;
+    const uint64_t rules = rules_of(session, kept->rules, values);
     uint32_t above;
     if (row_of(session, thread, kept->caller, &above))
         return SPROF_ENOMEM;
@@ -101,15 +151,18 @@ static int take_end(struct trace_session *session, struct trace_thread *thread,
         .duration_ns = duration_ns,
         .self_ns = self_ns < duration_ns ? self_ns : duration_ns,
         .exit = (uint8_t)trace_log_exit(kept->header),
-        .rules = kept->rules & rules,
+        .rules = rules,
         .is_apart = kept->is_apart != 0,
     };
+    const bool decided = decides(session), is_wanted = rules || caller->has_below || !decided;
     const size_t at = (size_t)(caller - thread->callers.items);
     memmove(&thread->callers.items[at], &thread->callers.items[at + 1],
             (thread->callers.count - at - 1) * sizeof *caller);
     thread->callers.count--;
-    if (kept->end < session->cleared.ticks)
+    if (kept->end < session->cleared.ticks || !is_wanted)
         return 0;
+    if (decided)
+        note_below(thread, row.caller);
     const int result = put_row(session, thread, PROBE_LOG_FUNCTION(kept->header), &row);
     return result || !values
                ? result
@@ -147,7 +200,7 @@ int trace_keep_end(struct trace_session *session, struct trace_thread *thread, e
             .start_ns = start_of(session, caller->begin),
             .exit = (uint8_t)exit,
         };
-        if (caller->is_known)
+        if (caller->is_known && (caller->has_below || !decides(session)))
             result = put_row(session, thread, caller->function, &row);
     }
     thread->callers.count = 0;
@@ -205,6 +258,7 @@ int trace_keep_tick(struct trace_session *session)
     int result = 0;
     if (kept->rules.count)
         trace_keep_read(session);
+    trace_keep_look_at_load(session);
     trace_values_look(session);
     for (size_t i = 0; i < kept->rules.count && !result; i++) {
         const struct trace_rule *rule = &kept->rules.items[i];

@@ -86,7 +86,7 @@ static bool is_exact(const struct probe_keep_rule *rule, enum trace_keep_range r
     const bool is_one = range == TRACE_RANGE_SOME ? rule->test_count == 1 && rule->over == INT64_MIN
                                                   : !rule->test_count;
     return is_one && rule->self == INT64_MIN && !rule->every && !rule->first && !rule->throws &&
-           !rule->slowest && !rule->since;
+           !rule->slowest && !rule->since && !rule->next;
 }
 
 static bool has_list(const struct probe_keep *keep, uint64_t mask)
@@ -130,7 +130,8 @@ void trace_keep_write(struct trace_session *session, uint32_t function, uint64_t
     struct probe_keep_quick *to = &shared->keep_quick[function];
     const struct trace_noted *noted =
         function < session->values.noted.count ? session->values.noted.items[function] : NULL;
-    const struct probe_keep_quick quick = find_quick(&shared->keep, noted, mask);
+    const uint64_t resting = atomic_load(&shared->keep.resting);
+    const struct probe_keep_quick quick = find_quick(&shared->keep, noted, mask & ~resting);
     atomic_store(&shared->keep_masks[function], mask);
     to->is_exact = 0;
     atomic_store(&to->least, INT64_MIN);

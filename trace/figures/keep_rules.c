@@ -20,12 +20,16 @@ static int refuse_more(size_t count, struct sprof_error *error)
                            PROBE_KEEP_RULES, count);
 }
 
-static int check_function(const struct trace_keep_rule *rule, struct sprof_error *error)
+static int check_expressions(const struct trace_keep_rule *rule, struct sprof_error *error)
 {
-    struct plan_expressions *expressions = NULL;
-    const int result =
-        rule->function ? plan_expressions_make(&expressions, &rule->function, 1, error) : 0;
-    plan_expressions_free(expressions);
+    const char *const texts[] = {rule->function, rule->thrown};
+    int result = 0;
+    for (size_t i = 0; i < 2 && !result; i++) {
+        struct plan_expressions *expressions = NULL;
+        if (texts[i])
+            result = plan_expressions_make(&expressions, &texts[i], 1, error);
+        plan_expressions_free(expressions);
+    }
     return result;
 }
 
@@ -35,7 +39,7 @@ int trace_keep_check(const struct trace_options *options, struct sprof_error *er
     if (options->keep_count > PROBE_KEEP_RULES)
         return refuse_more(options->keep_count, error);
     for (size_t i = 0; i < options->keep_count && !result; i++)
-        result = check_function(&options->keep[i], error);
+        result = check_expressions(&options->keep[i], error);
     return result;
 }
 
@@ -49,11 +53,15 @@ static int append(struct trace *trace, const char *text, uint64_t from_ns,
     int result =
         rule.text ? trace_keep_rule_parse(&rule.rule, rule.text, error) : sprof_error_memory(error);
     if (!result)
-        result = check_function(&rule.rule, error);
+        result = check_expressions(&rule.rule, error);
+    if (!result && rule.rule.thrown)
+        result =
+            plan_expressions_make(&rule.thrown, (const char *const *)&rule.rule.thrown, 1, error);
     if (!result && sprof_vec_push(&trace->kept.rules, rule))
         result = sprof_error_memory(error);
     if (!result)
         return 0;
+    plan_expressions_free(rule.thrown);
     trace_keep_rule_release(&rule.rule);
     free(rule.text);
     return result;
@@ -72,6 +80,7 @@ void trace_keep_release(struct trace *trace)
 {
     for (size_t i = 0; i < trace->kept.rules.count; i++) {
         trace_keep_rule_release(&trace->kept.rules.items[i].rule);
+        plan_expressions_free(trace->kept.rules.items[i].thrown);
         free(trace->kept.rules.items[i].text);
     }
     sprof_vec_release(&trace->kept.rules);
@@ -151,9 +160,12 @@ static void write_rule(struct trace_session *session, size_t i, bool is_late)
         .first = rule->first,
         .throws = rule->throws,
         .slowest = (uint32_t)rule->slowest,
+        .next = rule->next,
         .since = is_late && tests_arguments(rule) ? UINT64_MAX : 0,
     };
     write_tests(&keep->rules[i], rule);
+    if (rule->load)
+        atomic_fetch_or(&keep->resting, UINT64_C(1) << i);
 }
 
 static bool may_apply(const struct trace_probe *probe)

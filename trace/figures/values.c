@@ -234,6 +234,12 @@ static bool find_binding(const struct trace_noted *noted, const struct trace_kee
     const struct symbolize_signature *signature = &noted->signature;
     const uint32_t count = noted->is_known ? signature->count : PROBE_WORDS,
                    at = test->name ? parameter_of(noted, test) : SYMBOLIZE_PARAMETERS;
+    if (trace_keep_is_errno(test)) {
+        binding->word = PROBE_WORD_ERROR;
+        binding->number = PROBE_SIGNED;
+        binding->bytes = 4;
+        return true;
+    }
     if (test->name ? at == count : !noted->is_known)
         return false;
     const struct symbolize_value *value =

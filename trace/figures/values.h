@@ -92,6 +92,9 @@ struct trace_call_values {
 /* Finds the pieces; what is not there is unreadable. */
 void trace_values_cut(struct trace_call_values *call, const uint8_t *pieces, size_t bytes);
 
+/* Appends the type of an exception. False: there is none. */
+bool trace_values_thrown_type(const struct trace_taken_values *taken, struct sprof_str *text);
+
 /* Appends type and text of an exception, "std::out_of_range "bad field"". False: there is none. */
 bool trace_values_thrown(const struct trace_taken_values *taken, struct sprof_str *text);
 

@@ -201,16 +201,24 @@ static void append_class(const struct trace_call_values *call, uint32_t value,
     free(name);
 }
 
+bool trace_values_thrown_type(const struct trace_taken_values *taken, struct sprof_str *text)
+{
+    const struct probe_kept_values *kept = &taken->kept;
+    const size_t left = taken->all - taken->bytes;
+    if (!kept->type_bytes || kept->type_bytes > left || kept->text_bytes > left - kept->type_bytes)
+        return false;
+    char *name = type_name(taken->pieces + taken->bytes, kept->type_bytes);
+    sprof_str_append(text, name ? name : "?");
+    free(name);
+    return true;
+}
+
 bool trace_values_thrown(const struct trace_taken_values *taken, struct sprof_str *text)
 {
     const struct probe_kept_values *kept = &taken->kept;
     const uint8_t *type = taken->pieces + taken->bytes;
-    const size_t left = taken->all - taken->bytes;
-    if (!kept->type_bytes || kept->type_bytes > left || kept->text_bytes > left - kept->type_bytes)
+    if (!trace_values_thrown_type(taken, text))
         return false;
-    char *name = type_name(type, kept->type_bytes);
-    sprof_str_append(text, name ? name : "?");
-    free(name);
     if (kept->has_text) {
         sprof_str_append(text, " ");
         append_text(type + kept->type_bytes, kept->text_bytes, false, text);

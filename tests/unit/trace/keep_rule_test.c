@@ -72,6 +72,47 @@ static void test_values(void)
         CU_ASSERT_EQUAL(trace_keep_rule_parse(&rule, wrong[i], NULL), SPROF_EUSAGE);
 }
 
+/* errno by name, a type in quotes, a load behind functions. */
+static void test_errno_types_and_load(void)
+{
+    struct trace_keep_rule rule;
+    CU_ASSERT_EQUAL_FATAL(
+        trace_keep_rule_parse(&rule, "errno == ENOENT and returns < 0 and next 5", NULL), 0);
+    CU_ASSERT_TRUE(trace_keep_is_errno(&rule.tests[0]));
+    CU_ASSERT_FALSE(trace_keep_is_errno(&rule.tests[1]));
+    CU_ASSERT_EQUAL(rule.tests[0].low, 2);
+    CU_ASSERT_EQUAL(rule.tests[0].high, 2);
+    CU_ASSERT_EQUAL(rule.next, 5);
+    CU_ASSERT_EQUAL_FATAL(
+        trace_keep_rule_parse(&rule, "throws \"std::bad.*\" : ^a while cpu > 80 %", NULL), 0);
+    CU_ASSERT_STRING_EQUAL(rule.thrown, "std::bad.*");
+    CU_ASSERT_STRING_EQUAL(rule.function, "^a");
+    CU_ASSERT_EQUAL(rule.load, TRACE_LOAD_CPU);
+    CU_ASSERT_DOUBLE_EQUAL(rule.load_over, 0.8, 1e-9);
+    trace_keep_rule_release(&rule);
+    CU_ASSERT_EQUAL_FATAL(trace_keep_rule_parse(&rule, "over 1ms while rss > 1.5GiB", NULL), 0);
+    CU_ASSERT_EQUAL(rule.load, TRACE_LOAD_RSS);
+    CU_ASSERT_DOUBLE_EQUAL(rule.load_over, 1.5 * (1 << 30), 1);
+    CU_ASSERT_EQUAL_FATAL(
+        trace_keep_rule_parse(&rule, "throws Bad : \"a while b\" while calls/s > 10", NULL), 0);
+    CU_ASSERT_STRING_EQUAL(rule.function, "a while b");
+    CU_ASSERT_STRING_EQUAL(rule.thrown, "Bad");
+    CU_ASSERT_EQUAL(rule.load, TRACE_LOAD_CALLS);
+    trace_keep_rule_release(&rule);
+    static const char *const wrong[] = {"errno = ENOTHING",
+                                        "errno = ",
+                                        "next 0",
+                                        "throws \"a",
+                                        "throws \"\"",
+                                        "over 1s while",
+                                        "over 1s while cpu",
+                                        "over 1s while cpu > 1",
+                                        "every 1 : a while x > 1",
+                                        "every 1 while open > 3 %"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CU_ASSERT_EQUAL(trace_keep_rule_parse(&rule, wrong[i], NULL), SPROF_EUSAGE);
+}
+
 static void test_units(void)
 {
     static const struct {
@@ -118,7 +159,7 @@ static void test_places(void)
                  {"over 1e400s", "a time", 5},
                  {"over -1ms", "a time", 5},
                  {"self 1ms", "`over T`", 5},
-                 {"throws every 2", "`and`", 7},
+                 {"throws every 2", "`and`", 13},
                  {"throws and", "a condition", 10},
                  {"every 0", "a number", 6},
                  {"every 99999999999", "a number", 6},
@@ -168,6 +209,7 @@ void sprof_suite_trace_keep_rule(void)
     CU_pSuite suite = CU_add_suite("trace/keep_rule", NULL, NULL);
     CU_add_test(suite, "conditions", test_conditions);
     CU_add_test(suite, "values", test_values);
+    CU_add_test(suite, "errno, types and load", test_errno_types_and_load);
     CU_add_test(suite, "units", test_units);
     CU_add_test(suite, "functions", test_functions);
     CU_add_test(suite, "places", test_places);

@@ -1,0 +1,76 @@
+/* Lets rules of kept calls rest while the program is under less load than they name. */
+#include "trace/figures/keep_load.h"
+#include "trace/figures/keep_quick.h"
+#include "trace/processes.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+enum { LOOK_NS = 500000000 };
+
+/* Bytes of the process in memory; 0: not known. */
+static double resident_of(pid_t pid)
+{
+    char path[64];
+    unsigned long long pages = 0;
+    snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file && fscanf(file, "%*u %llu", &pages) != 1)
+        pages = 0;
+    if (file)
+        fclose(file);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+/* Each kind of load since the last look. */
+struct loads {
+    double of[TRACE_LOAD_RSS + 1];
+};
+
+static struct loads measure(struct trace_session *session)
+{
+    const uint64_t calls = session->counts.calls, cpu_ns = trace_program_cpu_ns(session),
+                   ns = session->now_ns;
+    const struct trace_kept_read *before = &session->kept;
+    const double seconds = before->ns && ns > before->ns ? (double)(ns - before->ns) / 1e9 : 0;
+    struct loads loads = {{
+        [TRACE_LOAD_OPEN] = (double)session->counts.in_flight,
+        [TRACE_LOAD_RSS] = resident_of(session->process.pid),
+    }};
+    if (seconds > 0 && calls >= before->calls && cpu_ns >= before->cpu_ns) {
+        loads.of[TRACE_LOAD_CALLS] = (double)(calls - before->calls) / seconds;
+        loads.of[TRACE_LOAD_CPU] = (double)(cpu_ns - before->cpu_ns) / 1e9 / seconds;
+    }
+    session->kept.calls = calls;
+    session->kept.cpu_ns = cpu_ns;
+    session->kept.ns = ns;
+    return loads;
+}
+
+void trace_keep_look_at_load(struct trace_session *session)
+{
+    const struct trace_kept *kept = &session->trace->kept;
+    struct probe_shared *shared = session->process.shared;
+    const uint64_t before = atomic_load(&shared->keep.resting);
+    uint64_t resting = 0;
+    bool has_load = false;
+    for (size_t i = 0; i < kept->rules.count; i++)
+        has_load |= kept->rules.items[i].rule.load != TRACE_LOAD_ANY;
+    if (!has_load ||
+        (session->kept.ns && session->now_ns - session->kept.ns < LOOK_NS)) /* as at commands */
+        return;
+    const struct loads loads = measure(session);
+    for (size_t i = 0; i < kept->rules.count; i++) {
+        const struct trace_keep_rule *rule = &kept->rules.items[i].rule;
+        if (rule->load && !(loads.of[rule->load] > rule->load_over))
+            resting |= UINT64_C(1) << i;
+    }
+    if (resting == before)
+        return;
+    atomic_store(&shared->keep.resting, resting);
+    for (size_t i = 0; i < session->probes.count; i++) {
+        const uint64_t mask = atomic_load(&shared->keep_masks[i]);
+        if (mask & (resting ^ before))
+            trace_keep_write(session, (uint32_t)i, mask);
+    }
+}
