@@ -33,19 +33,40 @@ struct searching {
     struct sprof_suggestions near;
     struct sprof_str all;
     struct sprof_arena names;
+    struct sprof_map known; /* hash of a name → 1 */
 };
+
+static void searching_release(struct searching *searching)
+{
+    sprof_str_release(&searching->all);
+    sprof_arena_release(&searching->names);
+    sprof_map_release(&searching->known);
+}
 
 static int find_field(void *context, const struct store_event_field *row)
 {
     struct searching *searching = context;
-    const char *name = sprof_arena_text(&searching->names, row->name);
-    if (!name)
-        return SPROF_ENOMEM;
-    if (!searching->event && !strcmp(name, searching->wanted))
+    uint64_t *known = sprof_map_at(&searching->known, sprof_hash_text(row->name));
+    if (!searching->event && !strcmp(row->name, searching->wanted))
         searching->event = row->event_id;
+    if (known && *known)
+        return 0;
+    const char *name = sprof_arena_text(&searching->names, row->name);
+    if (!known || !name)
+        return SPROF_ENOMEM;
+    *known = 1;
     sprof_suggest_offer(&searching->near, searching->wanted, name);
     sprof_str_appendf(&searching->all, "%s%.60s", searching->all.length ? ", " : "", name);
     return 0;
+}
+
+/* NULL: there is none of that id. */
+static const char *name_of_event(const struct report_dataset *dataset, uint32_t event)
+{
+    for (size_t i = 0; i < dataset->events.count && event; i++)
+        if (dataset->events.items[i].id == event)
+            return dataset->events.items[i].name;
+    return NULL;
 }
 
 int report_dataset_event_of_field(struct report_loading *loading, const char **name,
@@ -56,11 +77,9 @@ int report_dataset_event_of_field(struct report_loading *loading, const char **n
     struct searching searching = {.dataset = dataset, .wanted = wanted ? wanted : MODEL_FIELD_LOCK};
     int result =
         store_each_event_field(loading->store, dataset->run.id, find_field, &searching, error);
-    for (size_t i = 0; i < dataset->events.count && searching.event; i++)
-        if (dataset->events.items[i].id == searching.event)
-            *name = dataset->events.items[i].name;
-    sprof_str_release(&searching.all);
-    sprof_arena_release(&searching.names);
+    const char *found = name_of_event(dataset, searching.event);
+    *name = found ? found : *name;
+    searching_release(&searching);
     return result;
 }
 
@@ -85,10 +104,13 @@ static int take_field(void *context, const struct store_event_field *row)
 {
     struct field_loading *fields = context;
     const struct report_dataset *dataset = fields->loading->dataset;
-    if (!report_dataset_number(&dataset->event_numbers, row->event_id))
-        return 0;
     if (row->kind >= MODEL_FIELD_KINDS)
         return SPROF_EFORMAT;
+    fields->searching.wanted = dataset->field ? dataset->field : MODEL_FIELD_LOCK;
+    if (find_field(&fields->searching, row))
+        return SPROF_ENOMEM;
+    if (!report_dataset_number(&dataset->event_numbers, row->event_id))
+        return 0;
     const struct model_field field = {
         .offset = row->offset, .bytes = row->bytes, .kind = (enum model_field_kind)row->kind};
     for (size_t slot = 0; slot < REPORT_SLOTS; slot++) {
@@ -100,8 +122,7 @@ static int take_field(void *context, const struct store_event_field *row)
             sprof_map_put(&fields->places, place_key(row->event_id, slot), fields->fields.count))
             return SPROF_ENOMEM;
     }
-    fields->searching.wanted = dataset->field ? dataset->field : MODEL_FIELD_LOCK;
-    return find_field(&fields->searching, row);
+    return 0;
 }
 
 static int no_such_field(struct field_loading *fields, struct sprof_error *error)
@@ -113,16 +134,21 @@ static int no_such_field(struct field_loading *fields, struct sprof_error *error
                                 "records them, and which lock each is for");
         return report_error_text(error, SPROF_ENOTFOUND, &text);
     }
+    const char *other = name_of_event(dataset, fields->searching.event);
     sprof_suggest_append(&near, &fields->searching.near);
-    sprof_str_appendf(&text, "the event %.200s has no field '%.60s'", dataset->event.name,
-                      dataset->field);
-    if (near.length)
-        sprof_str_append(&text, near.text);
-    else if (fields->searching.all.length)
-        sprof_str_appendf(&text, "; it has %.600s", fields->searching.all.text);
+    if (other)
+        sprof_str_appendf(&text,
+                          "the event %.200s has no field '%.60s'; %.200s has: --event %.200s",
+                          dataset->event.name, dataset->field, other, other);
     else
+        sprof_str_appendf(&text, "no event that was recorded has a field '%.60s'", dataset->field);
+    if (!other && near.length)
+        sprof_str_append(&text, near.text);
+    else if (!other && fields->searching.all.length)
+        sprof_str_appendf(&text, "; there are %.600s", fields->searching.all.text);
+    else if (!other)
         sprof_str_append(&text, "\ntracepoints have fields: `sprof record -e "
-                                "syscalls:sys_enter_read`; --event chooses one of several events");
+                                "syscalls:sys_enter_read`");
     sprof_str_release(&near);
     return report_error_text(error, SPROF_ENOTFOUND, &text);
 }
@@ -251,8 +277,7 @@ int report_dataset_load_fields(struct report_loading *loading, struct sprof_erro
     sprof_map_release(&fields.places);
     sprof_map_release(&fields.lock_names);
     sprof_vec_release(&fields.fields);
-    sprof_str_release(&fields.searching.all);
-    sprof_arena_release(&fields.searching.names);
+    searching_release(&fields.searching);
     return result;
 }
 

@@ -122,9 +122,9 @@ tracepoints() {
     expect 0 "$SPROF" report -i t.db --tree --by field:fd
     grep -qE ' fd [0-9]+$' out || fail "no tree of a descriptor"
     expect 1 "$SPROF" report -i t.db --by field:fdd
-    said "has no field 'fdd'; near it: fd"
+    said "no event that was recorded has a field 'fdd'; near it: fd"
     expect 1 "$SPROF" report -i t.db --event cpu-clock --by field:fd
-    said "has no field 'fd'"
+    said "has no field 'fd'; syscalls:sys_enter_write has: --event syscalls:sys_enter_write"
     expect 2 "$SPROF" report -i t.db --by field:
     said 'there is no key'
     expect 1 "$SPROF" report -i t.db --by lock
