@@ -26,7 +26,7 @@ file(GLOB probe_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/agent/probe/*.c
 function(sprof_probe_options target)
     sprof_language(${target})
     target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
-    target_compile_definitions(${target} PRIVATE ${ARGN})
+    target_compile_definitions(${target} PRIVATE SPROF_ARCH_HEADER="${SPROF_ARCH_HEADER}" ${ARGN})
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:
                            -O2 -g -Wall -Wextra -Wconversion -Wshadow -Wmissing-prototypes -Wvla
                            $<$<BOOL:${SPROF_WERROR}>:-Werror> -mgeneral-regs-only -ffreestanding

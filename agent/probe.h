@@ -20,6 +20,7 @@
 #include "agent/probe_heap.h"
 #include "agent/probe_keep.h"
 #include "agent/probe_window.h"
+#include SPROF_ARCH_HEADER
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -39,7 +40,6 @@
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
     PROBE_VERSION = 27,
-    PROBE_THUNK_BYTES = 64,
     /* one for each probed function of a process, and one to calibrate */
     PROBE_THUNKS = 262144,
     PROBE_POINTS = 32768,   /* behind them, for places that call: see trace/probes/points.h */
@@ -47,17 +47,6 @@ enum {
     PROBE_BUCKETS = 64,     /* of a histogram, two an octave */
     PROBE_BUCKET_FIRST = 4, /* the first bucket ends at 2^(this + 1/2) ticks */
     PROBE_FIELDS = 5,       /* struct probe_field */
-};
-
-/* Offsets in the copy of a function's beginning: see agent/probe/area.S. Each thunk has one. */
-enum {
-    PROBE_COPY_BYTES = 64,
-    PROBE_COPY_PUSHED = 37,
-    PROBE_COPY_OF = 38,
-    PROBE_COPY_LAST = 39,
-    PROBE_COPY_BRANCH = 40,
-    PROBE_COPY_NEXT = 48,
-    PROBE_COPY_SITE = 56,
 };
 
 /* == What is said over the socket == */
@@ -505,25 +494,7 @@ _Static_assert(sizeof(struct probe_log_begin) == PROBE_UNIT_BYTES &&
 /* The processor's counter. */
 static inline uint64_t probe_ticks(void)
 {
-    return __builtin_ia32_rdtsc();
+    return arch_ticks();
 }
-
-/* == Thunks == */
-
-/* The first byte of a thunk: `test $imm8, %al` (flags are dead at an entry), or a jump past the
- * agent. */
-enum { PROBE_ENTRY_ON = 0xa8, PROBE_ENTRY_OFF = 0xeb };
-
-/* Offsets in a thunk; agent/probe/area.S describes the stack at each. */
-enum {
-    PROBE_THUNK_ENTRY = 0,
-    PROBE_THUNK_ENTERED = 7, /* return address of the call at the entry */
-    PROBE_THUNK_PASS = 9,
-    PROBE_THUNK_CALL = 20,
-    PROBE_THUNK_RETURN = 26,
-    PROBE_THUNK_NUMBER = 40, /* of the function: 32 bits */
-    PROBE_THUNK_SITE = 48,   /* address of the jump; 0: of a place that calls */
-    PROBE_THUNK_BODY = 56,   /* the address of the function's body */
-};
 
 #endif

@@ -30,6 +30,8 @@
  *                           how many registers it has, and where, from the trampoline's sp
  *   ARCH_REMOTE_WORDS, ARCH_RESUME_WORDS, ARCH_CALLS_CODE_BYTES, ARCH_VECTORS_BYTES, ARCH_FRAME_BYTES,
  *   ARCH_FRAME_ROOM, ARCH_FRAME_MARK_WORDS, ARCH_FRAME_END_WORDS   see arch/remote.h
+ *   ARCH_WAIT_BYTES, ARCH_THUNK_…, ARCH_COPY_…, ARCH_FAR_JUMP_BYTES, ARCH_FILL, ARCH_NOP, ARCH_JUMP,
+ *   arch_ticks              code of probes: see arch/probe.h
  *   ARCH_ELF_MACHINE        e_machine of its ELF files
  *   ARCH_RELOCATION_IRELATIVE, _RELATIVE, _JUMP_SLOT, _GLOB_DAT   types of relocations: a slot that a
  *                           resolver fills, an address of the file itself, slots of a symbol

@@ -29,7 +29,7 @@ const char *cli_uprobe_objection(const struct plan_function *function)
 {
     return function->mechanism == PLAN_NOT
                ? NULL
-               : plan_uprobe_objection(function->original, function->displaced);
+               : arch_uprobe_objection(function->original, function->displaced);
 }
 
 /* One of `count` names, of which so many are on the line already. */

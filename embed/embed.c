@@ -15,8 +15,7 @@
 enum {
     ENTRY_ALIGN = 16,
     SLOT_ALIGN = 8,
-    FAR_OPCODE = PLAN_FAR_JUMP_BYTES - 8, /* bytes before its target */
-    ONE_BYTE_NOP = 0x90,
+    FAR_OPCODE = ARCH_FAR_JUMP_BYTES - 8, /* bytes before its target */
 };
 
 struct maker {
@@ -90,7 +89,7 @@ static uint64_t here(const struct maker *maker)
 static int pad(struct maker *maker, uint64_t align, uint64_t rest)
 {
     while (here(maker) % align != rest)
-        if (sprof_str_append_bytes(&maker->code, "\xcc", 1))
+        if (sprof_str_append_bytes(&maker->code, &(char){(char)ARCH_FILL}, 1))
             return SPROF_ENOMEM;
     return 0;
 }
@@ -99,8 +98,8 @@ static int pad(struct maker *maker, uint64_t align, uint64_t rest)
  * written at once. Returns its vaddr, or 0 where memory is short. */
 static uint64_t put_far_jump(struct maker *maker)
 {
-    uint8_t jump[PLAN_FAR_JUMP_BYTES];
-    plan_far_jump_write(jump, 0);
+    uint8_t jump[ARCH_FAR_JUMP_BYTES];
+    arch_far_jump_write(jump, 0);
     if (pad(maker, SLOT_ALIGN, SLOT_ALIGN - FAR_OPCODE))
         return 0;
     const uint64_t at = here(maker);
@@ -198,7 +197,7 @@ static uint64_t put_sled(struct maker *maker, const struct plan_function *functi
     const uint64_t far_jump = put_far_jump(maker);
     if (!far_jump || !write_switch(entry, function->site, far_jump))
         return 0;
-    memset(entry + PLAN_JUMP_BYTES, ONE_BYTE_NOP, function->displaced - PLAN_JUMP_BYTES);
+    memset(entry + PLAN_JUMP_BYTES, ARCH_NOP, function->displaced - PLAN_JUMP_BYTES);
     const struct unwind_moved moved = {
         .start = far_jump, .count = 1, .places = {{far_jump, function->site, 0}}};
     return keep_moved(maker, moved) ? function->site : 0;
@@ -229,7 +228,7 @@ static uint64_t put_prologue(struct maker *maker, const struct plan_function *fu
     if (sprof_str_append_bytes(&maker->code, (const char *)code, sizeof code) ||
         sprof_str_append_bytes(&maker->code, (const char *)beginning.code, beginning.size))
         return 0;
-    memset(entry + PLAN_JUMP_BYTES, ONE_BYTE_NOP, function->displaced - PLAN_JUMP_BYTES);
+    memset(entry + PLAN_JUMP_BYTES, ARCH_NOP, function->displaced - PLAN_JUMP_BYTES);
     beginning.moved.start = far_jump;
     return keep_moved(maker, beginning.moved) ? site : 0;
 }

@@ -44,8 +44,8 @@ static bool give_back(const struct inject_leaving *leaving, const uint8_t *recor
         !inject_leaving_read(leaving, slot, &there, sizeof there))
         return true;
     const uint64_t offset = there - process->hello.thunks;
-    if (offset >= (uint64_t)leaving->functions * PROBE_THUNK_BYTES ||
-        offset % PROBE_THUNK_BYTES != PROBE_THUNK_RETURN)
+    if (offset >= (uint64_t)leaving->functions * ARCH_THUNK_BYTES ||
+        offset % ARCH_THUNK_BYTES != ARCH_THUNK_RETURN)
         return true;
     return inject_leaving_write(leaving, slot, &caller, sizeof caller);
 }

@@ -110,8 +110,8 @@ enum { LEFT_OVER_NS = 200000000 };
 static bool is_thunk_return(const struct inject_leaving *leaving, uint64_t word)
 {
     const uint64_t offset = word - leaving->process->hello.thunks;
-    return offset < PROBE_THUNKS * (uint64_t)PROBE_THUNK_BYTES &&
-           offset % PROBE_THUNK_BYTES == PROBE_THUNK_RETURN;
+    return offset < PROBE_THUNKS * (uint64_t)ARCH_THUNK_BYTES &&
+           offset % ARCH_THUNK_BYTES == ARCH_THUNK_RETURN;
 }
 
 static bool is_record(uint64_t word)

@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "arch/arch.h"
+#include "arch/probe.h"
 
 enum {
     PAGE = 4096,
@@ -174,28 +174,15 @@ struct handing {
     uint64_t function;
 };
 
-/* lea function(%rip), %rdi · mov $function, %rdi · mov $function, %edi. */
 static bool read_handing(const struct program *program, const uint8_t *code, size_t size,
                          uint64_t at, struct handing *handing)
 {
-    static const struct {
-        uint8_t bytes[3];
-        uint8_t size;
-        bool is_relative;
-    } forms[] = {{{0x48, 0x8d, 0x3d}, 3, true}, {{0x48, 0xc7, 0xc7}, 3, false}, {{0xbf}, 1, false}};
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        int32_t operand;
-        const size_t before = forms[i].size;
-        if (size < before + sizeof operand || memcmp(code, forms[i].bytes, before))
-            continue;
-        memcpy(&operand, code + before, sizeof operand);
-        const uint64_t end = at + before + sizeof operand;
-        *handing = (struct handing){end - sizeof operand, forms[i].is_relative,
-                                    (forms[i].is_relative ? end : 0) + (uint64_t)(int64_t)operand};
-        const uint64_t vaddr = handing->function - program->bias;
-        return vaddr - program->text.p_vaddr < program->text.p_filesz;
-    }
-    return false;
+    struct arch_loading loading;
+    if (!arch_code_loads_function(code, size, at, &loading))
+        return false;
+    *handing = (struct handing){at + loading.operand_at, loading.is_relative, loading.function};
+    const uint64_t vaddr = handing->function - program->bias;
+    return vaddr - program->text.p_vaddr < program->text.p_filesz;
 }
 
 /* Finds what is handed over before the first call with such an address. glibc's start code calls
@@ -254,32 +241,6 @@ static bool find_handing(const struct program *program, struct handing *handing)
 
 /* == The wait == */
 
-/* The waiting code. It keeps the registers of a call of main, and uses five words of the stack. */
-static const uint8_t waiting[] = {
-    0x57,                   /* push %rdi */
-    0x56,                   /* push %rsi */
-    0x52,                   /* push %rdx */
-    0x51,                   /* push %rcx: room for the byte */
-    0xbf, 0,    0,    0, 0, /* mov $FD, %edi */
-    0x54,                   /* push %rsp */
-    0x5e,                   /* pop %rsi */
-    0x6a, 0x01,             /* push $1 */
-    0x5a,                   /* pop %rdx */
-    0x31, 0xc0,             /* again: xor %eax, %eax */
-    0x0f, 0x05,             /* syscall: read(2) */
-    0x83, 0xf8, 0xfc,       /* cmp $-EINTR, %eax */
-    0x74, 0xf7,             /* je again */
-    0x6a, 0x03,             /* push $SYS_close */
-    0x58,                   /* pop %rax */
-    0x0f, 0x05,             /* syscall */
-    0x59,                   /* pop %rcx */
-    0x5a,                   /* pop %rdx */
-    0x5e,                   /* pop %rsi */
-    0x5f,                   /* pop %rdi */
-    0xe9, 0,    0,    0, 0, /* jmp main */
-};
-enum { FD_AT = 5, MAIN_AT = sizeof waiting - 4 };
-
 /* The rest of the last page behind the program's code, which is this process's alone when it is
  * written. 0: there is no room. */
 static uint64_t find_room(const struct program *program)
@@ -287,7 +248,7 @@ static uint64_t find_room(const struct program *program)
     const Elf64_Phdr *text = &program->text;
     const uint64_t end = program->bias + text->p_vaddr + text->p_filesz;
     return !(text->p_flags & PF_W) && text->p_memsz == text->p_filesz && end % PAGE &&
-                   end % PAGE + sizeof waiting <= PAGE
+                   end % PAGE + ARCH_WAIT_BYTES <= PAGE
                ? end
                : 0;
 }
@@ -295,11 +256,8 @@ static uint64_t find_room(const struct program *program)
 /* In this order: should sprof end, the address in start code is always whole. */
 static bool write_wait(struct inject_hold *hold, const struct handing *handing, int memory_fd)
 {
-    uint8_t code[sizeof waiting];
-    memcpy(code, waiting, sizeof code);
-    const int32_t to_main = (int32_t)(handing->function - (hold->code + sizeof code));
-    memcpy(code + FD_AT, &hold->command_fd, sizeof hold->command_fd);
-    memcpy(code + MAIN_AT, &to_main, sizeof to_main);
+    uint8_t code[ARCH_WAIT_BYTES];
+    arch_wait_write(code, hold->code, hold->command_fd, handing->function);
     const uint64_t after = handing->operand + sizeof(int32_t);
     const uint32_t operand = (uint32_t)(hold->code - (handing->is_relative ? after : 0));
     return pwrite(memory_fd, code, sizeof code, (off_t)hold->code) == sizeof code &&
@@ -385,7 +343,7 @@ static bool waits(const struct inject_hold *hold)
         fclose(file);
     const char *last = is_read ? strrchr(line, ' ') : NULL;
     return last && sscanf(line, "%ld %lx", &number, &fd) == 2 && sscanf(last, "%lx", &pc) == 1 &&
-           number == SYS_read && (int)fd == hold->command_fd && pc - hold->code < sizeof waiting;
+           number == SYS_read && (int)fd == hold->command_fd && pc - hold->code < ARCH_WAIT_BYTES;
 }
 
 /* A process that is about to end loses its memory first. */

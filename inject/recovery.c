@@ -1,5 +1,6 @@
 /* Takes probes out of a process whose tracer was killed, or goes on without it, by the notes in the
  * memory that both shared. */
+#include "arch/probe.h"
 #include "inject/inside.h"
 #include "inject/leaving.h"
 #include "inject/listening.h"
@@ -18,10 +19,9 @@ enum { SITES = 256 }; /* at a time */
 static bool is_jump_into_ours(const struct inject_leaving *leaving, uint64_t address,
                               const uint8_t *there)
 {
-    int32_t distance;
-    memcpy(&distance, there + 1, sizeof distance);
-    return there[0] == 0xe9 &&
-           inject_leaving_is_ours(leaving, address + PLAN_JUMP_BYTES + (uint64_t)(int64_t)distance);
+    uint64_t target;
+    return arch_code_jump_target(there, address, &target) &&
+           inject_leaving_is_ours(leaving, target);
 }
 
 /* Lists the noted jumps that are there. A noted jump may not have been written, may have been taken

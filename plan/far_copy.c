@@ -5,14 +5,14 @@
 #include <string.h>
 
 enum {
-    ROOM = PROBE_COPY_PUSHED, /* for code */
-    NOWHERE = PROBE_COPY_BYTES,
+    ROOM = ARCH_COPY_PUSHED, /* for code */
+    NOWHERE = ARCH_COPY_BYTES,
 };
 
 /* Where execution goes on behind an instruction. */
 enum going {
     GOES_ON,
-    GOES_ELSEWHERE, /* as PROBE_COPY_NEXT says already */
+    GOES_ELSEWHERE, /* as ARCH_COPY_NEXT says already */
     GOES_AWAY,      /* it needs no help for that */
     STAYS,          /* it was not copied: it works near its place only */
     FAILS,
@@ -34,9 +34,9 @@ static void put_word(struct maker *maker, size_t where, uint64_t value)
 /* Behind `last` all belongs to one place in the function, but for so many bytes on the stack. */
 static void put_last(struct maker *maker, size_t last, size_t of, unsigned pushed)
 {
-    maker->copy->bytes[PROBE_COPY_LAST] = (uint8_t)last;
-    maker->copy->bytes[PROBE_COPY_OF] = (uint8_t)of;
-    maker->copy->bytes[PROBE_COPY_PUSHED] = (uint8_t)pushed;
+    maker->copy->bytes[ARCH_COPY_LAST] = (uint8_t)last;
+    maker->copy->bytes[ARCH_COPY_OF] = (uint8_t)of;
+    maker->copy->bytes[ARCH_COPY_PUSHED] = (uint8_t)pushed;
 }
 
 static bool put(struct maker *maker, const uint8_t *code, size_t size)
@@ -67,7 +67,7 @@ static enum going put_call(struct maker *maker, const uint8_t *code,
     put_last(maker, maker->size, maker->size, ARCH_CALL_PUSHES);
     if (!is_direct)
         return length && put(maker, moved, length) ? GOES_AWAY : FAILS;
-    put_word(maker, PROBE_COPY_NEXT, from + instruction->length + (uint64_t)instruction->value);
+    put_word(maker, ARCH_COPY_NEXT, from + instruction->length + (uint64_t)instruction->value);
     return length && put(maker, moved, ARCH_PUSHED_BYTES) ? GOES_ELSEWHERE : FAILS;
 }
 
@@ -80,7 +80,7 @@ static enum going put_branch(struct maker *maker, const uint8_t *code,
         return STAYS;
     maker->branch = *instruction;
     maker->branch_at = maker->size;
-    put_word(maker, PROBE_COPY_BRANCH, next + (uint64_t)instruction->value);
+    put_word(maker, ARCH_COPY_BRANCH, next + (uint64_t)instruction->value);
     return put(maker, code, instruction->length) ? GOES_ON : FAILS;
 }
 
@@ -91,7 +91,7 @@ static bool end_branch(struct maker *maker)
     memset(field, 0, maker->branch.field_size);
     *field = (uint8_t)(maker->size - behind);
     put_last(maker, maker->size - 1, maker->branch_at, 0);
-    return put_jump(maker, PROBE_COPY_BRANCH);
+    return put_jump(maker, ARCH_COPY_BRANCH);
 }
 
 /* Its operand is too far away, and has to be described none the less where it may fault: without
@@ -106,10 +106,10 @@ static enum going put_reaching(struct maker *maker, const uint8_t *code,
     if (maker->branch_at != NOWHERE)
         return FAILS;
     const size_t length =
-        arch_instruction_reach(code, instruction, PROBE_COPY_BRANCH - maker->size, moved, &at);
+        arch_instruction_reach(code, instruction, ARCH_COPY_BRANCH - maker->size, moved, &at);
     if (!length)
         return FAILS;
-    put_word(maker, PROBE_COPY_BRANCH,
+    put_word(maker, ARCH_COPY_BRANCH,
              maker->site + maker->size + instruction->length + (uint64_t)instruction->displacement);
     put_last(maker, maker->size + at - 1, maker->size, ARCH_BORROWED_BYTES);
     return put(maker, moved, length) ? GOES_ON : FAILS;
@@ -125,7 +125,7 @@ static enum going put_instruction(struct maker *maker, const uint8_t *code,
     if (flow == ARCH_FLOW_BRANCH)
         return put_branch(maker, code, instruction);
     if (flow == ARCH_FLOW_JUMP) {
-        put_word(maker, PROBE_COPY_NEXT, from + instruction->length + (uint64_t)instruction->value);
+        put_word(maker, ARCH_COPY_NEXT, from + instruction->length + (uint64_t)instruction->value);
         return GOES_ELSEWHERE;
     }
     if (instruction->base == ARCH_PC && is_call)
@@ -148,8 +148,8 @@ int plan_far_copy_make(struct plan_far_copy *copy, const uint8_t *original, size
     enum going going = GOES_ON;
     size_t from = 0;
     copy->rest = 0;
-    memset(copy->bytes, 0xcc, sizeof copy->bytes);
-    put_word(&maker, PROBE_COPY_SITE, site);
+    memset(copy->bytes, ARCH_FILL, sizeof copy->bytes);
+    put_word(&maker, ARCH_COPY_SITE, site);
     put_last(&maker, NOWHERE, 0, 0);
     while (going == GOES_ON && from < end && from < PLAN_JUMP_BYTES) {
         struct arch_instruction instruction;
@@ -165,8 +165,8 @@ int plan_far_copy_make(struct plan_far_copy *copy, const uint8_t *original, size
     if (going == FAILS)
         return SPROF_EUNSUPPORTED;
     if (going == GOES_ON)
-        put_word(&maker, PROBE_COPY_NEXT, site + from);
-    if ((going != GOES_AWAY && !put_jump(&maker, PROBE_COPY_NEXT)) ||
+        put_word(&maker, ARCH_COPY_NEXT, site + from);
+    if ((going != GOES_AWAY && !put_jump(&maker, ARCH_COPY_NEXT)) ||
         (maker.branch_at != NOWHERE && !end_branch(&maker)))
         return SPROF_EUNSUPPORTED;
     return 0;

@@ -166,10 +166,6 @@ void plan_each_producer(struct image *image, void (*found)(void *context, const 
 const char *plan_mechanism_text(enum plan_mechanism mechanism);
 const char *plan_reason_text(enum plan_reason reason);
 
-/* Why no uprobe can stand at a first instruction, of which so many bytes are known: "begins with
- * …". NULL: nothing is known against it. */
-const char *plan_uprobe_objection(const uint8_t *code, size_t size);
-
 /* Whether it begins a function that a caller calls: not a part, a resolver or a signal's return. Of
  * these is the share counted that can be probed. */
 bool plan_is_true_start(const struct plan_function *function);

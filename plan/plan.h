@@ -7,11 +7,11 @@
 #ifndef SPROF_PLAN_PLAN_H
 #define SPROF_PLAN_PLAN_H
 
+#include "arch/probe.h"
 #include "plan/embedded.h"
 #include "plan/expressions.h"
 #include "plan/function_plan.h"
 #include "plan/process_plan.h"
 #include "plan/relocate.h"
-#include "plan/thunk.h"
 
 #endif

@@ -37,12 +37,12 @@ bool plan_may_fault(const uint8_t *original, size_t displaced);
 
 /* Such a copy for the agent's area, however far that is away: see agent/probe/area.S. */
 struct plan_far_copy {
-    uint8_t bytes[PROBE_COPY_BYTES];
+    uint8_t bytes[ARCH_COPY_BYTES];
     uint8_t rest; /* from there on the bytes work near their place only; 0: none do */
 };
 
 /* Makes it as plan_copy_make does. A rest has to be copied by that, and its address be put at
- * PROBE_COPY_NEXT. Returns 0, SPROF_ELIMIT where all is of that kind, or SPROF_EUNSUPPORTED. */
+ * ARCH_COPY_NEXT. Returns 0, SPROF_ELIMIT where all is of that kind, or SPROF_EUNSUPPORTED. */
 int plan_far_copy_make(struct plan_far_copy *copy, const uint8_t *original, size_t displaced,
                        size_t own, uint64_t site, uint64_t at);
 

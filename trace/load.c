@@ -270,21 +270,6 @@ int trace_loads_catch_up(struct trace_session *session, struct sprof_error *erro
 
 /* == Beginning and end == */
 
-/* "ret" with room behind it, or "endbr64; ret", as in known loaders: no thread can be inside. */
-static bool is_empty_function(uint64_t address, const uint8_t code[PLAN_JUMP_BYTES])
-{
-    static const uint8_t marked[PLAN_JUMP_BYTES] = {0xf3, 0x0f, 0x1e, 0xfa, 0xc3};
-    static const uint8_t pads[][4] = {{0x66, 0x66, 0x2e, 0x0f}, {0x66, 0x2e, 0x0f, 0x1f},
-                                      {0x0f, 0x1f, 0x44, 0x00}, {0x90, 0x90, 0x90, 0x90},
-                                      {0xcc, 0xcc, 0xcc, 0xcc}, {0x0f, 0x1f, 0x80, 0x00}};
-    if (!memcmp(code, marked, sizeof marked))
-        return true;
-    for (size_t i = 0; i < sizeof pads / sizeof *pads && code[0] == 0xc3 && !(address & 15); i++)
-        if (!memcmp(code + 1, pads[i], sizeof pads[i]))
-            return true;
-    return false;
-}
-
 static int open_loads(struct trace_session *session, struct sprof_error *error)
 {
     struct trace_loads *loads = session->loads = calloc(1, sizeof *loads);
@@ -340,7 +325,7 @@ int trace_loads_begin(struct trace_session *session, struct sprof_error *error)
     if (!at || !session->process.hello.loaded ||
         target_read_memory(session->process.pid, at, hook->original, sizeof hook->original) !=
             sizeof hook->original ||
-        !is_empty_function(at, hook->original)) {
+        !arch_code_is_empty_function(hook->original, at)) {
         if (has_loader(session->process.pid))
             sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                               "the program's loader is not known: libraries that it loads later "

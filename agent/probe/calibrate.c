@@ -66,7 +66,7 @@ void probe_calibrate(void)
     struct probe_shared *shared = probe_inside.shared;
     const uint32_t number = shared->function_count;
     void (*thunk)(void) = (void (*)(void))(
-        uintptr_t)(probe_thunks + (uint64_t)number * PROBE_THUNK_BYTES + PROBE_THUNK_ENTRY);
+        uintptr_t)(probe_thunks + (uint64_t)number * ARCH_THUNK_BYTES + ARCH_THUNK_ENTRY);
     int64_t inside = 0;
     struct probe_cost cost = {0};
     const struct probe_stat *stat = probe_stat_of(number);

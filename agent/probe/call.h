@@ -32,7 +32,7 @@ static inline struct record *above(struct thread *thread, const struct record *r
 /* Whether an address is in thunks, of which there are `count`. */
 static inline bool is_in_thunks(uint64_t address, const uint8_t *thunks, uint64_t count)
 {
-    return address - (uint64_t)(uintptr_t)thunks < count * PROBE_THUNK_BYTES;
+    return address - (uint64_t)(uintptr_t)thunks < count * ARCH_THUNK_BYTES;
 }
 
 /* Counts how a call ended that did not return. */

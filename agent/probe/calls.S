@@ -9,7 +9,7 @@
 #define THUNKS_BYTES (THUNKS + 32768) * 64 /* with those of call points */
 #else
 #define POINT 0
-#define THUNKS_BYTES THUNKS * 64             /* PROBE_THUNK_BYTES */
+#define THUNKS_BYTES THUNKS * 64             /* ARCH_THUNK_BYTES */
 #endif
 #define TIER_OFF 0
 #define TIER_COUNT 1

@@ -72,7 +72,7 @@ static bool is_on(int memory, uint64_t at)
            read_memory(memory, at + sizeof here + (uint64_t)(int64_t)here.distance, &there,
                        sizeof there) &&
            there.code == FAR_JUMP && !there.zero &&
-           there.to - (uint64_t)(uintptr_t)probe_thunks < PROBE_THUNKS * PROBE_THUNK_BYTES;
+           there.to - (uint64_t)(uintptr_t)probe_thunks < PROBE_THUNKS * ARCH_THUNK_BYTES;
 }
 
 /* Turns off what a killed tracer has left on. */

@@ -100,10 +100,10 @@ _Static_assert(PROBE_OFF == 0 && PROBE_COUNT == 1 && PROBE_FULL == 4 && PROBE_LO
 _Static_assert(RECORD_SERIAL + 4 == offsetof(struct record, node), "written together");
 _Static_assert(PROBE_RECORDS == 0x440000000000 && PROBE_SLOT_MASK == (UINT64_C(1) << 41) - 1,
                "calls.S");
-_Static_assert(PROBE_THUNK_NUMBER - PROBE_THUNK_ENTERED == THUNK_NUMBER &&
-                   PROBE_THUNK_SITE - PROBE_THUNK_ENTERED == THUNK_SITE,
+_Static_assert(ARCH_THUNK_NUMBER - ARCH_THUNK_ENTERED == THUNK_NUMBER &&
+                   ARCH_THUNK_SITE - ARCH_THUNK_ENTERED == THUNK_SITE,
                "calls.S, edge.S");
-_Static_assert(PROBE_THUNKS == THUNKS && PROBE_POINTS == 32768 && PROBE_THUNK_BYTES == 64 &&
+_Static_assert(PROBE_THUNKS == THUNKS && PROBE_POINTS == 32768 && ARCH_THUNK_BYTES == 64 &&
                    PROBE_BUCKETS == 64 && PROBE_BUCKET_FIRST == 4,
                "calls.S");
 

@@ -3,7 +3,7 @@
 #define SPROF_AGENT_PROBE_OFFSETS_H
 
 #define THUNKS 262144 /* PROBE_THUNKS */
-/* From the return address into a thunk, PROBE_THUNK_ENTERED, to PROBE_THUNK_NUMBER and _SITE. */
+/* From the return address into a thunk, ARCH_THUNK_ENTERED, to ARCH_THUNK_NUMBER and _SITE. */
 #define THUNK_NUMBER 33
 #define THUNK_SITE 41
 /* How far below the return address functions reach with instructions that are moved. In islands no

@@ -2,8 +2,8 @@
  * registers; a signal may interrupt it anywhere and enter it again. */
 #include "agent/probe/call.h"
 #include "agent/probe/heap.h"
-#include "agent/probe/values.h"
 #include "agent/probe/paths.h"
+#include "agent/probe/values.h"
 
 /* == Coverage == */
 

@@ -385,7 +385,7 @@ bool probe_say_hello(struct probe_hello *hello)
         .alive = (uint64_t)(uintptr_t)alive,
         .loaded = (uint64_t)(uintptr_t)probe_loaded,
         .points = (uint64_t)(uintptr_t)probe_points,
-        .copies = (uint64_t)(uintptr_t)probe_copies + PROBE_COPY_BYTES,
+        .copies = (uint64_t)(uintptr_t)probe_copies + ARCH_COPY_BYTES,
         .point_enter = (uint64_t)(uintptr_t)probe_point_enter,
         .point_leave = (uint64_t)(uintptr_t)probe_point_leave,
     };

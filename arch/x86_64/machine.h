@@ -2,6 +2,8 @@
 #ifndef SPROF_ARCH_X86_64_MACHINE_H
 #define SPROF_ARCH_X86_64_MACHINE_H
 
+#include "arch/x86_64/probe.h"
+
 #include <elf.h>
 #include <stdint.h>
 
@@ -63,6 +65,7 @@ enum {
     ARCH_VECTORS_BYTES = 16 << 10,
     ARCH_FRAME_BYTES = 296 + 8, /* ucontext_t to its signal mask, as the kernel has it */
     ARCH_FRAME_ROOM = 968,      /* ucontext_t, as libc has it */
+    ARCH_WAIT_BYTES = 37,
     ARCH_FRAME_MARK_WORDS = 5,
     ARCH_FRAME_END_WORDS = 4,
 

@@ -385,7 +385,7 @@ static void compare(struct beginning *beginning)
         beside_put_far(&beginning->place, beginning->code, beginning->size, BESIDE_COPIES))
         return;
     beside_execute(&beginning->place, &beginning->in, beginning->place.far, &second);
-    require_same(&first, &second, beginning, beginning->place.far, PROBE_COPY_BYTES);
+    require_same(&first, &second, beginning, beginning->place.far, ARCH_COPY_BYTES);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -56,12 +56,13 @@ COMMON = re.compile(
 WITH_PARTS = {"agent", "arch", "base", "counters", "inject", "model", "plan", "recording", "store", "trace"}
 
 # Public headers that few need: the library's own does not include them.
-APART = {"base/compat.h"}
+APART = {"base/compat.h", "arch/probe.h"}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]*)[">]', re.M)
 PRINTS = re.compile(r"(^|\W)(?:printf|vprintf|puts|putchar|perror|psignal)\s*\(|(^|\W)(?:stdout|stderr)(\W|$)")
 PROCESSOR = re.compile(
-    r"__x86_64__|__aarch64__|(?:^|\W)(?:X86_|R_X86_64_|EM_X86_64|PERF_REG_X86)|asm/perf_regs\.h"
+    r"__x86_64__|__aarch64__|(?:^|\W)(?:X86_|R_X86_64_|EM_X86_64|PERF_REG_X86|REG_R|NT_X86_)|asm/perf_regs\.h"
+    r"|user_regs_struct|PTRACE_[GS]ETREGS|uc_mcontext|__builtin_ia32|\basm\b|__asm__"
 )
 COMMENT_LINE = re.compile(r"\s*(/?\*|//)")
 

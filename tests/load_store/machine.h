@@ -37,6 +37,15 @@ enum {
     ARCH_PLT_ENTRY_BYTES = 16,
     ARCH_PLT_HEAD_PUSH_BYTES = 4,
 
+    /* Tracing needs none of these there. */
+    ARCH_REMOTE_WORDS = 34,
+    ARCH_RESUME_WORDS = 34,
+    ARCH_CALLS_CODE_BYTES = 16,
+    ARCH_VECTORS_BYTES = 1024,
+    ARCH_FRAME_BYTES = 600,
+    ARCH_FRAME_ROOM = 600,
+    ARCH_FRAME_MARK_WORDS = 3,
+    ARCH_FRAME_END_WORDS = 2,
     ARCH_SIGNAL_REGISTERS = 33,
     ARCH_SIGNAL_REGISTERS_OFFSET = 312,
 };
@@ -52,6 +61,36 @@ enum {
 #define ARCH_GO_ENTRY "_rt0_arm64"
 
 /* The upper bits may hold a signature. */
+enum {
+    ARCH_COPY_BYTES = 128,
+    ARCH_COPY_PUSHED = 101,
+    ARCH_COPY_OF = 102,
+    ARCH_COPY_LAST = 103,
+    ARCH_COPY_BRANCH = 104,
+    ARCH_COPY_NEXT = 112,
+    ARCH_COPY_SITE = 120,
+    ARCH_THUNK_BYTES = 128,
+    ARCH_THUNK_ENTRY = 0,
+    ARCH_THUNK_ENTERED = 8,
+    ARCH_THUNK_PASS = 12,
+    ARCH_THUNK_CALL = 20,
+    ARCH_THUNK_RETURN = 28,
+    ARCH_THUNK_NUMBER = 100,
+    ARCH_THUNK_SITE = 104,
+    ARCH_THUNK_BODY = 112,
+    ARCH_THUNK_ON = 1,
+    ARCH_THUNK_OFF = 2,
+    ARCH_FAR_JUMP_BYTES = 16,
+    ARCH_FILL = 3,
+    ARCH_NOP = 4,
+    ARCH_JUMP = 5,
+};
+
+static inline uint64_t arch_ticks(void)
+{
+    return 0;
+}
+
 static inline uint64_t arch_return_address(uint64_t word)
 {
     return word & ((UINT64_C(1) << ARCH_USER_BITS) - 1);

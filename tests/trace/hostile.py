@@ -32,7 +32,7 @@ CHOSEN = ["--function", "^(work|leaf|again|stays)$"]
 
 
 def compile_program(*flags):
-    subprocess.run(["gcc", "-D_GNU_SOURCE", "-O1", "-g", "-w", "-pthread", f"-I{HERE}/../..", f"{HERE}/hostile.c", *flags, "-o", "hostile"], check=True)
+    subprocess.run(["gcc", "-D_GNU_SOURCE", f'-DSPROF_ARCH_HEADER="arch/{os.uname().machine}/machine.h"', "-O1", "-g", "-w", "-pthread", f"-I{HERE}/../..", f"{HERE}/hostile.c", *flags, "-o", "hostile"], check=True)
 
 
 def program():

@@ -26,8 +26,8 @@ enum {
     STACK_BYTES = 1 << 20
 };
 
-void plan_thunk_write(uint8_t thunk[PROBE_THUNK_BYTES], uint64_t at, uint32_t number,
-                      uint64_t enter, uint64_t leave, uint64_t site, uint64_t body);
+void arch_thunk_write(uint8_t thunk[ARCH_THUNK_BYTES], uint64_t at, uint32_t number, uint64_t enter,
+                      uint64_t leave, uint64_t site, uint64_t body);
 
 static struct probe_asked asked;
 static struct probe_shared *shared;
@@ -49,7 +49,7 @@ static int64_t ask(struct probe_request request)
 
 static long (*thunk(uint32_t number))(long)
 {
-    return (long (*)(long))(asked.hello.thunks + number * PROBE_THUNK_BYTES + PROBE_THUNK_ENTRY);
+    return (long (*)(long))(asked.hello.thunks + number * ARCH_THUNK_BYTES + ARCH_THUNK_ENTRY);
 }
 
 static long leaf(long n)
@@ -85,9 +85,9 @@ static void on_signal(int number)
 
 static void write_thunk(int memory, uint32_t number, uint64_t body)
 {
-    uint8_t bytes[PROBE_THUNK_BYTES];
-    const uint64_t at = asked.hello.thunks + number * PROBE_THUNK_BYTES;
-    plan_thunk_write(bytes, at, number, asked.hello.enter, asked.hello.leave, 0, body);
+    uint8_t bytes[ARCH_THUNK_BYTES];
+    const uint64_t at = asked.hello.thunks + number * ARCH_THUNK_BYTES;
+    arch_thunk_write(bytes, at, number, asked.hello.enter, asked.hello.leave, 0, body);
     if (pwrite(memory, bytes, sizeof bytes, (off_t)at) != sizeof bytes)
         fail("no thunk", number);
 }

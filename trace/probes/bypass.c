@@ -42,8 +42,8 @@ static bool set_passed(const struct trace_session *session, struct trace_probe *
 {
     return probe->pass_at
                ? turn_jump(session, probe)
-               : write_byte(session, trace_thunk_address(session, probe) + PROBE_THUNK_ENTRY,
-                            is_passed ? PROBE_ENTRY_OFF : PROBE_ENTRY_ON);
+               : write_byte(session, trace_thunk_address(session, probe) + ARCH_THUNK_ENTRY,
+                            is_passed ? ARCH_THUNK_OFF : ARCH_THUNK_ON);
 }
 
 static bool is_program(pid_t pid, const char *file)

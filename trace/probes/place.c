@@ -54,7 +54,7 @@ static int put_in_island(struct writing *writing, const struct trace_file *file,
     if (aligned > file->island_bytes || sprof_vec_reserve(&writing->island, aligned))
         return SPROF_ENOMEM;
     memcpy(writing->island.items + writing->island.count, bytes, size);
-    memset(writing->island.items + writing->island.count + size, 0xcc,
+    memset(writing->island.items + writing->island.count + size, ARCH_FILL,
            aligned - writing->island.count - size);
     writing->island.count = aligned;
     return 0;
@@ -78,7 +78,7 @@ static int skip_in_island(struct writing *writing, size_t size)
 {
     if (sprof_vec_reserve(&writing->island, writing->island.count + size))
         return SPROF_ENOMEM;
-    memset(writing->island.items + writing->island.count, 0xcc, size);
+    memset(writing->island.items + writing->island.count, ARCH_FILL, size);
     writing->island.count += size;
     return 0;
 }
@@ -133,7 +133,7 @@ static uint64_t place_far_copy(struct writing *writing, const struct trace_file 
     const struct trace_session *session = writing->session;
     const struct trace_probe *probe = &session->probes.items[number];
     const struct plan_function *function = probe->function;
-    const uint64_t at = session->process.hello.copies + (uint64_t)probe->thunk * PROBE_COPY_BYTES;
+    const uint64_t at = session->process.hello.copies + (uint64_t)probe->thunk * ARCH_COPY_BYTES;
     const size_t own = (size_t)(function->end - function->site);
     struct plan_far_copy copy;
     const int result = plan_far_copy_make(&copy, function->original, function->displaced, own,
@@ -144,8 +144,8 @@ static uint64_t place_far_copy(struct writing *writing, const struct trace_file 
     if (copy.rest && !rest)
         return 0;
     if (copy.rest)
-        memcpy(copy.bytes + PROBE_COPY_NEXT, &rest, sizeof rest);
-    memcpy(writing->copies + (number - writing->first) * PROBE_COPY_BYTES, copy.bytes,
+        memcpy(copy.bytes + ARCH_COPY_NEXT, &rest, sizeof rest);
+    memcpy(writing->copies + (number - writing->first) * ARCH_COPY_BYTES, copy.bytes,
            sizeof copy.bytes);
     return at;
 }
@@ -175,16 +175,16 @@ static int place_probe(struct writing *writing, const struct trace_file *file, u
     const uint64_t body = place_body(writing, file, number);
     if (!body)
         return 1;
-    plan_thunk_write(writing->thunks + (number - writing->first) * PROBE_THUNK_BYTES, thunk, number,
+    arch_thunk_write(writing->thunks + (number - writing->first) * ARCH_THUNK_BYTES, thunk, number,
                      session->process.hello.enter, session->process.hello.leave, site, body);
     if (session->backend->only_embedded)
-        return trace_switches_aim(session, site, function, thunk + PROBE_THUNK_ENTRY, probe->jump,
+        return trace_switches_aim(session, site, function, thunk + ARCH_THUNK_ENTRY, probe->jump,
                                   writing->error);
-    if (arch_jump_write(probe->jump, site, thunk + PROBE_THUNK_ENTRY))
+    if (arch_jump_write(probe->jump, site, thunk + ARCH_THUNK_ENTRY))
         return 0;
-    uint8_t far_jump[PLAN_FAR_JUMP_BYTES];
+    uint8_t far_jump[ARCH_FAR_JUMP_BYTES];
     const uint64_t at = file->island + writing->island.count;
-    plan_far_jump_write(far_jump, thunk + PROBE_THUNK_ENTRY);
+    arch_far_jump_write(far_jump, thunk + ARCH_THUNK_ENTRY);
     if (put_in_island(writing, file, far_jump, sizeof far_jump) ||
         !arch_jump_write(probe->jump, site, at))
         return 1;
@@ -250,16 +250,16 @@ static int place_calibration(struct writing *writing)
 {
     const struct probe_hello *hello = &writing->session->process.hello;
     const uint32_t number = writing->session->capacity;
-    const uint64_t at = hello->thunks + (uint64_t)number * PROBE_THUNK_BYTES;
-    uint8_t thunk[PROBE_THUNK_BYTES];
-    plan_thunk_write(thunk, at, number, hello->enter, hello->leave, 0, hello->nothing);
+    const uint64_t at = hello->thunks + (uint64_t)number * ARCH_THUNK_BYTES;
+    uint8_t thunk[ARCH_THUNK_BYTES];
+    arch_thunk_write(thunk, at, number, hello->enter, hello->leave, 0, hello->nothing);
     return write_code(writing, at, thunk, sizeof thunk);
 }
 
 static bool has_far_copy(const struct writing *writing, size_t index)
 {
     uint64_t site;
-    memcpy(&site, writing->copies + index * PROBE_COPY_BYTES + PROBE_COPY_SITE, sizeof site);
+    memcpy(&site, writing->copies + index * ARCH_COPY_BYTES + ARCH_COPY_SITE, sizeof site);
     return site != 0;
 }
 
@@ -278,8 +278,8 @@ static int write_far_copies(struct writing *writing, size_t count)
         else
             result = write_code(
                 writing,
-                session->process.hello.copies + (uint64_t)probes[first].thunk * PROBE_COPY_BYTES,
-                writing->copies + first * PROBE_COPY_BYTES, (end - first) * PROBE_COPY_BYTES);
+                session->process.hello.copies + (uint64_t)probes[first].thunk * ARCH_COPY_BYTES,
+                writing->copies + first * ARCH_COPY_BYTES, (end - first) * ARCH_COPY_BYTES);
     }
     return result;
 }
@@ -294,8 +294,8 @@ static int write_thunks(struct writing *writing, size_t count)
         for (end = first + 1; end < count && probes[end].thunk == probes[end - 1].thunk + 1;)
             end++;
         result = write_code(writing, trace_thunk_address(session, &probes[first]),
-                            writing->thunks + first * PROBE_THUNK_BYTES,
-                            (end - first) * PROBE_THUNK_BYTES);
+                            writing->thunks + first * ARCH_THUNK_BYTES,
+                            (end - first) * ARCH_THUNK_BYTES);
     }
     return result;
 }
@@ -337,8 +337,8 @@ static int begin_writing(struct writing *writing, struct trace_session *session,
                          size_t count, struct sprof_error *error)
 {
     *writing = (struct writing){.session = session,
-                                .thunks = calloc(count + 1, PROBE_THUNK_BYTES),
-                                .copies = calloc(count + 1, PROBE_COPY_BYTES),
+                                .thunks = calloc(count + 1, ARCH_THUNK_BYTES),
+                                .copies = calloc(count + 1, ARCH_COPY_BYTES),
                                 .first = first,
                                 .has_shadow_stack = has_shadow_stack(session->process.pid),
                                 .error = error};
@@ -401,12 +401,12 @@ int trace_place_hook(struct trace_session *session, const char *loader_path, uin
 {
     struct trace_hook *hook = &session->loader.hook;
     struct trace_file loader = {.path = loader_path};
-    uint8_t far_jump[PLAN_FAR_JUMP_BYTES];
+    uint8_t far_jump[ARCH_FAR_JUMP_BYTES];
     struct writing writing;
     int result = begin_writing(&writing, session, 0, 0, error);
     if (!result)
         result = trace_make_island(session, &loader, PAGE, at, at + PAGE, error);
-    plan_far_jump_write(far_jump, session->process.hello.loaded);
+    arch_far_jump_write(far_jump, session->process.hello.loaded);
     if (!result)
         result = write_code(&writing, loader.island, far_jump, sizeof far_jump);
     if (!result && sprof_vec_push(&session->files, loader))

@@ -263,13 +263,13 @@ static int make_room(struct trace_session *session, uint32_t file_number, struct
 static int aim_call(int fd, const struct point *point, uint64_t thunk,
                     const struct trace_file *room, uint64_t *used, struct sprof_error *error)
 {
-    uint8_t far_jump[PLAN_FAR_JUMP_BYTES];
+    uint8_t far_jump[ARCH_FAR_JUMP_BYTES];
     uint64_t to = thunk;
     int result = 0;
     if (!reaches(point->at + CALL_BYTES, to)) {
         to = room->island + *used;
         *used += 16;
-        plan_far_jump_write(far_jump, thunk);
+        arch_far_jump_write(far_jump, thunk);
         result = write_at(fd, to, far_jump, sizeof far_jump, error);
     }
     const uint32_t distance = (uint32_t)(to - (point->at + CALL_BYTES));
@@ -287,7 +287,7 @@ static int aim(struct trace_session *session, int fd, struct sprof_error *error)
         for (size_t i = 0; i < points->list.count && !result; i++) {
             const struct point *point = &points->list.items[i];
             const uint64_t thunk =
-                session->process.hello.points + i * PROBE_THUNK_BYTES + PROBE_THUNK_ENTRY;
+                session->process.hello.points + i * ARCH_THUNK_BYTES + ARCH_THUNK_ENTRY;
             if (point->file == f)
                 result = point->is_slot ? write_at(fd, point->at, &thunk, sizeof thunk, error)
                                         : aim_call(fd, point, thunk, &room, &used, error);
@@ -302,18 +302,18 @@ int trace_points_place(struct trace_session *session, struct sprof_error *error)
     int fd = -1;
     if (!count)
         return 0;
-    uint8_t *thunks = malloc((size_t)count * PROBE_THUNK_BYTES);
+    uint8_t *thunks = malloc((size_t)count * ARCH_THUNK_BYTES);
     int result =
         thunks ? inject_memory_open(session->process.pid, &fd, error) : sprof_error_memory(error);
     for (uint32_t i = 0; i < count && !result; i++)
-        plan_thunk_write(thunks + (size_t)i * PROBE_THUNK_BYTES,
-                         session->process.hello.points + (uint64_t)i * PROBE_THUNK_BYTES,
+        arch_thunk_write(thunks + (size_t)i * ARCH_THUNK_BYTES,
+                         session->process.hello.points + (uint64_t)i * ARCH_THUNK_BYTES,
                          session->points->first + i, session->process.hello.point_enter,
                          session->process.hello.point_leave, 0,
                          session->points->list.items[i].target);
     if (!result)
         result = write_at(fd, session->process.hello.points, thunks,
-                          (size_t)count * PROBE_THUNK_BYTES, error);
+                          (size_t)count * ARCH_THUNK_BYTES, error);
     if (!result)
         result = aim(session, fd, error);
     free(thunks);

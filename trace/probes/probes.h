@@ -62,7 +62,7 @@ void trace_check_spare(struct trace_probe *probe);
 /* == islands.c == */
 
 /* Room of an island for each function. */
-enum { TRACE_ISLAND_EACH = PLAN_COPY_BYTES_MAX + PLAN_FAR_JUMP_BYTES + 16 };
+enum { TRACE_ISLAND_EACH = PLAN_COPY_BYTES_MAX + ARCH_FAR_JUMP_BYTES + 16 };
 
 /* Makes file->island of so many bytes, in reach of jumps from `low` to `high`. A library that is
  * loaded again has one. */

@@ -32,5 +32,5 @@ void trace_forget_sites(struct trace_session *session, size_t first, size_t coun
 
 uint64_t trace_thunk_address(const struct trace_session *session, const struct trace_probe *probe)
 {
-    return session->process.hello.thunks + (uint64_t)probe->thunk * PROBE_THUNK_BYTES;
+    return session->process.hello.thunks + (uint64_t)probe->thunk * ARCH_THUNK_BYTES;
 }

@@ -8,9 +8,7 @@
 #include <unistd.h>
 
 enum {
-    JUMP = 0xe9,
-    NO_CODE = 0xcc,                       /* fills the agent's area */
-    FAR_OPCODE = PLAN_FAR_JUMP_BYTES - 8, /* bytes before its target */
+    FAR_OPCODE = ARCH_FAR_JUMP_BYTES - 8, /* bytes before its target */
 };
 
 /* == Thunks == */
@@ -28,18 +26,18 @@ struct thunks {
 static int read_thunks(const struct trace_session *session, struct thunks *thunks)
 {
     enum { PIECE = 1024 };
-    const size_t size = PIECE * PROBE_THUNK_BYTES;
+    const size_t size = PIECE * ARCH_THUNK_BYTES;
     uint8_t *piece = malloc(size);
     int result = piece ? 0 : SPROF_ENOMEM;
     bool is_over = false;
     for (uint32_t first = 0; first < PROBE_THUNKS && !is_over && !result; first += PIECE) {
-        const uint64_t at = session->process.hello.thunks + (uint64_t)first * PROBE_THUNK_BYTES;
+        const uint64_t at = session->process.hello.thunks + (uint64_t)first * ARCH_THUNK_BYTES;
         is_over = pread(session->process.code_fd, piece, size, (off_t)at) != (ssize_t)size;
         for (uint32_t i = 0; i < PIECE && !is_over && !result; i++) {
-            const uint8_t *thunk = piece + (size_t)i * PROBE_THUNK_BYTES;
+            const uint8_t *thunk = piece + (size_t)i * ARCH_THUNK_BYTES;
             uint64_t body;
-            memcpy(&body, thunk + PROBE_THUNK_BODY, sizeof body);
-            is_over = *thunk == NO_CODE;
+            memcpy(&body, thunk + ARCH_THUNK_BODY, sizeof body);
+            is_over = *thunk == ARCH_FILL;
             if (is_over || !body || body == session->process.hello.nothing)
                 continue;
             thunks->end = first + i + 1;
@@ -98,7 +96,7 @@ int trace_switches_aim(struct trace_session *session, uint64_t site,
     memcpy(&distance, function->original + 1, sizeof distance);
     const uint64_t target = site + PLAN_JUMP_BYTES + (uint64_t)(int64_t)distance + FAR_OPCODE;
     memcpy(jump, function->original, PLAN_JUMP_BYTES);
-    jump[0] = JUMP;
+    jump[0] = ARCH_JUMP;
     return write_there(session, target, &thunk, sizeof thunk)
                ? 0
                : sprof_error_set(error, SPROF_EPERMISSION, errno,
@@ -125,7 +123,7 @@ int trace_switches_begin(struct trace_session *session, struct sprof_error *erro
         session->process.shared->switches[i] =
             session->files.items[probe->file].bias + probe->function->site;
         if (probe->jump[0])
-            probe->is_placed = turn(session, probe, PLAN_EMBEDDED_OFF, JUMP);
+            probe->is_placed = turn(session, probe, PLAN_EMBEDDED_OFF, ARCH_JUMP);
         session->counts.refused += probe->is_chosen && !probe->is_placed;
         probe->is_chosen &= probe->is_placed;
     }
@@ -142,7 +140,7 @@ void trace_switches_leave(struct trace_session *session)
     for (size_t i = 0; i < session->probes.count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
         if (probe->is_placed)
-            turn(session, probe, JUMP, PLAN_EMBEDDED_OFF);
+            turn(session, probe, ARCH_JUMP, PLAN_EMBEDDED_OFF);
         probe->is_placed = false;
     }
 }

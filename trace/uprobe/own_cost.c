@@ -1,6 +1,7 @@
 /* Measures the cost of uprobes: sprof calls empty functions of its own with probes. The shortest of
  * many rows counts: what slows a row down is no part of the probe's cost. */
 #include "trace/uprobe/own_cost.h"
+#include "arch/probe.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -11,40 +12,19 @@
 
 enum { ROWS = 24, CALLS = 8 };
 
-/* Functions by how the kernel treats their first instruction, with probes at their ends; then the
- * same with a probe at the entry alone. */
-__asm__(".text\n"
-        "uprobe_pushes: push %rbp\n pop %rbp\nuprobe_pushes_end: ret\n"
-        "uprobe_rests: .byte 0x0f, 0x1f, 0x44, 0, 0\nuprobe_rests_end: ret\n"
-        "uprobe_steps: mov %rsp, %rax\nuprobe_steps_end: ret\n"
-        "uprobe_jumps: push %rbp\n pop %rbp\nuprobe_jumps_end: jmp uprobe_lands\n"
-        "uprobe_lands: ret\n"
-        "uprobe_counts_push: push %rbp\n pop %rbp\n ret\n"
-        "uprobe_counts_rest: .byte 0x0f, 0x1f, 0x44, 0, 0\n ret\n"
-        "uprobe_counts_step: mov %rsp, %rax\n ret\n");
-void uprobe_pushes(void);
-void uprobe_rests(void);
-void uprobe_steps(void);
-void uprobe_jumps(void);
-void uprobe_counts_push(void);
-void uprobe_counts_rest(void);
-void uprobe_counts_step(void);
-extern const char uprobe_pushes_end[], uprobe_rests_end[], uprobe_steps_end[], uprobe_jumps_end[];
+enum { SUBJECTS = ARCH_UPROBE_SUBJECTS };
 
-static const struct subject {
-    void (*function)(void);
-    const char *end; /* NULL: it is only counted */
-    uint32_t entry, exit;
-} subjects[] = {
-    {uprobe_pushes, uprobe_pushes_end, UPROBE_ENTRY_PUSH, UPROBE_EXIT_RETURN},
-    {uprobe_rests, uprobe_rests_end, UPROBE_ENTRY_NOP, UPROBE_EXIT_RETURN},
-    {uprobe_steps, uprobe_steps_end, UPROBE_ENTRY_STEP, UPROBE_EXIT_RETURN},
-    {uprobe_jumps, uprobe_jumps_end, UPROBE_ENTRY_PUSH, UPROBE_EXIT_TAIL},
-    {uprobe_counts_push, NULL, UPROBE_ENTRY_PUSH, UPROBE_EXIT_NOT},
-    {uprobe_counts_rest, NULL, UPROBE_ENTRY_NOP, UPROBE_EXIT_NOT},
-    {uprobe_counts_step, NULL, UPROBE_ENTRY_STEP, UPROBE_EXIT_NOT},
-};
-enum { SUBJECTS = sizeof subjects / sizeof *subjects };
+static uint32_t entry_of(const struct arch_uprobe_subject *subject)
+{
+    return subject->entry == ARCH_UPROBE_EMULATES ? UPROBE_ENTRY_PUSH
+           : subject->entry == ARCH_UPROBE_SKIPS  ? UPROBE_ENTRY_NOP
+                                                  : UPROBE_ENTRY_STEP;
+}
+
+static uint32_t exit_of(const struct arch_uprobe_subject *subject)
+{
+    return subject->jumps ? UPROBE_EXIT_TAIL : UPROBE_EXIT_RETURN;
+}
 
 /* Finds the mapping of sprof's code with an address: address - difference is the offset in the
  * file. */
@@ -76,16 +56,16 @@ static int attach(struct uprobe_kernel *kernel, struct sprof_error *error)
     struct uprobe_site sites[2 * SUBJECTS];
     uint64_t difference;
     size_t count = 0;
-    bool is_refused = !find_own_code(uprobe_pushes_end, &difference);
+    bool is_refused = !find_own_code(arch_uprobe_subjects->end, &difference);
     for (uint32_t i = 0; i < SUBJECTS && !is_refused; i++) {
-        const struct subject *subject = &subjects[i];
+        const struct arch_uprobe_subject *subject = &arch_uprobe_subjects[i];
         sites[count++] =
             (struct uprobe_site){.offset = (uint64_t)(uintptr_t)subject->function - difference,
-                                 .cookie = UPROBE_COOKIE(i, subject->entry, UPROBE_EXIT_NOT, 0)};
+                                 .cookie = UPROBE_COOKIE(i, entry_of(subject), UPROBE_EXIT_NOT, 0)};
         if (subject->end)
             sites[count++] = (struct uprobe_site){
                 .offset = (uint64_t)(uintptr_t)subject->end - difference,
-                .cookie = UPROBE_COOKIE(0, UPROBE_ENTRY_NOT, subject->exit, 0)};
+                .cookie = UPROBE_COOKIE(0, UPROBE_ENTRY_NOT, exit_of(subject), 0)};
         kernel->control->tiers[i] = subject->end ? UPROBE_TIME : UPROBE_COUNT;
     }
     const int result = uprobe_kernel_attach(kernel, "/proc/self/exe", sites, count, getpid(),
@@ -112,7 +92,7 @@ static void *call_all(void *context)
         for (int row = 0; row < ROWS; row++) {
             const uint64_t begin_ns = sprof_clock_monotonic_ns();
             for (int call = 0; call < CALLS; call++)
-                subjects[i].function();
+                arch_uprobe_subjects[i].function();
             const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
             measuring->shortest[i] =
                 took_ns < measuring->shortest[i] ? took_ns : measuring->shortest[i];
@@ -121,21 +101,20 @@ static void *call_all(void *context)
     return NULL;
 }
 
-static void note(struct uprobe_control *control, const struct subject *subject, uint64_t row_ns,
-                 const struct uprobe_stat *stat)
+static void note(struct uprobe_control *control, const struct arch_uprobe_subject *subject,
+                 uint64_t row_ns, const struct uprobe_stat *stat)
 {
     const uint32_t whole = (uint32_t)(row_ns / CALLS);
     if (!subject->end) {
-        control->count[subject->entry] = whole;
+        control->count[entry_of(subject)] = whole;
         return;
     }
     const uint64_t shortest = UPROBE_LONG - stat->most_below;
     const uint32_t inside = shortest < whole ? (uint32_t)shortest : whole;
-    if (subject->exit == UPROBE_EXIT_RETURN)
-        control->inside[subject->entry] = inside;
-    if (subject->exit == UPROBE_EXIT_TAIL || subject->entry == UPROBE_ENTRY_PUSH)
-        control->outside[subject->exit == UPROBE_EXIT_RETURN ? UPROBE_RETURNS : UPROBE_TAILS] =
-            whole - inside;
+    if (!subject->jumps)
+        control->inside[entry_of(subject)] = inside;
+    if (subject->jumps || subject->entry == ARCH_UPROBE_EMULATES)
+        control->outside[subject->jumps ? UPROBE_TAILS : UPROBE_RETURNS] = whole - inside;
 }
 
 /* Takes the figures of sprof's own calls, and removes them. */
@@ -150,8 +129,8 @@ static int take_figures(struct uprobe_kernel *kernel, const struct measuring *me
         const struct uprobe_stat *stat = &figures.stats.items[i];
         if (key->tid == measuring->tid && key->function < SUBJECTS) {
             exact += stat->calls + stat->counted == ROWS * CALLS;
-            note(kernel->control, &subjects[key->function], measuring->shortest[key->function],
-                 stat);
+            note(kernel->control, &arch_uprobe_subjects[key->function],
+                 measuring->shortest[key->function], stat);
         }
         uprobe_kernel_forget(kernel, key);
     }

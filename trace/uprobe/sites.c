@@ -6,6 +6,7 @@
  * An end counts only for the call whose return address is at the stack pointer, so one too many
  * inside a frame does nothing. */
 #include "trace/uprobe/sites.h"
+#include "arch/probe.h"
 
 #include "arch/arch.h"
 
@@ -31,42 +32,10 @@ bool uprobe_may_stand(const struct plan_function *function)
 
 uint32_t uprobe_entry_of(const uint8_t *code, size_t size)
 {
-    static const uint8_t nop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
-    if (!size)
-        return UPROBE_ENTRY_STEP;
-    const size_t prefix = size > 1 && *code == 0x41;
-    const uint8_t opcode = code[prefix];
-    if (opcode == 0x90 || (size >= sizeof nop5 && !memcmp(code, nop5, sizeof nop5)))
-        return UPROBE_ENTRY_NOP;
-    const bool pushes = opcode >= 0x50 && opcode <= 0x57;
-    const bool jumps = !prefix && (opcode == 0xe8 || opcode == 0xe9 || opcode == 0xeb ||
-                                   (opcode >= 0x70 && opcode <= 0x7f));
-    return pushes || jumps ? UPROBE_ENTRY_PUSH : UPROBE_ENTRY_STEP;
-}
-
-/* The kernel misreads some opcodes: it executes vzeroupper (C5 F8 77) as `ja` and vpbroadcastb (62
- * … 7A) as `jp`, and leaves xchg %rax,%r8 (49 90) out as a nop (branch_setup_xol_ops of
- * arch/x86/kernel/uprobes.c in Linux 6.18). It refuses these prefixes itself (is_prefix_bad there),
- * but does not say where. */
-const char *plan_uprobe_objection(const uint8_t *code, size_t size)
-{
-    static const uint8_t prefixes[] = {0x64, 0x65, 0x66, 0x67, 0xf2, 0xf3},
-                         segments[] = {0x26, 0x2e, 0x36, 0x3e};
-    size_t at = 0;
-    while (at < size && memchr(prefixes, code[at], sizeof prefixes))
-        at++;
-    if (at + 1 >= size)
-        return NULL;
-    if (code[at] == 0xf0)
-        return "begins with a lock prefix, which the kernel refuses";
-    if (memchr(segments, code[at], sizeof segments))
-        return "begins with a segment prefix, which the kernel refuses";
-    if ((code[at] & 0xf1) == 0x41 && code[at + 1] == 0x90)
-        return "begins with an exchange of registers, which the kernel misreads";
-    const bool is_vex = code[at] == 0xc4 || code[at] == 0xc5, is_evex = code[at] == 0x62,
-               is_xop = code[at] == 0x8f && (code[at + 1] & 0x1f) >= 8;
-    return is_vex || is_evex || is_xop ? "begins with an AVX instruction, which the kernel misreads"
-                                       : NULL;
+    static const uint8_t entries[] = {[ARCH_UPROBE_EMULATES] = UPROBE_ENTRY_PUSH,
+                                      [ARCH_UPROBE_SKIPS] = UPROBE_ENTRY_NOP,
+                                      [ARCH_UPROBE_STEPS] = UPROBE_ENTRY_STEP};
+    return entries[arch_uprobe_of(code, size)];
 }
 
 /* == Ends == */
@@ -97,18 +66,6 @@ static bool is_within(const struct plan_function *function, uint64_t vaddr)
     return vaddr >= function->start && vaddr < function->end;
 }
 
-/* The condition of a conditional jump; `code` is a whole instruction. */
-static uint32_t condition_of(const uint8_t *code, size_t length)
-{
-    for (size_t i = 0; i < length; i++) {
-        if (code[i] >= 0x70 && code[i] <= 0x7f)
-            return code[i] & 15;
-        if (code[i] == 0x0f && i + 1 < length)
-            return code[i + 1] & 15;
-    }
-    return 0;
-}
-
 /* A jump elsewhere: to a part of the function, or out of it. */
 static void go_elsewhere(struct finding *finding, const struct plan_function *function,
                          uint64_t vaddr, uint64_t target, const uint8_t *code,
@@ -128,7 +85,7 @@ static void go_elsewhere(struct finding *finding, const struct plan_function *fu
     if (instruction->flow == ARCH_FLOW_BRANCH)
         add(finding, vaddr,
             UPROBE_COOKIE(0, UPROBE_ENTRY_NOT, UPROBE_EXIT_BRANCH,
-                          condition_of(code, instruction->length)));
+                          arch_code_condition(code, instruction->length)));
     else
         add(finding, vaddr, UPROBE_COOKIE(0, UPROBE_ENTRY_NOT, UPROBE_EXIT_TAIL, 0));
 }
@@ -254,7 +211,7 @@ static const char *add_entry(struct finding *finding, const struct trace_probe *
         return "is not in the file";
     const size_t size = image_read(finding->image, offset, code, sizeof code);
     const uint32_t kind = uprobe_entry_of(code, size);
-    const char *objection = plan_uprobe_objection(code, size);
+    const char *objection = arch_uprobe_objection(code, size);
     if (objection || size < 2)
         return objection ? objection : "is not in the file";
     const bool leaves = probe->function->mechanism == PLAN_LEAVE && tier == PROBE_LEAVE;

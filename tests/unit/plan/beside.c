@@ -128,6 +128,6 @@ int beside_put_far(struct beside *beside, const uint8_t *code, size_t size, size
     result = plan_copy_make(&rest, code + made.rest, size - made.rest, size - made.rest,
                             site + made.rest, near);
     memcpy(beside->code + at, rest.code, rest.size);
-    memcpy(beside->far_code + PROBE_COPY_NEXT, &near, sizeof near);
+    memcpy(beside->far_code + ARCH_COPY_NEXT, &near, sizeof near);
     return result;
 }

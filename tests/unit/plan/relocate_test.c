@@ -437,7 +437,7 @@ static void test_executed(void)
             beside_execute(&run.place, &in, run.place.far, &second);
             if (memcmp(&first, &second, sizeof first) != 0) {
                 print_code("original", run.code, run.size);
-                print_code("far copy", run.place.far, PROBE_COPY_BYTES);
+                print_code("far copy", run.place.far, ARCH_COPY_BYTES);
             }
             CU_ASSERT_EQUAL_FATAL(memcmp(&first, &second, sizeof first), 0);
             far_executed++;
@@ -530,22 +530,22 @@ static void test_faults(void)
     struct plan_far_copy copy;
     uint64_t word;
     CU_ASSERT_EQUAL_FATAL(plan_far_copy_make(&copy, call, 7, 20, site, at), 0);
-    CU_ASSERT_EQUAL(copy.bytes[PROBE_COPY_LAST], 4);
-    CU_ASSERT_EQUAL(copy.bytes[PROBE_COPY_OF], 4);
-    CU_ASSERT_EQUAL(copy.bytes[PROBE_COPY_PUSHED], 8);
+    CU_ASSERT_EQUAL(copy.bytes[ARCH_COPY_LAST], 4);
+    CU_ASSERT_EQUAL(copy.bytes[ARCH_COPY_OF], 4);
+    CU_ASSERT_EQUAL(copy.bytes[ARCH_COPY_PUSHED], 8);
     CU_ASSERT_EQUAL(copy.rest, 0);
-    memcpy(&word, copy.bytes + PROBE_COPY_SITE, sizeof word);
+    memcpy(&word, copy.bytes + ARCH_COPY_SITE, sizeof word);
     CU_ASSERT_EQUAL(word, site);
     CU_ASSERT_EQUAL(plan_far_copy_make(&copy, by_stack_pointer, 9, 20, site, at),
                     SPROF_EUNSUPPORTED); /* shrx %rsp,…(%rip),%rax: it is moved meanwhile */
     CU_ASSERT_EQUAL(plan_far_copy_make(&copy, to_r12, 9, 20, site, at), 0);
     CU_ASSERT_EQUAL(plan_far_copy_make(&copy, to_vector, 8, 20, site, at), 0);
     CU_ASSERT_EQUAL_FATAL(plan_far_copy_make(&copy, divide, 7, 20, site, at), 0);
-    const size_t place = copy.bytes[PROBE_COPY_LAST] + 1u;
+    const size_t place = copy.bytes[ARCH_COPY_LAST] + 1u;
     CU_ASSERT(copy.bytes[place] == 0xf7 && copy.bytes[place + 1] == 0x3e); /* idivl (%rsi) */
-    CU_ASSERT_EQUAL(copy.bytes[PROBE_COPY_OF], 1);
-    CU_ASSERT_EQUAL(copy.bytes[PROBE_COPY_PUSHED], ARCH_BORROWED_BYTES);
-    memcpy(&word, copy.bytes + PROBE_COPY_BRANCH, sizeof word);
+    CU_ASSERT_EQUAL(copy.bytes[ARCH_COPY_OF], 1);
+    CU_ASSERT_EQUAL(copy.bytes[ARCH_COPY_PUSHED], ARCH_BORROWED_BYTES);
+    memcpy(&word, copy.bytes + ARCH_COPY_BRANCH, sizeof word);
     CU_ASSERT_EQUAL(word, site + sizeof divide + 0x10);
 }
 

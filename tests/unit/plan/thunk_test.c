@@ -11,12 +11,12 @@ static void test_thunk(void)
 {
     const uint64_t at = 0x700000001000, enter = 0x700000000100, leave = 0x700000000200;
     const uint64_t body = 0x555555550000, site = 0x555555556000;
-    uint8_t thunk[PROBE_THUNK_BYTES];
-    bool begins[PROBE_THUNK_BYTES] = {0};
+    uint8_t thunk[ARCH_THUNK_BYTES];
+    bool begins[ARCH_THUNK_BYTES] = {0};
     struct arch_instruction instruction;
     uint64_t calls[3] = {0}, branch = 0, stored;
     size_t call_count = 0, where = 0;
-    plan_thunk_write(thunk, at, 77, enter, leave, site, body);
+    arch_thunk_write(thunk, at, 77, enter, leave, site, body);
     for (; where < THUNK_END; where += instruction.length) {
         CU_ASSERT_FATAL(arch_instruction_decode(thunk + where, sizeof thunk - where, &instruction) >
                         0);
@@ -29,43 +29,43 @@ static void test_thunk(void)
         if (instruction.flow == ARCH_FLOW_CALL_INDIRECT ||
             instruction.flow == ARCH_FLOW_JUMP_INDIRECT)
             CU_ASSERT_EQUAL(where + instruction.length + (uint64_t)instruction.displacement,
-                            PROBE_THUNK_BODY);
+                            ARCH_THUNK_BODY);
     }
     CU_ASSERT_EQUAL(where, THUNK_END);
     CU_ASSERT_EQUAL(call_count, 2);
     CU_ASSERT_EQUAL(calls[0], enter);
     CU_ASSERT_EQUAL(calls[1], leave);
-    CU_ASSERT_EQUAL(branch, at + PROBE_THUNK_PASS + 6);
-    CU_ASSERT(begins[PROBE_THUNK_ENTERED] && begins[PROBE_THUNK_CALL] &&
-              begins[PROBE_THUNK_RETURN] && begins[PROBE_THUNK_PASS]);
+    CU_ASSERT_EQUAL(branch, at + ARCH_THUNK_PASS + 6);
+    CU_ASSERT(begins[ARCH_THUNK_ENTERED] && begins[ARCH_THUNK_CALL] && begins[ARCH_THUNK_RETURN] &&
+              begins[ARCH_THUNK_PASS]);
     static const uint8_t changes[] = {20, 27, 29, 36}; /* of the stack pointer */
     for (size_t i = 0; i < sizeof changes; i++)
         CU_ASSERT(begins[changes[i]]);
-    memcpy(&stored, thunk + PROBE_THUNK_BODY, sizeof stored);
+    memcpy(&stored, thunk + ARCH_THUNK_BODY, sizeof stored);
     CU_ASSERT_EQUAL(stored, body);
-    memcpy(&stored, thunk + PROBE_THUNK_SITE, sizeof stored);
+    memcpy(&stored, thunk + ARCH_THUNK_SITE, sizeof stored);
     CU_ASSERT_EQUAL(stored, site);
     uint32_t number;
-    memcpy(&number, thunk + PROBE_THUNK_NUMBER, sizeof number);
+    memcpy(&number, thunk + ARCH_THUNK_NUMBER, sizeof number);
     CU_ASSERT_EQUAL(number, 77);
 }
 
 /* Where it is entered one byte says whether it is passed, and either way the stack stays. */
 static void test_entry(void)
 {
-    uint8_t thunk[PROBE_THUNK_BYTES];
+    uint8_t thunk[ARCH_THUNK_BYTES];
     struct arch_instruction on, off;
-    plan_thunk_write(thunk, 0x700000001000, 77, 0x700000000100, 0x700000000200, 0x555555556000,
+    arch_thunk_write(thunk, 0x700000001000, 77, 0x700000000100, 0x700000000200, 0x555555556000,
                      0x555555550000);
-    uint8_t *entry = thunk + PROBE_THUNK_ENTRY;
-    CU_ASSERT_EQUAL(*entry, PROBE_ENTRY_ON);
+    uint8_t *entry = thunk + ARCH_THUNK_ENTRY;
+    CU_ASSERT_EQUAL(*entry, ARCH_THUNK_ON);
     CU_ASSERT_FATAL(arch_instruction_decode(entry, 5, &on) > 0);
     CU_ASSERT_EQUAL(on.flow, ARCH_FLOW_NEXT);
-    *entry = PROBE_ENTRY_OFF;
+    *entry = ARCH_THUNK_OFF;
     CU_ASSERT_FATAL(arch_instruction_decode(entry, 5, &off) > 0);
     CU_ASSERT_EQUAL(off.flow, ARCH_FLOW_JUMP);
     CU_ASSERT_EQUAL(off.length, on.length);
-    CU_ASSERT_EQUAL(PROBE_THUNK_ENTRY + off.length + off.value, PROBE_THUNK_PASS);
+    CU_ASSERT_EQUAL(ARCH_THUNK_ENTRY + off.length + off.value, ARCH_THUNK_PASS);
 }
 
 static void test_expressions(void)
