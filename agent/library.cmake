@@ -20,7 +20,8 @@ install(TARGETS sprof-agent LIBRARY DESTINATION libexec/sprof)
 # The tracing agent: thunks write their calls into it. It runs inside functions of the program that has
 # it, so it uses general registers only, no libc, and is started before everything else.
 file(GLOB probe_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/agent/probe/*.c
-     ${CMAKE_SOURCE_DIR}/agent/probe/*.S)
+     ${CMAKE_SOURCE_DIR}/arch/${SPROF_ARCH}/probe/*.S)
+list(FILTER probe_sources EXCLUDE REGEX frames_end)
 
 # sprof_probe_options(target definitions…)
 function(sprof_probe_options target)
@@ -49,4 +50,4 @@ sprof_probe(sprof-probe)
 # For processes into which no loader puts it: without thread-local storage (table.h), and with an end
 # of its .eh_frame, which must be the last that is linked.
 sprof_probe(sprof-probe-mapped DEFINITIONS PROBE_MAPPED
-            SOURCES ${CMAKE_SOURCE_DIR}/agent/probe/mapped/frames_end.S)
+            SOURCES ${CMAKE_SOURCE_DIR}/arch/${SPROF_ARCH}/probe/frames_end.S)

@@ -6,7 +6,7 @@
 
 /* The record of a call stands at PROBE_RECORDS + 8 · (slot mod 2^41); the slot is where its return
  * address is, on any stack. So no bookkeeping can be wrong. The addresses are fixed, because the
- * unwind rules of thunks (agent/probe/area.S) hold them. They lie above what JavaScript engines,
+ * unwind rules of thunks (arch/x86_64/probe/area.S) hold them. They lie above what JavaScript engines,
  * ZGC and allocators draw by lot (46 bits and less) and below position-independent programs (from
  * 0x555555554000 on); Linux places everything else from there or from the top. */
 #define PROBE_RECORDS 0x440000000000ULL

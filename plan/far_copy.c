@@ -1,5 +1,5 @@
 /* Makes copies of function beginnings in the tracing agent's area, in the shape that
- * agent/probe/area.S describes and has the unwinding rules of. */
+ * arch/x86_64/probe/area.S describes and has the unwinding rules of. */
 #include "plan/relocate.h"
 
 #include <string.h>

@@ -35,7 +35,7 @@ int plan_copy_make(struct plan_copy *copy, const uint8_t *original, size_t displ
  * zero: other than by the stack's end, or by memory of the file's own. */
 bool plan_may_fault(const uint8_t *original, size_t displaced);
 
-/* Such a copy for the agent's area, however far that is away: see agent/probe/area.S. */
+/* Such a copy for the agent's area, however far that is away: see arch/x86_64/probe/area.S. */
 struct plan_far_copy {
     uint8_t bytes[ARCH_COPY_BYTES];
     uint8_t rest; /* from there on the bytes work near their place only; 0: none do */

@@ -236,7 +236,7 @@ static bool is_plt(struct sprof_bytes bytes, struct cfi_expression *expression)
     return true;
 }
 
-/* What the tracing agent says of the return address in its thunks (agent/probe/area.S): on the
+/* What the tracing agent says of the return address in its thunks (arch/x86_64/probe/area.S): on the
  * stack at CFA - 9, or in the record of that slot, by the offset of the instruction in its thunk.
  * In those of call points it is at CFA - 10, and the record that of another slot. */
 static bool is_thunk(struct sprof_bytes bytes, struct cfi_expression *expression)

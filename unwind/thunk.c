@@ -25,7 +25,7 @@ enum {
 enum { POINT = UNWIND_THUNK_POINT };
 #define POINT_DISTANCE (UINT64_C(1) << 40)
 
-/* Where the call pushed its return address, by the rules of agent/probe/area.S. */
+/* Where the call pushed its return address, by the rules of arch/x86_64/probe/area.S. */
 static uint64_t slot_of(uint64_t sp, unsigned offset)
 {
     const int words = (offset >= 27) - (offset >= 20) + (offset >= 29) - (offset >= 36);
@@ -80,7 +80,7 @@ static bool is_believed(struct walk *walk, uint64_t rule, uint64_t address)
     return unwind_rule_kind(next) != UNWIND_RULE_THUNK || (is_point(next) && !is_point(rule));
 }
 
-/* What was moved out of a function stands for the place that it is from (agent/probe/area.S). */
+/* What was moved out of a function stands for the place that it is from (arch/x86_64/probe/area.S). */
 static bool leave_copy(struct walk *walk)
 {
     enum { PUSHED = 37, OF = 38, LAST = 39, SITE = 56 };

@@ -1,5 +1,5 @@
 /* The code of a probe on x86-64: offsets in thunks and in copies of functions' beginnings, which
- * agent/probe/area.S describes. */
+ * arch/x86_64/probe/area.S describes. */
 #ifndef SPROF_ARCH_X86_64_PROBE_H
 #define SPROF_ARCH_X86_64_PROBE_H
 

@@ -1,5 +1,5 @@
 /* Writes the code of probes, and reads what it replaces: thunks in the shape that
- * agent/probe/area.S describes and has the unwinding rules of. */
+ * arch/x86_64/probe/area.S describes and has the unwinding rules of. */
 #include "arch/probe.h"
 
 #include <string.h>

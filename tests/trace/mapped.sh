@@ -13,7 +13,7 @@ build() {
     shift
     local header="arch/$(uname -m)/machine.h"
     cc -c -O2 -fPIC -DPROBE_MAPPED -DSPROF_ARCH_HEADER="\"$header\"" -mgeneral-regs-only -ffreestanding -fno-tree-loop-distribute-patterns -fvisibility=hidden \
-        -U_FORTIFY_SOURCE -fno-stack-protector -fcf-protection=none -I"$top" "$top"/agent/probe/*.[cS] || fail "no agent"
+        -U_FORTIFY_SOURCE -fno-stack-protector -fcf-protection=none -I"$top" "$top"/agent/probe/*.c "$top/arch/$(uname -m)"/probe/[!f]*.S || fail "no agent"
     cc -c -O2 -fPIC -D_GNU_SOURCE -DSPROF_ARCH_HEADER="\"$header\"" -U_FORTIFY_SOURCE -fno-stack-protector -I"$top" "$top/arch/$(uname -m)/thunk.c" -o thunks.o || fail "no thunks"
     "$compiler" -O1 -g -D_GNU_SOURCE -DSPROF_ARCH_HEADER="\"$header\"" -Wall -Wextra -I"$top" -pthread "$@" "$here/mapped.c" ./*.o -o program || fail "$compiler $*"
 }

@@ -1,4 +1,4 @@
-/* Thunks: their instructions lie where the unwinding rules of agent/probe/area.S say. */
+/* Thunks: their instructions lie where the unwinding rules of arch/x86_64/probe/area.S say. */
 #include "plan/plan.h"
 
 #include <CUnit/CUnit.h>

@@ -4,4 +4,4 @@
 #define probe_enter probe_point_enter
 #define probe_entered probe_point_entered
 #define probe_leave probe_point_leave
-#include "agent/probe/calls.S"
+#include "arch/x86_64/probe/calls.S"
