@@ -65,7 +65,7 @@ struct probe_hello {
     uint64_t thunks;       /* address of the first thunk */
     uint64_t enter, leave; /* what thunks call */
     uint64_t nothing;      /* an empty function, for the thunk that calibrates */
-    uint64_t hand;         /* what a borrowed thread runs: see arch/x86_64/probe/hand.S */
+    uint64_t errand;       /* what a borrowed thread runs: see arch/x86_64/probe/errand.S */
     uint64_t alive;        /* a page; while its first word is 0, thunks pass through */
     uint64_t debug;        /* the loader's _r_debug, as in <link.h>; 0: not known */
     uint64_t notify;       /* a function that the loader calls when libraries come and go */

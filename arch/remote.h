@@ -62,7 +62,7 @@ void arch_remote_set_call(struct arch_remote *remote, long number, const uint64_
  * to the next word on the stack. */
 extern const uint8_t arch_calls_code[ARCH_CALLS_CODE_BYTES];
 
-/* What arch/x86_64/probe/hand.S takes behind its calls to go on where the thread was:
+/* What arch/x86_64/probe/errand.S takes behind its calls to go on where the thread was:
  * ARCH_RESUME_WORDS.
  */
 void arch_remote_resume_words(const struct arch_remote *remote, uint64_t words[ARCH_RESUME_WORDS]);

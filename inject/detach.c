@@ -21,7 +21,7 @@ enum {
     BETWEEN_MAX_MS = 50,
     LATE_MS = 250,   /* where a thread did not stop, because the others stood still meanwhile */
     UNMAP_MS = 2000, /* for the borrowed thread to finish */
-    HAND_ROOM = 16 << 10,   /* below a borrowed thread's stack pointer */
+    ERRAND_ROOM = 16 << 10, /* below a borrowed thread's stack pointer */
     SIGNAL_ROOM = 10 << 10, /* of that, for signals below its calls */
     PAGE_CALLS = 256,       /* of its calls that give pages back: one for most libraries */
 };
@@ -123,9 +123,9 @@ static bool give_back_span(const struct inject_leaving *leaving, const struct in
 /* Whether the process still has the agent: not after an execve. */
 static bool has_agent(const struct inject_leaving *leaving)
 {
-    const uint64_t hand = leaving->process->hello.hand;
+    const uint64_t code = leaving->process->hello.errand;
     for (size_t i = 0; i < leaving->texts.count; i++)
-        if (inject_span_holds(&leaving->texts.items[i].span, hand) &&
+        if (inject_span_holds(&leaving->texts.items[i].span, code) &&
             strstr(leaving->texts.items[i].file.path, PROBE_LIBRARY_STEM))
             return true;
     return false;
@@ -156,7 +156,7 @@ static bool has_room(const struct inject_leaving *leaving, const struct inject_s
                    words =
                        (leaving->errand.count + INJECT_END_WORDS) * sizeof *leaving->errand.words +
                        ARCH_RED_ZONE_BYTES,
-                   room = words + SIGNAL_ROOM > HAND_ROOM ? words + SIGNAL_ROOM : HAND_ROOM;
+                   room = words + SIGNAL_ROOM > ERRAND_ROOM ? words + SIGNAL_ROOM : ERRAND_ROOM;
     for (size_t i = 0; i < leaving->writable.count; i++) {
         const struct inject_span *span = &leaving->writable.items[i];
         if (inject_span_holds(span, stack))
@@ -170,7 +170,7 @@ static bool has_room(const struct inject_leaving *leaving, const struct inject_s
 /* Finds a thread to borrow that is not about to take the signal of a fault: its handler would find
  * the fault elsewhere. A program that faults all the time stops nowhere else; it faults once more
  * afterwards. */
-static struct inject_stopped *find_hand(struct inject_leaving *leaving)
+static struct inject_stopped *find_borrowed(struct inject_leaving *leaving)
 {
     for (size_t i = 0; i < leaving->stop.threads.count; i++) {
         struct inject_stopped *thread = &leaving->stop.threads.items[i];
@@ -181,23 +181,23 @@ static struct inject_stopped *find_hand(struct inject_leaving *leaving)
 }
 
 /* Sends a thread to make the calls. It goes when all go on, and comes back by itself. */
-static bool send_hand(struct inject_leaving *leaving)
+static bool send_errand(struct inject_leaving *leaving)
 {
-    struct inject_stopped *hand = find_hand(leaving);
+    struct inject_stopped *borrowed = find_borrowed(leaving);
     struct inject_errand *errand = &leaving->errand;
-    if (!hand)
+    if (!borrowed)
         return false;
-    inject_stop_restart(hand);
-    add_registers(errand, &hand->registers);
-    const uint64_t at = (arch_remote_sp(&hand->registers) - ARCH_RED_ZONE_BYTES -
+    inject_stop_restart(borrowed);
+    add_registers(errand, &borrowed->registers);
+    const uint64_t at = (arch_remote_sp(&borrowed->registers) - ARCH_RED_ZONE_BYTES -
                          errand->count * sizeof *errand->words) &
                         ~UINT64_C(15);
     if (!inject_leaving_write(leaving, at, errand->words, errand->count * sizeof *errand->words)) {
         errand->count -= INJECT_END_WORDS;
         return false;
     }
-    arch_remote_enter(&hand->registers, leaving->process->hello.hand, at);
-    hand->changed = true;
+    arch_remote_enter(&borrowed->registers, leaving->process->hello.errand, at);
+    borrowed->changed = true;
     return true;
 }
 
@@ -403,7 +403,7 @@ static bool give_memory_back(struct inject_leaving *leaving)
         leaving->errand.count = 0;
         add_unmapping(leaving);
     }
-    return send_hand(leaving);
+    return send_errand(leaving);
 }
 
 /* Whether the borrowed thread, too, has left the agent's code. */

@@ -42,7 +42,7 @@ struct inject_known_file {
     bool unwinds; /* it has an unwinder */
 };
 
-/* The calls of a borrowed thread, and its registers behind them, as arch/x86_64/probe/hand.S reads them.
+/* The calls of a borrowed thread, and its registers behind them, as arch/x86_64/probe/errand.S reads them.
  */
 struct inject_errand {
     uint64_t words[INJECT_BORROWED_CALLS * INJECT_CALL_WORDS + INJECT_END_WORDS];

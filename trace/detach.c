@@ -81,7 +81,7 @@ void trace_leave_process(struct trace_session *session)
     int result = 0;
     struct sprof_urgency urgency;
     sprof_urgency_raise(&urgency);
-    if (session->process.hello.hand)
+    if (session->process.hello.errand)
         result = trace_detach(session, &error);
     else if (!session->executable.is_replaced)
         result = inject_give_up(&session->process, &error);

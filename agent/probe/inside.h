@@ -99,7 +99,7 @@ long probe_clone(uint64_t flags, void *stack, void *pointer, void (*run)(void))
     __attribute__((visibility("hidden")));
 
 /* Runs in a borrowed thread. */
-void probe_hand(void) __attribute__((visibility("hidden")));
+void probe_errand(void) __attribute__((visibility("hidden")));
 
 /* The registers of arguments, as an entry has saved them. */
 struct probe_saved {

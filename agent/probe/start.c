@@ -381,7 +381,7 @@ bool probe_say_hello(struct probe_hello *hello)
         .enter = (uint64_t)(uintptr_t)probe_enter,
         .leave = (uint64_t)(uintptr_t)probe_leave,
         .nothing = (uint64_t)(uintptr_t)probe_nothing,
-        .hand = (uint64_t)(uintptr_t)probe_hand,
+        .errand = (uint64_t)(uintptr_t)probe_errand,
         .alive = (uint64_t)(uintptr_t)alive,
         .loaded = (uint64_t)(uintptr_t)probe_loaded,
         .points = (uint64_t)(uintptr_t)probe_points,

@@ -4,11 +4,11 @@
  * On the stack, from its pointer upwards: calls of seven words each (the number, six arguments),
  * -1, the registers r15 … rax as popped below, and what iretq takes: rip, cs, flags, rsp, ss. */
         .text
-        .globl  probe_hand
-        .hidden probe_hand
-        .type   probe_hand, @function
+        .globl  probe_errand
+        .hidden probe_errand
+        .type   probe_errand, @function
         .p2align 4
-probe_hand:
+probe_errand:
         pop     %rax
         cmp     $-1, %rax
         je      1f
@@ -19,7 +19,7 @@ probe_hand:
         pop     %r8
         pop     %r9
         syscall
-        jmp     probe_hand
+        jmp     probe_errand
 1:      pop     %r15
         pop     %r14
         pop     %r13
@@ -36,6 +36,6 @@ probe_hand:
         pop     %rdi
         pop     %rax
         iretq
-        .size   probe_hand, . - probe_hand
+        .size   probe_errand, . - probe_errand
 
         .section .note.GNU-stack, "", @progbits
