@@ -191,7 +191,7 @@ static int migrate_1(struct store *store, struct sprof_error *error)
     return status ? status : withdrawn;
 }
 
-/* Up to version 11 a row of probe_event was a probe's tier. Its words have the same numbers. */
+/* Up to version 12 a row of probe_event was a probe's tier. Its words have the same numbers. */
 static int reshape_probe_events(struct store *store, struct sprof_error *error)
 {
     static const char renamed[] = "ALTER TABLE probe_event RENAME TO former_probe_event";

@@ -237,8 +237,8 @@ static void test_version_2(void)
     place_remove(&place);
 }
 
-/* In version 11 events of probes were tiers, and probes had no callers. */
-static void test_version_11(void)
+/* In version 12 events of probes were tiers, and probes had no callers. */
+static void test_version_12(void)
 {
     const struct place place = place_make();
     struct store *store;
@@ -255,7 +255,7 @@ static void test_version_11(void)
             "INSERT INTO probe_event VALUES (1, 1, 700, 2, 0.25), (1, 2, 300, 1, 0);"
             "ALTER TABLE probe DROP COLUMN callers;"
             "INSERT INTO word (list, number, word) VALUES ('probe_tier', 0, 'timed');"
-            "PRAGMA user_version = 11");
+            "PRAGMA user_version = 12");
     sqlite3_close(database);
     for (int i = 0; i < 2; i++) { /* a copy in memory, then the file itself */
         CU_ASSERT_EQUAL_FATAL(i ? store_open_write(&store, place.path, NULL)
@@ -301,7 +301,7 @@ void sprof_suite_store_migrate(void)
     CU_add_test(suite, "reading leaves it as it is", test_reading_leaves_it_as_it_is);
     CU_add_test(suite, "writing migrates", test_writing_migrates);
     CU_add_test(suite, "version 2", test_version_2);
-    CU_add_test(suite, "version 11", test_version_11);
+    CU_add_test(suite, "version 12", test_version_12);
     CU_add_test(suite, "all or nothing", test_all_or_nothing);
     CU_add_test(suite, "a live recorder of version 1", test_live_recorder_of_version_1);
 }

@@ -398,6 +398,9 @@ static struct store_call_function call_functions[] = {
 static struct store_keep_rule keep_rules[] = {
     {.run_id = 1, .number = 1, .text = "over 10ns: a", .function = "a", .fired = 2, .dropped = 1},
 };
+static struct store_keep_span keep_spans[] = {
+    {.run_id = 1, .number = 1, .from_ns = 100, .to_ns = 900, .tested = 5},
+};
 static struct store_call_value call_values[] = {
     {.run_id = 1, .call_number = 2, .position = 0, .name = "", .type = "int", .value = "-1"},
     {.run_id = 1, .call_number = 2, .position = 1, .name = "n", .type = "int", .value = "7"},
@@ -555,6 +558,7 @@ int example_write_raw(struct store *store, const struct store_run *run)
         .call_functions = BORROW(call_functions),
         .probe_ledger = BORROW(probe_ledger),
         .keep_rules = BORROW(keep_rules),
+        .keep_spans = BORROW(keep_spans),
         .kept_calls = BORROW(kept_calls),
         .call_values = BORROW(call_values),
         .warnings = BORROW(warnings),
