@@ -11,7 +11,8 @@
 enum { ENTRIES_MOST = 4 << 20, DEPTH_MOST = 16 };
 
 struct object {
-    uint64_t address;    /* that is asked for; vaddr */
+    size_t index;        /* in what was asked for */
+    uint64_t address;    /* … vaddr */
     uint64_t start, end; /* of its symbol */
     const char *symbol;  /* libdwfl's; NULL: no symbol covers the address */
     struct sprof_str path;
@@ -39,6 +40,29 @@ static void offer_symbol(struct objects *objects, const char *name, uint64_t sta
         object->start = start;
         object->end = start + size;
     }
+}
+
+/* Drops addresses that no segment of the image holds, as those of the heap, which may be many. */
+static void keep_own(struct objects *objects)
+{
+    Dwarf_Addr bias;
+    Elf *elf = dwfl_module_getelf(objects->module.dwfl_module, &bias);
+    size_t segments = 0, kept = 0;
+    if (!elf || elf_getphdrnum(elf, &segments))
+        segments = 0;
+    for (size_t i = 0; i < objects->items.count; i++) {
+        const struct object object = objects->items.items[i];
+        bool is_own = false;
+        for (size_t s = 0; s < segments && !is_own; s++) {
+            GElf_Phdr segment;
+            is_own = gelf_getphdr(elf, (int)s, &segment) && segment.p_type == PT_LOAD &&
+                     object.address >= segment.p_vaddr &&
+                     object.address - segment.p_vaddr < segment.p_memsz;
+        }
+        if (is_own)
+            objects->items.items[kept++] = object;
+    }
+    objects->items.count = kept;
 }
 
 static void read_symbols(struct objects *objects)
@@ -214,7 +238,7 @@ static void read_debug_information(struct objects *objects)
 /* == All == */
 
 /* "shop::ledger.mutex"; without debug information "shop::ledger+0x28". */
-static int give(const struct object *object, size_t index,
+static int give(const struct object *object,
                 int (*found)(void *context, size_t index, const char *name), void *context)
 {
     char *demangled = symbolize_demangle(object->symbol);
@@ -225,7 +249,7 @@ static int give(const struct object *object, size_t index,
         sprof_str_append(&name, object->path.text);
     else if (offset && !object->is_described)
         sprof_str_appendf(&name, "+0x%llx", (unsigned long long)offset);
-    const int result = name.failed ? SPROF_ENOMEM : found(context, index, name.text);
+    const int result = name.failed ? SPROF_ENOMEM : found(context, object->index, name.text);
     sprof_str_release(&name);
     free(demangled);
     return result;
@@ -239,10 +263,13 @@ int symbolize_objects(struct image *image, const struct symbolize_options *optio
     int result = 0;
     bool has_symbols = false;
     for (size_t i = 0; i < count && !result; i++)
-        result = sprof_vec_push(&objects.items, (struct object){.address = addresses[i]});
+        result =
+            sprof_vec_push(&objects.items, (struct object){.index = i, .address = addresses[i]});
     const bool opened = symbolize_module_open(&objects.module, image, options);
-    if (opened && !result)
+    if (opened && !result) {
+        keep_own(&objects);
         read_symbols(&objects);
+    }
     for (size_t i = 0; i < objects.items.count; i++)
         has_symbols |= objects.items.items[i].symbol != NULL;
     if (opened && has_symbols && !result)
@@ -250,7 +277,7 @@ int symbolize_objects(struct image *image, const struct symbolize_options *optio
     for (size_t i = 0; i < objects.items.count; i++) {
         struct object *object = &objects.items.items[i];
         if (object->symbol && !result)
-            result = give(object, i, found, context);
+            result = give(object, found, context);
         sprof_str_release(&object->path);
     }
     symbolize_module_release(&objects.module);
