@@ -230,16 +230,16 @@ killed() {
 full() {
     local dropped
     needs_root "to mount a small disk"
-    small 14
+    small 10
     receiver ok
     mkdir -m 700 small
-    unshare --mount --propagation private bash -c 'mount -t tmpfs -o size=44k,mode=700 none small && exec "$@"' x \
+    unshare --mount --propagation private bash -c 'mount -t tmpfs -o size=28k,mode=700 none small && exec "$@"' x \
         sh -c '"$0" push --to clickhouse+http://127.0.0.1:1 --spool small/spool --retry 1ms 1.db 2.db 3.db 4.db 5.db 6.db 7.db 8.db 9.db \
-            10.db 11.db 12.db 13.db 14.db >first 2>&1; cat small/spool/dropped >dropped; "$0" push --to "$1" --spool small/spool' \
+            10.db >first 2>&1; cat small/spool/dropped >dropped; "$0" push --to "$1" --spool small/spool' \
         "$SPROF" "$to" 2>err || fail "$(cat err first)"
     grep -q 'the disk is full: the oldest batch in small/spool was dropped' first || fail "$(cat first)"
     dropped=$(cat dropped)
-    [ "$dropped" -gt 0 ] && [ "$(logged "sum(e['table'] == 'run' for e in entries)")" = $((14 - dropped)) ] ||
+    [ "$dropped" -gt 0 ] && [ "$(logged "sum(e['table'] == 'run' for e in entries)")" = $((10 - dropped)) ] ||
         fail "$dropped dropped: $(logged "[e['table'] for e in entries]")"
     said "$dropped were dropped from small/spool so far"
 
