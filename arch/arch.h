@@ -48,6 +48,7 @@
 #define SPROF_ARCH_ARCH_H
 
 #include "arch/remote.h"
+#include "arch/trap.h"
 #include "base/base.h"
 #include SPROF_ARCH_HEADER
 

@@ -21,6 +21,8 @@ void sprof_threads_start(struct sprof_threads *threads, unsigned wanted, void *(
     if (!wanted)
         return;
     sigfillset(&all);
+    sigdelset(&all,
+              SIGSYS); /* comes of the thread's own system calls: see symbolize/child_rights.c */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (threads->count < wanted && threads->count < SPROF_THREADS_MAX - 1 &&
            !pthread_create(&threads->threads[threads->count], NULL, run, context))

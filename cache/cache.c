@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 struct cache {
-    int directory;
+    int directory; /* -1: there is a relay */
+    struct cache_relay relay;
     uint64_t maker;
     _Atomic uint64_t added_bytes;
     atomic_uint next_name; /* of temporary files */
@@ -51,10 +52,29 @@ struct cache *cache_open(const char *directory)
     return NULL;
 }
 
+struct cache *cache_open_relay(const struct cache_relay *relay)
+{
+    struct cache *cache = calloc(1, sizeof *cache);
+    if (!cache)
+        return NULL;
+    *cache = (struct cache){.directory = -1, .relay = *relay, .maker = cache_maker()};
+    return cache;
+}
+
+struct sprof_digest cache_salted(struct sprof_digest salt, struct sprof_digest key)
+{
+    sprof_digest_add(&salt, &key, sizeof key);
+    return salt;
+}
+
 void cache_free(struct cache *cache, uint64_t bytes_max)
 {
     if (!cache)
         return;
+    if (cache->directory < 0) {
+        free(cache);
+        return;
+    }
     const uint64_t most = bytes_max ? bytes_max : CACHE_BYTES_MAX, added = cache->added_bytes;
     if (added >= most / CACHE_SLACK || (added && cache_directory_is_due(cache->directory)))
         cache_directory_shrink(cache->directory, most);
@@ -76,6 +96,23 @@ static bool is_ours(const struct cache *cache, const struct header *header, enum
            sprof_digest_equal(header->key, key) && header->size == file_size - sizeof *header;
 }
 
+/* The other process has seen to whose file it is. */
+static int open_relayed(struct cache *cache, enum cache_kind kind, struct sprof_digest key,
+                        struct header *header)
+{
+    struct stat status;
+    const int file = cache->relay.open(cache->relay.context, kind, key);
+    if (file < 0)
+        return -1;
+    if (fstat(file, &status) == 0 &&
+        sprof_file_read(file, 0, header, sizeof *header) == sizeof *header &&
+        is_ours(cache, header, kind, cache_salted(cache->relay.salt, key),
+                (uint64_t)status.st_size))
+        return file;
+    close(file);
+    return -1;
+}
+
 /* Opens an entry's file where it is one that the user alone can have written. */
 static int open_entry(struct cache *cache, enum cache_kind kind, struct sprof_digest key,
                       struct header *header)
@@ -84,6 +121,8 @@ static int open_entry(struct cache *cache, enum cache_kind kind, struct sprof_di
     struct stat status;
     if (!cache)
         return -1;
+    if (cache->directory < 0)
+        return open_relayed(cache, kind, key, header);
     entry_name(kind, key, name);
     const int file =
         openat(cache->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
@@ -161,6 +200,10 @@ void cache_put(struct cache *cache, enum cache_kind kind, struct sprof_digest ke
             return;
     if (!cache)
         return;
+    if (cache->directory < 0) {
+        cache->relay.put(cache->relay.context, kind, key, pieces, count);
+        return;
+    }
     struct header header = {.format = FORMAT,
                             .kind = kind,
                             .key = key,

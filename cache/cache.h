@@ -61,4 +61,23 @@ int cache_open_entry(struct cache *cache, enum cache_kind kind, struct sprof_dig
 void cache_put(struct cache *cache, enum cache_kind kind, struct sprof_digest key,
                const struct sprof_bytes *pieces, size_t count);
 
+/* == A cache that another process holds == */
+
+/* The other process finds and keeps the entries of a process that cannot open files. Their keys
+ * are mixed with `salt`, so that they are none of the other process's own. `open` returns a
+ * descriptor that is the caller's to close, or -1. */
+struct cache_relay {
+    struct sprof_digest salt;
+    int (*open)(void *context, enum cache_kind kind, struct sprof_digest key);
+    void (*put)(void *context, enum cache_kind kind, struct sprof_digest key,
+                const struct sprof_bytes *pieces, size_t count);
+    void *context;
+};
+
+/* The relay is copied. NULL where memory runs out. */
+struct cache *cache_open_relay(const struct cache_relay *relay);
+
+/* Under which key the other process finds and keeps an entry. */
+struct sprof_digest cache_salted(struct sprof_digest salt, struct sprof_digest key);
+
 #endif

@@ -4,6 +4,7 @@
 #include "cli/guide.h"
 #include "cli/pager.h"
 #include "cli/terminal.h"
+#include "symbolize/symbolize.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -190,6 +191,8 @@ static int run_and_tell(int argc, char **argv)
     return status;
 }
 
+const bool symbolize_child_is_here = true;
+
 enum { STACK_BYTES = 8 << 20, ENOUGH_BYTES = 1 << 20 };
 
 /* What runs on another stack, in two halves of its address, as makecontext(3) hands over integers.
@@ -214,6 +217,8 @@ int main(int argc, char **argv)
     const uintptr_t address = (uintptr_t)&start;
     ucontext_t here, there;
     pthread_attr_t attributes;
+    if (argc == 1 && !strcmp(argv[0], SYMBOLIZE_CHILD_NAME))
+        return symbolize_child_main();
     if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= ENOUGH_BYTES || getcontext(&there))
         return run_and_tell(argc, argv);
     void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,

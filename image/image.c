@@ -54,6 +54,22 @@ int image_open_fd(struct image **out, int fd, const char *path, struct sprof_err
     return image_finish(out, image, error);
 }
 
+int image_open_descriptor(struct image **image, int fd, const char *path, const char *root,
+                          struct sprof_error *error)
+{
+    char *copy = strdup(root);
+    const int code = image_open_fd(image, fd, path, error);
+    if (code || !copy) {
+        free(copy);
+        image_free(*image);
+        *image = NULL;
+        return code ? code : sprof_error_memory(error);
+    }
+    free((*image)->root);
+    (*image)->root = copy;
+    return 0;
+}
+
 int image_open_memory(struct image **out, const char *name, struct sprof_bytes bytes,
                       struct sprof_error *error)
 {

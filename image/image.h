@@ -40,6 +40,11 @@ int image_open(struct image **image, const struct image_request *request,
 int image_open_memory(struct image **image, const char *name, struct sprof_bytes bytes,
                       struct sprof_error *error);
 
+/* Opens a descriptor of a file, which is the image's from now on, also on failure. `root` is as
+ * image_root returns it. */
+int image_open_descriptor(struct image **image, int fd, const char *path, const char *root,
+                          struct sprof_error *error);
+
 void image_free(struct image *image);
 
 /* The path as requested, without " (deleted)". */
@@ -167,6 +172,20 @@ const char *image_alternate_name(struct image *file);
  * it is not there. */
 int image_open_alternate(struct image **alternate, struct image *image, struct image *file,
                          struct sprof_error *error);
+
+/* == Files of others == */
+
+/* "/proc/PID/root", where the file was opened through it, or another root directory; else "". */
+const char *image_root(const struct image *image);
+
+/* Whether another user than the caller and root can have written the file. A file of root's counts
+ * where it has its name in the caller's own mounts, too: a container's root is another user. `root`
+ * is the root that the path begins with; "": none. */
+bool image_is_foreign(const struct image *image, const char *root);
+
+/* A file that belongs to an image of `owner`: opened for reading where it is an ELF file that the
+ * owner or all users may read. Returns the descriptor or a negative errno. */
+int image_open_beside(const char *path, uid_t owner);
 
 /* == Source files == */
 

@@ -69,7 +69,10 @@ static bool prepare(struct recording_early *early, struct recording_early_module
         return false;
     }
     count = sort_addresses(addresses, count);
+    const uint64_t before_ns = symbolize_session_cpu_ns(module->open.session);
     symbolize_session_prepare(module->open.session, addresses, count, &early->stopping);
+    const uint64_t after_ns = symbolize_session_cpu_ns(module->open.session);
+    early->elsewhere_ns += after_ns > before_ns ? after_ns - before_ns : 0;
     module->prepared += count;
     atomic_fetch_add(&early->prepared, count);
     return true;
@@ -95,7 +98,8 @@ static bool may_go_on(const struct recording_early *early)
 {
     struct timespec used;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    const uint64_t used_ns = (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+    const uint64_t used_ns =
+        (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec + early->elsewhere_ns;
     return used_ns <= (sprof_clock_monotonic_ns() - early->begin_ns) / SHARE;
 }
 

@@ -38,7 +38,8 @@ struct recording_early {
     struct cache *cache;                                /* borrowed; NULL: none */
     uint64_t begin_ns;                                  /* 0: never started */
     uint64_t bytes, sessions;                           /* the thread's: at hand */
-    _Atomic uint64_t prepared;                          /* addresses */
+    uint64_t elsewhere_ns;     /* the thread's: CPU time of processes that read for it */
+    _Atomic uint64_t prepared; /* addresses */
 };
 
 /* Gives the thread the frames that were added since the last time, and starts it at the first.

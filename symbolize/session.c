@@ -23,6 +23,8 @@ int symbolize_session_open(struct symbolize_session **out, struct image *image,
         session->options = *options;
     struct image *debug = session->debug =
         symbolize_module_open_debug(image, &session->options, &session->other_debug);
+    if (symbolize_child_is_needed(image, debug))
+        return symbolize_child_open(&session->child, image, &session->options, error);
     /* What debuginfod may send has no identity before it is there. */
     session->certain = debug || !symbolize_module_may_use_debuginfod(&session->options);
     session->keyed = session->certain && session->options.cache;
@@ -34,6 +36,8 @@ int symbolize_session_open(struct symbolize_session **out, struct image *image,
 
 bool symbolize_session_has_news(const struct symbolize_session *session)
 {
+    if (session->child)
+        return symbolize_child_has_news(session->child);
     return symbolize_session_is_worth_storing(session) && !session->index.failed;
 }
 
@@ -42,7 +46,7 @@ void symbolize_session_close(struct symbolize_session *session)
     if (!session)
         return;
     /* What was missing may be there the next time. */
-    if (symbolize_session_has_news(session) && !session->problem.text)
+    if (!session->child && symbolize_session_has_news(session) && !session->problem.text)
         symbolize_function_index_store(&session->index, session->options.cache,
                                        *symbolize_session_index_key(session, 1));
     symbolize_dwarf_names_release(&session->names);
@@ -54,6 +58,7 @@ void symbolize_session_close(struct symbolize_session *session)
     symbolize_symbol_table_release(&session->table);
     symbolize_module_release(&session->module);
     image_free(session->debug);
+    symbolize_child_close(session->child);
     free(session);
 }
 
@@ -88,10 +93,24 @@ static void start_names_ahead(struct symbolize_session *session)
                                     symbolize_session_threads(session) - 1);
 }
 
+static int ask_child(struct symbolize_session *session, struct symbolize_result *result,
+                     const uint64_t *addresses, size_t count, const struct symbolize_bounds *bounds,
+                     struct sprof_error *error)
+{
+    const int code = symbolize_child_ask(session->child, result, addresses, count, bounds);
+    if (code == SPROF_ENOMEM)
+        return sprof_error_memory(error);
+    return code ? symbolize_without_image(result, image_path(session->image), addresses, count,
+                                          bounds, error)
+                : 0;
+}
+
 int symbolize_session_ask(struct symbolize_session *session, struct symbolize_result *result,
                           const uint64_t *addresses, size_t count,
                           const struct symbolize_bounds *bounds, struct sprof_error *error)
 {
+    if (session->child)
+        return ask_child(session, result, addresses, count, bounds, error);
     begin_question(session, addresses, count, bounds);
     struct builder *builder = &session->question.builder;
     builder->failed = symbolize_session_read(session) != 0;
@@ -114,6 +133,8 @@ uint64_t symbolize_session_preparable(struct symbolize_session *session)
 {
     static const uint64_t incredible = UINT64_C(1) << 40; /* what a forged header may claim */
     uint64_t offset, bytes = 0;
+    if (session->child)
+        return symbolize_child_preparable(session->child);
     if (!session->certain || !session->has_dwarf)
         return 0;
     if (session->keyed) {
@@ -142,6 +163,10 @@ void symbolize_session_prepare(struct symbolize_session *session, const uint64_t
                                size_t count, const atomic_bool *stop)
 {
     struct symbolize_result answer;
+    if (session->child) {
+        symbolize_child_prepare(session->child, addresses, count, stop);
+        return;
+    }
     begin_question(session, addresses, count, NULL);
     session->stop = stop;
     struct builder *builder = &session->question.builder;
@@ -156,6 +181,11 @@ void symbolize_session_prepare(struct symbolize_session *session, const uint64_t
         symbolize_result_release(&answer);
     end_question(session);
     session->stop = NULL;
+}
+
+uint64_t symbolize_session_cpu_ns(const struct symbolize_session *session)
+{
+    return session->child ? symbolize_child_cpu_ns(session->child) : 0;
 }
 
 int symbolize_image(struct symbolize_result *result, struct image *image, const uint64_t *addresses,

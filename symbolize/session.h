@@ -4,6 +4,7 @@
 
 #include "symbolize/addresses.h"
 #include "symbolize/builder.h"
+#include "symbolize/child.h"
 #include "symbolize/dwarf_functions.h"
 #include "symbolize/function_index.h"
 #include "symbolize/libdw_nodes.h"
@@ -29,6 +30,8 @@ struct question {
 };
 
 struct symbolize_session {
+    struct symbolize_child
+        *child; /* reads the image, whose session this is; NULL: all below does */
     struct image *image;
     struct symbolize_options options;
     struct module module; /* opened when something is needed that the cache has not */

@@ -80,5 +80,7 @@ void symbolize_session_find_problem(struct symbolize_session *session,
 
 const char *symbolize_session_problem(const struct symbolize_session *session)
 {
+    if (session->child)
+        return symbolize_child_problem(session->child);
     return session->problem.failed ? NULL : session->problem.text;
 }

@@ -94,6 +94,9 @@ int symbolize_session_ask(struct symbolize_session *session, struct symbolize_re
                           const uint64_t *addresses, size_t count,
                           const struct symbolize_bounds *bounds, struct sprof_error *error);
 
+/* The CPU time that a process of the session's own has used so far. */
+uint64_t symbolize_session_cpu_ns(const struct symbolize_session *session);
+
 /* What debug information there is to be read of an image before its addresses are asked for, in
  * bytes. 0: there is none, what was read of it is in the cache already, or it would have to be
  * waited for (debuginfod). */
@@ -138,6 +141,20 @@ int symbolize_objects(struct image *image, const struct symbolize_options *optio
 int symbolize_without_image(struct symbolize_result *result, const char *module_name,
                             const uint64_t *addresses, size_t count,
                             const struct symbolize_bounds *bounds, struct sprof_error *error);
+
+/* == Files of others == */
+
+/* A session whose image, or its debug file, another user than the caller and root can have written
+ * (image_is_foreign) reads neither in this process: it starts a process without rights, which does.
+ * Where that ends before its answer, the addresses have no names, and symbolize_session_problem
+ * says so. debuginfod is not asked.
+ *
+ * That process is the running program under the name SYMBOLIZE_CHILD_NAME. A program that calls
+ * symbolize_child_main, and returns what that returns, when it is started by this name defines the
+ * constant; without it all is read in this process. */
+#define SYMBOLIZE_CHILD_NAME "sprof-reader"
+extern const bool symbolize_child_is_here __attribute__((weak));
+int symbolize_child_main(void);
 
 /* == The kernel == */
 

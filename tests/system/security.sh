@@ -293,6 +293,113 @@ END
     grep -q 'belongs to root and may not be read by all users' err || fail "it does not say that the map was not read"
 }
 
+# theirs NAME ARGUMENT…: a C++ program of the other user that computes for some time, compiled with these arguments.
+theirs() {
+    local name=$1
+    shift
+    cat >"theirs/$name.cc" <<'END'
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+struct Pair { int first, second; bool operator<(const Pair &other) const { return first < other.first; } };
+static int digest(const Pair *all, int count) { int sum = 0; while (count-- > 0) sum = sum * 31 + all[count].second; return sum; }
+__attribute__((noinline)) int NAME_work(int seed)
+{
+    Pair all[512];
+    for (int i = 0; i < 512; i++) all[i] = Pair{(i * 7919 + seed) % 511, i};
+    std::sort(all, all + 512);
+    return digest(all, 512);
+}
+int main(int count, char **arguments)
+{
+    int sum = 0;
+    for (clock_t end = clock() + CLOCKS_PER_SEC / 10 * (count > 1 ? std::atoi(arguments[1]) : 1); clock() < end;)
+        sum += NAME_work(sum);
+    return sum == 1;
+}
+END
+    sed -i "s/NAME/$name/g" "theirs/$name.cc"
+    (cd theirs && g++ -O2 "$@" "$name.cc" -o "$name") || skip "no compiler"
+}
+
+# All names and lines of a recording, and what is said about modules.
+all_names() {
+    sql "$1" "SELECT m.name, m.problem, r.inline_depth, f.name, f.linkage_name, f.start, f.size, f.file, f.line, f.named, r.file, r.line
+        FROM frame r JOIN function f ON f.id = r.function_id JOIN module m ON m.id = r.module_id ORDER BY 1, 3, 4, 8, 9, 11, 12, 6" >"$2"
+}
+
+# What a child without rights reads, root's sprof names as it would itself.
+same_names() {
+    command -v strace >/dev/null || skip "no strace"
+    prepare
+    theirs plain -g
+    theirs packed -g -gz
+    theirs split -gsplit-dwarf
+    theirs stripped -s
+    theirs apart -g
+    (cd theirs && objcopy --only-keep-debug apart apart.debug && strip apart && objcopy --add-gnu-debuglink=apart.debug apart)
+    chown -R 65534:65534 theirs
+    "$SPROF" record -F 2000 -o all.db -- sh -c 'for name in plain packed split stripped apart; do theirs/$name 2; done' 2>err ||
+        skip "no recording: $(cat err)"
+    all_names all.db child
+    [ "$(grep -c '_work' child)" -ge 4 ] && grep -q 'std::sort' child || fail "functions have no names: $(cat err)"
+    for owner in 0 65534; do
+        chown -R $owner theirs
+        strace -f -qq -o "calls.$owner" -e trace=execve "$SPROF" symbolize --again -i all.db >out 2>err || fail "symbolize: $(cat err)"
+        all_names all.db again
+        cmp -s child again || fail "names differ, files of $owner: $(diff child again | head -n 5)"
+    done
+    [ "$(grep -c sprof-reader calls.65534)" -ge 5 ] || fail "no process of its own reads a file: $(cat calls.65534)"
+    ! grep -q sprof-reader calls.0 || fail "root's own files are read by a process of their own"
+}
+
+# The process of its own that a recorder has begun: its number is in $reader.
+has_reader() {
+    reader=$(pgrep -P "$child" -x sprof-reader | head -n 1)
+    [ -n "$reader" ] && grep -q '^Seccomp:.*2' "/proc/$reader/status"
+}
+
+# Its rights are gone; where it ends, names are missing that it would have read, and nothing else.
+reader() {
+    command -v strace >/dev/null || skip "no strace"
+    prepare
+    theirs victim -g
+    chown -R 65534:65534 theirs
+    start "$SPROF" record -o live.db -- "${as_other[@]}" "$work/theirs/victim" 300
+    wait_until 60 has_reader
+    local recorder=$child facts
+    facts=$(grep -E '^(Uid|Gid|Groups|NoNewPrivs|CapEff|CapPrm)' "/proc/$reader/status" | tr -s '\t ' ' ')
+    [ "$facts" = "Uid: 65534 65534 65534 65534
+Gid: 65534 65534 65534 65534
+Groups: 
+CapPrm: 0000000000000000
+CapEff: 0000000000000000
+NoNewPrivs: 1" ] || fail "it has rights: $facts"
+    ! readlink "/proc/$reader/fd/"* | grep -vE "^(/dev/null|socket:.*|$work/theirs/victim)$" || fail "it has other files"
+    kill -9 "$reader"
+    kill -TERM "$recorder"
+    wait "$recorder"
+    all_names live.db names
+    grep -q 'victim.*victim_work' names || fail "one that was killed meanwhile takes names away"
+    # A crash, at the call with which its rights end: nothing else is missing.
+    "$SPROF" record --no-symbolize -F 2000 -o crash.db -- "${as_other[@]}" "$work/theirs/victim" 3 2>err || fail "record"
+    local samples
+    samples=$(sed -nE 's/^sprof: ([0-9 ]+) samples.*/\1/p' err | tr -d ' ') # what reads a recording names it, too
+    run strace -f -qq -o calls -e trace=seccomp -e inject=seccomp:signal=SIGSEGV "$SPROF" symbolize -i crash.db
+    [ "$status" = 0 ] || fail "symbolize: exit status $status"
+    said 'victim: its names are missing: .* was ended by signal 11'
+    [ "$(sql crash.db "SELECT sum(count) FROM sample")" = "$samples" ] || fail "samples are gone"
+    all_names crash.db crashed
+    ! grep -q victim_work crashed || fail "another process has read the file"
+    # Without a filter nothing is read; with one all names come, and those of other files are as they were.
+    "$PROGRAMS/refuse" seccomp EPERM "$SPROF" symbolize -i crash.db 2>err >out || fail "symbolize"
+    said 'victim: its names are missing: .* ended while'
+    "$SPROF" symbolize -i crash.db 2>err >out || fail "symbolize"
+    all_names crash.db names
+    grep -q 'victim.*victim_work' names || fail "names do not come later: $(cat names)"
+    [ "$(grep -v '^victim' crashed)" = "$(grep -v '^victim' names)" ] || fail "names of other files differ: $(diff names crashed)"
+}
+
 # sprof's own code and file are hardened, as its linked libraries are; agents have no code that may be written.
 hardened() {
     readelf -dlW "$SPROF" >headers
@@ -359,6 +466,6 @@ writes() {
 }
 
 case $1 in
-lying_agent | shrinking | old_kernel | outputs | recordings | sources | hostile_recordings | control | mounted_map | hardened | writes) "$1" ;;
+lying_agent | shrinking | old_kernel | outputs | recordings | sources | hostile_recordings | control | mounted_map | same_names | reader | hardened | writes) "$1" ;;
 *) fail "no such case: $1" ;;
 esac
