@@ -18,7 +18,7 @@ int trace_no_descriptor(const struct trace_session *session, struct sprof_error 
 int trace_place_by_agent(struct trace_session *session, struct sprof_error *error)
 {
     int result = session->backend->enter(session, error);
-    trace_bypass_begin(session);
+    trace_passed_begin(session);
     session->resting.at_once = session->common->paused;
     if (!result)
         result = trace_place_files(session, error);

@@ -41,7 +41,7 @@ struct trace_file {
     bool on_demand;                /* no function of it is chosen at the start */
     uint64_t island, island_bytes; /* of the copies of its functions' beginnings */
     size_t first, count;           /* its functions, as a range of the probes */
-    bool stays;                    /* it cannot be unloaded; see bypass.c */
+    bool stays;                    /* it cannot be unloaded; see passed.c */
     /* Where it was loaded later: */
     bool is_loaded;
     uint64_t loaded_at; /* address of its code */
@@ -82,8 +82,8 @@ struct trace_probe {
     bool is_looked_for;            /* it has a row of coverage */
     bool is_unplaced;              /* the recording has no module there, so it has no rows */
     bool is_left;                  /* its original bytes are back, in one process at least */
-    bool was_off;                  /* at the last look of bypass.c */
-    bool is_passed;                /* its thunk, or its jump, leads past the agent: see bypass.c */
+    bool was_off;                  /* at the last look of passed.c */
+    bool is_passed;                /* its thunk, or its jump, leads past the agent: see passed.c */
     bool rests;            /* its original bytes are back until it is to be on: see rest.c */
     uint64_t off_ns;       /* when it was seen to be off; 0: it is on or at rest */
     bool is_beyond;        /* a row says that its calls are only counted: see memory.c */

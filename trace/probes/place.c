@@ -84,7 +84,7 @@ static int skip_in_island(struct writing *writing, size_t size)
 }
 
 /* How much to leave free before a copy of that size, so that it and the far jump behind it are at
- * distances from the entry that differ in the last byte only: see bypass.c. */
+ * distances from the entry that differ in the last byte only: see passed.c. */
 static size_t gap_before(uint64_t entry, uint64_t at, size_t size)
 {
     enum { DISTANCES = 256 };
@@ -188,7 +188,7 @@ static int place_probe(struct writing *writing, const struct trace_file *file, u
     if (put_in_island(writing, file, far_jump, sizeof far_jump) ||
         !arch_jump_write(probe->jump, site, at))
         return 1;
-    trace_bypass_note(session, probe, body);
+    trace_passed_note(session, probe, body);
     return 0;
 }
 
@@ -201,7 +201,7 @@ static int place_copies(struct writing *writing, struct trace_file *file)
     int result =
         session->backend->only_embedded ? 0 : trace_make_island_of(session, file, writing->error);
     writing->island.count = 0;
-    trace_bypass_look_at_file(session, file);
+    trace_passed_check_file(session, file);
     for (size_t i = 0; i < file->count && !result; i++)
         if (place_probe(writing, file, (uint32_t)(file->first + i))) {
             memset(probes[i].jump, 0, PLAN_JUMP_BYTES);

@@ -125,22 +125,22 @@ int trace_place_woken(struct trace_session *session, struct sprof_error *error);
 int trace_place_live_file(struct trace_session *session, struct trace_file *file,
                           struct sprof_error *error);
 
-/* == bypass.c == */
+/* == passed.c == */
 
 /* From now on thunks of the program can be written to. Not with --children, where several processes
  * use them. */
-void trace_bypass_begin(struct trace_session *session);
+void trace_passed_begin(struct trace_session *session);
 
 /* Notes whether the file stays mapped as long as the program runs. */
-void trace_bypass_look_at_file(const struct trace_session *session, struct trace_file *file);
+void trace_passed_check_file(const struct trace_session *session, struct trace_file *file);
 
 /* Notes the byte of the probe's jump that differs between its two targets. */
-void trace_bypass_note(struct trace_session *session, struct trace_probe *probe, uint64_t body);
+void trace_passed_note(struct trace_session *session, struct trace_probe *probe, uint64_t body);
 
 /* Passes probes that have been off since the last look. */
-void trace_bypass_look(struct trace_session *session);
+void trace_passed_look(struct trace_session *session);
 
 /* Ends that for a probe that is about to be on. */
-void trace_bypass_end(struct trace_session *session, size_t number);
+void trace_passed_end(struct trace_session *session, size_t number);
 
 #endif

@@ -189,7 +189,7 @@ void trace_switch(struct trace_session *session)
             tier != PROBE_FULL)
             tier = PROBE_BYTES;
         if (tier != PROBE_OFF)
-            trace_bypass_end(session, i);
+            trace_passed_end(session, i);
         switched |= probe->operation && tier != atomic_load(&session->process.shared->tiers[i]);
         atomic_store(&session->process.shared->tiers[i], tier);
     }

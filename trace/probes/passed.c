@@ -56,13 +56,13 @@ static bool is_program(pid_t pid, const char *file)
 
 /* A file that may be unloaded is left alone: between the check of its code and the write, other
  * code may come there. */
-void trace_bypass_look_at_file(const struct trace_session *session, struct trace_file *file)
+void trace_passed_check_file(const struct trace_session *session, struct trace_file *file)
 {
     file->stays =
         session->backend->borrows ? is_program(session->process.pid, file->path) : !file->is_loaded;
 }
 
-void trace_bypass_note(struct trace_session *session, struct trace_probe *probe, uint64_t body)
+void trace_passed_note(struct trace_session *session, struct trace_probe *probe, uint64_t body)
 {
     const struct trace_file *file = &session->files.items[probe->file];
     uint8_t jump[PLAN_JUMP_BYTES];
@@ -81,7 +81,7 @@ void trace_bypass_note(struct trace_session *session, struct trace_probe *probe,
     probe->pass_byte = jump[at];
 }
 
-void trace_bypass_begin(struct trace_session *session)
+void trace_passed_begin(struct trace_session *session)
 {
     char path[64];
     sprof_proc_shared_path(path, sizeof path, session->process.pid, "mem");
@@ -90,7 +90,7 @@ void trace_bypass_begin(struct trace_session *session)
                                                                : open(path, O_RDWR | O_CLOEXEC);
 }
 
-void trace_bypass_end(struct trace_session *session, size_t number)
+void trace_passed_end(struct trace_session *session, size_t number)
 {
     struct trace_probe *probe = &session->probes.items[number];
     if (probe->is_passed && set_passed(session, probe, false))
@@ -124,7 +124,7 @@ static bool is_any_off(const struct trace_session *session)
     return false;
 }
 
-void trace_bypass_look(struct trace_session *session)
+void trace_passed_look(struct trace_session *session)
 {
     const bool handles = !session->backend->only_embedded && session->process.code_fd > 0 &&
                          is_any_off(session) && handles_faults(session);
