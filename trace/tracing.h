@@ -23,7 +23,7 @@
 #include "trace/loader.h"
 #include "trace/membership.h"
 #include "trace/probe_backend.h"
-#include "trace/probes/lost.h"
+#include "trace/probes/gone_jumps.h"
 #include "trace/probes/ranges.h"
 #include "trace/probes/rest.h"
 #include "trace/processes.h"
@@ -203,7 +203,7 @@ struct trace_session {
     uint32_t event;
     struct inject_process process; /* that executed the program */
     struct trace_resting resting;
-    struct trace_lost lost;
+    struct trace_gone_jumps gone_jumps;
     SPROF_VEC(struct trace_file) files;
     SPROF_VEC(struct trace_probe) probes;
     bool has_all_spares;           /* all functions of chosen modules that can have one */

@@ -1,19 +1,19 @@
 /* trace, inside: jumps that the program has given back with pages of its code. */
-#ifndef SPROF_TRACE_PROBES_LOST_H
-#define SPROF_TRACE_PROBES_LOST_H
+#ifndef SPROF_TRACE_PROBES_GONE_JUMPS_H
+#define SPROF_TRACE_PROBES_GONE_JUMPS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct trace_session;
 
-struct trace_lost {
+struct trace_gone_jumps {
     uint64_t next_ns; /* the next search for them */
     bool is_told;     /* it was reported that some were found */
 };
 
 /* Once a second has jumps put back that the program has given back with pages of its code; not
  * where no probe may rest. */
-void trace_lost_look(struct trace_session *session);
+void trace_gone_jumps_look(struct trace_session *session);
 
 #endif

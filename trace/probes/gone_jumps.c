@@ -38,7 +38,7 @@ static bool is_files(struct pages *pages, uint64_t address)
     return entry & PRESENT ? (entry & OF_FILE) != 0 : !(entry & IN_SWAP);
 }
 
-static bool is_lost(const struct trace_session *session, const struct trace_probe *probe,
+static bool is_gone(const struct trace_session *session, const struct trace_probe *probe,
                     struct pages *pages)
 {
     const uint64_t site = session->files.items[probe->file].bias + probe->function->site;
@@ -52,36 +52,37 @@ static bool is_lost(const struct trace_session *session, const struct trace_prob
 
 static bool may_look(const struct trace_session *session)
 {
-    return session->now_ns >= session->lost.next_ns && session->options.rest_ns != TRACE_NEVER &&
-           session->process.code_fd > 0 && session->backend->can_rest &&
-           !session->options.children && !session->points && !session->executable.is_replaced;
+    return session->now_ns >= session->gone_jumps.next_ns &&
+           session->options.rest_ns != TRACE_NEVER && session->process.code_fd > 0 &&
+           session->backend->can_rest && !session->options.children && !session->points &&
+           !session->executable.is_replaced;
 }
 
-void trace_lost_look(struct trace_session *session)
+void trace_gone_jumps_look(struct trace_session *session)
 {
     char path[64];
-    size_t lost = 0;
+    size_t gone = 0;
     if (!may_look(session))
         return;
-    session->lost.next_ns = session->now_ns + BETWEEN_NS;
+    session->gone_jumps.next_ns = session->now_ns + BETWEEN_NS;
     sprof_proc_shared_path(path, sizeof path, session->process.pid, "pagemap");
     struct pages pages = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
     for (size_t i = 0; i < session->probes.count && pages.fd >= 0; i++)
-        if (is_lost(session, &session->probes.items[i], &pages)) {
+        if (is_gone(session, &session->probes.items[i], &pages)) {
             trace_note_rest(&session->probes.items[i]);
-            lost++;
+            gone++;
         }
     if (pages.fd >= 0)
         close(pages.fd);
-    if (!lost)
+    if (!gone)
         return;
-    if (!session->lost.is_told)
+    if (!session->gone_jumps.is_told)
         sprof_log_message(
             session->options.log, SPROF_LOG_WARNING,
             "the program has given back pages of its code (madvise), and with them "
             "the probes of %zu function%s: they are put back once a second, and calls "
             "until then are not counted",
-            lost, sprof_plural(lost));
-    session->lost.is_told = true;
+            gone, sprof_plural(gone));
+    session->gone_jumps.is_told = true;
     trace_wake(session);
 }
