@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "trace/figures/coverage.h"
 #include "trace/governor.h"
-#include "trace/look.h"
+#include "trace/mapped_files.h"
 #include "trace/policies.h"
 #include "trace/probes/probes.h"
 
@@ -17,7 +17,7 @@
 
 struct trace_loads {
     struct trace_session *session;
-    struct trace_look look;
+    struct trace_mapped_files mapped;
     SPROF_VEC(uint32_t)
     files; /* loaded so far, of session->files; in a running process also those from the start */
 };
@@ -61,9 +61,9 @@ static void forget_gone(struct trace_loads *loads)
     for (size_t i = 0; i < loads->files.count; i++) {
         struct trace_file *file = &session->files.items[loads->files.items[i]];
         bool is_there = false;
-        for (size_t k = 0; k < loads->look.now.count && file->is_loaded; k++)
-            is_there |= loads->look.now.items[k].address == file->loaded_at &&
-                        trace_mapped_is_of(&loads->look.now.items[k], file);
+        for (size_t k = 0; k < loads->mapped.now.count && file->is_loaded; k++)
+            is_there |= loads->mapped.now.items[k].address == file->loaded_at &&
+                        trace_mapped_is_of(&loads->mapped.now.items[k], file);
         if (file->is_loaded && !is_there && !has_jumps(session, file))
             forget_file(session, file);
     }
@@ -212,7 +212,7 @@ static int take_new(struct trace_loads *loads, struct trace_mapped *mapped, stru
         sprof_error_set(&error, SPROF_EUNSUPPORTED, 0,
                         "%s changes its own code when it is loaded: it gets no probes",
                         mapped->file.path);
-    else if (trace_look_is_linked(&loads->look, module.bias))
+    else if (trace_mapped_files_is_linked(&loads->mapped, module.bias))
         place_new(loads, &module, mapped, &error);
     else
         mapped->is_early = !session->loader.is_serving;
@@ -226,23 +226,23 @@ static int take(struct trace_loads *loads)
 {
     const struct trace_session *session = loads->session;
     struct cache *cache = NULL;
-    int result = trace_look_again(&loads->look);
+    int result = trace_mapped_files_read(&loads->mapped);
     if (!result)
-        result = trace_look_read_linked(&loads->look);
+        result = trace_mapped_files_read_linked(&loads->mapped);
     if (result)
         return result;
     forget_gone(loads);
-    for (size_t i = 0; i < loads->look.now.count && !result; i++) {
-        if (trace_look_had(&loads->look, &loads->look.now.items[i]) ||
-            trace_look_has_other(&loads->look, i))
+    for (size_t i = 0; i < loads->mapped.now.count && !result; i++) {
+        if (trace_mapped_files_had(&loads->mapped, &loads->mapped.now.items[i]) ||
+            trace_mapped_files_has_other(&loads->mapped, i))
             continue;
         if (!cache && !session->options.no_cache)
             cache = cache_open(NULL);
-        result = take_new(loads, &loads->look.now.items[i], cache);
+        result = take_new(loads, &loads->mapped.now.items[i], cache);
     }
     if (cache)
         cache_free(cache, 0);
-    trace_look_keep(&loads->look);
+    trace_mapped_files_keep(&loads->mapped);
     return result;
 }
 
@@ -275,10 +275,10 @@ static int open_loads(struct trace_session *session, struct sprof_error *error)
     struct trace_loads *loads = session->loads = calloc(1, sizeof *loads);
     if (!loads)
         return sprof_error_memory(error);
-    loads->session = loads->look.session = session;
-    if (trace_look_again(&loads->look))
+    loads->session = loads->mapped.session = session;
+    if (trace_mapped_files_read(&loads->mapped))
         return sprof_error_memory(error);
-    trace_look_keep(&loads->look);
+    trace_mapped_files_keep(&loads->mapped);
     return 0;
 }
 
@@ -292,13 +292,13 @@ static int know_files(struct trace_loads *loads)
 {
     struct trace_session *session = loads->session;
     const uint64_t now_ns = sprof_clock_monotonic_ns();
-    int result = trace_look_again(&loads->look);
+    int result = trace_mapped_files_read(&loads->mapped);
     for (uint32_t i = 0; i < session->files.count && !result; i++) {
         struct trace_file *file = &session->files.items[i];
-        for (size_t k = 0; k < loads->look.now.count && !result && !file->is_loaded; k++) {
+        for (size_t k = 0; k < loads->mapped.now.count && !result && !file->is_loaded; k++) {
             /* the file may be mapped twice, as by dlmopen */
-            if (loads->look.now.items[k].address != file->loaded_at ||
-                !trace_mapped_is_of(&loads->look.now.items[k], file))
+            if (loads->mapped.now.items[k].address != file->loaded_at ||
+                !trace_mapped_is_of(&loads->mapped.now.items[k], file))
                 continue;
             uint64_t offset;
             file->is_loaded = true;
@@ -342,9 +342,9 @@ int trace_loads_begin(struct trace_session *session, struct sprof_error *error)
     if (result)
         return result;
     const char *loader = NULL;
-    for (size_t i = 0; i < loads->look.before.count; i++)
-        if (at - loads->look.before.items[i].address < loads->look.before.items[i].size)
-            loader = loads->look.before.items[i].file.path;
+    for (size_t i = 0; i < loads->mapped.before.count; i++)
+        if (at - loads->mapped.before.items[i].address < loads->mapped.before.items[i].size)
+            loader = loads->mapped.before.items[i].file.path;
     return trace_place_hook(session, loader ? loader : "", at, error);
 }
 
@@ -355,7 +355,7 @@ void trace_loads_free(struct trace_session *session)
     if (!loads)
         return;
     sprof_vec_release(&loads->files);
-    trace_look_release(&loads->look);
+    trace_mapped_files_release(&loads->mapped);
     free(loads);
     session->loads = NULL;
 }
