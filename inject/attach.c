@@ -273,23 +273,23 @@ int inject_open_code(const struct inject_process *process)
     return fcntl(process->attachment->memory_fd, F_DUPFD_CLOEXEC, 0);
 }
 
-struct inject_agent_place inject_agent_place_of(const struct inject_process *process)
+struct inject_agent_location inject_agent_location_of(const struct inject_process *process)
 {
     const struct inject_attachment *attachment = process->attachment;
-    struct inject_agent_place place = {0};
+    struct inject_agent_location location = {0};
     if (attachment && attachment->entrance.code) {
-        place.handle = attachment->handle;
-        place.close = inject_code_dlclose(attachment->entrance.code);
+        location.handle = attachment->handle;
+        location.close = inject_code_dlclose(attachment->entrance.code);
     } else if (attachment)
-        place.mapped = attachment->mapped;
-    return place;
+        location.mapped = attachment->mapped;
+    return location;
 }
 
 /* == Out again == */
 
 struct unloading {
     const struct inject_process *process;
-    const struct inject_agent_place *place;
+    const struct inject_agent_location *location;
     struct inject_entrance entrance;
     int memory_fd;
     struct sprof_error *error;
@@ -299,22 +299,24 @@ static int unload(void *context)
 {
     const struct unloading *unloading = context;
     const struct inject_process *process = unloading->process;
-    const struct inject_agent_place *place = unloading->place;
+    const struct inject_agent_location *location = unloading->location;
     const struct inject_entrance *entrance = &unloading->entrance;
     const int memory_fd = unloading->memory_fd;
     struct sprof_error *error = unloading->error;
     struct inject_borrowed *borrowed = calloc(1, sizeof *borrowed);
     char library[TARGET_PATH_MAX];
-    const uint64_t asked_at = place->mapped.base && !inject_find_agent(process->pid, library, NULL)
-                                  ? inject_find_asked(process->pid, library)
-                                  : 0;
+    const uint64_t asked_at =
+        location->mapped.base && !inject_find_agent(process->pid, library, NULL)
+            ? inject_find_asked(process->pid, library)
+            : 0;
     int result =
         borrowed ? inject_borrowed_take(borrowed, process->pid, memory_fd, entrance, false, error)
                  : sprof_error_memory(error);
     if (!result && inject_agent_stays(process))
-        result = place->mapped.base
-                     ? inject_raw_unload(entrance->raw, borrowed, &place->mapped, asked_at, error)
-                     : inject_borrowed_call_plainly(borrowed, place->close, place->handle, error);
+        result =
+            location->mapped.base
+                ? inject_raw_unload(entrance->raw, borrowed, &location->mapped, asked_at, error)
+                : inject_borrowed_call_plainly(borrowed, location->close, location->handle, error);
     if (borrowed)
         inject_borrowed_release(borrowed);
     const struct inject_ways *ways = entrance->raw ? inject_raw_ways(entrance->raw) : NULL;
@@ -325,7 +327,7 @@ static int unload(void *context)
 }
 
 bool inject_unload_agent(const struct inject_process *process,
-                         const struct inject_agent_place *place, struct sprof_error *error)
+                         const struct inject_agent_location *location, struct sprof_error *error)
 {
     const pid_t pid = process->pid;
     if (inject_has_collector(pid)) {
@@ -335,7 +337,7 @@ bool inject_unload_agent(const struct inject_process *process,
                         (int)pid);
         return false;
     }
-    struct unloading unloading = {.process = process, .place = place, .error = error};
+    struct unloading unloading = {.process = process, .location = location, .error = error};
     struct cache *cache = cache_open(NULL);
     int result = inject_memory_open(pid, &unloading.memory_fd, error);
     if (!result)
@@ -351,9 +353,9 @@ bool inject_unload_agent(const struct inject_process *process,
 
 int inject_give_up(struct inject_process *process, struct sprof_error *error)
 {
-    const struct inject_agent_place place = inject_agent_place_of(process);
-    const bool is_there = place.handle || place.mapped.base;
-    return !is_there || inject_unload_agent(process, &place, error) ? 0 : SPROF_ESTATE;
+    const struct inject_agent_location location = inject_agent_location_of(process);
+    const bool is_there = location.handle || location.mapped.base;
+    return !is_there || inject_unload_agent(process, &location, error) ? 0 : SPROF_ESTATE;
 }
 
 void inject_attachment_free(struct inject_attachment *attachment)

@@ -507,7 +507,7 @@ int inject_take_out(struct inject_process *process, const struct inject_trace *t
     struct inject_leaving leaving = {.process = process,
                                      .memory_fd = -1,
                                      .pages_fd = -1,
-                                     .agent = inject_agent_place_of(process),
+                                     .agent = inject_agent_location_of(process),
                                      .error = error};
     int result = inject_leaving_open(&leaving, error);
     if (!result && list_trace(&leaving, trace))

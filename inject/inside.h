@@ -57,7 +57,7 @@ enum inject_seccomp inject_seccomp_of(pid_t pid, pid_t tid);
 bool inject_is_filtered(pid_t pid);
 
 /* By what the agent is unloaded. */
-struct inject_agent_place inject_agent_place_of(const struct inject_process *process);
+struct inject_agent_location inject_agent_location_of(const struct inject_process *process);
 
 /* Takes an agent out of a process that has no shared memory yet, or no more. */
 int inject_recover_agent(pid_t pid, const struct sprof_log *log, struct sprof_error *error);
@@ -72,6 +72,6 @@ bool inject_agent_stays(const struct inject_process *process);
 /* Unloads the agent, in which no thread is any more. False: it stays. Nothing is called after an
  * execve, when other code may be there. */
 bool inject_unload_agent(const struct inject_process *process,
-                         const struct inject_agent_place *place, struct sprof_error *error);
+                         const struct inject_agent_location *location, struct sprof_error *error);
 
 #endif

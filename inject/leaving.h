@@ -42,7 +42,8 @@ struct inject_known_file {
     bool unwinds; /* it has an unwinder */
 };
 
-/* The calls of a borrowed thread, and its registers behind them, as arch/x86_64/probe/errand.S reads them.
+/* The calls of a borrowed thread, and its registers behind them, as arch/x86_64/probe/errand.S
+ * reads them.
  */
 struct inject_errand {
     uint64_t words[INJECT_BORROWED_CALLS * INJECT_CALL_WORDS + INJECT_END_WORDS];
@@ -69,8 +70,8 @@ struct inject_leaving {
     bool others_go_on; /* others use the shared memory, too, and go on being traced: nothing is
                           written there */
     bool is_filtered;  /* no thread can be sent to unmap: see inject_is_filtered */
-    struct inject_agent_place agent; /* by what it is unloaded */
-    struct inject_span stack;        /* the main thread's */
+    struct inject_agent_location agent; /* by what it is unloaded */
+    struct inject_span stack;           /* the main thread's */
     struct inject_errand errand;
     size_t sharing_words;     /* of the errand: calls that are known before the last stop */
     struct sprof_arena arena; /* paths */

@@ -14,11 +14,11 @@ void inject_owner_write(struct inject_process *process, const char *output, bool
     owner->pid = (uint32_t)getpid();
     owner->start = sprof_proc_stat_read(getpid(), &stat) ? stat.start_ticks : 0;
     owner->hello = process->hello;
-    const struct inject_agent_place place = inject_agent_place_of(process);
-    owner->handle = place.handle;
-    owner->close = place.close;
-    owner->mapped_at = place.mapped.base;
-    owner->mapped_bytes = place.mapped.bytes;
+    const struct inject_agent_location location = inject_agent_location_of(process);
+    owner->handle = location.handle;
+    owner->close = location.close;
+    owner->mapped_at = location.mapped.base;
+    owner->mapped_bytes = location.mapped.bytes;
     if (*output == '/' || !getcwd(directory, sizeof directory))
         snprintf(owner->output, sizeof owner->output, "%s", output);
     else

@@ -36,7 +36,7 @@ struct inject_raw_agent {
 
 /* By what the agent is unloaded: the handle for dlclose, at `close`, or where it is mapped. All 0:
  * it stays. */
-struct inject_agent_place {
+struct inject_agent_location {
     uint64_t handle, close;
     struct inject_raw_agent mapped;
 };

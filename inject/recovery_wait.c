@@ -40,7 +40,7 @@ static void read_stack(const struct inject_stopped *thread, uint8_t bytes[STACK_
     }
 }
 
-static bool is_lent(const struct inject_stopped *thread, uint8_t bytes[STACK_PAGES * PAGE])
+static bool is_borrowed(const struct inject_stopped *thread, uint8_t bytes[STACK_PAGES * PAGE])
 {
     enum { WORDS = STACK_PAGES * PAGE / sizeof(uint64_t) };
     read_stack(thread, bytes);
@@ -57,25 +57,25 @@ struct looking {
     struct inject_stop stop;
     uint8_t *bytes;
     bool surely; /* an old frame in a part of the stack that is in use again does not count */
-    bool is_any_lent;
+    bool is_any_borrowed;
 };
 
 static void look(void *context)
 {
     struct looking *looking = context;
-    for (size_t i = 0; i < looking->stop.threads.count && !looking->is_any_lent; i++) {
+    for (size_t i = 0; i < looking->stop.threads.count && !looking->is_any_borrowed; i++) {
         const struct inject_stopped *thread = &looking->stop.threads.items[i];
-        looking->is_any_lent =
-            (!looking->surely || blocks_all(thread)) && is_lent(thread, looking->bytes);
+        looking->is_any_borrowed =
+            (!looking->surely || blocks_all(thread)) && is_borrowed(thread, looking->bytes);
     }
 }
 
 /* 1: some thread is borrowed, 0: none, or a negative code. */
-static int is_anybody_lent(pid_t pid, bool surely, uint8_t *bytes, struct sprof_error *error)
+static int has_borrowed(pid_t pid, bool surely, uint8_t *bytes, struct sprof_error *error)
 {
     struct looking looking = {.bytes = bytes, .surely = surely};
     const int result = inject_stop_while(&looking.stop, pid, look, &looking, error);
-    return result ? result : looking.is_any_lent;
+    return result ? result : looking.is_any_borrowed;
 }
 
 int inject_recovery_wait(pid_t pid, struct sprof_error *error)
@@ -87,7 +87,7 @@ int inject_recovery_wait(pid_t pid, struct sprof_error *error)
         return sprof_error_memory(error);
     int result;
     bool surely = false;
-    while ((result = is_anybody_lent(pid, surely, bytes, error)) == 1 || result == SPROF_ESTATE) {
+    while ((result = has_borrowed(pid, surely, bytes, error)) == 1 || result == SPROF_ESTATE) {
         if (surely)
             break;
         surely = sprof_clock_monotonic_ns() > until_ns;
