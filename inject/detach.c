@@ -347,7 +347,7 @@ static int while_stopped(struct inject_leaving *leaving, bool (*act)(struct inje
             leaving->process->stopped_ns = took_ns;
         if (stopped.is_done)
             return 0;
-        if (leaving->held.count)
+        if (leaving->copies.count)
             inject_leaving_know_files(leaving);
         pause_ms(between_ms);
         between_ms += between_ms < BETWEEN_MAX_MS ? BETWEEN_MS : 0;

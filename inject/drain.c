@@ -148,15 +148,15 @@ static bool is_slot(const struct inject_leaving *leaving, uint64_t address)
 static void hold(struct inject_leaving *leaving, const struct inject_stopped *thread,
                  uint64_t address)
 {
-    for (size_t i = 0; i < leaving->held.count; i++)
-        if (leaving->held.items[i].tid == thread->tid &&
-            leaving->held.items[i].address == address) {
-            leaving->held.items[i].is_there = true;
+    for (size_t i = 0; i < leaving->copies.count; i++)
+        if (leaving->copies.items[i].tid == thread->tid &&
+            leaving->copies.items[i].address == address) {
+            leaving->copies.items[i].is_there = true;
             return;
         }
-    const struct inject_held held = {thread->tid, address, sprof_clock_monotonic_ns(), true};
-    if (sprof_vec_push(&leaving->held, held))
-        leaving->held_failed = true;
+    const struct inject_stack_copy held = {thread->tid, address, sprof_clock_monotonic_ns(), true};
+    if (sprof_vec_push(&leaving->copies, held))
+        leaving->copies_failed = true;
 }
 
 static bool leads_to_unwinder(struct inject_leaving *leaving, const struct inject_stopped *thread,
@@ -207,7 +207,7 @@ static bool is_in_register(const struct inject_leaving *leaving, const struct ar
 
 /* Whether a copy has been there for long, and nothing on the thread's stack leads to an unwinder.
  */
-static bool is_left_over(struct inject_leaving *leaving, const struct inject_held *held)
+static bool is_left_over(struct inject_leaving *leaving, const struct inject_stack_copy *held)
 {
     for (size_t i = 0; i < leaving->stop.threads.count; i++) {
         const struct inject_stopped *thread = &leaving->stop.threads.items[i];
@@ -222,21 +222,21 @@ static bool is_left_over(struct inject_leaving *leaving, const struct inject_hel
 
 bool inject_leaving_is_anybody_unwinding(struct inject_leaving *leaving)
 {
-    bool is_any = leaving->held_failed;
+    bool is_any = leaving->copies_failed;
     size_t kept = 0;
     leaving->asked_tid = 0;
-    for (size_t i = 0; i < leaving->held.count; i++)
-        leaving->held.items[i].is_there = false;
+    for (size_t i = 0; i < leaving->copies.count; i++)
+        leaving->copies.items[i].is_there = false;
     for (size_t i = 0; i < leaving->stop.threads.count; i++) {
         is_any |= is_in_register(leaving, &leaving->stop.threads.items[i].registers);
         each_piece(leaving, &leaving->stop.threads.items[i], hold_copies);
     }
-    for (size_t i = 0; i < leaving->held.count; i++) {
-        if (!leaving->held.items[i].is_there)
+    for (size_t i = 0; i < leaving->copies.count; i++) {
+        if (!leaving->copies.items[i].is_there)
             continue;
-        leaving->held.items[kept++] = leaving->held.items[i];
-        is_any |= !is_left_over(leaving, &leaving->held.items[i]);
+        leaving->copies.items[kept++] = leaving->copies.items[i];
+        is_any |= !is_left_over(leaving, &leaving->copies.items[i]);
     }
-    leaving->held.count = kept;
+    leaving->copies.count = kept;
     return is_any;
 }

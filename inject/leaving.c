@@ -124,7 +124,7 @@ void inject_leaving_release(struct inject_leaving *leaving)
     sprof_vec_release(&leaving->coming);
     sprof_vec_release(&leaving->writable);
     sprof_vec_release(&leaving->texts);
-    sprof_vec_release(&leaving->held);
+    sprof_vec_release(&leaving->copies);
     sprof_vec_release(&leaving->known_files);
     sprof_arena_release(&leaving->arena);
 }

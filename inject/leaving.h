@@ -29,7 +29,7 @@ struct inject_text_pages {
 };
 
 /* A copy on a stack of a return address into a thunk. */
-struct inject_held {
+struct inject_stack_copy {
     pid_t tid;
     uint64_t address;
     uint64_t since_ns; /* when it was first seen */
@@ -61,15 +61,15 @@ struct inject_leaving {
     SPROF_VEC(struct inject_coming) coming;
     SPROF_VEC(struct inject_span) writable;
     SPROF_VEC(struct inject_text_pages) texts;
-    SPROF_VEC(struct inject_held) held;
+    SPROF_VEC(struct inject_stack_copy) copies;
     pid_t asked_tid; /* the thread to which the answer below belongs, in this stop */
     bool asked_unwinds;
     SPROF_VEC(struct inject_known_file) known_files; /* that were read */
-    bool shares_all;   /* a killed tracer may have restored code; changes are not known */
-    bool held_failed;  /* out of memory: one is missing */
-    bool others_go_on; /* others use the shared memory, too, and go on being traced: nothing is
-                          written there */
-    bool is_filtered;  /* no thread can be sent to unmap: see inject_is_filtered */
+    bool shares_all;    /* a killed tracer may have restored code; changes are not known */
+    bool copies_failed; /* out of memory: one is missing */
+    bool others_go_on;  /* others use the shared memory, too, and go on being traced: nothing is
+                           written there */
+    bool is_filtered;   /* no thread can be sent to unmap: see inject_is_filtered */
     struct inject_agent_location agent; /* by what it is unloaded */
     struct inject_span stack;           /* the main thread's */
     struct inject_errand errand;

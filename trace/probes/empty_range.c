@@ -2,7 +2,7 @@
 #include "trace/probes/empty_range.h"
 #include "plan/plan.h"
 #include "trace/probes/callees.h"
-#include "trace/probes/held.h"
+#include "trace/probes/range_text.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* Ranges: which probes are on. Each range adds functions or takes them out, and is itself on or
  * off. Of those that are on and hold a function, the last one decides. */
 #include "trace/probes/empty_range.h"
-#include "trace/probes/held.h"
 #include "trace/probes/points.h"
 #include "trace/probes/probes.h"
+#include "trace/probes/range_text.h"
 #include "trace/several.h"
 
 #include <ctype.h>

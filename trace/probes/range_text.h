@@ -1,6 +1,6 @@
 /* trace, inside: which probes a range holds. */
-#ifndef SPROF_TRACE_PROBES_HELD_H
-#define SPROF_TRACE_PROBES_HELD_H
+#ifndef SPROF_TRACE_PROBES_RANGE_TEXT_H
+#define SPROF_TRACE_PROBES_RANGE_TEXT_H
 
 #include "trace/tracing.h"
 

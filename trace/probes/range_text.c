@@ -1,5 +1,5 @@
 /* Which probes a range holds: by name, by address, or by what calls them. */
-#include "trace/probes/held.h"
+#include "trace/probes/range_text.h"
 #include "plan/plan.h"
 #include "trace/probes/callees.h"
 

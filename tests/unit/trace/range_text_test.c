@@ -1,5 +1,5 @@
 /* The texts of ranges: names, addresses, and what calls them. */
-#include "trace/probes/held.h"
+#include "trace/probes/range_text.h"
 
 #include <CUnit/CUnit.h>
 #include <string.h>
@@ -75,11 +75,11 @@ static void test_children(void)
     CU_ASSERT_PTR_NULL(trace_children_text("work"));
 }
 
-void sprof_suite_trace_held(void);
+void sprof_suite_trace_range_text(void);
 
-void sprof_suite_trace_held(void)
+void sprof_suite_trace_range_text(void)
 {
-    CU_pSuite suite = CU_add_suite("trace/held", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("trace/range_text", NULL, NULL);
     CU_add_test(suite, "kinds of texts", test_kinds);
     CU_add_test(suite, "addresses", test_addresses);
     CU_add_test(suite, "texts that are no addresses", test_no_addresses);
