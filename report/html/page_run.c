@@ -44,8 +44,14 @@ static void put_cards(struct json *json, const struct report_dataset *dataset)
     const bool calls = report_counts_calls(dataset);
     snprintf(note, sizeof note, "%s%s%s", dataset->event.name ? dataset->event.name : "no event",
              quality->requested_hz > 0 ? ", " : "", report_quality_rate(number, quality));
-    put_card(json, sprof_digits_of(quality->samples).text, calls ? "calls" : "samples",
-             calls ? "" : note);
+    if (dataset->coverage.called) { /* mode coverage counts no calls */
+        snprintf(note, sizeof note, "%s of %s", sprof_digits_of(dataset->coverage.called).text,
+                 sprof_digits_of(dataset->coverage.functions).text);
+        put_card(json, note, "functions were called", "");
+    } else {
+        put_card(json, sprof_digits_of(quality->samples).text, calls ? "calls" : "samples",
+                 calls ? "" : note);
+    }
     report_json_close_array(json);
 }
 

@@ -144,6 +144,9 @@ def traces(browser, work):
     called = sum(int(row["executed"]) for row in rows)
     if not text.startswith(f"{called} of {len(rows)} functions were called"):
         raise SystemExit(f"the page says '{text}' of {called} of {len(rows)} functions")
+    header = " ".join(browser.run("return document.querySelector('.facts').innerText").split())
+    if f"{called} of {len(rows)} functions were called" not in header or " calls" in header:
+        raise SystemExit(f"the header of a page of coverage: {header}")
     for choice, executed in ("missed", 0), ("called", 1):
         browser.run("sprof.set({covered: arguments[0]})", choice)
         shown = browser.run("return sprof.views.find(view => view.id === 'coverage').object.table.rows.map(row => row.full)")
