@@ -43,7 +43,7 @@ static const struct {
 } known_values[] = {
     {"report", "by",
      "run|host|process|command|user|cgroup|container|thread|cpu|event|state|wait|lock|holder|"
-     "field:|phase|module|function|file|line|address"},
+     "phase|module|function|file|line|address"},
     {"report", "sort", REPORT_COLUMNS},
     {"report", "show", REPORT_COLUMNS},
     {"stats", "sort", CALL_COLUMNS},
