@@ -1,15 +1,19 @@
 /* sprof why: records a program for a while, and says in one screen what makes it slow. */
-#include "why/why.h"
 #include "cli/commands.h"
 #include "cli/open.h"
 #include "cli/process_tree.h"
+#include "cli/selection.h"
 #include "cli/signals.h"
 #include "cli/values.h"
 #include "cli/why_count.h"
 #include "cli/why_json.h"
+#include "cli/why_open.h"
+#include "cli/why_slow.h"
 #include "cli/why_watch.h"
 #include "record/record.h"
 #include "report/report.h"
+#include "store/store.h"
+#include "why/slow.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -21,12 +25,13 @@
 
 #define DEFAULT_OUTPUT "why.db"
 
-static const uint64_t look_ns = 3000000000;
+static const uint64_t look_ns = 3000000000, slow_look_ns = 7000000000;
 
 enum { UNDECIDED = 3 }; /* the exit status */
 
 struct arguments {
     struct cli_pids pids;
+    struct cli_during slow;
     bool children, overwrite, no_probes;
     uint64_t look_ns;
     const char *output, *input;
@@ -39,8 +44,14 @@ static const struct cli_option options[] = {
      cli_set_pids},
     {"children", 0, NULL, "with -p: and to the processes that these have started", FIELD(children),
      cli_set_flag},
-    {"seconds", 0, "T", "look for so long (attached: 3, up to 9 where little happens)",
-     FIELD(look_ns), cli_set_duration},
+    {"slow", 0, "RE[,over T]",
+     "say why some calls of these functions are slow, and with which values (over T: slow are "
+     "those "
+     "that take longer)",
+     FIELD(slow), cli_set_during},
+    {"seconds", 0, "T",
+     "look for so long (attached: 3, up to 9 where little happens; with --slow 7)", FIELD(look_ns),
+     cli_set_duration},
     {"output", 'o', "FILE", "the recording that is kept (why.db); an existing one becomes FILE.old",
      FIELD(output), cli_set_text},
     {"overwrite", 0, NULL, "keep no copy of the recording that is replaced", FIELD(overwrite),
@@ -74,6 +85,9 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
     if (arguments->no_probes && !attaches)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--no-probes belongs to -p: a command is only sampled");
+    if (arguments->no_probes && *arguments->slow.expression)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--slow takes the times of calls, by probes: leave out --no-probes");
     if (arguments->children && !attaches)
         return sprof_error_set(
             error, SPROF_EUSAGE, 0,
@@ -91,6 +105,8 @@ struct origin {
     bool has_ended;
     const struct cli_why_count *count; /* NULL: no calls are counted */
     const char *counts;                /* its file, as a shell would read it */
+    const char *calls, *calls_text;    /* the recording of --slow, and as a shell would read it */
+    uint64_t stopped_ns;               /* for which threads stood still, at most */
 };
 
 static void describe(const struct origin *origin, struct why_circumstances *circumstances)
@@ -105,6 +121,8 @@ static void describe(const struct origin *origin, struct why_circumstances *circ
         .took_s =
             origin->began_ns ? (double)(sprof_clock_monotonic_ns() - origin->began_ns) / 1e9 : 0,
         .unseen = origin->unseen,
+        .calls = origin->calls_text,
+        .stopped_ns = origin->stopped_ns,
         .has_ended = origin->has_ended,
     };
 }
@@ -128,11 +146,33 @@ static void add_counts(const struct origin *origin, const struct why_table *tabl
     const bool may_be_pair = verdict->answer == WHY_FLAT || verdict->answer == WHY_STARVED;
     if (!origin->count || (verdict->answer != WHY_FUNCTION && !may_be_pair))
         return;
-    const int status =
-        cli_why_count(origin->count, table, verdict, &circumstances->stopped_ns, uncounted);
+    uint64_t stopped_ns = 0;
+    const int status = cli_why_count(origin->count, table, verdict, &stopped_ns, uncounted);
+    if (stopped_ns > circumstances->stopped_ns)
+        circumstances->stopped_ns = stopped_ns;
     uncounted->message[strcspn(uncounted->message, "\n")] = 0;
     circumstances->counts = status ? NULL : origin->counts;
     circumstances->uncounted = status < 0 ? uncounted->message : NULL;
+}
+
+static int judge_slow(struct why_verdict *verdict, struct why_table *table, const char *path,
+                      struct why_calls *calls, struct sprof_error *error)
+{
+    struct store *store = NULL;
+    int status = store_open_read(&store, path, error);
+    if (!status)
+        status = report_why_calls(store, table, calls, error);
+    if (!status && why_judge_slow(verdict, table, calls))
+        status = sprof_error_memory(error);
+    if (store)
+        store_close(store, NULL);
+    return status;
+}
+
+static bool is_decided(const struct why_verdict *verdict)
+{
+    return verdict->answer != WHY_TOO_FEW && verdict->answer != WHY_NOTHING_SEEN &&
+           verdict->answer != WHY_FEW_CALLS;
 }
 
 /* Returns the exit status, or a negative code. */
@@ -142,8 +182,14 @@ static int answer(struct store *store, const struct arguments *arguments,
     struct why_table table = {0};
     struct why_verdict verdict = {0};
     struct why_circumstances circumstances;
+    const uint64_t over_ns = arguments->slow.least_ns;
+    struct why_calls calls = {.of = arguments->slow.expression,
+                              .over_ns = over_ns,
+                              .complete_ns = over_ns ? over_ns : CLI_WHY_LONG_NS};
     int status = report_why_table(store, &table, error);
-    if (!status && why_judge(&verdict, &table))
+    if (!status && origin->calls)
+        status = judge_slow(&verdict, &table, origin->calls, &calls, error);
+    else if (!status && why_judge(&verdict, &table))
         status = sprof_error_memory(error);
     describe(origin, &circumstances);
     struct sprof_error uncounted = {0};
@@ -154,49 +200,14 @@ static int answer(struct store *store, const struct arguments *arguments,
         status = sprof_error_memory(error);
     if (!status)
         status = cli_finish_output(error);
-    const bool is_decided = verdict.answer != WHY_TOO_FEW && verdict.answer != WHY_NOTHING_SEEN;
+    const bool decided = is_decided(&verdict);
     why_verdict_release(&verdict);
+    why_calls_release(&calls);
     why_table_release(&table);
-    return status ? status : is_decided ? 0 : UNDECIDED;
+    return status ? status : decided ? 0 : UNDECIDED;
 }
 
 /* == The recording == */
-
-/* Standard output is for the answer: a command gets standard error instead. */
-static int open_session(struct record_session **session, const struct record_options *record,
-                        struct sprof_error *error)
-{
-    const int output = record->command ? dup(STDOUT_FILENO) : -1;
-    if (output >= 0)
-        dup2(STDERR_FILENO, STDOUT_FILENO);
-    const int status = record_open(session, record, error);
-    if (output >= 0) {
-        dup2(output, STDOUT_FILENO);
-        close(output);
-    }
-    return status;
-}
-
-/* Opens the best recording that may be made here: CPU time and waits; samples by time; CPU time
- * alone. `unseen` holds why it is not the first. */
-static int open_best(struct record_session **session, struct record_options *record,
-                     struct sprof_error *unseen, struct sprof_error *error)
-{
-    record->off_cpu = true;
-    int status = open_session(session, record, unseen);
-    if (status != SPROF_EPERMISSION && status != SPROF_EUNSUPPORTED) {
-        *error = *unseen;
-        return status;
-    }
-    record->off_cpu = false;
-    record->wall_clock = true;
-    status = open_session(session, record, error);
-    if (status != SPROF_EPERMISSION && status != SPROF_EUNSUPPORTED)
-        return status;
-    record->wall_clock = false;
-    *error = (struct sprof_error){0};
-    return open_session(session, record, error);
-}
 
 static struct record_options options_of(struct cli_terminal *terminal,
                                         const struct arguments *arguments,
@@ -237,47 +248,79 @@ static bool have_ended(const struct cli_pids *pids)
     return true;
 }
 
+/* Records samples, and ends as soon as there are enough. */
+static int record_samples(struct cli_terminal *terminal, const struct arguments *arguments,
+                          struct record_options *record, struct cli_why_looking *looking,
+                          struct sprof_error *error)
+{
+    struct cli_why_watch watch;
+    const bool adapts = !arguments->look_ns && !record->command;
+    int status = cli_why_open(&looking->session, record, &looking->unseen, error);
+    if (status)
+        return status;
+    cli_signals_catch(looking->session, record_command_pid(looking->session));
+    cli_say_pids(terminal, &arguments->pids);
+    if (adapts)
+        cli_why_watch_start(&watch, looking->session, &arguments->pids, look_ns);
+    status = record_run(looking->session, &looking->result, error);
+    if (adapts)
+        cli_why_watch_end(&watch);
+    cli_signals_forget_session();
+    return status;
+}
+
+/* Another file beside the recording. NULL when out of memory. */
+static char *file_beside(const char *recording, const char *end)
+{
+    struct sprof_str path = {0};
+    sprof_str_appendf(&path, "%s.%s", recording, end);
+    return path.failed ? NULL : path.text;
+}
+
 static int look(struct cli_terminal *terminal, const struct arguments *arguments,
                 const struct cli_operands *operands, struct sprof_error *error)
 {
     struct record_options record = options_of(terminal, arguments, operands);
-    struct record_session *session;
-    struct record_result result = {0};
-    struct sprof_error unseen = {0};
+    struct cli_why_looking looking = {0};
     struct sprof_arena texts = {0};
-    struct cli_why_watch watch;
     const uint64_t began_ns = sprof_clock_monotonic_ns();
-    int status = open_best(&session, &record, &unseen, error);
-    if (status)
-        return status;
-    cli_signals_catch(session, record_command_pid(session));
-    cli_say_pids(terminal, &arguments->pids);
-    const bool adapts = !arguments->look_ns && !operands->count;
-    if (adapts)
-        cli_why_watch_start(&watch, session, &arguments->pids, look_ns);
-    status = record_run(session, &result, error);
-    if (adapts)
-        cli_why_watch_end(&watch);
-    cli_signals_forget_session();
+    const bool is_slow = *arguments->slow.expression;
+    char *counted = file_beside(record.output, "calls"),
+         *calls = file_beside(record.output, "slow");
+    int status = counted && calls ? 0 : sprof_error_memory(error);
+    if (!status && is_slow)
+        status = cli_why_slow(
+            &(struct cli_why_slow){.of = arguments->slow.expression,
+                                   .over_ns = arguments->slow.least_ns,
+                                   .output = calls,
+                                   .duration_ns = arguments->look_ns ? arguments->look_ns
+                                                  : record.pid_count ? slow_look_ns
+                                                                     : 0},
+            &record, &looking, error);
+    else if (!status)
+        status = record_samples(terminal, arguments, &record, &looking, error);
     if (!status) {
-        unseen.message[strcspn(unseen.message, "\n")] = 0;
-        say_end(terminal, &result);
-        struct sprof_str counted = {0};
-        sprof_str_appendf(&counted, "%s.calls", record.output);
-        const struct cli_why_count count = {&arguments->pids, counted.text, SPROF_VERSION};
+        looking.unseen.message[strcspn(looking.unseen.message, "\n")] = 0;
+        say_end(terminal, &looking.result);
+        const struct cli_why_count count = {&arguments->pids, counted, SPROF_VERSION};
         const struct origin origin = {
             .recording = sprof_command_text(&texts, (char *const[]){(char *)record.output, NULL}),
-            .count = operands->count || arguments->no_probes || !counted.text ? NULL : &count,
-            .counts = sprof_command_text(&texts, (char *const[]){counted.text, NULL}),
+            .count = operands->count || arguments->no_probes ? NULL : &count,
+            .counts = sprof_command_text(&texts, (char *const[]){counted, NULL}),
+            .calls = is_slow ? calls : NULL,
+            .calls_text = is_slow ? sprof_command_text(&texts, (char *const[]){calls, NULL}) : NULL,
+            .stopped_ns = looking.stopped_ns,
             .began_ns = began_ns,
-            .unseen = *unseen.message ? unseen.message : NULL,
+            .unseen = *looking.unseen.message ? looking.unseen.message : NULL,
             .has_ended = operands->count ? !arguments->look_ns : have_ended(&arguments->pids),
         };
-        status = answer(record_store(session), arguments, &origin, error);
-        sprof_str_release(&counted);
+        status = answer(record_store(looking.session), arguments, &origin, error);
     }
+    free(counted);
+    free(calls);
     sprof_arena_release(&texts);
-    record_free(session);
+    if (looking.session)
+        record_free(looking.session);
     return status;
 }
 
@@ -286,12 +329,21 @@ static int read_recording(struct cli_terminal *terminal, const struct arguments 
 {
     struct store *store = NULL;
     struct sprof_arena texts = {0};
-    int status = cli_open_recording(&store, arguments->input, terminal, error);
+    const bool is_slow = *arguments->slow.expression;
+    char *calls = is_slow ? file_beside(arguments->input, "slow") : NULL;
+    int status = is_slow && !calls ? sprof_error_memory(error) : 0;
+    if (!status)
+        status = cli_open_recording(&store, arguments->input, terminal, error);
     if (!status) {
-        const struct origin origin = {.recording = sprof_command_text(
-                                          &texts, (char *const[]){(char *)arguments->input, NULL})};
+        const struct origin origin = {
+            .recording =
+                sprof_command_text(&texts, (char *const[]){(char *)arguments->input, NULL}),
+            .calls = calls,
+            .calls_text = calls ? sprof_command_text(&texts, (char *const[]){calls, NULL}) : NULL,
+        };
         status = answer(store, arguments, &origin, error);
     }
+    free(calls);
     if (store)
         store_close(store, NULL);
     sprof_arena_release(&texts);

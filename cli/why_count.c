@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const uint64_t working_ns = 300000000, waiting_ns = 1000000000;
+static const uint64_t working_ns = 300000000, waiting_ns = 1000000000, slow_ns = 1500000000;
 
 /* An expression that finds these functions alone. */
 static int append_names(struct sprof_str *expression, const struct why_table *table,
@@ -83,9 +83,12 @@ int cli_why_count(const struct cli_why_count *count, const struct why_table *tab
         return 1; /* functions of scripts have no entries of their own */
     const bool works = verdict->kind == WHY_COMPUTES && !verdict->in_bursts;
     int status = append_names(&expression, table, &functions);
-    status =
-        status ? sprof_error_memory(error)
-               : trace(count, expression.text, works ? working_ns : waiting_ns, stopped_ns, error);
+    status = status ? sprof_error_memory(error)
+                    : trace(count, expression.text,
+                            verdict->slow.of ? slow_ns
+                            : works          ? working_ns
+                                             : waiting_ns,
+                            stopped_ns, error);
     if (!status)
         status = read_counts(count, table, &functions, verdict, error);
     sprof_str_release(&expression);

@@ -88,6 +88,26 @@ static void function(struct json *json, const struct why_table *table,
     report_json_text(json, "certainty", why_certainty_text(verdict->certainty));
 }
 
+/* Which calls are slow, and with which value. */
+static void slow_calls(struct json *json, const struct why_slow *slow)
+{
+    report_json_open_object(json, "slow");
+    report_json_text(json, "of", slow->of);
+    report_json_count(json, "calls", slow->calls);
+    report_json_count(json, "slow", slow->slow);
+    real(json, "usual_ns", slow->usual_ns);
+    real(json, "slow_ns", slow->slow_ns);
+    report_json_count(json, "longest_ns", slow->longest_ns);
+    report_json_text(json, "name", slow->name);
+    if (slow->name) {
+        report_json_text(json, "condition", slow->is_least ? ">=" : "=");
+        report_json_text(json, "value", slow->value);
+        real(json, "value_in_slow", slow->value_slow);
+        real(json, "value_in_usual", slow->value_usual);
+    }
+    report_json_close_object(json);
+}
+
 static void largest(struct json *json, const struct why_table *table,
                     const struct why_verdict *verdict)
 {
@@ -149,6 +169,8 @@ static int body(struct json *json, const struct why_table *table, const struct w
     report_json_count(json, "ready_ns", verdict->ready_ns);
     real(json, "ready_share", verdict->ready_share);
     real(json, "useful_samples", verdict->useful_samples);
+    if (verdict->slow.of)
+        slow_calls(json, &verdict->slow);
     if (verdict->answer == WHY_FUNCTION)
         function(json, table, verdict);
     else if (verdict->answer == WHY_FLAT || verdict->answer == WHY_TOO_FEW ||

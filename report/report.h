@@ -228,6 +228,13 @@ int report_script(FILE *out, struct store *store, const struct report_selection 
 struct why_table;
 int report_why_table(struct store *store, struct why_table *table, struct sprof_error *error);
 
+/* Fills `calls` (why/slow.h), whose expression and limit are given, from a trace of the same time
+ * whose first rule kept calls without regard to their length. Errors as report_write. The caller
+ * releases them, also on failure. */
+struct why_calls;
+int report_why_calls(struct store *store, const struct why_table *table, struct why_calls *calls,
+                     struct sprof_error *error);
+
 /* Functions of such a table by their numbers. */
 struct report_why_counted {
     const uint32_t *functions;

@@ -26,7 +26,7 @@ static int take(const struct report_dataset *dataset, const struct why_table *ta
     for (size_t i = 0; i < dataset->functions.count && !result; i++) {
         const uint32_t number = number_of(dataset, table, wanted, (uint32_t)i + 1);
         const struct why_called called = {number, costs[i].exclusive.samples,
-                                          costs[i].inclusive.weight};
+                                          costs[i].inclusive.weight, 0};
         if (number)
             result = sprof_vec_push(&counts->functions, called);
     }
@@ -44,6 +44,25 @@ static int take(const struct report_dataset *dataset, const struct why_table *ta
     return result;
 }
 
+struct taking_longest {
+    const struct why_table *table;
+    struct why_counts *counts;
+};
+
+static int take_longest(void *context, int columns, char *const *values, char *const *titles)
+{
+    const struct taking_longest *taking = context;
+    (void)titles;
+    if (columns < 2 || !values[0])
+        return 0;
+    for (size_t i = 0; i < taking->counts->functions.count; i++) {
+        struct why_called *called = &taking->counts->functions.items[i];
+        if (values[1] && !strcmp(taking->table->functions.items[called->function].full, values[0]))
+            called->longest_ns = strtoull(values[1], NULL, 10);
+    }
+    return 0;
+}
+
 int report_why_counts(struct store *store, const struct why_table *table,
                       const struct report_why_counted *wanted, struct why_counts *counts,
                       struct sprof_error *error)
@@ -55,6 +74,10 @@ int report_why_counts(struct store *store, const struct why_table *table,
         counts->look_ns = dataset.run.duration_ns;
         result = take(&dataset, table, wanted, counts) ? sprof_error_memory(error) : 0;
     }
+    if (!result)
+        result =
+            store_query(store, "SELECT function, max(max_ns) FROM v_call_stats GROUP BY function",
+                        take_longest, &(struct taking_longest){table, counts}, error);
     report_dataset_release(&dataset);
     return result;
 }

@@ -325,6 +325,7 @@ static int read_samples(struct reading *reading, struct store *store, struct spr
                                                                             : WHY_SEES_CPU;
     result = report_each_sample(&content, take, reading, error);
     table->duration_ns = reading->dataset.run.duration_ns;
+    table->start_monotonic_ns = reading->dataset.run.start_monotonic_ns;
     if (!table->duration_ns && table->samples.count)
         table->duration_ns = table->samples.items[table->samples.count - 1].end_ns;
     return result == SPROF_ENOMEM ? sprof_error_memory(error) : result;

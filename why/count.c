@@ -7,6 +7,9 @@ static const double many_calls = 30;
 /* … where each of them is short. */
 static const double short_ns = 20000;
 
+/* A call that takes more of what a slow call takes beyond others is none of many. */
+static const double most_of_excess = 0.2;
+
 /* What a small function takes by itself that is named beside the loop that calls it. */
 static const double least_share = 0.08;
 
@@ -151,10 +154,30 @@ static int try_pairs(struct why_verdict *verdict, const struct why_table *table,
     return result;
 }
 
+/* The calls in a slow call, by the time that these take: counts are of all calls alike. One long
+ * call is not many. */
+static void count_slow(struct why_verdict *verdict, const struct why_counts *counts)
+{
+    const struct why_called *of = called(counts, verdict->function);
+    const double excess_ns =
+        verdict->share.share * (verdict->slow.slow_ns - verdict->slow.usual_ns);
+    if (!of || verdict->kind != WHY_COMPUTES || !verdict->rate.by || mean_ns(of) >= short_ns ||
+        (double)of->longest_ns > most_of_excess * excess_ns || excess_ns < many_calls * mean_ns(of))
+        return;
+    verdict->many = (struct why_many){verdict->rate.by, verdict->function, excess_ns / mean_ns(of),
+                                      mean_ns(of), false};
+}
+
 int why_count(struct why_verdict *verdict, const struct why_table *table,
               const struct why_counts *counts)
 {
     int result = 0;
+    if (verdict->slow.of) {
+        if (verdict->answer == WHY_FUNCTION)
+            set_rate(verdict, counts);
+        count_slow(verdict, counts);
+        return 0;
+    }
     if (verdict->answer == WHY_FUNCTION)
         follow_way(verdict, counts);
     if (!verdict->many.caller)

@@ -23,7 +23,7 @@ static void sum_up(struct why_verdict *verdict, const struct why_table *table)
     for (size_t i = 0; i < table->samples.count; i++) {
         const struct why_sample *sample = &table->samples.items[i];
         verdict->all_ns += sample->weight_ns;
-        if (sample->cause == WHY_READY)
+        if (sample->cause == WHY_READY && !(table->by_calls && sample->is_idle))
             verdict->ready_ns += sample->weight_ns;
         else if (sample->is_idle)
             verdict->idle_ns += sample->weight_ns;
@@ -213,11 +213,11 @@ static int conclude(struct why_verdict *verdict, const struct why_table *table,
     verdict->certainty = certainty_of(verdict);
     if (is_clear(verdict))
         verdict->answer = WHY_FUNCTION;
-    else if (is_in_bursts(verdict)) {
+    else if (!table->by_calls && is_in_bursts(verdict)) {
         verdict->answer = WHY_FUNCTION;
         verdict->in_bursts = true;
         verdict->certainty = WHY_LIKELY;
-    } else if (!result)
+    } else if (!table->by_calls)
         result = try_one_thread(verdict, table);
     if (!result && verdict->answer == WHY_FUNCTION)
         return why_describe(verdict, table);
@@ -278,14 +278,14 @@ int why_judge(struct why_verdict *verdict, struct why_table *table)
     *verdict = (struct why_verdict){.answer = WHY_NOTHING_SEEN};
     if (!table->samples.count)
         return 0;
-    int result = why_mark_idle(table);
+    int result = table->by_calls ? 0 : why_mark_idle(table);
     if (result)
         return result;
     sum_up(verdict, table);
-    if (is_idle(verdict, table))
+    if (!table->by_calls && is_idle(verdict, table))
         return describe_idle(verdict, table);
     if (!verdict->useful_ns) {
-        verdict->answer = WHY_STARVED;
+        verdict->answer = verdict->ready_ns ? WHY_STARVED : WHY_TOO_FEW;
         return 0;
     }
     result = why_rank(table, UINT32_MAX, &candidates);

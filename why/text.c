@@ -2,6 +2,7 @@
 #include "why/why.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const double much_ready = 0.3, ruled_out = 0.2;
 
@@ -65,9 +66,10 @@ static void append_many(struct sprof_str *text, const struct why_table *table,
                         const struct why_verdict *verdict)
 {
     const struct why_many *many = &verdict->many;
-    sprof_str_appendf(text, "%s calls %s %s times in each of its own calls (",
-                      name_of(table, many->caller), name_of(table, many->callee),
-                      sprof_digits_of((uint64_t)(many->each + 0.5)).text);
+    sprof_str_appendf(text, "%s calls %s %s%s times%s (", name_of(table, many->caller),
+                      name_of(table, many->callee), verdict->slow.of ? "some " : "",
+                      sprof_digits_of((uint64_t)(many->each + 0.5)).text,
+                      verdict->slow.of ? "" : " in each of its own calls");
     append_time(text, many->mean_ns);
     sprof_str_append(text, " each)");
     if (many->callee != verdict->function)
@@ -102,6 +104,49 @@ static void append_what(struct sprof_str *text, const struct why_table *table,
     }
 }
 
+/* Expressions for one name are shown as that. */
+static void append_slow_of(struct sprof_str *text, const char *of)
+{
+    const size_t begins = *of == '^', length = strlen(of + begins);
+    const bool ends = length && of[begins + length - 1] == '$';
+    sprof_str_appendf(text, "%.*s", (int)(length - ends), of + begins);
+}
+
+static void append_when(struct sprof_str *text, const struct why_slow *slow)
+{
+    if (slow->name)
+        sprof_str_appendf(text, ", when %s %s %s", slow->name, slow->is_least ? "≥" : "=",
+                          slow->value);
+}
+
+/* What stands before and behind the words for all time, where slow calls are judged. */
+static void append_slow_begin(struct sprof_str *text, const struct why_verdict *verdict)
+{
+    if (!verdict->slow.of)
+        return;
+    sprof_str_append(text, "Slow calls of ");
+    append_slow_of(text, verdict->slow.of);
+    sprof_str_append(text, verdict->answer == WHY_FUNCTION ? " are slow because " : ": ");
+}
+
+static void append_no_slow(struct sprof_str *text, const struct why_slow *slow)
+{
+    sprof_str_append(text, "No calls of ");
+    append_slow_of(text, slow->of);
+    sprof_str_appendf(text, " are slow: of %s, half take at most ",
+                      sprof_digits_of(slow->calls).text);
+    append_time(text, slow->usual_ns);
+    sprof_str_append(text, ", the longest takes ");
+    append_time(text, (double)slow->longest_ns);
+}
+
+static void append_few_calls(struct sprof_str *text, const struct why_slow *slow)
+{
+    sprof_str_append(text, "Too few calls of ");
+    append_slow_of(text, slow->of);
+    sprof_str_appendf(text, " to compare: %s", sprof_digits_of(slow->calls).text);
+}
+
 static void append_flat(struct sprof_str *text, const struct why_table *table,
                         const struct why_verdict *verdict)
 {
@@ -131,7 +176,11 @@ static void append_idle(struct sprof_str *text, const struct why_table *table,
 int why_headline(struct sprof_str *text, const struct why_table *table,
                  const struct why_verdict *verdict)
 {
+    if (verdict->answer != WHY_NO_SLOW && verdict->answer != WHY_FEW_CALLS)
+        append_slow_begin(text, verdict);
     switch (verdict->answer) {
+    case WHY_NO_SLOW: append_no_slow(text, &verdict->slow); break;
+    case WHY_FEW_CALLS: append_few_calls(text, &verdict->slow); break;
     case WHY_NOTHING_SEEN: sprof_str_append(text, "Nothing was seen: no sample was taken"); break;
     case WHY_IDLE: append_idle(text, table, verdict); break;
     case WHY_STARVED:
@@ -147,6 +196,8 @@ int why_headline(struct sprof_str *text, const struct why_table *table,
     case WHY_FLAT: append_flat(text, table, verdict); break;
     case WHY_FUNCTION: append_what(text, table, verdict); break;
     }
+    if (verdict->answer == WHY_FUNCTION || verdict->answer == WHY_FLAT)
+        append_when(text, &verdict->slow);
     return text->failed ? SPROF_ENOMEM : 0;
 }
 
@@ -231,6 +282,42 @@ static int put_counts(const struct why_table *table, const struct why_verdict *v
     return result;
 }
 
+static int put_slow(const struct why_verdict *verdict, const char *calls,
+                    int (*put)(void *, const char *, const char *), void *context)
+{
+    const struct why_slow *slow = &verdict->slow;
+    struct sprof_str what = {0}, command = {0};
+    if (slow->name)
+        sprof_str_appendf(&what, "%s %s %s in %d %% of the slow calls, in %d %% of the others",
+                          slow->name, slow->is_least ? "≥" : "=", slow->value,
+                          percent(slow->value_slow), percent(slow->value_usual));
+    else
+        sprof_str_append(&what, "the slow calls, and what called them");
+    sprof_str_appendf(&command, "sprof report -i %s --kept --sort duration", calls);
+    const int result =
+        what.failed || command.failed ? SPROF_ENOMEM : put(context, what.text, command.text);
+    sprof_str_release(&what);
+    sprof_str_release(&command);
+    return result;
+}
+
+/* What slow calls spend all their time on: both recordings together show it. */
+static int put_slow_time(const struct why_table *table, const struct why_verdict *verdict,
+                         const struct why_circumstances *circumstances,
+                         int (*put)(void *, const char *, const char *), void *context)
+{
+    struct sprof_str command = {0};
+    sprof_str_appendf(&command, "sprof merge -o slow.db %s %s && ", circumstances->calls,
+                      circumstances->recording);
+    append_command(&command, table, "slow.db", verdict->function);
+    sprof_str_appendf(&command, " --during-calls-of '%s,over %lluus'", verdict->slow.of,
+                      (unsigned long long)(verdict->slow.shortest_ns / 1000));
+    const int result =
+        command.failed ? SPROF_ENOMEM : put(context, "all time in slow calls", command.text);
+    sprof_str_release(&command);
+    return result;
+}
+
 int why_each_evidence(const struct why_table *table, const struct why_verdict *verdict,
                       const struct why_circumstances *circumstances,
                       int (*put)(void *context, const char *what, const char *command),
@@ -241,13 +328,18 @@ int why_each_evidence(const struct why_table *table, const struct why_verdict *v
     int result = 0;
     if (verdict->answer == WHY_NOTHING_SEEN)
         return 0;
-    if (has_function && recording)
+    if (verdict->slow.of && circumstances->calls)
+        result = put_slow(verdict, circumstances->calls, put, context);
+    const bool is_slow = verdict->slow.of && circumstances->calls;
+    if (is_slow && verdict->slow.slow && recording && !result && !strchr(verdict->slow.of, '\''))
+        result = put_slow_time(table, verdict, circumstances, put, context);
+    else if (has_function && recording && !result)
         result = put_main_evidence(table, verdict, recording, put, context);
     if (has_function && !result)
         result = put_note(table, verdict, put, context);
     if (verdict->rate.per_second > 0 && counts && !result)
         result = put_counts(table, verdict, counts, put, context);
-    if (!has_function && recording) {
+    if (!has_function && !is_slow && recording && !result) {
         struct sprof_str command = {0};
         append_command(&command, table, recording, verdict->function);
         result =
@@ -268,9 +360,32 @@ static int append_evidence(void *context, const char *what, const char *command)
 
 /* == The lines below == */
 
+/* "84 % ± 11 of the excess: 9 of 18 001 calls take 193 ms instead of 180 ns". */
+static void append_how_slow(struct sprof_str *text, const struct why_verdict *verdict)
+{
+    const struct why_slow *slow = &verdict->slow;
+    sprof_str_append(text, "\n  ");
+    if (verdict->answer == WHY_FUNCTION) {
+        append_share(text, &verdict->share);
+        sprof_str_append(text, verdict->many.is_pair ? ", both together, of the excess: "
+                                                     : " of the excess: ");
+    }
+    sprof_str_appendf(text, "%s of ", sprof_digits_of(slow->slow).text);
+    sprof_str_appendf(text, "%s calls take ", sprof_digits_of(slow->calls).text);
+    append_time(text, slow->slow_ns);
+    sprof_str_append(text, " instead of ");
+    append_time(text, slow->usual_ns);
+    if (verdict->ready_ns)
+        sprof_str_append(text, ", without time in which they had no CPU");
+}
+
 static void append_how_much(struct sprof_str *text, const struct why_table *table,
                             const struct why_verdict *verdict)
 {
+    if (verdict->slow.of) {
+        append_how_slow(text, verdict);
+        return;
+    }
     const double seconds = table->duration_ns ? (double)table->duration_ns / 1e9 : 1;
     if (verdict->answer == WHY_FUNCTION) {
         sprof_str_append(text, "\n  ");
@@ -419,12 +534,30 @@ static void append_notes(struct sprof_str *text, const struct why_table *table,
     }
 }
 
+static void append_calls_end(struct sprof_str *text, const struct why_verdict *verdict,
+                             const struct why_circumstances *circumstances)
+{
+    if (verdict->answer == WHY_FEW_CALLS)
+        sprof_str_append(text, circumstances->has_ended ? "\n  it ended too early"
+                                                        : "\n  look longer: --seconds 60");
+    else if (!verdict->slow.over_ns)
+        sprof_str_append(text, "\n  slow calls of these begin at three times the median; name a "
+                               "limit of your own behind a comma: ,over 5ms");
+    if (circumstances->calls)
+        sprof_str_appendf(text, "\n  evidence:\n    its calls: sprof report -i %s",
+                          circumstances->calls);
+    if (circumstances->took_s > 0)
+        sprof_str_appendf(text, "\n  %.1f s", circumstances->took_s);
+}
+
 int why_text(struct sprof_str *text, const struct why_table *table,
              const struct why_verdict *verdict, const struct why_circumstances *circumstances)
 {
     sprof_str_append(text, "▶ ");
     int result = why_headline(text, table, verdict);
-    if (verdict->answer != WHY_NOTHING_SEEN && !result) {
+    if (verdict->answer == WHY_NO_SLOW || verdict->answer == WHY_FEW_CALLS)
+        append_calls_end(text, verdict, circumstances);
+    else if (verdict->answer != WHY_NOTHING_SEEN && !result) {
         append_how_much(text, table, verdict);
         append_way(text, table, verdict);
         append_machine(text, verdict, circumstances);
@@ -447,8 +580,14 @@ const char *why_certainty_text(enum why_certainty certainty)
 const char *why_answer_word(enum why_answer answer)
 {
     static const char *const words[] = {
-        [WHY_NOTHING_SEEN] = "nothing", [WHY_IDLE] = "idle", [WHY_STARVED] = "starved",
-        [WHY_TOO_FEW] = "too-few",      [WHY_FLAT] = "flat", [WHY_FUNCTION] = "function",
+        [WHY_NOTHING_SEEN] = "nothing",
+        [WHY_IDLE] = "idle",
+        [WHY_STARVED] = "starved",
+        [WHY_TOO_FEW] = "too-few",
+        [WHY_FLAT] = "flat",
+        [WHY_FUNCTION] = "function",
+        [WHY_FEW_CALLS] = "few-calls",
+        [WHY_NO_SLOW] = "no-slow-calls",
     };
     return words[answer];
 }

@@ -120,7 +120,9 @@ struct why_table {
     SPROF_VEC(struct why_thread) threads;
     SPROF_VEC(struct why_sample) samples; /* by end */
     uint64_t duration_ns;
+    uint64_t start_monotonic_ns; /* of the samples' time 0; 0: not known */
     enum why_sight sight;
+    bool by_calls; /* `is_idle` is set already: of samples outside of the calls that are judged */
     const char *system_module; /* the interpreter of scripts that have names; NULL */
     const char
         *interpreter; /* a program that runs scripts without names for their functions; NULL */
@@ -152,6 +154,8 @@ enum why_answer {
     WHY_TOO_FEW,      /* too few samples to say anything */
     WHY_FLAT,         /* no function stands out */
     WHY_FUNCTION,     /* `function` is it */
+    WHY_FEW_CALLS,    /* too few calls to compare slow ones with others */
+    WHY_NO_SLOW,      /* no call takes much longer than others */
 };
 
 enum why_certainty { WHY_SURE, WHY_LIKELY, WHY_ONE_OF_TWO };
@@ -197,9 +201,23 @@ struct why_many {
     bool is_pair;            /* the verdict's share is of both: neither is clear by itself */
 };
 
+/* Slow calls of some functions, where only these are judged: useful time is then the time that they
+ * take beyond what as many usual ones do. Borrowed from the calls (why/slow.h). */
+struct why_slow {
+    const char *of; /* the expression that names the functions; NULL: all time is judged */
+    uint64_t calls, slow;
+    double usual_ns, slow_ns;       /* the median of all; the mean of the slow ones */
+    uint64_t shortest_ns;           /* of the slow ones */
+    uint64_t longest_ns, over_ns;   /* of all; the limit, 0: it was found */
+    const char *name, *value;       /* an argument that tells them apart; NULL: none does */
+    bool is_least;                  /* `value` is the least that slow calls have */
+    double value_slow, value_usual; /* shares of slow and of other calls with it */
+};
+
 struct why_verdict {
     enum why_answer answer;
     enum why_certainty certainty;
+    struct why_slow slow;
     uint64_t all_ns, useful_ns, ready_ns, idle_ns;
     double useful_samples; /* independent ones that the useful time is worth */
     double ready_share; /* of the time in which threads have or want a CPU, or wait within work */
@@ -243,6 +261,7 @@ void why_verdict_release(struct why_verdict *verdict);
 struct why_called {
     uint32_t function;        /* a number of the table */
     uint64_t calls, total_ns; /* that have ended, and their time */
+    uint64_t longest_ns;      /* of one call */
 };
 struct why_edge {
     uint32_t caller, callee;
@@ -277,6 +296,7 @@ struct why_circumstances {
     double took_s;         /* from start to answer; 0: not known */
     const char *unseen;    /* why waits were not seen; NULL */
     const char *counts;    /* the recording that the counts are from, as `recording`; NULL: none */
+    const char *calls;     /* … and that of the calls that are judged; NULL: all time is */
     const char *uncounted; /* why calls were not counted; NULL */
     uint64_t
         stopped_ns; /* for which threads stood still for the counts, at most; 0: they did not */

@@ -12,9 +12,11 @@ the time in a way of its own:
   c  it sleeps, in a helper               h  a loop, in one of six threads
   d  it waits for a lock of another       i  it writes to the disk and waits
      thread                               j  nothing: no function may be named
+  e  one request of a hundred is slow, which has a value of its own, by a loop, by sleep in a helper, or by many calls of one
+     (with --slow)
 
 Right is a first line with that function (b: and the small one; c: the helper, with the function as its caller; d: and the holder;
-h: and its thread). Programs of one seed are the same each time. Printed: right of N, and medians of seconds and of the longest stop.
+e: and the value, as in a, c or b; h: and its thread). Programs of one seed are the same each time. Printed: right of N, and medians of seconds and of the longest stop.
 """
 import argparse
 import json
@@ -41,7 +43,7 @@ HEAD = """
 #include <time.h>
 #include <unistd.h>
 #define APART __attribute__((noinline, noclone))
-struct request { unsigned long id, x, sum; int shard, fd; };
+struct request { unsigned long id, x, sum; int shard, fd, kind; };
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static inline __attribute__((always_inline)) void work(struct request *r, unsigned long turns)
 {
@@ -69,6 +71,8 @@ class Program:
         self.share = self.chance.uniform(0.25, 0.5)
         self.turns = int(400000 * self.share / (1 - self.share))  # the rest of a request has some 400 000
         self.pauses = self.chance.random() < 0.5
+        self.value = self.chance.randrange(20, 100)
+        self.variant = seed % 3
 
     def name(self):
         while True:
@@ -84,6 +88,7 @@ class Program:
             "b": f"for (int i = 0; i < {turns // 4}; i++) r->sum += {self.helper}(r, i);",
             "c": f"r->sum += {self.helper}(r, {max(200, turns // 400)});",
             "d": "pthread_mutex_lock(&mutex); r->sum++; pthread_mutex_unlock(&mutex);",
+            "e": f"if (r->kind == {self.value}) {{ {self.slow()} }}",
             "f": f"for (int i = 0; i < {turns // 60}; i++) {{ static __thread char *kept[64]; unsigned k = i * 7 & 63;"
                  " free(kept[k]); if ((kept[k] = malloc(1100 + (i * 40503u) % 3000))) *kept[k] = 1; }",
             "g": f"size_t size = 4096ul * {max(16, turns // 2500)}; char *m = mmap(0, size, 3, 34, -1, 0);"
@@ -92,6 +97,11 @@ class Program:
             "i": "char bytes[200]; memset(bytes, 7, 200); if (pwrite(r->fd, bytes, 200, 0) > 0) r->sum += fsync(r->fd);",
             "j": "",
         }[self.kind]
+
+    def slow(self):
+        turns = self.turns * 30
+        return (f"work(r, {turns});", f"r->sum += {self.helper}(r, {max(3000, turns // 1000)});",
+                f"for (int i = 0; i < {turns // 4}; i++) r->sum += {self.helper}(r, i);")[self.variant]
 
     def function(self, level, name):
         lines = [f"work(r, {self.chance.randrange(1000, 2600)});"]
@@ -102,25 +112,30 @@ class Program:
             lines.append(f"if (hot) {self.way[self.way.index(name) + 1]}(r, 1);")
         if name == self.culprit:
             lines.append(f"if (hot) {{ {self.planted()} }}")
+        if self.kind == "e" and not level:  # the one that has the value as an argument
+            return (f"APART void {name}(struct request *r, int hot, int kind)\n{{\n    r->kind = kind;\n    " + "\n    ".join(lines) +
+                    "\n    r->sum++;\n}\n")
         return f"APART void {name}(struct request *r, int hot)\n{{\n    " + "\n    ".join(lines) + "\n    r->sum++;\n}\n"
 
     def source(self):
         everything = [(level, name) for level, names in enumerate(self.levels) for name in names]
-        text = [HEAD] + [f"void {name}(struct request *, int);\n" for _, name in everything]
-        sleeps = "usleep(i);" if self.kind == "c" else "for (int k = 0; k < 4; k++) r->x += i * k;"
+        text = [HEAD] + [f"void {name}(struct request *, int{', int' if self.kind == 'e' and not level else ''});\n"
+                         for level, name in everything]
+        sleeps = "usleep(i);" if self.kind == "c" or (self.kind == "e" and self.variant == 1) else "for (int k = 0; k < 4; k++) r->x += i * k;"
         text.append(f"APART unsigned long {self.helper}(struct request *r, unsigned i)\n{{\n    {sleeps}\n    return r->x & 3;\n}}\n")
         text.append(f"APART void {self.holder}(struct request *r)\n{{\n    pthread_mutex_lock(&mutex);\n    work(r, 3000000);\n"
                     "    pthread_mutex_unlock(&mutex);\n    r->sum++;\n}\n")
         text += [self.function(level, name) for level, name in everything]
         holds = f"{self.holder}(r); usleep(3000);" if self.kind == "d" else "usleep(50000);"
         pause = "usleep(1000);" if self.pauses or self.kind == "h" else ""
+        kind = f", r->id % 100 == 17 ? {self.value} : (int)(r->id % 13)" if self.kind == "e" else ""
         text.append(f"""
 static void *tend(void *unused) {{ struct request all = {{.x = 5}}, *r = &all; for (;;) {{ r->id++; {holds} }} return unused; }}
 static void *listens(void *unused) {{ int p[2]; if (pipe(p)) return unused; struct pollfd f = {{p[0], POLLIN, 0}}; for (;;) poll(&f, 1, -1); }}
 static void *serve(void *shard)
 {{
     struct request all = {{.x = 99, .shard = (int)(long)shard, .fd = open("data", O_RDWR | O_CREAT, 0600)}}, *r = &all;
-    for (;;) {{ r->id++; {self.levels[0][0]}(r, 1); {pause} }}
+    for (;;) {{ r->id++; {self.levels[0][0]}(r, 1{kind}); {pause} }}
     return NULL;
 }}
 int main(void)
@@ -144,6 +159,11 @@ int main(void)
             return function == self.helper and answer["callers"][0] == self.culprit
         if self.kind == "d":
             return function == self.culprit and holder.get("function") == self.holder
+        if self.kind == "e":
+            slow = answer.get("slow") or {}
+            named = (function == self.culprit, function == self.helper and answer["callers"][0] == self.culprit,
+                     (calls.get("many_by"), calls.get("many_of")) == (self.culprit, self.helper))[self.variant] if function else False
+            return named and (slow.get("name"), slow.get("condition"), slow.get("value")) == ("kind", "=", str(self.value))
         if self.kind == "h":
             return function == self.culprit and "only_thread" in answer
         return function == self.culprit
@@ -152,16 +172,16 @@ int main(void)
 def build(program, directory):
     with open(f"{directory}/program.c", "w") as file:
         file.write(program.source())
-    subprocess.check_call(["gcc", "-O1", "-g1", "-fno-inline", "-pthread", "-o", "program", "program.c"], cwd=directory)
+    subprocess.check_call(["gcc", "-O1", "-g" if program.kind == "e" else "-g1", "-fno-inline", "-pthread", "-o", "program", "program.c"], cwd=directory)
 
 
-def ask(sprof, directory):
+def ask(sprof, directory, options):
     """The answer about a program that has run for a moment, its seconds, and the longest stop in milliseconds."""
     target = subprocess.Popen(["./program"], cwd=directory)
     try:
         time.sleep(0.5)
         begin = time.monotonic()
-        run = subprocess.run([sprof, "why", "-p", str(target.pid), "--format", "json"], cwd=directory, capture_output=True, text=True)
+        run = subprocess.run([sprof, "why", "-p", str(target.pid), "--format", "json", *options], cwd=directory, capture_output=True, text=True)
         seconds = time.monotonic() - begin
     finally:
         target.kill()
@@ -175,7 +195,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("sprof")
     parser.add_argument("--count", type=int, default=10)
-    parser.add_argument("--kinds", default="abcdfghij")
+    parser.add_argument("--kinds", default="abcdefghij")
     parser.add_argument("--keep")
     arguments = parser.parse_args()
     sprof = os.path.abspath(arguments.sprof)
@@ -186,7 +206,7 @@ def main():
             with tempfile.TemporaryDirectory() as directory:
                 program = Program(kind, seed)
                 build(program, directory)
-                answer, took = ask(sprof, directory)
+                answer, took = ask(sprof, directory, ["--slow", f"^{program.way[0]}$"] if kind == "e" else [])
                 seconds.append(took)
                 stops.append(answer.get("stopped_ns", 0) / 1e6)
                 if program.is_right(answer):

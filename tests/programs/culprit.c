@@ -37,8 +37,9 @@ static inline __attribute__((always_inline)) void work_us(long us)
 #define EACH(X)                                                                                    \
     X(00)                                                                                          \
     X(01)                                                                                          \
-    X(02) X(03) X(04) X(05) X(06) X(07) X(08) X(09) X(0a) X(0b) X(0c) X(0d) X(0e) X(0f) X(10)      \
-        X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(1a) X(1b) X(1c) X(1d) X(1e) X(1f)
+    X(02)                                                                                          \
+    X(03) X(04) X(05) X(06) X(07) X(08) X(09) X(0a) X(0b) X(0c) X(0d) X(0e) X(0f) X(10) X(11)      \
+        X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(1a) X(1b) X(1c) X(1d) X(1e) X(1f)
 EACH(LEAF)
 #define NAME(n) leaf_##n,
 static void (*const leaves[])(void) = {EACH(NAME)};
@@ -102,8 +103,24 @@ static KEEP void route(bool is_special)
     sum++;
 }
 
+static KEEP void give_discount(void)
+{
+    work_us(8000);
+    sum++;
+}
+
+static KEEP void serve_shop(unsigned n, int shop)
+{
+    leaves[n * 2654435761u >> 27]();
+    if (shop == 42)
+        give_discount();
+    sum++;
+}
+
 static KEEP void handle(unsigned n, bool is_special)
 {
+    if (!strcmp(kind, "slow"))
+        serve_shop(n, n % 50 == 7 ? 42 : (int)(n % 7));
     leaves[n * 2654435761u >> 27]();
     route(is_special);
     sum++;

@@ -115,6 +115,32 @@ assert shown == [float(sys.argv[1])], (shown, sys.argv[1])
 END
     ;;
 
+# Slow calls: what takes their time, and the value that they have in common; of a command and of a process.
+slow)
+    needs_root "waits are measured by BPF"
+    is_explained() {
+        [ "$(answer function)" = give_discount ] || fail "$1: another function"
+        [ "$(answer slow.name)$(answer slow.condition)$(answer slow.value)" = shop=42 ] || fail "$1: another value"
+        grep -q '"headline": *"Slow calls of serve_shop are slow because give_discount computes, when shop = 42"' out || fail "$1: another first line"
+    }
+    "$SPROF" why --slow '^serve_shop$' --format json -- "$program" slow 2 >out 2>err || fail "status $?"
+    is_explained "a command"
+    [ "$(answer slow.slow)" = 24 ] || fail "other slow calls"
+    "$SPROF" why -i why.db --slow '^serve_shop$' --format json >out || fail "no answer from the recordings"
+    is_explained "its recordings"
+    "$SPROF" why -i why.db --slow '^serve_shop$,over 10s' >out || fail "no answer with a limit"
+    grep -q "^▶ No calls of serve_shop are slow: of 1.200, half take at most " out || fail "slow calls: $(cat out)"
+    "$program" slow 300 &
+    children+=($!)
+    "$SPROF" why -p $! --slow '^serve_shop$,over 3ms' --seconds 2 --format json >out 2>err || fail "status $?"
+    is_explained "a process"
+    "$SPROF" report -i why.db.slow --kept --format csv >rows || fail "no recording of the calls"
+    grep -q 'serve_shop.*shop = 42' rows || fail "no such call"
+    "$SPROF" why -p ${children[-1]} --slow '^serve_shopp$' >out 2>err && fail "no such function"
+    grep -q "serve_shop" err || fail "no cure"
+    kill "${children[-1]}"
+    ;;
+
 # A running process, and what the command writes.
 attached)
     "$program" loop 50 &
@@ -171,6 +197,8 @@ usage)
     expect 2 "looks at no program" -i a.db --seconds 3
     expect 2 "belongs to -p" --children -- true
     expect 2 "belongs to -p" --no-probes -- true
+    expect 2 "leave out --no-probes" -p $$ --slow work --no-probes
+    expect 2 "write an expression" -p $$ --slow ""
     expect 2 "not a format of this command" --format csv -- true
     expect 1 "does not exist" -p 99999999
     expect 1 "a.db" -i a.db

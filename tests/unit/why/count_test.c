@@ -8,7 +8,7 @@ static uint32_t number(struct scene *scene, const char *name)
 
 static void add_called(struct why_counts *counts, uint32_t function, uint64_t calls, uint64_t each)
 {
-    const struct why_called called = {function, calls, calls * each};
+    const struct why_called called = {function, calls, calls * each, each};
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&counts->functions, called), 0);
 }
 
