@@ -44,21 +44,21 @@ static int take(const struct report_dataset *dataset, const struct why_table *ta
     return result;
 }
 
-struct taking_longest {
+struct taking_long {
     const struct why_table *table;
     struct why_counts *counts;
 };
 
-static int take_longest(void *context, int columns, char *const *values, char *const *titles)
+static int take_long(void *context, int columns, char *const *values, char *const *titles)
 {
-    const struct taking_longest *taking = context;
+    const struct taking_long *taking = context;
     (void)titles;
     if (columns < 2 || !values[0])
         return 0;
     for (size_t i = 0; i < taking->counts->functions.count; i++) {
         struct why_called *called = &taking->counts->functions.items[i];
         if (values[1] && !strcmp(taking->table->functions.items[called->function].full, values[0]))
-            called->longest_ns = strtoull(values[1], NULL, 10);
+            called->long_ns = strtoull(values[1], NULL, 10);
     }
     return 0;
 }
@@ -76,8 +76,8 @@ int report_why_counts(struct store *store, const struct why_table *table,
     }
     if (!result)
         result =
-            store_query(store, "SELECT function, max(max_ns) FROM v_call_stats GROUP BY function",
-                        take_longest, &(struct taking_longest){table, counts}, error);
+            store_query(store, "SELECT function, max(p999_ns) FROM v_call_stats GROUP BY function",
+                        take_long, &(struct taking_long){table, counts}, error);
     report_dataset_release(&dataset);
     return result;
 }

@@ -154,18 +154,53 @@ static int try_pairs(struct why_verdict *verdict, const struct why_table *table,
     return result;
 }
 
-/* The calls in a slow call, by the time that these take: counts are of all calls alike. One long
- * call is not many. */
-static void count_slow(struct why_verdict *verdict, const struct why_counts *counts)
+/* The share of a function that computes, of a verdict that names it or has it next; 0: neither. */
+static double share_in(const struct why_verdict *verdict, uint32_t function)
 {
-    const struct why_called *of = called(counts, verdict->function);
+    if (function == verdict->function)
+        return verdict->kind == WHY_COMPUTES ? verdict->share.share : 0;
+    for (size_t i = 0; i < verdict->next_count; i++)
+        if (verdict->next[i].function == function && verdict->next[i].cause == WHY_COMPUTES)
+            return verdict->next[i].share;
+    return 0;
+}
+
+/* The calls in a slow call, by the time that these take, for counts are of all calls alike; 0: they
+ * are not many, or one long call is most of that time. */
+static double calls_in_slow(const struct why_verdict *verdict, const struct why_counts *counts,
+                            const struct why_edge *edge)
+{
+    const struct why_called *of = called(counts, edge->callee);
     const double excess_ns =
-        verdict->share.share * (verdict->slow.slow_ns - verdict->slow.usual_ns);
-    if (!of || verdict->kind != WHY_COMPUTES || !verdict->rate.by || mean_ns(of) >= short_ns ||
-        (double)of->longest_ns > most_of_excess * excess_ns || excess_ns < many_calls * mean_ns(of))
-        return;
-    verdict->many = (struct why_many){verdict->rate.by, verdict->function, excess_ns / mean_ns(of),
-                                      mean_ns(of), false};
+        share_in(verdict, edge->callee) * (verdict->slow.slow_ns - verdict->slow.usual_ns);
+    if (!of || edge->caller == edge->callee || mean_ns(of) >= short_ns ||
+        (double)of->long_ns > most_of_excess * excess_ns || excess_ns < many_calls * mean_ns(of))
+        return 0;
+    return excess_ns / mean_ns(of);
+}
+
+/* The small function is named, or the loop that calls it. */
+static int count_slow(struct why_verdict *verdict, const struct why_table *table,
+                      const struct why_counts *counts)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < counts->edges.count; i++) {
+        const struct why_edge *edge = &counts->edges.items[i];
+        const double each = calls_in_slow(verdict, counts, edge);
+        const bool is_of_it = edge->callee == verdict->function ||
+                              (edge->caller == verdict->function && is_next(verdict, edge->callee));
+        if (!is_of_it || each <= 0 || edge->calls <= most)
+            continue;
+        most = edge->calls;
+        verdict->many = (struct why_many){edge->caller, edge->callee, each,
+                                          mean_ns(called(counts, edge->callee)), false};
+    }
+    const struct why_many *many = &verdict->many;
+    if (!many->caller ||
+        !is_next(verdict, many->callee == verdict->function ? many->caller : many->callee))
+        return 0;
+    verdict->many.is_pair = true;
+    return why_judge_pair(verdict, table, many->callee, many->caller);
 }
 
 int why_count(struct why_verdict *verdict, const struct why_table *table,
@@ -173,10 +208,9 @@ int why_count(struct why_verdict *verdict, const struct why_table *table,
 {
     int result = 0;
     if (verdict->slow.of) {
-        if (verdict->answer == WHY_FUNCTION)
-            set_rate(verdict, counts);
-        count_slow(verdict, counts);
-        return 0;
+        result = verdict->answer == WHY_FUNCTION ? count_slow(verdict, table, counts) : 0;
+        set_rate(verdict, counts);
+        return result;
     }
     if (verdict->answer == WHY_FUNCTION)
         follow_way(verdict, counts);

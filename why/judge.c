@@ -15,6 +15,9 @@ static const double burst_ratio = 3;     /* variance over that of independent sa
 
 /* Independent samples with which 8 % can be told from 20 %. */
 enum { ENOUGH_SAMPLES = 300, LEAST_SAMPLES = 24 };
+
+/* … of slow calls, nearly all of whose time is one function's. */
+enum { LEAST_OF_CALLS = 6 };
 enum { LONGEST_LOOK_S = 600 };
 
 static void sum_up(struct why_verdict *verdict, const struct why_table *table)
@@ -137,10 +140,11 @@ static void take_next(struct why_verdict *verdict, const struct why_candidates *
     }
 }
 
-static bool is_clear(const struct why_verdict *verdict)
+static bool is_clear(const struct why_verdict *verdict, const struct why_table *table)
 {
     const struct why_share *share = &verdict->share;
-    return share->samples >= LEAST_SAMPLES && share->share - share->half >= least_share &&
+    return share->samples >= (table->by_calls ? LEAST_OF_CALLS : LEAST_SAMPLES) &&
+           share->share - share->half >= least_share &&
            (share->share >= times_second * verdict->second || share->share >= large_share);
 }
 
@@ -165,10 +169,10 @@ static int conclude_without(struct why_verdict *verdict, const struct why_table 
 {
     const bool is_exact = verdict->share.half <= flat_half &&
                           verdict->share.share + verdict->share.half < large_share;
-    verdict->answer = is_exact                                   ? WHY_FLAT
-                      : verdict->ready_share > starved_share     ? WHY_STARVED
-                      : verdict->useful_samples < ENOUGH_SAMPLES ? WHY_TOO_FEW
-                                                                 : WHY_FLAT;
+    verdict->answer = is_exact                                                   ? WHY_FLAT
+                      : verdict->ready_share > starved_share && !table->by_calls ? WHY_STARVED
+                      : verdict->useful_samples < ENOUGH_SAMPLES                 ? WHY_TOO_FEW
+                                                                                 : WHY_FLAT;
     const double more =
         verdict->useful_samples > 1 ? ENOUGH_SAMPLES / verdict->useful_samples : LONGEST_LOOK_S;
     const double look_s = ceil((double)table->duration_ns / 1e9 * (more > 2 ? more : 2));
@@ -211,7 +215,7 @@ static int conclude(struct why_verdict *verdict, const struct why_table *table,
     verdict->useful_samples = verdict->share.samples;
     verdict->second = second_share(table, candidates, verdict);
     verdict->certainty = certainty_of(verdict);
-    if (is_clear(verdict))
+    if (is_clear(verdict, table))
         verdict->answer = WHY_FUNCTION;
     else if (!table->by_calls && is_in_bursts(verdict)) {
         verdict->answer = WHY_FUNCTION;
@@ -247,7 +251,7 @@ int why_judge_pair(struct why_verdict *verdict, const struct why_table *table, u
     why_share_of(table, &(struct why_picking){function, WHY_COMPUTES, UINT32_MAX, caller},
                  &pair.share);
     pair.second = share_beside(&candidates, function, caller);
-    if (!is_clear(&pair))
+    if (!is_clear(&pair, table))
         goto done;
     verdict->answer = WHY_FUNCTION;
     verdict->function = function;

@@ -261,7 +261,7 @@ void why_verdict_release(struct why_verdict *verdict);
 struct why_called {
     uint32_t function;        /* a number of the table */
     uint64_t calls, total_ns; /* that have ended, and their time */
-    uint64_t longest_ns;      /* of one call */
+    uint64_t long_ns;         /* one call of a thousand takes longer */
 };
 struct why_edge {
     uint32_t caller, callee;

@@ -170,7 +170,7 @@ static void test_many_calls_in_slow_ones(void)
     CU_ASSERT_EQUAL(why_headline(&text, &scene.table, &verdict), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(text.text, "because handle calls discount some 20"));
     verdict.many = (struct why_many){0};
-    counts.functions.items[0].longest_ns = 19 * MS; /* one long call */
+    counts.functions.items[0].long_ns = 19 * MS; /* one long call */
     CU_ASSERT_EQUAL(why_count(&verdict, &scene.table, &counts), 0);
     CU_ASSERT_EQUAL(verdict.many.caller, 0);
     sprof_str_release(&text);
