@@ -25,6 +25,7 @@ const struct cli_command *const cli_commands[] = {
     &cli_symbolize_command,
     &cli_unwind_replay_command,
     &cli_trace_command,
+    &cli_watch_command,
     &cli_stats_command,
     &cli_probes_command,
     &cli_completion_command,

@@ -9,6 +9,7 @@
 
 extern const struct cli_command cli_record_command;
 extern const struct cli_command cli_top_command;
+extern const struct cli_command cli_watch_command;
 extern const struct cli_command cli_why_command;
 extern const struct cli_command cli_list_command;
 extern const struct cli_command cli_doctor_command;

@@ -20,7 +20,6 @@ struct reader {
     enum section section;
     bool is_ours;         /* the section is for the program */
     unsigned ours, first; /* lines of its section and of the first one of any program; 0: none */
-    struct sprof_str programs; /* of all sections */
     struct sprof_error *error;
 };
 
@@ -55,7 +54,8 @@ static int begin_program(struct reader *reader, const char *glob)
     reader->section = SECTION_PROGRAM;
     reader->is_ours = is_for(glob, reader->program);
     reader->first = reader->first ? reader->first : reader->line;
-    sprof_str_appendf(&reader->programs, "%s%.100s", reader->programs.length ? ", " : "", glob);
+    if (sprof_vec_push(&reader->config->programs, glob))
+        return sprof_error_memory(reader->error);
     if (reader->is_ours && reader->ours)
         return sprof_error_set(reader->error, SPROF_EUSAGE, 0,
                                "%s:%u: [program %.100s] is a second section for %.200s: the first "
@@ -206,12 +206,34 @@ static int read_lines(struct reader *reader)
         reader->line++;
         result = read_line(reader, line);
     }
-    if (!result && reader->first && !reader->ours)
-        result = sprof_error_set(reader->error, SPROF_EUSAGE, 0,
-                                 "%s has no section for %.200s: there are [program] sections for "
-                                 "%.200s",
-                                 reader->path, reader->program, reader->programs.text);
     return result;
+}
+
+static int read_file(struct reader *reader)
+{
+    const struct cli_command *command = reader->command;
+    reader->scratch = calloc(1, command->arguments_size);
+    int result = reader->scratch ? read_text(reader->config, reader->path, reader->error)
+                                 : sprof_error_memory(reader->error);
+    if (!result)
+        result = read_lines(reader);
+    if (reader->scratch && command->release)
+        command->release(reader->scratch);
+    free(reader->scratch);
+    return result;
+}
+
+static int refuse_program(const struct reader *reader)
+{
+    struct sprof_str programs = {0};
+    for (size_t i = 0; i < reader->config->programs.count; i++)
+        sprof_str_appendf(&programs, "%s%.100s", i ? ", " : "", reader->config->programs.items[i]);
+    const int code =
+        sprof_error_set(reader->error, SPROF_EUSAGE, 0,
+                        "%s has no section for %.200s: there are [program] sections for %.200s",
+                        reader->path, reader->program, programs.failed ? "others" : programs.text);
+    sprof_str_release(&programs);
+    return code;
 }
 
 int cli_config_read(struct cli_config *config, const char *path, const char *program,
@@ -224,16 +246,39 @@ int cli_config_read(struct cli_config *config, const char *path, const char *pro
                             .command = command,
                             .given = given,
                             .arguments = arguments,
-                            .scratch = calloc(1, command->arguments_size),
                             .error = error};
-    int result = reader.scratch ? read_text(config, path, error) : sprof_error_memory(error);
-    if (!result)
-        result = read_lines(&reader);
-    if (reader.scratch && command->release)
-        command->release(reader.scratch);
-    free(reader.scratch);
-    sprof_str_release(&reader.programs);
+    const int result = read_file(&reader);
+    return !result && reader.first && !reader.ours ? refuse_program(&reader) : result;
+}
+
+int cli_config_check(struct cli_config *config, const char *path, const struct cli_command *command,
+                     struct sprof_error *error)
+{
+    static const uint64_t none[2];
+    struct reader reader = {.config = config,
+                            .path = path,
+                            .program = "",
+                            .command = command,
+                            .given = none,
+                            .error = error};
+    /* A pattern for all programs chooses the nameless one, too: its options go nowhere. */
+    reader.arguments = calloc(1, command->arguments_size);
+    int result = reader.arguments ? read_file(&reader) : sprof_error_memory(error);
+    if (reader.arguments && command->release)
+        command->release(reader.arguments);
+    free(reader.arguments);
+    if (!result && !config->programs.count)
+        result = sprof_error_set(error, SPROF_EUSAGE, 0,
+                                 "%s names no program: write a section, as [program NAME]", path);
     return result;
+}
+
+bool cli_config_has(const struct cli_config *config, const char *program)
+{
+    for (size_t i = 0; i < config->programs.count; i++)
+        if (is_for(config->programs.items[i], program))
+            return true;
+    return false;
 }
 
 void cli_config_release(struct cli_config *config)
@@ -241,4 +286,5 @@ void cli_config_release(struct cli_config *config)
     free(config->text);
     config->text = NULL;
     sprof_vec_release(&config->modules);
+    sprof_vec_release(&config->programs);
 }

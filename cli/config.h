@@ -9,6 +9,7 @@
 struct cli_config {
     char *text;
     SPROF_VEC(struct trace_module_rule) modules;
+    SPROF_VEC(const char *) programs; /* the patterns of all sections of programs */
 };
 
 /* Reads the file, checks all of it, and sets the options of the section for the program in
@@ -18,6 +19,15 @@ struct cli_config {
 int cli_config_read(struct cli_config *config, const char *path, const char *program,
                     const struct cli_command *command, const uint64_t given[2], void *arguments,
                     struct sprof_error *error);
+
+/* Checks the file, and finds for which programs it has sections; without any it is SPROF_EUSAGE.
+ * The caller releases, also on failure. */
+int cli_config_check(struct cli_config *config, const char *path, const struct cli_command *command,
+                     struct sprof_error *error);
+
+/* Whether there is a section for the program in that file. */
+bool cli_config_has(const struct cli_config *config, const char *program);
+
 void cli_config_release(struct cli_config *config);
 
 #endif
