@@ -3,6 +3,7 @@
 #include "base/command.h"
 #include "cli/commands.h"
 #include "cli/controlled.h"
+#include "cli/embed_choice.h"
 #include "cli/probes_summary.h"
 #include "cli/producers.h"
 #include "cli/style.h"
@@ -24,7 +25,8 @@ struct arguments {
     struct cli_texts functions;
     const char *flags; /* the compiler */
     bool embed;
-    const char *output;
+    const char *output, *from;
+    double least_percent;
     struct cli_style style;
 };
 
@@ -57,6 +59,13 @@ static const struct cli_option options[] = {
      "sprof trace runs it",
      FIELD(embed), cli_set_flag},
     {"output", 'o', "FILE", "the copy", FIELD(output), cli_set_text},
+    {"from", 0, "RECORDING",
+     "with --embed: the functions that a trace called, or that samples found hot", FIELD(from),
+     cli_set_text},
+    {"min-percent", 0, "PERCENT",
+     "with --from and samples: functions with so much of the CPU time by themselves, beside those "
+     "with 20 % below them (1)",
+     FIELD(least_percent), cli_set_percent},
     {"format", 0, "text|csv|json|markdown",
      "for people (text), or for programs: csv and json list functions", FIELD(style.format),
      cli_set_table_format},
@@ -305,8 +314,8 @@ static void print_embedded(const struct embed_request *embedding,
         print_uses(embedding->output, embedded->agent);
 }
 
-static int embed(const struct arguments *arguments, const struct cli_operands *operands,
-                 struct sprof_error *error)
+static int check_embed(const struct arguments *arguments, const struct cli_operands *operands,
+                       struct sprof_error *error)
 {
     if (arguments->pid || operands->count != 1 || !arguments->output)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
@@ -314,18 +323,41 @@ static int embed(const struct arguments *arguments, const struct cli_operands *o
                                "--embed -o ./program.probes`");
     if (arguments->refused || arguments->all || arguments->flags || !is_for_people(arguments))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--embed goes with --function, -o and --no-cache alone: what can "
-                               "have a probe is listed without it");
-    const struct embed_request embedding = {.path = operands->items[0],
-                                            .output = arguments->output,
-                                            .functions = arguments->functions.list.items,
-                                            .function_count = arguments->functions.list.count};
+                               "--embed goes with --function, --from, -o and --no-cache alone: "
+                               "what can have a probe is listed without it");
+    if (arguments->from && arguments->functions.list.count)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--from and --function choose functions: give one of them");
+    return 0;
+}
+
+static int embed(struct cli_terminal *terminal, const struct arguments *arguments,
+                 const struct cli_operands *operands, struct sprof_error *error)
+{
+    struct cli_embed_choice choice = {0};
+    int code = check_embed(arguments, operands, error);
+    if (!code && arguments->from)
+        code = cli_embed_choose(&choice, arguments->from, operands->items[0],
+                                arguments->least_percent > 0 ? arguments->least_percent : 1,
+                                terminal, error);
+    const bool by_names = !arguments->from;
+    const struct embed_request embedding = {
+        .path = operands->count ? operands->items[0] : NULL,
+        .output = arguments->output,
+        .functions = by_names ? arguments->functions.list.items : choice.functions.items,
+        .function_count = by_names ? arguments->functions.list.count : choice.functions.count};
     struct embed_result embedded;
     struct cache *cache = arguments->no_cache ? NULL : cache_open(NULL);
-    const int code = embed_write(&embedding, cache, &embedded, error);
+    if (!code)
+        code = embed_write(&embedding, cache, &embedded, error);
     cache_free(cache, 0);
+    if (!code && arguments->from)
+        printf("%s: %s function%s that %s\n", arguments->from, sprof_digits_of(choice.count).text,
+               sprof_plural(choice.count),
+               choice.is_traced ? "the trace called" : "samples found hot, with their callers");
     if (!code)
         print_embedded(&embedding, &embedded);
+    cli_embed_choice_release(&choice);
     return code;
 }
 
@@ -426,9 +458,12 @@ static int carry_out(struct cli_terminal *terminal, const struct arguments *argu
     if (missing)
         return missing;
     if (arguments->embed)
-        return embed(arguments, operands, error);
+        return embed(terminal, arguments, operands, error);
     if (arguments->output)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "-o names what --embed writes");
+    if (arguments->from || arguments->least_percent > 0)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--from and --min-percent choose what --embed embeds");
     if (arguments->functions.list.count > 1)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "give one --function; --embed takes several");

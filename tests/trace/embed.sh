@@ -743,6 +743,26 @@ chosen)
     g++ -O2 -g program.cc -o some || fail "no compiler"
     output=some.probes embed some --function '^(leaf|catcher)$' --function '!catcher'
     grep -q '^some.probes: 1 probe embedded (prologue 1), all off; entry only 0$' embed.txt || fail "$(cat embed.txt)"
+    # A recording chooses: what a trace called; what samples found hot.
+    "$SPROF" trace -o some.db --function '^(leaf|step)$' -- ./some >/dev/null 2>&1
+    "$SPROF" sql some.db --format csv "SELECT function FROM v_call_stats WHERE calls > 0" 2>/dev/null | tail -n +2 | tr -d '\r' | sort >called
+    [ -s called ] || fail "no calls"
+    output=some.probes embed some --from some.db
+    grep -qE "^some.db: $(wc -l <called) functions? that the trace called\$" embed.txt || fail "$(cat embed.txt)"
+    grep -qE "^some.probes: $(wc -l <called) probes? embedded" embed.txt || fail "$(cat embed.txt)"
+    gcc -O1 -g -x c - -o hot <<'C' || fail "no compiler"
+static volatile unsigned long sum;
+__attribute__((noinline)) void burn(void) { for (unsigned long i = 0; i < 400000000; i++) sum += i; }
+__attribute__((noinline)) void rest(void) { for (unsigned long i = 0; i < 1000; i++) sum += i; }
+int main(void) { burn(); rest(); return 0; }
+C
+    "$SPROF" record -o hot.db -- ./hot 2>err || fail "no samples"
+    output=hot.probes embed hot --from hot.db --min-percent 5
+    grep -qE '^hot.db: [23] functions that samples found hot, with their callers$' embed.txt || fail "$(cat embed.txt)"
+    "$SPROF" probes hot.probes --function burn >one.txt 2>err && grep -q 'embedded' one.txt || fail "$(cat one.txt)"
+    "$SPROF" probes hot.probes --function rest >one.txt 2>err && ! grep -q 'embedded' one.txt || fail "$(cat one.txt)"
+    "$SPROF" probes some --embed --from hot.db -o none.probes >out 2>err && fail "functions of another program"
+    grep -q "hot.db has no samples of functions in some" err || fail "$(cat err)"
     # The command that it tells is one, wherever the copy is.
     mkdir 'a place'
     output='a place/a copy' embed some --function leaf
@@ -866,6 +886,9 @@ refused)
     refused 2 'another: .*--embed -o' "$SPROF" probes program --embed
     refused 2 '\-o names what --embed writes' "$SPROF" probes program $out
     refused 2 'goes with' "$SPROF" probes program --embed --all $out
+    refused 2 'give one of them' "$SPROF" probes program --embed --from a.db --function a $out
+    refused 2 'choose what --embed embeds' "$SPROF" probes program --from a.db
+    refused 1 'a.db' "$SPROF" probes program --embed --from a.db $out
     refused 2 'give one --function' "$SPROF" probes program --function a --function b
     refused 2 'regular expression' "$SPROF" probes program --embed --function 'a(' $out
     refused 2 'is the file that is read' "$SPROF" probes program --embed -o program
