@@ -45,6 +45,7 @@ HEAD = """
 #define APART __attribute__((noinline, noclone))
 struct request { unsigned long id, x, sum; int shard, fd, kind; };
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static unsigned long *served; /* requests, in a file of that name */
 static inline __attribute__((always_inline)) void work(struct request *r, unsigned long turns)
 {
     unsigned long x = r->x;
@@ -135,12 +136,14 @@ static void *listens(void *unused) {{ int p[2]; if (pipe(p)) return unused; stru
 static void *serve(void *shard)
 {{
     struct request all = {{.x = 99, .shard = (int)(long)shard, .fd = open("data", O_RDWR | O_CREAT, 0600)}}, *r = &all;
-    for (;;) {{ r->id++; {self.levels[0][0]}(r, 1{kind}); {pause} }}
+    for (;;) {{ r->id++; {self.levels[0][0]}(r, 1{kind}); __atomic_add_fetch(served, 1, __ATOMIC_RELAXED); {pause} }}
     return NULL;
 }}
 int main(void)
 {{
     pthread_t thread;
+    int file = open("served", O_RDWR | O_CREAT, 0600);
+    if (ftruncate(file, sizeof *served) || (served = mmap(0, sizeof *served, 3, MAP_SHARED, file, 0)) == MAP_FAILED) return 1;
     pthread_create(&thread, NULL, tend, NULL);
     pthread_create(&thread, NULL, listens, NULL);
     for (long i = 1; i < {6 if self.kind == "h" else 1}; i++) pthread_create(&thread, NULL, serve, (void *)i);

@@ -141,6 +141,38 @@ slow)
     kill "${children[-1]}"
     ;;
 
+# Reasons that lie between threads or processes, or where a program starts.
+rotate | readers | pool | inversion | straggler | semaphore | processes | start | churn | pages)
+    program=$PROGRAMS/bottleneck
+    case $1 in
+    inversion | readers) looks "$1" 300 ;;
+    *) looks "$1" ;;
+    esac
+    case $1 in
+    rotate)
+        names write_journal lock
+        [ "$(answer holder.function)" = append_entry ] || fail "another holder"
+        ;;
+    readers) names find_row lock ;;
+    inversion)
+        names answer_urgently lock
+        [ "$(answer holder.function)" = write_statistics ] || fail "another holder"
+        ;;
+    pool | processes | churn) names apply_rule computing ;;
+    straggler) # the others wait for what it computes
+        case $(answer function) in
+        wait_for_all) names wait_for_all barrier ;;
+        *) names apply_rule computing ;;
+        esac
+        ;;
+    semaphore) names take_connection semaphore ;;
+    start) names read_settings computing ;;
+    pages) # a hypervisor may handle page faults, which are computing then
+        [ "$(answer function)" = fill_buffer ] || fail "not fill_buffer"
+        ;;
+    esac
+    ;;
+
 # A running process, and what the command writes.
 attached)
     "$program" loop 50 &
