@@ -4,7 +4,7 @@
 #include "cli/signals.h"
 #include "cli/values.h"
 #include "inject/inject.h"
-#include "trace/exec_events.h"
+#include "trace/trace.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,4 +1,5 @@
 /* sprof why: records a program for a while, and says in one screen what makes it slow. */
+#include "why/why.h"
 #include "cli/commands.h"
 #include "cli/open.h"
 #include "cli/process_tree.h"
@@ -13,7 +14,6 @@
 #include "record/record.h"
 #include "report/report.h"
 #include "store/store.h"
-#include "why/slow.h"
 
 #include <errno.h>
 #include <signal.h>

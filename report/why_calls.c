@@ -2,7 +2,7 @@
 #include "report/dataset.h"
 #include "report/kept_values.h"
 #include "report/report.h"
-#include "why/slow.h"
+#include "why/why.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 #define SPROF_TRACE_TRACE_H
 
 #include "trace/condition.h"
+#include "trace/exec_events.h"
 #include "trace/keep_rule.h"
 #include "trace/session.h"
 

@@ -81,4 +81,11 @@ int why_describe(struct why_verdict *verdict, const struct why_table *table);
 /* way.c: the deepest function below which most of the useful time lies. 0 or SPROF_ENOMEM. */
 int why_find_below(struct why_verdict *verdict, const struct why_table *table);
 
+/* slow_value.c: marks as slow the calls with a value nearly all of whose calls take over three
+ * times the median, if there is such a value. */
+int why_choose_by_value(struct why_calls *calls, uint64_t median_ns, struct why_slow *slow);
+
+/* slow_value.c: finds a value, or a least one, that slow calls have and usual ones have not. */
+int why_find_value(const struct why_calls *calls, struct why_slow *slow);
+
 #endif

@@ -1,6 +1,5 @@
 /* Chooses the slow calls of a function, and makes of a table of samples one of what these calls
  * spend their time on beyond the usual. */
-#include "why/slow.h"
 #include "why/parts.h"
 
 #include <stdlib.h>

@@ -11,7 +11,12 @@
 #ifndef SPROF_WHY_SLOW_H
 #define SPROF_WHY_SLOW_H
 
-#include "why/why.h"
+#include "base/base.h"
+
+#include <stdbool.h>
+
+struct why_table;
+struct why_verdict;
 
 /* An argument of a call. */
 struct why_value {
@@ -45,14 +50,5 @@ struct why_calls {
 int why_judge_slow(struct why_verdict *verdict, struct why_table *table, struct why_calls *calls);
 
 void why_calls_release(struct why_calls *calls);
-
-/* == Inside == */
-
-/* slow_value.c: marks as slow the calls with a value nearly all of whose calls take over three
- * times the median, if there is such a value. */
-int why_choose_by_value(struct why_calls *calls, uint64_t median_ns, struct why_slow *slow);
-
-/* slow_value.c: finds a value, or a least one, that slow calls have and usual ones have not. */
-int why_find_value(const struct why_calls *calls, struct why_slow *slow);
 
 #endif

@@ -1,5 +1,5 @@
 /* Finds the value of an argument that makes calls slow. */
-#include "why/slow.h"
+#include "why/parts.h"
 
 #include <errno.h>
 #include <math.h>

@@ -325,4 +325,6 @@ const char *why_certainty_text(enum why_certainty certainty);
 /* "function", "flat", "idle", "starved", "too-few", "nothing". Static. */
 const char *why_answer_word(enum why_answer answer);
 
+#include "why/slow.h"
+
 #endif

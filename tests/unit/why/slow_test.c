@@ -1,5 +1,4 @@
 #include "tests/unit/why/scene.h"
-#include "why/slow.h"
 
 /* A call that begins now, with its arguments; it ends with the last sample. */
 static size_t begin_call(struct why_calls *calls, const struct scene *scene, uint32_t thread,
