@@ -77,7 +77,9 @@ static void note_end(struct symbolize_child *child, int status)
                                "of other users";
     sprof_str_clear(&child->problem);
     if (WIFSIGNALED(status))
-        sprof_str_appendf(&child->problem, "%s was ended by signal %d (%s) while it read this one",
+        sprof_str_appendf(&child->problem,
+                          "%s was ended by signal %d (%s) while it read this one; `sprof "
+                          "symbolize` tries again",
                           cure, WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
         sprof_str_appendf(&child->problem, "%s ended while it read this one", cure);
@@ -92,8 +94,8 @@ static void end(struct symbolize_child *child, const char *problem)
     if (!child->pid)
         return;
     close(child->socket);
-    for (int i = 0; i < TRIES && !problem && !ended; i++)
-        if (!(ended = waitpid(child->pid, &status, WNOHANG)))
+    for (int i = 0; i < (problem ? 1 : TRIES) && !ended; i++)
+        if (!(ended = waitpid(child->pid, &status, WNOHANG)) && !problem)
             usleep(PAUSE_US);
     if (!ended) {
         kill(child->pid, SIGKILL);

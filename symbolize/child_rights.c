@@ -36,11 +36,16 @@ enum { NOBODY = 65534 };
 /* A terminal would be a way out. */
 static void close_inherited(void)
 {
+    enum { FILES_MAX = 1024 };
     const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd < CHILD_SOCKET && nothing >= 0; fd++)
-        if (fd != STDERR_FILENO || !IS_SANITIZED)
-            dup2(nothing, fd);
-    close_range(CHILD_SOCKET + 1, UINT_MAX, 0);
+        dup2(nothing, fd);
+#ifdef SYS_close_range /* Linux 5.9 */
+    if (!syscall(SYS_close_range, CHILD_SOCKET + 1, UINT_MAX, 0))
+        return;
+#endif
+    for (int fd = CHILD_SOCKET + 1; fd < FILES_MAX; fd++)
+        close(fd);
 }
 
 /* Where a user namespace has no such user, the user stays and only the capabilities go. */
