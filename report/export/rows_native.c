@@ -3,6 +3,7 @@
  * little-endian; clickhouse.com/docs/interfaces/formats/Native). */
 #include "report/export/rows.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -97,9 +98,11 @@ static int append_number(struct sprof_str *values, uint64_t number, size_t size)
 static int append_keys(struct column *column, const char *text)
 {
     int result = 0;
-    for (char *end; !result && (*text == '[' || *text == ','); text = end) {
+    for (text += *text == '['; !result && isdigit((unsigned char)*text); text += *text == ',') {
+        char *end;
+        result = append_number(&column->inner, strtoull(text, &end, 10), 8);
         column->inner_count++;
-        result = append_number(&column->inner, strtoull(text + 1, &end, 10), 8);
+        text = end;
     }
     return result ? result : append_number(&column->values, column->inner_count, 8);
 }
