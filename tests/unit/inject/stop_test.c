@@ -3,6 +3,7 @@
 #include "inject/sharers.h"
 #include "inject/stop.h"
 #include "tests/unit/inject/child.h"
+#include "tests/unit/skip.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -147,6 +148,10 @@ static void wait_for_child(struct child_shared *shared)
 
 static void test_vfork(void)
 {
+    if (CHILD_IS_SANITIZED) {
+        sprof_test_skip("vfork and clone are the sanitizer\'s");
+        return;
+    }
     struct child child = child_make(wait_for_child);
     bool waits = false;
     child_wait(&child, 1);
@@ -176,6 +181,10 @@ static void make_sharer(struct child_shared *shared)
 /* A process that shares the memory of another one goes on while that one's threads stand still. */
 static void test_sharers(void)
 {
+    if (CHILD_IS_SANITIZED) {
+        sprof_test_skip("vfork and clone are the sanitizer\'s");
+        return;
+    }
     struct sprof_id_list sharers = {0};
     struct child child = child_make(make_sharer);
     child_wait(&child, 1);
