@@ -244,6 +244,8 @@ static int name_modules(struct derive *derive, const struct grouped *grouped)
         if (job->problem && !job->module->row.problem)
             job->module->row.problem = sprof_arena_text(&derive->arena, job->problem);
         job->module->changed |= job->count > 0;
+        job->problem = NULL; /* the session's */
+        recording_closing_add(&derive->closing, &job->open);
     }
     for (size_t i = 0; i < count; i++) {
         symbolize_result_release(&jobs[i].result);

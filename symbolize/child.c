@@ -25,7 +25,6 @@ struct symbolize_child {
     pid_t pid; /* 0: none is running */
     int socket;
     unsigned starts;
-    bool has_news;
     struct sprof_str problem;
     struct sprof_arena texts; /* of the last answer's problem */
     /* The question at hand. */
@@ -103,7 +102,6 @@ static void end(struct symbolize_child *child, const char *problem)
             ;
     }
     child->pid = 0;
-    child->has_news = false;
     if (!problem || !*problem) {
         note_end(child, status);
     } else {
@@ -416,8 +414,7 @@ void symbolize_child_prepare(struct symbolize_child *child, const uint64_t *addr
 {
     struct child_header header;
     child->stop = stop;
-    if (request(child, CHILD_PREPARE, addresses, count, &header))
-        child->has_news = header.number != 0;
+    request(child, CHILD_PREPARE, addresses, count, &header);
     child->stop = NULL;
 }
 
@@ -426,8 +423,8 @@ static int take_answer(struct symbolize_child *child, const struct child_header 
                        struct symbolize_result *result, size_t count)
 {
     const char *problem = NULL;
-    const int code = symbolize_child_take_result(child->socket, header->size, count, result,
-                                                 &problem, &child->has_news);
+    const int code =
+        symbolize_child_take_result(child->socket, header->size, count, result, &problem);
     if (code) {
         end(child, NULL);
         return code;
@@ -467,9 +464,4 @@ int symbolize_child_ask(struct symbolize_child *child, struct symbolize_result *
 const char *symbolize_child_problem(const struct symbolize_child *child)
 {
     return child->problem.failed || !child->problem.length ? NULL : child->problem.text;
-}
-
-bool symbolize_child_has_news(const struct symbolize_child *child)
-{
-    return child->has_news;
 }

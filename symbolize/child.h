@@ -30,7 +30,6 @@ uint64_t symbolize_child_preparable(struct symbolize_child *child);
 void symbolize_child_prepare(struct symbolize_child *child, const uint64_t *addresses, size_t count,
                              const atomic_bool *stop);
 const char *symbolize_child_problem(const struct symbolize_child *child);
-bool symbolize_child_has_news(const struct symbolize_child *child);
 uint64_t symbolize_child_cpu_ns(const struct symbolize_child *child);
 
 /* Ends the process. NULL is fine. */

@@ -194,8 +194,7 @@ static void serve_ask(struct serving *serving)
     if (symbolize_session_ask(serving->session, &result, serving->addresses, serving->count,
                               &bounds, NULL) ||
         !symbolize_child_send_result(CHILD_SOCKET, &result,
-                                     symbolize_session_problem(serving->session),
-                                     symbolize_session_has_news(serving->session)))
+                                     symbolize_session_problem(serving->session)))
         _exit(1);
     symbolize_result_release(&result);
 }
@@ -204,7 +203,7 @@ static void serve_prepare(struct serving *serving)
 {
     atomic_store(&stopping, false);
     symbolize_session_prepare(serving->session, serving->addresses, serving->count, &stopping);
-    answer(symbolize_session_has_news(serving->session));
+    answer(0);
 }
 
 static void serve(struct serving *serving)

@@ -32,7 +32,7 @@ static uint32_t pack(struct packing *packing, const char *text)
 }
 
 bool symbolize_child_send_result(int socket, const struct symbolize_result *result,
-                                 const char *problem, bool has_news)
+                                 const char *problem)
 {
     struct packing packing = {0};
     struct child_function *functions = calloc(result->function_count + 1, sizeof *functions);
@@ -56,8 +56,7 @@ bool symbolize_child_send_result(int socket, const struct symbolize_result *resu
     struct child_answer answer = {.functions = result->function_count,
                                   .frames = result->frame_count,
                                   .addresses = result->address_count,
-                                  .problem = pack(&packing, problem),
-                                  .has_news = has_news};
+                                  .problem = pack(&packing, problem)};
     answer.text_bytes = packing.texts.length;
     const struct sprof_bytes pieces[] = {
         {(const uint8_t *)&answer, sizeof answer},
@@ -165,8 +164,7 @@ static bool check_frames(const struct taking *taking)
 }
 
 int symbolize_child_take_result(int socket, uint64_t size, size_t count,
-                                struct symbolize_result *result, const char **problem,
-                                bool *has_news)
+                                struct symbolize_result *result, const char **problem)
 {
     struct taking taking = {.socket = socket, .result = result};
     *result = (struct symbolize_result){0};
@@ -187,6 +185,5 @@ int symbolize_child_take_result(int socket, uint64_t size, size_t count,
     result->function_count = taking.answer.functions;
     result->frame_count = taking.answer.frames;
     result->address_count = count;
-    *has_news = taking.answer.has_news;
     return 0;
 }

@@ -58,7 +58,7 @@ struct child_bounds {
 struct child_answer {
     uint64_t functions, frames, addresses, text_bytes;
     uint32_t problem; /* a text */
-    uint8_t has_news, unused[3];
+    uint32_t unused;
 };
 
 struct child_function {

@@ -27,7 +27,7 @@ static struct sprof_bytes sent_bytes(void)
     struct child_header header;
     int ends[2], fd;
     CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    CU_ASSERT_TRUE(symbolize_child_send_result(ends[0], &result, "a problem", true));
+    CU_ASSERT_TRUE(symbolize_child_send_result(ends[0], &result, "a problem"));
     CU_ASSERT_TRUE(symbolize_child_receive(ends[1], &header, &fd));
     CU_ASSERT_EQUAL(header.kind, CHILD_ANSWER);
     CU_ASSERT_EQUAL(fd, -1);
@@ -42,11 +42,10 @@ static int take(const uint8_t *bytes, size_t size, uint64_t said, size_t count,
                 struct symbolize_result *taken, const char **problem)
 {
     int ends[2];
-    bool has_news = false;
     CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     CU_ASSERT_EQUAL(write(ends[0], bytes, size), (ssize_t)size);
     close(ends[0]);
-    const int code = symbolize_child_take_result(ends[1], said, count, taken, problem, &has_news);
+    const int code = symbolize_child_take_result(ends[1], said, count, taken, problem);
     close(ends[1]);
     return code;
 }
