@@ -39,10 +39,11 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 27,
+    PROBE_VERSION = 28,
     /* one for each probed function of a process, and one to calibrate */
     PROBE_THUNKS = 262144,
     PROBE_POINTS = 32768,   /* behind them, for places that call: see trace/probes/points.h */
+    PROBE_OUTSIDE = 4096,   /* slots of the GOT with thunks: see trace/probes/outside.h */
     PROBE_SLABS = 4096,     /* threads of one process that are measured at the same time */
     PROBE_BUCKETS = 64,     /* of a histogram, two an octave */
     PROBE_BUCKET_FIRST = 4, /* the first bucket ends at 2^(this + 1/2) ticks */
@@ -77,8 +78,9 @@ struct probe_hello {
     uint32_t generation;   /* offset in it: 32 bits, the trace it belongs to */
     uint32_t is_shared; /* offset in it: 32 bits, whether another thread or process runs with it */
     uint64_t points;    /* address of the first thunk of a call point */
-    uint64_t point_enter, point_leave; /* what these thunks call */
-    uint64_t copies;                   /* address of the first copy of a function's beginning */
+    uint64_t point_enter, point_leave;     /* what these thunks call */
+    uint64_t outside_enter, outside_leave; /* the same for functions outside of the modules */
+    uint64_t copies;                       /* address of the first copy of a function's beginning */
     struct probe_field fields[PROBE_FIELDS]; /* `at` is 0 where there is a table */
 };
 
@@ -332,7 +334,7 @@ struct probe_owner {
 
 enum {
     PROBE_PAGE = 4096,
-    PROBE_STAT_PAGES = 8192, /* of the figures of a slab, at most */
+    PROBE_STAT_PAGES = 8704, /* of the figures of a slab, at most */
     PROBE_NODE_PAGES = 512,  /* of its nodes */
 };
 
@@ -346,8 +348,15 @@ struct probe_site {
     uint8_t original[8]; /* the first five */
 };
 
+/* A slot of the GOT that holds a thunk, and what was there. */
+struct probe_got_slot {
+    uint64_t address; /* 0: none */
+    uint64_t original;
+};
+
 /* The shared file: this struct, then slabs, then rings of the log. A slab is an array of struct
- * probe_stat by function and one for the thunk that calibrates (number function_count); then struct
+ * probe_stat by function and one for the thunk that calibrates (number function_count); then as
+ * many words, the ticks that calls of the function spent outside of the traced modules; then struct
  * probe_histogram, the first for discarded calls and each other for the function before it; then
  * nodes. The tracer writes the fields above the line: the first group before "go", the second group
  * and `tiers` at any time. */
@@ -405,6 +414,12 @@ struct probe_shared {
     /* Call points from this number on belong to several functions. */
     uint32_t first_open_point;
 
+    /* The tracer's: functions from this number on are outside of the traced modules.
+     * 0: none is. Their slots are noted before they are written, for the process
+     * that cleans up after a kill. */
+    uint32_t first_outside;
+    struct probe_got_slot got_slots[PROBE_OUTSIDE];
+
     /* The agent's: threads whose thread-local data another one shares, so `beyond` counts their
      * calls; and whether a process shares the memory, which does not stop with the threads. Both
      * are written before the other one exists. */
@@ -460,8 +475,9 @@ static inline void probe_lease_renew(struct probe_shared *shared, uint64_t now)
 /* The parts of a slab. */
 static inline uint64_t probe_stats_bytes(uint32_t functions)
 {
-    return ((uint64_t)(functions + 1) * sizeof(struct probe_stat) + PROBE_PAGE - 1) / PROBE_PAGE *
-           PROBE_PAGE;
+    return ((uint64_t)(functions + 1) * (sizeof(struct probe_stat) + sizeof(int64_t)) + PROBE_PAGE -
+            1) /
+           PROBE_PAGE * PROBE_PAGE;
 }
 
 static inline uint64_t probe_histograms_bytes(uint32_t functions)
@@ -484,7 +500,8 @@ static inline uint64_t probe_shared_bytes(uint32_t slabs, uint64_t slab_bytes)
 
 _Static_assert(sizeof(struct probe_stat) == 128 && sizeof(struct probe_histogram) == 256,
                "whole cache lines, the second twice the first");
-_Static_assert(sizeof(struct probe_stat) * PROBE_THUNKS == PROBE_STAT_PAGES * PROBE_PAGE &&
+_Static_assert((sizeof(struct probe_stat) + sizeof(int64_t)) * PROBE_THUNKS ==
+                       PROBE_STAT_PAGES * PROBE_PAGE &&
                    sizeof(struct probe_node) * PROBE_NODES == PROBE_NODE_PAGES * PROBE_PAGE,
                "a bit for each page");
 _Static_assert(sizeof(struct probe_log_begin) == PROBE_UNIT_BYTES &&

@@ -30,7 +30,8 @@ static int set_by(void *field, const char *value, struct sprof_error *error)
     } words[] = {{"function", REPORT_CALLS},
                  {"process", REPORT_CALLS_BY_PROCESS},
                  {"thread", REPORT_CALLS_BY_THREAD},
-                 {"caller", REPORT_CALLS_BY_CALLER}};
+                 {"caller", REPORT_CALLS_BY_CALLER},
+                 {"outside", REPORT_CALLS_OUTSIDE}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strcmp(words[i].word, value)) {
             *(enum report_view *)field = words[i].view;
@@ -38,7 +39,8 @@ static int set_by(void *field, const char *value, struct sprof_error *error)
         }
     return sprof_error_set(
         error, SPROF_EUSAGE, 0,
-        "`%s` is nothing that rows can be of: give function, process, thread or caller", value);
+        "`%s` is nothing that rows can be of: give function, process, thread, caller or outside",
+        value);
 }
 
 #define FIELD(name) offsetof(struct arguments, name)
@@ -54,9 +56,10 @@ static const struct cli_option options[] = {
     {"process", 0, "NAME|PID", "only what these processes called", FIELD(process), cli_set_text},
     {"sort", 0, "COLUMN[:asc]", "self, total, calls, average, p99, max, function, … (self)",
      FIELD(sort), cli_set_text},
-    {"by", 0, "function|process|thread|caller",
-     "rows of functions (function), and of each process, thread, or process and caller", FIELD(by),
-     set_by},
+    {"by", 0, "function|process|thread|caller|outside",
+     "rows of functions (function), and of each process, thread, or process and caller; or of "
+     "functions outside of the traced modules that these called",
+     FIELD(by), set_by},
     {"show", 0, "COLUMN,…", "these columns, by their key or title", FIELD(show), cli_set_text},
     {"asc", 0, NULL, "smallest first", FIELD(ascending), cli_set_flag},
     {"slowest", 0, "N", "the N functions with the longest single call", FIELD(slowest),
@@ -224,6 +227,10 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--history is of the whole trace, in the order of time: --sort, "
                                "--asc, --slowest, --thread and --process go with figures");
+    if (arguments->by == REPORT_CALLS_OUTSIDE && (arguments->thread || arguments->process))
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--by outside is of all threads: it goes without --%s",
+                               arguments->thread ? "thread" : "process");
     if (arguments->coverage && sorts)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--coverage is sorted by the first call: --sort and --asc go with "

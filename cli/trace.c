@@ -51,6 +51,7 @@ struct arguments {
     struct arguments *reloaded; /* what was read later; the last one first */
     double stack_check;         /* percent; 0: none */
     bool append, overwrite, children, paths, callers, all_points, no_cache, paused, verbose;
+    bool no_outside;
 };
 
 static int set_mode(void *field, const char *value, struct sprof_error *error)
@@ -208,6 +209,10 @@ static const struct cli_option options[] = {
     {"paths", 0, NULL, "count and time calls by who called whom, too", FIELD(paths), cli_set_flag},
     {"callers", 0, NULL, "… by caller and function alone, which costs less room", FIELD(callers),
      cli_set_flag},
+    {"no-outside", 0, NULL,
+     "leave the time that functions spend in other modules, as in libc and system calls, in their "
+     "self time: calls of these cost nothing then",
+     FIELD(no_outside), cli_set_flag},
     {"all-points", 0, NULL, NULL, FIELD(all_points), cli_set_flag},
     {"max-overhead", 0, "PERCENT|none",
      "time fewer functions, then take probes out, until they cost no more, such as 5% (none)",
@@ -453,6 +458,7 @@ static struct trace_options options_of(struct cli_terminal *terminal, struct arg
         .arguments_of = arguments->keep.arguments_of,
         .callers = arguments->callers,
         .all_points = arguments->all_points,
+        .no_outside = arguments->no_outside,
         .depth = arguments->depth < UINT32_MAX ? (uint32_t)arguments->depth : 0,
         .max_size = arguments->max_size,
         .no_cache = arguments->no_cache,

@@ -1,6 +1,13 @@
 /* Reads figures of calls, adds them up, and subtracts them. */
 #include "counters/figures.h"
 
+int64_t counters_outside(const struct counters_pages *pages, const struct probe_stat *stats,
+                         uint32_t function)
+{
+    const int64_t *words = (const int64_t *)(stats + pages->functions + 1);
+    return pages->shared && pages->shared->first_outside ? words[function] : 0;
+}
+
 struct counters_figures counters_figures_read(const struct counters_pages *pages,
                                               const struct probe_stat *stats, uint32_t function,
                                               bool has_histograms)
@@ -9,6 +16,8 @@ struct counters_figures counters_figures_read(const struct counters_pages *pages
     const uint64_t first =
         probe_stats_bytes(pages->functions) + (function + UINT64_C(1)) * sizeof figures.histogram;
     const uint64_t pending = stats[pages->functions].pending;
+    figures.outside = counters_outside(pages, stats, function);
+    figures.stat.self = (int64_t)((uint64_t)figures.stat.self + (uint64_t)figures.outside);
     if (!has_histograms)
         return figures;
     figures.histogram = *(const struct probe_histogram *)((const uint8_t *)stats + first);
@@ -37,6 +46,7 @@ void counters_figures_add(struct counters_figures *sum, const struct counters_fi
     to->abnormal += stat->abnormal;
     to->uncertain += stat->uncertain;
     to->unlogged += stat->unlogged;
+    sum->outside = (int64_t)((uint64_t)sum->outside + (uint64_t)figures->outside);
     for (size_t i = 0; i < PROBE_BUCKETS; i++)
         sum->histogram.buckets[i] += figures->histogram.buckets[i];
 }
@@ -60,6 +70,7 @@ void counters_figures_subtract(struct counters_figures *figures,
     stat->recursive -= base->recursive;
     stat->uncertain -= base->uncertain;
     stat->unlogged -= base->unlogged;
+    figures->outside = (int64_t)((uint64_t)figures->outside - (uint64_t)base_figures->outside);
     for (size_t i = 0; i < PROBE_BUCKETS; i++)
         figures->histogram.buckets[i] -= base_figures->histogram.buckets[i];
 }
@@ -102,4 +113,5 @@ void counters_figures_limit(struct counters_figures *figures, uint64_t most)
     stat->abnormal = counters_limit(stat->abnormal, most);
     stat->uncertain = counters_limit(stat->uncertain, most);
     stat->unlogged = counters_limit(stat->unlogged, most);
+    figures->outside = counters_limit_time(figures->outside, most);
 }

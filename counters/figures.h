@@ -5,8 +5,9 @@
 #include "counters/pages.h"
 
 struct counters_figures {
-    struct probe_stat stat;
+    struct probe_stat stat; /* its self time holds the time outside */
     struct probe_histogram histogram;
+    int64_t outside; /* ticks in modules that are not traced */
 };
 
 /* Calls of one function in one thread, since the thread began. */
@@ -23,6 +24,10 @@ struct counters_sum {
 struct counters_figures counters_figures_read(const struct counters_pages *pages,
                                               const struct probe_stat *stats, uint32_t function,
                                               bool has_histograms);
+
+/* The ticks that calls of the function have spent in modules that are not traced. */
+int64_t counters_outside(const struct counters_pages *pages, const struct probe_stat *stats,
+                         uint32_t function);
 
 /* Adds. Extremes are the larger ones. */
 void counters_figures_add(struct counters_figures *sum, const struct counters_figures *figures);

@@ -361,7 +361,8 @@ static int while_stopped(struct inject_leaving *leaving, bool (*act)(struct inje
 
 static bool take_code_back(struct inject_leaving *leaving)
 {
-    return inject_changes_restore(&leaving->changes, leaving->memory_fd);
+    return inject_slots_give_back(leaving) &&
+           inject_changes_restore(&leaving->changes, leaving->memory_fd);
 }
 
 /* Resets the data of threads, because an agent that stays loaded must find them as new ones. */

@@ -106,6 +106,12 @@ bool inject_leaving_is_anybody_inside(const struct inject_leaving *leaving);
 bool inject_leaving_is_drained(struct inject_leaving *leaving);
 bool inject_leaving_is_anybody_unwinding(struct inject_leaving *leaving);
 
+/* == slots.c == */
+
+/* Gives slots of the GOT that hold thunks back what was there, while all threads stand. False: a
+ * write failed. */
+bool inject_slots_give_back(const struct inject_leaving *leaving);
+
 /* == unwinders.c == */
 
 /* Reads the files whose code runs in the process, as far as that was not done. It takes

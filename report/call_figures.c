@@ -24,6 +24,7 @@ static const struct figure {
 } figures[] = {
     {{"self", "self_ns", NULL, TABLE_NS, COLUMN_STAYS}, ALL},
     {{"self-percent", "self_percent", "self_ns", TABLE_PERCENT, DROP_SHARE}, ALL},
+    {{"outside", "outside_ns", NULL, TABLE_NS, COLUMN_STAYS}, TIMED},
     {{"total", "total_ns", NULL, TABLE_NS, COLUMN_STAYS}, TIMED},
     {{"total-percent", "total_percent", "total_ns", TABLE_PERCENT, COLUMN_DATA}, FUNCTIONS},
     {{"calls", "calls", NULL, TABLE_COUNT, COLUMN_STAYS}, ALL},
@@ -76,6 +77,7 @@ static const char sums[] =
     "m.name AS module, f.name AS function, sum(c.calls) AS calls, "
     "CASE WHEN max(c.timed) THEN sum(c.total_ns) END AS total_ns, "
     "CASE WHEN max(c.timed) THEN sum(c.self_ns) END AS self_ns, min(c.min_ns) AS min_ns, "
+    "CASE WHEN max(c.timed) THEN sum(coalesce(o.outside_ns, 0)) END AS outside_ns, "
     "max(c.max_ns) AS max_ns, sum(c.in_flight) AS in_flight, sum(c.abnormal) AS abnormal, "
     "sum(c.tails) AS tails, sum(c.recursive) AS recursive, sum(c.counted) AS counted, "
     "sum(c.uncertain) AS uncertain, sum(c.calls - c.counted - c.in_flight) AS finished, "
@@ -83,7 +85,8 @@ static const char sums[] =
     "FROM call_cost c JOIN thread t ON t.id = c.thread_id JOIN process r ON r.id = t.process_id "
     "JOIN node_path n ON n.node_id = c.node_id JOIN call_path p ON p.id = n.path_id "
     "JOIN function f ON f.id = p.function_id JOIN module m ON m.id = f.module_id "
-    "WHERE c.run_id = ";
+    "LEFT JOIN call_outside o ON o.run_id = c.run_id AND o.thread_id = c.thread_id AND "
+    "o.node_id = c.node_id WHERE c.run_id = ";
 /* Which calls by a caller were timed and have ended is not recorded: averages are of functions all
  * of whose calls were and have. */
 static const char by_caller[] =
@@ -102,16 +105,16 @@ static const char by_caller[] =
 
 /* Functions, with what is known of their probes. */
 #define TIMES(table)                                                                               \
-    table "self_ns, " table "self_percent, " table "total_ns, " table "total_percent, " table      \
-          "average_ns, " table "self_average_ns, " table "min_ns, " table "p50_ns, " table         \
-          "p90_ns, " table "p99_ns, " table "p999_ns, " table "max_ns, "
+    table "self_ns, " table "self_percent, " table "outside_ns, " table "total_ns, " table         \
+          "total_percent, " table "average_ns, " table "self_average_ns, " table "min_ns, " table  \
+          "p50_ns, " table "p90_ns, " table "p99_ns, " table "p999_ns, " table "max_ns, "
 #define COUNTS(table)                                                                              \
     table "calls, " table "in_flight, " table "abnormal, " table "tails, " table                   \
           "tail_cuts, " table "recursive, " table "counted, " table "uncertain, " table            \
           "untimed_calls, "
 #define NAMES(table)                                                                               \
     table "address, " table "probe_address, " table "mechanism, " table "module, " table "functio" \
-                                                                                         "n"
+          "n"
 static const char of_functions[] = "(SELECT " TIMES("s.") COUNTS("s.")
     NAMES("s.") ", p.state, coalesce(p.inline_wanted, 0) AS "
                 "inline_wanted FROM v_call_stats s LEFT JOIN v_probe p ON p.run_id = s.run_id AND "
@@ -155,12 +158,16 @@ static void append_rows(const struct report_calls *calls, enum rows rows, struct
 
 /* == The table == */
 
-static size_t choose_columns(const struct report_calls *calls, enum rows rows,
+/* People see time outside where there is any. */
+static size_t choose_columns(const struct report_calls *calls, enum rows rows, bool has_outside,
                              struct report_call_column columns[static FIGURES])
 {
     size_t count = 0;
     for (size_t i = 0; i < FIGURES; i++) {
-        if (!(figures[i].of >> rows & 1))
+        const bool is_empty = calls->for_people && !has_outside &&
+                              !strcmp(figures[i].column.key, "outside_ns") &&
+                              !calls->request->table.show && !calls->request->table.sort;
+        if (!(figures[i].of >> rows & 1) || is_empty)
             continue;
         columns[count] = figures[i].column;
         if (!calls->for_people || calls->request->table.all_columns)
@@ -213,17 +220,22 @@ int report_table_of_calls(struct report_calls *calls, struct sprof_error *error)
 {
     struct report_call_column columns[FIGURES];
     struct sprof_str sql = {0};
-    uint64_t is_of_coverage, self_ns, wall_ns;
+    uint64_t is_of_coverage, has_outside = 0, self_ns, wall_ns;
     const enum rows rows = rows_of(calls->request);
     int result = report_calls_find_run(calls, error);
     if (!result)
         result = is_coverage(calls, &is_of_coverage, error);
     if (!result && is_of_coverage && calls->for_people)
         return report_table_of_coverage(calls, error);
+    if (!result)
+        result = report_calls_number(
+            calls, "SELECT EXISTS (SELECT 1 FROM call_outside WHERE run_id = %1$u)", &has_outside,
+            error);
     if (result)
         return result;
     append_rows(calls, rows, &sql);
-    result = report_calls_read(calls, columns, choose_columns(calls, rows, columns), &sql, error);
+    result = report_calls_read(calls, columns,
+                               choose_columns(calls, rows, has_outside != 0, columns), &sql, error);
     sprof_str_release(&sql);
     if (!result)
         result = report_calls_order(calls, error);

@@ -23,6 +23,12 @@ static const struct list {
      "row_number() OVER (ORDER BY untimed_calls DESC) AS place FROM v_call_stats WHERE run_id = "
      "%1$u AND untimed_calls > 0 AND timed AND EXISTS (SELECT 1 FROM call_untimed WHERE run_id = "
      "%1$u))"},
+    {"time outside of the traced modules, by callee (`sprof stats --by outside`): ",
+     "SELECT " FIRST ", count(*) FROM (SELECT '[' || module || '] ' || function || ' ' || CASE "
+     "WHEN self_ns < 1000000 THEN PRINTF('%%.1f µs', self_ns / 1e3) WHEN self_ns < 1000000000 "
+     "THEN PRINTF('%%.1f ms', self_ns / 1e6) ELSE PRINTF('%%.2f s', self_ns / 1e9) END AS text, "
+     "row_number() OVER (ORDER BY self_ns DESC, function) AS place FROM v_outside WHERE run_id = "
+     "%1$u)"},
     {"calls that jumped from one to the other in long chains or circles, where the total ends at "
      "the jump (tail-cuts): ",
      "SELECT " FIRST ", count(*) FROM (SELECT function || ' ' || tail_cuts AS text, row_number() "

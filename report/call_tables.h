@@ -28,8 +28,8 @@ enum { COLUMN_STAYS = TABLE_STAYS, COLUMN_NAMES = 64 /* of functions */, COLUMN_
 
 /* A builder. 0 or a negative code with *error filled. */
 typedef int report_call_table(struct report_calls *calls, struct sprof_error *error);
-report_call_table report_table_of_calls, report_table_of_open_calls, report_table_of_coverage,
-    report_table_of_warnings, report_table_of_history;
+report_call_table report_table_of_calls, report_table_of_outside, report_table_of_open_calls,
+    report_table_of_coverage, report_table_of_warnings, report_table_of_history;
 
 /* Makes the table and writes it. Errors as report_write. */
 int report_call_table_write(FILE *out, struct store *store, const struct report_request *request,

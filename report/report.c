@@ -39,6 +39,7 @@ static const struct {
     [REPORT_CALLS_BY_PROCESS] = {.read = report_table_of_calls},
     [REPORT_CALLS_BY_THREAD] = {.read = report_table_of_calls},
     [REPORT_CALLS_BY_CALLER] = {.read = report_table_of_calls},
+    [REPORT_CALLS_OUTSIDE] = {.read = report_table_of_outside},
     [REPORT_OPEN_CALLS] = {.read = report_table_of_open_calls},
     [REPORT_COVERAGE] = {.read = report_table_of_coverage},
     [REPORT_WARNINGS] = {.read = report_table_of_warnings},

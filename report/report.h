@@ -69,6 +69,7 @@ enum report_view {
     REPORT_CALLS_BY_PROCESS, /* … of each process */
     REPORT_CALLS_BY_THREAD,  /* … of each thread */
     REPORT_CALLS_BY_CALLER,  /* … of each process, by direct caller */
+    REPORT_CALLS_OUTSIDE,    /* functions outside of the traced modules that these called */
     REPORT_OPEN_CALLS,       /* calls that have not ended */
     REPORT_COVERAGE,         /* functions that were looked for: which were called, of all runs */
     REPORT_WARNINGS,         /* calls that took too long or too much */

@@ -185,6 +185,24 @@ struct store_call_tail_cut {
     uint64_t calls;
 };
 
+/* The time that calls of a function in a thread have spent outside of the traced modules, without
+ * the functions with probes that were called from there: neither is in their self time. Where it is
+ * none there is no row. */
+struct store_call_outside {
+    uint32_t run_id, thread_id, node_id;
+    uint64_t outside_ns;
+};
+
+/* The function outside of the traced modules that these called, whose entry is the frame of the
+ * node. Calls that have ended, of all threads. */
+struct store_outside_cost {
+    uint32_t run_id, node_id;
+    uint64_t calls;
+    uint64_t total_ns; /* of outermost calls, with functions with probes that they called */
+    uint64_t self_ns;  /* without these */
+    uint64_t max_ns;   /* of one call */
+};
+
 /* The first call of a function that was looked for, whose entry is the frame of the node. */
 struct store_entry_coverage {
     uint32_t run_id, node_id;

@@ -344,6 +344,19 @@ static const struct store_column call_tail_cut_columns[] = {
     COLUMN(store_call_tail_cut, calls, NUMBER),
 };
 
+static const struct store_column call_outside_columns[] = {
+    OF(store_call_outside, run_id, "run"),
+    OF(store_call_outside, thread_id, "thread"),
+    OF(store_call_outside, node_id, "stack_node"),
+    COLUMN(store_call_outside, outside_ns, NUMBER),
+};
+
+static const struct store_column outside_cost_columns[] = {
+    OF(store_outside_cost, run_id, "run"),       OF(store_outside_cost, node_id, "stack_node"),
+    COLUMN(store_outside_cost, calls, NUMBER),   COLUMN(store_outside_cost, total_ns, NUMBER),
+    COLUMN(store_outside_cost, self_ns, NUMBER), COLUMN(store_outside_cost, max_ns, NUMBER),
+};
+
 static const struct store_column call_block_columns[] = {
     NULLED(store_call_block, id, NUMBER),       OF(store_call_block, run_id, "run"),
     OF(store_call_block, thread_id, "thread"),  COLUMN(store_call_block, calls, NUMBER),
@@ -550,6 +563,10 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
                                        "run_id, thread_id, node_id"),
     [STORE_CALL_TAIL_CUT] = ROWS_OF_RUN("call_tail_cut", call_tail_cut_columns, store_call_tail_cut,
                                         "run_id, thread_id, node_id"),
+    [STORE_CALL_OUTSIDE] = ROWS_OF_RUN("call_outside", call_outside_columns, store_call_outside,
+                                       "run_id, thread_id, node_id"),
+    [STORE_OUTSIDE_COST] =
+        ROWS_OF_RUN("outside_cost", outside_cost_columns, store_outside_cost, "run_id, node_id"),
     [STORE_CALL_BLOCK] = ROWS_OF_RUN("call_block", call_block_columns, store_call_block, "id"),
     [STORE_CALL_FUNCTION] =
         ROWS_OF_RUN("call_function", call_function_columns, store_call_function, "run_id, number"),

@@ -263,7 +263,13 @@ cut AS MATERIALIZED (
     FROM call_tail_cut x
     JOIN node_path n ON n.node_id = x.node_id
     JOIN call_path p ON p.id = n.path_id
-    GROUP BY x.run_id, p.function_id)
+    GROUP BY x.run_id, p.function_id),
+outside AS MATERIALIZED (
+    SELECT o.run_id, p.function_id, sum(o.outside_ns) AS ns
+    FROM call_outside o
+    JOIN node_path n ON n.node_id = o.node_id
+    JOIN call_path p ON p.id = n.path_id
+    GROUP BY o.run_id, p.function_id)
 SELECT c.run_id, f.name AS function, m.name AS module,
        (SELECT word FROM word WHERE list = 'kind' AND number = m.kind) AS kind,
        sum(c.calls) AS calls,
@@ -286,7 +292,8 @@ SELECT c.run_id, f.name AS function, m.name AS module,
        CASE WHEN max(c.timed) THEN 100.0 * sum(c.total_ns) / nullif(w.ns, 0) END AS total_percent,
        coalesce(u.calls, 0) AS untimed_calls, coalesce(x.calls, 0) AS tail_cuts,
        (SELECT word FROM word WHERE list = 'mechanism' AND number = b.mechanism) AS mechanism,
-       b.address AS probe_address, w.ns AS wall_ns
+       b.address AS probe_address, w.ns AS wall_ns,
+       CASE WHEN max(c.timed) THEN coalesce(o.ns, 0) END AS outside_ns
 FROM cost c
 JOIN node_path n ON n.node_id = c.node_id
 JOIN call_path p ON p.id = n.path_id
@@ -297,6 +304,20 @@ LEFT JOIN wall w ON w.run_id = c.run_id
 LEFT JOIN placed b ON b.run_id = c.run_id AND b.function_id = f.id
 LEFT JOIN untimed u ON u.run_id = c.run_id AND u.function_id = f.id
 LEFT JOIN cut x ON x.run_id = c.run_id AND x.function_id = f.id
+LEFT JOIN outside o ON o.run_id = c.run_id AND o.function_id = f.id
+GROUP BY c.run_id, f.id;
+
+-- Functions outside of the traced modules that probed functions called, and what they took.
+CREATE VIEW v_outside AS
+SELECT c.run_id, f.name AS function, m.name AS module, sum(c.calls) AS calls,
+       sum(c.self_ns) AS self_ns, sum(c.total_ns) AS total_ns,
+       sum(c.self_ns) / nullif(sum(c.calls), 0) AS self_average_ns, max(c.max_ns) AS max_ns,
+       f.start AS address, coalesce(f.linkage_name, f.name) AS linkage_name, f.id AS function_id
+FROM outside_cost c
+JOIN node_path n ON n.node_id = c.node_id
+JOIN call_path p ON p.id = n.path_id
+JOIN function f ON f.id = p.function_id
+JOIN module m ON m.id = f.module_id
 GROUP BY c.run_id, f.id;
 
 -- The same by process. One that has executed another program is two.

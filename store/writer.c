@@ -43,6 +43,8 @@ static int clear(struct store *store, const struct store_cleared *cleared,
         "DELETE FROM call_cost WHERE run_id = ?1 AND ?2 >= 0", /* all of it is from before */
         "DELETE FROM call_untimed WHERE run_id = ?1 AND ?2 >= 0",
         "DELETE FROM call_tail_cut WHERE run_id = ?1 AND ?2 >= 0",
+        "DELETE FROM call_outside WHERE run_id = ?1 AND ?2 >= 0",
+        "DELETE FROM outside_cost WHERE run_id = ?1 AND ?2 >= 0",
         "DELETE FROM call_block WHERE run_id = ?1 AND ?2 >= 0",
         "DELETE FROM probe_ledger WHERE run_id = ?1 AND ?2 >= 0",
         "DELETE FROM kept_call WHERE run_id = ?1 AND ?2 >= 0",

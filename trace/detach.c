@@ -40,10 +40,11 @@ static int take_out(struct trace_session *session, struct sprof_error *error)
 {
     struct changed_by_trace all = {0};
     int result = list_changes(session, &all) ? sprof_error_memory(error) : 0;
-    const struct inject_trace trace = {.changes = &all.changes,
-                                       .islands = all.islands.items,
-                                       .island_count = all.islands.count,
-                                       .functions = (uint32_t)session->probes.count};
+    const struct inject_trace trace = {
+        .changes = &all.changes,
+        .islands = all.islands.items,
+        .island_count = all.islands.count,
+        .functions = session->outside ? session->capacity : (uint32_t)session->probes.count};
     if (!result)
         result = inject_take_out(&session->process, &trace, error);
     sprof_vec_release(&all.changes);

@@ -2,6 +2,7 @@
  * too much, too, lose their probe. */
 #include "trace/governor.h"
 #include "inject/inject.h"
+#include "trace/probes/outside.h"
 #include "trace/probes/probes.h"
 
 #include <fcntl.h>
@@ -346,6 +347,20 @@ static int raise_some(struct trace_session *session, const struct seen *seen, do
     return result || changed ? result : time_one(session, seen, limit);
 }
 
+/* Calls out of the traced modules go first. Returns what the rest of their probes costs. */
+static double lower_outside(struct trace_session *session, double limit_ns)
+{
+    double ns;
+    size_t lowered;
+    trace_outside_lower(session, limit_ns, &ns, &lowered);
+    if (lowered)
+        sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                          "to hold --max-overhead the time in %zu function%s of other modules is "
+                          "self time of their callers from now on",
+                          lowered, sprof_plural(lowered));
+    return ns;
+}
+
 static int decide(struct trace_session *session, uint64_t cpu_ns)
 {
     struct trace_governor *governor = &session->governor;
@@ -356,6 +371,8 @@ static int decide(struct trace_session *session, uint64_t cpu_ns)
     if (!seen.list)
         return SPROF_ENOMEM;
     add_up(session, &seen);
+    const double outside_ns = lower_outside(session, limit_of(session, seen.cost.cpu_ns) / 4);
+    seen.ns += outside_ns;
     sums->probes_ns += seen.ns;
     sums->looked_ns += seen.cost.cpu_ns;
     governor->recent_ns = trace_spent_recent(governor->recent_ns, seen.ns, seen.cost.cpu_ns);
@@ -364,7 +381,7 @@ static int decide(struct trace_session *session, uint64_t cpu_ns)
     const bool is_watched = session->now_ns < governor->watched_ns;
     if (seen.ns > limit) {
         struct sprof_str names = {0};
-        result = lower(session, &seen, limit * 0.8 * room / governor->lately, &names);
+        result = lower(session, &seen, limit * 0.8 * room / governor->lately - outside_ns, &names);
         if (names.length) {
             sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                               "probes took about %.3g %% of the CPU time, more than "

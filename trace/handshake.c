@@ -4,6 +4,7 @@
 #include "inject/inject.h"
 #include "trace/figures/keep_rules.h"
 #include "trace/figures/log.h"
+#include "trace/probes/outside.h"
 #include "trace/probes/points.h"
 #include "trace/requests.h"
 
@@ -193,6 +194,7 @@ int trace_share_memory(struct trace_session *session, struct sprof_error *error)
     session->process.shared->follows_forks = session->options.children;
     session->process.shared->cost = session->trace->known_cost;
     trace_points_number(session, functions - (uint32_t)points);
+    trace_outside_number(session);
     find_stack(session);
     for (size_t i = 0; i < probes; i++)
         session->process.shared->tiers[i] = session->probes.items[i].tier;

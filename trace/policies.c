@@ -3,6 +3,7 @@
 #include "trace/drill/drilling.h"
 #include "trace/figures/keep_rules.h"
 #include "trace/figures/warn.h"
+#include "trace/probes/outside.h"
 #include "trace/probes/probes.h"
 
 static int collect_ended(struct trace_session *program)
@@ -25,6 +26,7 @@ static const struct trace_policy policies[] = {
     {.tick = trace_coverage_tick},
     {.look = trace_passed_look},
     {.look = trace_gone_jumps_look},
+    {.tick = trace_outside_tick},
     {.look = trace_rest_look},
     {.look = trace_slabs_empty},
     {.look = trace_compiled_look},

@@ -7,6 +7,7 @@
 #include "trace/governor.h"
 #include "trace/load.h"
 #include "trace/obstacles.h"
+#include "trace/probes/outside.h"
 #include "trace/probes/points.h"
 #include "trace/probes/probes.h"
 
@@ -58,6 +59,7 @@ void trace_program_release(struct trace_session *session)
     trace_values_release(&session->values);
     trace_warnings_free(session);
     trace_points_free(session);
+    trace_outside_free(session);
     sprof_vec_release(&session->files);
     sprof_vec_release(&session->probes);
     sprof_vec_release(&session->ranges);

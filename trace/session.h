@@ -89,6 +89,7 @@ struct trace_options {
     bool children;     /* trace what the command forks and executes, too */
     bool paths;        /* calls by call path; in mode stats */
     bool callers;      /* calls by caller and function */
+    bool no_outside;   /* time outside of the traced modules stays in self */
     bool all_points;   /* of a command: probes at places that call (points.h) */
     uint32_t depth;    /* mode log: the deepest calls that are logged; 0: any */
     uint64_t max_size; /* bytes of the recording after which no call is logged; 0: any */

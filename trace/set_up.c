@@ -2,6 +2,7 @@
 #include "trace/set_up.h"
 #include "inject/inject.h"
 #include "trace/policies.h"
+#include "trace/probes/outside.h"
 #include "trace/probes/points.h"
 #include "trace/probes/probes.h"
 
@@ -24,6 +25,8 @@ int trace_place_by_agent(struct trace_session *session, struct sprof_error *erro
         result = trace_place_files(session, error);
     if (!result)
         result = trace_points_place(session, error);
+    if (!result && !session->backend->is_live && trace_outside_place(session))
+        result = sprof_error_memory(error);
     if (!result)
         result = trace_policies_probes_added(session, 0, error);
     if (!result)
@@ -33,7 +36,10 @@ int trace_place_by_agent(struct trace_session *session, struct sprof_error *erro
     if (result)
         return result;
     trace_switch(session);
-    return session->backend->begin(session, error);
+    result = session->backend->begin(session, error);
+    return !result && session->backend->is_live && trace_outside_place(session)
+               ? sprof_error_memory(error)
+               : result;
 }
 
 /* Reads the mappings of the command, so that functions have modules. */

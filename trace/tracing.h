@@ -195,6 +195,7 @@ struct trace_session {
     struct trace *trace;               /* owned by `common` */
     struct trace_warnings *warnings;   /* NULL: none are wanted; owned */
     struct trace_points *points;       /* NULL: without --all-points; owned */
+    struct trace_outside *outside;     /* NULL: time outside is not measured; owned */
     struct trace_below_program *below; /* of a drill-down; owned */
     struct trace_processes processes;
     struct recording *recording;

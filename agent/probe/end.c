@@ -4,10 +4,11 @@
 #include "agent/probe/heap.h"
 #include "agent/probe/keep.h"
 
-/* A node that was written into a record for the log is none; call points have no paths. */
-static inline bool has_path(const struct record *record)
+/* A node that was written into a record for the log is none; call points have no paths, and calls
+ * that left the modules none of their own. */
+static inline bool has_path(const struct thread *thread, const struct record *record)
 {
-    return record->node && !(record->slot & POINT) &&
+    return record->node && !(record->slot & POINT) && !is_outside(thread, record) &&
            probe_inside.shared->extras & (PROBE_PATHS | PROBE_CALLERS);
 }
 
@@ -78,6 +79,19 @@ static inline void add_to_caller(struct record *caller, const struct record *rec
     add(&caller->stat->child_calls, 1);
 }
 
+/* The own time of a call that left the modules is its caller's time outside. On paths it is the
+ * caller's own. */
+static inline void add_outside(const struct thread *thread, const struct record *caller,
+                               uint64_t self)
+{
+    uint64_t *words = (uint64_t *)(thread->root.stat + 1);
+    const uint64_t function = (uint64_t)(caller->stat - thread->stats);
+    if (function <= probe_inside.shared->function_count)
+        add(&words[function], self);
+    if (has_path(thread, caller))
+        add((uint64_t *)&thread->nodes[caller->node].self, self);
+}
+
 /* Whether it was suspended with its coroutine before it jumped. It is in the chain for the other
  * call's sake, and no part of the call that has resumed it. */
 static inline bool is_apart(const struct record *record)
@@ -98,6 +112,7 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
     const uint64_t whole = probe_inside.shared->cost.whole >> !has_returned;
     const uint64_t begin = *begin_of(record);
     const bool is_counted_above = is_in_chain && !is_apart(record);
+    const bool leaves = is_outside(thread, record);
     struct record *parent = record->parent;
     renew(record);
     const uint64_t total = now - *begin_of(record) - record->probe_ticks;
@@ -107,13 +122,13 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
     atomic_signal_fence(memory_order_seq_cst);
     if (!is_of(thread, stat))
         return;
-    if (keeps_calls() && !(record->slot & POINT)) {
+    if (keeps_calls() && !(record->slot & POINT) && !leaves) {
         keep_end(thread, record, now, (int64_t)total, (int64_t)self, is_counted_above, exit);
     } else if (record->node & LOGGED) {
         const uint64_t passed = now - begin;
         log_end(thread, record, begin, (int64_t)passed > 0 ? passed : 0,
                 (int64_t)self > 0 ? self : 0, exit);
-    } else if (has_path(record)) {
+    } else if (has_path(thread, record)) {
         struct probe_node *node = &thread->nodes[record->node];
         add((uint64_t *)&node->self, self);
         add(&node->ended, 1);
@@ -136,8 +151,11 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
         stat->max = length;
     add_one(&histogram_of(thread, stat)->buckets[bucket_of(length)]);
     add(&stat->uncertain, !is_counted_above);
-    if (parent && (is_counted_above || is_jumper_to(parent, record->slot)))
+    if (parent && (is_counted_above || is_jumper_to(parent, record->slot))) {
         add_to_caller(parent, record, total, whole);
+        if (leaves)
+            add_outside(thread, parent, self);
+    }
     if (!is_counted_above || !parent || !is_apart(parent))
         return;
     for (uint32_t steps = 0; parent && is_apart(parent) && steps < PROBE_JUMPERS; steps++)
@@ -218,9 +236,9 @@ static SAVES_ALL __attribute__((noinline)) void settle(struct thread *thread, st
         const bool is_open = at->serial == thread->serial;
         is_at_work |= !is_open;
         open += is_open && at->stat == stat;
-        open_on_path += is_open && at->node == record->node && !(at->slot & POINT);
+        open_on_path += is_open && at->node == record->node && has_path(thread, at);
     }
-    if (has_path(record)) {
+    if (has_path(thread, record)) {
         struct probe_node *node = &thread->nodes[record->node];
         add(&node->ended, node->calls - node->ended == open_on_path + 1);
     }

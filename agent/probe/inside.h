@@ -42,6 +42,8 @@ extern const struct {
 void probe_enter(void) __attribute__((visibility("hidden")));
 void probe_leave(void) __attribute__((visibility("hidden")));
 void probe_point_enter(void) __attribute__((visibility("hidden")));
+void probe_outside_enter(void) __attribute__((visibility("hidden")));
+void probe_outside_leave(void) __attribute__((visibility("hidden")));
 void probe_point_leave(void) __attribute__((visibility("hidden")));
 
 /* Maps the records, and the page whose first word says whether calls are measured. False: there is
@@ -109,6 +111,10 @@ struct probe_saved {
 /* A call of `function` with its return address at `slot` begins. Returns 0 where it is measured, 1
  * where the body is to be entered without a record. */
 int probe_entered(uint32_t function, uint64_t slot, const struct probe_saved *saved)
+    __attribute__((visibility("hidden"), no_caller_saved_registers));
+
+/* The same for a function outside of the traced modules. */
+int probe_outside_entered(uint32_t number, uint64_t slot, const struct probe_saved *saved)
     __attribute__((visibility("hidden"), no_caller_saved_registers));
 
 /* The same for a call point. The lowest bit of its slot is set: see struct record. */

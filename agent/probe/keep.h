@@ -183,15 +183,16 @@ static inline uint32_t marks_most(const struct thread *thread)
 
 /* == Callers == */
 
-/* The nearest open call from a record upwards. Records without a serial are of calls whose probes a
- * signal's handler has interrupted. */
+/* The nearest open call from a record upwards that may be kept. Records without a serial are of
+ * calls whose probes a signal's handler has interrupted. */
 static inline struct record *open_at(struct thread *thread, struct record *record)
 {
-    for (uint32_t steps = 0;
-         record != &thread->root && record->serial != thread->serial && steps <= marks_most(thread);
+    for (uint32_t steps = 0; record != &thread->root &&
+                             (record->serial != thread->serial || is_outside(thread, record)) &&
+                             steps <= marks_most(thread);
          steps++)
         record = above(thread, record);
-    return record->serial == thread->serial ? record : &thread->root;
+    return record->serial == thread->serial && !is_outside(thread, record) ? record : &thread->root;
 }
 
 static inline struct record *caller_of(struct thread *thread, const struct record *record)

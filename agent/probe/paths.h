@@ -56,11 +56,13 @@ static inline uint32_t node_below(const struct thread *thread, uint32_t parent, 
 }
 
 /* The same for a path of two: the function that called it, if one did, and the function. */
-static uint32_t pair_node(const struct thread *thread, const struct record *caller,
-                          uint32_t function, bool is_spare)
+static inline uint32_t pair_node(const struct thread *thread, const struct record *caller,
+                                 uint32_t function, bool is_spare)
 {
-    while (caller != &thread->root && caller->slot & POINT &&
-           (uint32_t)(caller->stat - thread->stats) >= probe_inside.shared->first_open_point)
+    while (caller != &thread->root &&
+           (is_outside(thread, caller) ||
+            (caller->slot & POINT &&
+             (uint32_t)(caller->stat - thread->stats) >= probe_inside.shared->first_open_point)))
         caller = caller->parent ? caller->parent : &thread->root;
     const uint32_t from =
         caller == &thread->root ? UINT32_MAX : (uint32_t)(caller->stat - thread->stats);

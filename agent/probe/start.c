@@ -383,6 +383,8 @@ bool probe_say_hello(struct probe_hello *hello)
         .nothing = (uint64_t)(uintptr_t)probe_nothing,
         .errand = (uint64_t)(uintptr_t)probe_errand,
         .alive = (uint64_t)(uintptr_t)alive,
+        .outside_enter = (uint64_t)(uintptr_t)probe_outside_enter,
+        .outside_leave = (uint64_t)(uintptr_t)probe_outside_leave,
         .loaded = (uint64_t)(uintptr_t)probe_loaded,
         .points = (uint64_t)(uintptr_t)probe_points,
         .copies = (uint64_t)(uintptr_t)probe_copies + ARCH_COPY_BYTES,

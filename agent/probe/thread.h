@@ -110,6 +110,14 @@ static inline bool is_point_of(const struct record *record, uint64_t slot)
     return record->slot == (slot | POINT) && !is_jumper(record);
 }
 
+/* Whether it is a call that left the traced modules: see trace/probes/outside.h. */
+static inline bool is_outside(const struct thread *thread, const struct record *record)
+{
+    const uint64_t function = (uint64_t)(record->stat - thread->stats);
+    const uint32_t first = probe_inside.shared->first_outside;
+    return first && function - first < (uint64_t)probe_inside.shared->function_count - first;
+}
+
 /* When a call began. */
 static inline uint64_t *begin_of(struct record *record)
 {

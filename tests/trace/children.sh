@@ -193,7 +193,7 @@ END
     expect 0 "$SPROF" stats t.db --by caller --wide
     grep -qE 'program +program +calls +work$' out || fail "no callers"
     expect 2 "$SPROF" stats t.db --by caller --sort p99 && said "no column 'p99'; it has self_ns, "
-    expect 2 "$SPROF" stats t.db --by library && said 'give function, process, thread or caller'
+    expect 2 "$SPROF" stats t.db --by library && said 'give function, process, thread, caller or outside'
     expect 2 "$SPROF" stats t.db --by process --warnings && said 'by goes with figures'
     ;;
 forks)

@@ -183,7 +183,7 @@ assert all(len(set(frames)) == 1 for frames in opened.values()), opened
 assert len(opened["hot"]) == 10 and at_depth["hot"] == {2}, at_depth
 assert len(opened["six"]) == 1 and at_depth["again"] == {2, 3, 4, 5, 6, 7}, at_depth
 END
-    sql program.db 'SELECT sum(self_ns) FROM v_call_stats WHERE run_id = 1' >self
+    sql program.db 'SELECT sum(self_ns + outside_ns) FROM v_call_stats WHERE run_id = 1' >self
     expect 0 "$SPROF" export -f firefox -o profile.json program.db
     python3 - <<'END' || fail "the export for firefox"
 import json

@@ -3,6 +3,7 @@
 #include "trace/drill/drilling.h"
 #include "trace/figures/log.h"
 #include "trace/figures/warn.h"
+#include "trace/probes/outside.h"
 #include "trace/probes/points.h"
 
 #include <stdio.h>
@@ -155,18 +156,27 @@ static struct counters_figures read_figures(const struct trace_session *session,
     return counters_figures_read(&pages, from - function, function, !session->memory.no_histograms);
 }
 
-static bool is_unchanged(const struct trace_cell *cell, const struct probe_stat *stat)
+static bool is_unchanged(const struct trace_cell *cell, const struct probe_stat *stat, int64_t self)
 {
     return cell->calls == stat->calls + stat->counted && cell->ended == stat->ended &&
-           cell->self == stat->self && cell->untimed == stat->child_counted;
+           cell->self == self && cell->untimed == stat->child_counted;
+}
+
+/* With the time outside. */
+static int64_t self_of(const struct trace_session *session, const struct probe_stat *from,
+                       uint32_t function)
+{
+    const struct counters_pages pages = trace_pages(session);
+    return (int64_t)((uint64_t)from->self +
+                     (uint64_t)counters_outside(&pages, from - function, function));
 }
 
 /* Before paths are read: see paths.c. */
 static int note_stat(struct trace_session *session, struct trace_thread *thread, uint32_t function,
                      struct probe_stat *from)
 {
-    (void)session;
-    const struct counters_sum sum = {from->calls, from->ended, from->self};
+    const struct counters_sum sum = {from->calls, from->ended,
+                                     from->calls ? self_of(session, from, function) : 0};
     struct trace_cell *cell = sum.calls ? trace_cell_of(thread, function) : NULL;
     if (cell)
         cell->seen = sum;
@@ -184,13 +194,14 @@ static int read_stat(struct trace_session *session, struct trace_thread *thread,
     if (!cell)
         return SPROF_ENOMEM;
     const bool has_paths = trace_has_paths(session, thread);
-    if (!has_paths && is_unchanged(cell, from)) /* nearly all; a copy takes much longer */
+    /* nearly all; a copy takes much longer */
+    if (!has_paths && is_unchanged(cell, from, self_of(session, from, function)))
         return 0;
     struct counters_figures figures = read_figures(session, function, from);
     struct probe_stat *stat = &figures.stat;
     if (has_paths)
         counters_sum_replace(stat, &cell->in_paths, &cell->alone);
-    if (is_unchanged(cell, stat))
+    if (is_unchanged(cell, stat, stat->self))
         return 0;
     cell->calls = stat->calls + stat->counted;
     cell->ended = stat->ended;
@@ -335,7 +346,7 @@ double trace_spent_ticks(struct trace_session *session)
     session->governor.seen_ticks = 0;
     for (uint32_t i = 0; i < count; i++)
         each_stat(session, i, add_spent);
-    return session->governor.seen_ticks;
+    return session->governor.seen_ticks + trace_outside_spent(session);
 }
 
 /* Reads a thread's paths, where calls are counted by them. */
@@ -368,6 +379,8 @@ int trace_collect(struct trace_session *session, enum trace_collecting what)
             result = read_paths(session, i, trace_read_paths);
         if (!result && (ended || what != TRACE_COLLECT_ENDED))
             result = each_stat(session, i, read_stat);
+        if (!result && (ended || what != TRACE_COLLECT_ENDED))
+            result = trace_outside_read(session, i, ended);
         if (!result && session->log.has_rings)
             result = trace_log_read(session, session->threads.of_slab[i], i);
         if (!result && (ended || (what == TRACE_COLLECT_END && session->log.has_rings)))
@@ -380,6 +393,8 @@ int trace_collect(struct trace_session *session, enum trace_collecting what)
     }
     if (!result && what != TRACE_COLLECT_ENDED)
         result = trace_beyond_collect(session);
+    if (!result && what != TRACE_COLLECT_ENDED)
+        result = trace_outside_write(session);
     return result || what == TRACE_COLLECT_ENDED ? result : write_shared_row(session);
 }
 
@@ -400,6 +415,8 @@ int trace_clear_figures(struct trace_session *session, uint64_t ticks)
             result = each_stat(session, i, clear_stat);
         trace_log_note_clear(session, session->threads.of_slab[i], i);
     }
+    if (!result)
+        result = trace_outside_clear(session);
     trace_beyond_clear(session);
     for (size_t i = 0; i < session->threads.others.cells.count; i++) {
         begin_anew(&session->threads.others.cells.items[i]);

@@ -22,7 +22,8 @@ struct trace_cell {
     int64_t phase_self, before_self;
     uint64_t written_calls, written_in_flight, written_abnormal, written_timed, written_self;
     uint64_t written_unlogged, written_untimed, written_cuts;
-    uint64_t path_calls; /* in paths, and so not in the row of its sample */
+    int64_t written_outside; /* ticks */
+    uint64_t path_calls;     /* in paths, and so not in the row of its sample */
     int64_t path_self;
     /* With --paths and --callers: timed calls before paths were read, those in all of its paths,
      * and those in none. */

@@ -32,6 +32,12 @@ static uint64_t most_in_row(const struct trace_session *session, uint32_t thread
     return thread && thread == session->threads.others.row ? INT64_MAX : trace_most_ticks(session);
 }
 
+/* Self time without the time outside. */
+static int64_t own_part(int64_t self, const struct counters_figures *figures)
+{
+    return (int64_t)((uint64_t)self - (uint64_t)figures->outside);
+}
+
 static int put_call_cost(struct trace_session *session, const struct counters_figures *figures,
                          bool timed, uint32_t thread, uint32_t node, struct trace_cell *cell)
 {
@@ -56,11 +62,12 @@ static int put_call_cost(struct trace_session *session, const struct counters_fi
         .counted = stat->counted,
         .in_flight = stat->calls > stat->ended ? stat->calls - stat->ended : 0,
         .total_ns = counters_time(stat->total, session->ns_per_tick),
-        .self_ns = counters_time(stat->self, session->ns_per_tick),
+        .self_ns = counters_time(own_part(stat->self, figures), session->ns_per_tick),
         .raw_total_ns = counters_time(counters_limit_time(counters_raw_total(stat, cost), most),
                                       session->ns_per_tick),
-        .raw_self_ns = counters_time(counters_limit_time(counters_raw_self(stat, cost), most),
-                                     session->ns_per_tick),
+        .raw_self_ns = counters_time(
+            counters_limit_time(own_part(counters_raw_self(stat, cost), figures), most),
+            session->ns_per_tick),
         .min_ns = stat->ended ? counters_single(~stat->min_mask, session->ns_per_tick) : 0,
         .max_ns = stat->ended ? counters_single(stat->max, session->ns_per_tick) : 0,
         .child_calls = stat->child_calls,
@@ -122,15 +129,18 @@ int trace_put_sample(struct trace_session *session, uint64_t calls, int64_t self
     return recording_add_sample(session->recording, &sample);
 }
 
-/* Writes how the function is probed, its calls of functions that are not timed, and its calls that
- * ended at a jump. */
-static int put_beside(struct trace_session *session, const struct probe_stat *stat, uint32_t thread,
-                      uint32_t node, struct trace_cell *cell)
+/* Writes how the function is probed, its calls of functions that are not timed, its calls that
+ * ended at a jump, and its time outside. */
+static int put_beside(struct trace_session *session, const struct counters_figures *figures,
+                      uint32_t thread, uint32_t node, struct trace_cell *cell)
 {
+    const struct probe_stat *stat = &figures->stat;
     struct store_batch *batch = recording_batch(session->recording);
     const uint32_t run = session->run->id;
     const struct store_call_untimed untimed = {run, thread, node, stat->child_counted};
     const struct store_call_tail_cut cut = {run, thread, node, stat->tail_cuts};
+    const struct store_call_outside outside = {
+        run, thread, node, counters_time(figures->outside, session->ns_per_tick)};
     if (trace_history_describe(session, cell->function))
         return SPROF_ENOMEM;
     if (stat->child_counted != cell->written_untimed &&
@@ -140,6 +150,9 @@ static int put_beside(struct trace_session *session, const struct probe_stat *st
     if (stat->tail_cuts != cell->written_cuts && sprof_vec_push(&batch->call_tail_cuts, cut))
         return SPROF_ENOMEM;
     cell->written_cuts = stat->tail_cuts;
+    if (figures->outside != cell->written_outside && sprof_vec_push(&batch->call_outsides, outside))
+        return SPROF_ENOMEM;
+    cell->written_outside = figures->outside;
     return 0;
 }
 
@@ -163,7 +176,7 @@ int trace_put_row(struct trace_session *session, uint32_t thread, struct trace_c
     if (!cell->row_node)
         cell->row_node = cell->stack ? cell->stack : node;
     if (put_call_cost(session, figures, timed, thread, cell->row_node, cell) ||
-        put_beside(session, stat, thread, cell->row_node, cell))
+        put_beside(session, figures, thread, cell->row_node, cell))
         return SPROF_ENOMEM;
     return rest || cell->sample || !cell->stack
                ? trace_put_sample(session, rest,

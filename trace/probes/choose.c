@@ -4,6 +4,7 @@
 #include "plan/plan.h"
 #include "trace/probes/callees.h"
 #include "trace/probes/heap.h"
+#include "trace/probes/outside.h"
 #include "trace/probes/points.h"
 #include "trace/probes/probes.h"
 
@@ -430,7 +431,8 @@ int trace_choose_module(struct trace_session *session, struct plan_module *modul
         result = take_module(&chooser, module);
     if (!result)
         result = choose_functions(&chooser, number);
-    const size_t most = session->capacity - trace_points_count(session);
+    const size_t most =
+        session->capacity - trace_points_count(session) - trace_outside_room(session);
     if (!result && session->probes.count > most) {
         sprof_error_set(error, SPROF_ELIMIT, 0,
                         "%s has %zu functions, and there is room for %zu: choose fewer with "

@@ -31,25 +31,6 @@ struct trace_points {
 
 /* == Finding == */
 
-/* Whether a function may return to another place than its caller, as the call point needs. One
- * without a probe may, too, where only its entry lacks room. */
-static bool may_be_called(const struct plan_function *function)
-{
-    switch ((enum plan_reason)function->why) {
-    case PLAN_REASON_NONE: return !function->entry_only && function->mechanism != PLAN_LEAVE;
-    case PLAN_TOO_SHORT:
-    case PLAN_TARGET_INSIDE:
-    case PLAN_LOOP_AT_ENTRY:
-    case PLAN_ENDS_INSIDE: return !function->entry_only;
-    default: return false;
-    }
-}
-
-static bool is_measured(const struct trace_file *file)
-{
-    return file->is_chosen && !file->plan.sanitized && !file->plan.runtime && !file->plan.is_loader;
-}
-
 static const struct plan_function *function_at(const struct trace_session *session,
                                                uint64_t address)
 {
@@ -102,7 +83,7 @@ static int find_calls(struct trace_session *session, uint32_t file_number,
         if (!is_call || is_moved)
             continue;
         const struct plan_function *callee = plan_find(&file->plan, point.target - file->bias);
-        if (callee && callee->start == point.target - file->bias && may_be_called(callee))
+        if (callee && callee->start == point.target - file->bias && trace_may_be_called(callee))
             result = add_point(points, &point);
     }
 done:
@@ -154,7 +135,7 @@ static int find_slots(struct trace_session *session, uint32_t file_number,
                                sizeof point.target) != sizeof point.target)
             continue;
         const struct plan_function *target = function_at(session, point.target);
-        if (target && may_be_called(target))
+        if (target && trace_may_be_called(target))
             result = add_point(points, &point);
     }
     return result;
@@ -187,12 +168,12 @@ int trace_points_find(struct trace_session *session, struct sprof_error *error)
     for (size_t i = 0; i < session->probes.count && !result; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
         const struct trace_file *file = &session->files.items[probe->file];
-        if (probe->is_chosen && probe->tier == PROBE_FULL && is_measured(file))
+        if (probe->is_chosen && probe->tier == PROBE_FULL && trace_is_measured(file))
             result = sprof_map_put(&points->functions, file->bias + probe->function->start, i);
     }
     for (uint32_t pass = 0; pass < 2 && !result; pass++) {
         for (uint32_t i = 0; i < session->files.count && !result; i++)
-            if (is_measured(&session->files.items[i]))
+            if (trace_is_measured(&session->files.items[i]))
                 result = find_in_file(session, i, !pass);
         if (!pass && !result)
             points->with_caller = (uint32_t)points->list.count;

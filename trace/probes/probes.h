@@ -55,6 +55,13 @@ bool trace_rests_at_once(const struct trace_session *session, const struct trace
 /* Whether functions that are not chosen get probes that rest until a command adds them. */
 bool trace_has_spares(const struct trace_session *session);
 
+/* Whether a function may return to another place than its caller, as to a thunk that calls it. One
+ * without a probe may, too, where only its entry lacks room. */
+bool trace_may_be_called(const struct plan_function *function);
+
+/* Whether calls by functions of a file are measured. */
+bool trace_is_measured(const struct trace_file *file);
+
 /* Gives up a spare probe that cannot rest, because its jump can never be written into code that
  * runs. */
 void trace_check_spare(struct trace_probe *probe);

@@ -1,6 +1,7 @@
 /* Ranges: which probes are on. Each range adds functions or takes them out, and is itself on or
  * off. Of those that are on and hold a function, the last one decides. */
 #include "trace/probes/empty_range.h"
+#include "trace/probes/outside.h"
 #include "trace/probes/points.h"
 #include "trace/probes/probes.h"
 #include "trace/probes/range_text.h"
@@ -200,6 +201,8 @@ void trace_switch(struct trace_session *session)
     if (session->backend->switched)
         session->backend->switched(session);
     trace_points_switch(session, !session->paused && !session->untimed.copier);
+    trace_outside_switch(session, !session->paused && session->mode != TRACE_COVERAGE &&
+                                      !session->untimed.copier && !session->untimed.runtime);
 }
 
 char trace_ranges_decide(const struct trace_session *session, size_t number)

@@ -89,3 +89,20 @@ bool trace_rests_at_once(const struct trace_session *session, const struct trace
 {
     return (probe->is_spare || session->resting.at_once) && trace_may_rest(session, probe);
 }
+
+bool trace_may_be_called(const struct plan_function *function)
+{
+    switch ((enum plan_reason)function->why) {
+    case PLAN_REASON_NONE: return !function->entry_only && function->mechanism != PLAN_LEAVE;
+    case PLAN_TOO_SHORT:
+    case PLAN_TARGET_INSIDE:
+    case PLAN_LOOP_AT_ENTRY:
+    case PLAN_ENDS_INSIDE: return !function->entry_only;
+    default: return false;
+    }
+}
+
+bool trace_is_measured(const struct trace_file *file)
+{
+    return file->is_chosen && !file->plan.sanitized && !file->plan.runtime && !file->plan.is_loader;
+}

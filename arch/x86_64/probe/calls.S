@@ -3,7 +3,12 @@
 #include "agent/probe/offsets.h"
 
 #define RECORDS 0x440000000000 /* PROBE_RECORDS */
-/* Call points (points.S) have slots with the lowest bit set, and other records: see thread.h. */
+/* It is compiled three times: for functions, for call points (points.S), and for functions that are
+ * called outside of the traced modules (outside.S). */
+#if !defined(POINTS) && !defined(OUTSIDE)
+#define FUNCTIONS
+#endif
+/* Call points have slots with the lowest bit set, and other records: see thread.h. */
 #ifdef POINTS
 #define POINT 1
 #define THUNKS_BYTES (THUNKS + 32768) * 64 /* with those of call points */
@@ -107,7 +112,7 @@ probe_edge_\name:
         .p2align 6
 probe_enter:
         .cfi_startproc
-#ifndef POINTS
+#ifdef FUNCTIONS
         test    $EDGE, %esp
         jz      .Lenter_edge
 #else
@@ -141,6 +146,10 @@ probe_enter:
         lea     56+POINT(%rsp), %rdx
 /* rsi: the caller's record, whose slot lies above on the thread's own stack */
         mov     OWN(THREAD_INNERMOST, %rdi), %rsi
+#ifdef OUTSIDE
+        cmpq    $-1, RECORD_BEGIN(%rsi)         /* the root: no function with a probe calls it */
+        je      .Lenter_uncalled
+#endif
         cmp     OWN(THREAD_LOW, %rdi), %rdx
         jb      .Lenter_unusual
         cmp     RECORD_SLOT(%rsi), %rdx
@@ -165,9 +174,12 @@ probe_enter:
         add     56(%rsp), %rdx
         cmp     $THUNKS_BYTES, %rdx
         jb      .Lenter_unusual
-#ifdef POINTS
+#if defined(POINTS)
         cmpl    $0, SHARED_EXTRAS(%rax)
         jne     .Lenter_unusual
+#elif defined(OUTSIDE)
+        testl   $~(EXTRA_KEEP | EXTRA_ARGUMENTS | EXTRA_WARN), SHARED_EXTRAS(%rax)
+        jnz     .Lenter_unusual
 #else
         testl   $~EXTRA_KEEP, SHARED_EXTRAS(%rax)
         jnz     .Lenter_extra
@@ -253,6 +265,15 @@ probe_enter:
         stc
         ret
         .cfi_adjust_cfa_offset 16
+#ifdef OUTSIDE
+        .cfi_adjust_cfa_offset 32
+.Lenter_uncalled:
+        restore %rdi
+        restore %rsi
+        restore %rcx
+        restore %rdx
+        jmp     .Lpass
+#endif
 /* Perhaps a forked process. */
 .Lenter_wiped:
         cmpl    $0, probe_inside+INSIDE_FOLLOWS_FORKS(%rip)
@@ -265,7 +286,7 @@ probe_enter:
 .Lenter_recursive:
         incq    STAT_RECURSIVE(%rcx)
         jmp     .Lenter_time
-#ifndef POINTS
+#ifdef FUNCTIONS
 /* The words of its arguments are saved, where they are in registers of integers: see words_of in
  * values.h. */
 .Lenter_words:
@@ -404,7 +425,7 @@ probe_enter:
         restore %rax
         restore %r11
         ret
-#ifndef POINTS
+#ifdef FUNCTIONS
 #ifdef PROBE_MAPPED
 .Lenter_edge:
 #else
@@ -478,17 +499,38 @@ probe_leave:
         jb      .Lleave_unusual
         cmp     SHARED_LEASE(%r11), %rax
         ja      .Lleave_unusual
+#ifndef OUTSIDE
         testl   $EXTRA_WARN | EXTRA_KEEP, SHARED_EXTRAS(%r11)
 #ifdef POINTS
         jnz     .Lleave_unusual
 #else
         jnz     .Lleave_keep
 #endif
+#endif
         cmpl    $0, RECORD_NODE(%rsi)
-#ifdef POINTS
-        jne     .Lleave_unusual
-#else
+#ifdef FUNCTIONS
         jne     .Lleave_extra
+#else
+        jne     .Lleave_unusual
+#endif
+#ifdef OUTSIDE
+/* Its own time is its caller's time outside: a word by function behind all stats. r8: the word's
+ * offset. The caller's figures may be of an earlier trace, as below. */
+        save    %r8
+        mov     RECORD_STAT(%rdx), %r8
+        mov     SHARED_FUNCTION_COUNT(%r11), %ecx
+        sub     OWN(THREAD_STATS, %rdi), %r8
+        shr     $4, %r8
+        shl     $3, %rcx
+        cmp     %rcx, %r8
+        ja      1f
+        add     OWN(THREAD_ROOT+RECORD_STAT, %rdi), %r8
+        mov     %rax, %rcx
+        sub     RECORD_BEGIN(%rsi), %rcx
+        sub     RECORD_CHILD_TICKS(%rsi), %rcx
+        sub     RECORD_PROBE_TICKS(%rsi), %rcx
+        add     %rcx, STAT_BYTES(%r8)
+1:      restore %r8
 #endif
 .Lleave_figures:
 /* The call before goes into its bucket only now: a bucket whose address is not known yet would hold
@@ -575,7 +617,7 @@ probe_leave:
         ret
         .cfi_restore_state
         .cfi_adjust_cfa_offset 40
-#ifndef POINTS
+#ifdef FUNCTIONS
 /* It is in the log, or too deep for it, or had no room; else it has a path. */
 .Lleave_extra:
         js      .Lleave_log
@@ -610,7 +652,7 @@ probe_leave:
 .Lleave_longest:
         mov     $63, %eax
         jmp     .Lleave_count
-#ifndef POINTS
+#ifdef FUNCTIONS
 /* Calls are kept by rules. This one is not where no kept call was below it, it is shorter than any
  * that meets a rule, and its value is in no range. rcx: its function's number, times 32 */
 .Lleave_keep:
@@ -784,7 +826,7 @@ probe_leave:
         .cfi_endproc
         .size   probe_leave, . - probe_leave
 
-#ifndef POINTS
+#ifdef FUNCTIONS
 /* Does nothing, and calls as many others below it as probe_below says, each below the one before:
  * for calibration. */
         .globl  probe_nothing

@@ -369,6 +369,12 @@ static struct store_call_untimed call_untimeds[] = {
 static struct store_call_tail_cut call_tail_cuts[] = {
     {.run_id = 1, .thread_id = 1, .node_id = 1, .calls = 2},
 };
+static struct store_call_outside call_outsides[] = {
+    {.run_id = 1, .thread_id = 1, .node_id = 1, .outside_ns = 700},
+};
+static struct store_outside_cost outside_costs[] = {
+    {.run_id = 1, .node_id = 2, .calls = 4, .total_ns = 800, .self_ns = 700, .max_ns = 300},
+};
 static struct store_sampled_user sampled_users[] = {
     {.run_id = 1, .uid = 1000, .gid = 100, .groups = "4 27"},
     {.run_id = 1, .uid = UINT32_MAX, .gid = UINT32_MAX, .groups = ""},
@@ -554,6 +560,8 @@ int example_write_raw(struct store *store, const struct store_run *run)
         .probes = BORROW(probes),
         .call_untimeds = BORROW(call_untimeds),
         .call_tail_cuts = BORROW(call_tail_cuts),
+        .call_outsides = BORROW(call_outsides),
+        .outside_costs = BORROW(outside_costs),
         .call_blocks = BORROW(call_blocks),
         .call_functions = BORROW(call_functions),
         .probe_ledger = BORROW(probe_ledger),

@@ -1,0 +1,106 @@
+#!/bin/bash
+# Time that functions spend outside of the traced modules: beside self, and by callee.
+#   outside.sh launched | attached
+set -u
+. "$(dirname "$0")/lib.sh"
+
+program() {
+    cat >program.c <<'END'
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#define NI __attribute__((noinline, noclone))
+static char buffer[64];
+static int fd, rounds;
+NI void sleeps(void) { for (int i = 0; i < 40; i++) usleep(500); }
+NI void reads(void) { for (int i = 0; i < 3000; i++) if (read(fd, buffer, sizeof buffer) < 0) abort(); }
+NI void allocates(void) { for (int i = 0; i < 3000; i++) { void *volatile p = malloc(32); free(p); } }
+NI void spins(void) { for (volatile int i = 0; i < 3000000; i++) ; }
+NI int compare(const void *a, const void *b) { usleep(300); return *(const int *)a - *(const int *)b; }
+NI void sorts(void) { int list[] = {5, 3, 9, 1, 7, 2, 8, 6}; qsort(list, 8, sizeof *list, compare); rounds += list[0]; }
+/* jumps to a function of libc at its end */
+NI int jumps(int us) { rounds++; return usleep(us); }
+NI void all(void) { sleeps(); reads(); allocates(); spins(); sorts(); for (int i = 0; i < 10; i++) jumps(500); }
+int main(int argc, char **argv)
+{
+    fd = open("/dev/zero", O_RDONLY);
+    do
+        all();
+    while (argc > 1 && access(argv[1], F_OK));
+    printf("%d\n", rounds);
+    return 0;
+}
+END
+    cc -O2 -g "$@" -w program.c -o program || fail "no program"
+}
+
+# asked STATEMENT: the first value that it gives.
+asked() { "$SPROF" sql "$db" --format csv "$1" 2>err | tr -d '\r' | sed -n 2p; }
+
+# share FUNCTION EXPRESSION: a condition on its row of v_call_stats.
+share() {
+    local value
+    value=$(asked "SELECT $2 AS v FROM v_call_stats WHERE function = '$1'")
+    [ "$value" = 1 ] || {
+        "$SPROF" stats -i "$db" --wide >err 2>&1
+        fail "$1: not $2"
+    }
+}
+
+# left FUNCTION: calls of it that left the modules.
+left() { asked "SELECT coalesce(sum(calls), 0) AS n FROM v_outside WHERE function = '$1'"; }
+
+# shares: what holds for each round of `all`, whatever else the machine does. Reads and allocations may lose the processor
+# anywhere, so only what is long shows where its time is.
+shares() {
+    share sleeps "outside_ns > 0.9 * total_ns AND self_ns < 0.1 * total_ns"
+    share spins "outside_ns = 0 AND self_ns > 0.9 * total_ns"
+    share compare "outside_ns > 0.9 * total_ns"
+    share reads "outside_ns > 0 AND self_ns + outside_ns BETWEEN 0.95 * total_ns AND 1.05 * total_ns"
+    share jumps "outside_ns > 0.9 * total_ns AND total_ns > 500000"
+    share sorts "outside_ns < 0.2 * total_ns AND self_ns < 0.2 * total_ns"
+}
+
+db=t.db
+case $1 in
+launched)
+    for flags in "-Wl,-z,lazy" "-Wl,-z,now -fno-pie -no-pie"; do
+        # shellcheck disable=SC2086
+        program $flags
+        traced t -- ./program
+        shares
+        compared=$(asked "SELECT calls AS n FROM v_call_stats WHERE function = 'compare'")
+        for each in "usleep $((40 + 10 + compared))" "read 3000" "qsort 1"; do
+            [ "$(left "${each% *}")" = "${each#* }" ] || fail "$flags: ${each% *}: $(left "${each% *}") calls, not ${each#* }"
+        done
+    done
+    "$SPROF" stats -i t.db >out 2>err && grep -q '^ *self.* outside .*total' out || fail "no column"
+    grep -q 'time outside of the traced modules.*\] usleep' out || fail "no callees below the table"
+    "$SPROF" stats -i t.db --sort outside --format csv >out 2>err || fail "not sorted by it"
+    "$SPROF" stats -i t.db --by outside >out 2>err && grep -q 'usleep' out || fail "no table of callees"
+    expect 2 "$SPROF" stats -i t.db --by outside --thread main && said 'of all threads'
+    # In the modes that write calls down, and by paths, the figures are the same; calls and callers hold no others.
+    for options in --callers --paths "--mode log" "--keep over\ 1us"; do
+        eval "traced t $options -- ./program"
+        shares
+        [ "$(asked "SELECT count(*) AS n FROM v_call_stats WHERE module NOT LIKE 'program%'")" = 0 ] ||
+            fail "$options: functions of other modules have figures"
+    done
+    traced t --no-outside -- ./program
+    share sleeps "outside_ns = 0 AND self_ns > 0.9 * total_ns"
+    [ "$(left usleep)" = 0 ] || fail "--no-outside, and calls that left"
+    ;;
+attached)
+    program -Wl,-z,lazy
+    ./program end >out &
+    running=$!
+    "$SPROF" trace -o t.db -p $running --duration 1 2>notes || fail "not attached: $(cat notes)"
+    shares
+    [ "$(left usleep)" -gt 10 ] || fail "usleep: $(left usleep) calls"
+    # The slots are as they were: the program goes on, and ends as it would.
+    touch end
+    wait $running || fail "it ended by $?"
+    ;;
+esac

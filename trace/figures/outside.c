@@ -1,0 +1,178 @@
+/* Adds up calls that left the traced modules, by the function that they called. */
+#include "trace/figures/outside.h"
+#include "trace/probes/outside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* == Reading == */
+
+/* The command can write anything there: a difference that cannot be is none. */
+static int64_t fresh_time(int64_t now, int64_t before, uint64_t most)
+{
+    return counters_limit_time((int64_t)((uint64_t)now - (uint64_t)before), most);
+}
+
+static void read_one(struct trace_session *session, const struct probe_stat *stat,
+                     struct trace_outside_sum *before, struct trace_outside_target *target)
+{
+    const uint64_t most = trace_most_ticks(session);
+    const uint64_t calls = counters_limit(stat->ended - before->calls, most);
+    session->outside->calls += calls;
+    target->sum.calls += calls;
+    target->sum.self += fresh_time(stat->self, before->self, most);
+    target->sum.total += fresh_time(stat->total, before->total, most);
+    const uint64_t longest = counters_limit(stat->max, most);
+    target->sum.max = longest > target->sum.max ? longest : target->sum.max;
+    *before = (struct trace_outside_sum){.calls = stat->ended, stat->self, stat->total};
+}
+
+int trace_outside_read(struct trace_session *session, uint32_t slab, bool ends)
+{
+    struct trace_outside *outside = session->outside;
+    if (!outside || !outside->targets.count)
+        return 0;
+    const struct counters_pages pages = trace_pages(session);
+    const uint64_t size = sizeof(struct probe_stat);
+    const uint64_t begin = counters_slab_offset(&pages, slab) + outside->first * size,
+                   end = begin + outside->targets.count * size;
+    const struct probe_stat *stats = counters_slab_stats(&pages, slab) + outside->first;
+    uint64_t written, behind = begin, next = 0;
+    while (counters_next_pages(&pages, behind, end, &written, &behind)) {
+        const uint64_t first = (written - begin) / size;
+        for (next = first > next ? first : next;
+             begin + next * size < behind && next < outside->targets.count; next++) {
+            if (!stats[next].ended)
+                continue;
+            if (!outside->read[slab] &&
+                !(outside->read[slab] = calloc(outside->room, sizeof **outside->read)))
+                return SPROF_ENOMEM;
+            read_one(session, &stats[next], &outside->read[slab][next],
+                     &outside->targets.items[next]);
+        }
+    }
+    if (ends) {
+        free(outside->read[slab]);
+        outside->read[slab] = NULL;
+    }
+    return 0;
+}
+
+/* == Rows == */
+
+/* Thunks of several slots may lead to one function. Its row is written by the first. */
+static int write_row(struct trace_session *session, size_t index)
+{
+    struct trace_outside *outside = session->outside;
+    struct trace_outside_target *target = &outside->targets.items[index];
+    struct trace_outside_sum sum = {0};
+    for (size_t i = 0; i < outside->targets.count; i++) {
+        const struct trace_outside_target *one = &outside->targets.items[i];
+        if (one->address != target->address)
+            continue;
+        if (i < index)
+            return 0;
+        sum.calls += one->sum.calls;
+        sum.self += one->sum.self;
+        sum.total += one->sum.total;
+        sum.max = one->sum.max > sum.max ? one->sum.max : sum.max;
+    }
+    if (sum.calls == target->written)
+        return 0;
+    if (!target->node) {
+        const int result = recording_child_at(session->recording, 0, session->process.pid,
+                                              target->address, session->start.ns, &target->node);
+        if (result)
+            return result == SPROF_ENOTFOUND ? 0 : result;
+    }
+    const struct store_outside_cost row = {
+        .run_id = session->run->id,
+        .node_id = target->node,
+        .calls = sum.calls,
+        .total_ns = counters_time(sum.total, session->ns_per_tick),
+        .self_ns = counters_time(sum.self, session->ns_per_tick),
+        .max_ns = counters_time((int64_t)sum.max, session->ns_per_tick)};
+    target->written = sum.calls;
+    return sprof_vec_push(&recording_batch(session->recording)->outside_costs, row) ? SPROF_ENOMEM
+                                                                                    : 0;
+}
+
+int trace_outside_write(struct trace_session *session)
+{
+    const size_t count = session->outside ? session->outside->targets.count : 0;
+    int result = 0;
+    for (size_t i = 0; i < count && !result; i++)
+        result = write_row(session, i);
+    return result;
+}
+
+int trace_outside_clear(struct trace_session *session)
+{
+    const struct counters_pages pages = trace_pages(session);
+    const uint32_t slabs = session->outside ? counters_slab_count(&pages) : 0;
+    int result = 0;
+    for (uint32_t i = 0; i < slabs && !result; i++)
+        result = trace_outside_read(session, i, false);
+    for (size_t i = 0; session->outside && i < session->outside->targets.count; i++) {
+        struct trace_outside_target *target = &session->outside->targets.items[i];
+        target->sum = (struct trace_outside_sum){0};
+        target->written = target->looked_calls = 0;
+        target->looked_self = 0;
+    }
+    return result;
+}
+
+/* == The governor == */
+
+double trace_outside_spent(const struct trace_session *session)
+{
+    return session->outside ? (double)session->outside->calls * session->process.shared->cost.whole
+                            : 0;
+}
+
+/* The target that is on whose calls are shortest, of those that were called; -1: none is. */
+static long shortest(const struct trace_outside *outside)
+{
+    long found = -1;
+    double least = 0;
+    for (size_t i = 0; i < outside->targets.count; i++) {
+        const struct trace_outside_target *target = &outside->targets.items[i];
+        const uint64_t calls = target->sum.calls - target->looked_calls;
+        const double each =
+            calls ? (double)(target->sum.self - target->looked_self) / (double)calls : 0;
+        if (!calls || target->is_off || (found >= 0 && each >= least))
+            continue;
+        found = (long)i;
+        least = each;
+    }
+    return found;
+}
+
+void trace_outside_lower(struct trace_session *session, double limit_ns, double *ns,
+                         size_t *lowered)
+{
+    struct trace_outside *outside = session->outside;
+    *ns = 0;
+    *lowered = 0;
+    if (!outside)
+        return;
+    const double each_ns = session->process.shared->cost.whole * session->ns_per_tick;
+    for (size_t i = 0; i < outside->targets.count; i++) {
+        struct trace_outside_target *target = &outside->targets.items[i];
+        *ns += (double)(target->sum.calls - target->looked_calls) * each_ns;
+    }
+    for (long at = *ns > limit_ns ? shortest(outside) : -1; at >= 0 && *ns > limit_ns;
+         at = shortest(outside)) {
+        struct trace_outside_target *target = &outside->targets.items[at];
+        target->is_off = true;
+        *ns -= (double)(target->sum.calls - target->looked_calls) * each_ns;
+        ++*lowered;
+    }
+    for (size_t i = 0; i < outside->targets.count; i++) {
+        struct trace_outside_target *target = &outside->targets.items[i];
+        target->looked_calls = target->sum.calls;
+        target->looked_self = target->sum.self;
+    }
+    if (*lowered)
+        trace_outside_switch(session, outside->is_on);
+}
