@@ -333,6 +333,14 @@ static void put_phase(struct table *table, const struct report_phase *phase)
                                 : "");
 }
 
+static void put_cpu(struct table *table, struct report_dataset *dataset, int cpu)
+{
+    if (cpu < 0)
+        report_table_put_text(table, "unknown");
+    else
+        put_formatted(table, dataset, "", (uint64_t)cpu, "%" PRIu64);
+}
+
 static void put_key(struct table *table, const struct by_key *by, const struct key_row *row,
                     enum report_key key)
 {
@@ -373,12 +381,7 @@ static void put_key(struct table *table, const struct by_key *by, const struct k
         if (!report_by_key_has(by, REPORT_PROCESS))
             put_key(table, by, row, REPORT_PROCESS);
         break;
-    case REPORT_CPU:
-        if (row->cpu < 0)
-            report_table_put_text(table, "unknown");
-        else
-            put_formatted(table, dataset, "", (uint64_t)row->cpu, "%" PRIu64);
-        break;
+    case REPORT_CPU: put_cpu(table, dataset, row->cpu); break;
     case REPORT_EVENT:
         report_table_put_text(table, dataset->events.items[row->event - 1].name);
         break;

@@ -38,6 +38,8 @@ const struct store_table *store_query_table(enum store_table_id id);
     {                                                                                              \
         FIELD(row, field, #field, NUMBER), .refers_to = table                                      \
     }
+/* … and one of its event. */
+#define OF_EVENT(row) OF(row, run_id, "run"), OF(row, event_id, "event")
 #define NULLED_OF(row, field, table)                                                               \
     {                                                                                              \
         FIELD(row, field, #field, NUMBER), .or_null = true, .refers_to = table                     \

@@ -10,9 +10,11 @@
 /* What producers record, in the order in which it is written (struct store_batch). Rows OF_RUN
  * belong to one run, those OF_ALL to the whole database. */
 #define STORE_BATCH_OF_RUN(X)                                                                      \
+    X(PROCESS, process, store_process, processes)                                                  \
+    STORE_BATCH_BEHIND_PROCESS(X)
+#define STORE_BATCH_BEHIND_PROCESS(X)                                                              \
     X(EVENT, event, store_event, events)                                                           \
     X(PHASE, phase, store_phase, phases)                                                           \
-    X(PROCESS, process, store_process, processes)                                                  \
     X(THREAD, thread, store_thread, threads)                                                       \
     X(MAPPING, mapping, store_mapping, mappings)                                                   \
     X(LEDGER, ledger, store_ledger, ledger)                                                        \
