@@ -17,7 +17,8 @@ static bool is_possible(const struct trace_session *session)
 {
     const struct probe_backend *backend = session->backend;
     return backend->has_agent && !backend->only_embedded && !session->options.all_points &&
-           !session->options.no_outside && !session->untimed.runtime && !session->untimed.copier;
+           session->options.mode != TRACE_COVERAGE && !session->options.no_outside &&
+           !session->untimed.runtime && !session->untimed.copier;
 }
 
 void trace_outside_number(struct trace_session *session)

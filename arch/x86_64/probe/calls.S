@@ -147,6 +147,8 @@ probe_enter:
 /* rsi: the caller's record, whose slot lies above on the thread's own stack */
         mov     OWN(THREAD_INNERMOST, %rdi), %rsi
 #ifdef OUTSIDE
+        test    %rsi, %rsi                      /* the program may have set the generation to 0 */
+        jz      .Lenter_unusual
         cmpq    $-1, RECORD_BEGIN(%rsi)         /* the root: no function with a probe calls it */
         je      .Lenter_uncalled
 #endif
