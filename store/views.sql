@@ -210,13 +210,15 @@ FROM phase;
 -- Calls that were traced, by function, over all threads. Times NULL: only calls were counted. self_percent is
 -- of the self time of all probed functions, total_percent of the wall time of the threads that called one while
 -- calls were measured: of each from when it was seen first to its end, without pauses, and no less than the self
--- time of the functions in it, as a call that is in flight when a pause begins is measured to its end.
+-- and outside time of the functions in it, as a call that is in flight when a pause begins is measured to its end.
 -- outermost: calls that ended and began within no other of the function; of those that are open in a thread,
 -- all but one began within another.
 CREATE VIEW v_call_stats AS
 WITH seen AS MATERIALIZED (
     SELECT c.run_id, c.thread_id, coalesce(t.start_ns, 0) AS start_ns,
-           coalesce(t.end_ns, 9223372036854775807) AS end_ns, c.self_ns
+           coalesce(t.end_ns, 9223372036854775807) AS end_ns,
+           c.self_ns + coalesce((SELECT sum(o.outside_ns) FROM call_outside o
+                                 WHERE o.run_id = c.run_id AND o.thread_id = c.thread_id), 0) AS self_ns
     FROM (SELECT run_id, thread_id, coalesce(sum(self_ns) FILTER (WHERE timed AND uncertain = 0), 0) AS self_ns
           FROM call_cost GROUP BY run_id, thread_id) c
     JOIN thread t ON t.id = c.thread_id),
