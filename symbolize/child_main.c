@@ -169,6 +169,7 @@ static void serve_open(struct serving *serving)
                                               .symbols_only = facts.symbols_only,
                                               .cache = serving->cache,
                                               .threads = facts.threads,
+                                              .is_child = true,
                                               .log = &log};
     int code = image_open_descriptor(&serving->image, fd, texts[0], texts[1], NULL);
     if (!code)

@@ -23,7 +23,7 @@ int symbolize_session_open(struct symbolize_session **out, struct image *image,
         session->options = *options;
     struct image *debug = session->debug =
         symbolize_module_open_debug(image, &session->options, &session->other_debug);
-    if (symbolize_child_is_needed(image, debug))
+    if (!session->options.is_child && symbolize_child_is_needed(image, debug))
         return symbolize_child_open(&session->child, image, &session->options, error);
     /* What debuginfod may send has no identity before it is there. */
     session->certain = debug || !symbolize_module_may_use_debuginfod(&session->options);

@@ -66,6 +66,7 @@ struct symbolize_options {
     bool symbols_only;   /* names by ELF symbols; no inlined calls, no lines */
     struct cache *cache; /* borrowed; NULL: none */
     unsigned threads;    /* that may read one image; 0: as many as shorten it, up to four */
+    bool is_child;       /* this process has no rights, and reads foreign files itself */
     const struct sprof_log *log;
 };
 
