@@ -180,6 +180,8 @@ static int write_cut(struct cli_terminal *terminal, const struct arguments *argu
     if (cut->live)
         cli_say(terminal, "what is being recorded now is left out: cut again when its segment has "
                           "ended");
+    cli_say(terminal, "next: sprof report %s%s", result.runs > 1 ? "--run all " : "",
+            arguments->output);
     return 0;
 }
 

@@ -95,7 +95,8 @@ loop_cut() {
     expect 0 "$SPROF" loop cut --from 1h -o all.db d
     said "^sprof: $count segments, from 2.* in all.db"
     holds "$(sql all.db 'SELECT count(*) FROM run') == $count" "all runs"
-    expect 0 "$SPROF" report -i all.db
+    said "^sprof: next: sprof report --run all all.db$"
+    expect 0 "$SPROF" report --run all all.db
     grep -q spin_here out || fail "no report of what was cut out"
     expect 0 "$SPROF" loop cut --from 2020-01-01T00:00:00Z --until "$(date -u +%Y-%m-%dT%H:%M:%SZ)" -o all.db d
     expect 1 "$SPROF" loop cut --until 2020-01-01T00:00:00Z -o none.db d
