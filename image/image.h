@@ -184,8 +184,9 @@ const char *image_root(const struct image *image);
 bool image_is_foreign(const struct image *image, const char *root);
 
 /* A file that belongs to an image of `owner`: opened for reading where it is an ELF file that the
- * owner or all users may read. Returns the descriptor or a negative errno. */
-int image_open_beside(const char *path, uid_t owner);
+ * owner or all users may read, or one of the caller's in the archive that `root` is ("": none, and
+ * that of a process is none). Returns the descriptor or a negative errno. */
+int image_open_beside(const char *path, uid_t owner, const char *root);
 
 /* == Source files == */
 

@@ -254,7 +254,8 @@ static bool serve_file(struct symbolize_child *child, uint64_t size)
 {
     char path[CHILD_PATH_MAX + 1] = {0};
     return size <= CHILD_PATH_MAX && symbolize_child_take(child->socket, path, size) &&
-           reply(child, image_open_beside(path, child->file.st_uid), NULL, 0);
+           reply(child, image_open_beside(path, child->file.st_uid, image_root(child->image)), NULL,
+                 0);
 }
 
 static bool take_entry(struct symbolize_child *child, uint64_t size, enum cache_kind *kind,
