@@ -211,7 +211,7 @@ user)
 # An interpreter is named where functions of its script have no names.
 interpreter)
     command -v perl >/dev/null || skip "perl is missing: apt-get install perl"
-    "$SPROF" why -o script.db -- perl -e 'my $s = 0; for my $i (1 .. 8000000) { $s += $i * $i % 7 } print $s' >out 2>err || fail "status $?"
+    "$SPROF" why -o script.db -- perl -e 'my $s = 0; for my $i (1 .. 40000000) { $s += $i * $i % 7 } print $s' >out 2>err || fail "status $?"
     grep -q 'note: perl is an interpreter, and functions of its script have no names here' out || fail "no note"
     ;;
 
