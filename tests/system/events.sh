@@ -117,17 +117,18 @@ tracepoints() {
     grep -qE '% of [0-9 ]+ fd of syscalls:sys_enter_write$' out || fail "the unit of the field"
     clock_fits w.db cpu-clock
     # Fields as keys: the first event that has it, unless another one is asked for.
-    expect 0 "$SPROF" report -i t.db --by field:fd,function --format csv
+    expect 0 "$SPROF" record -o f.db -e syscalls:sys_enter_write,cpu-clock -- ./acts
+    expect 0 "$SPROF" report -i f.db --by field:fd,function --format csv
     grep -qE ',[0-9]+,[_a-zA-Z]*write' out || fail "no row of a descriptor"
-    expect 0 "$SPROF" report -i t.db --tree --by field:fd
+    expect 0 "$SPROF" report -i f.db --tree --by field:fd
     grep -qE ' fd [0-9]+$' out || fail "no tree of a descriptor"
-    expect 1 "$SPROF" report -i t.db --by field:fdd
+    expect 1 "$SPROF" report -i f.db --by field:fdd
     said "no event that was recorded has a field 'fdd'; near it: fd"
-    expect 1 "$SPROF" report -i t.db --event cpu-clock --by field:fd
+    expect 1 "$SPROF" report -i f.db --event cpu-clock --by field:fd
     said "has no field 'fd'; syscalls:sys_enter_write has: --event syscalls:sys_enter_write"
-    expect 2 "$SPROF" report -i t.db --by field:
+    expect 2 "$SPROF" report -i f.db --by field:
     said 'there is no key'
-    expect 1 "$SPROF" report -i t.db --by lock
+    expect 1 "$SPROF" report -i f.db --by lock
     said 'sprof record --off-cpu'
     run "$SPROF" record -o none.db -e syscalls:sys_enter_write/weight=count_/ -- true
     [ "$status" = 2 ] && said 'no field .count_. that is a number; near it: count' || fail "a field that is none"
