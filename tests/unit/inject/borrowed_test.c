@@ -2,7 +2,7 @@
 #include "inject/borrowed.h"
 #include "inject/inject.h"
 #include "tests/unit/inject/child.h"
-#include "tests/unit/skip.h"
+#include "tests/unit/sanitized.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -66,13 +66,6 @@ static int go(void *context)
     return 0;
 }
 
-static bool is_skipped(void)
-{
-    if (CHILD_IS_SANITIZED)
-        sprof_test_skip("no thread of a sanitized program is borrowed");
-    return CHILD_IS_SANITIZED;
-}
-
 static void run_errand(struct errand *errand)
 {
     CU_ASSERT_EQUAL(inject_apart(go, errand, &errand->error), 0);
@@ -84,8 +77,6 @@ static void run_errand(struct errand *errand)
 /* The function's results come back; the child's read(2) goes on as if nothing had been. */
 static void test_function(void)
 {
-    if (is_skipped())
-        return;
     struct child child = child_make(NULL);
     struct errand errand = {.child = &child, .function = called, .data = {.value = 12}};
     child_wait(&child, 1);
@@ -103,8 +94,6 @@ static void test_function(void)
 /* A fault in a call does not reach the program. */
 static void test_fault(void)
 {
-    if (is_skipped())
-        return;
     struct child child = child_make(NULL);
     struct errand errand = {.child = &child, .function = fault, .data = {.value = 16}};
     child_wait(&child, 1);
@@ -149,8 +138,6 @@ static void begin_sums(struct child_shared *shared)
 /* A thread that runs has its vector registers back behind a call. */
 static void test_vectors(void)
 {
-    if (is_skipped())
-        return;
     struct child child = child_make(begin_sums);
     struct errand errand = {.child = &child, .function = use_vectors, .data = {.value = 2}};
     child_wait(&child, 1);
@@ -171,6 +158,8 @@ void sprof_suite_inject_borrowed(void);
 
 void sprof_suite_inject_borrowed(void)
 {
+    if (SPROF_TEST_SANITIZED) /* no thread of a program with a malloc of its own is borrowed */
+        return;
     CU_pSuite suite = CU_add_suite("inject/borrowed", NULL, NULL);
     CU_add_test(suite, "a function", test_function);
     CU_add_test(suite, "a fault", test_fault);

@@ -15,14 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* With a sanitizer programs have a malloc of their own, so no thread of theirs is borrowed, and
- * vfork(2) and clone(2) are not what they are elsewhere. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { CHILD_IS_SANITIZED = 1 };
-#else
-enum { CHILD_IS_SANITIZED = 0 };
-#endif
-
 struct child_shared {
     _Atomic uint64_t turns;    /* of a thread that runs */
     _Atomic uint32_t is_ready; /* threads that have begun */

@@ -3,7 +3,7 @@
 #include "inject/sharers.h"
 #include "inject/stop.h"
 #include "tests/unit/inject/child.h"
-#include "tests/unit/skip.h"
+#include "tests/unit/sanitized.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -148,10 +148,6 @@ static void wait_for_child(struct child_shared *shared)
 
 static void test_vfork(void)
 {
-    if (CHILD_IS_SANITIZED) {
-        sprof_test_skip("vfork and clone are the sanitizer\'s");
-        return;
-    }
     struct child child = child_make(wait_for_child);
     bool waits = false;
     child_wait(&child, 1);
@@ -181,10 +177,6 @@ static void make_sharer(struct child_shared *shared)
 /* A process that shares the memory of another one goes on while that one's threads stand still. */
 static void test_sharers(void)
 {
-    if (CHILD_IS_SANITIZED) {
-        sprof_test_skip("vfork and clone are the sanitizer\'s");
-        return;
-    }
     struct sprof_id_list sharers = {0};
     struct child child = child_make(make_sharer);
     child_wait(&child, 1);
@@ -210,6 +202,8 @@ void sprof_suite_inject_stop(void)
     CU_add_test(suite, "a process that is gone", test_gone);
     CU_add_test(suite, "a process that is traced", test_traced);
     CU_add_test(suite, "threads that run", test_one_thread);
+    if (SPROF_TEST_SANITIZED)
+        return;
     CU_add_test(suite, "a parent in vfork", test_vfork);
     CU_add_test(suite, "processes with one memory", test_sharers);
 }

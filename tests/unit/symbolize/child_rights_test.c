@@ -1,6 +1,7 @@
 /* What a process that reads foreign files can still do: nothing but read. */
 #include "symbolize/child_rights.h"
 #include "tests/unit/image/fixture.h"
+#include "tests/unit/sanitized.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,12 +17,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { IS_SANITIZED = 1 };
-#else
-enum { IS_SANITIZED = 0 };
-#endif
 
 static bool is_refused(long result)
 {
@@ -70,7 +65,7 @@ static int first_wrong(void)
         open("/proc/self/fd/0", O_RDONLY) > 2,
         open("/proc/self/status", O_RDONLY) < 0 && errno == EACCES,
         !pthread_create(&thread, NULL, add, &number) && !pthread_join(thread, NULL) && number == 1,
-        IS_SANITIZED || malloc(UINT64_C(1) << 33) == NULL,
+        SPROF_TEST_SANITIZED || malloc(UINT64_C(1) << 33) == NULL,
     };
     for (size_t i = 0; i < sizeof results / sizeof *results; i++, step++)
         if (!results[i])

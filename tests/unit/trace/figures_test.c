@@ -69,6 +69,7 @@ static void release(struct figures *figures)
     sprof_vec_release(&session->probes);
     sprof_vec_release(&session->files);
     recording_free(session->recording);
+    sprof_arena_release(&session->arena);
     munmap(session->process.shared, session->process.shared_bytes);
     close(session->process.memory_fd);
 }
