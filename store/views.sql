@@ -207,6 +207,7 @@ SELECT run_id, id AS phase_id, start_ns, end_ns,
        frequency_hz, stack_bytes, paused, mark
 FROM phase;
 
+-- CROSS JOIN keeps SQLite from beginning with functions, of which most may have no call.
 -- Calls that were traced, by function, over all threads. Times NULL: only calls were counted. self_percent is
 -- of the self time of all probed functions, total_percent of the wall time of the threads that called one while
 -- calls were measured: of each from when it was seen first to its end, without pauses, and no less than the self
@@ -297,10 +298,10 @@ SELECT c.run_id, f.name AS function, m.name AS module,
        b.address AS probe_address, w.ns AS wall_ns,
        CASE WHEN max(c.timed) THEN coalesce(o.ns, 0) END AS outside_ns
 FROM cost c
-JOIN node_path n ON n.node_id = c.node_id
-JOIN call_path p ON p.id = n.path_id
-JOIN function f ON f.id = p.function_id
-JOIN module m ON m.id = f.module_id
+CROSS JOIN node_path n ON n.node_id = c.node_id
+CROSS JOIN call_path p ON p.id = n.path_id
+CROSS JOIN function f ON f.id = p.function_id
+CROSS JOIN module m ON m.id = f.module_id
 LEFT JOIN call_latency l ON l.run_id = c.run_id AND l.event_id = c.event_id AND l.function_id = f.id
 LEFT JOIN wall w ON w.run_id = c.run_id
 LEFT JOIN placed b ON b.run_id = c.run_id AND b.function_id = f.id
@@ -316,10 +317,10 @@ SELECT c.run_id, f.name AS function, m.name AS module, sum(c.calls) AS calls,
        sum(c.self_ns) / nullif(sum(c.calls), 0) AS self_average_ns, max(c.max_ns) AS max_ns,
        f.start AS address, coalesce(f.linkage_name, f.name) AS linkage_name, f.id AS function_id
 FROM outside_cost c
-JOIN node_path n ON n.node_id = c.node_id
-JOIN call_path p ON p.id = n.path_id
-JOIN function f ON f.id = p.function_id
-JOIN module m ON m.id = f.module_id
+CROSS JOIN node_path n ON n.node_id = c.node_id
+CROSS JOIN call_path p ON p.id = n.path_id
+CROSS JOIN function f ON f.id = p.function_id
+CROSS JOIN module m ON m.id = f.module_id
 GROUP BY c.run_id, f.id;
 
 -- The same by process. One that has executed another program is two.
@@ -330,12 +331,12 @@ SELECT c.run_id, r.pid, r.name AS process, f.name AS function, m.name AS module,
        max(c.max_ns) AS max_ns, sum(c.in_flight) AS in_flight, r.id AS process_id,
        f.id AS function_id
 FROM call_cost c
-JOIN thread t ON t.id = c.thread_id
-JOIN process r ON r.id = t.process_id
-JOIN node_path n ON n.node_id = c.node_id
-JOIN call_path p ON p.id = n.path_id
-JOIN function f ON f.id = p.function_id
-JOIN module m ON m.id = f.module_id
+CROSS JOIN thread t ON t.id = c.thread_id
+CROSS JOIN process r ON r.id = t.process_id
+CROSS JOIN node_path n ON n.node_id = c.node_id
+CROSS JOIN call_path p ON p.id = n.path_id
+CROSS JOIN function f ON f.id = p.function_id
+CROSS JOIN module m ON m.id = f.module_id
 GROUP BY c.run_id, r.id, f.id;
 
 -- Functions that a trace looked for, of each run that did: which were called, and when first.
@@ -387,10 +388,10 @@ SELECT b.run_id, f.name AS function, m.name AS module,
                 f.size BETWEEN 1 AND 64 AND 2 * c.self_ns <= c.raw_self_ns, 0) AS inline_wanted,
        f.size, f.start AS address, coalesce(f.linkage_name, f.name) AS linkage_name, f.id AS function_id
 FROM probe b
-JOIN node_path n ON n.node_id = b.node_id
-JOIN call_path p ON p.id = n.path_id
-JOIN function f ON f.id = p.function_id
-JOIN module m ON m.id = f.module_id
+CROSS JOIN node_path n ON n.node_id = b.node_id
+CROSS JOIN call_path p ON p.id = n.path_id
+CROSS JOIN function f ON f.id = p.function_id
+CROSS JOIN module m ON m.id = f.module_id
 LEFT JOIN costs c ON c.run_id = b.run_id AND c.function_id = f.id
 LEFT JOIN all_calls t ON t.run_id = b.run_id
 LEFT JOIN newest e ON e.run_id = b.run_id AND e.node_id = b.node_id
