@@ -18,6 +18,11 @@ SAVES_ALL int probe_outside_entered(uint32_t number, uint64_t slot, const struct
     /* A jump at the end of a function with a record: both return to the same address. */
     const bool is_tail = is_in_thunks(return_address, probe_thunks, PROBE_THUNKS),
                has_jumped = is_tail && record->serial == thread->serial;
+    /* Calls below were left: by an exception, say, in whose frame a destructor calls this. Where it
+     * is caught, or goes on, they end; until then nothing is measured. */
+    const uint64_t innermost = thread->innermost->slot;
+    if (is_own(thread, slot) && is_own(thread, innermost) && innermost <= slot && !has_jumped)
+        return 1;
     struct probe_stat *stat = &thread->stats[number];
     const uint64_t now = probe_ticks();
     struct record *caller =

@@ -235,6 +235,7 @@ whole_machine_ordinary_user() {
     said 'only the command is recorded'
     said 'sudo sprof record -a'
     start "${as_ordinary_user[@]}" sleep 60
+    wait_until 60 is_called "$child" sleep
     expect 0 "${as_ordinary_user[@]}" "$user_sprof" record -a --duration 100ms -o t.db
     said 'only your own [0-9]+ processes are recorded'
     said 'sudo sprof record -a'
