@@ -12,10 +12,12 @@ build() {
     local compiler=$1
     shift
     local header="arch/$(uname -m)/machine.h"
-    cc -c -O2 -fPIC -DPROBE_MAPPED -DSPROF_ARCH_HEADER="\"$header\"" -mgeneral-regs-only -ffreestanding -fno-tree-loop-distribute-patterns -fvisibility=hidden \
-        -U_FORTIFY_SOURCE -fno-stack-protector -fcf-protection=none -I"$top" "$top"/agent/probe/*.c "$top/arch/$(uname -m)"/probe/[!f]*.S || fail "no agent"
+    local flags=(-c -O2 -fPIC -DPROBE_MAPPED -DSPROF_ARCH_HEADER="\"$header\"" -mgeneral-regs-only -ffreestanding -fno-tree-loop-distribute-patterns
+        -fvisibility=hidden -U_FORTIFY_SOURCE -fno-stack-protector -fcf-protection=none -I"$top")
+    cc "${flags[@]}" "$top"/agent/probe/*.c || fail "no agent"
+    mkdir assembly && (cd assembly && cc "${flags[@]}" "$top/arch/$(uname -m)"/probe/[!f]*.S) || fail "no assembly of the agent"
     cc -c -O2 -fPIC -D_GNU_SOURCE -DSPROF_ARCH_HEADER="\"$header\"" -U_FORTIFY_SOURCE -fno-stack-protector -I"$top" "$top/arch/$(uname -m)/thunk.c" -o thunks.o || fail "no thunks"
-    "$compiler" -O1 -g -D_GNU_SOURCE -DSPROF_ARCH_HEADER="\"$header\"" -Wall -Wextra -I"$top" -pthread "$@" "$here/mapped.c" ./*.o -o program || fail "$compiler $*"
+    "$compiler" -O1 -g -D_GNU_SOURCE -DSPROF_ARCH_HEADER="\"$header\"" -Wall -Wextra -I"$top" -pthread "$@" "$here/mapped.c" ./*.o assembly/*.o -o program || fail "$compiler $*"
 }
 
 case $1 in
@@ -31,7 +33,7 @@ known = {"R_X86_64_RELATIVE", "R_X86_64_GLOB_DAT", "R_X86_64_64", "R_X86_64_JUMP
 kinds = {line.split()[2] for line in readelf("-r").splitlines() if " R_X86_64_" in line}
 assert kinds and kinds <= known, kinds
 names = [line.split()[-1] for line in readelf("--dyn-syms").splitlines() if " UND " in line and line.split()[-1] != "UND"]
-assert set(names) <= {"_r_debug", "gnu_get_libc_version"}, names
+assert set(names) <= {"_r_debug", "gnu_get_libc_version", "__errno_location"}, names  # weak ones
 assert any(line.split()[-1] == "sprof_probe_asked" for line in readelf("--dyn-syms").splitlines() if line.strip()), "nobody can ask it"
 frames = next(line.split("]")[1].split() for line in readelf("-S").splitlines() if " .eh_frame " in line)
 at, size = int(frames[3], 16), int(frames[4], 16)
