@@ -23,10 +23,17 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 
+/* The shadow memory of sanitizers is larger than any limit. */
+#ifdef __has_feature /* clang's */
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define IS_SANITIZED true
+#endif
+#endif
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { IS_SANITIZED = 1 }; /* shadow memory is larger than any limit */
-#else
-enum { IS_SANITIZED = 0 };
+#define IS_SANITIZED true
+#endif
+#ifndef IS_SANITIZED
+#define IS_SANITIZED false
 #endif
 
 enum { NOBODY = 65534 };
