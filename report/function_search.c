@@ -269,7 +269,7 @@ static int say_ambiguous(const struct search *search, const char *wanted, struct
     return report_error_text(error, SPROF_EUSAGE, &text);
 }
 
-/* Offers each function that occurs, as names are shown where none must be told from another.
+/* Offers each function that occurs, as names are shown where no two need be different.
  * `arena` keeps the names. */
 static int offer_present(const struct search *search, const bool *present,
                          struct sprof_arena *arena, struct sprof_suggestions *near)

@@ -341,14 +341,14 @@ static bool wait_until_readable(struct symbolize_child *child)
     enum { STOP_MS = 10, PAUSE_MS = 1000, PAUSES_MAX = 30 };
     struct pollfd descriptor = {.fd = child->socket, .events = POLLIN};
     uint64_t used_ns = symbolize_child_cpu_ns(child);
-    bool told = false;
+    bool is_signalled = false;
     for (unsigned idle = 0; idle < PAUSES_MAX;) {
-        const int ready = poll(&descriptor, 1, child->stop && !told ? STOP_MS : PAUSE_MS);
+        const int ready = poll(&descriptor, 1, child->stop && !is_signalled ? STOP_MS : PAUSE_MS);
         if (ready > 0)
             return true;
-        if (child->stop && !told) {
-            told = atomic_load(child->stop);
-            if (told)
+        if (child->stop && !is_signalled) {
+            is_signalled = atomic_load(child->stop);
+            if (is_signalled)
                 kill(child->pid, SYMBOLIZE_CHILD_STOP);
             continue;
         }

@@ -48,7 +48,7 @@ static int function_of(struct export_places *places, uint32_t number, uint32_t *
     return 0;
 }
 
-/* The first place where a module was mapped: addresses of one module are told as if it had been
+/* The first place where a module was mapped: addresses of one module are read as if it had been
  * there in every process. NULL: nowhere. */
 static const struct report_mapping *place_of(const struct report_dataset *dataset, uint32_t module,
                                              uint64_t file_offset)

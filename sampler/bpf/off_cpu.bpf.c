@@ -149,7 +149,7 @@ static __always_inline __u32 holder_of_lock(struct task_struct *task)
 /* Where a record is put together: on each CPU one of the thread that gets it. */
 struct room {
     __u32 is_waiting; /* for the bytes of the stack */
-    __u32 seen_tid;   /* the thread that got the CPU last, as the tracepoint told */
+    __u32 seen_tid;   /* the thread that got the CPU last, by the tracepoint */
     struct off_cpu_record record;
     __u8 stack[OFF_CPU_STACK_MAX + PAGE_BYTES];
 };
@@ -348,7 +348,7 @@ static __always_inline void end_record(struct task_struct *task, struct room *ro
 }
 
 /* The thread that gets the CPU is at work, with its own memory. Of some switches to a thread the
- * tracepoint does not tell: then its wait ends here, without the kernel's frames. After all others
+ * tracepoint has not: then its wait ends here, without the kernel's frames. After all others
  * there is nothing to be done where no record waits, and the thread need not be looked for. */
 static __always_inline int finish_switch(void)
 {

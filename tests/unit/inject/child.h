@@ -1,4 +1,4 @@
-/* A child of the test with which it shares memory, and which waits until it is told to end. */
+/* A child of the test with which it shares memory, and which waits for a word to end. */
 #ifndef SPROF_TESTS_UNIT_INJECT_CHILD_H
 #define SPROF_TESTS_UNIT_INJECT_CHILD_H
 
