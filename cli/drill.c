@@ -90,14 +90,14 @@ int cli_drill_apply(struct cli_drill *drill, struct cli_texts *children_of,
                                "--adaptive looks for what is slow below functions: name them with "
                                "--root RE");
     const int result = check_adaptive(trace, error);
-    trace->adaptive = trace->paths = true;
-    trace->observe = drill->observe;
-    trace->uncalled = drill->uncalled;
-    trace->step_ns = drill->step_ns;
+    trace->drill.adaptive = trace->paths = true;
+    trace->drill.observe = drill->observe;
+    trace->drill.uncalled = drill->uncalled;
+    trace->drill.step_ns = drill->step_ns;
     trace->functions = drill->roots.list.items;
     trace->function_count = drill->roots.list.count;
-    trace->conditions = drill->over.list.items;
-    trace->condition_count = drill->over.list.count;
+    trace->drill.conditions = drill->over.list.items;
+    trace->drill.condition_count = drill->over.list.count;
     return result;
 }
 

@@ -404,9 +404,9 @@ static int reload_config(void *context, struct trace_options *trace, struct spro
                                        &cli_trace_command, arguments->given, fresh, error);
     if (result)
         return result;
-    trace->uncalled = arguments->drill.uncalled || fresh->drill.uncalled;
-    trace->conditions = fresh->drill.over.list.items;
-    trace->condition_count = fresh->drill.over.list.count;
+    trace->drill.uncalled = arguments->drill.uncalled || fresh->drill.uncalled;
+    trace->drill.conditions = fresh->drill.over.list.items;
+    trace->drill.condition_count = fresh->drill.over.list.count;
     return 0;
 }
 
@@ -438,20 +438,20 @@ static struct trace_options options_of(struct cli_terminal *terminal, struct arg
         .module_count = arguments->modules.list.count,
         .module_rules = arguments->config.modules.items,
         .module_rule_count = arguments->config.modules.count,
-        .reload = arguments->config_path ? reload_config : NULL,
-        .reload_context = arguments,
+        .drill.reload = arguments->config_path ? reload_config : NULL,
+        .drill.reload_context = arguments,
         .rules = cli_rules_of(&arguments->rules),
         .output = arguments->output ? arguments->output : CLI_DEFAULT_RECORDING,
         .paths = arguments->paths,
         .max_overhead = arguments->max_overhead,
         .memory = arguments->memory,
-        .warn_over = arguments->warn_over.list.items,
-        .warn_over_count = arguments->warn_over.list.count,
-        .watchdog = arguments->watchdog.list.items,
-        .watchdog_count = arguments->watchdog.list.count,
-        .stack_check = arguments->stack_check,
-        .heap_check = arguments->heap_check.list.items,
-        .heap_check_count = arguments->heap_check.list.count,
+        .warn = {.over = arguments->warn_over.list.items,
+                 .over_count = arguments->warn_over.list.count,
+                 .watchdog = arguments->watchdog.list.items,
+                 .watchdog_count = arguments->watchdog.list.count,
+                 .stack_percent = arguments->stack_check,
+                 .heap = arguments->heap_check.list.items,
+                 .heap_count = arguments->heap_check.list.count},
         .keep = arguments->keep.list.items,
         .keep_count = arguments->keep.list.count,
         .arguments = arguments->keep.arguments,

@@ -429,7 +429,7 @@ static int end_programs(struct trace_session *common)
 /* Each program is set up by itself, when it comes. */
 static int set_up(struct trace_session *session, struct sprof_error *error)
 {
-    counters_read_clocks(&session->start.ns, &session->start.ticks);
+    counters_read_clocks(&session->times.start.ns, &session->times.start.ticks);
     return trace_ranges_begin(session, error);
 }
 

@@ -224,8 +224,8 @@ static int status(void *context, char *argument, struct sprof_str *answer,
         return result;
     trace_add_up(session, &sums);
     const double seconds = (double)trace_measured_ns(session) / 1e9;
-    const double left = session->trace->off_ns > session->now_ns
-                            ? (double)(session->trace->off_ns - session->now_ns) / 1e9
+    const double left = session->trace->off_ns > session->times.now_ns
+                            ? (double)(session->trace->off_ns - session->times.now_ns) / 1e9
                             : 0;
     if (!strcmp(argument, "fields")) {
         sprof_str_appendf(answer,
@@ -373,7 +373,7 @@ static int probe(void *context, char *argument, struct sprof_str *answer, struct
 {
     struct trace_session *session = context;
     struct trace_sums sums;
-    const uint64_t since_ns = sprof_clock_monotonic_ns() - session->start.ns;
+    const uint64_t since_ns = sprof_clock_monotonic_ns() - session->times.start.ns;
     int result = trace_change_ranges(session, argument, error);
     if (!result && note_changed(session))
         return sprof_error_memory(error);
@@ -384,7 +384,7 @@ static int probe(void *context, char *argument, struct sprof_str *answer, struct
     trace_add_up(session, &sums);
     sprof_str_appendf(answer, "%zu probe%s on", sums.probes_on,
                       sums.probes_on == 1 ? " is" : "s are");
-    const uint64_t stopped_ns = trace_woken_ns(session, session->start.ns + since_ns);
+    const uint64_t stopped_ns = trace_woken_ns(session, session->times.start.ns + since_ns);
     if (stopped_ns)
         sprof_str_appendf(answer, "; threads stood still for %.1f ms", (double)stopped_ns / 1e6);
     if (!result)
@@ -526,7 +526,7 @@ static int end_delay(struct trace_session *session, struct sprof_error *error)
 {
     struct sprof_error late = {0};
     if (!session->options.delay_ns ||
-        sprof_clock_monotonic_ns() - session->start.ns < session->options.delay_ns)
+        sprof_clock_monotonic_ns() - session->times.start.ns < session->options.delay_ns)
         return 0;
     session->options.delay_ns = 0;
     const int result = end_pause(session, "deadline", error);

@@ -12,8 +12,9 @@ enum {
 void trace_account(struct trace_session *session, uint64_t target_cpu_ns)
 {
     struct store_run *run = session->run;
-    run->duration_ns = session->now_ns - (session->cleared.ns ? session->cleared.ns
-                                                              : session->run->start_monotonic_ns);
+    run->duration_ns =
+        session->times.now_ns -
+        (session->times.cleared.ns ? session->times.cleared.ns : session->run->start_monotonic_ns);
     run->own_cpu_ns = sprof_clock_own_cpu_ns() - session->trace->own_cpu_start_ns;
     run->target_cpu_ns = target_cpu_ns > session->trace->cleared_cpu_ns
                              ? target_cpu_ns - session->trace->cleared_cpu_ns
@@ -41,7 +42,7 @@ int trace_flush(struct trace_session *session, struct sprof_error *error)
         return sprof_error_memory(error);
     trace_account(session, trace_command_cpu_ns(session->trace));
     const int result = recording_flush(session->recording, error);
-    const uint64_t end_ns = sprof_clock_monotonic_ns(), took_ns = end_ns - session->now_ns;
+    const uint64_t end_ns = sprof_clock_monotonic_ns(), took_ns = end_ns - session->times.now_ns;
     session->trace->next_flush_ns =
         end_ns + (took_ns > FLUSH_NS / FLUSH_SHARE ? took_ns * FLUSH_SHARE : FLUSH_NS - took_ns);
     return result;
@@ -50,16 +51,17 @@ int trace_flush(struct trace_session *session, struct sprof_error *error)
 int trace_clear(struct trace_session *session)
 {
     trace_take_time(session);
-    session->cleared.ns = session->now_ns;
+    session->times.cleared.ns = session->times.now_ns;
     session->trace->cleared_cpu_ns = trace_command_cpu_ns(session->trace);
     session->trace->own_cpu_start_ns = sprof_clock_own_cpu_ns();
     for (size_t i = 0; i < session->trace->programs.count; i++) {
         struct trace_session *program = session->trace->programs.items[i];
         trace_take_time(program);
-        program->now_ns = session->cleared.ns; /* rows of ended threads are from before */
+        program->times.now_ns =
+            session->times.cleared.ns; /* rows of ended threads are from before */
         if (trace_clear_figures(program, probe_ticks()))
             return SPROF_ENOMEM;
     }
     session->trace->ended.calls = (struct trace_sums){0};
-    return recording_clear(session->recording, session->cleared.ns);
+    return recording_clear(session->recording, session->times.cleared.ns);
 }

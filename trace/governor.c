@@ -38,7 +38,7 @@ static bool governs(const struct trace_session *session)
 
 static double spent_ns(struct trace_session *session)
 {
-    return trace_spent_ticks(session) * session->ns_per_tick;
+    return trace_spent_ticks(session) * session->times.ns_per_tick;
 }
 
 /* Sets the times of the next look and glance. */
@@ -198,8 +198,8 @@ static struct trace_call_cost cost_of(const struct trace_session *session, doubl
 {
     const struct probe_cost *cost = &session->process.shared->cost;
     return (struct trace_call_cost){
-        .timed_ns = cost->whole ? cost->whole * session->ns_per_tick : FULL_NS,
-        .counted_ns = cost->count ? cost->count * session->ns_per_tick : COUNT_NS,
+        .timed_ns = cost->whole ? cost->whole * session->times.ns_per_tick : FULL_NS,
+        .counted_ns = cost->count ? cost->count * session->times.ns_per_tick : COUNT_NS,
         .cpu_ns = cpu_ns,
     };
 }
@@ -378,7 +378,7 @@ static int decide(struct trace_session *session, uint64_t cpu_ns)
     governor->recent_ns = trace_spent_recent(governor->recent_ns, seen.ns, seen.cost.cpu_ns);
     const double limit = limit_of(session, seen.cost.cpu_ns),
                  room = trace_spent_room(governor->recent_ns, limit_of(session, WATCHED_NS));
-    const bool is_watched = session->now_ns < governor->watched_ns;
+    const bool is_watched = session->times.now_ns < governor->watched_ns;
     if (seen.ns > limit) {
         struct sprof_str names = {0};
         result = lower(session, &seen, limit * 0.8 * room / governor->lately - outside_ns, &names);
@@ -404,10 +404,10 @@ int trace_govern(struct trace_session *session)
 {
     struct trace_governor *governor = &session->governor;
     enum { LEAST_NS = 2000000 }; /* less CPU time says nothing */
-    if (!governs(session) || session->now_ns < governor->next_ns)
+    if (!governs(session) || session->times.now_ns < governor->next_ns)
         return 0;
-    if (session->now_ns < governor->look_ns && !is_expensive(session)) {
-        const uint64_t next_ns = session->now_ns + governor->glance_ns;
+    if (session->times.now_ns < governor->look_ns && !is_expensive(session)) {
+        const uint64_t next_ns = session->times.now_ns + governor->glance_ns;
         governor->next_ns = next_ns < governor->look_ns ? next_ns : governor->look_ns;
         return 0;
     }

@@ -39,7 +39,7 @@ int trace_history_probe(struct trace_session *program, uint32_t number, const ch
 {
     const struct store_probe_event row = {
         .what = what, .cause = cause, .share = share < 1 ? share : 1};
-    return trace_history_put(program, number, program->now_ns, &row);
+    return trace_history_put(program, number, program->times.now_ns, &row);
 }
 
 int trace_history_all(struct trace_session *session, const char *what, const char *cause)
@@ -132,10 +132,10 @@ int trace_history_phase(struct trace_session *session, const char *mode)
         const char *name;
         bool is_given;
     } flags[] = {
-        {"callers", options->callers},   {"paths", options->paths},
-        {"children", options->children}, {"all-points", options->all_points},
-        {"adaptive", options->adaptive}, {"observe", options->observe},
-        {"uncalled", options->uncalled}, {"args", options->arguments},
+        {"callers", options->callers},         {"paths", options->paths},
+        {"children", options->children},       {"all-points", options->all_points},
+        {"adaptive", options->drill.adaptive}, {"observe", options->drill.observe},
+        {"uncalled", options->drill.uncalled}, {"args", options->arguments},
     };
     const struct {
         const char *name;
@@ -145,7 +145,7 @@ int trace_history_phase(struct trace_session *session, const char *mode)
         {"memory", (double)options->memory},
         {"depth", options->depth},
         {"max-size", (double)options->max_size},
-        {"stack-check", options->stack_check},
+        {"stack-check", options->warn.stack_percent},
     };
     for (size_t i = 0; i < sizeof flags / sizeof *flags && !result; i++)
         result = put_flag(session, flags[i].name, flags[i].is_given);

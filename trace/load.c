@@ -129,7 +129,7 @@ static int note_mapping(struct trace_session *session, const struct trace_mapped
 
 static void say_loaded(const struct trace_session *session, const struct trace_file *file)
 {
-    const double seconds = (double)(sprof_clock_monotonic_ns() - session->start.ns) / 1e9;
+    const double seconds = (double)(sprof_clock_monotonic_ns() - session->times.start.ns) / 1e9;
     size_t chosen = 0;
     for (size_t i = file->first; i < file->first + file->count; i++)
         chosen += session->probes.items[i].is_chosen;

@@ -10,11 +10,11 @@ bool trace_is_unmeasured(const struct trace_session *session)
     return session->paused || session->mode == TRACE_COVERAGE;
 }
 
-/* Begins a stretch of the run at session->now_ns. */
+/* Begins a stretch of the run at session->times.now_ns. */
 int trace_begin_phase(struct trace_session *session, const char *mark, struct sprof_error *error)
 {
     const struct store_phase phase = {
-        .start_ns = session->now_ns - session->run->start_monotonic_ns,
+        .start_ns = session->times.now_ns - session->run->start_monotonic_ns,
         .mode = session->run->mode,
         .app_interior = session->run->app_interior,
         .paused = trace_is_unmeasured(session),
@@ -30,12 +30,13 @@ int trace_begin_phase(struct trace_session *session, const char *mark, struct sp
 int trace_note_gap(struct trace_session *session, uint64_t gap_ns, struct sprof_error *error)
 {
     int result = trace_flush(session, error);
-    const uint64_t now_ns = session->now_ns;
-    session->now_ns -= gap_ns < now_ns - session->start.ns ? gap_ns : now_ns - session->start.ns;
+    const uint64_t now_ns = session->times.now_ns;
+    session->times.now_ns -=
+        gap_ns < now_ns - session->times.start.ns ? gap_ns : now_ns - session->times.start.ns;
     session->paused = true;
     if (!result)
         result = trace_begin_phase(session, NULL, error);
-    session->now_ns = now_ns;
+    session->times.now_ns = now_ns;
     session->paused = false;
     return result ? result : trace_begin_phase(session, NULL, error);
 }
@@ -52,6 +53,6 @@ void trace_switch_all(struct trace_session *session)
 
 int trace_begin_first_phase(struct trace_session *session, struct sprof_error *error)
 {
-    session->now_ns = session->run->start_monotonic_ns;
+    session->times.now_ns = session->run->start_monotonic_ns;
     return trace_begin_phase(session, NULL, error);
 }

@@ -38,10 +38,10 @@ struct trace_session *trace_program_make(struct trace_session *common, int fd, p
     program->process.log = common->options.log;
     program->process.no_cache = common->options.no_cache;
     program->process.agent_fd = fd;
-    program->ns_per_tick = 1;
+    program->times.ns_per_tick = 1;
     program->process.pid = pid;
     program->process.hello = *hello;
-    program->start.ns = sprof_clock_monotonic_ns();
+    program->times.start.ns = sprof_clock_monotonic_ns();
     const bool is_found = inject_program_file(pid, path);
     program->executable.path = sprof_arena_text(&program->arena, is_found ? path : "a program");
     return program;

@@ -60,7 +60,7 @@ static int start(struct trace_session *session, struct sprof_error *error)
 static bool is_over(const struct trace_session *session)
 {
     return session->options.duration_ns &&
-           sprof_clock_monotonic_ns() - session->start.ns >= session->options.duration_ns;
+           sprof_clock_monotonic_ns() - session->times.start.ns >= session->options.duration_ns;
 }
 
 /* Time to the next look. */
@@ -69,10 +69,11 @@ static int wait_ms(const struct trace_session *session)
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     uint64_t next_ns = session->trace->off_ns ? session->trace->off_ns : UINT64_MAX,
              look_ms = LOOK_MS;
-    if (session->options.duration_ns && session->start.ns + session->options.duration_ns < next_ns)
-        next_ns = session->start.ns + session->options.duration_ns;
-    if (session->options.delay_ns && session->start.ns + session->options.delay_ns < next_ns)
-        next_ns = session->start.ns + session->options.delay_ns;
+    if (session->options.duration_ns &&
+        session->times.start.ns + session->options.duration_ns < next_ns)
+        next_ns = session->times.start.ns + session->options.duration_ns;
+    if (session->options.delay_ns && session->times.start.ns + session->options.delay_ns < next_ns)
+        next_ns = session->times.start.ns + session->options.delay_ns;
     for (size_t i = 0; i < session->trace->programs.count; i++) {
         const uint64_t govern_ns = trace_govern_next_ns(session->trace->programs.items[i]);
         next_ns = govern_ns < next_ns ? govern_ns : next_ns;
@@ -92,10 +93,11 @@ static int wait_ms(const struct trace_session *session)
 static int serve_program(struct trace_session *program)
 {
     trace_take_time(program);
-    const bool is_look = program->now_ns >= program->next_look_ns;
-    const uint64_t look_ms = program->now_ns < program->threads.crowded_ns ? CROWDED_MS : LOOK_MS;
+    const bool is_look = program->times.now_ns >= program->next_look_ns;
+    const uint64_t look_ms =
+        program->times.now_ns < program->threads.crowded_ns ? CROWDED_MS : LOOK_MS;
     if (is_look)
-        program->next_look_ns = program->now_ns + (look_ms - 1) * UINT64_C(1000000);
+        program->next_look_ns = program->times.now_ns + (look_ms - 1) * UINT64_C(1000000);
     return trace_policies_serve(program, is_look);
 }
 
@@ -162,7 +164,7 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
     struct trace_polls polls = {0};
     int failed = 0;
     sprof_urgency_wake_soon(); /* not before: a command would inherit it */
-    session->trace->next_flush_ns = session->start.ns + FIRST_FLUSH_NS;
+    session->trace->next_flush_ns = session->times.start.ns + FIRST_FLUSH_NS;
     trace_govern_anew(session);
     session->governor.cpu_ns = trace_command_cpu_ns(session->trace);
     for (size_t i = 0; i < session->trace->programs.count && !failed; i++)
@@ -179,7 +181,7 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
         failed = look(session, error);
         if (!failed)
             failed = trace_drilling_begin_phases(session, error);
-        if (!failed && session->now_ns >= session->trace->next_flush_ns &&
+        if (!failed && session->times.now_ns >= session->trace->next_flush_ns &&
             !recording_is_writing(session->recording)) /* later figures replace these */
             failed = trace_flush(session, error);
         else if (!failed && wants_flush(session))
@@ -250,7 +252,7 @@ static int finish(struct trace_session *session, struct trace_result *result,
     const struct trace_session *any =
         session->trace->programs.count ? *session->trace->programs.items : NULL;
     const uint32_t cost = any ? any->process.shared->cost.whole : session->trace->known_cost.whole;
-    result->probe_ns = cost * session->ns_per_tick;
+    result->probe_ns = cost * session->times.ns_per_tick;
     result->no_percentiles_ns = session->trace->memory.no_histograms_ns;
     result->beyond_calls = session->trace->memory.beyond_calls;
     result->beyond_functions = session->trace->memory.beyond_functions;

@@ -218,7 +218,7 @@ static int open_session(struct trace_session **out, const struct trace_options *
     if (!result)
         result = open_recording(session, error);
     session->trace->phase = 1;
-    session->ns_per_tick = 1;
+    session->times.ns_per_tick = 1;
     if (!result && (result = trace_commands_begin(session, error)))
         recording_abandon(session->recording);
     if (result)

@@ -52,6 +52,33 @@ struct trace_module_rule {
 struct trace_keep_rule; /* trace/keep_rule.h */
 struct trace_condition; /* trace/condition.h */
 
+/* Which calls a warning is written of. Zero: none. */
+struct trace_warn_options {
+    const struct trace_limit *over; /* calls that take longer */
+    size_t over_count;
+    const struct trace_limit *watchdog; /* calls that have not returned by then */
+    size_t watchdog_count;
+    double stack_percent;                /* calls that begin with more of the stack in use */
+    const struct trace_heap_limit *heap; /* calls that leave more bytes allocated */
+    size_t heap_count;
+};
+
+struct trace_options;
+
+/* A drill-down, whose roots are the chosen functions. It counts calls by path. */
+struct trace_drill_options {
+    bool adaptive;
+    bool observe;     /* say what would get probes first, and change nothing */
+    bool uncalled;    /* functions that are never called keep their probes */
+    uint64_t step_ns; /* between two steps; 0: a second */
+    const struct trace_condition *conditions; /* the last one that names a root decides */
+    size_t condition_count;
+    /* Reads the file of options anew, and sets what may change while the drill-down runs:
+     * `conditions`, `uncalled`. NULL: there is no file. Returns 0 or a negative code. */
+    int (*reload)(void *context, struct trace_options *options, struct sprof_error *error);
+    void *reload_context;
+};
+
 #define TRACE_NEVER UINT64_MAX
 
 /* Zero values take the defaults. Everything is borrowed until trace_free. */
@@ -93,27 +120,10 @@ struct trace_options {
     bool all_points;   /* of a command: probes at places that call (points.h) */
     uint32_t depth;    /* mode log: the deepest calls that are logged; 0: any */
     uint64_t max_size; /* bytes of the recording after which no call is logged; 0: any */
-    const struct trace_limit *warn_over; /* warn of a call that takes longer */
-    size_t warn_over_count;
-    const struct trace_limit *watchdog; /* warn of a call that has not returned by then */
-    size_t watchdog_count;
-    double stack_check; /* warn of a call that begins with more of the stack in use, percent; 0:
-                           none */
-    const struct trace_heap_limit *heap_check; /* warn of a call that leaves more bytes allocated */
-    size_t heap_check_count;
+    struct trace_warn_options warn;
     const struct trace_keep_rule *keep; /* in mode stats: calls that have rows of their own */
     size_t keep_count;
-    /* A drill-down: `functions` are its roots; calls are counted by path. */
-    bool adaptive;
-    bool observe;     /* say what would get probes first, and change nothing */
-    bool uncalled;    /* functions that are never called keep their probes */
-    uint64_t step_ns; /* between two steps; 0: a second */
-    /* Reads the file of options anew, and sets what of a drill-down may change while it runs:
-     * `conditions`, `uncalled`. NULL: there is no file. Returns 0 or a negative code. */
-    int (*reload)(void *context, struct trace_options *options, struct sprof_error *error);
-    void *reload_context;
-    const struct trace_condition *conditions; /* the last one that names a root decides */
-    size_t condition_count;
+    struct trace_drill_options drill;
     bool arguments;           /* of these, also their arguments and results … */
     const char *arguments_of; /* … of such functions; NULL: of all */
     bool no_cache;

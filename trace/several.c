@@ -139,7 +139,7 @@ static int set_up(struct trace_session *session, struct sprof_error *error)
             i++;
         }
     }
-    counters_read_clocks(&session->start.ns, &session->start.ticks);
+    counters_read_clocks(&session->times.start.ns, &session->times.start.ticks);
     if (!result)
         trace_switch_all(session);
     return result;

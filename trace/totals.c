@@ -3,8 +3,9 @@
 
 uint64_t trace_measured_ns(const struct trace_session *session)
 {
-    return session->now_ns -
-           (session->cleared.ns > session->start.ns ? session->cleared.ns : session->start.ns);
+    return session->times.now_ns - (session->times.cleared.ns > session->times.start.ns
+                                        ? session->times.cleared.ns
+                                        : session->times.start.ns);
 }
 
 void trace_program_add_up(const struct trace_session *program, struct trace_sums *sums)

@@ -122,6 +122,14 @@ struct trace_moment {
     uint64_t ns, ticks;
 };
 
+/* The times of a program. */
+struct trace_times {
+    struct trace_moment start;
+    struct trace_moment cleared; /* the last clear; 0: there was none */
+    uint64_t now_ns;             /* when time was last taken; at the end the time of the end */
+    double ns_per_tick;          /* as known at `now_ns` */
+};
+
 /* Why calls of the program are only counted. */
 struct trace_untimed {
     const char *runtime; /* name of a runtime that walks stacks by itself; NULL: none */
@@ -221,19 +229,16 @@ struct trace_session {
     struct trace_kept_read kept;
     struct trace_values values; /* see values.h */
     struct trace_coverage coverage;
-    bool paused;                 /* by commands */
-    bool is_out;                 /* the process has no probes any more */
-    bool has_lease;              /* see lease.c */
-    struct trace_moment cleared; /* the last clear; 0: there was none */
+    bool paused;    /* by commands */
+    bool is_out;    /* the process has no probes any more */
+    bool has_lease; /* see lease.c */
     struct trace_threads threads;
     struct trace_memory memory;
     struct trace_counts counts;
     struct trace_executable executable;
     pid_t leaves; /* a process that has executed another program, while its last figures are read */
     struct trace_untimed untimed;
-    struct trace_moment start;
-    uint64_t now_ns;    /* when time was last taken; at the end the time of the end */
-    double ns_per_tick; /* as known at `now_ns` */
+    struct trace_times times;
     uint64_t next_look_ns;
     struct trace_compiled compiled;
     struct trace_history_states history;
@@ -286,7 +291,8 @@ int trace_lease_serve(struct trace_session *session, struct sprof_error *error);
  * no calls. */
 bool trace_is_unmeasured(const struct trace_session *session);
 
-/* Begins a phase of the run at session->now_ns. `mark` may be NULL. Returns 0 or SPROF_ENOMEM. */
+/* Begins a phase of the run at session->times.now_ns. `mark` may be NULL. Returns 0 or
+ * SPROF_ENOMEM. */
 int trace_begin_phase(struct trace_session *session, const char *mark, struct sprof_error *error);
 
 /* Begins the first phase of the run, a pause where that was asked for. */

@@ -80,7 +80,7 @@ static int begin(struct trace_session *session, struct sprof_error *error)
     const int result = trace_loads_begin(session, error);
     if (result)
         return result;
-    counters_read_clocks(&session->start.ns, &session->start.ticks);
+    counters_read_clocks(&session->times.start.ns, &session->times.start.ticks);
     return trace_send_off(session, error);
 }
 

@@ -35,7 +35,7 @@ static double new_time(const struct trace_session *program, int64_t now, int64_t
     const int64_t ticks = counters_limit_time((int64_t)((uint64_t)now - (uint64_t)*before),
                                               trace_most_ticks(program));
     *before = now;
-    return ticks > 0 ? (double)ticks * program->ns_per_tick : 0;
+    return ticks > 0 ? (double)ticks * program->times.ns_per_tick : 0;
 }
 
 void trace_below_forget(struct trace_below_slab *slab)

@@ -14,7 +14,7 @@ enum { PROBES_MOST = 200, STOP_SHARE = 100 /* threads stand still for this part 
 
 int trace_drilling_begin(struct trace_session *common, struct sprof_error *error)
 {
-    if (!common->options.adaptive)
+    if (!common->options.drill.adaptive)
         return 0;
     struct trace_drilling *drilling = calloc(1, sizeof *drilling);
     if (!drilling)
@@ -45,9 +45,9 @@ static int condition_of(const struct trace_session *program, const struct plan_f
 {
     const struct trace_options *options = &program->options;
     *condition = (struct trace_condition){.kind = TRACE_ALWAYS};
-    for (size_t i = 0; i < options->condition_count; i++) {
+    for (size_t i = 0; i < options->drill.condition_count; i++) {
         struct plan_expressions *expressions = NULL;
-        const char *text = options->conditions[i].function;
+        const char *text = options->drill.conditions[i].function;
         int found = text ? plan_expressions_make(&expressions, &text, 1, error) : 1;
         if (!found)
             found = plan_expressions_match(expressions, function, error);
@@ -55,7 +55,7 @@ static int condition_of(const struct trace_session *program, const struct plan_f
         if (found < 0)
             return found;
         if (found)
-            *condition = options->conditions[i];
+            *condition = options->drill.conditions[i];
     }
     return 0;
 }
@@ -78,8 +78,8 @@ static int add_root(struct trace_drilling *drilling, struct trace_session *progr
     struct trace_drill *drill = &drilling->drills[reader->root_count];
     drill->root = number - 1;
     drill->most = PROBES_MOST;
-    drill->keeps_uncalled = program->options.uncalled;
-    drill->observes = program->options.observe;
+    drill->keeps_uncalled = program->options.drill.uncalled;
+    drill->observes = program->options.drill.observe;
     reader->below[reader->root_count++].root = number - 1;
     return condition_of(program, program->probes.items[probe].function, &drill->condition, error);
 }
@@ -137,8 +137,8 @@ static int decide(struct trace_drilling *drilling, size_t root, uint64_t now_ns,
                                         .figure_count = below->figures.count,
                                         .flows = below->flows.items,
                                         .flow_count = below->flows.count};
-    int result =
-        trace_below_calls(below, &drill->condition, drilling->common->ns_per_tick, &window.root);
+    int result = trace_below_calls(below, &drill->condition, drilling->common->times.ns_per_tick,
+                                   &window.root);
     window.root.seconds = (double)(now_ns - drilling->window_ns) / 1e9;
     window.root.cpu_ns = cpu_ns;
     if (!result)
@@ -200,7 +200,7 @@ static int begin_window(struct trace_drilling *drilling, uint64_t stopped_ns)
     drilling->begun_ns = drilling->begun_ns ? drilling->begun_ns : drilling->window_ns;
     drilling->cpu_ns = trace_command_cpu_ns(drilling->common->trace);
     const uint64_t rest_ns = stopped_ns * STOP_SHARE;
-    const uint64_t given_ns = drilling->common->options.step_ns,
+    const uint64_t given_ns = drilling->common->options.drill.step_ns,
                    window_ns = given_ns ? given_ns : WINDOW_NS;
     drilling->next_ns = drilling->window_ns + (rest_ns > window_ns ? rest_ns : window_ns);
     return result;
@@ -314,7 +314,7 @@ static int renew(struct trace_drilling *drilling, size_t root, struct sprof_erro
 {
     struct trace_session *common = drilling->common;
     struct trace_drill *drill = &drilling->drills[root];
-    drill->keeps_uncalled = common->options.uncalled;
+    drill->keeps_uncalled = common->options.drill.uncalled;
     for (size_t i = 0; i < common->trace->programs.count; i++) {
         const struct trace_session *program = common->trace->programs.items[i];
         const size_t probe = trace_drilling_probe(drilling, program, drill->root);
@@ -330,11 +330,11 @@ int trace_drilling_reload(struct trace_session *common, struct sprof_str *answer
 {
     struct trace_drilling *drilling = common->trace->drilling;
     struct trace_options *options = &common->options;
-    if (!options->reload || !drilling)
+    if (!options->drill.reload || !drilling)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "`reload` is for a drill-down that has a file of options: `sprof "
                                "trace --config FILE`");
-    int result = options->reload(options->reload_context, options, error);
+    int result = options->drill.reload(options->drill.reload_context, options, error);
     for (size_t r = 0; r < drilling->reader.root_count && !result; r++)
         result = renew(drilling, r, error);
     sprof_str_appendf(

@@ -45,7 +45,7 @@ int trace_drilling_tick(struct trace_session *program);
 int trace_drilling_widen(struct trace_session *common, const char *expression,
                          struct sprof_str *answer, struct sprof_error *error);
 
-/* Takes over what has changed in the file of options. Errors are those of options.reload, or
+/* Takes over what has changed in the file of options. Errors are those of options.drill.reload, or
  * SPROF_EUSAGE: there is no such file, or no drill-down. */
 int trace_drilling_reload(struct trace_session *common, struct sprof_str *answer,
                           struct sprof_error *error);

@@ -19,8 +19,8 @@ int trace_compare_clocks(struct trace_session *session)
     uint64_t ticks, now_ns;
     counters_read_clocks(&now_ns, &ticks);
     const uint64_t begin_ns = session->run->start_monotonic_ns;
-    const struct counters_clock first = {session->start.ticks, session->start.ns - begin_ns,
-                                         session->ns_per_tick};
+    const struct counters_clock first = {
+        session->times.start.ticks, session->times.start.ns - begin_ns, session->times.ns_per_tick};
     return counters_clocks_compare(&session->log.clocks, &first, now_ns - begin_ns, ticks);
 }
 

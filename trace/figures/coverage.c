@@ -58,11 +58,12 @@ int trace_coverage_begin(struct trace_session *session)
 /* A time within the run, whatever the command wrote there. */
 static uint64_t time_of(const struct trace_session *session, uint64_t ticks)
 {
-    const double ns = ticks > session->start.ticks
-                          ? (double)(ticks - session->start.ticks) * session->ns_per_tick
-                          : 0;
-    const uint64_t begin_ns = session->start.ns - session->run->start_monotonic_ns;
-    const uint64_t end_ns = session->now_ns - session->run->start_monotonic_ns;
+    const double ns =
+        ticks > session->times.start.ticks
+            ? (double)(ticks - session->times.start.ticks) * session->times.ns_per_tick
+            : 0;
+    const uint64_t begin_ns = session->times.start.ns - session->run->start_monotonic_ns;
+    const uint64_t end_ns = session->times.now_ns - session->run->start_monotonic_ns;
     const uint64_t at_ns = ns < 9e18 ? begin_ns + (uint64_t)ns : end_ns;
     return at_ns > end_ns ? end_ns : at_ns ? at_ns : 1;
 }
@@ -82,7 +83,7 @@ static int note_hit(struct trace_session *session, uint32_t number, const struct
             counters_thread_name(&pages, atomic_load(&hit->pid), tid, text);
         const char *name = sprof_arena_text(&session->arena, text);
         thread = name && pid ? recording_thread(session->recording, pid, known, *name ? name : NULL,
-                                                session->now_ns)
+                                                session->times.now_ns)
                              : NULL;
         if (!thread)
             return SPROF_ENOMEM;
@@ -229,7 +230,7 @@ static void remove_probes(struct trace_session *session)
     if (session->mode != TRACE_COVERAGE || session->options.mode != TRACE_COVERAGE ||
         session->coverage.keeps_probes ||
         (session->executable.is_replaced && !session->options.children) ||
-        session->now_ns < session->coverage.next_removal_ns || !is_any_to_leave(session))
+        session->times.now_ns < session->coverage.next_removal_ns || !is_any_to_leave(session))
         return;
     const uint64_t begin_ns = sprof_clock_monotonic_ns();
     for (size_t i = 0; i < session->processes.list.count; i++)

@@ -46,7 +46,7 @@ static bool is_reusable(const struct trace_session *session, uint32_t slab)
     const struct trace_thread *thread = session->threads.of_slab[slab];
     const struct counters_pages pages = trace_pages(session);
     const struct probe_stat *stats = counters_slab_stats(&pages, slab);
-    bool is = thread->shares && session->now_ns < session->threads.crowded_ns &&
+    bool is = thread->shares && session->times.now_ns < session->threads.crowded_ns &&
               session->backend->has_agent && !session->log.has_rings && !session->points &&
               !session->memory.no_histograms;
     for (size_t i = 0; i < thread->cells.count && is; i++)
@@ -75,7 +75,8 @@ void trace_slabs_empty(struct trace_session *session)
     const uint32_t count = counters_slab_count(&pages);
     size_t emptied = 0;
     for (uint32_t i = 0;
-         i < count && emptied < AT_ONCE && session->now_ns >= session->threads.crowded_ns; i++) {
+         i < count && emptied < AT_ONCE && session->times.now_ns >= session->threads.crowded_ns;
+         i++) {
         uint32_t state = PROBE_SLAB_FREE;
         if (!session->threads.of_slab[i] || !session->threads.of_slab[i]->is_idle ||
             !atomic_compare_exchange_strong(&session->process.shared->slabs[i].state, &state,
@@ -324,7 +325,7 @@ static int begin_threads(struct trace_session *session, uint32_t count)
         result = trace_thread_see(session, i, tid);
     }
     if (taken > session->slab_count / 8)
-        session->threads.crowded_ns = session->now_ns + CROWDED_NS;
+        session->threads.crowded_ns = session->times.now_ns + CROWDED_NS;
     return result;
 }
 
@@ -404,7 +405,7 @@ int trace_clear_figures(struct trace_session *session, uint64_t ticks)
     if (!result)
         result = trace_collect(session, TRACE_COLLECT_ENDED);
     atomic_store(&session->process.shared->cleared, ticks);
-    session->cleared.ticks = ticks;
+    session->times.cleared.ticks = ticks;
     const struct counters_pages pages = trace_pages(session);
     const uint32_t count = counters_slab_count(&pages);
     for (uint32_t i = 0; i < count && !result; i++) {
@@ -422,7 +423,7 @@ int trace_clear_figures(struct trace_session *session, uint64_t ticks)
         begin_anew(&session->threads.others.cells.items[i]);
         session->threads.others_figures[i] = (struct counters_figures){0};
     }
-    trace_log_clear(session, session->now_ns);
+    trace_log_clear(session, session->times.now_ns);
     for (size_t i = 0; i < session->probes.count; i++)
         session->probes.items[i].calls = session->probes.items[i].governed_calls = 0;
     session->counts.calls = session->counts.in_flight = session->counts.abnormal =

@@ -58,7 +58,8 @@ static int put_row(struct trace_session *session, const struct trace_thread *thr
 
 static uint64_t start_of(const struct trace_session *session, uint64_t begin)
 {
-    return trace_time_of(session, begin < session->cleared.ticks ? session->cleared.ticks : begin);
+    return trace_time_of(
+        session, begin < session->times.cleared.ticks ? session->times.cleared.ticks : begin);
 }
 
 static int take_caller(struct trace_session *session, struct trace_thread *thread,
@@ -159,7 +160,7 @@ static int take_end(struct trace_session *session, struct trace_thread *thread,
     memmove(&thread->callers.items[at], &thread->callers.items[at + 1],
             (thread->callers.count - at - 1) * sizeof *caller);
     thread->callers.count--;
-    if (kept->end < session->cleared.ticks || !is_wanted)
+    if (kept->end < session->times.cleared.ticks || !is_wanted)
         return 0;
     if (decided)
         note_below(thread, row.caller);

@@ -30,7 +30,7 @@ struct loads {
 static struct loads measure(struct trace_session *session)
 {
     const uint64_t calls = session->counts.calls, cpu_ns = trace_program_cpu_ns(session),
-                   ns = session->now_ns;
+                   ns = session->times.now_ns;
     const struct trace_kept_read *before = &session->kept;
     const double seconds = before->ns && ns > before->ns ? (double)(ns - before->ns) / 1e9 : 0;
     struct loads loads = {{
@@ -56,8 +56,8 @@ void trace_keep_look_at_load(struct trace_session *session)
     bool has_load = false;
     for (size_t i = 0; i < kept->rules.count; i++)
         has_load |= kept->rules.items[i].rule.load != TRACE_LOAD_ANY;
-    if (!has_load ||
-        (session->kept.ns && session->now_ns - session->kept.ns < LOOK_NS)) /* as at commands */
+    if (!has_load || (session->kept.ns &&
+                      session->times.now_ns - session->kept.ns < LOOK_NS)) /* as at commands */
         return;
     const struct loads loads = measure(session);
     for (size_t i = 0; i < kept->rules.count; i++) {

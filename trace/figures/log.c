@@ -104,7 +104,7 @@ static int put_call(struct trace_session *session, struct trace_thread *thread,
  * records when such a call, or one below it, ends. */
 static uint64_t begin_of(const struct trace_session *session, const uint64_t *unit)
 {
-    return unit[1] < session->cleared.ticks ? session->cleared.ticks : unit[1];
+    return unit[1] < session->times.cleared.ticks ? session->times.cleared.ticks : unit[1];
 }
 
 /* Whether a call ended before a clear. Its thread does not wait meanwhile: functions and the ring
@@ -175,9 +175,9 @@ static bool is_stuck(const struct trace_session *session, struct trace_thread *t
 {
     if (thread->waits_for != place + 1) {
         thread->waits_for = place + 1;
-        thread->waits_since_ns = session->now_ns;
+        thread->waits_since_ns = session->times.now_ns;
     }
-    return thread->is_over || session->now_ns - thread->waits_since_ns > STUCK_NS;
+    return thread->is_over || session->times.now_ns - thread->waits_since_ns > STUCK_NS;
 }
 
 /* Returns the units taken, 0 where the next one is not filled yet, or a negative code. */
@@ -288,8 +288,8 @@ void trace_log_clear(struct trace_session *session, uint64_t now_ns)
             struct trace_open_call *call = &thread->open.items[k];
             if (call->start_ns < run_ns)
                 call->start_ns = run_ns;
-            if (call->begin < session->cleared.ticks)
-                call->begin = session->cleared.ticks;
+            if (call->begin < session->times.cleared.ticks)
+                call->begin = session->times.cleared.ticks;
         }
     }
 }
@@ -320,7 +320,7 @@ static int put_unlogged(struct trace_session *session, uint32_t number, uint32_t
 
 int trace_log_tick(struct trace_session *session)
 {
-    const uint64_t run_ns = session->now_ns - session->run->start_monotonic_ns;
+    const uint64_t run_ns = session->times.now_ns - session->run->start_monotonic_ns;
     int result = trace_keep_tick(session);
     for (size_t i = 0; i < PROBE_SLABS && session->log.has_rings && !result; i++)
         if (session->threads.of_slab[i] && session->threads.of_slab[i]->packer.calls)
@@ -345,10 +345,10 @@ static void look_at_size(struct trace_session *session)
 {
     const struct trace_options *options = &session->options;
     if (!options->max_size || session->mode != TRACE_LOG ||
-        session->now_ns < session->log.next_size_ns ||
+        session->times.now_ns < session->log.next_size_ns ||
         !atomic_load(&session->process.shared->log_reach))
         return;
-    session->log.next_size_ns = session->now_ns + SIZE_NS;
+    session->log.next_size_ns = session->times.now_ns + SIZE_NS;
     if (bytes_of(options->output, "") + bytes_of(options->output, "-wal") < options->max_size)
         return;
     atomic_store(&session->process.shared->log_reach, 0);

@@ -53,7 +53,7 @@ static int drop_histograms(struct trace_session *session)
     if (!sums->no_histograms_ns) {
         if (!result)
             result = trace_history_all(session, "timed", "room");
-        sums->no_histograms_ns = session->now_ns - session->run->start_monotonic_ns;
+        sums->no_histograms_ns = session->times.now_ns - session->run->start_monotonic_ns;
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                           "figures take more than --memory allows: percentiles are given up");
     }

@@ -13,7 +13,8 @@ int trace_node_of(struct trace_session *session, uint32_t function, uint32_t cal
             ? recording_child_in(session->recording, caller, file->module,
                                  probe->function->start + file->offset + probe->further, node)
             : recording_child_at(session->recording, caller, session->process.pid,
-                                 file->bias + probe->function->start, session->start.ns, node);
+                                 file->bias + probe->function->start, session->times.start.ns,
+                                 node);
     if (!result && !caller)
         probe->node = *node;
     probe->is_unplaced |= result == SPROF_ENOTFOUND;

@@ -80,8 +80,9 @@ static int write_row(struct trace_session *session, size_t index)
     if (sum.calls == target->written)
         return 0;
     if (!target->node) {
-        const int result = recording_child_at(session->recording, 0, session->process.pid,
-                                              target->address, session->start.ns, &target->node);
+        const int result =
+            recording_child_at(session->recording, 0, session->process.pid, target->address,
+                               session->times.start.ns, &target->node);
         if (result)
             return result == SPROF_ENOTFOUND ? 0 : result;
     }
@@ -89,9 +90,9 @@ static int write_row(struct trace_session *session, size_t index)
         .run_id = session->run->id,
         .node_id = target->node,
         .calls = sum.calls,
-        .total_ns = counters_time(sum.total, session->ns_per_tick),
-        .self_ns = counters_time(sum.self, session->ns_per_tick),
-        .max_ns = counters_time((int64_t)sum.max, session->ns_per_tick)};
+        .total_ns = counters_time(sum.total, session->times.ns_per_tick),
+        .self_ns = counters_time(sum.self, session->times.ns_per_tick),
+        .max_ns = counters_time((int64_t)sum.max, session->times.ns_per_tick)};
     target->written = sum.calls;
     return sprof_vec_push(&recording_batch(session->recording)->outside_costs, row) ? SPROF_ENOMEM
                                                                                     : 0;
@@ -156,7 +157,7 @@ void trace_outside_lower(struct trace_session *session, double limit_ns, double 
     *lowered = 0;
     if (!outside)
         return;
-    const double each_ns = session->process.shared->cost.whole * session->ns_per_tick;
+    const double each_ns = session->process.shared->cost.whole * session->times.ns_per_tick;
     for (size_t i = 0; i < outside->targets.count; i++) {
         struct trace_outside_target *target = &outside->targets.items[i];
         *ns += (double)(target->sum.calls - target->looked_calls) * each_ns;

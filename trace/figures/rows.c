@@ -7,23 +7,24 @@ void trace_take_time(struct trace_session *session)
 {
     uint64_t ns, ticks;
     counters_read_clocks(&ns, &ticks);
-    session->now_ns = ns;
-    session->ns_per_tick =
+    session->times.now_ns = ns;
+    session->times.ns_per_tick =
         session->backend->in_nanoseconds ? 1
-        : ticks > session->start.ticks
-            ? (double)(ns - session->start.ns) / (double)(ticks - session->start.ticks)
+        : ticks > session->times.start.ticks
+            ? (double)(ns - session->times.start.ns) / (double)(ticks - session->times.start.ticks)
             : 1;
 }
 
 uint64_t trace_most_ticks(const struct trace_session *session)
 {
     const uint64_t slack = UINT64_C(1) << 34; /* several seconds: time was taken before */
-    const double passed_ns =
-        session->now_ns > session->start.ns ? (double)(session->now_ns - session->start.ns) : 0;
+    const double passed_ns = session->times.now_ns > session->times.start.ns
+                                 ? (double)(session->times.now_ns - session->times.start.ns)
+                                 : 0;
     /* the command cannot write figures of uprobes, which may be of many threads */
     return session->backend->in_nanoseconds
                ? INT64_MAX
-               : slack + (uint64_t)(4 * passed_ns / session->ns_per_tick);
+               : slack + (uint64_t)(4 * passed_ns / session->times.ns_per_tick);
 }
 
 /* The shared row was checked before it was added up. */
@@ -61,21 +62,21 @@ static int put_call_cost(struct trace_session *session, const struct counters_fi
         .calls = stat->calls + stat->counted,
         .counted = stat->counted,
         .in_flight = stat->calls > stat->ended ? stat->calls - stat->ended : 0,
-        .total_ns = counters_time(stat->total, session->ns_per_tick),
-        .self_ns = counters_time(own_part(stat->self, figures), session->ns_per_tick),
+        .total_ns = counters_time(stat->total, session->times.ns_per_tick),
+        .self_ns = counters_time(own_part(stat->self, figures), session->times.ns_per_tick),
         .raw_total_ns = counters_time(counters_limit_time(counters_raw_total(stat, cost), most),
-                                      session->ns_per_tick),
+                                      session->times.ns_per_tick),
         .raw_self_ns = counters_time(
             counters_limit_time(own_part(counters_raw_self(stat, cost), figures), most),
-            session->ns_per_tick),
-        .min_ns = stat->ended ? counters_single(~stat->min_mask, session->ns_per_tick) : 0,
-        .max_ns = stat->ended ? counters_single(stat->max, session->ns_per_tick) : 0,
+            session->times.ns_per_tick),
+        .min_ns = stat->ended ? counters_single(~stat->min_mask, session->times.ns_per_tick) : 0,
+        .max_ns = stat->ended ? counters_single(stat->max, session->times.ns_per_tick) : 0,
         .child_calls = stat->child_calls,
         .tails = stat->tails,
         .abnormal = stat->abnormal,
         .recursive = stat->recursive,
         .uncertain = stat->uncertain,
-        .bucket_ns = (double)(1u << PROBE_BUCKET_FIRST) * M_SQRT2 * session->ns_per_tick,
+        .bucket_ns = (double)(1u << PROBE_BUCKET_FIRST) * M_SQRT2 * session->times.ns_per_tick,
         .buckets = timed && !session->memory.no_histograms ? buckets : (struct sprof_bytes){0},
     };
     session->counts.calls += row.calls - cell->written_calls;
@@ -108,7 +109,7 @@ int trace_put_sample(struct trace_session *session, uint64_t calls, int64_t self
         cell->before_calls = cell->phase_calls;
         cell->before_self = cell->phase_self;
         cell->sample = ++session->trace->last_sample;
-        cell->sample_ns = session->now_ns - session->run->start_monotonic_ns - 1;
+        cell->sample_ns = session->times.now_ns - session->run->start_monotonic_ns - 1;
     }
     const uint64_t most = most_in_row(session, thread);
     const int64_t fresh_self = (int64_t)((uint64_t)self - (uint64_t)cell->before_self);
@@ -120,7 +121,7 @@ int trace_put_sample(struct trace_session *session, uint64_t calls, int64_t self
         .thread_id = thread,
         .node_id = node,
         .time_ns = cell->sample_ns,
-        .weight = counters_time(counters_limit_time(fresh_self, most), session->ns_per_tick),
+        .weight = counters_time(counters_limit_time(fresh_self, most), session->times.ns_per_tick),
         .count = counters_limit(calls - cell->before_calls, most),
         .cpu = -1,
         .end_reason = MODEL_END_ROOT,
@@ -140,7 +141,7 @@ static int put_beside(struct trace_session *session, const struct counters_figur
     const struct store_call_untimed untimed = {run, thread, node, stat->child_counted};
     const struct store_call_tail_cut cut = {run, thread, node, stat->tail_cuts};
     const struct store_call_outside outside = {
-        run, thread, node, counters_time(figures->outside, session->ns_per_tick)};
+        run, thread, node, counters_time(figures->outside, session->times.ns_per_tick)};
     if (trace_history_describe(session, cell->function))
         return SPROF_ENOMEM;
     if (stat->child_counted != cell->written_untimed &&

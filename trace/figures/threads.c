@@ -51,7 +51,7 @@ int trace_thread_add_row(struct trace_session *session, struct trace_thread *thr
         return SPROF_ENOMEM;
     const struct model_thread *row = recording_thread(
         session->recording, thread->pid, thread->tid, *name ? name : NULL,
-        thread->tid == session->process.pid || !thread->tid ? session->start.ns : now_ns);
+        thread->tid == session->process.pid || !thread->tid ? session->times.start.ns : now_ns);
     thread->row = row ? row->id : 0;
     return row ? 0 : SPROF_ENOMEM;
 }

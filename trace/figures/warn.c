@@ -48,8 +48,8 @@ struct trace_warnings {
 
 bool trace_warns(const struct trace_options *options)
 {
-    return options->warn_over_count || options->watchdog_count || options->stack_check > 0 ||
-           options->heap_check_count;
+    return options->warn.over_count || options->warn.watchdog_count ||
+           options->warn.stack_percent > 0 || options->warn.heap_count;
 }
 
 static int check_limits(const struct trace_limit *limits, size_t count, struct sprof_error *error)
@@ -66,9 +66,9 @@ static int check_limits(const struct trace_limit *limits, size_t count, struct s
 
 int trace_warnings_check(const struct trace_options *options, struct sprof_error *error)
 {
-    int result = check_limits(options->warn_over, options->warn_over_count, error);
+    int result = check_limits(options->warn.over, options->warn.over_count, error);
     if (!result)
-        result = check_limits(options->watchdog, options->watchdog_count, error);
+        result = check_limits(options->warn.watchdog, options->warn.watchdog_count, error);
     return result ? result : trace_heap_check_options(options, error);
 }
 
@@ -117,11 +117,11 @@ static int set_limits(struct trace_session *session, size_t first,
         const bool may_be_on = probe->is_chosen || probe->is_spare;
         uint64_t slow_ns = 0, stuck_ns = 0;
         if (may_be_on)
-            result = find_limit(options->warn_over, slow, options->warn_over_count, probe->function,
+            result = find_limit(options->warn.over, slow, options->warn.over_count, probe->function,
                                 &slow_ns, error);
         if (may_be_on && !result)
-            result = find_limit(options->watchdog, stuck, options->watchdog_count, probe->function,
-                                &stuck_ns, error);
+            result = find_limit(options->warn.watchdog, stuck, options->warn.watchdog_count,
+                                probe->function, &stuck_ns, error);
         if (slow_ns)
             atomic_store(&session->process.shared->warnings.slow[i],
                          (uint64_t)((double)slow_ns / session->trace->clock.tick_ns) + 1);
@@ -152,26 +152,26 @@ int trace_warnings_begin(struct trace_session *session, size_t first, struct spr
     trace_find_tick(session);
     if (!session->warnings && !(session->warnings = calloc(1, sizeof *session->warnings)))
         return sprof_error_memory(error);
-    if (options->stack_check > 0)
+    if (options->warn.stack_percent > 0)
         atomic_store(&session->process.shared->warnings.stack_part,
-                     (uint32_t)(options->stack_check * 256 / 100) + 1);
+                     (uint32_t)(options->warn.stack_percent * 256 / 100) + 1);
     session->warnings->stuck_ns.count = first;
-    int result = make_all(&slow, options->warn_over, options->warn_over_count, error);
+    int result = make_all(&slow, options->warn.over, options->warn.over_count, error);
     if (!result)
-        result = make_all(&stuck, options->watchdog, options->watchdog_count, error);
+        result = make_all(&stuck, options->warn.watchdog, options->warn.watchdog_count, error);
     if (!result)
         result = set_limits(session, first, slow, stuck, error);
     const bool is_all = !first && !options->children && !trace_has_others(session); /* so far */
     if (!result && is_all)
-        result = tell_unfound(session, "warn-over", options->warn_over, slow,
-                              options->warn_over_count, error);
+        result = tell_unfound(session, "warn-over", options->warn.over, slow,
+                              options->warn.over_count, error);
     if (!result && is_all)
-        result = tell_unfound(session, "watchdog", options->watchdog, stuck,
-                              options->watchdog_count, error);
+        result = tell_unfound(session, "watchdog", options->warn.watchdog, stuck,
+                              options->warn.watchdog_count, error);
     if (!result)
         result = trace_heap_begin(session, first, error);
-    free_all(slow, options->warn_over_count);
-    free_all(stuck, options->watchdog_count);
+    free_all(slow, options->warn.over_count);
+    free_all(stuck, options->warn.watchdog_count);
     return result;
 }
 
@@ -237,11 +237,12 @@ static int put(struct trace_session *session, uint32_t slab, uint32_t function, 
     session->counts.unplaced_warnings += result == SPROF_ENOTFOUND;
     if (result)
         return result == SPROF_ENOTFOUND ? 0 : result;
-    const uint64_t begin_ns = session->start.ns - session->run->start_monotonic_ns;
-    const uint64_t end_ns = session->now_ns - session->run->start_monotonic_ns;
-    const double passed_ns = ticks > session->start.ticks
-                                 ? (double)(ticks - session->start.ticks) * session->ns_per_tick
-                                 : 0;
+    const uint64_t begin_ns = session->times.start.ns - session->run->start_monotonic_ns;
+    const uint64_t end_ns = session->times.now_ns - session->run->start_monotonic_ns;
+    const double passed_ns =
+        ticks > session->times.start.ticks
+            ? (double)(ticks - session->times.start.ticks) * session->times.ns_per_tick
+            : 0;
     const uint64_t time_ns =
         passed_ns < (double)(end_ns - begin_ns) ? begin_ns + (uint64_t)passed_ns : end_ns;
     const struct store_warning row = {
@@ -340,7 +341,7 @@ static int look_at_record(struct trace_session *session, uint32_t slab, const st
         !is_known(session, (uint32_t)function, slab))
         return 0;
     const uint64_t limit_ns = warnings->stuck_ns.items[function];
-    const uint64_t value_ns = in_ns((double)(now - record->begin), session->ns_per_tick);
+    const uint64_t value_ns = in_ns((double)(now - record->begin), session->times.ns_per_tick);
     const struct stuck stuck = {record->begin, (uint32_t)function, slab};
     if (!limit_ns || value_ns <= limit_ns || was_told(warnings, &stuck) ||
         !read_record(session, pid, at, thread, &again) || again.begin != record->begin ||
@@ -380,14 +381,14 @@ static int look_for_stuck(struct trace_session *session)
     const uint32_t used = atomic_load(&session->process.shared->slabs_used);
     uint64_t wait_ns = LOOK_MOST_MS * UINT64_C(1000000);
     int result = 0;
-    if (!options->watchdog_count || session->now_ns < session->warnings->next_ns)
+    if (!options->warn.watchdog_count || session->times.now_ns < session->warnings->next_ns)
         return 0;
-    for (size_t i = 0; i < options->watchdog_count; i++)
-        if (options->watchdog[i].ns / LOOKS_EACH < wait_ns)
-            wait_ns = options->watchdog[i].ns / LOOKS_EACH;
+    for (size_t i = 0; i < options->warn.watchdog_count; i++)
+        if (options->warn.watchdog[i].ns / LOOKS_EACH < wait_ns)
+            wait_ns = options->warn.watchdog[i].ns / LOOKS_EACH;
     if (wait_ns < LOOK_LEAST_MS * UINT64_C(1000000))
         wait_ns = LOOK_LEAST_MS * UINT64_C(1000000);
-    session->warnings->next_ns = session->now_ns + wait_ns;
+    session->warnings->next_ns = session->times.now_ns + wait_ns;
     for (uint32_t i = 0; i < used && i < session->slab_count && !result; i++)
         if (session->threads.of_slab[i] && atomic_load(&session->process.shared->slabs[i].tid) ==
                                                session->threads.of_slab[i]->slab_tid)

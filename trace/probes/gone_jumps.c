@@ -52,7 +52,7 @@ static bool is_gone(const struct trace_session *session, const struct trace_prob
 
 static bool may_look(const struct trace_session *session)
 {
-    return session->now_ns >= session->gone_jumps.next_ns &&
+    return session->times.now_ns >= session->gone_jumps.next_ns &&
            session->options.rest_ns != TRACE_NEVER && session->process.code_fd > 0 &&
            session->backend->can_rest && !session->options.children && !session->points &&
            !session->executable.is_replaced;
@@ -64,7 +64,7 @@ void trace_gone_jumps_look(struct trace_session *session)
     size_t gone = 0;
     if (!may_look(session))
         return;
-    session->gone_jumps.next_ns = session->now_ns + BETWEEN_NS;
+    session->gone_jumps.next_ns = session->times.now_ns + BETWEEN_NS;
     sprof_proc_shared_path(path, sizeof path, session->process.pid, "pagemap");
     struct pages pages = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
     for (size_t i = 0; i < session->probes.count && pages.fd >= 0; i++)

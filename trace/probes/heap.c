@@ -67,9 +67,9 @@ struct trace_allocator {
 int trace_heap_check_options(const struct trace_options *options, struct sprof_error *error)
 {
     int result = 0;
-    for (size_t i = 0; i < options->heap_check_count && !result; i++) {
+    for (size_t i = 0; i < options->warn.heap_count && !result; i++) {
         struct plan_expressions *expressions = NULL;
-        result = plan_expressions_make(&expressions, &options->heap_check[i].function, 1, error);
+        result = plan_expressions_make(&expressions, &options->warn.heap[i].function, 1, error);
         plan_expressions_free(expressions);
     }
     return result;
@@ -97,7 +97,7 @@ static bool find_functions(const struct image_request *request, uint64_t starts[
 bool trace_heap_is_allocator(const struct trace_session *session, const struct image_request *file)
 {
     uint64_t starts[FUNCTIONS];
-    return session->options.heap_check_count && find_functions(file, starts);
+    return session->options.warn.heap_count && find_functions(file, starts);
 }
 
 bool trace_is_glibc(const char *path)
@@ -109,7 +109,7 @@ bool trace_is_glibc(const char *path)
 int trace_heap_find(struct trace_session *session, struct sprof_error *error)
 {
     uint32_t count = 1;
-    for (size_t i = 0; i < session->files.count && session->options.heap_check_count; i++) {
+    for (size_t i = 0; i < session->files.count && session->options.warn.heap_count; i++) {
         struct trace_file *file = &session->files.items[i];
         struct trace_allocator allocator = {0};
         struct image_request request;
@@ -156,7 +156,7 @@ static bool is_probed(const struct trace_session *session, const struct trace_fi
 int trace_heap_check_probes(struct trace_session *session, struct sprof_error *error)
 {
     bool is_there = false;
-    for (size_t f = 0; f < session->files.count && session->options.heap_check_count; f++) {
+    for (size_t f = 0; f < session->files.count && session->options.warn.heap_count; f++) {
         const struct trace_file *file = &session->files.items[f];
         for (size_t i = 0; i < FUNCTIONS && file->allocator; i++)
             if (functions[i].operation && file->allocator->starts[i] &&
@@ -169,7 +169,7 @@ int trace_heap_check_probes(struct trace_session *session, struct sprof_error *e
                                        functions[i].name);
         is_there |= file->allocator != NULL;
     }
-    if (session->options.heap_check_count && !is_there)
+    if (session->options.warn.heap_count && !is_there)
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "--heap-check is not possible: no file of the program has malloc, "
                                "free and malloc_usable_size");
@@ -182,12 +182,12 @@ static int find_limit(const struct trace_options *options, struct plan_expressio
                       struct sprof_error *error)
 {
     *limit = 0;
-    for (size_t i = 0; i < options->heap_check_count; i++) {
+    for (size_t i = 0; i < options->warn.heap_count; i++) {
         const int found = plan_expressions_match(each[i], function, error);
         if (found < 0)
             return found;
-        if (found && (!*limit || options->heap_check[i].bytes + 1 < *limit))
-            *limit = options->heap_check[i].bytes + 1;
+        if (found && (!*limit || options->warn.heap[i].bytes + 1 < *limit))
+            *limit = options->warn.heap[i].bytes + 1;
     }
     return 0;
 }
@@ -215,11 +215,11 @@ int trace_heap_begin(struct trace_session *session, size_t first, struct sprof_e
     const struct trace_options *options = &session->options;
     struct plan_expressions **each;
     int result = 0;
-    if (!options->heap_check_count)
+    if (!options->warn.heap_count)
         return 0;
-    each = calloc(options->heap_check_count, sizeof *each);
-    for (size_t i = 0; i < options->heap_check_count && each && !result; i++)
-        result = plan_expressions_make(&each[i], &options->heap_check[i].function, 1, error);
+    each = calloc(options->warn.heap_count, sizeof *each);
+    for (size_t i = 0; i < options->warn.heap_count && each && !result; i++)
+        result = plan_expressions_make(&each[i], &options->warn.heap[i].function, 1, error);
     for (size_t i = 0; i < session->files.count; i++) {
         const struct trace_allocator *allocator = session->files.items[i].allocator;
         if (allocator && allocator->number)
@@ -232,10 +232,10 @@ int trace_heap_begin(struct trace_session *session, size_t first, struct sprof_e
     if (!result && !atomic_load(&session->process.shared->heap.epoch))
         atomic_store(&session->process.shared->heap.epoch, 1);
     const bool is_all = !first && !options->children && !trace_has_others(session); /* so far */
-    for (size_t i = 0; i < options->heap_check_count && is_all && !result; i++)
-        result = trace_tell_unfound(session, "heap-check", options->heap_check[i].function, each[i],
+    for (size_t i = 0; i < options->warn.heap_count && is_all && !result; i++)
+        result = trace_tell_unfound(session, "heap-check", options->warn.heap[i].function, each[i],
                                     true, error);
-    for (size_t i = 0; i < options->heap_check_count && each; i++)
+    for (size_t i = 0; i < options->warn.heap_count && each; i++)
         plan_expressions_free(each[i]);
     free(each);
     return result;

@@ -274,9 +274,9 @@ int trace_outside_tick(struct trace_session *session)
 {
     struct trace_outside *outside = session->outside;
     if (!outside || session->executable.is_replaced || session->is_out ||
-        session->now_ns < outside->next_ns)
+        session->times.now_ns < outside->next_ns)
         return 0;
-    outside->next_ns = session->now_ns + (outside->looks++ < SOON ? SOON_NS : AGAIN_NS);
+    outside->next_ns = session->times.now_ns + (outside->looks++ < SOON ? SOON_NS : AGAIN_NS);
     return place(session, true);
 }
 

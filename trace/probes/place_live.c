@@ -504,7 +504,7 @@ static int place_first(struct trace_session *session, size_t first, size_t count
 int trace_place_live(struct trace_session *session, struct sprof_error *error)
 {
     const int result = inject_begin(&session->process, error);
-    counters_read_clocks(&session->start.ns, &session->start.ticks);
+    counters_read_clocks(&session->times.start.ns, &session->times.start.ticks);
     return result ? result : place_first(session, 0, session->probes.count, true, error);
 }
 

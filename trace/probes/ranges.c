@@ -32,7 +32,7 @@ static bool repeat_range(struct trace_session *session, const char *text)
             continue;
         struct trace_range range = ranges[r];
         range.is_on = true;
-        range.since_ns = sprof_clock_monotonic_ns() - session->start.ns;
+        range.since_ns = sprof_clock_monotonic_ns() - session->times.start.ns;
         memmove(&ranges[r], &ranges[r + 1], (last - r) * sizeof *ranges);
         ranges[last] = range;
         return true;
@@ -80,7 +80,7 @@ static int add_range(struct trace_session *session, const char *text, struct spr
         .text = text,
         .holds = calloc(session->capacity + 1, 1),
         .is_on = true,
-        .since_ns = sprof_clock_monotonic_ns() - session->start.ns,
+        .since_ns = sprof_clock_monotonic_ns() - session->times.start.ns,
     };
     int result =
         range.holds ? trace_range_hold(session, &range, 0, error) : sprof_error_memory(error);

@@ -20,7 +20,7 @@ static bool is_due(const struct trace_session *session, const struct trace_probe
     const bool is_governed =
         probe->governed == TRACE_GOVERNED_OFF && session->mode != TRACE_COVERAGE;
     return probe->off_ns &&
-           (is_governed || session->now_ns - probe->off_ns >= session->options.rest_ns) &&
+           (is_governed || session->times.now_ns - probe->off_ns >= session->options.rest_ns) &&
            trace_may_rest(session, probe);
 }
 
@@ -110,7 +110,7 @@ static void rest(struct trace_session *session)
 {
     struct taking taking = {.session = session,
                             .stop.notes_sharers = &session->process.shared->has_sharers};
-    session->resting.next_ns = session->now_ns + AGAIN_NS;
+    session->resting.next_ns = session->times.now_ns + AGAIN_NS;
     if (inject_stop_would_wait(session->process.pid))
         return;
     taking.memory_fd = fcntl(session->process.code_fd, F_DUPFD_CLOEXEC, 0);
@@ -125,7 +125,7 @@ static bool note_off(struct trace_session *session, size_t number)
     struct trace_probe *probe = &session->probes.items[number];
     const bool is_off =
         probe->is_placed && !probe->is_left && !probe->rests && !trace_is_wanted(session, number);
-    probe->off_ns = !is_off ? 0 : probe->off_ns ? probe->off_ns : session->now_ns;
+    probe->off_ns = !is_off ? 0 : probe->off_ns ? probe->off_ns : session->times.now_ns;
     return is_due(session, probe);
 }
 
@@ -141,9 +141,9 @@ static bool is_any_due(struct trace_session *session)
 
 void trace_rest_look(struct trace_session *session)
 {
-    if (is_any_due(session) && session->now_ns >= session->resting.next_ns)
+    if (is_any_due(session) && session->times.now_ns >= session->resting.next_ns)
         rest(session);
-    if (session->resting.asleep && session->now_ns >= session->resting.next_wake_ns)
+    if (session->resting.asleep && session->times.now_ns >= session->resting.next_wake_ns)
         trace_wake(session);
 }
 

@@ -67,7 +67,7 @@ bool trace_may_rest(const struct trace_session *session, const struct trace_prob
            session->backend->can_rest && !session->points && !session->executable.is_replaced &&
            !probe->is_left && trace_can_place_live(session, probe) &&
            (!trace_stays_on(probe) ||
-            (session->paused && !session->counts.in_flight && !session->cleared.ns));
+            (session->paused && !session->counts.in_flight && !session->times.cleared.ns));
 }
 
 bool trace_has_spares(const struct trace_session *session)

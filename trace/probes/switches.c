@@ -117,7 +117,7 @@ int trace_switches_begin(struct trace_session *session, struct sprof_error *erro
     const int result = inject_listening_go(&session->process, error);
     if (result)
         return result;
-    counters_read_clocks(&session->start.ns, &session->start.ticks);
+    counters_read_clocks(&session->times.start.ns, &session->times.start.ticks);
     for (size_t i = 0; i < session->probes.count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
         session->process.shared->switches[i] =

@@ -98,7 +98,7 @@ int trace_uprobes_govern(struct trace_session *session)
 {
     struct trace_uprobes *uprobes = session->uprobes;
     const double most = session->options.max_overhead / 100;
-    if (most <= 0 || session->is_out || session->now_ns < uprobes->next_bound_ns)
+    if (most <= 0 || session->is_out || session->times.now_ns < uprobes->next_bound_ns)
         return 0;
     const uint64_t cpu_ns = trace_program_cpu_ns(session);
     if (cpu_ns < uprobes->bound_cpu_ns + BOUND_LEAST_MS * UINT64_C(1000000))

@@ -29,18 +29,18 @@ enum {
 
 const char *trace_uprobes_excluded(const struct trace_options *options)
 {
-    return options->mode != TRACE_STATS ? "mode"
-           : options->paths             ? "paths"
-           : options->callers           ? "callers"
-           : options->memory            ? "memory"
-           : options->children          ? "children"
-           : options->all_points        ? "all-points"
-           : options->warn_over_count   ? "warn-over"
-           : options->watchdog_count    ? "watchdog"
-           : options->stack_check > 0   ? "stack-check"
-           : options->heap_check_count  ? "heap-check"
-           : options->keep_count        ? "keep"
-                                        : NULL;
+    return options->mode != TRACE_STATS      ? "mode"
+           : options->paths                  ? "paths"
+           : options->callers                ? "callers"
+           : options->memory                 ? "memory"
+           : options->children               ? "children"
+           : options->all_points             ? "all-points"
+           : options->warn.over_count        ? "warn-over"
+           : options->warn.watchdog_count    ? "watchdog"
+           : options->warn.stack_percent > 0 ? "stack-check"
+           : options->warn.heap_count        ? "heap-check"
+           : options->keep_count             ? "keep"
+                                             : NULL;
 }
 
 int trace_uprobes_check(const struct trace_options *options, struct sprof_error *error)
@@ -365,7 +365,7 @@ int trace_uprobes_place(struct trace_session *session, struct sprof_error *error
         result = trace_ranges_begin(session, error);
     if (result)
         return result;
-    session->start.ns = session->start.ticks = sprof_clock_monotonic_ns();
+    session->times.start.ns = session->times.start.ticks = sprof_clock_monotonic_ns();
     trace_switch(session);
     if (!session->options.pid)
         kill(session->process.pid, SIGCONT);
@@ -534,7 +534,7 @@ int trace_uprobes_read(struct trace_session *session, bool at_once)
 int trace_uprobes_clear(struct trace_session *session)
 {
     struct uprobe_control *control = session->uprobes->kernel.control;
-    __atomic_store_n(&control->cleared_ns, session->now_ns, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&control->cleared_ns, session->times.now_ns, __ATOMIC_SEQ_CST);
     __atomic_fetch_add(&control->period, 1, __ATOMIC_SEQ_CST);
     return trace_uprobes_read(session, true);
 }

@@ -109,11 +109,11 @@ static void test_sums(void)
 static void test_measured_time(void)
 {
     static struct trace_session session;
-    session = (struct trace_session){.now_ns = 100, .start.ns = 40};
+    session = (struct trace_session){.times = {.now_ns = 100, .start.ns = 40}};
     CU_ASSERT_EQUAL(trace_measured_ns(&session), 60);
-    session.cleared.ns = 70;
+    session.times.cleared.ns = 70;
     CU_ASSERT_EQUAL(trace_measured_ns(&session), 30);
-    session.cleared.ns = 30; /* before it began */
+    session.times.cleared.ns = 30; /* before it began */
     CU_ASSERT_EQUAL(trace_measured_ns(&session), 60);
 }
 

@@ -29,7 +29,7 @@ static void make(struct coverage *coverage)
     session->backend = &in_memory;
     session->mode = TRACE_COVERAGE;
     session->capacity = 1;
-    session->ns_per_tick = 1;
+    session->times.ns_per_tick = 1;
     session->process.shared_bytes = probe_shared_bytes(1, probe_slab_bytes(1));
     session->process.shared = mmap(NULL, session->process.shared_bytes, PROT_READ | PROT_WRITE,
                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -99,7 +99,7 @@ static void test_flag_that_stays_off(void)
     CU_ASSERT_TRUE(is_looking(&coverage));
     atomic_store(&coverage.session.process.shared->tiers[0], PROBE_OFF);
     atomic_store(&coverage.session.process.shared->hits[0].first, 5);
-    coverage.session.now_ns = coverage.session.start.ns + 10;
+    coverage.session.times.now_ns = coverage.session.times.start.ns + 10;
     CU_ASSERT_EQUAL(trace_coverage_collect(&coverage.session), 0);
     CU_ASSERT_FALSE(is_looking(&coverage));
     CU_ASSERT_NOT_EQUAL(coverage.probe->first_ns, 0);

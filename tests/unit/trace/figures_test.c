@@ -34,7 +34,7 @@ static void make(struct figures *figures)
     session->backend = &in_memory;
     session->options.paths = true;
     session->capacity = session->slab_count = session->trace->phase = 1;
-    session->ns_per_tick = 1;
+    session->times.ns_per_tick = 1;
     session->process.memory_fd = memfd_create("figures", MFD_CLOEXEC);
     CU_ASSERT_EQUAL_FATAL(ftruncate(session->process.memory_fd, (off_t)bytes), 0);
     session->process.shared =
@@ -208,7 +208,7 @@ static void test_impossible(void)
     make(&figures);
     struct trace_session *session = &figures.session;
     const struct store_batch *batch = recording_batch(session->recording);
-    session->start.ns = 1;
+    session->times.start.ns = 1;
     for (uint64_t i = 0; i < ROWS; i++) {
         const uint64_t huge = UINT64_C(0x7fffffffffffff00) + i;
         memset(figures.stat, 0x7f, sizeof *figures.stat);
@@ -218,7 +218,7 @@ static void test_impossible(void)
         figures.node->self = i & 1 ? (int64_t)huge : -(int64_t)huge;
         figures.recursion->calls = figures.recursion->ended = ~huge;
         figures.recursion->self = -(int64_t)huge;
-        session->now_ns = 1000 + i;
+        session->times.now_ns = 1000 + i;
         session->trace->phase++;
         CU_ASSERT_EQUAL(trace_collect(session, TRACE_COLLECT_ALL), 0);
         CU_ASSERT_EQUAL(trace_clear_figures(session, i), 0);
@@ -250,8 +250,8 @@ static void begin_warnings(struct figures *figures, const struct trace_limit *li
     struct sprof_error error = {0};
     session->trace->clock.tick_ns = 1;
     session->process.pid = getpid();
-    session->options.warn_over = limit;
-    session->options.warn_over_count = 1;
+    session->options.warn.over = limit;
+    session->options.warn.over_count = 1;
     session->trace->programs.count = 0;
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session->trace->programs, session), 0);
     CU_ASSERT_EQUAL_FATAL(trace_warnings_begin(session, 0, &error), 0);

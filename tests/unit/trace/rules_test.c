@@ -118,7 +118,7 @@ static void test_rest_of_leaving(void)
     session->counts.in_flight = 1;
     CU_ASSERT_FALSE(trace_may_rest(session, fixture.probe));
     session->counts.in_flight = 0;
-    session->cleared.ns = 1; /* calls from before may be open */
+    session->times.cleared.ns = 1; /* calls from before may be open */
     CU_ASSERT_FALSE(trace_may_rest(session, fixture.probe));
     release(&fixture);
 }
