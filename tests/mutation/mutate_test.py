@@ -6,6 +6,7 @@ import importlib.machinery
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,10 +31,12 @@ SAMPLE = r"""
 static int f(const struct options *options, int *list, int a, int b)
 {
     assert(a == b && list[0] == 1);
-    int sum = 0; // a - b
+    int sum = 0, found[4]; // a - b
     puts("a == b && x + 1");
     if (a == 1 || b >= 70)
         sum = a - b;
+    while (' ')
+        ;
     g(a, b);
     list[0] += options->limit + 1;
     return sum;
@@ -41,7 +44,7 @@ static int f(const struct options *options, int *list, int a, int b)
 """
 EXPECTED = {
     "off by one": {">= → >", "1 → 2"},
-    "condition negated": {"a == 1 || b >= 70 → !(a == 1 || b >= 70)"},
+    "condition negated": {"a == 1 || b >= 70 → !(a == 1 || b >= 70)", "' ' → !(' ')"},
     "comparison": {"== → !="},
     "and, or": {"|| → &&"},
     "plus, minus": {"- → +", "+ → -"},
@@ -67,6 +70,17 @@ for path, number, _ in places:
     with open(os.path.join(source, path)) as file:
         line = file.read().splitlines()[int(number) - 1].strip()
     assert line and not line.startswith(("/*", "* ", "*/", "//", "#")), (path, number, line)
+
+# A change of one file moves few places of others.
+with tempfile.TemporaryDirectory() as copy:
+    for path in ["cmake/layers", *mutate.sources(source)]:
+        os.makedirs(os.path.dirname(os.path.join(copy, path)), exist_ok=True)
+        shutil.copy(os.path.join(source, path), os.path.join(copy, path))
+    with open(os.path.join(copy, "base", "bytes.c"), "a") as file:
+        file.write(SAMPLE)
+    moved = {(fault.path, fault.kind) for fault in mutate.chosen(copy, 60, 7)[:60]}
+there = {(path, kind) for path, _, kind in places}
+assert len(there & moved) > 0.9 * len(there), there - moved
 
 # Each source has tests that exist.
 names = re.findall(r"^ *Test *#\d+: (\S+)$", subprocess.run(["ctest", "--test-dir", build, "-N"], check=True, stdout=subprocess.PIPE).stdout.decode(), re.M)
