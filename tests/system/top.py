@@ -160,6 +160,7 @@ def marked():
     program.until(SELF, "functions")
     program.keys("Mwarm up\r")
     program.until("^a phase begins: warm up$", "the answer")
+    time.sleep(1)  # the phase has samples, also where other programs take the CPUs
     program.keys("q")
     ends(program, 0)
     report = subprocess.run([sprof, "report", "--by", "phase", file], stdout=subprocess.PIPE, check=True)

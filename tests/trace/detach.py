@@ -130,7 +130,7 @@ def throws():
             }
             static void *work(void *caught)
             {
-                for (int i = 0; i < 12000; i++)
+                for (int i = 0; i < 5000; i++)
                     try { deep(60); } catch (int) { ++*(long *)caught; }
                 return nullptr;
             }
@@ -140,7 +140,7 @@ def throws():
                 long caught[3] = {};
                 for (int i = 0; i < 3; i++) pthread_create(&threads[i], nullptr, work, &caught[i]);
                 for (auto thread : threads) pthread_join(thread, nullptr);
-                return caught[0] + caught[1] + caught[2] == 36000 ? 6 : 1;
+                return caught[0] + caught[1] + caught[2] == 15000 ? 6 : 1;
             }""")
     # The others have an unwinder of their own, with its names and without.
     for flags in ["-g"], ["-static-libgcc", "-static-libstdc++"], ["-static-libgcc", "-static-libstdc++", "-s"]:

@@ -13,6 +13,7 @@ start_server() { # KIND
     ./server &
     server=$!
     children+=("$server")
+    wait_until 60 eval '[ "$(readlink /proc/$server/exe)" = "$PWD/server" ]' # not the shell that becomes it
 }
 
 drill() { # OPTION…
