@@ -105,15 +105,22 @@ static void *keep_table(void *unused)
     return unused;
 }
 
-static void readers(void)
+static void *find_rows(void *unused)
 {
-    pthread_t keeper;
-    if (pthread_create(&keeper, NULL, keep_table, NULL))
-        exit(1);
     for (int i = 0; i < rounds; i++) {
         do_other_work();
         find_row();
     }
+    return unused;
+}
+
+static void readers(void)
+{
+    pthread_t keeper, threads[THREADS];
+    if (pthread_create(&keeper, NULL, keep_table, NULL))
+        exit(1);
+    start_all(find_rows, threads);
+    join_all(threads);
     ended = true;
     pthread_join(keeper, NULL);
 }
