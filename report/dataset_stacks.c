@@ -162,15 +162,6 @@ static void filter(const struct report_dataset *dataset, struct report_stack *st
     stack->frames.count = stays ? kept : 0;
 }
 
-bool report_dataset_is_called_part(const struct report_dataset *dataset, uint32_t inner,
-                                   uint32_t outer)
-{
-    const struct report_function *part = &dataset->functions.items[inner - 1];
-    const struct report_function *caller = &dataset->functions.items[outer - 1];
-    return (part->owner ? part->owner : inner) == (caller->owner ? caller->owner : outer) &&
-           part->called_parts > caller->called_parts;
-}
-
 /* Makes a function and its part that it called one frame: that of the part. */
 static void join_parts(const struct report_dataset *dataset, struct report_stack *stack)
 {

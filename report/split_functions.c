@@ -81,6 +81,7 @@ struct split {
     uint32_t function;
     uint32_t next; /* of the same base name in the same module, by index + 1; 0: the last */
     size_t length; /* of its base name */
+    bool apart;    /* nothing says whose part it is */
 };
 
 /* A function that bears a base name itself. */
@@ -254,23 +255,32 @@ static bool has_twin(const struct joining *joining, const struct group *group,
     return false;
 }
 
-/* A part without its function bears the function's name; the next ones count for it. */
-static int take_place(struct joining *joining, const struct group *group, const struct split *split,
-                      uint32_t *owner)
+/* The first part of the group that bears the function's name, for one without its function; 0:
+ * none. */
+static uint32_t choose_part(const struct joining *joining, const struct group *group,
+                            uint32_t function)
 {
-    struct report_dataset *dataset = joining->dataset;
-    struct report_function *function = &dataset->functions.items[split->function - 1];
-    for (uint32_t at = group->splits; at && !*owner; at = joining->splits.items[at - 1].next) {
-        const uint32_t number = joining->splits.items[at - 1].function;
-        const struct report_function *other = &dataset->functions.items[number - 1];
-        if (number == split->function)
+    const struct report_function *functions = joining->dataset->functions.items;
+    for (uint32_t at = group->splits; at; at = joining->splits.items[at - 1].next) {
+        const struct split *split = &joining->splits.items[at - 1];
+        const struct report_function *other = &functions[split->function - 1];
+        if (split->function == function)
             break;
-        if (other->part && !other->owner && likeness(function, other))
-            *owner = number;
+        if (other->part && !other->owner && !split->apart &&
+            likeness(&functions[function - 1], other))
+            return split->function;
     }
-    if (*owner || !function->size)
-        return 0;
+    return 0;
+}
+
+/* A part that counts for itself has the function's name, whatever else the recording holds: so the
+ * rows of one recording and of many have one name for it. */
+static int take_name(struct report_dataset *dataset, const struct split *split)
+{
+    struct report_function *function = &dataset->functions.items[split->function - 1];
     const char *linkage = function->linkage_name;
+    if (!function->size)
+        return 0;
     function->part = function->name;
     function->name = sprof_arena_copy(&dataset->arena, function->name, split->length);
     if (linkage)
@@ -283,21 +293,21 @@ static int join_group(struct joining *joining, const struct group *group)
 {
     enum { MOST = 256 }; /* each is compared with each */
     int result = 0;
-    for (uint32_t at = group->splits; at && group->count <= MOST && !result;
-         at = joining->splits.items[at - 1].next) {
-        const struct split *split = &joining->splits.items[at - 1];
+    for (uint32_t at = group->splits; at && !result; at = joining->splits.items[at - 1].next) {
+        struct split *split = &joining->splits.items[at - 1];
         struct report_function *function = &joining->dataset->functions.items[split->function - 1];
-        uint32_t owner = choose_plain(joining, group, function);
-        if (owner == UINT32_MAX || has_twin(joining, group, split))
-            continue;
-        if (!owner)
-            result = take_place(joining, group, split, &owner);
-        report_split_base(function->part ? function->part : function->name,
-                          &function->called_parts);
-        if (!owner)
-            continue;
+        uint32_t owner = group->count > MOST ? UINT32_MAX : choose_plain(joining, group, function);
+        split->apart = owner == UINT32_MAX || has_twin(joining, group, split);
+        if (split->apart)
+            owner = 0;
+        else if (!owner)
+            owner = choose_part(joining, group, split->function);
+        report_split_base(function->name, &function->called_parts);
         function->owner = owner;
-        function->part = function->name;
+        if (owner)
+            function->part = function->name;
+        else
+            result = take_name(joining->dataset, split);
     }
     return result;
 }
@@ -316,4 +326,20 @@ int report_split_functions_join(struct report_dataset *dataset)
     sprof_vec_release(&joining.plains);
     sprof_vec_release(&joining.group_items);
     return result;
+}
+
+/* Of a part that is kept apart its caller says whose it is. */
+bool report_dataset_is_called_part(const struct report_dataset *dataset, uint32_t inner,
+                                   uint32_t outer)
+{
+    const struct report_function *functions = dataset->functions.items;
+    const struct report_function *part = &functions[inner - 1], *caller = &functions[outer - 1];
+    const uint32_t owner = caller->owner ? caller->owner : outer;
+    if (part->called_parts <= caller->called_parts)
+        return false;
+    if ((part->owner ? part->owner : inner) == owner)
+        return true;
+    return !part->owner && part->part && likeness(part, caller) &&
+           dataset->facts.items[inner - 1].module == dataset->facts.items[outer - 1].module &&
+           !strcmp(part->name, functions[owner - 1].name);
 }

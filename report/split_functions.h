@@ -11,8 +11,9 @@
 size_t report_split_base(const char *name, unsigned *called_parts);
 
 /* Sets `owner`, `part` and `called_parts` of the dataset's functions; a part of a function that the
- * dataset does not have bears its name and counts for it. Needs modules and functions. Returns 0 or
- * SPROF_ENOMEM. */
+ * dataset does not have bears its name and counts for it. One that may be of several functions
+ * bears their name and counts for itself. Needs modules and functions. Returns 0 or SPROF_ENOMEM.
+ */
 int report_split_functions_join(struct report_dataset *dataset);
 
 #endif

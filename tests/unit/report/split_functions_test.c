@@ -119,9 +119,33 @@ static void test_functions_of_one_name(void)
     CU_ASSERT_EQUAL(owner(&dataset, of_none), 0);
     same_text(name(&dataset, of_none), "f");
     CU_ASSERT_EQUAL(owner(&dataset, unknown), 0);
-    same_text(name(&dataset, unknown), "f.isra.0");
-    same_text(name(&dataset, twin), "g.cold");
-    same_text(name(&dataset, other_twin), "g.cold");
+    /* They have the name that each would have alone, and count for none. */
+    same_text(name(&dataset, unknown), "f");
+    same_text(dataset.functions.items[unknown - 1].part, "f.isra.0");
+    CU_ASSERT_EQUAL(owner(&dataset, twin), 0);
+    CU_ASSERT_EQUAL(owner(&dataset, other_twin), 0);
+    same_text(name(&dataset, twin), "g");
+    same_text(name(&dataset, other_twin), "g");
+    report_dataset_release(&dataset);
+}
+
+/* Two units have a static function of one name, and a part of it each, which its function called.
+ */
+static void test_parts_that_their_callers_tell_apart(void)
+{
+    struct report_dataset dataset = {0};
+    const uint32_t kernel = add_module(&dataset, "[kernel]", MODEL_KIND_KERNEL);
+    const uint32_t f = add(&dataset, kernel, "f", 0x10, NULL, 0);
+    const uint32_t other = add(&dataset, kernel, "f", 0x20, NULL, 0);
+    const uint32_t part = add(&dataset, kernel, "f.part.0", 0x30, NULL, 0);
+    const uint32_t other_part = add(&dataset, kernel, "f.part.0", 0x40, NULL, 0);
+    const uint32_t g = add(&dataset, kernel, "g", 0x50, NULL, 0);
+    CU_ASSERT_EQUAL(report_split_functions_join(&dataset), 0);
+    CU_ASSERT_EQUAL(owner(&dataset, part), 0);
+    CU_ASSERT(report_dataset_is_called_part(&dataset, part, f));
+    CU_ASSERT(report_dataset_is_called_part(&dataset, other_part, other));
+    CU_ASSERT(!report_dataset_is_called_part(&dataset, part, g));
+    CU_ASSERT(!report_dataset_is_called_part(&dataset, part, other_part));
     report_dataset_release(&dataset);
 }
 
@@ -170,6 +194,8 @@ void sprof_suite_report_split_functions(void)
     CU_add_test(suite, "suffixes", test_suffixes);
     CU_add_test(suite, "parts find their function", test_parts_find_their_function);
     CU_add_test(suite, "functions of one name", test_functions_of_one_name);
+    CU_add_test(suite, "parts that their callers tell apart",
+                test_parts_that_their_callers_tell_apart);
     CU_add_test(suite, "constructors", test_constructors);
     CU_add_test(suite, "names with dots of their own", test_names_with_dots_of_their_own);
 }
