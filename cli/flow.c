@@ -23,7 +23,7 @@ static const struct report_listing_column kept_columns[] = {
     {"exit", REPORT_CELL_TEXT, false},          {"caller_id", REPORT_CELL_NUMBER, false},
     {"why", REPORT_CELL_TEXT, false},           {"suspended", REPORT_CELL_NUMBER, false},
     {"arguments", REPORT_CELL_TEXT, false},     {"result", REPORT_CELL_TEXT, false},
-    {"exception", REPORT_CELL_TEXT, false},
+    {"exception", REPORT_CELL_TEXT, false},     {"values", REPORT_CELL_TEXT, false},
 };
 enum {
     KEPT_COLUMNS = sizeof kept_columns / sizeof *kept_columns,
@@ -31,6 +31,7 @@ enum {
     ARGUMENTS = 14,
     RESULT,
     EXCEPTION,
+    VALUES,
 };
 enum { DEPTH = 1, PID = 2, TID = 3, THREAD = 4, FUNCTION = 5, START = 7, DURATION = 8, EXIT = 10 };
 enum { WORD = 11, WORDS_SHOWN = 3, INDENT_MOST = 100 };
@@ -171,6 +172,11 @@ static void write_call(struct showing *showing, const char *const *values)
         fputs(" ", out);
         sprof_utf8_put(out, values[EXCEPTION]);
     }
+    if (is_kept && values[VALUES]) {
+        fputs(" [", out);
+        sprof_utf8_put(out, values[VALUES]);
+        fputs("]", out);
+    }
     if (is_kept) {
         fputs("  · ", out);
         sprof_utf8_put(out, values[WHY]);
@@ -234,6 +240,7 @@ static int show_kept_call(void *context, const struct report_kept_text *call)
         call->arguments,
         call->result,
         call->exception,
+        call->values,
     };
     if (kept->showing->is_text)
         write_call(kept->showing, values);

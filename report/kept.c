@@ -78,6 +78,7 @@ static int add_row(struct layout *layout, uint32_t place, uint32_t depth, bool i
                *behind = report_kept_behind(dataset, call),
                *arguments = report_kept_arguments(dataset, call, (struct report_kept_widths){0}),
                *result = report_kept_result(dataset, call, 0),
+               *beside = report_kept_beside(dataset, call, 0),
                *thrown = report_kept_exception(dataset, call);
     const bool has_length = call->duration_ns != 0;
     report_table_put_count(table, call->start_ns);
@@ -97,6 +98,7 @@ static int add_row(struct layout *layout, uint32_t place, uint32_t depth, bool i
     report_table_put_text(table, arguments ? arguments : "");
     report_table_put_text(table, result ? result : "");
     report_table_put_text(table, thrown ? thrown : "");
+    report_table_put_text(table, beside ? beside : "");
     const struct table_place row = {
         .depth = depth, .last = is_last, .bars = layout->bars, .mark = behind};
     if (depth < TABLE_BARS)
@@ -168,6 +170,7 @@ static void add_columns(struct table *table)
         {.key = "arguments", .kind = TABLE_NAME, .only_data = true},
         {.key = "result", .kind = TABLE_NAME, .only_data = true},
         {.key = "exception", .kind = TABLE_NAME, .only_data = true},
+        {.key = "values", .kind = TABLE_NAME, .only_data = true},
     };
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         report_table_column(table, columns[i]);
@@ -282,6 +285,7 @@ static int tell_call(void *context, const struct report_kept_row *row)
         .arguments = report_kept_arguments(dataset, call, (struct report_kept_widths){0}),
         .result = report_kept_result(dataset, call, 0),
         .exception = report_kept_exception(dataset, call),
+        .values = report_kept_beside(dataset, call, 0),
     };
     return text.why ? telling->put(telling->context, &text) : SPROF_ENOMEM;
 }

@@ -37,6 +37,22 @@ static void append_value(struct sprof_str *text, const char *value, size_t width
         sprof_str_append(text, value);
 }
 
+/* "id = 81723, text = "select"": values from one position to another one. */
+static void append_values(struct sprof_str *text, const struct report_call_value *values,
+                          size_t count, uint32_t from, uint32_t to, size_t width)
+{
+    bool is_next = false;
+    for (size_t i = 0; i < count; i++) {
+        if (values[i].position < from || values[i].position >= to)
+            continue;
+        sprof_str_append(text, is_next ? ", " : "");
+        if (*values[i].name)
+            sprof_str_appendf(text, "%s = ", values[i].name);
+        append_value(text, values[i].value, width);
+        is_next = true;
+    }
+}
+
 const char *report_kept_arguments(struct report_dataset *dataset,
                                   const struct report_kept_call *call,
                                   struct report_kept_widths widths)
@@ -44,17 +60,10 @@ const char *report_kept_arguments(struct report_dataset *dataset,
     size_t count;
     const struct report_call_value *values = report_kept_values(dataset, call, &count);
     struct sprof_str text = {0}, cut = {0};
-    if (!count || values->position == STORE_EXCEPTION)
+    if (!count || values->position >= STORE_AFTER)
         return NULL;
-    for (size_t i = 0; i < count; i++) {
-        if (!values[i].position || values[i].position == STORE_EXCEPTION)
-            continue;
-        sprof_str_append(&text, text.length ? ", " : "(");
-        if (*values[i].name)
-            sprof_str_appendf(&text, "%s = ", values[i].name);
-        append_value(&text, values[i].value, widths.value);
-    }
-    sprof_str_append(&text, text.length ? "" : "(");
+    sprof_str_append(&text, "(");
+    append_values(&text, values, count, STORE_ARGUMENT, STORE_AFTER, widths.value);
     if (text.failed || !widths.all)
         sprof_str_append(&cut, text.failed ? "" : text.text);
     else
@@ -76,6 +85,19 @@ const char *report_kept_result(struct report_dataset *dataset, const struct repo
     return report_utf8_keep(&dataset->arena, &text);
 }
 
+const char *report_kept_beside(struct report_dataset *dataset, const struct report_kept_call *call,
+                               size_t width)
+{
+    size_t count;
+    const struct report_call_value *values = report_kept_values(dataset, call, &count);
+    struct sprof_str text = {0};
+    append_values(&text, values, count, STORE_AFTER, STORE_EXCEPTION, width);
+    const bool has = text.length || text.failed;
+    const char *kept = has ? report_utf8_keep(&dataset->arena, &text) : NULL;
+    sprof_str_release(&text);
+    return kept;
+}
+
 const char *report_kept_exception(const struct report_dataset *dataset,
                                   const struct report_kept_call *call)
 {
@@ -91,11 +113,14 @@ const char *report_kept_behind(struct report_dataset *dataset, const struct repo
         report_kept_arguments(dataset, call, (struct report_kept_widths){VALUE_WIDTH, ALL_WIDTH});
     const char *result = report_kept_result(dataset, call, VALUE_WIDTH),
                *mark = report_kept_mark(call), *thrown = report_kept_exception(dataset, call);
+    const char *beside = report_kept_beside(dataset, call, VALUE_WIDTH);
     struct sprof_str text = {0};
-    if (!arguments && !result && !thrown)
+    if (!arguments && !result && !thrown && !beside)
         return mark;
     sprof_str_appendf(&text, "%s%s%s%s%s%s", arguments ? arguments : "", result ? " = " : "",
                       result ? result : "", mark ? mark : "", thrown ? " " : "",
                       thrown ? thrown : "");
+    if (beside)
+        sprof_str_appendf(&text, " [%s]", beside);
     return report_utf8_keep(&dataset->arena, &text);
 }

@@ -18,6 +18,10 @@ const char *report_kept_arguments(struct report_dataset *dataset,
 const char *report_kept_result(struct report_dataset *dataset, const struct report_kept_call *call,
                                size_t width);
 
+/* "errno = ENOENT": what is known of it beside arguments, result and exception; NULL: nothing. */
+const char *report_kept_beside(struct report_dataset *dataset, const struct report_kept_call *call,
+                               size_t width);
+
 /* "std::out_of_range "bad field 7""; NULL: it was left by none, or that is not known. */
 const char *report_kept_exception(const struct report_dataset *dataset,
                                   const struct report_kept_call *call);

@@ -347,6 +347,7 @@ struct report_kept_text {
     bool is_apart;                                 /* its coroutine was suspended meanwhile */
     const char *arguments, *result; /* "(id = 7)", "-1"; NULL: not known, or there are none */
     const char *exception;          /* type and text; NULL: none left it, or it is not known */
+    const char *values;             /* beside these: "errno = ENOENT"; NULL: there are none */
 };
 
 /* Calls `put` for the kept calls of the selected runs, thread after thread, each before those that

@@ -23,7 +23,10 @@ static int take_values(struct taking *taking, const struct report_kept_call *kep
     call->first_value = (uint32_t)calls->values.count;
     for (size_t i = 0; i < count; i++) {
         char number[32];
-        if (!values[i].position || values[i].position == STORE_EXCEPTION)
+        const bool is_captured =
+            values[i].position >= STORE_CAPTURED && values[i].position < STORE_ERRNO;
+        if (!is_captured &&
+            (values[i].position < STORE_ARGUMENT || values[i].position >= STORE_AFTER))
             continue;
         snprintf(number, sizeof number, "arg%u", (unsigned)values[i].position);
         const struct why_value value = {

@@ -271,14 +271,21 @@ struct store_kept_call {
                       unknown */
 };
 
-/* An argument or the result of such a call, as people read it; or, at this position, the exception
- * that left it. */
-enum { STORE_EXCEPTION = 65535 };
+/* What a value of such a call is, by its position: 0 is the result, then come the arguments. */
+enum {
+    STORE_ARGUMENT = 1,
+    STORE_AFTER = 256,     /* + n: what argument n has become when the call ends */
+    STORE_CAPTURED = 4096, /* what --capture names */
+    STORE_ERRNO = 65534,
+    STORE_EXCEPTION = 65535, /* that left it */
+};
+
+/* A value of such a call, as people read it. */
 struct store_call_value {
     uint32_t run_id, call_number;
-    uint32_t position; /* of an argument, from 1; 0: the result; STORE_EXCEPTION */
-    const char *name;  /* "" of results, and where it has none */
-    const char *type;  /* as in the source; NULL: not known */
+    uint32_t position;
+    const char *name; /* "" of results, and where it has none */
+    const char *type; /* as in the source; NULL: not known */
     const char *value;
 };
 

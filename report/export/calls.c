@@ -129,6 +129,7 @@ static int put_kept(void *context, const struct report_kept_row *row)
         .why = report_kept_reason(putting->dataset, kept),
         .arguments = report_kept_arguments(putting->dataset, kept, (struct report_kept_widths){0}),
         .result = report_kept_result(putting->dataset, kept, 0),
+        .beside = report_kept_beside(putting->dataset, kept, 0),
     };
     call.values = report_kept_values(dataset, kept, &call.value_count);
     return call.why ? putting->put(putting->context, &call) : SPROF_ENOMEM;

@@ -190,6 +190,8 @@ static void put_arguments(struct json *json, const struct export_call *call)
             report_json_text(json, "arguments", call->arguments);
         if (call->result)
             report_json_text(json, "result", call->result);
+        if (call->beside)
+            report_json_text(json, "values", call->beside);
     }
     report_json_close_object(json);
 }

@@ -61,6 +61,7 @@ struct export_call {
     const struct report_kept_row *kept;   /* NULL: it was logged */
     const char *why;                      /* with `kept`: which rules it met … */
     const char *arguments, *result;       /* … and its values as text; NULL: not known */
+    const char *beside;                   /* … and those beside them */
     const struct report_call_value *values;
     size_t value_count;
 };

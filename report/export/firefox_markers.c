@@ -27,6 +27,7 @@ static int take_call(void *context, const struct export_call *call)
     marker.why = call->why;
     marker.arguments = call->arguments;
     marker.result = call->result;
+    marker.beside = call->beside;
     markers->are_kept = call->kept != NULL;
     snprintf(marker.exit, sizeof marker.exit, "%s", call->exit);
     if (!marker.function) /* left out of the dataset by what was selected */
@@ -83,6 +84,7 @@ void firefox_markers_put_schema(struct json *json, const struct firefox_markers 
         put_field(json, "why", "Why it was kept");
         put_field(json, "arguments", "Arguments");
         put_field(json, "result", "Result");
+        put_field(json, "values", "Other values");
     } else
         put_field(json, "words", "What was in the registers of arguments");
     report_json_close_array(json);
@@ -123,6 +125,8 @@ static void put_data(struct json *json, const struct report_dataset *dataset,
         report_json_text(json, "arguments", marker->arguments);
     if (marker->result)
         report_json_text(json, "result", marker->result);
+    if (marker->beside)
+        report_json_text(json, "values", marker->beside);
     report_json_close_object(json);
 }
 

@@ -12,6 +12,7 @@ struct firefox_marker {
     uint32_t function, thread; /* function: of the dataset; thread: id of its row */
     const char *why; /* of the dataset: the rules that a kept call met; NULL: it was logged */
     const char *arguments, *result; /* of a kept call; NULL: not known */
+    const char *beside;             /* … its other values */
     char exit[12];
 };
 

@@ -119,6 +119,8 @@ static void put_attributes(struct json *json, const struct export_call *call)
         char key[128];
         if (value->position == STORE_EXCEPTION)
             snprintf(key, sizeof key, "sprof.exception");
+        else if (value->position >= STORE_AFTER)
+            snprintf(key, sizeof key, "sprof.value.%s", value->name);
         else if (value->position && *value->name)
             snprintf(key, sizeof key, "sprof.argument.%s", value->name);
         else if (value->position)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --args: arguments and results of kept calls, by debug information.
-#   args.sh values | readers | words | bad | conditions | thrown | refused
+#   args.sh values | readers | words | bad | conditions | thrown | errors | refused
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -277,6 +277,51 @@ EOF
     grep -q '"exception": *"Bad \\"bad field 7\\""' report.json || fail "a report without them"
 }
 
+# errno where a call fails by its result, or by an exception, or a rule is about it.
+errors() {
+    cat >errors.c <<'EOF'
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#define NI __attribute__((noinline))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+NI int opened(const char *path) { int fd = open(path, O_RDONLY); BODY; return fd; }
+NI char *found(const char *name) { errno = name ? 4000 : 0; char *none = NULL; BODY; return none; }
+NI long fine(long n) { BODY; return n; }
+NI unsigned odd(unsigned n) { errno = ERANGE; BODY; return n; }
+int main(void)
+{
+    opened("/nowhere/at/all");
+    fine(3);
+    fine(-3);
+    found("x");
+    found(NULL);
+    odd(5);
+    return 0;
+}
+EOF
+    gcc -O1 -g errors.c -o errors || fail "it does not compile"
+    traced errors --keep 'every 1 : ^(opened|fine|found)' --keep 'errno = ERANGE : ^odd' --args -- ./errors
+    "$SPROF" script errors.db >out || fail "no script"
+    sed -n 's/^.*s  *\(opened\|fine\|found\|odd\)/\1/p' out | sed 's/  · .*//' >got
+    cat >wanted.txt <<'EOF'
+opened(path = "/nowhere/at/all") = -1 [errno = ENOENT]
+fine(n = 3) = 3
+fine(n = -3) = -3 [errno = ENOENT]
+found(name = "x") = null [errno = 4000]
+found(name = null) = null
+odd(n = 5) = 5 [errno = ERANGE]
+EOF
+    diff wanted.txt got >differs || fail "other errors: $(cat differs)"
+    "$SPROF" report --kept errors.db >out && grep -q 'found(name = "x") = null \[errno = 4000\]' out || fail "the tree: $(cat out)"
+    [ "$("$SPROF" sql errors.db --format csv "SELECT name || ' ' || value FROM v_call_value WHERE position = 65534 AND function = 'opened'" |
+        tail -n 1 | tr -d '\r')" = "errno ENOENT" ] || fail "the row"
+    for format in chrome firefox otlp-traces; do
+        "$SPROF" export -f $format -o $format.json errors.db 2>err || fail "no export for $format"
+        grep -q ENOENT $format.json || fail "no errno in $format"
+    done
+}
+
 refused() {
     g++ -std=c++17 -O2 -g values.cc -o values || fail "it does not compile"
     "$SPROF" trace --args -- ./values >out 2>err && fail "--args goes without --keep"
@@ -288,6 +333,6 @@ refused() {
 }
 
 case "$1" in
-values | readers | words | bad | conditions | thrown | refused) write_program && "$1" ;;
+values | readers | words | bad | conditions | thrown | errors | refused) write_program && "$1" ;;
 *) fail "no such case" ;;
 esac

@@ -1,0 +1,184 @@
+/* Decides which words and pieces of memory the agent notes of a function's calls. */
+#include "trace/figures/values.h"
+
+#include <string.h>
+#include <strings.h>
+
+enum { TEXT_BYTES = 256, MEMBER_TEXT_BYTES = 64, STRUCTURE_BYTES = 128, BUFFER_BYTES = 64 };
+
+/* == Words == */
+
+/* The word that holds what is at a place; TRACE_NO_WORD: there is no room for one more. */
+static uint8_t word_at(struct trace_noted *noted, uint8_t place)
+{
+    uint8_t i = 0;
+    if (place == SYMBOLIZE_NOWHERE)
+        return TRACE_NO_WORD;
+    while (i < PROBE_WORDS && noted->from[i] && noted->from[i] != place)
+        i++;
+    if (i == PROBE_WORDS)
+        return TRACE_NO_WORD;
+    noted->from[i] = place;
+    return i;
+}
+
+static uint8_t result_word(uint8_t place)
+{
+    switch (place) {
+    case SYMBOLIZE_INTEGER: return PROBE_WORD_RAX;
+    case SYMBOLIZE_INTEGER + 1: return PROBE_WORD_RDX;
+    case SYMBOLIZE_VECTOR: return PROBE_WORD_XMM0;
+    case SYMBOLIZE_VECTOR + 1: return PROBE_WORD_XMM1;
+    default: return TRACE_NO_WORD;
+    }
+}
+
+static void plan_words(struct trace_noted *noted)
+{
+    const struct symbolize_signature *signature = &noted->signature;
+    noted->is_chosen = false;
+    for (uint32_t i = 0; i < signature->count; i++)
+        for (int k = 0; k < 2; k++)
+            noted->is_chosen |= signature->parameters[i].places[k] >= SYMBOLIZE_VECTOR;
+    for (uint8_t i = 0; i < PROBE_WORDS; i++)
+        noted->from[i] = noted->is_chosen ? 0 : (uint8_t)(PROBE_WORD_INTEGER + i);
+    for (uint32_t i = 0; i < signature->count; i++)
+        for (int k = 0; k < 2; k++)
+            noted->words[i][k] = word_at(noted, signature->parameters[i].places[k]);
+    for (int k = 0; k < 2; k++)
+        noted->words[SYMBOLIZE_PARAMETERS][k] = result_word(signature->result.places[k]);
+}
+
+/* == Pieces == */
+
+static void add_piece(struct trace_noted *noted, uint8_t value, uint8_t member,
+                      struct probe_piece piece)
+{
+    if (noted->piece_count < PROBE_PIECES)
+        noted->pieces[noted->piece_count++] = (struct trace_piece){value, member, piece};
+}
+
+static void add_string(struct trace_noted *noted, uint8_t value, uint8_t member, uint8_t word,
+                       uint32_t at, const struct symbolize_type *type)
+{
+    const uint32_t text = at + type->text_at, length = at + type->length_at;
+    if (text <= UINT16_MAX && length <= UINT16_MAX)
+        add_piece(noted, value, member,
+                  (struct probe_piece){PROBE_PIECE_LONG_AT, word, (uint16_t)text, (uint16_t)length,
+                                       member == TRACE_WHOLE ? TEXT_BYTES : MEMBER_TEXT_BYTES});
+}
+
+static bool is_text(const struct symbolize_type *type)
+{
+    return type->kind == SYMBOLIZE_POINTER && type->to && type->to->kind == SYMBOLIZE_CHARACTER;
+}
+
+static void add_structure(struct trace_noted *noted, uint8_t value, uint8_t word,
+                          const struct symbolize_type *type)
+{
+    const uint16_t size = type->bytes < STRUCTURE_BYTES ? (uint16_t)type->bytes : STRUCTURE_BYTES;
+    add_piece(noted, value, TRACE_WHOLE,
+              (struct probe_piece){PROBE_PIECE_BYTES, word, .size = size});
+    if (type->has_class)
+        add_piece(noted, value, TRACE_CLASS,
+                  (struct probe_piece){PROBE_PIECE_CLASS, word, .size = MEMBER_TEXT_BYTES});
+    for (uint32_t i = 0; i < type->member_count; i++) {
+        const struct symbolize_member *member = &type->members[i];
+        if (member->offset + 8 > size)
+            continue;
+        if (member->type->kind == SYMBOLIZE_STRING)
+            add_string(noted, value, (uint8_t)i, word, member->offset, member->type);
+        else if (is_text(member->type))
+            add_piece(noted, value, (uint8_t)i,
+                      (struct probe_piece){PROBE_PIECE_TEXT_AT, word, (uint16_t)member->offset,
+                                           .size = MEMBER_TEXT_BYTES});
+    }
+}
+
+/* What is in memory at the address in a word. */
+static void add_object(struct trace_noted *noted, uint8_t value, uint8_t word,
+                       const struct symbolize_type *type, bool is_pointer)
+{
+    switch (type->kind) {
+    case SYMBOLIZE_STRING: add_string(noted, value, TRACE_WHOLE, word, 0, type); break;
+    case SYMBOLIZE_STRUCTURE: add_structure(noted, value, word, type); break;
+    case SYMBOLIZE_CHARACTER:
+        add_piece(noted, value, TRACE_WHOLE,
+                  is_pointer ? (struct probe_piece){PROBE_PIECE_TEXT, word, .size = TEXT_BYTES}
+                             : (struct probe_piece){PROBE_PIECE_BYTES, word, .size = 1});
+        break;
+    default:
+        if (!is_pointer && type->bytes && type->bytes <= 8) /* through a reference */
+            add_piece(noted, value, TRACE_WHOLE,
+                      (struct probe_piece){PROBE_PIECE_BYTES, word, .size = (uint16_t)type->bytes});
+        break;
+    }
+}
+
+/* Whether a parameter is the length of what the one before it points to, by its name. */
+static bool is_length(const struct symbolize_value *value)
+{
+    static const char *const names[] = {"len", "length", "size", "count", "n", "nbyte", "nbytes"};
+    const char *name = value->name;
+    if (!name || (value->type->kind != SYMBOLIZE_SIGNED && value->type->kind != SYMBOLIZE_UNSIGNED))
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcasecmp(name, names[i]))
+            return true;
+    const size_t length = strlen(name);
+    return (length > 3 && !strcasecmp(name + length - 3, "len")) ||
+           (length > 4 && !strcasecmp(name + length - 4, "size"));
+}
+
+/* A pointer and, behind it, how many bytes. */
+static bool add_counted(struct trace_noted *noted, uint32_t at)
+{
+    const struct symbolize_signature *signature = &noted->signature;
+    const struct symbolize_value *value = &signature->parameters[at];
+    const bool is_bytes =
+        value->type->kind == SYMBOLIZE_POINTER &&
+        (!value->type->to || value->type->to->kind == SYMBOLIZE_CHARACTER ||
+         (value->type->to->kind == SYMBOLIZE_UNSIGNED && value->type->to->bytes == 1));
+    if (!is_bytes || at + 1 >= signature->count || !is_length(value + 1) ||
+        noted->words[at + 1][0] == TRACE_NO_WORD || value[1].type->bytes != 8)
+        return false;
+    add_piece(noted, (uint8_t)at, TRACE_WHOLE,
+              (struct probe_piece){PROBE_PIECE_COUNTED, noted->words[at][0], 0,
+                                   noted->words[at + 1][0],
+                                   value->type->to ? TEXT_BYTES : BUFFER_BYTES});
+    return true;
+}
+
+/* A string that is passed in two registers. */
+static void add_passed_string(struct trace_noted *noted, uint8_t value, const uint8_t *words,
+                              const struct symbolize_type *type)
+{
+    const uint32_t text = type->text_at / 8, length = type->length_at / 8;
+    if (text < 2 && length < 2 && words[text] != TRACE_NO_WORD && words[length] != TRACE_NO_WORD)
+        add_piece(
+            noted, value, TRACE_WHOLE,
+            (struct probe_piece){PROBE_PIECE_COUNTED, words[text], 0, words[length], TEXT_BYTES});
+}
+
+static void add_value(struct trace_noted *noted, uint8_t value, const struct symbolize_value *of,
+                      const uint8_t *words)
+{
+    if (words[0] == TRACE_NO_WORD)
+        return;
+    if (of->is_by_address)
+        add_object(noted, value, words[0], of->type, false);
+    else if (of->type->to)
+        add_object(noted, value, words[0], of->type->to, of->type->kind == SYMBOLIZE_POINTER);
+    else if (of->type->kind == SYMBOLIZE_STRING)
+        add_passed_string(noted, value, words, of->type);
+}
+
+void trace_values_plan(struct trace_noted *noted)
+{
+    const struct symbolize_signature *signature = &noted->signature;
+    plan_words(noted);
+    for (uint32_t i = 0; i < signature->count; i++)
+        if (!add_counted(noted, i))
+            add_value(noted, (uint8_t)i, &signature->parameters[i], noted->words[i]);
+    add_value(noted, TRACE_RESULT, &signature->result, noted->words[SYMBOLIZE_PARAMETERS]);
+}

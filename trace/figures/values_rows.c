@@ -1,0 +1,117 @@
+/* Makes rows of the values of kept calls. */
+#include "trace/figures/values.h"
+#include "trace/tracing.h"
+
+#include <string.h>
+
+/* == Rows == */
+
+/* Whether a rule is about errno of the function's calls. */
+static bool tests_error(const struct trace_noted *noted)
+{
+    bool tests = false;
+    for (uint32_t i = 0; i < noted->binding_count; i++)
+        tests |= noted->bindings[i].word == PROBE_WORD_ERROR;
+    return tests;
+}
+
+/* Whether a call has failed, by what results of its type mostly mean. */
+static bool has_failed(const struct trace_noted *noted, const struct probe_kept_values *kept)
+{
+    const struct symbolize_type *type = noted->signature.result.type;
+    const uint64_t word = kept->words[PROBE_WORD_RAX];
+    if (!kept->has_result)
+        return kept->type_bytes > 0;
+    if (!noted->is_known || !type->bytes || type->bytes > 8)
+        return false;
+    return type->kind == SYMBOLIZE_POINTER
+               ? !word
+               : type->kind == SYMBOLIZE_SIGNED && (int64_t)(word << (64 - 8 * type->bytes)) < 0;
+}
+
+static int put_value(struct trace_session *session, uint32_t number, uint32_t position,
+                     const char *name, const char *type, struct sprof_str *text)
+{
+    struct store_call_value row = {
+        .run_id = session->run->id,
+        .call_number = number,
+        .position = position,
+        .name = name,
+        .type = type,
+    };
+    row.value = text->failed
+                    ? NULL
+                    : sprof_arena_text(recording_batch_arena(session->recording), text->text);
+    sprof_str_release(text);
+    return !row.value || sprof_vec_push(&recording_batch(session->recording)->call_values, row)
+               ? SPROF_ENOMEM
+               : 0;
+}
+
+/* Without debug information. */
+static int put_words(struct trace_session *session, uint32_t number,
+                     const struct probe_kept_values *kept)
+{
+    static const char *const names[PROBE_WORDS] = {"arg1", "arg2", "arg3", "arg4", "arg5", "arg6"};
+    int result = 0;
+    for (uint32_t i = 0; i < PROBE_WORDS && kept->has_words && !result; i++) {
+        struct sprof_str text = {0};
+        sprof_str_appendf(&text, "0x%llx", (unsigned long long)kept->words[i]);
+        result = put_value(session, number, i + 1, names[i], NULL, &text);
+    }
+    return result;
+}
+
+static int put_known(struct trace_session *session, const struct trace_noted *noted,
+                     uint32_t number, const struct trace_taken_values *taken)
+{
+    struct trace_call_values call = {.noted = noted, .kept = &taken->kept};
+    int result = 0;
+    trace_values_cut(&call, taken->pieces, taken->bytes);
+    for (uint32_t i = 0; i < noted->signature.count && !result; i++) {
+        const struct symbolize_value *value = &noted->signature.parameters[i];
+        struct sprof_str text = {0};
+        if (trace_values_text(&call, i, &text))
+            result = put_value(session, number, i + 1, value->name ? value->name : "",
+                               value->type->name, &text);
+    }
+    struct sprof_str text = {0};
+    if (!result && trace_values_text(&call, TRACE_RESULT, &text))
+        return put_value(session, number, 0, "", noted->signature.result.type->name, &text);
+    sprof_str_release(&text);
+    return result;
+}
+
+/* errno, where a call has failed by its result or by an exception, or a rule is about it: else it
+ * is that of an earlier one. */
+static int put_error(struct trace_session *session, const struct trace_noted *noted,
+                     uint32_t number, const struct probe_kept_values *kept)
+{
+    struct sprof_str text = {0};
+    if (!kept->error || kept->error == PROBE_NO_ERROR ||
+        !(tests_error(noted) || has_failed(noted, kept)))
+        return 0;
+    const char *name = strerrorname_np(kept->error);
+    if (name)
+        sprof_str_append(&text, name);
+    else
+        sprof_str_appendf(&text, "%u", (unsigned)kept->error);
+    return put_value(session, number, STORE_ERRNO, "errno", "int", &text);
+}
+
+int trace_values_take(struct trace_session *session, uint32_t function, uint32_t number,
+                      const struct trace_taken_values *taken)
+{
+    const struct trace_noted *noted =
+        function < session->values.noted.count ? session->values.noted.items[function] : NULL;
+    struct sprof_str text = {0};
+    int result = !noted || noted->is_hidden ? 0
+                 : noted->is_known          ? put_known(session, noted, number, taken)
+                                            : put_words(session, number, &taken->kept);
+    if (!result && noted && !noted->is_hidden)
+        result = put_error(session, noted, number, &taken->kept);
+    if (!result && trace_values_thrown(taken, &text))
+        return put_value(session, number, STORE_EXCEPTION, "exception", NULL, &text);
+    sprof_str_release(&text);
+    return result;
+}
