@@ -111,6 +111,8 @@ static void test_loader(void)
     trace_loader_done(&loader);
     CU_ASSERT_EQUAL(atomic_load(&shared.state), PROBE_LOADING_DONE);
     CU_ASSERT_FALSE(loader.is_serving);
+    for (int i = 0; i < 20000 && !atomic_load(&shared.beat); i++)
+        usleep(1000);
     CU_ASSERT(atomic_load(&shared.beat) > 0); /* the agent sees that sprof lives */
     trace_loader_release(&loader);
     CU_ASSERT_EQUAL(atomic_load(&shared.state), PROBE_LOADING_CLOSED);
