@@ -350,9 +350,8 @@ static int raise_some(struct trace_session *session, const struct seen *seen, do
 /* Calls out of the traced modules go first. Returns what the rest of their probes costs. */
 static double lower_outside(struct trace_session *session, double limit_ns)
 {
-    double ns;
     size_t lowered;
-    trace_outside_lower(session, limit_ns, &ns, &lowered);
+    const double ns = trace_outside_lower(session, limit_ns, &lowered);
     if (lowered)
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                           "to hold --max-overhead the time in %zu function%s of other modules is "

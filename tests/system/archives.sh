@@ -28,6 +28,8 @@ elsewhere)
     "$SPROF" report b.db --format csv | grep -q ',work,subject' && fail "names from nowhere"
     "$SPROF" symbolize --archive a.tar.zst -i b.db 2>err || fail "symbolize --archive: $(cat err)"
     "$SPROF" report b.db --format csv | grep -q ',work,subject' || fail "no names from the archive"
+    "$SPROF" symbolize --archive a.tar.zst -i b.db >out 2>err || fail "once more: $(cat err)"
+    ! grep -q 'has its names already' out err || fail "the archive was not read once more"
     [ -z "$(ls "$TMPDIR")" ] || fail "unpacked files were left behind"
     # What was replaced is left out; without anything there is no archive, and the old one stays.
     cp /bin/true subject

@@ -268,6 +268,8 @@ END
     grep -Eq "for a condition in pop +push ← main$" out || fail "the waker"
     expect 0 "$SPROF" report --wakers --focus '^want$' -i t.db
     grep -Eq "for a lock in want +hold$" out && ! grep -q "in pop" out || fail "a waker of what was not asked for"
+    expect 0 "$SPROF" report --wakers -n 1 --format csv -i t.db
+    [ "$(wc -l <out)" = 2 ] || fail "more than one waker: $(cat out)"
     expect 0 "$SPROF" report --wait-chains -i t.db
     grep -Eq "for a lock in want +hold: asleep in rest ← \[" out || fail "the chain"
     expect 0 "$SPROF" report --event wakeup --tree -i t.db

@@ -42,7 +42,7 @@ page.loadData().then(data => {
     const modes = Object.fromEntries(page.commonModes([run]).map(mode => [mode, functions(read(mode))]));
     const threads = data.threads.map((thread, index) => [thread.tid, read(page.recordedMode(run), {thread: index}).costs.samples[0]]);
     console.log(JSON.stringify({
-        pruned: Boolean(data.pruned), modules, modes, threads,
+        pruned: Boolean(data.pruned), modules, modes, threads, differences: data.differences,
         topDown: stacks(whole, page.topDown(whole), entry => entry.selfSamples),
         bottomUp: stacks(whole, page.bottomUp(whole), entry => entry.samples),
         time: range.map(slot => slot * run.slotNs / 1e9),

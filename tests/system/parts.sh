@@ -86,6 +86,16 @@ page)
     node -e 'const page = JSON.parse(require("fs").readFileSync("page.json", "utf8"));
         for (const [stack, own] of page.topDown) console.log(stack.join(";") + " " + own);' | sort >out
     [ "$(cat out)" = "$(sort known.txt)" ] || fail "the page has no parts: $(cat out)"
+    # Nor has the comparison of several runs.
+    sed 's/ 30$/ 50/' known.txt >more.txt
+    "$SPROF" import -f folded more.txt -o more.db 2>err && "$SPROF" merge known.db more.db -o both.db 2>err || fail "two runs"
+    for apart in "" --no-join-parts; do
+        # shellcheck disable=SC2086
+        "$SPROF" html both.db more.db $apart -o page.html 2>err && node "$here/page_numbers.js" page.html >page.json 2>err || fail "the page"
+        node -e 'const {differences} = JSON.parse(require("fs").readFileSync("page.json", "utf8"));
+            console.log(Object.values(differences).map(table => table.includes("f.part.0")).join(" "));' >out
+        [ "$(cat out)" = "$([ $apart ] && echo true true true true || echo false false false false)" ] || fail "parts in the comparison $apart: $(cat out)"
+    done
     ;;
 gcc | clang)
     command -v "$1" >/dev/null || skip "no $1"

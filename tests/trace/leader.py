@@ -114,7 +114,7 @@ def uprobes():
     process = begin_program()
     let_go(process)
     status = status_of(targets.trace(subprocess.DEVNULL, "-p", str(process.pid), "--backend", "uprobe"))
-    if status != 1 or "by its first thread" not in open("err").read():
+    if status != 1 or f"by its first thread, and that of process {process.pid} has ended" not in open("err").read():
         fail(f"{status}: {open('err').read()}")
     process.kill()
     process.wait()

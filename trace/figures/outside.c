@@ -149,24 +149,23 @@ static long shortest(const struct trace_outside *outside)
     return found;
 }
 
-void trace_outside_lower(struct trace_session *session, double limit_ns, double *ns,
-                         size_t *lowered)
+double trace_outside_lower(struct trace_session *session, double limit_ns, size_t *lowered)
 {
     struct trace_outside *outside = session->outside;
-    *ns = 0;
+    double ns = 0;
     *lowered = 0;
     if (!outside)
-        return;
+        return 0;
     const double each_ns = session->process.shared->cost.whole * session->times.ns_per_tick;
     for (size_t i = 0; i < outside->targets.count; i++) {
         struct trace_outside_target *target = &outside->targets.items[i];
-        *ns += (double)(target->sum.calls - target->looked_calls) * each_ns;
+        ns += (double)(target->sum.calls - target->looked_calls) * each_ns;
     }
-    for (long at = *ns > limit_ns ? shortest(outside) : -1; at >= 0 && *ns > limit_ns;
+    for (long at = ns > limit_ns ? shortest(outside) : -1; at >= 0 && ns > limit_ns;
          at = shortest(outside)) {
         struct trace_outside_target *target = &outside->targets.items[at];
         target->is_off = true;
-        *ns -= (double)(target->sum.calls - target->looked_calls) * each_ns;
+        ns -= (double)(target->sum.calls - target->looked_calls) * each_ns;
         ++*lowered;
     }
     for (size_t i = 0; i < outside->targets.count; i++) {
@@ -176,4 +175,5 @@ void trace_outside_lower(struct trace_session *session, double limit_ns, double 
     }
     if (*lowered)
         trace_outside_switch(session, outside->is_on);
+    return ns;
 }

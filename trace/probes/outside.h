@@ -53,10 +53,9 @@ int trace_outside_clear(struct trace_session *session);
 double trace_outside_spent(const struct trace_session *session);
 
 /* Switches off those whose calls are shortest until the rest costs at most `limit_ns` for what has
- * been called since the last time. Their time is self time of their callers from then on. *ns: that
- * cost; *lowered: how many were switched off. */
-void trace_outside_lower(struct trace_session *session, double limit_ns, double *ns,
-                         size_t *lowered);
+ * been called since the last time. Their time is self time of their callers from then on. Returns
+ * that cost; *lowered: how many were switched off. */
+double trace_outside_lower(struct trace_session *session, double limit_ns, size_t *lowered);
 
 void trace_outside_free(struct trace_session *session);
 

@@ -44,10 +44,34 @@ static void test_what_cannot_vary_stays(void)
     CU_ASSERT_EQUAL(parts[0].samples + parts[1].samples, 2);
 }
 
+/* Only rows of the same service, version, host and event count. */
+static void test_squares_are_of_their_run(void)
+{
+    struct import_row_run runs[] = {
+        {.service = 1, .version = 2, .host = 3, .event = 4, .samples = 10, .squares = 2000},
+        {.service = 1, .version = 2, .host = 5, .event = 4, .samples = 10, .squares = 5000},
+        {.service = 1, .version = 2, .host = 3, .event = 6, .samples = 10, .squares = 7000},
+        {.service = 1, .version = 8, .host = 3, .event = 4, .samples = 10, .squares = 8000},
+        {.service = 9, .version = 2, .host = 3, .event = 4, .samples = 10, .squares = 9000},
+    };
+    struct import_row_cost cost = {
+        .service = 1, .version = 2, .host = 3, .event = 4, .samples = 10, .weight = 100};
+    const struct import_rows rows = {
+        .runs = {.items = runs, .count = sizeof runs / sizeof *runs},
+        .costs = {.items = &cost, .count = 1},
+    };
+    CU_ASSERT_DOUBLE_EQUAL(import_rows_spread(&rows, 0, 1, &cost), 2, 1e-9);
+    cost.host = 5;
+    CU_ASSERT_DOUBLE_EQUAL(import_rows_spread(&rows, 0, 1, &cost), 5, 1e-9);
+    cost.host = 7; /* nothing is known of it */
+    CU_ASSERT_DOUBLE_EQUAL(import_rows_spread(&rows, 0, 1, &cost), 1, 1e-9);
+}
+
 void sprof_suite_import_rows_squares(void);
 void sprof_suite_import_rows_squares(void)
 {
     CU_pSuite suite = CU_add_suite("import/rows_squares", NULL, NULL);
     CU_add_test(suite, "parts have the sums and squares", test_parts_have_the_sums_and_squares);
     CU_add_test(suite, "what cannot vary stays", test_what_cannot_vary_stays);
+    CU_add_test(suite, "squares are of their run", test_squares_are_of_their_run);
 }

@@ -433,6 +433,9 @@ static void test_a_walk_alone(void)
     CU_ASSERT_EQUAL(walked.end, MODEL_END_ROOT);
     CU_ASSERT_TRUE_FATAL(walked.count > 3);
     CU_ASSERT_STRING_EQUAL(walked.frames[0].module->name, "unit_recording");
+    const struct recording_frame *root = &walked.frames[walked.count - 1];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(root->module);
+    CU_ASSERT_STRING_EQUAL(root->module->name, "unit_recording"); /* its start code */
     CU_ASSERT_EQUAL(scene.sampled, 0);
     record.sample.register_count = 3;
     CU_ASSERT_EQUAL(recording_walk_only(scene.recording, &record, &walked), SPROF_EFORMAT);

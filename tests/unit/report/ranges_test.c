@@ -144,6 +144,12 @@ static void test_samples_of_a_stretch(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(captured_text(captured), "1,16.66666667,A1\r\n"));
     capture_free(captured);
     captured = capture();
+    request.selection.time = "0.00000001,0.00000002"; /* the first instant counts, the last not */
+    CU_ASSERT_EQUAL(report_write(captured->out, example.store, &request, NULL), 0);
+    assert_text(captured_text(captured), "exclusive_samples,exclusive_percent_of_all,function\r\n"
+                                         "1,16.66666667,A1\r\n");
+    capture_free(captured);
+    captured = capture();
     request.selection = (struct report_selection){.cpus = "5"};
     CU_ASSERT_EQUAL(report_write(captured->out, example.store, &request, NULL), 0);
     assert_text(captured_text(captured), "exclusive_samples,exclusive_percent_of_all,function\r\n");

@@ -109,6 +109,31 @@ static void test_branches(void)
     report_dataset_release(&dataset);
 }
 
+/* Long names of siblings leave room for what tells them apart. */
+static void test_marks_fit_beside_long_names(void)
+{
+    struct report_dataset dataset = {0};
+    const char *name = "a_function_with_quite_a_long_name_that_two_modules_have_of_a_long_family";
+    const uint32_t app = add_module(&dataset, "app", MODEL_KIND_APP);
+    const uint32_t library = add_module(&dataset, "library.so", MODEL_KIND_SYSTEM);
+    const uint32_t root = add_path(&dataset, 0, add_function(&dataset, app, "main"), 0);
+    add_path(&dataset, root, add_function(&dataset, app, name), 3);
+    const struct report_function same = {.name = name};
+    const struct model_function facts = {library, MODEL_KIND_SYSTEM, false};
+    add_path(&dataset, root, report_dataset_add_function(&dataset, same, facts), 2);
+    finish_dataset(&dataset);
+    for (unsigned columns = 50; columns <= 90; columns += 8) {
+        struct table table;
+        const struct report_table_options options = {.view = REPORT_TREE, .marks = true};
+        CU_ASSERT_EQUAL_FATAL(report_table_of_tree(&table, &dataset, &options, NULL), 0);
+        const char *text = text_of(&table, columns);
+        CU_ASSERT_TRUE(widest_line(text) <= columns);
+        CU_ASSERT_PTR_NOT_NULL(strstr(text, "(library.so)"));
+        report_table_release(&table);
+    }
+    report_dataset_release(&dataset);
+}
+
 /* The width of the name that stands behind the numbers of a line with `mark`, with its branch. */
 static size_t name_width(const char *text, const char *mark)
 {
@@ -223,6 +248,7 @@ void sprof_suite_report_text(void)
     CU_add_test(suite, "a small table is not padded", test_a_small_table_is_not_padded);
     CU_add_test(suite, "deep trees keep their width", test_deep_trees_keep_their_width);
     CU_add_test(suite, "branches", test_branches);
+    CU_add_test(suite, "marks fit beside long names", test_marks_fit_beside_long_names);
     CU_add_test(suite, "callees keep their names", test_callees_keep_their_names);
     CU_add_test(suite, "notes go below where there is no room",
                 test_notes_go_below_where_there_is_no_room);

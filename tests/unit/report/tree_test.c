@@ -1,3 +1,4 @@
+#include "report/tree.h"
 #include "tests/unit/report/datasets.h"
 
 /* A wide and a deep tree of random paths. */
@@ -83,11 +84,38 @@ static void test_order_is_by_cost_then_name(void)
     report_dataset_release(&dataset);
 }
 
+/* Of the calls below the hottest path's end the three largest are shown, in that order. */
+static void test_branches_of_the_hottest_path(void)
+{
+    static const uint64_t costs[] = {12, 18, 9, 14, 20, 16};
+    struct report_dataset dataset = {0};
+    const uint32_t app = add_module(&dataset, "app", MODEL_KIND_APP);
+    const uint32_t root = add_path(&dataset, 0, add_function(&dataset, app, "main"), 0);
+    const uint32_t work = add_path(&dataset, root, add_function(&dataset, app, "work"), 11);
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
+        char *name = sprof_arena_text(&dataset.arena, (char[]){(char)('a' + i), 0});
+        add_path(&dataset, work, add_function(&dataset, app, name), costs[i]);
+    }
+    finish_dataset(&dataset);
+    struct table table;
+    CU_ASSERT_EQUAL_FATAL(report_table_of_hottest(&table, &dataset, 20, NULL), 0);
+    CU_ASSERT_EQUAL(report_table_show(&table, "samples,function", NULL), 0);
+    same_text(text_of(&table, 100), "  samples  hottest path\n"
+                                    "      100  main\n"
+                                    "      100  └ work\n"
+                                    "       20    ├ e\n"
+                                    "       18    ├ b\n"
+                                    "       16    └ f\n");
+    report_table_release(&table);
+    report_dataset_release(&dataset);
+}
+
 void sprof_suite_report_tree(void);
 void sprof_suite_report_tree(void)
 {
     CU_pSuite suite = CU_add_suite("report/tree", NULL, NULL);
     CU_add_test(suite, "limits keep trees connected", test_limits_keep_trees_connected);
     CU_add_test(suite, "least shares keep trees connected", test_least_shares_keep_trees_connected);
+    CU_add_test(suite, "branches of the hottest path", test_branches_of_the_hottest_path);
     CU_add_test(suite, "order is by cost, then name", test_order_is_by_cost_then_name);
 }

@@ -174,6 +174,11 @@ static void test_clear_loop(void)
     add_called(&counts, number(&scene, "get"), 100000, 300);
     add_called(&counts, number(&scene, "plan"), 10, 4000000);
     add_edge(&counts, number(&scene, "plan"), number(&scene, "get"), 100000);
+    const size_t next_count = verdict.next_count; /* of which none is left */
+    verdict.next_count = 0;
+    CU_ASSERT_EQUAL(why_count(&verdict, &scene.table, &counts), 0);
+    CU_ASSERT_EQUAL(verdict.many.caller, 0);
+    verdict.next_count = next_count;
     CU_ASSERT_EQUAL(why_count(&verdict, &scene.table, &counts), 0);
     CU_ASSERT_EQUAL(verdict.many.caller, number(&scene, "plan"));
     CU_ASSERT_EQUAL(verdict.many.callee, number(&scene, "get"));

@@ -207,6 +207,10 @@ static void test_few_samples_ask_for_more(void)
     CU_ASSERT_EQUAL(verdict.answer, WHY_TOO_FEW);
     CU_ASSERT_EQUAL(verdict.look_ns, 1000000000);
     why_verdict_release(&verdict);
+    scene.table.duration_ns = 400000 * (uint64_t)MS;
+    verdict = scene_judge(&scene);
+    CU_ASSERT_EQUAL(verdict.look_ns, 600000000000); /* no longer than ten minutes */
+    why_verdict_release(&verdict);
     why_table_release(&scene.table);
 }
 
@@ -313,6 +317,20 @@ static void test_the_waiter_comes_before_its_holder(void)
     }
     scene_says(&scene, "store waits for a lock in pthread_mutex_lock: the lock is held by flush of "
                        "thread back/101");
+    why_table_release(&scene.table);
+}
+
+/* A small wait for a lock without a holder does not hide what computes. */
+static void test_a_small_lock_is_not_preferred(void)
+{
+    struct scene scene = {0};
+    const uint32_t worker = scene_thread(&scene, "worker"), other = scene_thread(&scene, "busy");
+    for (int i = 0; i < 100; i++) {
+        scene_work(&scene, worker, 7, "main handle apply");
+        scene_add(&scene, worker, WHY_LOCK, 3 * MS, "main handle store:pthread_mutex_lock");
+        spread(&scene, other, 10);
+    }
+    scene_says(&scene, "apply computes");
     why_table_release(&scene.table);
 }
 
@@ -441,6 +459,7 @@ void sprof_suite_why_judge(void)
     CU_add_test(suite, "a pool holds its own lock", test_a_pool_holds_its_own_lock);
     CU_add_test(suite, "the waiter comes before its holder",
                 test_the_waiter_comes_before_its_holder);
+    CU_add_test(suite, "a small lock is not preferred", test_a_small_lock_is_not_preferred);
     CU_add_test(suite, "a deadlock is no idleness", test_a_deadlock_is_no_idleness);
     CU_add_test(suite, "one thread of several", test_one_thread_of_several);
     CU_add_test(suite, "bursts are said to be so", test_bursts_are_said_to_be_so);
