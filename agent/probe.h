@@ -39,7 +39,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 28,
+    PROBE_VERSION = 29,
     /* one for each probed function of a process, and one to calibrate */
     PROBE_THUNKS = 262144,
     PROBE_POINTS = 32768,   /* behind them, for places that call: see trace/probes/points.h */
@@ -250,6 +250,12 @@ enum probe_extra {
     PROBE_KEEP = 32, /* calls that meet a rule are written into the thread's ring; not together with
                         the first three */
     PROBE_ARGUMENTS_TOO = 64, /* with PROBE_KEEP: words of arguments are saved where calls begin */
+    PROBE_STACKS = 128,       /* how deep in their stacks calls begin */
+};
+
+/* What calls of one function have used, in all threads. */
+struct probe_use {
+    _Atomic uint64_t stack; /* with PROBE_STACKS: bytes above an entry, at most */
 };
 
 /* == Warnings == */
@@ -446,6 +452,9 @@ struct probe_shared {
     struct probe_keep_quick keep_quick[PROBE_THUNKS];
     struct probe_slowest keep_slowest[PROBE_THUNKS];
     _Atomic uint32_t keep_values[PROBE_THUNKS]; /* the tracer's: see PROBE_VALUES_CHOSEN */
+
+    /* By function. Only a clear makes less of it. */
+    struct probe_use uses[PROBE_THUNKS];
 };
 
 /* A lease is extended once by the agent, by this part of its length. The bit marks that. */

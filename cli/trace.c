@@ -51,7 +51,7 @@ struct arguments {
     struct arguments *reloaded; /* what was read later; the last one first */
     double stack_check;         /* percent; 0: none */
     bool append, overwrite, children, paths, callers, all_points, no_cache, paused, verbose;
-    bool no_outside;
+    bool no_outside, stack;
 };
 
 static int set_mode(void *field, const char *value, struct sprof_error *error)
@@ -213,6 +213,11 @@ static const struct cli_option options[] = {
      "leave the time that functions spend in other modules, as in libc and system calls, in their "
      "self time: calls of these cost nothing then",
      FIELD(no_outside), cli_set_flag},
+    {"stack", 0, NULL,
+     "a column of `sprof stats` more: how deep in its thread's stack a function was called at "
+     "most; "
+     "some 10 ns a call more",
+     FIELD(stack), cli_set_flag},
     {"all-points", 0, NULL, NULL, FIELD(all_points), cli_set_flag},
     {"max-overhead", 0, "PERCENT|none",
      "time fewer functions, then take probes out, until they cost no more, such as 5% (none)",
@@ -314,6 +319,22 @@ static int check_keep(const struct arguments *arguments, struct sprof_error *err
     return 0;
 }
 
+/* What calls use is measured where each call of a function is seen, inside the process. */
+static int check_use(const struct arguments *arguments, struct sprof_error *error)
+{
+    if (!arguments->stack)
+        return 0;
+    if (arguments->mode == TRACE_COVERAGE)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--stack goes with --mode stats and log: coverage sees the first "
+                               "call of each function alone");
+    if (arguments->backend == TRACE_UPROBE)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--stack goes with --backend inject: the kernel counts and times "
+                               "calls alone");
+    return 0;
+}
+
 /* What goes together, and what not. */
 static int check(const struct arguments *arguments, const struct cli_operands *operands,
                  struct sprof_error *error)
@@ -365,7 +386,7 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
                                "--mode coverage sees the first call of each function alone: "
                                "--warn-over, --watchdog, --stack-check and --heap-check go with "
                                "modes stats and log");
-    if (check_keep(arguments, error))
+    if (check_keep(arguments, error) || check_use(arguments, error))
         return SPROF_EUSAGE;
     return check_pids(&arguments->pids, error);
 }
@@ -459,6 +480,7 @@ static struct trace_options options_of(struct cli_terminal *terminal, struct arg
         .callers = arguments->callers,
         .all_points = arguments->all_points,
         .no_outside = arguments->no_outside,
+        .stack = arguments->stack,
         .depth = arguments->depth < UINT32_MAX ? (uint32_t)arguments->depth : 0,
         .max_size = arguments->max_size,
         .no_cache = arguments->no_cache,

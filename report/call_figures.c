@@ -36,6 +36,7 @@ static const struct figure {
     {{"p99", "p99_ns", NULL, TABLE_NS, COLUMN_STAYS}, FUNCTIONS},
     {{"p999", "p999_ns", NULL, TABLE_NS, COLUMN_DATA}, FUNCTIONS},
     {{"max", "max_ns", NULL, TABLE_NS, DROP_MAX}, TIMED},
+    {{"stack-bytes", "stack_bytes", NULL, TABLE_COUNT, COLUMN_STAYS}, FUNCTIONS},
     {{"open", "in_flight", NULL, TABLE_COUNT, COLUMN_DATA}, TIMED},
     {{"abnormal", "abnormal", NULL, TABLE_COUNT, COLUMN_DATA}, TIMED},
     {{"tails", "tails", NULL, TABLE_COUNT, COLUMN_DATA}, TIMED},
@@ -107,7 +108,8 @@ static const char by_caller[] =
 #define TIMES(table)                                                                               \
     table "self_ns, " table "self_percent, " table "outside_ns, " table "total_ns, " table         \
           "total_percent, " table "average_ns, " table "self_average_ns, " table "min_ns, " table  \
-          "p50_ns, " table "p90_ns, " table "p99_ns, " table "p999_ns, " table "max_ns, "
+          "p50_ns, " table "p90_ns, " table "p99_ns, " table "p999_ns, " table "max_ns, " table    \
+          "stack_bytes, "
 #define COUNTS(table)                                                                              \
     table "calls, " table "in_flight, " table "abnormal, " table "tails, " table                   \
           "tail_cuts, " table "recursive, " table "counted, " table "uncertain, " table            \
@@ -158,23 +160,44 @@ static void append_rows(const struct report_calls *calls, enum rows rows, struct
 
 /* == The table == */
 
-/* People see time outside where there is any. */
-static size_t choose_columns(const struct report_calls *calls, enum rows rows, bool has_outside,
-                             struct report_call_column columns[static FIGURES])
+/* Whether a figure was measured in the run, as far as there are such that may not be. */
+static int is_measured(struct report_calls *calls, const char *key, bool *is,
+                       struct sprof_error *error)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < FIGURES; i++) {
-        const bool is_empty = calls->for_people && !has_outside &&
-                              !strcmp(figures[i].column.key, "outside_ns") &&
-                              !calls->request->table.show && !calls->request->table.sort;
-        if (!(figures[i].of >> rows & 1) || is_empty)
+    static const struct {
+        const char *key, *query;
+    } figures_of[] = {
+        {"outside_ns", "SELECT EXISTS (SELECT 1 FROM call_outside WHERE run_id = %1$u)"},
+        {"stack_bytes", "SELECT EXISTS (SELECT 1 FROM call_stack WHERE run_id = %1$u)"},
+    };
+    uint64_t found = 1;
+    int result = 0;
+    for (size_t i = 0; i < sizeof figures_of / sizeof *figures_of; i++)
+        if (!strcmp(figures_of[i].key, key))
+            result = report_calls_number(calls, figures_of[i].query, &found, error);
+    *is = found != 0;
+    return result;
+}
+
+/* Adds the columns of the figures. */
+static int choose_columns(struct report_calls *calls, enum rows rows,
+                          struct report_call_column columns[static FIGURES], size_t *count,
+                          struct sprof_error *error)
+{
+    const struct report_table_options *options = &calls->request->table;
+    int result = 0;
+    for (size_t i = 0; i < FIGURES && !result; i++) {
+        bool is_shown = figures[i].of >> rows & 1;
+        if (is_shown && calls->for_people && !options->show && !options->sort)
+            result = is_measured(calls, figures[i].column.key, &is_shown, error);
+        if (result || !is_shown)
             continue;
-        columns[count] = figures[i].column;
-        if (!calls->for_people || calls->request->table.all_columns)
-            columns[count].how &= ~(unsigned)COLUMN_DATA;
-        count++;
+        columns[*count] = figures[i].column;
+        if (!calls->for_people || options->all_columns)
+            columns[*count].how &= ~(unsigned)COLUMN_DATA;
+        ++*count;
     }
-    return count;
+    return result;
 }
 
 static bool shows(const struct table *table, const char *key)
@@ -220,7 +243,8 @@ int report_table_of_calls(struct report_calls *calls, struct sprof_error *error)
 {
     struct report_call_column columns[FIGURES];
     struct sprof_str sql = {0};
-    uint64_t is_of_coverage, has_outside = 0, self_ns, wall_ns;
+    uint64_t is_of_coverage, self_ns, wall_ns;
+    size_t count = 0;
     const enum rows rows = rows_of(calls->request);
     int result = report_calls_find_run(calls, error);
     if (!result)
@@ -228,14 +252,11 @@ int report_table_of_calls(struct report_calls *calls, struct sprof_error *error)
     if (!result && is_of_coverage && calls->for_people)
         return report_table_of_coverage(calls, error);
     if (!result)
-        result = report_calls_number(
-            calls, "SELECT EXISTS (SELECT 1 FROM call_outside WHERE run_id = %1$u)", &has_outside,
-            error);
+        result = choose_columns(calls, rows, columns, &count, error);
     if (result)
         return result;
     append_rows(calls, rows, &sql);
-    result = report_calls_read(calls, columns,
-                               choose_columns(calls, rows, has_outside != 0, columns), &sql, error);
+    result = report_calls_read(calls, columns, count, &sql, error);
     sprof_str_release(&sql);
     if (!result)
         result = report_calls_order(calls, error);

@@ -108,6 +108,13 @@ static const struct store_column outside_cost_columns[] = {
     COLUMN(store_outside_cost, self_ns, NUMBER), COLUMN(store_outside_cost, max_ns, NUMBER),
 };
 
+static const struct store_column call_stack_columns[] = {
+    OF(store_call_stack, run_id, "run"),
+    OF(store_call_stack, node_id, "stack_node"),
+    COLUMN(store_call_stack, pid, NUMBER),
+    COLUMN(store_call_stack, stack_bytes, NUMBER),
+};
+
 static const struct store_column call_block_columns[] = {
     NULLED(store_call_block, id, NUMBER),       OF(store_call_block, run_id, "run"),
     OF(store_call_block, thread_id, "thread"),  COLUMN(store_call_block, calls, NUMBER),

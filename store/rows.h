@@ -203,6 +203,14 @@ struct store_outside_cost {
     uint64_t max_ns;   /* of one call */
 };
 
+/* How deep in their stacks calls of the function began, whose entry is the frame of the node, in
+ * one process. Only where that was measured there is a row. */
+struct store_call_stack {
+    uint32_t run_id, node_id;
+    int32_t pid;
+    uint64_t stack_bytes; /* at most */
+};
+
 /* The first call of a function that was looked for, whose entry is the frame of the node. */
 struct store_entry_coverage {
     uint32_t run_id, node_id;

@@ -132,10 +132,15 @@ int trace_history_phase(struct trace_session *session, const char *mode)
         const char *name;
         bool is_given;
     } flags[] = {
-        {"callers", options->callers},         {"paths", options->paths},
-        {"children", options->children},       {"all-points", options->all_points},
-        {"adaptive", options->drill.adaptive}, {"observe", options->drill.observe},
-        {"uncalled", options->drill.uncalled}, {"args", options->arguments},
+        {"callers", options->callers},
+        {"paths", options->paths},
+        {"children", options->children},
+        {"all-points", options->all_points},
+        {"adaptive", options->drill.adaptive},
+        {"observe", options->drill.observe},
+        {"uncalled", options->drill.uncalled},
+        {"args", options->arguments},
+        {"stack", options->stack},
     };
     const struct {
         const char *name;

@@ -117,6 +117,7 @@ struct trace_options {
     bool paths;        /* calls by call path; in mode stats */
     bool callers;      /* calls by caller and function */
     bool no_outside;   /* time outside of the traced modules stays in self */
+    bool stack;        /* how deep in their stacks calls of a function begin, at most */
     bool all_points;   /* of a command: probes at places that call (points.h) */
     uint32_t depth;    /* mode log: the deepest calls that are logged; 0: any */
     uint64_t max_size; /* bytes of the recording after which no call is logged; 0: any */

@@ -66,9 +66,10 @@ struct trace_probe {
     bool is_placed;    /* its jump was written */
     uint8_t jump[PLAN_JUMP_BYTES]; /* the bytes of that */
     uint8_t pass_at,
-        pass_byte;  /* the byte of the jump that leads past the thunk; 0: there is none */
-    uint32_t node;  /* of its entry; 0: none yet */
-    uint64_t calls; /* of all threads, as last written */
+        pass_byte;          /* the byte of the jump that leads past the thunk; 0: there is none */
+    uint32_t node;          /* of its entry; 0: none yet */
+    uint64_t calls;         /* of all threads, as last written */
+    uint64_t written_stack; /* bytes, in its row; 0: it has none */
     uint64_t timed_calls, self_ns; /* timed calls that ended */
     uint8_t governed;              /* enum trace_governed */
     uint64_t governed_calls;       /* at the governor's last look */

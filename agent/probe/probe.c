@@ -277,6 +277,16 @@ static bool is_jumped_to(const struct record *caller, uint64_t slot)
     return is_point_of(caller, slot) && is_jumper_to(caller->parent, slot);
 }
 
+/* The deepest entry of a function. Other stacks than the thread's own have no known top. */
+static inline void note_stack(const struct thread *thread, uint32_t function, uint64_t slot)
+{
+    _Atomic uint64_t *most = &probe_inside.shared->uses[function].stack;
+    const uint64_t depth = is_own(thread, slot) ? thread->high - slot : 0;
+    uint64_t before = atomic_load_explicit(most, memory_order_relaxed);
+    while (depth > before && !atomic_compare_exchange_weak(most, &before, depth))
+        ;
+}
+
 SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe_saved *saved)
 {
     struct thread *thread = probe_own_thread();
@@ -308,6 +318,8 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
     const uint32_t extras = probe_inside.shared->extras;
     if (extras & PROBE_WARN && slot < (thread->stack_mark ? thread->stack_mark : UINT64_MAX))
         probe_warn_of_stack(thread, function, slot);
+    if (extras & PROBE_STACKS)
+        note_stack(thread, function, slot);
     if (!has_page(thread, extras, function)) {
         count_beyond(thread, function, tiers, slot, saved->rdi);
         return 1;

@@ -15,6 +15,7 @@ void trace_set_extras(struct trace_session *session)
         extras |= PROBE_SPARE;
     if (trace_keeps(session))
         extras |= PROBE_KEEP | (trace_values_are_wanted(session) ? PROBE_ARGUMENTS_TOO : 0);
+    extras |= options->stack ? PROBE_STACKS : 0;
     session->log.has_rings |= session->mode == TRACE_LOG || trace_keeps(session);
     atomic_store(&session->process.shared->extras, extras);
 }

@@ -2,6 +2,7 @@
  * each number is checked where it matters. */
 #include "trace/drill/drilling.h"
 #include "trace/figures/log.h"
+#include "trace/figures/use.h"
 #include "trace/figures/warn.h"
 #include "trace/probes/outside.h"
 #include "trace/probes/points.h"
@@ -396,6 +397,8 @@ int trace_collect(struct trace_session *session, enum trace_collecting what)
         result = trace_beyond_collect(session);
     if (!result && what != TRACE_COLLECT_ENDED)
         result = trace_outside_write(session);
+    if (!result && what != TRACE_COLLECT_ENDED)
+        result = trace_use_write(session);
     return result || what == TRACE_COLLECT_ENDED ? result : write_shared_row(session);
 }
 
@@ -419,6 +422,7 @@ int trace_clear_figures(struct trace_session *session, uint64_t ticks)
     if (!result)
         result = trace_outside_clear(session);
     trace_beyond_clear(session);
+    trace_use_clear(session);
     for (size_t i = 0; i < session->threads.others.cells.count; i++) {
         begin_anew(&session->threads.others.cells.items[i]);
         session->threads.others_figures[i] = (struct counters_figures){0};

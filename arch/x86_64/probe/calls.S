@@ -24,6 +24,7 @@
 #define EXTRA_SPARE 16
 #define EXTRA_KEEP 32
 #define EXTRA_ARGUMENTS 64
+#define EXTRA_STACKS 128
 #define FAR_WORDS 33 * 64 + 8  /* from the record of a call point: see values.h */
 #define WORD_RAX 6             /* PROBE_WORD_RAX */
 #define DEPTH 0x7fffffff       /* enum logged */
@@ -180,7 +181,7 @@ probe_enter:
         cmpl    $0, SHARED_EXTRAS(%rax)
         jne     .Lenter_unusual
 #elif defined(OUTSIDE)
-        testl   $~(EXTRA_KEEP | EXTRA_ARGUMENTS | EXTRA_WARN), SHARED_EXTRAS(%rax)
+        testl   $~(EXTRA_KEEP | EXTRA_ARGUMENTS | EXTRA_WARN | EXTRA_STACKS), SHARED_EXTRAS(%rax)
         jnz     .Lenter_unusual
 #else
         testl   $~EXTRA_KEEP, SHARED_EXTRAS(%rax)
@@ -233,7 +234,7 @@ probe_enter:
         mov     SHARED_GENERATION(%rax), %ecx
         cmp     OWN(THREAD_GENERATION, %rdx), %ecx
         jne     .Lenter_seldom
-        testl   $EXTRA_LOG | EXTRA_SPARE, SHARED_EXTRAS(%rax)
+        testl   $EXTRA_LOG | EXTRA_SPARE | EXTRA_STACKS, SHARED_EXTRAS(%rax)
         jnz     .Lenter_seldom
         mov     OWN(THREAD_STATS, %rdx), %rcx    /* not before: a handler may begin the thread */
         shl     $7, %r11                        /* STAT_BYTES */

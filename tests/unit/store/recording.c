@@ -410,6 +410,7 @@ int example_write_raw(struct store *store, const struct store_run *run)
         .call_tail_cuts = BORROW(call_tail_cuts),
         .call_outsides = BORROW(call_outsides),
         .outside_costs = BORROW(outside_costs),
+        .call_stacks = BORROW(call_stacks),
         .call_blocks = BORROW(call_blocks),
         .call_functions = BORROW(call_functions),
         .probe_ledger = BORROW(probe_ledger),

@@ -24,6 +24,9 @@ static struct store_call_cost call_costs[] = {
      .bucket_ns = 71,
      .buckets = {buckets, sizeof buckets}},
 };
+static struct store_call_stack call_stacks[] = {
+    {.run_id = 1, .node_id = 1, .pid = 1000, .stack_bytes = 4096},
+};
 static struct store_call_latency call_latencies[] = {
     {.run_id = 1,
      .event_id = 1,
