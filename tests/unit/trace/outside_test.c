@@ -142,7 +142,6 @@ static void test_impossible_times(void)
 static void test_lowered(void)
 {
     static struct outside outside;
-    double ns;
     size_t lowered;
     make(&outside);
     struct trace_session *session = &outside.made.session;
@@ -152,14 +151,14 @@ static void test_lowered(void)
     call(&outside, 2, 100, 500);
     CU_ASSERT_EQUAL(trace_outside_read(session, 0, false), 0);
     CU_ASSERT_DOUBLE_EQUAL(trace_outside_spent(session), 300 * 50, 1);
-    trace_outside_lower(session, 1e9, &ns, &lowered);
+    double ns = trace_outside_lower(session, 1e9, &lowered);
     CU_ASSERT_EQUAL(lowered, 0);
     CU_ASSERT_DOUBLE_EQUAL(ns, 300 * 50, 1);
     call(&outside, 0, 100, 10);
     call(&outside, 1, 100, 5000);
     call(&outside, 2, 100, 500);
     CU_ASSERT_EQUAL(trace_outside_read(session, 0, false), 0);
-    trace_outside_lower(session, 6000, &ns, &lowered); /* of the last 100 calls each: 15 000 */
+    ns = trace_outside_lower(session, 6000, &lowered); /* of the last 100 calls each: 15 000 */
     CU_ASSERT_EQUAL(lowered, 2);
     CU_ASSERT_DOUBLE_EQUAL(ns, 5000, 1);
     CU_ASSERT_EQUAL(made_tier(&outside.made, first), PROBE_OFF);
