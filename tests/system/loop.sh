@@ -117,6 +117,10 @@ loop_chance() {
     sleep 4
     kill -INT "$child" && wait "$child" || fail "exit status $?"
     holds "$(segments d | wc -l) <= $before + 1" "the budget leaves segments out"
+    # What is within the budget is recorded.
+    start "$SPROF" record --loop 1s --budget 100000000 -p "$spins" -F 99 -o e
+    wait_until 60 at_least 3 e
+    kill -INT "$child" && wait "$child" || fail "exit status $?"
 }
 
 # A full disk: the oldest go, and that is said.

@@ -9,12 +9,12 @@ static const char second_source[] = "int second(int a)\n"
                                     "    return a * 3;\n"
                                     "}\n";
 
-static void check_function(struct fixture *fixture, const char *file, const char *symbol,
-                           const char *name, uint32_t line)
+/* What `from` names the function that is a symbol of `file`. */
+static void check_name(struct fixture *fixture, const char *from, const char *file,
+                       const char *symbol, const char *name, uint32_t line)
 {
-    /* Stripped of symbols but not of DWARF, so that only the unit can tell. */
     const uint64_t address = naming_nm(fixture, file, symbol);
-    struct naming naming = {.image = naming_image(fixture_path(fixture, "bare"))};
+    struct naming naming = {.image = naming_image(fixture_path(fixture, from))};
     CU_ASSERT_EQUAL(sprof_vec_push(&naming.addresses, address), 0);
     naming_run(&naming, NULL, fixture->directory);
     const struct symbolize_function *function = naming_function(&naming, address);
@@ -24,6 +24,13 @@ static void check_function(struct fixture *fixture, const char *file, const char
     CU_ASSERT_EQUAL(function->start, address);
     CU_ASSERT_TRUE(function->size > 0);
     naming_close(&naming);
+}
+
+static void check_function(struct fixture *fixture, const char *file, const char *symbol,
+                           const char *name, uint32_t line)
+{
+    /* Stripped of symbols but not of DWARF, so that only the unit can tell. */
+    check_name(fixture, "bare", file, symbol, name, line);
 }
 
 static void build_two_units(struct fixture *fixture, const char *commands)
@@ -77,8 +84,12 @@ static void test_nested_function(void)
     fixture_text(&fixture, "a.c", source);
     fixture_run(&fixture, "cc -O0 -g a.c -o a; nested=$(nm a | awk '$3 ~ /^nested/ {print $3}');"
                           "objcopy --redefine-sym $nested=nested a;"
+                          "objcopy --redefine-sym nested=nested.7 a numbered;"
+                          "objcopy --redefine-sym nested=nested_more a other;"
                           "objcopy --strip-symbol=nested --strip-symbol=outer a bare");
     check_function(&fixture, "a", "nested", "nested", 4);
+    check_name(&fixture, "numbered", "numbered", "nested.7", "nested", 4);
+    check_name(&fixture, "other", "other", "nested_more", "nested_more", 4);
     check_function(&fixture, "a", "outer", "outer", 2);
     fixture_close(&fixture);
 }

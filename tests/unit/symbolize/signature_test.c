@@ -1,0 +1,50 @@
+/* Where functions have their parameters. */
+#include "symbolize/symbolize.h"
+#include "tests/unit/image/fixture.h"
+
+static int keep(void *context, size_t index, const struct symbolize_signature *signature)
+{
+    (void)index;
+    *(struct symbolize_signature *)context = *signature;
+    return 0;
+}
+
+/* What the calling convention leaves open behind a number of unknown kind, debug information says:
+ * the address of an object is in rdx. */
+static void test_objects_behind_unknown_types(void)
+{
+    static const char source[] =
+        "struct Text { Text(const Text &); ~Text(); long bytes, used; };\n"
+        "void show(const Text &) {}\n"
+        "long take(__int128 wide, Text text) { show(text); return text.used + (long)wide; }\n"
+        "int main() { return 0; }\n";
+    struct fixture fixture;
+    struct image *image = NULL;
+    struct sprof_arena arena = {0};
+    struct symbolize_signature signature = {0};
+    fixture_open(&fixture);
+    fixture_text(&fixture, "a.cc", source);
+    fixture_run(&fixture, "c++ -O1 -g -fPIC -c a.cc && c++ -shared -o a a.o");
+    char *line = fixture_output(&fixture, "nm a | grep _Z4taken4Text");
+    const uint64_t start = strtoull(line, NULL, 16);
+    const struct image_request request = {.file.path = fixture_path(&fixture, "a")};
+    CU_ASSERT_EQUAL_FATAL(image_open(&image, &request, NULL), 0);
+    CU_ASSERT_EQUAL(symbolize_signatures(image, NULL, &start, 1, &arena, keep, &signature), 0);
+    CU_ASSERT_EQUAL_FATAL(signature.count, 2);
+    const struct symbolize_value *text = &signature.parameters[1];
+    CU_ASSERT_STRING_EQUAL(text->name, "text");
+    CU_ASSERT_EQUAL(text->places[0], SYMBOLIZE_INTEGER + 2);
+    CU_ASSERT_EQUAL(text->places[1], SYMBOLIZE_NOWHERE);
+    CU_ASSERT_TRUE(text->is_by_address);
+    image_free(image);
+    sprof_arena_release(&arena);
+    free(line);
+    fixture_close(&fixture);
+}
+
+void sprof_suite_symbolize_signature(void);
+void sprof_suite_symbolize_signature(void)
+{
+    CU_pSuite suite = CU_add_suite("symbolize/signature", NULL, NULL);
+    CU_add_test(suite, "objects behind unknown types", test_objects_behind_unknown_types);
+}
