@@ -64,6 +64,7 @@ enum {
     PROBE_WORD_XMM1,
     PROBE_WORDS_ALL,
     PROBE_WORD_ERROR = PROBE_WORDS_ALL, /* errno when it returns; of tests alone */
+    PROBE_WORD_CURSOR,                  /* where the last step of a path has led; of pieces alone */
 };
 enum { PROBE_NO_ERROR = 0xffff };
 
@@ -86,6 +87,9 @@ enum probe_piece_kind {
     PROBE_PIECE_COUNTED, /* at word + at, so many as the word `length` says */
     PROBE_PIECE_CLASS,   /* the mangled name of the class of the object at word + at, by its
                             virtual table and type_info (Itanium C++ ABI, section 2.9.4) */
+    /* Steps of a path, of which nothing is written: */
+    PROBE_PIECE_PLACE,  /* the cursor is the address that stands in place of the next piece */
+    PROBE_PIECE_FOLLOW, /* … is what stands at word + at */
 };
 struct probe_piece {
     uint8_t kind; /* enum probe_piece_kind */
@@ -98,6 +102,8 @@ struct probe_values {
     uint8_t words[PROBE_WORDS]; /* enum probe_word */
     uint8_t pieces;
     uint8_t bindings; /* behind the pieces */
+    uint8_t early;    /* so many pieces, the first ones, are copied when the call begins */
+    uint8_t reserved[7];
 };
 
 /* Which value of a function a test of a rule is about. */
@@ -109,7 +115,7 @@ struct probe_binding {
     uint8_t reserved[3];
 };
 enum {
-    PROBE_PIECES = 32,          /* of a function, at most */
+    PROBE_PIECES = 64,          /* of a function, at most */
     PROBE_BINDINGS = 64,        /* the same */
     PROBE_VALUE_ROOM = 1 << 18, /* of 8 bytes: those structs of all functions; the first stays
                                    free */
@@ -126,7 +132,7 @@ static inline int64_t probe_order_of_single(uint32_t bits)
 }
 
 /* `keep_values` of a function: the place of its struct probe_values; 0: none. With this bit its
- * words are not just the six registers of integers. */
+ * words are not just the six registers of integers, or pieces are copied at the entry. */
 #define PROBE_VALUES_CHOSEN (UINT32_C(1) << 31)
 /* … with this bit words of arguments are saved at the entry, and with the next one the values are
  * only compared, not shown. */
@@ -147,10 +153,13 @@ struct probe_kept_values {
 };
 enum {
     PROBE_VALUES_UNITS = 3,
-    PROBE_PIECES_BYTES = 1024, /* of a call, at most */
+    PROBE_EARLY_BYTES = 1000,  /* of a call, at most: pieces that are copied when it begins */
+    PROBE_PIECES_BYTES = 2048, /* … all */
     PROBE_VALUED_UNITS = PROBE_VALUES_UNITS + PROBE_PIECES_BYTES / PROBE_UNIT_BYTES,
     PROBE_PIECE_UNREADABLE = 0xffff,
-    PROBE_PIECE_NOT_READ = 0xfffe, /* the budget of the second was spent, or it must not be read */
+    PROBE_PIECE_NOT_READ = 0xfffe,  /* the budget of the second was spent, or it must not be read */
+    PROBE_PIECE_NOT_SAVED = 0xfffd, /* at the beginning of the call */
+    PROBE_PIECE_ABSENT = PROBE_PIECE_NOT_SAVED, /* from here on: there are no bytes */
 };
 _Static_assert(sizeof(struct probe_kept_values) == PROBE_VALUES_UNITS * PROBE_UNIT_BYTES, "units");
 
@@ -158,8 +167,9 @@ struct probe_keep {
     uint64_t second_ticks; /* the tracer's: length of a second */
     _Atomic uint64_t lost; /* the agent's: ends of callers without room */
     /* The tracer's: pieces that may be read in a second by system calls; 0: none, as where a filter
-     * might kill the program for that. The agent's: second << 32 | how many were. */
-    _Atomic uint64_t pieces_most, pieces_lately;
+     * might kill the program for that. The agent's: second << 32 | how many were, when calls ended
+     * and when they began. */
+    _Atomic uint64_t pieces_most, pieces_lately, early_lately;
     _Atomic uint64_t resting;     /* the tracer's: rules that no call meets now, a bit each */
     _Atomic int64_t error_at;     /* the agent's: errno from the thread's pointer; 0: not known */
     _Atomic uint64_t is_filtered; /* the agent's: the program is about to filter its system calls */

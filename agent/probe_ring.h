@@ -37,7 +37,7 @@ enum {
     PROBE_LOG_DEPTH_MAX = (1 << 21) - 1,
     PROBE_LOG_NOBODY = (1 << 18) - 1, /* a number of no function: the end of nothing */
     PROBE_RING_HEADER = 128,
-    PROBE_RING_REST = 4096, /* of a ring's memory, beside its places */
+    PROBE_RING_REST = 6 * 4096, /* of a ring's memory, beside its places */
 };
 
 /* How a call ended. */

@@ -2,6 +2,7 @@
 #include "cli/keep.h"
 
 #include <stdio.h>
+#include <string.h>
 
 int cli_add_keep_rule(void *field, const char *text, struct sprof_error *error)
 {
@@ -18,9 +19,14 @@ int cli_add_keep_rule(void *field, const char *text, struct sprof_error *error)
 
 int cli_set_arguments(void *field, const char *expression, struct sprof_error *error)
 {
+    static const char both[] = "both";
     struct cli_keep_rules *rules = field;
     (void)error;
     rules->arguments = true;
+    rules->arguments_both = expression && !strncmp(expression, both, sizeof both - 1) &&
+                            (!expression[sizeof both - 1] || expression[sizeof both - 1] == ':');
+    if (rules->arguments_both)
+        expression = expression[sizeof both - 1] ? expression + sizeof both : NULL;
     rules->arguments_of = expression;
     return 0;
 }

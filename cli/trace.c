@@ -244,9 +244,9 @@ static const struct cli_option options[] = {
      "ENOENT\"; several joined by \"and\"; behind \": "
      "RE\" for which functions",
      FIELD(keep), cli_add_keep_rule},
-    {"args", 0, "[=RE]",
+    {"args", 0, "[=[both:]RE]",
      "with --keep: also the arguments and results of kept calls (of such functions), by debug "
-     "information",
+     "information; both: and what arguments lead to has changed when the call ends",
      FIELD(keep), cli_set_arguments},
     {"depth", 0, "N", "mode log: calls in at most so many others (all)", FIELD(depth),
      cli_set_positive},
@@ -477,6 +477,7 @@ static struct trace_options options_of(struct cli_terminal *terminal, struct arg
         .keep_count = arguments->keep.list.count,
         .arguments = arguments->keep.arguments,
         .arguments_of = arguments->keep.arguments_of,
+        .arguments_both = arguments->keep.arguments_both,
         .callers = arguments->callers,
         .all_points = arguments->all_points,
         .no_outside = arguments->no_outside,

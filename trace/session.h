@@ -127,6 +127,7 @@ struct trace_options {
     struct trace_drill_options drill;
     bool arguments;           /* of these, also their arguments and results … */
     const char *arguments_of; /* … of such functions; NULL: of all */
+    bool arguments_both;      /* … as they are when calls begin and when they end */
     bool no_cache;
     bool paused; /* measure nothing until a command starts it */
     /* How long a probe is off before it comes to rest. 0: ten seconds. A trace that begins with a

@@ -252,7 +252,7 @@ static inline void put_kept(struct thread *thread, const struct probe_kept *kept
 
 /* Gathers the values of a call that ends. NULL: none are wanted, or there is no room for them. */
 static SAVES_ALL __attribute__((noinline)) struct valued *take_values(struct thread *thread,
-                                                                      const struct record *record,
+                                                                      struct record *record,
                                                                       uint64_t now, bool has_words,
                                                                       enum probe_exit exit)
 {
@@ -267,7 +267,14 @@ static SAVES_ALL __attribute__((noinline)) struct valued *take_values(struct thr
     valued->values = (struct probe_kept_values){0};
     if (values) {
         take_words(record, exit, has_words && !is_jumper(record), &valued->values);
-        valued->values.bytes = copy_pieces(thread, values, &valued->values, now, valued->pieces);
+        struct piece_words of = {.words = valued->values.words,
+                                 .has_words = valued->values.has_words,
+                                 .has_result = valued->values.has_result};
+        const uint32_t early = put_early(thread, record, values, *begin_of(record), valued->pieces);
+        valued->values.bytes =
+            early + copy_pieces(thread, values, early_count(values),
+                                values->pieces < PROBE_PIECES ? values->pieces : PROBE_PIECES, &of,
+                                now, valued->pieces + early, PROBE_PIECES_BYTES - early);
     }
     if (thrown)
         take_thrown(thread, thrown, now, &valued->values, valued->pieces + valued->values.bytes,
@@ -361,7 +368,7 @@ static inline void keep_mend(struct thread *thread)
 {
     const uint64_t head = thread->ring->head;
     uint64_t place = atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
-    valued_of(thread)->is_busy = 0;
+    valued_of(thread)->is_busy = valued_of(thread)->reads_early = 0;
     if (head - place > thread->ring_mask + 1)
         return;
     for (uint32_t units; place < head; place += units) {

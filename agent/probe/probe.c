@@ -1,5 +1,6 @@
 /* Begins calls: fills their records and counts them. No system call, no libc, no lock, only general
  * registers; a signal may interrupt it anywhere and enter it again. */
+#include "agent/probe/early.h"
 #include "agent/probe/call.h"
 #include "agent/probe/heap.h"
 #include "agent/probe/paths.h"
@@ -249,15 +250,20 @@ static inline void begin_call(struct thread *thread, struct record *record, stru
                               uint32_t function, const struct probe_saved *saved)
 {
     const uint32_t extras = probe_inside.shared->extras;
+    struct early *early = NULL;
     record->node = 0;
-    if (extras & PROBE_ARGUMENTS_TOO)
+    if (extras & PROBE_ARGUMENTS_TOO) {
         save_words(record, function, saved);
+        early = copy_early(thread, record, function);
+    }
     if (extras & (PROBE_PATHS | PROBE_CALLERS))
         record->node = extras & PROBE_PATHS
                            ? node_below(thread, caller->node, function, extras & PROBE_SPARE)
                            : pair_node(thread, caller, function, extras & PROBE_SPARE);
     const uint32_t node = record->node;
     record->begin = probe_ticks() + probe_inside.shared->cost.inside;
+    if (early)
+        begin_early(early, record, caller);
     make_innermost(thread, record);
     enum logging logging = LOG_NOT;
     if (extras & PROBE_LOG) {

@@ -14,19 +14,38 @@ static inline bool keeps_calls(void)
  * ring: the program's stack may have no room. A handler that comes meanwhile finds that in use. */
 struct valued {
     uint64_t is_busy;
-    uint64_t thrown; /* header of the exception by which calls are being left; 0: none */
+    uint64_t thrown;     /* header of the exception by which calls are being left; 0: none */
+    uint64_t next_early; /* how many of the thread's places for such copies are taken, and were */
+    uint64_t reads_early;
     struct probe_kept_values values;
     uint8_t pieces[PROBE_PIECES_BYTES];
 };
-enum { VALUED_AT = 1536 };
+
+/* Pieces that were copied when a call began, for its end. Nothing says that a call has ended which
+ * is not kept, but those at lower addresses of the stack have. A place of the oldest ones is taken
+ * again where too many are open: those have none then. */
+struct early {
+    uint64_t slot, begin;
+    uint32_t bytes, reserved;
+    uint8_t pieces[PROBE_EARLY_BYTES];
+};
+enum { EARLY_PLACES = 16, VALUED_AT = 2304, EARLY_AT = 2 * VALUED_AT };
+_Static_assert(4 * PROBE_PIECES < PROBE_EARLY_BYTES, "a length of each piece");
 _Static_assert(PROBE_KEPT_UNITS *PROBE_UNIT_BYTES + sizeof(struct valued) <= VALUED_AT &&
-                   PROBE_RING_HEADER + VALUED_AT + sizeof(struct valued) <= PROBE_RING_REST,
+                   PROBE_RING_HEADER + EARLY_AT + EARLY_PLACES * sizeof(struct early) <=
+                       PROBE_RING_REST,
                "behind what the last place may take");
 
 static inline struct valued *valued_of(const struct thread *thread)
 {
     return (struct valued *)((uint8_t *)thread->ring + PROBE_RING_HEADER +
                              (thread->ring_mask + 1) * PROBE_UNIT_BYTES + VALUED_AT);
+}
+
+static inline struct early *early_of(const struct thread *thread, uint64_t number)
+{
+    return (struct early *)((uint8_t *)valued_of(thread) + EARLY_AT - VALUED_AT) +
+           number % EARLY_PLACES;
 }
 
 /* == Words of arguments == */
@@ -97,16 +116,18 @@ static inline void save_words(const struct record *record, uint32_t function,
 /* == Memory == */
 
 /* Whether the budget of the second, and what is allowed, leave a system call. */
-static inline bool may_read(uint64_t now)
+static inline bool may_read(const struct thread *thread, uint64_t now)
 {
     struct probe_keep *keep = &probe_inside.shared->keep;
+    _Atomic uint64_t *lately =
+        valued_of(thread)->reads_early ? &keep->early_lately : &keep->pieces_lately;
     const uint64_t most = atomic_load_explicit(&keep->pieces_most, memory_order_relaxed),
                    second = (keep->second_ticks ? now / keep->second_ticks : now) << 32,
-                   before = atomic_load_explicit(&keep->pieces_lately, memory_order_relaxed),
+                   before = atomic_load_explicit(lately, memory_order_relaxed),
                    after = before >> 32 == second >> 32 ? before + 1 : second | 1;
     if ((uint32_t)after > most)
         return false;
-    atomic_store_explicit(&keep->pieces_lately, after, memory_order_relaxed); /* about so many */
+    atomic_store_explicit(lately, after, memory_order_relaxed); /* about so many */
     return true;
 }
 
@@ -124,7 +145,7 @@ static inline int64_t read_memory(const struct thread *thread, void *to, uint64_
             ((uint8_t *)to)[i] = ((const volatile uint8_t *)(uintptr_t)from)[i];
         return (int64_t)size;
     }
-    if (!may_read(now))
+    if (!may_read(thread, now))
         return -1;
     const uint64_t first = PAGE - from % PAGE < size ? PAGE - from % PAGE : size;
     const struct {
@@ -150,19 +171,41 @@ static inline bool follow(const struct thread *thread, uint64_t *address, const 
     return true;
 }
 
+/* The words that pieces are relative to, as far as they are known. */
+struct piece_words {
+    const uint64_t *words; /* of the call */
+    bool has_words, has_result;
+    uint64_t cursor;
+    uint16_t cursor_problem; /* why the cursor leads nowhere; 0: it is known */
+};
+
+/* *word: what a piece is relative to. Returns why it is not known, or 0. */
+static inline uint16_t word_of(const struct piece_words *of, const struct probe_piece *piece,
+                               uint64_t *word)
+{
+    const bool is_cursor = piece->word == PROBE_WORD_CURSOR;
+    if (!is_cursor && piece->word >= PROBE_WORDS_ALL)
+        return PROBE_PIECE_UNREADABLE;
+    *word = is_cursor ? of->cursor : of->words[piece->word];
+    return is_cursor                                                      ? of->cursor_problem
+           : (piece->word < PROBE_WORDS ? of->has_words : of->has_result) ? 0
+                                                                          : PROBE_PIECE_UNREADABLE;
+}
+
 /* Finds where a piece lies, and how long it is at most. False: that cannot be read. */
 static inline bool find_piece(const struct thread *thread, const struct probe_piece *piece,
-                              const uint64_t *words, uint64_t now, uint64_t *from, uint64_t *size)
+                              const struct piece_words *of, uint64_t word, uint64_t now,
+                              uint64_t *from, uint64_t *size)
 {
     static const int8_t once[] = {0}, by_table[] = {0, -8, 8};
     uint64_t length = piece->size;
     const bool is_counted = piece->kind == PROBE_PIECE_COUNTED,
                is_long = piece->kind == PROBE_PIECE_LONG_AT;
-    *from = words[piece->word] + piece->at;
+    *from = word + piece->at;
     if (is_counted)
-        length = words[piece->length % PROBE_WORDS_ALL];
-    if (is_long && read_memory(thread, &length, words[piece->word] + piece->length, sizeof length,
-                               now) != sizeof length)
+        length = of->words[piece->length % PROBE_WORDS_ALL];
+    if (is_long &&
+        read_memory(thread, &length, word + piece->length, sizeof length, now) != sizeof length)
         return false;
     *size = length < piece->size ? length : piece->size;
     if (is_long || piece->kind == PROBE_PIECE_TEXT_AT)
@@ -173,12 +216,14 @@ static inline bool find_piece(const struct thread *thread, const struct probe_pi
 /* Copies a piece to `to`, where there is room for so many bytes. Returns its length, or why it has
  * none. */
 static inline uint16_t copy_piece(const struct thread *thread, const struct probe_piece *piece,
-                                  const uint64_t *words, uint64_t now, uint8_t *to, uint64_t room)
+                                  const struct piece_words *of, uint64_t now, uint8_t *to,
+                                  uint64_t room)
 {
-    uint64_t from, size, length = 0;
-    if (piece->word >= PROBE_WORDS_ALL)
-        return PROBE_PIECE_UNREADABLE;
-    if (!find_piece(thread, piece, words, now, &from, &size))
+    uint64_t from, size, length = 0, word;
+    const uint16_t problem = word_of(of, piece, &word);
+    if (problem)
+        return problem;
+    if (!find_piece(thread, piece, of, word, now, &from, &size))
         return PROBE_PIECE_UNREADABLE;
     const int64_t got = read_memory(thread, to, from, size < room ? size : room, now);
     if (got < 0)
@@ -193,21 +238,81 @@ static inline uint16_t copy_piece(const struct thread *thread, const struct prob
     return (uint16_t)length;
 }
 
-/* Writes the pieces of a kept call. Returns how many bytes they are. */
+/* Takes a step to where the next pieces are. */
+static inline void take_step(const struct thread *thread, const struct probe_piece *piece,
+                             struct piece_words *of, uint64_t now)
+{
+    uint64_t word;
+    if (piece->kind == PROBE_PIECE_PLACE) {
+        __builtin_memcpy(&of->cursor, piece + 1, sizeof of->cursor);
+        of->cursor_problem = 0;
+        return;
+    }
+    of->cursor_problem = word_of(of, piece, &word);
+    if (of->cursor_problem)
+        return;
+    const int64_t got = read_memory(thread, &of->cursor, word + piece->at, sizeof of->cursor, now);
+    of->cursor_problem = got == sizeof of->cursor ? 0
+                         : got < 0                ? PROBE_PIECE_NOT_READ
+                                                  : PROBE_PIECE_UNREADABLE;
+}
+
+/* Writes pieces of a call, from one number to another one, each at least as why it has no bytes.
+ * Returns how many bytes they are. */
 static inline uint32_t copy_pieces(const struct thread *thread, const struct probe_values *values,
-                                   const struct probe_kept_values *kept, uint64_t now, uint8_t *to)
+                                   uint32_t first, uint32_t end, struct piece_words *of,
+                                   uint64_t now, uint8_t *to, uint32_t room)
 {
     const struct probe_piece *pieces = (const struct probe_piece *)(values + 1);
-    uint32_t used = 0;
-    for (uint32_t i = 0; i < values->pieces && i < PROBE_PIECES && used + 2 <= PROBE_PIECES_BYTES;
-         i++) {
-        const bool is_known = pieces[i].word < PROBE_WORDS ? kept->has_words : kept->has_result;
-        const uint16_t length = is_known ? copy_piece(thread, &pieces[i], kept->words, now,
-                                                      to + used + 2, PROBE_PIECES_BYTES - used - 2)
-                                         : PROBE_PIECE_UNREADABLE;
+    uint32_t used = 0, left = room - 2 * (end - first);
+    of->cursor_problem = PROBE_PIECE_UNREADABLE;
+    for (uint32_t i = first; i < end; i++) {
+        if (pieces[i].kind >= PROBE_PIECE_PLACE) {
+            take_step(thread, &pieces[i], of, now);
+            i += pieces[i].kind == PROBE_PIECE_PLACE;
+            continue;
+        }
+        const uint16_t length = copy_piece(thread, &pieces[i], of, now, to + used + 2, left);
+        const uint32_t bytes = length < PROBE_PIECE_ABSENT ? length : 0;
         to[used] = (uint8_t)length;
         to[used + 1] = (uint8_t)(length >> 8);
-        used += 2u + (length < PROBE_PIECE_NOT_READ ? length : 0u);
+        used += 2 + bytes;
+        left -= bytes;
+    }
+    return used;
+}
+
+/* == Pieces at the entry == */
+
+static inline uint32_t early_count(const struct probe_values *values)
+{
+    return values->early < PROBE_PIECES ? values->early : PROBE_PIECES;
+}
+
+/* Puts what was copied when a call began. Returns how many bytes that is. */
+static inline uint32_t put_early(const struct thread *thread, const struct record *record,
+                                 const struct probe_values *values, uint64_t begin, uint8_t *to)
+{
+    const uint64_t slot = record->slot & ~(uint64_t)POINT;
+    const struct early *found = NULL;
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < EARLY_PLACES && !found && values->early; i++) {
+        const struct early *one = early_of(thread, i);
+        found = one->slot == slot && one->begin == begin ? one : NULL;
+    }
+    if (found && found->bytes <= PROBE_EARLY_BYTES)
+        for (; used < found->bytes; used++)
+            to[used] = found->pieces[used];
+    else if (values->early) { /* all the pieces, so that those of the end are at their places */
+        const struct probe_piece *pieces = (const struct probe_piece *)(values + 1);
+        for (uint32_t i = 0; i < early_count(values); i++) {
+            if (pieces[i].kind >= PROBE_PIECE_PLACE) {
+                i += pieces[i].kind == PROBE_PIECE_PLACE;
+                continue;
+            }
+            to[used++] = (uint8_t)PROBE_PIECE_NOT_SAVED;
+            to[used++] = (uint8_t)(PROBE_PIECE_NOT_SAVED >> 8);
+        }
     }
     return used;
 }

@@ -129,7 +129,8 @@ static bool write_values(struct trace_session *session, uint32_t function,
     const uint64_t at = values->used ? values->used : 1;
     struct probe_values *to = (struct probe_values *)&shared->keep.values[at];
     struct probe_piece *pieces = (struct probe_piece *)(to + 1);
-    const uint64_t end = at + 1 + noted->piece_count + noted->binding_count;
+    const uint64_t end =
+        at + sizeof *to / sizeof *pieces + noted->piece_count + noted->binding_count;
     if (end > PROBE_VALUE_ROOM - PROBE_PIECES - PROBE_BINDINGS)
         return false;
     memcpy(to->words, noted->from, sizeof to->words);
@@ -137,14 +138,16 @@ static bool write_values(struct trace_session *session, uint32_t function,
     for (uint32_t i = 0; i < noted->piece_count; i++)
         pieces[i] = noted->pieces[i].piece;
     to->bindings = (uint8_t)noted->binding_count;
+    to->early = (uint8_t)noted->early_count;
     memcpy(pieces + noted->piece_count, noted->bindings,
            noted->binding_count * sizeof *noted->bindings);
     values->used = end;
     const bool has_words = needs_words(noted);
-    atomic_store(&shared->keep_values[function],
-                 (uint32_t)at | (noted->is_chosen && has_words ? PROBE_VALUES_CHOSEN : 0) |
-                     (has_words ? PROBE_VALUES_WORDS : 0) |
-                     (noted->is_hidden ? PROBE_VALUES_HIDDEN : 0));
+    atomic_store(
+        &shared->keep_values[function],
+        (uint32_t)at |
+            ((noted->is_chosen && has_words) || noted->early_count ? PROBE_VALUES_CHOSEN : 0) |
+            (has_words ? PROBE_VALUES_WORDS : 0) | (noted->is_hidden ? PROBE_VALUES_HIDDEN : 0));
     return true;
 }
 
@@ -164,6 +167,7 @@ static int note(struct trace_session *session, uint32_t function,
         return SPROF_ENOMEM;
     *noted = (struct trace_noted){.is_known = signature != NULL,
                                   .is_hidden = session->values.hides.items[function]};
+    noted->has_both = session->options.arguments_both && !noted->is_hidden;
     if (signature) {
         noted->signature = *signature;
         trace_values_plan(noted);

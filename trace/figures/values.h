@@ -10,10 +10,11 @@
 struct trace_session;
 
 enum { TRACE_RESULT = 0xff, TRACE_WHOLE = 0xff, TRACE_CLASS = 0xfe, TRACE_NO_WORD = 0xff };
+enum { TRACE_EARLY = 0x80 /* added to a parameter: what it leads to when the call begins */ };
 
 /* What a piece of memory belongs to. */
 struct trace_piece {
-    uint8_t value;  /* parameter, from 0; or TRACE_RESULT */
+    uint8_t value;  /* parameter, from 0, perhaps TRACE_EARLY; or TRACE_RESULT */
     uint8_t member; /* of the structure; or TRACE_WHOLE, or TRACE_CLASS: the object's own class */
     struct probe_piece piece;
 };
@@ -23,10 +24,11 @@ struct trace_noted {
     struct symbolize_signature signature;
     bool is_known;             /* by debug information; else there are six words */
     bool is_hidden;            /* it is compared, not shown */
+    bool has_both;             /* arguments are shown as they are at the entry and at the end */
     bool is_chosen;            /* words are not those of the integer registers in their order */
     uint8_t from[PROBE_WORDS]; /* enum probe_word */
     uint8_t words[SYMBOLIZE_PARAMETERS + 1][2]; /* of each parameter, then of the result */
-    uint32_t piece_count;
+    uint32_t piece_count, early_count; /* of these the first ones are copied at the entry */
     struct trace_piece pieces[PROBE_PIECES];
     uint32_t binding_count;
     struct probe_binding bindings[PROBE_BINDINGS]; /* of the tests of rules */
@@ -83,6 +85,7 @@ int trace_values_take(struct trace_session *session, uint32_t function, uint32_t
 struct trace_call_values {
     const struct trace_noted *noted;
     const struct probe_kept_values *kept;
+    bool is_early; /* what arguments lead to is looked at as it was at the entry */
     struct {
         const uint8_t *bytes;
         uint16_t length; /* or why there are none, as in enum of struct probe_kept_values */
@@ -102,5 +105,14 @@ bool trace_values_thrown(const struct trace_taken_values *taken, struct sprof_st
  * has none. */
 bool trace_values_text(const struct trace_call_values *call, uint32_t value,
                        struct sprof_str *text);
+
+/* How many parts of a parameter can have changed when the call ends: members of what it leads to,
+ * or all of that. */
+uint32_t trace_values_parts(const struct trace_call_values *call, uint32_t parameter);
+
+/* Appends the name of a part that has changed, "r->timeout", and "30 → 0". False: it is the same,
+ * or was not copied twice. */
+bool trace_values_changed(const struct trace_call_values *call, uint32_t parameter, uint32_t part,
+                          struct sprof_str *name, struct sprof_str *text);
 
 #endif

@@ -131,7 +131,7 @@ static bool is_length(const struct symbolize_value *value)
 }
 
 /* A pointer and, behind it, how many bytes. */
-static bool add_counted(struct trace_noted *noted, uint32_t at)
+static bool add_counted(struct trace_noted *noted, uint32_t at, uint8_t when)
 {
     const struct symbolize_signature *signature = &noted->signature;
     const struct symbolize_value *value = &signature->parameters[at];
@@ -142,7 +142,7 @@ static bool add_counted(struct trace_noted *noted, uint32_t at)
     if (!is_bytes || at + 1 >= signature->count || !is_length(value + 1) ||
         noted->words[at + 1][0] == TRACE_NO_WORD || value[1].type->bytes != 8)
         return false;
-    add_piece(noted, (uint8_t)at, TRACE_WHOLE,
+    add_piece(noted, (uint8_t)(at + when), TRACE_WHOLE,
               (struct probe_piece){PROBE_PIECE_COUNTED, noted->words[at][0], 0,
                                    noted->words[at + 1][0],
                                    value->type->to ? TEXT_BYTES : BUFFER_BYTES});
@@ -173,12 +173,22 @@ static void add_value(struct trace_noted *noted, uint8_t value, const struct sym
         add_passed_string(noted, value, words, of->type);
 }
 
+/* `when`: 0, or TRACE_EARLY. */
+static void add_parameters(struct trace_noted *noted, uint8_t when)
+{
+    const struct symbolize_signature *signature = &noted->signature;
+    for (uint32_t i = 0; i < signature->count; i++)
+        if (!add_counted(noted, i, when))
+            add_value(noted, (uint8_t)(i + when), &signature->parameters[i], noted->words[i]);
+}
+
 void trace_values_plan(struct trace_noted *noted)
 {
     const struct symbolize_signature *signature = &noted->signature;
     plan_words(noted);
-    for (uint32_t i = 0; i < signature->count; i++)
-        if (!add_counted(noted, i))
-            add_value(noted, (uint8_t)i, &signature->parameters[i], noted->words[i]);
+    if (noted->has_both)
+        add_parameters(noted, TRACE_EARLY);
+    noted->early_count = noted->piece_count;
+    add_parameters(noted, 0);
     add_value(noted, TRACE_RESULT, &signature->result, noted->words[SYMBOLIZE_PARAMETERS]);
 }

@@ -62,12 +62,35 @@ static int put_words(struct trace_session *session, uint32_t number,
     return result;
 }
 
+/* What arguments lead to has changed since the call began. */
+static int put_changed(struct trace_session *session, const struct trace_call_values *call,
+                       uint32_t number)
+{
+    uint32_t position = STORE_AFTER;
+    int result = 0;
+    for (uint32_t i = 0; i < call->noted->signature.count && !result; i++)
+        for (uint32_t part = 0; part < trace_values_parts(call, i) && !result; part++) {
+            struct sprof_str name = {0}, text = {0};
+            if (trace_values_changed(call, i, part, &name, &text)) {
+                const char *kept = name.failed
+                                       ? NULL
+                                       : sprof_arena_text(recording_batch_arena(session->recording),
+                                                          name.text ? name.text : "");
+                text.failed |= !kept;
+                result = put_value(session, number, position++, kept, NULL, &text);
+            }
+            sprof_str_release(&name);
+        }
+    return result;
+}
+
 static int put_known(struct trace_session *session, const struct trace_noted *noted,
                      uint32_t number, const struct trace_taken_values *taken)
 {
     struct trace_call_values call = {.noted = noted, .kept = &taken->kept};
     int result = 0;
     trace_values_cut(&call, taken->pieces, taken->bytes);
+    call.is_early = noted->has_both;
     for (uint32_t i = 0; i < noted->signature.count && !result; i++) {
         const struct symbolize_value *value = &noted->signature.parameters[i];
         struct sprof_str text = {0};
@@ -75,6 +98,9 @@ static int put_known(struct trace_session *session, const struct trace_noted *no
             result = put_value(session, number, i + 1, value->name ? value->name : "",
                                value->type->name, &text);
     }
+    call.is_early = false;
+    if (!result && noted->has_both)
+        result = put_changed(session, &call, number);
     struct sprof_str text = {0};
     if (!result && trace_values_text(&call, TRACE_RESULT, &text))
         return put_value(session, number, 0, "", noted->signature.result.type->name, &text);

@@ -15,7 +15,7 @@ void trace_values_cut(struct trace_call_values *call, const uint8_t *pieces, siz
             continue;
         uint16_t length = (uint16_t)(pieces[at] | pieces[at + 1] << 8);
         at += 2;
-        const bool is_there = length < PROBE_PIECE_NOT_READ;
+        const bool is_there = length < PROBE_PIECE_ABSENT;
         if (is_there && length > bytes - at)
             length = (uint16_t)(bytes - at);
         call->pieces[i].bytes = pieces + at;
@@ -27,9 +27,11 @@ void trace_values_cut(struct trace_call_values *call, const uint8_t *pieces, siz
 /* The number of a piece; piece_count: there is none. */
 static uint32_t piece_of(const struct trace_call_values *call, uint32_t value, uint32_t member)
 {
+    const uint32_t wanted =
+        value < SYMBOLIZE_PARAMETERS && call->is_early ? value + TRACE_EARLY : value;
     uint32_t i = 0;
     while (i < call->noted->piece_count &&
-           (call->noted->pieces[i].value != value || call->noted->pieces[i].member != member))
+           (call->noted->pieces[i].value != wanted || call->noted->pieces[i].member != member))
         i++;
     return i;
 }
@@ -124,7 +126,9 @@ static void append_text(const uint8_t *bytes, size_t length, bool is_cut, struct
 
 static const char *absent(uint16_t length)
 {
-    return length == PROBE_PIECE_NOT_READ ? "not read" : "unreadable";
+    return length == PROBE_PIECE_NOT_READ    ? "not read"
+           : length == PROBE_PIECE_NOT_SAVED ? "not saved"
+                                             : "unreadable";
 }
 
 /* A text that was copied, or why it was not. */
@@ -132,7 +136,7 @@ static void append_copied(const struct trace_call_values *call, uint32_t piece,
                           struct sprof_str *text)
 {
     const uint16_t length = call->pieces[piece].length;
-    if (length >= PROBE_PIECE_NOT_READ)
+    if (length >= PROBE_PIECE_ABSENT)
         sprof_str_append(text, absent(length));
     else
         append_text(call->pieces[piece].bytes, length,
@@ -141,16 +145,15 @@ static void append_copied(const struct trace_call_values *call, uint32_t piece,
 
 /* == Structures == */
 
-static void append_member(const struct trace_call_values *call, uint32_t value, uint32_t at,
-                          const struct symbolize_member *member, const uint8_t *bytes,
-                          size_t length, struct sprof_str *text)
+static void append_member_value(const struct trace_call_values *call, uint32_t value, uint32_t at,
+                                const struct symbolize_member *member, const uint8_t *bytes,
+                                size_t length, struct sprof_str *text)
 {
     const uint32_t piece = piece_of(call, value, at);
     const bool has_piece = piece < call->noted->piece_count;
     uint64_t address = 0;
     if (member->offset + 8 <= length)
         memcpy(&address, bytes + member->offset, sizeof address);
-    sprof_str_appendf(text, "%s = ", member->name);
     if (has_piece && (member->type->kind == SYMBOLIZE_STRING || address))
         append_copied(call, piece, text);
     else if (member->offset >= length ||
@@ -165,7 +168,8 @@ static void append_members(const struct trace_call_values *call, uint32_t value,
     sprof_str_append(text, "{");
     for (uint32_t i = 0; i < type->member_count; i++) {
         sprof_str_append(text, i ? ", " : "");
-        append_member(call, value, i, &type->members[i], bytes, length, text);
+        sprof_str_appendf(text, "%s = ", type->members[i].name);
+        append_member_value(call, value, i, &type->members[i], bytes, length, text);
     }
     sprof_str_append(text, type->has_more ? type->member_count ? ", …}" : "…}" : "}");
 }
@@ -237,7 +241,7 @@ static void append_object(const struct trace_call_values *call, uint32_t value,
     }
     const uint16_t length = call->pieces[piece].length;
     const uint8_t *bytes = call->pieces[piece].bytes;
-    if (length >= PROBE_PIECE_NOT_READ) {
+    if (length >= PROBE_PIECE_ABSENT) {
         sprof_str_append(text, absent(length));
     } else if (type->kind == SYMBOLIZE_STRUCTURE) {
         append_class(call, value, type, text);
@@ -260,7 +264,7 @@ static void append_pointer(const struct trace_call_values *call, uint32_t value,
                is_text = type->to && type->to->kind == SYMBOLIZE_CHARACTER;
     const uint32_t piece = piece_of(call, value, TRACE_WHOLE);
     const bool has_piece = piece < call->noted->piece_count && address,
-               is_there = has_piece && call->pieces[piece].length < PROBE_PIECE_NOT_READ;
+               is_there = has_piece && call->pieces[piece].length < PROBE_PIECE_ABSENT;
     if (!has_piece || !(is_reference || (is_text && is_there)))
         append_address(address, text);
     if (!has_piece)
@@ -315,4 +319,64 @@ bool trace_values_text(const struct trace_call_values *call, uint32_t value, str
     else if (!append_words(call, value, text))
         sprof_str_append(text, "…");
     return true;
+}
+
+/* == What has changed == */
+
+/* The structure that a parameter leads to; NULL: it leads to something else. */
+static const struct symbolize_type *structure_of(const struct symbolize_value *parameter)
+{
+    const struct symbolize_type *type =
+        parameter->is_by_address ? parameter->type : parameter->type->to;
+    return type && type->kind == SYMBOLIZE_STRUCTURE ? type : NULL;
+}
+
+uint32_t trace_values_parts(const struct trace_call_values *call, uint32_t parameter)
+{
+    const struct symbolize_type *structure =
+        structure_of(&call->noted->signature.parameters[parameter]);
+    return structure ? structure->member_count : 1;
+}
+
+/* Appends a part as it was at one time. False: it was not copied then. */
+static bool append_part(const struct trace_call_values *call, uint32_t parameter, uint32_t part,
+                        struct sprof_str *text)
+{
+    const struct symbolize_value *of = &call->noted->signature.parameters[parameter];
+    const struct symbolize_type *structure = structure_of(of);
+    const uint32_t whole = piece_of(call, parameter, TRACE_WHOLE);
+    if (whole == call->noted->piece_count || call->pieces[whole].length >= PROBE_PIECE_ABSENT)
+        return false;
+    if (!structure)
+        return trace_values_text(call, parameter, text);
+    const struct symbolize_member *member = &structure->members[part];
+    if (member->offset + member->type->bytes > call->pieces[whole].length)
+        return false;
+    append_member_value(call, parameter, part, member, call->pieces[whole].bytes,
+                        call->pieces[whole].length, text);
+    return true;
+}
+
+bool trace_values_changed(const struct trace_call_values *call, uint32_t parameter, uint32_t part,
+                          struct sprof_str *name, struct sprof_str *text)
+{
+    const struct symbolize_value *of = &call->noted->signature.parameters[parameter];
+    const struct symbolize_type *structure = structure_of(of);
+    struct trace_call_values early = *call;
+    struct sprof_str before = {0}, after = {0};
+    early.is_early = true;
+    const bool has = append_part(&early, parameter, part, &before) &&
+                     append_part(call, parameter, part, &after) && before.text && after.text,
+               is_other = has && strcmp(before.text, after.text) != 0;
+    if (is_other) {
+        sprof_str_append(name, of->name ? of->name : "");
+        if (structure)
+            sprof_str_appendf(name, "%s%s", of->type->kind == SYMBOLIZE_POINTER ? "->" : ".",
+                              structure->members[part].name);
+        sprof_str_appendf(text, "%s → %s", before.text, after.text);
+    }
+    text->failed |= before.failed || after.failed;
+    sprof_str_release(&before);
+    sprof_str_release(&after);
+    return is_other;
 }

@@ -61,9 +61,9 @@ static size_t put_piece(uint8_t *to, const void *bytes, uint16_t length)
 {
     to[0] = (uint8_t)length;
     to[1] = (uint8_t)(length >> 8);
-    if (length < PROBE_PIECE_NOT_READ)
+    if (length < PROBE_PIECE_ABSENT)
         memcpy(to + 2, bytes, length);
-    return 2u + (length < PROBE_PIECE_NOT_READ ? length : 0u);
+    return 2u + (length < PROBE_PIECE_ABSENT ? length : 0u);
 }
 
 static size_t put_all(uint8_t *pieces)
@@ -139,6 +139,42 @@ static void test_words(void)
     CU_ASSERT_EQUAL(many.words[6][0], TRACE_NO_WORD);
 }
 
+/* A member and a text have changed; where a copy is missing nothing is said. */
+static void test_changed(void)
+{
+    struct trace_noted noted = noted_of_three();
+    const struct probe_kept_values kept = {.words = {0x1000, 0x2000, 3}, .has_words = 1};
+    struct trace_call_values call = {.noted = &noted, .kept = &kept};
+    struct sprof_str name = {0}, out = {0};
+    uint8_t pieces[PROBE_PIECES_BYTES];
+    noted.piece_count = 0;
+    noted.has_both = true;
+    trace_values_plan(&noted);
+    CU_ASSERT_EQUAL_FATAL(noted.piece_count, 6);
+    CU_ASSERT_EQUAL_FATAL(noted.early_count, 3);
+    const size_t first = put_all(pieces), all = first + put_all(pieces + first);
+    pieces[first + 2] = 8; /* t->n */
+    pieces[all - 1] = '!';
+    trace_values_cut(&call, pieces, all);
+    CU_ASSERT_EQUAL(trace_values_parts(&call, 0), 3);
+    CU_ASSERT_TRUE(trace_values_changed(&call, 0, 0, &name, &out));
+    CU_ASSERT_STRING_EQUAL(name.text, "t->n");
+    CU_ASSERT_STRING_EQUAL(out.text, "7 → 8");
+    CU_ASSERT_FALSE(trace_values_changed(&call, 0, 1, &name, &out));
+    sprof_str_release(&name);
+    sprof_str_release(&out);
+    CU_ASSERT_TRUE(trace_values_changed(&call, 1, 0, &name, &out));
+    CU_ASSERT_STRING_EQUAL(out.text, "\"text\" → \"tex!\"");
+    CU_ASSERT_FALSE(trace_values_changed(&call, 2, 0, &name, &out));
+    for (size_t bytes = 0; bytes < all; bytes++) {
+        trace_values_cut(&call, pieces, bytes);
+        for (uint32_t part = 0; part < 3; part++)
+            trace_values_changed(&call, 0, part, &name, &out);
+    }
+    sprof_str_release(&name);
+    sprof_str_release(&out);
+}
+
 void sprof_suite_trace_values(void);
 
 void sprof_suite_trace_values(void)
@@ -147,4 +183,5 @@ void sprof_suite_trace_values(void)
     CU_add_test(suite, "values", test_values);
     CU_add_test(suite, "cut off", test_cut_off);
     CU_add_test(suite, "words", test_words);
+    CU_add_test(suite, "changed", test_changed);
 }

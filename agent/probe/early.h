@@ -1,0 +1,38 @@
+/* The tracing agent, inside: what arguments lead to when a call begins, for functions of which that
+ * is wanted, too. */
+#ifndef SPROF_AGENT_PROBE_EARLY_H
+#define SPROF_AGENT_PROBE_EARLY_H
+
+#include "agent/probe/values.h"
+
+/* Copies the pieces of a call that begins, whose words are saved. NULL: there are none of it. */
+static SAVES_ALL __attribute__((noinline)) struct early *
+copy_early(struct thread *thread, const struct record *record, uint32_t function)
+{
+    const struct probe_values *values = values_of(function);
+    struct valued *valued = valued_of(thread);
+    if (!values || !values->early)
+        return NULL;
+    const uint64_t slot = record->slot & ~(uint64_t)POINT, now = probe_ticks();
+    while (valued->next_early && early_of(thread, valued->next_early - 1)->slot <= slot)
+        valued->next_early--;
+    struct early *early = early_of(thread, valued->next_early++);
+    struct piece_words of = {.words = words_of(record), .has_words = true};
+    early->slot = slot;
+    early->begin = now;
+    valued->reads_early = 1;
+    early->bytes = copy_pieces(thread, values, 0, early_count(values), &of, now, early->pieces,
+                               PROBE_EARLY_BYTES);
+    valued->reads_early = 0;
+    return early;
+}
+
+/* The call has begun. To read memory takes microseconds, which are no part of its caller's time. */
+static inline void begin_early(struct early *early, const struct record *record,
+                               struct record *caller)
+{
+    add(&caller->probe_ticks, record->begin - early->begin);
+    early->begin = record->begin;
+}
+
+#endif
