@@ -1,11 +1,13 @@
-/* Writes command lines as a shell would read them. */
+/* Writes command lines as a shell would read them, and waits for commands. */
 #include "base/command.h"
 
 #include "base/proc.h"
 #include "base/str.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 enum { ARGUMENT_BYTES_MAX = 4096 };
 
@@ -52,4 +54,13 @@ const char *sprof_command_of_process(struct sprof_arena *arena, pid_t pid)
             append_quoted(&text, bytes.text + at);
     sprof_str_release(&bytes);
     return keep(arena, &text);
+}
+
+int sprof_command_wait(pid_t child)
+{
+    int status = -1;
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return -1;
+    return status;
 }

@@ -1,4 +1,4 @@
-/* Commands as a POSIX shell would read them back. */
+/* Commands as a POSIX shell would read them back, and their end. */
 #ifndef SPROF_BASE_COMMAND_H
 #define SPROF_BASE_COMMAND_H
 
@@ -12,5 +12,9 @@ const char *sprof_command_text(struct sprof_arena *arena, char *const *arguments
 /* The arguments of a live process, by /proc, at most 4 KiB of them; NULL where it has none or is
  * gone. */
 const char *sprof_command_of_process(struct sprof_arena *arena, pid_t pid);
+
+/* Waits for the end of a child, also when signals come meanwhile. Returns its status as waitpid
+ * does; -1 where there is no such child. */
+int sprof_command_wait(pid_t child);
 
 #endif

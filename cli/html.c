@@ -1,4 +1,5 @@
 /* sprof html: a page to look at. */
+#include "base/command.h"
 #include "cli/commands.h"
 #include "cli/open.h"
 #include "cli/output.h"
@@ -10,7 +11,6 @@
 #include <spawn.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* Each has its share of the page's size. */
@@ -46,15 +46,13 @@ static bool open_in_browser(const char *path)
     char *arguments[] = {program, (char *)(uintptr_t)path, NULL};
     posix_spawn_file_actions_t quiet;
     pid_t child;
-    int status;
     if (posix_spawn_file_actions_init(&quiet))
         return false;
     posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&quiet, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     const bool started = !posix_spawnp(&child, program, &quiet, NULL, arguments, environ);
     posix_spawn_file_actions_destroy(&quiet);
-    return started && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
-           !WEXITSTATUS(status);
+    return started && !sprof_command_wait(child);
 }
 
 static int write_page(const struct arguments *arguments, const char *path,

@@ -1,11 +1,11 @@
 /* Sends long output on a terminal through a pager. */
 #include "cli/pager.h"
 
-#include <errno.h>
+#include "base/command.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static const char *pager_command(void)
@@ -54,7 +54,6 @@ void cli_pager_finish(struct cli_pager *pager)
         return;
     fflush(stdout);
     close(STDOUT_FILENO);
-    while (waitpid(pager->process, NULL, 0) < 0 && errno == EINTR)
-        ;
+    sprof_command_wait(pager->process);
     pager->process = 0;
 }

@@ -1,13 +1,14 @@
 /* Starts and ends the process that sends segments. */
 #include "cli/pusher.h"
 
+#include "base/command.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 struct words {
@@ -74,6 +75,5 @@ pid_t cli_pusher_start(const struct cli_pusher_options *options, const char *dir
 void cli_pusher_end(pid_t pusher)
 {
     kill(pusher, SIGTERM);
-    while (waitpid(pusher, NULL, 0) < 0 && errno == EINTR) {
-    }
+    sprof_command_wait(pusher);
 }

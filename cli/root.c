@@ -1,6 +1,8 @@
 /* Unpacks archives for one command, and removes what it unpacked. */
 #include "cli/root.h"
 
+#include "base/command.h"
+
 #include "archive/archive.h"
 #include "base/compat.h"
 
@@ -12,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static bool is_directory(const char *path)
@@ -117,8 +118,7 @@ void cli_root_close(struct cli_root *root)
     if (root->life >= 0)
         close(root->life);
     if (root->remover > 0)
-        while (waitpid(root->remover, NULL, 0) < 0 && errno == EINTR)
-            ;
+        sprof_command_wait(root->remover);
     free(root->temporary);
     free(root->path);
     *root = (struct cli_root){.life = -1};

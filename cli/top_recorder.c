@@ -1,6 +1,8 @@
 /* Records in a child process, for `sprof top`. */
 #include "cli/top_recorder.h"
 
+#include "base/command.h"
+
 #include "cli/signals.h"
 #include "cli/terminal.h"
 
@@ -11,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* == The child == */
@@ -144,8 +145,8 @@ int cli_top_recorder_start(struct cli_top_recorder *recorder, const struct recor
 
 static void reap(struct cli_top_recorder *recorder)
 {
-    while (recorder->pid > 0 && waitpid(recorder->pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
+    if (recorder->pid > 0)
+        sprof_command_wait(recorder->pid);
     recorder->pid = 0;
 }
 

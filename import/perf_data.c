@@ -1,6 +1,8 @@
 /* Reads perf.data through `perf script`, which alone knows what its version wrote. */
 #include "import/parts.h"
 
+#include "base/command.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -63,14 +65,6 @@ static void first_message(FILE *messages, char *line, size_t size)
     }
 }
 
-static int wait_for(pid_t child)
-{
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    return status;
-}
-
 int import_perf_data_read(struct import *import, struct import_input *input,
                           struct sprof_error *error)
 {
@@ -98,12 +92,12 @@ int import_perf_data_read(struct import *import, struct import_input *input,
         result = import_perf_script_read(import, &script, &wrong);
         import_input_close(&script); /* perf ends where nobody reads on */
     }
-    const int status = wait_for(child);
+    const int status = sprof_command_wait(child);
     const bool cut_short = WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE;
     char line[512];
     first_message(messages, line, sizeof line);
     fclose(messages);
-    if (status && !cut_short)
+    if (status > 0 && !cut_short)
         return sprof_error_set(
             error, SPROF_EUNSUPPORTED, 0,
             "perf cannot read %s: %s\n"

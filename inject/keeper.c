@@ -1,6 +1,7 @@
 /* The keeper: a small process forked by the tracer. The end of their socket shows that the tracer
  * is dead, whatever killed it. Then the keeper does what the tracer would have done at its end. */
 #include "inject/keeper.h"
+#include "base/command.h"
 #include "base/compat.h"
 #include "inject/leaving.h"
 
@@ -14,7 +15,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -275,7 +275,6 @@ void inject_keeper_end(struct inject_keeper *keeper)
         return;
     kill(keeper->pid, SIGKILL);
     close(keeper->fd);
-    while (waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR)
-        ;
+    sprof_command_wait(keeper->pid);
     *keeper = (struct inject_keeper){0};
 }

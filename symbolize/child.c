@@ -1,6 +1,8 @@
 /* Starts a process that reads a foreign file, answers its questions and takes its answers. */
 #include "symbolize/child.h"
 
+#include "base/command.h"
+
 #include "symbolize/child_result.h"
 
 #include <errno.h>
@@ -98,8 +100,7 @@ static void end(struct symbolize_child *child, const char *problem)
             usleep(PAUSE_US);
     if (!ended) {
         kill(child->pid, SIGKILL);
-        while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
-            ;
+        status = sprof_command_wait(child->pid);
     }
     child->pid = 0;
     if (!problem || !*problem) {

@@ -234,7 +234,7 @@ def source(browser, work):
     path = os.path.join(work, "bare.html")
     sprof("html", recording, "--no-source", "-o", path)
     page = Page(browser, path)
-    if browser.run("return document.querySelector('[data-tab=source]') !== null || sprof.data.sources.length > 0"):
+    if browser.run("return document.querySelector('[data-tab=source]') !== null || sprof.data.sources.length > 0 || sprof.data.lines.length > 0"):
         raise SystemExit("--no-source left a source in the page")
     with open(os.path.join(work, "page.html"), encoding="utf-8") as with_source, open(path, encoding="utf-8") as without:
         if len(without.read()) >= len(with_source.read()):

@@ -129,6 +129,34 @@ static void test_known(void)
     CU_ASSERT_EQUAL(count, 5);
 }
 
+/* How many bytes the copy has of an instruction whose operand is relative to its address; 0: none.
+ */
+static size_t reached(const uint8_t *code, size_t size)
+{
+    struct arch_instruction instruction;
+    uint8_t moved[ARCH_REACHED_BYTES];
+    size_t at;
+    CU_ASSERT_TRUE_FATAL(arch_instruction_decode(code, size, &instruction));
+    CU_ASSERT_EQUAL(instruction.length, size);
+    return arch_instruction_reach(code, &instruction, 0, moved, &at);
+}
+#define REACHED(...) reached((const uint8_t[]){__VA_ARGS__}, sizeof(const uint8_t[]){__VA_ARGS__})
+
+/* While a register is borrowed the stack pointer is another: instructions that take it stay. */
+static void test_the_stack_pointer_is_not_reached(void)
+{
+    /* cvttsd2si x(%rip),%rax or %rsp: legacy, VEX of two and three bytes, EVEX */
+    CU_ASSERT_TRUE(REACHED(0xf2, 0x48, 0x0f, 0x2c, 0x05, 1, 2, 3, 4) > 0);
+    CU_ASSERT_EQUAL(REACHED(0xf2, 0x48, 0x0f, 0x2c, 0x25, 1, 2, 3, 4), 0);
+    CU_ASSERT_TRUE(REACHED(0xc5, 0xfb, 0x2c, 0x05, 1, 2, 3, 4) > 0);
+    CU_ASSERT_EQUAL(REACHED(0xc5, 0xfb, 0x2c, 0x25, 1, 2, 3, 4), 0);
+    CU_ASSERT_TRUE(REACHED(0xc4, 0xe1, 0xfb, 0x2c, 0x05, 1, 2, 3, 4) > 0);
+    CU_ASSERT_EQUAL(REACHED(0xc4, 0xe1, 0xfb, 0x2c, 0x25, 1, 2, 3, 4), 0);
+    CU_ASSERT_TRUE(REACHED(0x62, 0xf1, 0xff, 0x08, 0x2c, 0x05, 1, 2, 3, 4) > 0);
+    CU_ASSERT_EQUAL(REACHED(0x62, 0xf1, 0xff, 0x08, 0x2c, 0x25, 1, 2, 3, 4), 0);
+    CU_ASSERT_TRUE(REACHED(0xc4, 0x61, 0xfb, 0x2c, 0x25, 1, 2, 3, 4) > 0); /* %r12 */
+}
+
 void sprof_suite_arch_code(void);
 void sprof_suite_arch_code(void)
 {
@@ -140,4 +168,5 @@ void sprof_suite_arch_code(void)
     CU_add_test(suite, "targets of calls", test_call_targets);
     CU_add_test(suite, "ends of functions", test_ends);
     CU_add_test(suite, "slots of PLT entries", test_plt_entries);
+    CU_add_test(suite, "the stack pointer is not reached", test_the_stack_pointer_is_not_reached);
 }

@@ -3,6 +3,7 @@
 #include "tests/unit/symbolize/naming.h"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct symbolize_function functions[] = {
@@ -48,6 +49,36 @@ static int take(const uint8_t *bytes, size_t size, uint64_t said, size_t count,
     const int code = symbolize_child_take_result(ends[1], said, count, taken, problem);
     close(ends[1]);
     return code;
+}
+
+/* A file goes with the header, and the payload behind it. */
+static void test_a_file_travels(void)
+{
+    static const uint8_t text[] = "payload";
+    const struct sprof_bytes piece = {text, sizeof text};
+    struct child_header header;
+    struct stat sent, received;
+    uint8_t bytes[sizeof text];
+    int ends[2], pipes[2], fd = -1;
+    CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    CU_ASSERT_EQUAL_FATAL(pipe(pipes), 0);
+    CU_ASSERT_TRUE(symbolize_child_send(ends[0], CHILD_REPLY, 42, &piece, 1, pipes[0]));
+    CU_ASSERT_TRUE_FATAL(symbolize_child_receive(ends[1], &header, &fd));
+    CU_ASSERT_EQUAL(header.kind, CHILD_REPLY);
+    CU_ASSERT_EQUAL(header.number, 42);
+    CU_ASSERT_TRUE_FATAL(fd >= 0);
+    CU_ASSERT_NOT_EQUAL(fd, pipes[0]);
+    CU_ASSERT_EQUAL(fstat(pipes[0], &sent), 0);
+    CU_ASSERT_EQUAL(fstat(fd, &received), 0);
+    CU_ASSERT_EQUAL(received.st_ino, sent.st_ino);
+    CU_ASSERT_EQUAL_FATAL(header.size, sizeof bytes);
+    CU_ASSERT_TRUE(symbolize_child_take(ends[1], bytes, sizeof bytes));
+    CU_ASSERT_EQUAL(memcmp(bytes, text, sizeof bytes), 0);
+    for (size_t i = 0; i < 2; i++) {
+        close(ends[i]);
+        close(pipes[i]);
+    }
+    close(fd);
 }
 
 static void test_round_trip(void)
@@ -126,6 +157,7 @@ void sprof_suite_symbolize_child_result(void);
 void sprof_suite_symbolize_child_result(void)
 {
     CU_pSuite suite = CU_add_suite("symbolize/child_result", NULL, NULL);
+    CU_add_test(suite, "a file travels", test_a_file_travels);
     CU_add_test(suite, "an answer arrives as it was", test_round_trip);
     CU_add_test(suite, "changed bytes", test_changed_bytes);
     CU_add_test(suite, "wrong sizes", test_wrong_sizes);

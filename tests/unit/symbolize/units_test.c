@@ -1,3 +1,4 @@
+#include "symbolize/dwarf_unit.h"
 #include "tests/unit/symbolize/naming.h"
 
 static const char first_source[] =
@@ -94,6 +95,18 @@ static void test_nested_function(void)
     fixture_close(&fixture);
 }
 
+/* Numbers of sections end with the section. */
+static void test_numbers_at(void)
+{
+    static const uint8_t bytes[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    const struct sprof_bytes section = {bytes, sizeof bytes};
+    CU_ASSERT_EQUAL(symbolize_dwarf_number_at(section, 0, 8), 0x0807060504030201);
+    CU_ASSERT_EQUAL(symbolize_dwarf_number_at(section, 4, 4), 0x08070605);
+    CU_ASSERT_EQUAL(symbolize_dwarf_number_at(section, 5, 4), 0);
+    CU_ASSERT_EQUAL(symbolize_dwarf_number_at(section, 9, 4), 0);
+    CU_ASSERT_EQUAL(symbolize_dwarf_number_at(section, UINT64_MAX, 4), 0);
+}
+
 /* Assembler units have lines but no functions. */
 static void test_lines_without_functions(void)
 {
@@ -127,4 +140,5 @@ void sprof_suite_symbolize_units(void)
     CU_add_test(suite, "no aranges", test_no_aranges);
     CU_add_test(suite, "a nested function", test_nested_function);
     CU_add_test(suite, "lines without functions", test_lines_without_functions);
+    CU_add_test(suite, "numbers at offsets", test_numbers_at);
 }
