@@ -172,6 +172,21 @@ static void test_many_calls_in_slow_ones(void)
     counts.functions.items[0].long_ns = 19 * MS; /* one long call */
     CU_ASSERT_EQUAL(why_count(&verdict, &scene.table, &counts), 0);
     CU_ASSERT_EQUAL(verdict.many.caller, 0);
+    /* Nor do waits of a function that is called often, unless it computes as well. */
+    const uint32_t parse = scene_function(&scene, "parse");
+    of.function = parse;
+    CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&counts.functions, of), 0);
+    CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&counts.edges, (struct why_edge){discount, parse, 40000}),
+                          0);
+    verdict.next[0] = (struct why_candidate){.function = parse, .cause = WHY_LOCK, .share = 0.5};
+    verdict.next[1] =
+        (struct why_candidate){.function = parse, .cause = WHY_COMPUTES, .share = 0.9};
+    verdict.next_count = 1;
+    CU_ASSERT_EQUAL(why_count(&verdict, &scene.table, &counts), 0);
+    CU_ASSERT_EQUAL(verdict.many.caller, 0);
+    verdict.next_count = 2;
+    CU_ASSERT_EQUAL(why_count(&verdict, &scene.table, &counts), 0);
+    CU_ASSERT_EQUAL(verdict.many.caller, discount);
     sprof_str_release(&text);
     why_counts_release(&counts);
     release(&scene, &calls, &verdict);
