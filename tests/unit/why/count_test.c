@@ -176,6 +176,9 @@ static void test_clear_loop(void)
     add_edge(&counts, number(&scene, "plan"), number(&scene, "get"), 100000);
     const size_t next_count = verdict.next_count; /* of which none is left */
     verdict.next_count = 0;
+    uint32_t functions[WHY_COUNTED];
+    for (size_t i = why_to_count(&scene.table, &verdict, functions); i > 0; i--)
+        CU_ASSERT_NOT_EQUAL(functions[i - 1], number(&scene, "get"));
     CU_ASSERT_EQUAL(why_count(&verdict, &scene.table, &counts), 0);
     CU_ASSERT_EQUAL(verdict.many.caller, 0);
     verdict.next_count = next_count;
