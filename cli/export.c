@@ -16,6 +16,8 @@ struct arguments {
     const struct report_format *format;
     uint64_t window_ns;
     struct cli_texts labels;
+    unsigned without;
+    const char *user;
     bool native;
 };
 
@@ -39,6 +41,10 @@ static const struct cli_option options[] = {
     {"label", 'l', "KEY=VALUE",
      "with rows and otlp-profiles: service.name, service.version, host.name, any other",
      FIELD(labels), cli_add_text},
+    {"user", 0, "NAME", "with rows: only what this user's processes did", FIELD(user),
+     cli_set_text},
+    {"without", 0, "LIST", "with rows: leave out labels: user, cgroup, container", FIELD(without),
+     cli_set_left_out},
     {"native", 0, NULL, "with rows: in ClickHouse's Native format, a file TABLE.native each",
      FIELD(native), cli_set_flag},
     CLI_SELECTION_OPTIONS,
@@ -56,6 +62,8 @@ static int check(const struct arguments *arguments, struct sprof_error *error)
     const bool are_rows = arguments->format->kinds & REPORT_FLEET;
     if (arguments->window_ns && !are_rows)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "--window belongs to -f rows");
+    if ((arguments->user || arguments->without) && !are_rows)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "--user and --without belong to -f rows");
     if (arguments->native && !are_rows)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "--native belongs to -f rows");
     if (arguments->labels.list.count && !report_format_takes_labels(arguments->format))
@@ -85,6 +93,8 @@ static int write_rows(struct cli_terminal *terminal, struct store *store, const 
             {
                 .window_ns = arguments->window_ns ? arguments->window_ns : usual_window_ns,
                 .labels = labels_of(arguments),
+                .without = arguments->without,
+                .user = arguments->user,
                 .sprof_version = SPROF_VERSION,
             },
     };
@@ -152,7 +162,7 @@ const struct cli_command cli_export_command = {
         "svg         a flame graph as a picture\n"
         "dot         the call graph, for Graphviz\n"
         "lcov        lcov, genhtml: functions that were called, of `trace --mode coverage`\n"
-        "rows        ClickHouse, DuckDB: four tables of many hosts, with keys that are the same "
+        "rows        ClickHouse, DuckDB: five tables of many hosts, with keys that are the same "
         "in\n"
         "            all builds; files in a directory, or one stream; `sprof import -f rows` "
         "reads\n"

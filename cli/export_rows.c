@@ -8,8 +8,28 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { FUNCTION, PATH, COST, RUN, TABLES }; /* the last one to come says that all are there */
-static const char *const names[TABLES] = {"function", "path", "cost", "run"};
+enum { TABLES = REPORT_ROWS_TABLES };
+
+/* In the order of enum report_rows_label. */
+const char *const cli_left_out_words[CLI_LEFT_OUT_WORDS] = {"user", "cgroup", "container"};
+
+int cli_set_left_out(void *left_out, const char *value, struct sprof_error *error)
+{
+    for (size_t length; length = strcspn(value, ","), true; value += length + 1) {
+        size_t i = 0;
+        while (i < CLI_LEFT_OUT_WORDS && (strncmp(value, cli_left_out_words[i], length) != 0 ||
+                                          cli_left_out_words[i][length]))
+            i++;
+        if (i == CLI_LEFT_OUT_WORDS)
+            return sprof_error_set(error, SPROF_EUSAGE, 0,
+                                   "`%.*s` cannot be left out: write user, cgroup or container, "
+                                   "with commas between several",
+                                   (int)length, value);
+        *(unsigned *)left_out |= 1u << i;
+        if (!value[length])
+            return 0;
+    }
+}
 
 struct tables {
     struct cli_output outputs[TABLES];
@@ -38,7 +58,7 @@ static int open_tables(struct tables *tables, const struct cli_export_rows *want
     int status = make_directory(wanted->path, error);
     for (size_t i = 0; i < TABLES && !status; i++) {
         struct sprof_str text = {0};
-        sprof_str_appendf(&text, "%s/%s.%s", wanted->path, names[i],
+        sprof_str_appendf(&text, "%s/%s.%s", wanted->path, report_rows_tables[i],
                           wanted->native ? "native" : "tsv");
         tables->paths[i] = sprof_str_take(&text);
         status = tables->paths[i]
@@ -60,7 +80,8 @@ static int close_tables(struct tables *tables, int status, struct sprof_error *e
 static int write_rows(const struct cli_export_rows *wanted, FILE *const files[TABLES],
                       struct report_rows_count *count, struct sprof_error *error)
 {
-    const struct report_rows_files all = {files[FUNCTION], files[PATH], files[COST], files[RUN]};
+    struct report_rows_files all;
+    memcpy(all.tables, files, sizeof all.tables);
     return report_rows(&all, wanted->store, wanted->selection, &wanted->options, count, error);
 }
 
@@ -162,7 +183,12 @@ int cli_export_rows(const struct cli_export_rows *wanted, struct sprof_error *er
     if (is_stream && wanted->native)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--native makes a file for each table: -o DIR");
-    const int status = (is_stream ? write_stream : write_directory)(wanted, &count, error);
+    int status = (is_stream ? write_stream : write_directory)(wanted, &count, error);
+    if (!status && wanted->options.user && !count.costs)
+        status = sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                                 "no process of the user %s was recorded: `sprof report --by user "
+                                 "%s` lists the users",
+                                 wanted->options.user, wanted->input);
     if (!status && !is_stream)
         cli_say(wanted->terminal, "%s: %s rows of cost, %s paths, %s functions", wanted->path,
                 sprof_digits_of(count.costs).text, sprof_digits_of(count.paths).text,

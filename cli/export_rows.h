@@ -14,6 +14,13 @@ struct cli_export_rows {
     struct report_rows_options options;
 };
 
+/* The setter of --without user,cgroup,container: adds to an unsigned of enum report_rows_label. */
+int cli_set_left_out(void *left_out, const char *value, struct sprof_error *error);
+
+/* The words of that option. */
+extern const char *const cli_left_out_words[];
+enum { CLI_LEFT_OUT_WORDS = 3 };
+
 /* Writes the rows of the recording `input`, which `store` is, to files in the directory `path`,
  * which is made where it is missing, or as one stream for "-" (not native). An export that was
  * there before is replaced when the new one is whole. Errors as report_rows and cli_output_open. */

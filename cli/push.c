@@ -1,5 +1,6 @@
 /* sprof push: sends recordings to a receiver of many hosts. */
 #include "cli/commands.h"
+#include "cli/export_rows.h"
 #include "cli/receiver.h"
 #include "cli/signals.h"
 #include "cli/spooling.h"
@@ -20,6 +21,8 @@ struct arguments {
     size_t spool_bytes;
     uint64_t window_ns;
     struct cli_texts labels;
+    unsigned without;
+    const char *user;
     bool follow;
 };
 
@@ -39,6 +42,9 @@ static const struct cli_option options[] = {
      cli_set_window},
     {"label", 'l', "KEY=VALUE", "service.name, service.version, host.name, any other",
      FIELD(labels), cli_add_text},
+    {"user", 0, "NAME", "only what this user's processes did", FIELD(user), cli_set_text},
+    {"without", 0, "LIST", "leave out labels: user, cgroup, container", FIELD(without),
+     cli_set_left_out},
     {0},
 };
 
@@ -104,6 +110,8 @@ static int fill_spool(struct pushing *pushing, struct sprof_error *error)
             {
                 .window_ns = arguments->window_ns ? arguments->window_ns : usual_window_ns,
                 .labels = {arguments->labels.list.items, arguments->labels.list.count},
+                .without = arguments->without,
+                .user = arguments->user,
                 .sprof_version = SPROF_VERSION,
             },
     };
@@ -236,9 +244,13 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
                                strerror(errno));
     status = cli_receiver_open(terminal, &arguments->receiver, pushing.end_fd, &pushing.target,
                                &pushing.link, error);
-    if (!status && arguments->names && pushing.target.kind != FLEET_CLICKHOUSE)
+    const char *of_rows = arguments->names     ? "--names"
+                          : arguments->user    ? "--user"
+                          : arguments->without ? "--without"
+                                               : NULL;
+    if (!status && of_rows && pushing.target.kind != FLEET_CLICKHOUSE)
         status = sprof_error_set(error, SPROF_EUSAGE, 0,
-                                 "--names are rows of tables: --to clickhouse+https://…");
+                                 "%s is for rows of tables: --to clickhouse+https://…", of_rows);
     if (!status)
         status = open_spool(&pushing, error);
     if (!status)

@@ -2,6 +2,7 @@
 #include "cli/pusher.h"
 
 #include "base/command.h"
+#include "cli/export_rows.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -33,6 +34,9 @@ static int command_line(struct words *words, const struct cli_pusher_options *op
         result = add(words, "--credentials") || add(words, options->credentials);
     for (size_t i = 0; i < options->labels.list.count && !result; i++)
         result = add(words, "--label") || add(words, options->labels.list.items[i]);
+    for (size_t i = 0; i < CLI_LEFT_OUT_WORDS && !result; i++)
+        if (options->without & 1u << i)
+            result = add(words, "--without") || add(words, cli_left_out_words[i]);
     return result || add(words, "--") || add(words, directory) || add(words, NULL);
 }
 

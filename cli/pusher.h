@@ -9,6 +9,7 @@
 struct cli_pusher_options {
     const char *to, *credentials; /* as of `sprof push`; `to` NULL: nothing is sent */
     struct cli_texts labels;
+    unsigned without;
 };
 
 /* Starts it for the segments in `directory`, which is made where it does not exist; its spool is

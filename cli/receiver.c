@@ -69,6 +69,10 @@ static int take_parameter(struct fleet_selection *selection,
         {"last", NULL, &selection->from_s},     {"from", NULL, &selection->from_s},
         {"until", NULL, &selection->until_s},
     };
+    static const struct fleet_label places[] = {{"container", "container.id"},
+                                                {"cgroup", "process.linux.cgroup"},
+                                                {"user", "process.owner"}};
+    struct fleet_label label = {parameter->name, parameter->value};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(known[i].name, parameter->name) != 0)
             continue;
@@ -77,9 +81,17 @@ static int take_parameter(struct fleet_selection *selection,
         *known[i].text = parameter->value;
         return 0;
     }
+    bool is_label = strchr(parameter->name, '.');
+    for (size_t i = 0; i < sizeof places / sizeof *places && !is_label; i++) {
+        is_label = !strcmp(places[i].name, parameter->name);
+        label.name = is_label ? places[i].value : label.name;
+    }
+    if (is_label)
+        return sprof_vec_push(&selection->labels, label) ? sprof_error_memory(error) : 0;
     return sprof_error_set(error, SPROF_EUSAGE, 0,
                            "`%.100s` chooses nothing: there are service, version, host, event, "
-                           "last=1h, from=T and until=T",
+                           "container, cgroup, user, last=1h, from=T, until=T, and labels with a "
+                           "dot in their names",
                            parameter->name);
 }
 
@@ -155,6 +167,7 @@ int cli_fetch(struct cli_fetched *fetched, const char *url, struct cli_terminal 
         unlink(rows);
     if (result)
         cli_fetched_release(fetched);
+    sprof_vec_release(&selection.labels);
     cli_receiver_close(&target, &link);
     return result;
 }

@@ -2,6 +2,7 @@
  */
 #include "record/record.h"
 #include "cli/commands.h"
+#include "cli/export_rows.h"
 #include "cli/looping.h"
 #include "cli/open.h"
 #include "cli/process_tree.h"
@@ -89,6 +90,8 @@ static const struct cli_option options[] = {
      cli_set_text},
     {"label", 0, "KEY=VALUE", "with --push: service.name, host.name, any other",
      FIELD(looping.pusher.labels), cli_add_text},
+    {"without", 0, "LIST", "with --push: leave out labels: user, cgroup, container",
+     FIELD(looping.pusher.without), cli_set_left_out},
     {"paused", 0, NULL, "take no samples until `sprof ctl start`", FIELD(paused), cli_set_flag},
     {"stack-bytes", 0, "N", "of each stack to copy (64K)", FIELD(stack_bytes), cli_set_size},
     {"app-module", 0, "GLOB", "these modules are application", FIELD(rules), cli_set_app_module},
@@ -145,8 +148,9 @@ static int check_loop(const struct arguments *arguments, const struct cli_operan
                                            dependent, dependent)
                          : 0;
     if (!arguments->looping.pusher.to &&
-        (arguments->looping.pusher.labels.list.count || arguments->looping.pusher.credentials))
-        return usage(error, "--label and --credentials belong to --push URL: add it");
+        (arguments->looping.pusher.labels.list.count || arguments->looping.pusher.without ||
+         arguments->looping.pusher.credentials))
+        return usage(error, "--label, --without and --credentials belong to --push URL: add it");
     if (arguments->looping.pusher.to) {
         struct fleet_target target;
         const int status = fleet_target_parse(&target, arguments->looping.pusher.to, error);

@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FUNCTION, PATH, COST, RUN, TABLES };
-static const char *const names[TABLES] = {"function", "path", "cost", "run"};
+enum { TABLES = REPORT_ROWS_TABLES };
 
 struct adding {
     const struct cli_spooling *spooling;
@@ -35,8 +34,8 @@ static int fill_batch(struct fleet_batch *batch, FILE *const tables[TABLES], uin
             return sprof_system_error(error, "write", "a temporary file");
         rewind(tables[i]);
         batch->key = run_key;
-        status = fleet_batch_add_table(batch, names[i], tables[i], error);
-        key = i == COST ? batch->key : key;
+        status = fleet_batch_add_table(batch, report_rows_tables[i], tables[i], error);
+        key = i == REPORT_ROWS_COST ? batch->key : key;
     }
     batch->key = key;
     return status;
@@ -140,17 +139,16 @@ static int add_run(void *context, const struct store_run *run)
     const struct report_selection selection = {.run_id = run->id};
     struct fleet_batch batch = {.time_ns = run->start_realtime_ns};
     struct report_rows_count count = {0};
-    FILE *tables[TABLES] = {NULL};
+    struct report_rows_files files = {{NULL}};
+    FILE **tables = files.tables;
     int status = open_tables(tables, adding->error);
-    const struct report_rows_files files = {tables[FUNCTION], tables[PATH], tables[COST],
-                                            tables[RUN]};
     if (!status)
         status =
             report_rows(&files, adding->store, &selection, &spooling->rows, &count, adding->error);
     if (!status && count.costs)
         status = spooling->spool->kind == FLEET_CLICKHOUSE
                      ? fill_batch(&batch, tables, run->key, adding->error)
-                     : add_profiles(adding, &batch, tables[RUN], run);
+                     : add_profiles(adding, &batch, tables[REPORT_ROWS_RUN], run);
     if (!status && count.costs)
         status = fleet_spool_add(spooling->spool, &batch, adding->error);
     for (size_t i = 0; i < TABLES; i++)
@@ -181,7 +179,8 @@ static int add_names(const struct cli_spooling *spooling, struct store *store,
         status = sprof_system_error(error, "write", "a temporary file");
     rewind(names_found);
     if (!status && count)
-        status = fleet_batch_add_table(&batch, names[FUNCTION], names_found, error);
+        status = fleet_batch_add_table(&batch, report_rows_tables[REPORT_ROWS_FUNCTION],
+                                       names_found, error);
     if (!status && count)
         status = fleet_spool_add(spooling->spool, &batch, error);
     fclose(names_found);

@@ -149,8 +149,8 @@ static int learn(struct fleet_receiver *receiver, struct sprof_error *error)
     int result = fleet_clickhouse_version(receiver->link, &receiver->version, error);
     if (!result && sprof_str_appendf(&sql,
                                      "SELECT table, name FROM system.columns WHERE database = '%s' "
-                                     "AND table IN ('function', 'path', 'cost', 'run') FORMAT "
-                                     "TabSeparated",
+                                     "AND table IN ('function', 'path', 'labels', 'cost', 'run') "
+                                     "FORMAT TabSeparated",
                                      database))
         result = sprof_error_memory(error);
     if (!result)

@@ -27,9 +27,32 @@ static int add_identity(struct sprof_str *sql, const struct fleet_selection *sel
     return result ? result : add_equal(sql, "event", selection->event);
 }
 
-static int where_cost(struct sprof_str *sql, const struct fleet_selection *selection)
+/* A label in the text of a Map, which servers without Maps hold as a text: 'NAME':'VALUE'. */
+static int add_label(struct sprof_str *sql, const char *database, const struct fleet_label *label)
+{
+    struct sprof_str pair = {0};
+    int result = fleet_clickhouse_quote(&pair, label->name);
+    if (!result)
+        result = sprof_str_append(&pair, ":");
+    if (!result)
+        result = fleet_clickhouse_quote(&pair, label->value);
+    if (!result)
+        result = sprof_str_appendf(sql,
+                                   " AND labels_key IN (SELECT labels_key FROM %s.labels WHERE "
+                                   "position(toString(labels), ",
+                                   database);
+    if (!result)
+        result = fleet_clickhouse_quote(sql, pair.text);
+    sprof_str_release(&pair);
+    return result ? result : sprof_str_append(sql, ") > 0)");
+}
+
+static int where_cost(struct sprof_str *sql, const struct fleet_selection *selection,
+                      const char *database)
 {
     int result = add_identity(sql, selection);
+    for (size_t i = 0; i < selection->labels.count && !result; i++)
+        result = add_label(sql, database, &selection->labels.items[i]);
     if (!result && selection->from_s)
         result = sprof_str_appendf(sql, " AND time >= toDateTime(%" PRIu64 ")", selection->from_s);
     if (!result && selection->until_s)
@@ -77,10 +100,11 @@ static int say_what_there_is(struct fleet_link *link, struct sprof_error *error)
                      : fleet_clickhouse_ask(link, sql.text, NULL, &text, error);
     if (!result) {
         const size_t length = text.text ? strcspn(text.text, "\n") : 0;
-        result = sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                                 "no rows of that service, version, host, event and time%s%.*s",
-                                 length ? "; there are the services " : ": there are none at all",
-                                 (int)length, length ? text.text : "");
+        result =
+            sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                            "no rows of that service, version, host, event, label and time%s%.*s",
+                            length ? "; there are the services " : ": there are none at all",
+                            (int)length, length ? text.text : "");
     }
     sprof_str_release(&sql);
     sprof_str_release(&text);
@@ -124,6 +148,10 @@ static int write_tables(struct fleet_link *link, const char *cost_where, const c
          "@.function FINAL WHERE function_key IN (SELECT arrayJoin(functions) FROM @.path WHERE "
          "path_key IN (SELECT path_key FROM @.cost?))",
          cost_where},
+        {"SELECT labels_key, labels FROM @.labels FINAL WHERE labels_key IN (SELECT labels_key "
+         "FROM "
+         "@.cost?)",
+         cost_where},
         {"SELECT run_key, time, duration_ns, service, version, host, labels_key, labels, event, "
          "unit, is_clock, varying, period, mode, samples, weight, squares, lost, target_cpu_ns, "
          "own_cpu_ns, hz FROM @.run FINAL?",
@@ -140,7 +168,8 @@ int fleet_fetch(struct fleet_link *link, const struct fleet_selection *selection
 {
     struct sprof_str cost_where = {0}, run_where = {0};
     uint64_t count = 0;
-    int result = where_cost(&cost_where, selection) || where_run(&run_where, selection)
+    int result = where_cost(&cost_where, selection, link->options.target->database) ||
+                         where_run(&run_where, selection)
                      ? sprof_error_memory(error)
                      : count_rows(link, cost_where.text, &count, error);
     if (!result && !count)

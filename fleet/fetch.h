@@ -8,6 +8,7 @@
 struct fleet_selection {
     const char *service, *version, *host, *event;
     uint64_t from_s, until_s; /* since 1970 */
+    SPROF_VEC(struct fleet_label) labels;
 };
 
 /* Writes the tables of the selection to `out`, as `sprof import -f rows` takes them.

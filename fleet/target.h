@@ -12,6 +12,11 @@ struct fleet_parameter {
     char *name, *value; /* decoded */
 };
 
+/* Borrowed: what is known of rows or a profile as a whole, such as container.id. */
+struct fleet_label {
+    const char *name, *value;
+};
+
 /* Zero is a valid empty value. */
 struct fleet_target {
     enum fleet_kind kind;

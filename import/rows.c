@@ -12,7 +12,7 @@
 static const char form[] =
     "rows are what `sprof export -f rows` writes, or a query with FORMAT TSVWithNames";
 
-enum value { TEXT, NUMBER, REAL, TIME, CHAIN };
+enum value { TEXT, MAP, NUMBER, REAL, TIME, CHAIN };
 
 struct column {
     const char *name;
@@ -46,6 +46,12 @@ static const struct column path_columns[] = {
     {0},
 };
 
+static const struct column labels_columns[] = {
+    OF(import_row_labels, "labels_key", NUMBER, key, true),
+    OF(import_row_labels, "labels", MAP, map, true),
+    {0},
+};
+
 static const struct column cost_columns[] = {
     OF(import_row_cost, "service", TEXT, service, false),
     OF(import_row_cost, "version", TEXT, version, false),
@@ -54,6 +60,7 @@ static const struct column cost_columns[] = {
     OF(import_row_cost, "event", TEXT, event, false),
     OF(import_row_cost, "unit", TEXT, unit, false),
     OF(import_row_cost, "state", TEXT, state, false),
+    OF(import_row_cost, "labels_key", NUMBER, labels_key, false),
     OF(import_row_cost, "process", TEXT, process, false),
     OF(import_row_cost, "thread", TEXT, thread, false),
     OF(import_row_cost, "path_key", NUMBER, path_key, true),
@@ -87,14 +94,15 @@ static const struct column run_columns[] = {
 };
 
 /* A table is known by the first of these columns that its rows have. */
-enum table { RUN, PATH, FUNCTION, COST, TABLES };
+enum table { RUN, PATH, FUNCTION, COST, LABELS, TABLES };
 static const struct {
     const char *name, *mark;
     const struct column *columns;
 } tables[TABLES] = {{"run", "run_key", run_columns},
                     {"path", "functions", path_columns},
                     {"function", "function_key", function_columns},
-                    {"cost", "path_key", cost_columns}};
+                    {"cost", "path_key", cost_columns},
+                    {"labels", "labels_key", labels_columns}};
 
 enum { FIELDS_MAX = 64 };
 
@@ -122,18 +130,16 @@ static size_t split(char *line, char *fields[FIELDS_MAX])
     return line ? FIELDS_MAX + 1 : count;
 }
 
-/* Undoes what ClickHouse escapes. */
+/* Undoes what ClickHouse escapes, in place. */
 static void unescape(char *text)
 {
     static const char letters[] = "tnrbf0", bytes[] = "\t\n\r\b\f ";
     char *to = strchr(text, '\\');
-    for (const char *from = to; from && *from; to++) {
-        const char *letter = *from == '\\' && from[1] ? strchr(letters, from[1]) : NULL;
-        if (letter)
-            *to = bytes[letter - letters];
-        else
-            *to = *from == '\\' && from[1] ? from[1] : *from;
-        from += *from == '\\' && from[1] ? 2 : 1;
+    for (const char *from = to; from && *from; from++) {
+        const bool is_escaped = *from == '\\' && from[1];
+        from += is_escaped;
+        const char *letter = is_escaped ? strchr(letters, *from) : NULL;
+        *to++ = letter ? bytes[letter - letters] : *from;
     }
     if (to)
         *to = '\0';
@@ -200,7 +206,9 @@ static int take_text(struct import_rows *rows, struct layout *layout, size_t fie
 {
     if (!strcmp(text, "\\N")) /* NULL */
         *text = '\0';
-    unescape(text);
+    /* Texts in a Map are escaped by themselves, unless it is a text for the database. */
+    if (layout->columns[field]->value == TEXT || !strncmp(text, "{\\'", 3))
+        unescape(text);
     if (!*text) {
         *number = 0;
         return 0;
@@ -220,6 +228,7 @@ static const char *take_field(struct import_rows *rows, struct layout *layout, s
     const struct column *column = layout->columns[field];
     void *value = (char *)row + column->offset;
     switch (column->value) {
+    case MAP:
     case TEXT: *result = take_text(rows, layout, field, text, value); return NULL;
     case NUMBER: return parse_number(text, value) ? NULL : "no whole number";
     case TIME: return parse_time(text, value) ? NULL : "no time, as in 2026-08-18 14:03:10";
@@ -300,13 +309,14 @@ static int add_row(struct import_rows *rows, const struct layout *layout, const 
 {
     if (rows->costs.count >= IMPORT_ROWS_MAX || rows->paths.count >= IMPORT_ROWS_MAX ||
         rows->functions.count >= IMPORT_ROWS_MAX || rows->runs.count >= IMPORT_ROWS_MAX ||
-        rows->chains.count >= IMPORT_CHAINS_MAX)
+        rows->labels.count >= IMPORT_ROWS_MAX || rows->chains.count >= IMPORT_CHAINS_MAX)
         return too_many(rows, error);
     switch (layout->table) {
     case RUN: return sprof_vec_push(&rows->runs, *(const struct import_row_run *)row);
     case PATH: return sprof_vec_push(&rows->paths, *(const struct import_row_path *)row);
     case FUNCTION:
         return sprof_vec_push(&rows->functions, *(const struct import_row_function *)row);
+    case LABELS: return sprof_vec_push(&rows->labels, *(const struct import_row_labels *)row);
     default: return sprof_vec_push(&rows->costs, *(const struct import_row_cost *)row);
     }
 }
@@ -317,6 +327,7 @@ static int take_row(struct import_rows *rows, struct layout *layout, char *line,
     union {
         struct import_row_function function;
         struct import_row_path path;
+        struct import_row_labels labels;
         struct import_row_cost cost;
         struct import_row_run run;
     } row;
@@ -429,6 +440,23 @@ static int index_paths(struct import_rows *rows, struct sprof_error *error)
     return 0;
 }
 
+static int index_labels(struct import_rows *rows, struct sprof_error *error)
+{
+    for (size_t i = 0; i < rows->labels.count; i++) {
+        struct import_row_labels *row = &rows->labels.items[i];
+        uint64_t *known = sprof_map_at(&rows->labels_index, row->key);
+        if (!known || import_rows_read_labels(rows, row))
+            return sprof_error_memory(error);
+        const struct import_row_labels *first = *known ? &rows->labels.items[*known - 1] : row;
+        if (first->user != row->user || first->cgroup != row->cgroup ||
+            first->container != row->container)
+            return collide(error, "sets of labels", row->key, import_rows_text(rows, first->map),
+                           import_rows_text(rows, row->map));
+        *known = *known ? *known : i + 1;
+    }
+    return 0;
+}
+
 static int missing(struct sprof_error *error, const char *what, const char *table, uint64_t key)
 {
     return sprof_error_set(error, SPROF_EFORMAT, 0,
@@ -442,6 +470,8 @@ int import_rows_check(struct import_rows *rows, struct sprof_error *error)
     int result = index_functions(rows, error);
     if (!result)
         result = index_paths(rows, error);
+    if (!result)
+        result = index_labels(rows, error);
     for (size_t i = 0; i < rows->costs.count && !result; i++)
         if (!sprof_map_get(&rows->path_index, rows->costs.items[i].path_key))
             result = missing(error, "path", "path", rows->costs.items[i].path_key);
@@ -458,12 +488,14 @@ void import_rows_release(struct import_rows *rows)
 {
     sprof_vec_release(&rows->functions);
     sprof_vec_release(&rows->paths);
+    sprof_vec_release(&rows->labels);
     sprof_vec_release(&rows->costs);
     sprof_vec_release(&rows->runs);
     sprof_vec_release(&rows->chains);
     sprof_intern_release(&rows->texts);
     sprof_map_release(&rows->function_index);
     sprof_map_release(&rows->path_index);
+    sprof_map_release(&rows->labels_index);
 }
 
 bool import_rows_recognizes(struct sprof_bytes head)

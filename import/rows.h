@@ -16,8 +16,16 @@ struct import_row_path {
     size_t first, count; /* in `chains`, root first */
 };
 
+/* Labels of processes; texts that are not known are 0. */
+struct import_row_labels {
+    uint64_t key;
+    uint32_t map; /* all, as they came */
+    uint32_t user, cgroup, container;
+};
+
 struct import_row_cost {
     uint32_t service, version, host, event, unit, state, process, thread;
+    uint64_t labels_key;
     uint64_t time_s; /* when its window begins, since 1970; 0 unknown */
     uint64_t path_key, samples, weight, total_ns;
 };
@@ -35,11 +43,12 @@ struct import_rows {
     size_t line;
     SPROF_VEC(struct import_row_function) functions;
     SPROF_VEC(struct import_row_path) paths;
+    SPROF_VEC(struct import_row_labels) labels;
     SPROF_VEC(struct import_row_cost) costs;
     SPROF_VEC(struct import_row_run) runs;
     SPROF_VEC(uint64_t) chains;
     struct sprof_intern texts;
-    struct sprof_map function_index, path_index; /* key → position + 1 */
+    struct sprof_map function_index, path_index, labels_index; /* key → position + 1 */
 };
 
 /* What can be held. */
@@ -51,6 +60,9 @@ enum { IMPORT_CHAINS_MAX = 1 << 27, IMPORT_GROUPS_MAX = 4096 };
  */
 int import_rows_read(struct import_rows *rows, struct import_input *input,
                      struct sprof_error *error);
+
+/* Takes user, cgroup and container out of the labels of a row. Returns 0 or SPROF_ENOMEM. */
+int import_rows_read_labels(struct import_rows *rows, struct import_row_labels *row);
 
 /* Whether every key that is referred to is there, each for one thing. SPROF_EFORMAT. */
 int import_rows_check(struct import_rows *rows, struct sprof_error *error);
@@ -64,6 +76,14 @@ double import_rows_spread(const struct import_rows *rows, size_t first, size_t e
 
 /* Divides a row into one or two parts, of samples that weigh the same, with these squares. */
 size_t import_rows_divide(struct model_cost cost, double spread, struct model_cost parts[2]);
+
+/* The labels of a row of cost; NULL: not known. */
+static inline const struct import_row_labels *import_rows_labels(const struct import_rows *rows,
+                                                                 uint64_t key)
+{
+    const uint64_t *position = key ? sprof_map_get(&rows->labels_index, key) : NULL;
+    return position ? &rows->labels.items[*position - 1] : NULL;
+}
 
 static inline const char *import_rows_text(const struct import_rows *rows, uint32_t number)
 {

@@ -35,8 +35,8 @@ struct run {
     uint64_t start_s;
     struct sprof_map events; /* text → position + 1 in `known` */
     SPROF_VEC(struct event) known;
-    struct sprof_map processes; /* text → pid */
-    struct sprof_map threads;   /* process and thread → id */
+    struct sprof_map processes; /* labels and text → pid */
+    struct sprof_map threads;   /* pid and text → id */
     struct sprof_map calls;     /* thread and node → position + 1 in the batch's call_costs */
     uint32_t *nodes;            /* [path] */
     int32_t last_number;        /* of a process or thread */
@@ -205,23 +205,44 @@ static int node_of(const struct run *run, uint64_t path_key, uint32_t *node)
     return result;
 }
 
-/* Rows have no numbers of processes and threads: names stand for them. */
+static int add_process(struct run *run, const struct import_row_cost *row,
+                       const struct import_row_labels *labels, pid_t pid)
+{
+    if (!recording_thread(run->recording, pid, pid, or_null(text_of(run, row->process)), 0))
+        return SPROF_ENOMEM;
+    if (!labels || !(labels->user || labels->cgroup || labels->container))
+        return 0;
+    const struct store_process_origin origin = {
+        .uid = UINT32_MAX,
+        .user = or_null(text_of(run, labels->user)),
+        .cgroup = or_null(text_of(run, labels->cgroup)),
+        .container = or_null(text_of(run, labels->container)),
+    };
+    return recording_add_origin(run->recording, pid, &origin);
+}
+
+/* Rows have no numbers of processes and threads: names and labels stand for them. */
 static int thread_of(struct run *run, const struct import_row_cost *row, uint32_t *thread)
 {
+    const struct import_rows *rows = run->building->rows;
+    const struct import_row_labels *labels = import_rows_labels(rows, row->labels_key);
+    const uint64_t place = labels ? (uint64_t)(labels - rows->labels.items) + 1 : 0;
     const char *process = or_null(text_of(run, row->process));
     const char *name = or_null(text_of(run, row->thread));
-    uint64_t *known = sprof_map_at(&run->threads, (uint64_t)row->process << 32 | row->thread);
-    uint64_t *pid = sprof_map_at(&run->processes, row->process);
-    if (!known || !pid)
+    uint64_t *pid = sprof_map_at(&run->processes, place << 32 | row->process);
+    if (!pid)
+        return SPROF_ENOMEM;
+    if (!*pid) {
+        *pid = (uint64_t)++run->last_number;
+        if (add_process(run, row, labels, (pid_t)*pid))
+            return SPROF_ENOMEM;
+    }
+    uint64_t *known = sprof_map_at(&run->threads, *pid << 32 | row->thread);
+    if (!known)
         return SPROF_ENOMEM;
     *thread = (uint32_t)*known;
     if (*known)
         return 0;
-    if (!*pid) {
-        *pid = (uint64_t)++run->last_number;
-        if (!recording_thread(run->recording, (pid_t)*pid, (pid_t)*pid, process, 0))
-            return SPROF_ENOMEM;
-    }
     const bool is_main = row->process == row->thread;
     const pid_t tid = is_main ? (pid_t)*pid : ++run->last_number;
     const struct model_thread *made =

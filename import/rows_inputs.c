@@ -2,6 +2,7 @@
 #include "import/rows.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Makes the recording of what was read, unless that failed. Releases the rows. */
 static int finish(struct import_rows *rows, const struct import_options *options, int status,
@@ -34,17 +35,19 @@ static int read_file(struct import_rows *rows, const char *path, struct sprof_er
     return status;
 }
 
-/* The four files of an export. */
+/* The files of an export; older ones have no labels. */
 static int read_directory(struct import_rows *rows, const char *directory,
                           struct sprof_error *error)
 {
-    static const char *const names[] = {"function.tsv", "path.tsv", "cost.tsv", "run.tsv"};
+    static const char *const names[] = {"function.tsv", "path.tsv", "cost.tsv", "run.tsv",
+                                        "labels.tsv"};
+    enum { OPTIONAL = 4 };
     int status = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names && !status; i++) {
         struct sprof_str path = {0};
-        status = sprof_str_appendf(&path, "%s/%s", directory, names[i])
-                     ? sprof_error_memory(error)
-                     : read_file(rows, path.text, error);
+        status = sprof_str_appendf(&path, "%s/%s", directory, names[i]) ? sprof_error_memory(error)
+                 : i >= OPTIONAL && access(path.text, F_OK)             ? 0
+                                                            : read_file(rows, path.text, error);
         sprof_str_release(&path);
     }
     return status;

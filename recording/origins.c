@@ -17,8 +17,9 @@ static bool same(const struct target_origin *a, const struct target_origin *b)
 static uint64_t hash_of(const struct target_origin *origin)
 {
     const uint64_t group = sprof_hash_text(origin->cgroup ? origin->cgroup : "");
+    const uint64_t user = sprof_hash_text(origin->user ? origin->user : "");
     return sprof_hash_pair(
-        origin->uid,
+        sprof_hash_pair(origin->uid, user),
         sprof_hash_pair(group, sprof_hash_text(origin->container ? origin->container : "")));
 }
 
@@ -70,6 +71,15 @@ int recording_set_origin(struct recording *recording, struct model_process *proc
         heir->dirty = heir->dirty || heir->origin;
     }
     return 0;
+}
+
+int recording_add_origin(struct recording *recording, pid_t pid,
+                         const struct store_process_origin *origin)
+{
+    struct model_process *process = model_process_table_process(&recording->process_table, pid, 0);
+    const struct target_origin found = {origin->uid, origin->user, origin->cgroup,
+                                        origin->container};
+    return process ? recording_set_origin(recording, process, &found) : SPROF_ENOMEM;
 }
 
 int recording_origin_row(const struct model_process *process, struct store_batch *batch)

@@ -159,6 +159,10 @@ const struct model_process_table *recording_processes(const struct recording *re
 struct model_thread *recording_thread(struct recording *recording, pid_t pid, pid_t tid,
                                       const char *name, uint64_t time_ns);
 
+/* Where the process of this number belongs; texts are copied. Returns 0 or SPROF_ENOMEM. */
+int recording_add_origin(struct recording *recording, pid_t pid,
+                         const struct store_process_origin *origin);
+
 /* A frame below `parent` (0: the root), in a module that is known by its path, and build id where
  * it has one (its code is never opened). *node is what sample rows name the stack by. Returns 0 or
  * SPROF_ENOMEM. */

@@ -27,7 +27,7 @@ static int take_origin(void *context, const struct store_process_origin *row)
         return SPROF_EFORMAT;
     struct report_process *process = &dataset->processes.items[number - 1];
     process->container = row->cgroup || row->container ? "none" : process->container;
-    if (!row->user && !(process->user = number_text(dataset, row->uid)))
+    if (!row->user && row->uid != UINT32_MAX && !(process->user = number_text(dataset, row->uid)))
         return SPROF_ENOMEM;
     return take_text(dataset, &process->user, row->user) ||
                    take_text(dataset, &process->cgroup, row->cgroup) ||

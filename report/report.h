@@ -281,16 +281,33 @@ int report_export(FILE *out, struct store *store, const struct report_selection 
                   const struct report_format *format, const struct report_labels *labels,
                   struct sprof_error *error);
 
+/* What rows hold of processes besides their names, as labels; added up. */
+enum report_rows_label { REPORT_ROWS_USER = 1, REPORT_ROWS_CGROUP = 2, REPORT_ROWS_CONTAINER = 4 };
+
 /* Rows of a recording for a fleet's database, docs/fleet.md. All is borrowed. */
 struct report_rows_options {
     uint64_t window_ns; /* costs are added up by so much; whole seconds */
     struct report_labels labels;
+    unsigned without; /* labels of processes that are left out */
+    const char *user; /* only what this user's processes did; NULL: all */
     const char *sprof_version;
 };
 
+/* The tables in the order in which a database takes them: rows that others refer to come first, and
+ * the rows of runs, which say that all is there, last. */
+enum report_rows_table {
+    REPORT_ROWS_FUNCTION,
+    REPORT_ROWS_PATH,
+    REPORT_ROWS_LABELS,
+    REPORT_ROWS_COST,
+    REPORT_ROWS_RUN,
+    REPORT_ROWS_TABLES,
+};
+extern const char *const report_rows_tables[REPORT_ROWS_TABLES]; /* their names */
+
 /* Where each table goes, as tab-separated values with a line of column names. */
 struct report_rows_files {
-    FILE *function, *path, *cost, *run;
+    FILE *tables[REPORT_ROWS_TABLES];
 };
 
 struct report_rows_count {

@@ -56,6 +56,15 @@ CREATE TABLE IF NOT EXISTS sprof.path
 ENGINE = ReplacingMergeTree
 ORDER BY path_key;
 
+-- Where processes belong, and what was given with -l: `cost.labels_key` refers to it.
+CREATE TABLE IF NOT EXISTS sprof.labels
+(
+    labels_key UInt64,
+    labels String
+)
+ENGINE = ReplacingMergeTree
+ORDER BY labels_key;
+
 CREATE TABLE IF NOT EXISTS sprof.cost
 (
     service String,
@@ -75,7 +84,7 @@ CREATE TABLE IF NOT EXISTS sprof.cost
 )
 ENGINE = MergeTree
 PARTITION BY toYYYYMMDD(time)
-ORDER BY (service, event, toStartOfHour(time), path_key, version, host, time);
+ORDER BY (service, event, toStartOfHour(time), path_key, version, host, labels_key, time);
 
 CREATE TABLE IF NOT EXISTS sprof.cost_hour
 (

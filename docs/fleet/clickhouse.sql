@@ -1,6 +1,6 @@
 -- The tables that `sprof export -f rows` fills, for ClickHouse 24 or newer. docs/fleet.md describes the columns.
 -- On a cluster: Replicated engines, and Distributed tables over them, with the sharding key path_key for cost and path,
--- function_key for function and run_key for run, so that paths lie where their costs do.
+-- function_key for function, labels_key for labels and run_key for run, so that paths lie where their costs do.
 CREATE DATABASE IF NOT EXISTS sprof;
 
 CREATE TABLE IF NOT EXISTS sprof.run
@@ -58,6 +58,15 @@ CREATE TABLE IF NOT EXISTS sprof.path
 ENGINE = ReplacingMergeTree
 ORDER BY path_key;
 
+-- Where processes belong, and what was given with -l: `cost.labels_key` refers to it.
+CREATE TABLE IF NOT EXISTS sprof.labels
+(
+    labels_key UInt64,
+    labels Map(LowCardinality(String), String)
+)
+ENGINE = ReplacingMergeTree
+ORDER BY labels_key;
+
 -- The order makes path_key compress to a fifth of a byte, and a question about one service read little.
 CREATE TABLE IF NOT EXISTS sprof.cost
 (
@@ -78,7 +87,7 @@ CREATE TABLE IF NOT EXISTS sprof.cost
 )
 ENGINE = MergeTree
 PARTITION BY toDate(time)
-ORDER BY (service, event, toStartOfHour(time), path_key, version, host, time)
+ORDER BY (service, event, toStartOfHour(time), path_key, version, host, labels_key, time)
 TTL time + INTERVAL 14 DAY
 SETTINGS non_replicated_deduplication_window = 10000;
 

@@ -9,6 +9,11 @@ static bool is_name(const struct export_label *label, const char *name)
     return strlen(name) == label->name_length && !strncmp(label->text, name, label->name_length);
 }
 
+uint64_t report_export_label_key(uint64_t key, const struct export_label *label)
+{
+    return sprof_hash_pair(key, sprof_hash_text(label->text));
+}
+
 static int add_label(struct export_labels *labels, const char *text, struct sprof_error *error)
 {
     const char *equals = strchr(text, '=');
@@ -32,7 +37,7 @@ static int add_label(struct export_labels *labels, const char *text, struct spro
             *known[i].field = label.value;
             return 0;
         }
-    labels->key = sprof_hash_pair(labels->key, sprof_hash_text(text));
+    labels->key = report_export_label_key(labels->key, &label);
     return sprof_vec_push(&labels->others, label) ? sprof_error_memory(error) : 0;
 }
 

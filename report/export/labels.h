@@ -4,6 +4,11 @@
 
 #include "report/export/export.h"
 
+/* What OpenTelemetry calls where a process belongs. */
+#define EXPORT_LABEL_USER "process.owner"
+#define EXPORT_LABEL_CGROUP "process.linux.cgroup"
+#define EXPORT_LABEL_CONTAINER "container.id"
+
 /* "NAME=VALUE", borrowed. */
 struct export_label {
     const char *text;
@@ -21,6 +26,8 @@ struct export_labels {
 /* SPROF_EUSAGE where a label is none. The caller releases, also on failure. */
 int report_export_labels(struct export_labels *labels, const struct report_labels *given,
                          struct sprof_error *error);
+/* The key of labels and one more behind them. */
+uint64_t report_export_label_key(uint64_t key, const struct export_label *label);
 void report_export_labels_release(struct export_labels *labels);
 
 /* By the labels, else by the program that ran: its module's name, and the beginning of its build id

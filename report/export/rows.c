@@ -10,13 +10,19 @@
 #include <string.h>
 #include <time.h>
 
+const char *const report_rows_tables[REPORT_ROWS_TABLES] = {
+    [REPORT_ROWS_FUNCTION] = "function", [REPORT_ROWS_PATH] = "path",
+    [REPORT_ROWS_LABELS] = "labels",     [REPORT_ROWS_COST] = "cost",
+    [REPORT_ROWS_RUN] = "run",
+};
+
 struct writing {
     const struct report_rows_files *files;
     const struct report_rows_options *options;
     struct report_rows_count *count;
     struct store *store;
     struct export_labels labels;
-    struct sprof_map functions, paths; /* keys that are written */
+    struct sprof_map functions, paths, label_keys; /* that are written */
 };
 
 static const char function_heading[] =
@@ -40,6 +46,12 @@ static void put_text(FILE *out, const char *text)
 {
     if (text)
         put_escaped(out, text);
+    putc_unlocked('\t', out);
+}
+
+static void put_raw(FILE *out, const char *text)
+{
+    fputs_unlocked(text, out);
     putc_unlocked('\t', out);
 }
 
@@ -71,50 +83,42 @@ static void end_row(FILE *out, const char *last)
 
 static void put_headings(const struct report_rows_files *files)
 {
-    fputs(function_heading, files->function);
-    fputs("path_key\tfunctions\n", files->path);
+    fputs(function_heading, files->tables[REPORT_ROWS_FUNCTION]);
+    fputs("path_key\tfunctions\n", files->tables[REPORT_ROWS_PATH]);
+    fputs("labels_key\tlabels\n", files->tables[REPORT_ROWS_LABELS]);
     fputs(
         "service\tversion\thost\ttime\tevent\tunit\tstate\tlabels_key\tprocess\tthread\tpath_key\t"
         "samples\tweight\ttotal\n",
-        files->cost);
+        files->tables[REPORT_ROWS_COST]);
     fputs("run_key\ttime\tduration_ns\tservice\tversion\thost\tlabels_key\tlabels\tevent\tunit\t"
           "is_clock\tvarying\tperiod\tmode\twindow\tsamples\tweight\tsquares\tlost\ttarget_cpu_ns\t"
           "own_cpu_ns\thz\tchance\tsprof_version\n",
-          files->run);
+          files->tables[REPORT_ROWS_RUN]);
 }
 
 /* == Labels == */
 
-static int append_quoted(struct sprof_str *text, const char *bytes, size_t length)
-{
-    int result = sprof_str_append(text, "'");
-    for (size_t i = 0; i < length && !result; i++) {
-        const char *special = strchr("\\'", bytes[i]);
-        if (special)
-            result = sprof_str_append(text, "\\");
-        if (!result)
-            result = sprof_str_append_bytes(text, &bytes[i], 1);
-    }
-    return result ? result : sprof_str_append(text, "'");
-}
-
-/* As ClickHouse writes a Map: in tab-separated values, too, its texts are escaped once. */
 static int put_map(struct writing *writing, FILE *out)
 {
     struct sprof_str map = {0};
-    int result = sprof_str_append(&map, "{");
-    for (size_t i = 0; i < writing->labels.others.count && !result; i++) {
-        const struct export_label *label = &writing->labels.others.items[i];
-        result = sprof_str_append(&map, i ? "," : "") ||
-                 append_quoted(&map, label->text, label->name_length) ||
-                 sprof_str_append(&map, ":") ||
-                 append_quoted(&map, label->value, strlen(label->value));
-    }
-    if (!result)
-        result = sprof_str_append(&map, "}");
-    fprintf(out, "%s\t", result ? "" : map.text);
+    const int result =
+        report_row_labels_write(&map, writing->labels.others.items, writing->labels.others.count);
+    put_raw(out, result ? "" : map.text);
     sprof_str_release(&map);
-    return result ? SPROF_ENOMEM : 0;
+    return result;
+}
+
+/* A row for labels that rows of cost have. */
+static int put_labels(struct writing *writing, uint64_t key, const char *map)
+{
+    uint64_t *written = key ? sprof_map_at(&writing->label_keys, key) : &(uint64_t){1};
+    if (!written || *written)
+        return written ? 0 : SPROF_ENOMEM;
+    FILE *out = writing->files->tables[REPORT_ROWS_LABELS];
+    *written = 1;
+    put_number(out, key);
+    fprintf(out, "%s\n", map);
+    return 0;
 }
 
 /* == Functions and paths == */
@@ -126,7 +130,7 @@ static int put_function(struct writing *writing, const struct report_dataset *da
     const struct report_module *module =
         &dataset->modules.items[dataset->facts.items[number - 1].module - 1];
     const char *slash = function->file ? strrchr(function->file, '/') : NULL;
-    FILE *out = writing->files->function;
+    FILE *out = writing->files->tables[REPORT_ROWS_FUNCTION];
     uint64_t *written = sprof_map_at(&writing->functions, key);
     if (!written || *written)
         return written ? 0 : SPROF_ENOMEM;
@@ -148,7 +152,7 @@ static int put_path(struct writing *writing, const struct report_dataset *datase
                     const struct report_row_keys *keys, uint32_t path, struct export_chain *chain)
 {
     uint64_t *written = sprof_map_at(&writing->paths, keys->paths[path]);
-    FILE *out = writing->files->path;
+    FILE *out = writing->files->tables[REPORT_ROWS_PATH];
     if (!written || *written)
         return written ? 0 : SPROF_ENOMEM;
     *written = 1;
@@ -187,15 +191,15 @@ static void put_identity(FILE *out, const struct export_identity *identity)
 
 static void put_cost(struct writing *writing, const struct report_dataset *dataset,
                      const struct export_identity *identity, const struct report_row_costs *costs,
-                     const struct report_row_cost *row, uint64_t path_key)
+                     const struct report_row_cost *row, uint64_t labels_key, uint64_t path_key)
 {
-    FILE *out = writing->files->cost;
+    FILE *out = writing->files->tables[REPORT_ROWS_COST];
     put_identity(out, identity);
     put_time(out, row->window * (writing->options->window_ns / 1000000000));
     put_text(out, dataset->event.name);
     put_text(out, unit_of(dataset));
     put_text(out, state_of(dataset));
-    put_number(out, writing->labels.key);
+    put_number(out, labels_key);
     put_text(out, sprof_intern_text(&costs->names, row->process));
     put_text(out, sprof_intern_text(&costs->names, row->thread));
     put_number(out, path_key);
@@ -217,7 +221,7 @@ static int put_run(struct writing *writing, const struct report_dataset *dataset
 {
     const struct store_run *run = &dataset->run;
     const struct store_event *event = &dataset->event;
-    FILE *out = writing->files->run;
+    FILE *out = writing->files->tables[REPORT_ROWS_RUN];
     put_number(out, run->key);
     put_time(out, run->start_realtime_ns / 1000000000);
     put_number(out, run->duration_ns);
@@ -253,15 +257,23 @@ static int put_rows(struct writing *writing, struct report_dataset *dataset, con
     const struct export_identity identity = report_export_identity(&writing->labels, dataset);
     struct report_row_costs costs;
     struct report_row_keys keys = {0};
+    struct report_row_labels labels;
     struct export_chain chain = {0};
     struct model_cost sum = {0};
-    int result = report_row_costs_make(&costs, &content, paths, writing->options->window_ns, error);
+    int result =
+        report_row_labels_make(&labels, dataset, &writing->labels, writing->options->without);
+    costs = (struct report_row_costs){0};
+    if (!result)
+        result = report_row_costs_make(&costs, &content, paths, &labels, writing->options, error);
     if (!result)
         result = report_row_keys_make(&keys, dataset);
     for (size_t i = 0; i < costs.items.count && !result; i++) {
         const struct report_row_cost *row = &costs.items.items[i];
+        const uint64_t key = labels.keys.items[row->labels - 1];
         result = put_path(writing, dataset, &keys, row->path, &chain);
-        put_cost(writing, dataset, &identity, &costs, row, keys.paths[row->path]);
+        if (!result)
+            result = put_labels(writing, key, sprof_intern_text(&labels.maps, row->labels));
+        put_cost(writing, dataset, &identity, &costs, row, key, keys.paths[row->path]);
         sum.samples += row->cost.samples;
         sum.weight += row->cost.weight;
     }
@@ -270,6 +282,7 @@ static int put_rows(struct writing *writing, struct report_dataset *dataset, con
     sprof_vec_release(&chain.functions);
     report_row_keys_release(&keys);
     report_row_costs_release(&costs);
+    report_row_labels_release(&labels);
     return result;
 }
 
@@ -319,6 +332,7 @@ int report_rows(const struct report_rows_files *files, struct store *store,
     report_export_labels_release(&writing.labels);
     sprof_map_release(&writing.functions);
     sprof_map_release(&writing.paths);
+    sprof_map_release(&writing.label_keys);
     return result;
 }
 
@@ -327,7 +341,7 @@ int report_rows_names(FILE *function, struct store *store, uint64_t *count,
                       struct sprof_error *error)
 {
     const struct report_selection all = {.all_runs = true};
-    const struct report_rows_files files = {.function = function};
+    const struct report_rows_files files = {{[REPORT_ROWS_FUNCTION] = function}};
     struct report_rows_count counted = {0};
     struct writing writing = {.files = &files, .count = &counted, .store = store};
     struct report_dataset dataset = {0};

@@ -3,7 +3,7 @@
 #ifndef SPROF_REPORT_EXPORT_ROWS_H
 #define SPROF_REPORT_EXPORT_ROWS_H
 
-#include "report/export/export.h"
+#include "report/export/labels.h"
 
 /* The keys of what a dataset holds, by number; index 0 is for none. */
 struct report_row_keys {
@@ -19,9 +19,27 @@ void report_row_keys_release(struct report_row_keys *keys);
 /* The key that a function has where its module is stripped; 0: none, or it has no name here. */
 uint64_t report_row_unnamed_key(const struct report_dataset *dataset, uint32_t number);
 
+/* The labels of a dataset's processes: those of all and user, cgroup and container of each. */
+struct report_row_labels {
+    struct sprof_intern maps;      /* distinct ones, as ClickHouse writes a Map */
+    SPROF_VEC(uint64_t) keys;      /* [map - 1]; 0: no labels */
+    SPROF_VEC(uint32_t) processes; /* [process - 1]: its map */
+};
+
+/* `without`: enum report_rows_label. Returns 0 or SPROF_ENOMEM. The caller releases, also on
+ * failure. */
+int report_row_labels_make(struct report_row_labels *labels, const struct report_dataset *dataset,
+                           const struct export_labels *given, unsigned without);
+void report_row_labels_release(struct report_row_labels *labels);
+
+/* Appends labels as ClickHouse writes a Map: in tab-separated values, too, its texts are escaped
+ * once. Returns 0 or SPROF_ENOMEM. */
+int report_row_labels_write(struct sprof_str *map, const struct export_label *labels, size_t count);
+
 /* What was spent on a path in a window by the threads of one name. */
 struct report_row_cost {
     uint32_t window;  /* its number: start of the window since 1970, in windows */
+    uint32_t labels;  /* number of its map */
     uint32_t process; /* number of its name in `names`; 0: none */
     uint32_t thread;
     uint32_t path;
@@ -30,15 +48,16 @@ struct report_row_cost {
 };
 
 struct report_row_costs {
-    SPROF_VEC(struct report_row_cost) items; /* in order of window, process, thread, path */
+    SPROF_VEC(struct report_row_cost) items; /* in order of window, labels, names and path */
     struct sprof_intern names;
 };
 
-/* Adds up what was selected of the run and event of the dataset (loaded with REPORT_STACKS) by
- * windows of `window_ns`. `paths` are those of report_export_paths. Errors as report_export. The
- * caller releases, also on failure. */
+/* Adds up what was selected of the run and event of the dataset (loaded with REPORT_STACKS) by the
+ * windows of the options, and of their user. `paths` are those of report_export_paths. Errors as
+ * report_export. The caller releases, also on failure. */
 int report_row_costs_make(struct report_row_costs *costs, const struct report_content *content,
-                          const uint32_t *paths, uint64_t window_ns, struct sprof_error *error);
+                          const uint32_t *paths, const struct report_row_labels *labels,
+                          const struct report_rows_options *options, struct sprof_error *error);
 void report_row_costs_release(struct report_row_costs *costs);
 
 #endif

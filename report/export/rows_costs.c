@@ -3,23 +3,28 @@
 
 #include "report/dataset_parts.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Texts of a thread by number in `names`. */
 struct thread_names {
-    uint32_t process, thread;
-    uint32_t pair; /* number of both together */
+    uint32_t labels, process, thread;
+    uint32_t together; /* number of all three */
+    bool left_out;     /* of another user */
 };
 
 struct adding {
     struct report_row_costs *costs;
     const struct report_dataset *dataset;
+    const struct report_row_labels *labels;
     const uint32_t *paths; /* [node] */
+    const char *user;      /* NULL: all */
     uint64_t window_ns, start_ns, slot_ns;
     uint32_t first_window;
     SPROF_VEC(struct thread_names) threads; /* [thread - 1] */
-    struct sprof_map pairs;                 /* process and thread name → number */
-    struct sprof_map cells;                 /* pair and path → number */
+    struct sprof_intern together;           /* labels, process and thread name */
+    struct sprof_map cells;                 /* these and path → number */
     struct sprof_map places;                /* cell and window → index + 1 in costs */
 };
 
@@ -33,21 +38,26 @@ static const char *or_empty(const char *text)
 static int name_threads(struct adding *adding)
 {
     const struct report_dataset *dataset = adding->dataset;
+    struct sprof_intern *texts = &adding->costs->names;
     int result = 0;
     for (size_t i = 0; i < dataset->threads.count && !result; i++) {
         const struct report_thread *thread = &dataset->threads.items[i];
-        const char *process = dataset->processes.items[thread->process - 1].name;
-        const char *name = thread->name ? thread->name : process;
-        struct thread_names names;
-        if (sprof_intern_put(&adding->costs->names, or_empty(process), &names.process) ||
-            sprof_intern_put(&adding->costs->names, or_empty(name), &names.thread))
+        const struct report_process *process = &dataset->processes.items[thread->process - 1];
+        struct thread_names names = {
+            .labels = adding->labels->processes.items[thread->process - 1],
+            .left_out = adding->user && strcmp(adding->user, process->user) != 0,
+        };
+        char numbers[64];
+        if (sprof_intern_put(texts, or_empty(process->name), &names.process) ||
+            sprof_intern_put(texts, or_empty(thread->name ? thread->name : process->name),
+                             &names.thread))
             return SPROF_ENOMEM;
-        uint64_t *pair = sprof_map_at(&adding->pairs, (uint64_t)names.process << 32 | names.thread);
-        if (!pair)
-            return SPROF_ENOMEM;
-        *pair = *pair ? *pair : adding->pairs.count + 1;
-        names.pair = (uint32_t)*pair;
-        result = sprof_vec_push(&adding->threads, names);
+        snprintf(numbers, sizeof numbers, "%" PRIu32 ",%" PRIu32 ",%" PRIu32, names.labels,
+                 names.process, names.thread);
+        result = sprof_intern_put(&adding->together, numbers, &names.together) ||
+                         sprof_vec_push(&adding->threads, names)
+                     ? SPROF_ENOMEM
+                     : 0;
     }
     return result;
 }
@@ -55,10 +65,10 @@ static int name_threads(struct adding *adding)
 /* == Adding == */
 
 /* Numbers of cells are small, so that a cell and a window fit a key. */
-static int find_place(struct adding *adding, const struct report_row_cost *cost, uint32_t pair,
+static int find_place(struct adding *adding, const struct report_row_cost *cost, uint32_t together,
                       uint64_t **place)
 {
-    uint64_t *cell = sprof_map_at(&adding->cells, (uint64_t)pair << 32 | cost->path);
+    uint64_t *cell = sprof_map_at(&adding->cells, (uint64_t)together << 32 | cost->path);
     if (!cell)
         return SPROF_ENOMEM;
     *cell = *cell ? *cell : adding->cells.count + 1;
@@ -72,6 +82,7 @@ static int add(struct adding *adding, uint32_t thread, uint32_t node, uint64_t t
     const struct thread_names *names = &adding->threads.items[thread - 1];
     const struct report_row_cost row = {
         .window = (uint32_t)((adding->start_ns + time_ns) / adding->window_ns),
+        .labels = names->labels,
         .process = names->process,
         .thread = names->thread,
         .path = adding->paths[node],
@@ -79,9 +90,9 @@ static int add(struct adding *adding, uint32_t thread, uint32_t node, uint64_t t
         .total_ns = total_ns,
     };
     uint64_t *place;
-    if (!row.path) /* nothing of the stack is selected */
+    if (!row.path || names->left_out) /* of the stack nothing may be selected */
         return 0;
-    if (find_place(adding, &row, names->pair, &place))
+    if (find_place(adding, &row, names->together, &place))
         return SPROF_ENOMEM;
     if (!*place) {
         *place = adding->costs->items.count + 1;
@@ -174,6 +185,8 @@ static int compare(const void *left, const void *right)
     const struct report_row_cost *a = left, *b = right;
     if (a->window != b->window)
         return a->window < b->window ? -1 : 1;
+    if (a->labels != b->labels)
+        return a->labels < b->labels ? -1 : 1;
     if (a->process != b->process)
         return a->process < b->process ? -1 : 1;
     if (a->thread != b->thread)
@@ -182,12 +195,15 @@ static int compare(const void *left, const void *right)
 }
 
 int report_row_costs_make(struct report_row_costs *costs, const struct report_content *content,
-                          const uint32_t *paths, uint64_t window_ns, struct sprof_error *error)
+                          const uint32_t *paths, const struct report_row_labels *labels,
+                          const struct report_rows_options *options, struct sprof_error *error)
 {
     struct adding adding = {.costs = costs,
                             .dataset = content->dataset,
+                            .labels = labels,
                             .paths = paths,
-                            .window_ns = window_ns,
+                            .user = options->user,
+                            .window_ns = options->window_ns,
                             .start_ns = content->dataset->run.start_realtime_ns};
     *costs = (struct report_row_costs){0};
     int result = name_threads(&adding);
@@ -196,7 +212,7 @@ int report_row_costs_make(struct report_row_costs *costs, const struct report_co
     if (costs->items.count && !result)
         qsort(costs->items.items, costs->items.count, sizeof *costs->items.items, compare);
     sprof_vec_release(&adding.threads);
-    sprof_map_release(&adding.pairs);
+    sprof_intern_release(&adding.together);
     sprof_map_release(&adding.cells);
     sprof_map_release(&adding.places);
     return result;

@@ -6,7 +6,7 @@ set -uf
 . "$(dirname "$0")/fleet_lib.sh"
 
 push() { # HOST VERSION FILE
-    expect 0 "$SPROF" push --to "$to" -l service.name=shop -l host.name="$1" -l service.version="$2" "$3"
+    expect 0 "$SPROF" push --to "$to" -l service.name=shop -l host.name="$1" -l service.version="$2" -l "of.team=red green" "$3"
 }
 
 table() { # INPUT [OPTION…]: functions with their samples and weights
@@ -23,7 +23,7 @@ numbers() {
     engine
     recordings
     expect 0 "$SPROF" fleet init --to "$to"
-    said 'database sprof: 5 tables made'
+    said 'database sprof: 6 tables made'
     push a 1.3 a.db
     push b 1.4 b.db
     expect 0 "$SPROF" merge -o all.db a.db b.db
@@ -51,7 +51,7 @@ numbers() {
     expect 0 "$SPROF" fleet init --to "$to/native"
     expect 0 "$SPROF" export -f rows --native -l service.name=shop -l host.name=a -l service.version=1.3 -l "of=it's" a.db -o rows
     expect 0 "$SPROF" export -f rows -l service.name=shop -l host.name=a -l service.version=1.3 -l "of=it's" a.db -o rows
-    for what in function path cost; do # run has a Map, which this server lacks
+    for what in function path cost; do # run and labels have a Map, which this server lacks
         python3 - "$port" $what <<'END' || fail "the server refuses rows/$what.native"
 import sys, urllib.parse, urllib.request
 port, table = sys.argv[1:]
@@ -66,6 +66,17 @@ END
     python3 -c '
 data = open("rows/run.native", "rb").read()
 assert b"Map(String, String)" + (1).to_bytes(8, "little") + b"\x02of\x04it\x27s" in data' || fail "the map of labels"
+    # By what processes belong to: here there is one user, and one cgroup or none.
+    user=$("$SPROF" report all.db --run all --by user --format csv | tr -d '\r' | sed -n '2s/.*,//p')
+    if [ "$user" != '?' ]; then # it was known before the processes ended
+        expect 0 "$SPROF" report -i "$to?user=$user&last=1h" --run all --by user --format csv
+        tr -d '\r' <out | grep -q ",$user\$" || fail "no user: $(cat out)"
+    fi
+    table "$to?of.team=red%20green" >fetched
+    table all.db >merged
+    cmp merged fetched || fail "other numbers of a label"
+    expect 1 "$SPROF" report -i "$to?container=none"
+    said 'no rows of that'
     # What is not there.
     expect 1 "$SPROF" report -i "$to?service=shoop"
     said 'there are the services shop'
@@ -105,7 +116,7 @@ END
     grep -q ^busy after && ! grep -q '^program+0x' after || fail "names: $(cat after)"
     cmp <(awk '{ print $NF }' before | sort) <(awk '{ print $NF }' after | sort) || fail "other numbers: $(cat after)"
     expect 2 "$SPROF" push --to pyroscope+http://host --names named.db
-    said '--names are rows'
+    said '--names is for rows'
 }
 
 # Made, upgraded, audited, refused.
@@ -117,12 +128,13 @@ tables() {
     expect 0 "$SPROF" fleet init --to "$to/other"
     expect 0 "$SPROF" push --to "$to/other" --spool spool
     [ "$(query 'SELECT sum(samples) FROM other.cost')" -gt 0 ] || fail "no samples"
-    # A column that an older one has not.
+    # A column and a table that an older one has not.
     query 'ALTER TABLE other.cost DROP COLUMN total'
+    query 'DROP TABLE other.labels'
     expect 1 "$SPROF" push --to "$to/other" --spool spool b.db
-    said 'no column cost.total'
+    said 'no column labels.labels_key'
     expect 0 "$SPROF" fleet init --to "$to/other"
-    said 'columns added: cost.total'
+    said '1 tables made, columns added: cost.total'
     expect 0 "$SPROF" push --to "$to/other" --spool spool
     expect 0 "$SPROF" fleet init --to "$to/other"
     said 'all is there'
@@ -146,8 +158,8 @@ with sqlite3.connect("a.db") as file:
     expect 1 "$SPROF" report -i "$to?service=none"
     ! grep -q $'\033' err || fail "what is stored reaches the terminal as it is"
     # Answers are lost, and what may count twice is said.
-    receiver ok,ok,lose,ok --to "$port"
-    expect 0 "$SPROF" push --to "$to" -l service.name=lost a.db
+    receiver ok,ok,ok,lose,ok --to "$port"
+    expect 0 "$SPROF" push --to "$to" -l service.name=lost -l team=x a.db
     said 'may count twice'
     end "$receiver"
 

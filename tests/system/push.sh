@@ -16,24 +16,24 @@ print($1)"
 again() {
     recordings
     receiver 500,503,ok,408,429:1,ok,close,cut,ok,garbage,html,error:252,ok
-    expect 0 "$SPROF" push --to "$to" --spool spool a.db
+    expect 0 "$SPROF" push --to "$to" --spool spool -l team=x a.db
     said '1 batch, .* rows.* sent'
     [ "$(waiting spool)" = 0 ] || fail "a batch is left"
-    [ "$(logged "[e['table'] for e in entries if e['what'] == 'ok']")" = "['function', 'path', 'cost', 'run']" ] ||
+    [ "$(logged "[e['table'] for e in entries if e['what'] == 'ok']")" = "['function', 'path', 'labels', 'cost', 'run']" ] ||
         fail "other tables, or in another order: $(logged entries)"
-    [ "$(logged "len({(e['table'], e['token'], e['lines']) for e in entries}), len(entries)")" = '4 13' ] ||
+    [ "$(logged "len({(e['table'], e['token'], e['lines']) for e in entries}), len(entries)")" = '5 14' ] ||
         fail "a repetition is another insert: $(logged entries)"
     # The same recording again has the same tokens; its other run has others.
     cp log before
-    expect 0 "$SPROF" push --to "$to" a.db
-    [ "$(logged "entries[-1]['token'] == entries[-5]['token']")" = True ] || fail "other tokens for the same recording"
-    expect 0 "$SPROF" push --to "$to" b.db
-    [ "$(logged "entries[-1]['token'] == entries[-5]['token']")" = False ] || fail "another recording has the same tokens"
+    expect 0 "$SPROF" push --to "$to" -l team=x a.db
+    [ "$(logged "entries[-1]['token'] == entries[-6]['token']")" = True ] || fail "other tokens for the same recording"
+    expect 0 "$SPROF" push --to "$to" -l team=x b.db
+    [ "$(logged "entries[-1]['token'] == entries[-6]['token']")" = False ] || fail "another recording has the same tokens"
     end "$receiver"
 
     # Patience ends: what is not sent waits, and an acknowledged table is not sent again.
     receiver ok,ok,500
-    expect 1 "$SPROF" push --to "$to" --spool spool --retry 300ms a.db
+    expect 1 "$SPROF" push --to "$to" --spool spool --retry 300ms -l team=x a.db
     said '1 batch waits in spool'
     [ "$(waiting spool)" = 1 ] || fail "the batch does not wait"
     end "$receiver"
@@ -41,12 +41,12 @@ again() {
     said 'Failed to connect|[Cc]onnection refused'
     receiver ok
     expect 0 "$SPROF" push --to "$to" --spool spool
-    [ "$(logged "[e['table'] for e in entries]")" = "['cost', 'run']" ] || fail "tables were sent again: $(logged entries)"
+    [ "$(logged "[e['table'] for e in entries]")" = "['labels', 'cost', 'run']" ] || fail "tables were sent again: $(logged entries)"
     [ "$(waiting spool)" = 0 ] || fail "the batch waits still"
     end "$receiver"
     # A receiver that does not answer in time.
     receiver slow
-    expect 1 "$SPROF" push --to "$to" --spool spool --retry 1s a.db
+    expect 1 "$SPROF" push --to "$to" --spool spool --retry 1s -l team=x a.db
     said 'time'
     [ "$(waiting spool)" = 1 ] || fail "the batch does not wait"
     end "$receiver"
@@ -161,13 +161,13 @@ credentials() {
     openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost \
         -addext subjectAltName=DNS:localhost 2>openssl.err || skip "no openssl: $(cat openssl.err)"
     receiver ok --tls cert.pem key.pem
-    expect 1 "$SPROF" push --to "clickhouse+https://localhost:$port" --spool spool a.db
+    expect 1 "$SPROF" push --to "clickhouse+https://localhost:$port" --spool spool -l team=x a.db
     said 'certificate'
     [ ! -s log ] || fail "something was sent: $(cat log)"
     SPROF_FLEET_CA=cert.pem expect 1 "$SPROF" push --to "clickhouse+https://127.0.0.1:$port" --spool spool
     said 'certificate|SSL'
     SPROF_FLEET_CA=cert.pem expect 0 "$SPROF" push --to "clickhouse+https://localhost:$port" --spool spool
-    [ "$(logged 'len(entries)')" = 4 ] || fail "not all was sent: $(logged entries)"
+    [ "$(logged 'len(entries)')" = 5 ] || fail "not all was sent: $(logged entries)"
     end "$receiver"
 }
 
@@ -370,6 +370,10 @@ END
 usage() {
     expect 2 "$SPROF" record --push clickhouse+http://host -p $$
     said '--push belongs to --loop'
+    expect 2 "$SPROF" record --loop 1s --without user -p $$
+    said 'belong to --push'
+    expect 2 "$SPROF" push --to otlp+http://host --without user x.db
+    said '--without is for rows'
     expect 2 "$SPROF" record --loop 1s --push http://host -p $$
     expect 2 "$SPROF" record --loop 1s --label a=b -p $$
     expect 2 "$SPROF" push

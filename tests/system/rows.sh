@@ -1,6 +1,6 @@
 #!/bin/bash
 # Rows for a fleet's database: what is exported comes back with the same numbers, and what is wrong with rows is said.
-#   rows.sh worked|program|fleet|selection|traces|refused
+#   rows.sh worked|program|fleet|labels|selection|traces|refused
 set -uf
 . "$(dirname "$0")/lib.sh"
 
@@ -188,6 +188,56 @@ fleet)
     "$SPROF" export -f folded merged.db --run all -o - 2>err | sort >was
     cmp was now || fail "one run has other numbers"
     ;;
+labels)
+    # Processes of three containers and two users: what belongs to which comes back, also in a part.
+    "$SPROF" record -F 1997 -o a.db -- sh -c 'for n in 1 2 3; do (exec sh -c "i=0; while [ \$i -lt 40000 ]; do i=\$((i+1)); done"); done' 2>err ||
+        fail "record: $(cat err)"
+    sqlite3 a.db "INSERT OR REPLACE INTO process_origin SELECT id, 1000, iif(id % 2, 'anna', 'it''s \\b'), '/c' || (id % 3),
+        CASE id % 3 WHEN 0 THEN NULL WHEN 1 THEN 'one' ELSE 'two,''x''' END FROM process" || fail sqlite3
+    belongs() { # RECORDING KEY: samples and weight of each
+        "$SPROF" report "$1" --by "$2" -n 0 --format csv 2>err || fail "report $1 --by $2"
+    }
+    belonging() { # RECORDING
+        local key
+        for key in user cgroup container user,cgroup; do
+            belongs "$1" $key | python3 -c '
+import csv, sys
+for row in csv.DictReader(sys.stdin):
+    print(*sorted((key, value) for key, value in row.items() if key in ("user", "cgroup", "container") or key.endswith(("_samples", "_weight"))))'
+        done | sort
+    }
+    samples_of() { # RECORDING USER
+        belongs "$1" user | python3 -c '
+import csv, sys
+print(*[row["inclusive_samples"] for row in csv.DictReader(sys.stdin) if row["user"] == sys.argv[1]])' "$2"
+    }
+    round_trip a.db b.db -l team=x
+    belonging a.db >was
+    belonging b.db >now
+    grep -q anna was && grep -q two, was || fail "labels: $(cat was)"
+    diff was now >out || fail "labels differ: $(cat out)"
+    for file in a b; do
+        "$SPROF" export -f folded $file.db -o - 2>err | sort >$file.folded
+    done
+    cmp a.folded b.folded || fail "other paths"
+    # A database without Maps has them as texts, which it escapes once more.
+    sed "1!s/['\\\\]/\\\\&/g" b.db.rows/labels.tsv >labels.tsv
+    (cd b.db.rows && "$SPROF" import -f rows function.tsv path.tsv cost.tsv run.tsv ../labels.tsv -o ../e.db) 2>err || fail "import: $(cat err)"
+    belonging e.db >now
+    diff was now >out || fail "labels of a text differ: $(cat out)"
+    printf 'a\\b\\\\t;\\c;d 3\n' >bytes.folded
+    "$SPROF" import --folded bytes.folded -o f.db 2>err || fail "import"
+    round_trip f.db g.db
+    equal f.db g.db
+    round_trip a.db c.db --user anna
+    [ "$(samples_of a.db anna)" = "$(samples_of c.db anna)" ] || fail "samples of a user: $(cat err)"
+    [ -z "$(samples_of c.db "it's \\b")" ] || fail "another user is in the rows"
+    round_trip a.db d.db --without user,container
+    grep -q anna d.db.rows/* && fail "a user was not left out"
+    belongs d.db cgroup | grep -q /c1 || fail "no cgroups"
+    "$SPROF" export -f rows a.db -o x --user nemo 2>err
+    [ $? = 1 ] && grep -q nemo err || fail "no such user: $(cat err)"
+    ;;
 selection)
     "$SPROF" import --folded "$GOLDEN/worked.folded" -o a.db 2>err || fail "import"
     "$SPROF" export -f rows a.db -o r 2>err || fail "export"
@@ -256,6 +306,11 @@ refused)
     grep -q 'native belongs to' err || fail "$(cat err)"
     "$SPROF" export -f folded a.db -o x -l a=b 2>err && fail "--label with folded"
     grep -q 'label belongs to -f rows and -f otlp-profiles' err || fail "$(cat err)"
+    "$SPROF" export -f folded a.db -o x --user root 2>err && fail "--user with folded"
+    "$SPROF" export -f rows a.db -o x --without user,host 2>err && fail "--without host"
+    grep -q 'user, cgroup or container' err || fail "$(cat err)"
+    printf "labels_key\tlabels\n1\t{'process.owner':'b'}\n1\t{'process.owner':'a'}\n1\t{'\n" >labels
+    refused 'stands for two sets of labels' all labels
     "$SPROF" export -f rows a.db -o x --window 100ms 2>err && fail "--window 100ms"
     grep -q 'whole seconds' err || fail "$(cat err)"
     "$SPROF" export -f rows a.db -o x -l nothing 2>err && fail "-l without a value"
