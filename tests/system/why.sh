@@ -154,6 +154,14 @@ slow)
     "$SPROF" why -p ${children[-1]} --slow '^serve_shopp$' >out 2>err && fail "no such function"
     grep -q "serve_shop" err || fail "no cure"
     kill "${children[-1]}"
+    cat >talks.c <<'END'
+#include <stdio.h>
+__attribute__((noinline)) int talk(int i) { return puts("to the terminal") + i; }
+int main(void) { return talk(1) < 0; }
+END
+    gcc -O1 -g talks.c -o talks || fail "no compiler"
+    "$SPROF" why --slow '^talk$' -- ./talks >out 2>err
+    ! grep -q "to the terminal" out && grep -q "to the terminal" err || fail "the command writes into the answer: $(cat out err)"
     ;;
 
 # Reasons that lie between threads or processes, or where a program starts.

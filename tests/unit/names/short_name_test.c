@@ -77,12 +77,14 @@ static void test_closures(void)
     check("each<f()::{lambda(int)#1}>(int)", NAMES_ARGUMENTS, "each<f()::λ(int)>");
     check_short("app::run::{{closure}}", "app::run::λ");
     check_short("app::run::{closure#0}", "app::run::λ");
+    check_short("app::run::{closure_env#1}", "app::run::λ");
 }
 
 static void test_other_languages(void)
 {
     check_short("<alloc::vec::Vec<T> as core::ops::Drop>::drop", "alloc::vec::Vec::drop");
     check_short("<T as core::convert::Into<U>>::into", "core::convert::Into::into");
+    check_short("<&T as core::convert::Into<U>>::into", "core::convert::Into::into");
     check_short("core::fmt::num::<impl core::fmt::Display for u32>::fmt",
                 "core::fmt::num::u32::fmt");
     check_short("core::ptr::drop_in_place::<alloc::vec::Vec<u8>>", "core::ptr::drop_in_place");

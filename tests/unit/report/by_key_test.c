@@ -59,8 +59,7 @@ static void test_each_key(void)
     check(user, 1, "samples,user", "inclusive_samples,user\r\n6,anna\r\n0,0\r\n");
     check(group, 1, "samples,cgroup",
           "inclusive_samples,cgroup\r\n6,/system.slice/shop.service\r\n0,/docker/0f1e\r\n");
-    check(container, 1, "samples,container",
-          "inclusive_samples,container\r\n6,none\r\n0,0f1e\r\n");
+    check(container, 1, "samples,container", "inclusive_samples,container\r\n6,none\r\n0,0f1e\r\n");
     check(event, 1, "samples,event", "inclusive_samples,event\r\n6,cpu-clock\r\n");
     struct captured *captured =
         csv_of(&(struct report_selection){0},

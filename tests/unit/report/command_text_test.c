@@ -26,9 +26,12 @@ static void test_what_is_common_is_left_out(void)
         "make",
         NULL,
     };
-    static const char *const expected[] = {"cc1plus … a.cpp -O2", "cc1plus … b.cpp -O2",
-                                           "cc1plus … b.cpp -O2", "as -o a.o",
-                                           "make",                ""};
+    static const char *const expected[] = {"cc1plus … a.cpp -O2",
+                                           "cc1plus … b.cpp -O2",
+                                           "cc1plus … b.cpp -O2",
+                                           "as -o a.o",
+                                           "make",
+                                           ""};
     check(commands, expected, sizeof commands / sizeof *commands);
 }
 

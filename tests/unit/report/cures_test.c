@@ -112,7 +112,7 @@ static void test_distributions(void)
           "symbolize` may find them by build id ab12cd");
     make("etc/os-release", "ID=ubuntu\nID_LIKE=debian\nVERSION_CODENAME=noble\n");
     make("var/lib/dpkg/info/libx.list", "/usr/lib64/libx.so\n");
-    make("var/lib/dpkg/info/libc6:amd64.list", "/usr/lib64/libc.so.6\n");
+    make("var/lib/dpkg/info/libc6:amd64.list", "/lib64/libc.so.6\n"); /* before /usr had it all */
     check(&library, "libx.so has no debug information: apt install libx-dbgsym, with `deb "
                     "http://ddebs.ubuntu.com noble main universe` in "
                     "/etc/apt/sources.list.d/ddebs.list, after `apt install "

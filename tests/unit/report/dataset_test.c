@@ -75,10 +75,33 @@ static void test_what_exporters_need_is_there(void)
     report_dataset_release(&dataset);
 }
 
+/* Samples are of what runs, but for those that are taken whatever a thread does. */
+static void test_states_of_events(void)
+{
+    static const struct {
+        const char *name;
+        enum store_unit unit;
+        const char *state;
+    } cases[] = {
+        {"cpu-clock", STORE_UNIT_SAMPLE, "running"},
+        {"cycles", STORE_UNIT_SAMPLE, "running"},
+        {MODEL_EVENT_WALL, STORE_UNIT_SAMPLE, "unknown"},
+        {MODEL_EVENT_WAKEUP, STORE_UNIT_SAMPLE, "unknown"},
+        {"calls", STORE_UNIT_CALL, "unknown"},
+        {"off-cpu:sleep", STORE_UNIT_SAMPLE, "waiting"},
+        {"off-cpu:ready", STORE_UNIT_SAMPLE, "ready"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct store_event event = {.name = cases[i].name, .unit = cases[i].unit};
+        CU_ASSERT_STRING_EQUAL(report_event_state(&event), cases[i].state);
+    }
+}
+
 void sprof_suite_report_dataset(void);
 void sprof_suite_report_dataset(void)
 {
     CU_pSuite suite = CU_add_suite("report/dataset", example_open, example_close);
     CU_add_test(suite, "stacks add up to the tree", test_stacks_add_up_to_the_tree);
+    CU_add_test(suite, "states of events", test_states_of_events);
     CU_add_test(suite, "what exporters need is there", test_what_exporters_need_is_there);
 }

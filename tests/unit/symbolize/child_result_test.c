@@ -62,7 +62,7 @@ static void test_a_file_travels(void)
     int ends[2], pipes[2], fd = -1;
     CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     CU_ASSERT_EQUAL_FATAL(pipe(pipes), 0);
-    CU_ASSERT_TRUE(symbolize_child_send(ends[0], CHILD_REPLY, 42, &piece, 1, pipes[0]));
+    CU_ASSERT_TRUE_FATAL(symbolize_child_send(ends[0], CHILD_REPLY, 42, &piece, 1, pipes[0]));
     CU_ASSERT_TRUE_FATAL(symbolize_child_receive(ends[1], &header, &fd));
     CU_ASSERT_EQUAL(header.kind, CHILD_REPLY);
     CU_ASSERT_EQUAL(header.number, 42);
