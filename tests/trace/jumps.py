@@ -25,7 +25,7 @@ HEAD = """
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
-enum { COUNT = %(count)d, COROUTINES = %(coroutines)d, THREADS = %(threads)d, EVENTS = 1 << 20, STACK = 256 << 10 };
+enum { COUNT = %(count)d, COROUTINES = %(coroutines)d, THREADS = %(threads)d, ROUNDS = %(rounds)d, EVENTS = 1 << 20, STACK = 256 << 10 };
 enum { ENTER = 1, RETURN, CATCH, SWITCH };
 struct stack {
     ucontext_t context;
@@ -35,8 +35,8 @@ struct stack {
 };
 struct state {
     unsigned *events, count;
-    long budget, is_finishing;
-    unsigned stack;
+    long budget, is_finishing, tags;
+    unsigned stack, thrown;
     struct stack stacks[1 + COROUTINES];
     unsigned long sum;
 };
@@ -44,21 +44,29 @@ static struct state states[THREADS];
 #define NI __attribute__((noinline))
 #define KEEP __asm__ volatile("" ::: "memory")
 #define HERE (&s->stacks[s->stack])
-static inline void note(struct state *s, unsigned what, unsigned value)
+static inline void put(struct state *s, unsigned word)
 {
     if (s->count == EVENTS)
         abort();
-    s->events[s->count++] = what << 24 | value;
+    s->events[s->count++] = word;
 }
+static inline void note(struct state *s, unsigned what, unsigned value)
+{
+    put(s, what << 24 | value);
+}
+"""
+
+NOTES = """
 static inline void enter(struct state *s, unsigned function, long is_jump)
 {
     note(s, ENTER, function << 1 | (unsigned)is_jump);
     HERE->level += !is_jump;
 }
-static inline void returned(struct state *s)
+static inline unsigned long returned(struct state *s, unsigned long result)
 {
     note(s, RETURN, 0);
     HERE->level--;
+    return result;
 }
 static inline void caught(struct state *s, unsigned level, unsigned kind)
 {
@@ -83,8 +91,7 @@ static void begin(unsigned high, unsigned low)
     HERE->jump = &here;
     TRY
     if (!setjmp(here)) {
-        s->sum += functions[s->sum % COUNT](s, s->sum % 1000, 9, 0);
-        returned(s);
+        s->sum += returned(s, functions[s->sum % COUNT](s, ARGUMENTS(s->sum % 1000, 9, 0)));
     } else
         caught(s, 0, 1);
     CATCH(caught(s, 0, 0))
@@ -121,14 +128,13 @@ MAIN = """
 static void *run(void *number)
 {
     struct state *s = &states[(long)number];
-    for (unsigned long round = 0; round < 40; round++) {
+    for (unsigned long round = 0; round < ROUNDS; round++) {
         jmp_buf here;
         s->budget = 200;
         HERE->jump = &here;
         TRY
         if (!setjmp(here)) {
-            s->sum += functions[round % COUNT](s, round + (unsigned long)number, 12, 0);
-            returned(s);
+            s->sum += returned(s, functions[round % COUNT](s, ARGUMENTS(round + (unsigned long)number, 12, 0)));
         } else
             caught(s, 0, 1);
         CATCH(caught(s, 0, 0))
@@ -173,6 +179,13 @@ FINISH = """{
 
 
 class Program:
+    """`notes` are C functions that note what happens, and what is passed beside `s`, by ARGUMENTS, and declared by PARAMETERS."""
+    notes = NOTES
+    declared = ("#define RESULT unsigned long\n#define PARAMETERS struct state *s, unsigned long a, long depth, long is_jump\n"
+                "#define ARGUMENTS(a, depth, is_jump) a, depth, is_jump\n")
+    entering = "is_jump"
+    rounds, threads = 40, THREADS
+
     def __init__(self, language, seed, with_coroutines):
         self.rng = random.Random(seed)
         self.is_cxx = language == "c++"
@@ -187,7 +200,13 @@ class Program:
         return f"f{(caller + rng.randrange(1, self.count)) % self.count}"
 
     def call(self, caller):
-        return f"{self.callee(caller, False)}(s, a * {self.rng.randrange(3, 99) | 1}, depth - 1, 0)"
+        return f"{self.callee(caller, False)}(s, ARGUMENTS(a * {self.rng.randrange(3, 99) | 1}, depth - 1, 0))"
+
+    def result(self, value):
+        return value
+
+    def thrown(self):
+        return "throw (int)(a % 100);"
 
     def switching(self):
         if not self.with_coroutines or self.rng.random() < 0.5:
@@ -196,40 +215,39 @@ class Program:
 
     def function(self, i):
         rng = self.rng
-        text = f"NI unsigned long f{i}(struct state *s, unsigned long a, long depth, long is_jump)\n{{\n    enter(s, {i}, is_jump);\n"
+        text = f"NI RESULT f{i}(PARAMETERS)\n{{\n    enter(s, {i}, {self.entering});\n"
         kind = rng.random()
         if kind < 0.45:  # a call before the jump, perhaps
-            text += f"    if (s->budget-- <= 0)\n        return a + {i};\n"
+            text += f"    if (s->budget-- <= 0)\n        return {self.result(f'a + {i}')};\n"
             if rng.random() < 0.4:
-                text += f"    if (depth > 0) {{\n        a += {self.call(i)};\n        returned(s);\n    }}\n"
+                text += f"    if (depth > 0)\n        a += returned(s, {self.call(i)});\n"
             text += self.switching()
-            return text + f"    return {self.callee(i, True)}(s, a * 3 + {rng.randrange(1000)}, depth, 1);\n}}\n"
-        text += f"    if (depth <= 0 || s->budget-- <= 0)\n        return a + {i};\n"
+            return text + f"    return {self.callee(i, True)}(s, ARGUMENTS(a * 3 + {rng.randrange(1000)}, depth, 1));\n}}\n"
+        text += f"    if (depth <= 0 || s->budget-- <= 0)\n        return {self.result(f'a + {i}')};\n"
         if kind < 0.6:
             text += f"    if (a % {rng.randrange(2, 6)} == 0)\n"
-            text += "        throw (int)(a % 100);\n" if self.is_cxx and rng.random() < 0.6 else "        longjmp(*HERE->jump, 1);\n"
+            text += f"        {self.thrown()}\n" if self.is_cxx and rng.random() < 0.6 else "        longjmp(*HERE->jump, 1);\n"
         if kind > 0.8:
             text += "    jmp_buf here, *outer = HERE->jump;\n    const unsigned level = HERE->level;\n    volatile unsigned long kept = a;\n    HERE->jump = &here;\n"
             text += "    try {\n" if self.is_cxx else ""
-            text += f"    if (!setjmp(here)) {{\n        kept += {self.call(i)};\n        returned(s);\n    }} else\n        caught(s, level, 1);\n"
-            text += "    } catch (int thrown) {\n        caught(s, level, 0);\n        kept += thrown;\n    }\n" if self.is_cxx else ""
+            text += f"    if (!setjmp(here))\n        kept += returned(s, {self.call(i)});\n    else\n        caught(s, level, 1);\n"
+            text += "    } catch (...) {\n        caught(s, level, 0);\n        kept += 3;\n    }\n" if self.is_cxx else ""
             text += "    HERE->jump = outer;\n    a = kept;\n"
         for _ in range(rng.randrange(1, 3)):
             text += self.switching()
-            text += f"    a += {self.call(i)};\n    returned(s);\n"
-        return text + "    s->sum += a;\n    KEEP;\n    return a;\n}\n"
+            text += f"    a += returned(s, {self.call(i)});\n"
+        return text + f"    s->sum += a;\n    KEEP;\n    return {self.result('a')};\n}}\n"
 
     def text(self):
         main = COROUTINE + MAIN if self.with_coroutines else MAIN
-        parameters = "struct state *s, unsigned long a, long depth, long is_jump"
-        parts = [HEAD % {"count": self.count, "coroutines": COROUTINES, "threads": THREADS}]
-        parts += [f"NI unsigned long f{i}({parameters});\n" for i in range(self.count)]
-        parts.append("typedef unsigned long (*function)(struct state *, unsigned long, long, long);\nstatic const function functions[COUNT] = {"
+        parts = [HEAD % {"count": self.count, "coroutines": COROUTINES, "threads": self.threads, "rounds": self.rounds}, self.declared, self.notes]
+        parts += [f"NI RESULT f{i}(PARAMETERS);\n" for i in range(self.count)]
+        parts.append("typedef RESULT (*function)(PARAMETERS);\nstatic const function functions[COUNT] = {"
                      + ", ".join(f"f{i}" for i in range(self.count)) + "};\n")
         if self.with_coroutines:
             parts.append("NI static void resume(struct state *s, unsigned long which);\nNI static void yield(struct state *s);\n")
         parts += [self.function(i) for i in range(self.count)]
-        parts.append("#define TRY try {\n#define CATCH(what) } catch (int) { what; }\n" if self.is_cxx else "#define TRY\n#define CATCH(what)\n")
+        parts.append("#define TRY try {\n#define CATCH(what) } catch (...) { what; }\n" if self.is_cxx else "#define TRY\n#define CATCH(what)\n")
         parts.append(main.replace("FINISH", FINISH if self.with_coroutines else ";"))
         return "".join(parts)
 
@@ -260,10 +278,15 @@ class Thread:
         self.rules = rules
         self.kept = []  # (call, exit, rules, caller)
         self.count = 0
+        self.has_words = True  # of the arguments of the call that ends
+
+    def meets(self, call, how):
+        """The numbers of the rules that a call meets."""
+        return [number for number, rule in enumerate(self.rules) if rule(call.function, how)]
 
     def keep(self, call, how):
         """The pruned tree: what meets a rule, and all that has called it."""
-        met = [number for number, rule in enumerate(self.rules) if rule(call.function, how)]
+        met = self.meets(call, how)
         if not met and not call.is_caller:
             return
         at = call.above
@@ -307,6 +330,7 @@ class Thread:
     def end_activation(self, activation, how):
         is_in = self.uncover(activation[-1])
         for call in reversed(activation):
+            self.has_words = is_in and call is activation[-1]
             self.end(call, how if how != "tail" else "return" if call is activation[-1] else "tail")
             if is_in:
                 self.chain.pop()
@@ -314,7 +338,8 @@ class Thread:
     def jump(self, function):
         activation = self.stacks[self.stack][-1]
         jumper = activation[-1]
-        if not self.uncover(jumper):
+        self.has_words = self.uncover(jumper)
+        if not self.has_words:
             activation[0].above = self.chain[-1][0] if self.chain else None
             self.chain += [(call, self.stack) for call in activation]
         before = [call.function for call in activation[:-1]]
@@ -362,12 +387,16 @@ def fail(message):
     sys.exit(1)
 
 
-def trace(sprof, name, *options, rules=()):
+def run_traced(sprof, name, *options):
     wanted = subprocess.run(["./program", "untraced"], capture_output=True, text=True, check=True).stdout
     done = subprocess.run([sprof, "trace", "-o", f"{name}.db", "--function", "^f[0-9]", *options, "--", "./program", name],
                           capture_output=True, text=True)
     if done.returncode or done.stdout != wanted:
         fail(f"{name}: status {done.returncode}: {done.stderr[-2000:]}")
+
+
+def trace(sprof, name, *options, rules=()):
+    run_traced(sprof, name, *options)
     return follow(name, rules)
 
 
@@ -436,6 +465,50 @@ def check_paths(sprof, what):
         fail(f"{what}: {len(differing)} paths differ: {[(path, wanted[path], found[path]) for path in differing[:3]]}")
 
 
+def kept_rows(sprof, name):
+    """The rows of each thread, by begin."""
+    found = collections.defaultdict(list)
+    for row in rows(sprof, name, "SELECT v.tid, v.function, v.exit, c.rules, v.call_id, v.caller_id, v.start_ns, c.duration_ns, c.self_ns "
+                    "FROM v_kept_call v JOIN kept_call c ON c.number = v.call_id"):
+        found[row["tid"]].append(row)
+    for kept in found.values():
+        by_id = {row["call_id"]: row for row in kept}
+        def depth(row):  # where a counter has coarse steps a call and its caller begin at the same time
+            steps = 0
+            while row["caller_id"]:
+                row, steps = by_id[row["caller_id"]], steps + 1
+            return steps
+        kept.sort(key=lambda row: (int(row["start_ns"]), depth(row)))
+    return list(found.values())
+
+
+def compare_kept(sprof, what, name, threads, compared=~0):
+    """Compares rows with what was to be kept, and these rules that they met. Returns for each thread pairs of a call and its row;
+    None where some found no room."""
+    dropped = rows(sprof, name, "SELECT sum(dropped) AS n FROM keep_rule")[0]["n"]
+    if dropped != "0":
+        return None
+    def order(threads):
+        return sorted(threads, key=lambda thread: [(*call[:3], -1 if call[3] is None else call[3]) for call in thread[0]])
+    wanted, found = [], []
+    for thread in threads:
+        calls = sorted(thread.kept, key=lambda kept: kept[0].number)
+        places = {id(kept[0]): place for place, kept in enumerate(calls)}
+        wanted.append(([(call.function, how, sum(1 << number for number in met) & compared, places[id(caller)] if caller else None)
+                        for call, how, met, caller in calls], [kept[0] for kept in calls]))
+    for kept in kept_rows(sprof, name):
+        places = {row["call_id"]: place for place, row in enumerate(kept)}
+        found.append(([(number(row["function"]), row["exit"], int(row["rules"]) & compared, places.get(row["caller_id"])) for row in kept], kept))
+    wanted, found = order(thread for thread in wanted if thread[0]), order(found)
+    for (one, _), (other, _) in zip(wanted, found):
+        for i, (call, seen) in enumerate(zip(one, other)):
+            if call != seen:
+                fail(f"{what}: {name}: call {i} of {len(one)} is {seen}, not {call}; before it {one[max(0, i - 5):i]}")
+    if [len(thread[0]) for thread in wanted] != [len(thread[0]) for thread in found]:
+        fail(f"{what}: {name}: {[len(thread[0]) for thread in found]} calls, not {[len(thread[0]) for thread in wanted]}")
+    return [list(zip(one[1], other[1])) for one, other in zip(wanted, found)]
+
+
 def check_kept(sprof, what, rng, count):
     """What is kept while a program runs is what its whole log would be, filtered. The conditions do not depend on time."""
     some, others = ({rng.randrange(count) for _ in range(rng.randrange(1, 4))} for _ in range(2))
@@ -445,38 +518,8 @@ def check_kept(sprof, what, rng, count):
     options = ["--keep", f"over 0ns : {names[0]}", "--keep", for_all, "--keep", f"throws : {names[1]}"]
     rules = [lambda function, how: function in some, lambda function, how: False,
              lambda function, how: function in others and how == "exception"]
-    wanted = []
-    for thread in trace(sprof, "kept", *options, rules=rules):
-        calls = sorted(thread.kept, key=lambda kept: kept[0].number)
-        places = {id(kept[0]): place for place, kept in enumerate(calls)}
-        wanted.append([(call.function, how, sum(1 << number for number in met), places[id(caller)] if caller else None)
-                       for call, how, met, caller in calls])
-    found = collections.defaultdict(list)
-    for row in rows(sprof, "kept", "SELECT v.tid, v.function, v.exit, c.rules, v.call_id, v.caller_id, v.start_ns FROM v_kept_call v "
-                    "JOIN kept_call c ON c.number = v.call_id"):
-        found[row["tid"]].append(row)
-    dropped = rows(sprof, "kept", "SELECT sum(dropped) AS n FROM keep_rule")[0]["n"]
-    if dropped != "0":
-        fail(f"{what}: {dropped} kept calls found no room")
-    for tid, kept in found.items():
-        by_id = {row["call_id"]: row for row in kept}
-        def depth(row):  # where a counter has coarse steps a call and its caller begin at the same time
-            steps = 0
-            while row["caller_id"]:
-                row, steps = by_id[row["caller_id"]], steps + 1
-            return steps
-        kept.sort(key=lambda row: (int(row["start_ns"]), depth(row)))
-        places = {row["call_id"]: place for place, row in enumerate(kept)}
-        found[tid] = [(number(row["function"]), row["exit"], int(row["rules"]), places.get(row["caller_id"])) for row in kept]
-    def order(threads):
-        return sorted(threads, key=lambda calls: [(*call[:3], -1 if call[3] is None else call[3]) for call in calls])
-    wanted, found = order(calls for calls in wanted if calls), order(found.values())
-    for one, other in zip(wanted, found):
-        for i, (call, seen) in enumerate(zip(one, other)):
-            if call != seen:
-                fail(f"{what}: kept: call {i} of {len(one)} is {seen}, not {call}; before it {one[max(0, i - 5):i]}")
-    if [len(calls) for calls in wanted] != [len(calls) for calls in found]:
-        fail(f"{what}: kept: {[len(calls) for calls in found]} calls, not {[len(calls) for calls in wanted]}")
+    if compare_kept(sprof, what, "kept", trace(sprof, "kept", *options, rules=rules)) is None:
+        fail(f"{what}: kept calls found no room")
 
 
 def main():

@@ -107,10 +107,13 @@ static int64_t ticks_of(const struct trace_session *session, bool has, uint64_t 
     return has && ns ? (int64_t)ceil((double)ns / session->trace->clock.tick_ns) : INT64_MIN;
 }
 
-static int64_t order_of_single(double value)
+/* Of a number that is none of single precision, the next one toward the inside of the range. */
+static int64_t order_of_single(double value, double inside)
 {
-    const float single = (float)value;
+    float single = (float)value;
     uint32_t bits;
+    if ((inside > 0 && single < value) || (inside < 0 && single > value))
+        single = nextafterf(single, (float)inside);
     memcpy(&bits, &single, sizeof bits);
     return probe_order_of_single(bits);
 }
@@ -130,8 +133,8 @@ static void write_tests(struct probe_keep_rule *to, const struct trace_keep_rule
         to->tests[i] = (struct probe_keep_test){
             .low = test->low,
             .high = test->high,
-            .low_single = order_of_single(test->low_real),
-            .high_single = order_of_single(test->high_real),
+            .low_single = order_of_single(test->low_real, INFINITY),
+            .high_single = order_of_single(test->high_real, -INFINITY),
             .low_double = order_of_double(test->low_real),
             .high_double = order_of_double(test->high_real),
             .is_outside = test->is_outside,
