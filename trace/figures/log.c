@@ -12,8 +12,9 @@ enum {
     FLUSH_BLOCKS = 16,      /* that make a transaction worth it */
     WAITING_KEPT = 1 << 17, /* rows of kept calls that wait, as above */
     FLUSH_KEPT = 1 << 12,
-    OPEN_CALLS = 1 << 20,  /* of a thread, at most */
-    STUCK_NS = 1000000000, /* after which a unit will not be filled any more */
+    FLUSH_KEPT_NS = 500000000, /* fewer wait no longer than this */
+    OPEN_CALLS = 1 << 20,      /* of a thread, at most */
+    STUCK_NS = 1000000000,     /* after which a unit will not be filled any more */
     SIZE_NS = 20000000,
 };
 
@@ -358,9 +359,21 @@ static void look_at_size(struct trace_session *session)
                       options->output);
 }
 
+/* Kept calls are seen, and outlive the tracer, soon after they have ended. */
+static bool are_kept_due(struct trace_session *session)
+{
+    struct trace_kept *kept = &session->trace->kept;
+    if (!recording_batch(session->recording)->kept_calls.count ||
+        session->times.now_ns < kept->flush_ns || recording_is_writing(session->recording))
+        return false;
+    kept->flush_ns = session->times.now_ns + FLUSH_KEPT_NS;
+    return true;
+}
+
 bool trace_log_wants_flush(struct trace_session *session)
 {
     look_at_size(session);
     return recording_batch(session->recording)->call_blocks.count >= FLUSH_BLOCKS ||
-           recording_batch(session->recording)->kept_calls.count >= FLUSH_KEPT;
+           recording_batch(session->recording)->kept_calls.count >= FLUSH_KEPT ||
+           are_kept_due(session);
 }
