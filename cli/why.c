@@ -172,7 +172,7 @@ static int judge_slow(struct why_verdict *verdict, struct why_table *table, cons
 static bool is_decided(const struct why_verdict *verdict)
 {
     return verdict->answer != WHY_TOO_FEW && verdict->answer != WHY_NOTHING_SEEN &&
-           verdict->answer != WHY_FEW_CALLS;
+           verdict->answer != WHY_UNSEEN && verdict->answer != WHY_FEW_CALLS;
 }
 
 /* Returns the exit status, or a negative code. */

@@ -85,11 +85,19 @@ static int add_event(struct record_session *session, struct record_event *event)
     return 0;
 }
 
-/* Of waits there are many kinds, and in a recording some: those are added when they are met. */
+/* Of waits there are many kinds, and in a recording some: those are added when they are met. Time
+ * without a CPU is there always, and shows that waits were measured where none came. */
+static bool is_there_always(const struct record_event *event)
+{
+    const char *wait = model_event_wait(event->row.name);
+    return !event->is_wait || (wait && !strcmp(wait, MODEL_WAIT_READY));
+}
+
 static int add_events(struct record_session *session)
 {
     for (size_t i = 0; i < session->events.count; i++)
-        if (!session->events.items[i].is_wait && add_event(session, &session->events.items[i]))
+        if (is_there_always(&session->events.items[i]) &&
+            add_event(session, &session->events.items[i]))
             return SPROF_ENOMEM;
     return 0;
 }

@@ -179,6 +179,18 @@ static double calls_in_slow(const struct why_verdict *verdict, const struct why_
     return excess_ns / mean_ns(of);
 }
 
+/* A call of the loop may last longer than the count, which then has no edge of it. Samples show who
+ * calls the small function in slow calls. */
+static void take_sampled_caller(struct why_verdict *verdict, const struct why_counts *counts)
+{
+    const struct why_edge edge = {verdict->callers[0], verdict->function, 0};
+    const double each =
+        verdict->many.caller || !edge.caller ? 0 : calls_in_slow(verdict, counts, &edge);
+    if (each > 0)
+        verdict->many = (struct why_many){edge.caller, edge.callee, each,
+                                          mean_ns(called(counts, edge.callee)), false};
+}
+
 /* The small function is named, or the loop that calls it. */
 static int count_slow(struct why_verdict *verdict, const struct why_table *table,
                       const struct why_counts *counts)
@@ -195,6 +207,7 @@ static int count_slow(struct why_verdict *verdict, const struct why_table *table
         verdict->many = (struct why_many){edge->caller, edge->callee, each,
                                           mean_ns(called(counts, edge->callee)), false};
     }
+    take_sampled_caller(verdict, counts);
     const struct why_many *many = &verdict->many;
     if (!many->caller ||
         !is_next(verdict, many->callee == verdict->function ? many->caller : many->callee))

@@ -13,6 +13,8 @@ static const double idle_most = 0.5;     /* idle, of what was seen: else too lit
 static const double flat_half = 0.08;    /* "no function has more" needs an interval so small */
 static const double burst_ratio = 3;     /* variance over that of independent samples */
 
+static const double unseen_most = 0.5; /* of the run without work, where only work is seen */
+
 /* Independent samples with which 8 % can be told from 20 %. */
 enum { ENOUGH_SAMPLES = 300, LEAST_SAMPLES = 24 };
 
@@ -276,6 +278,15 @@ static bool is_idle(const struct why_verdict *verdict, const struct why_table *t
            (double)verdict->idle_ns > idle_most * (double)verdict->all_ns;
 }
 
+/* The part of the run in which no thread can have computed; 0 where waits are in the table. */
+static double unseen_share(const struct why_verdict *verdict, const struct why_table *table)
+{
+    if (table->sight != WHY_SEES_CPU || table->by_calls || !table->duration_ns ||
+        verdict->useful_ns > table->duration_ns)
+        return 0;
+    return 1 - (double)verdict->useful_ns / (double)table->duration_ns;
+}
+
 int why_judge(struct why_verdict *verdict, struct why_table *table)
 {
     struct why_candidates candidates = {0};
@@ -295,6 +306,10 @@ int why_judge(struct why_verdict *verdict, struct why_table *table)
     result = why_rank(table, UINT32_MAX, &candidates);
     if (!result)
         result = conclude(verdict, table, &candidates);
+    if (unseen_share(verdict, table) > unseen_most) {
+        verdict->answer = WHY_UNSEEN;
+        verdict->unseen = unseen_share(verdict, table);
+    }
     if (!result)
         take_next(verdict, &candidates);
     sprof_vec_release(&candidates.list);

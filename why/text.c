@@ -194,6 +194,12 @@ int why_headline(struct sprof_str *text, const struct why_table *table,
         sprof_str_appendf(text, " (%s)", name_of(table, verdict->function));
         break;
     case WHY_FLAT: append_flat(text, table, verdict); break;
+    case WHY_UNSEEN:
+        sprof_str_appendf(text,
+                          "It waits, or has no CPU, for %d %% of the time, which this recording "
+                          "does not hold: look by `sprof why` or `sprof record --off-cpu`, as root",
+                          percent(verdict->unseen));
+        break;
     case WHY_FUNCTION: append_what(text, table, verdict); break;
     }
     if (verdict->answer == WHY_FUNCTION || verdict->answer == WHY_FLAT)
@@ -588,6 +594,7 @@ const char *why_answer_word(enum why_answer answer)
         [WHY_FUNCTION] = "function",
         [WHY_FEW_CALLS] = "few-calls",
         [WHY_NO_SLOW] = "no-slow-calls",
+        [WHY_UNSEEN] = "unseen",
     };
     return words[answer];
 }

@@ -156,6 +156,7 @@ enum why_answer {
     WHY_FUNCTION,     /* `function` is it */
     WHY_FEW_CALLS,    /* too few calls to compare slow ones with others */
     WHY_NO_SLOW,      /* no call takes much longer than others */
+    WHY_UNSEEN,       /* it mostly waits, which the recording does not hold */
 };
 
 enum why_certainty { WHY_SURE, WHY_LIKELY, WHY_ONE_OF_TWO };
@@ -222,6 +223,7 @@ struct why_verdict {
     double useful_samples; /* independent ones that the useful time is worth */
     double ready_share; /* of the time in which threads have or want a CPU, or wait within work */
     double causes[WHY_CAUSES]; /* shares of useful time */
+    double unseen; /* of WHY_UNSEEN: the share of the run in which none of its threads computed */
 
     /* The function, of WHY_FUNCTION; the largest, of WHY_FLAT; where it waits, of WHY_IDLE. */
     uint32_t function, entry; /* entry 0: code of its own, or several */
@@ -322,7 +324,7 @@ int why_each_evidence(const struct why_table *table, const struct why_verdict *v
 /* "sure", "likely", "one of two". Static. */
 const char *why_certainty_text(enum why_certainty certainty);
 
-/* "function", "flat", "idle", "starved", "too-few", "nothing". Static. */
+/* "function", "flat", "idle", "starved", "too-few", "nothing", "unseen" … Static. */
 const char *why_answer_word(enum why_answer answer);
 
 #include "why/slow.h"

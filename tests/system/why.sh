@@ -262,6 +262,16 @@ usage)
     "$SPROF" why -i empty.db >out 2>err
     [ $? = 3 ] || fail "a recording with too little: not status 3"
     grep -q "^▶ " out || fail "no first line"
+    # That waits were measured shows also where none came.
+    if "$SPROF" record --off-cpu -o short.db -- true 2>err; then
+        "$SPROF" why -i short.db --format json >out
+        [ "$(answer sees)" = states ] || fail "waits of a short program are not seen"
+    fi
+    # A program that waits, of which only its work was recorded.
+    "$SPROF" record -e cpu-clock -o works.db -- "$program" sleep 2>err || fail "no recording"
+    "$SPROF" why -i works.db >out 2>err
+    [ $? = 3 ] || fail "waits that were not recorded: not status 3"
+    grep -q '^▶ It waits, or has no CPU, for .* look by `sprof why`' out || fail "waits that were not recorded: $(head -1 out)"
     "$SPROF" why -- sh -c 'echo to the terminal; exit 5' >out 2>err
     grep -q "to the terminal" out && fail "the command writes into the answer"
     grep -q "to the terminal" err || fail "the command's output is lost"

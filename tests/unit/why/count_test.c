@@ -189,6 +189,28 @@ static void test_clear_loop(void)
     release(&scene, &verdict, &counts);
 }
 
+/* Of slow calls, whose loop has not ended while calls were counted, samples show the caller. */
+static void test_slow_without_edge(void)
+{
+    struct scene scene = {0};
+    struct why_verdict verdict = {0};
+    struct why_counts counts = {.look_ns = 500000000};
+    judge(&scene, &verdict);
+    verdict.slow = (struct why_slow){.of = "^handle$", .slow_ns = 1e7, .usual_ns = 1e5};
+    CU_ASSERT_EQUAL(why_count(&verdict, &scene.table, &counts), 0);
+    CU_ASSERT_EQUAL(verdict.many.caller, 0); /* it was not called */
+    add_called(&counts, number(&scene, "get"), 100000, 25000);
+    CU_ASSERT_EQUAL(why_count(&verdict, &scene.table, &counts), 0);
+    CU_ASSERT_EQUAL(verdict.many.caller, 0); /* it takes long */
+    counts.functions.items[0].total_ns = 100000 * 300;
+    counts.functions.items[0].long_ns = 400;
+    CU_ASSERT_EQUAL(why_count(&verdict, &scene.table, &counts), 0);
+    CU_ASSERT_EQUAL(verdict.many.caller, number(&scene, "wrap"));
+    CU_ASSERT_EQUAL(verdict.many.callee, number(&scene, "get"));
+    CU_ASSERT_DOUBLE_EQUAL(verdict.many.each, 0.75 * 9.9e6 / 300, 1);
+    release(&scene, &verdict, &counts);
+}
+
 void sprof_suite_why_count(void);
 void sprof_suite_why_count(void)
 {
@@ -199,4 +221,5 @@ void sprof_suite_why_count(void)
     CU_add_test(suite, "nothing counted", test_nothing);
     CU_add_test(suite, "two functions that are one", test_pair);
     CU_add_test(suite, "a loop that is clear", test_clear_loop);
+    CU_add_test(suite, "slow calls without counted callers", test_slow_without_edge);
 }

@@ -93,6 +93,30 @@ static void test_what_is_not_known(void)
     why_table_release(&scene.table);
 }
 
+/* A program that mostly waits, of which only work was recorded. */
+static void test_unseen(void)
+{
+    struct scene scene = {0};
+    const uint32_t thread = scene_thread(&scene, "prog");
+    scene_work(&scene, thread, 400, "main handle parse");
+    scene.table.duration_ns = 4000000000;
+    scene.table.sight = WHY_SEES_CPU;
+    const struct why_circumstances circumstances = {.recording = "why.db", .load = -1};
+    answers(&scene, &circumstances,
+            "▶ It waits, or has no CPU, for 90 % of the time, which this recording does not hold: "
+            "look by `sprof why` or `sprof record --off-cpu`, as root\n"
+            "  of 100 ms that its threads work each second\n"
+            "  called by handle; way: main → handle → parse\n"
+            "  evidence:\n"
+            "    time by function and wait: sprof report -i why.db --mode app --no-std "
+            "--no-inline --by function,wait\n"
+            "  ruled out: allocation 0 % · page faults 0 % · system calls 0 %\n"
+            "  next: parse (cpu) 100 %\n"
+            "  sure · 400 samples' worth of useful time\n"
+            "  not known: what threads wait for, and whether they lack a CPU\n");
+    why_table_release(&scene.table);
+}
+
 static void test_too_little(void)
 {
     struct scene scene = {0};
@@ -135,6 +159,7 @@ void sprof_suite_why_text(void)
     CU_add_test(suite, "a function", test_a_function);
     CU_add_test(suite, "starved", test_starved);
     CU_add_test(suite, "what is not known", test_what_is_not_known);
+    CU_add_test(suite, "waits that are not seen", test_unseen);
     CU_add_test(suite, "too little", test_too_little);
     CU_add_test(suite, "nothing", test_nothing);
 }
