@@ -64,7 +64,7 @@ static uint32_t one_of(int64_t ticks, int64_t calls)
 void probe_calibrate(void)
 {
     struct probe_shared *shared = probe_inside.shared;
-    const uint32_t number = shared->function_count;
+    const uint32_t number = probe_inside.function_count;
     void (*thunk)(void) = (void (*)(void))(
         uintptr_t)(probe_thunks + (uint64_t)number * ARCH_THUNK_BYTES + ARCH_THUNK_ENTRY);
     int64_t inside = 0;

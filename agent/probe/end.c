@@ -86,7 +86,7 @@ static inline void add_outside(const struct thread *thread, const struct record 
 {
     uint64_t *words = (uint64_t *)(thread->root.stat + 1);
     const uint64_t function = (uint64_t)(caller->stat - thread->stats);
-    if (function <= probe_inside.shared->function_count)
+    if (function <= probe_inside.function_count)
         add(&words[function], self);
     if (has_path(thread, caller))
         add((uint64_t *)&thread->nodes[caller->node].self, self);

@@ -25,6 +25,10 @@ struct probe_inside {
                             table) */
     bool has_no_clock;   /* threads that have not begun may not read the processor's counter */
     bool loses_clock;    /* some thread that has begun may not either */
+    /* As in `shared` when the trace began. Another process that shares the memory may write
+     * anything there, and addresses follow from these. */
+    uint32_t slab_count, function_count;
+    uint64_t slab_bytes, shared_bytes; /* the latter: of all that is mapped */
 };
 
 extern struct probe_inside probe_inside __attribute__((visibility("hidden")));

@@ -96,7 +96,7 @@ static void retire(struct probe_shared *shared)
         uint64_t bytes;
     } old[TRACES];
     static uint32_t count;
-    const uint64_t bytes = probe_shared_bytes(shared->slab_count, shared->slab_bytes);
+    const uint64_t bytes = probe_inside.shared_bytes;
     const uint32_t place = count++ % TRACES;
     probe_inside.serials = atomic_load(&shared->next_serial);
     inside_call(SYS_madvise, (long)shared, (long)bytes, REMOVE, 0, 0, 0);

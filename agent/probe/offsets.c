@@ -32,6 +32,7 @@ AT(struct thread, root, THREAD_ROOT);
 AT(struct thread, histograms, THREAD_HISTOGRAMS);
 AT(struct thread, generation, THREAD_GENERATION);
 AT(struct thread, kept, THREAD_KEPT);
+AT(struct thread, pending, THREAD_PENDING);
 AT(struct thread, edge_low, THREAD_EDGE_LOW);
 AT(struct thread, edge_high, THREAD_EDGE_HIGH);
 AT(struct thread, edge_floor, THREAD_EDGE_FLOOR);

@@ -43,6 +43,7 @@
 #define THREAD_HISTOGRAMS 152
 #define THREAD_GENERATION 168
 #define THREAD_KEPT 296
+#define THREAD_PENDING 304
 #define THREAD_EDGE_LOW 184
 #define THREAD_EDGE_HIGH 192
 #define THREAD_EDGE_FLOOR 200
@@ -56,8 +57,8 @@
 #define THREAD_EDGE_R11 264
 
 /* struct probe_slot, and how many there are */
-#define SLOT_POINTER 304
-#define SLOT_TID 312
+#define SLOT_POINTER 320
+#define SLOT_TID 328
 #define TABLE_SLOT_BITS 9
 #define TABLE_BITS 14
 #define TABLE_FACTOR 0x61c88647 /* PROBE_TABLE_FACTOR */

@@ -14,7 +14,7 @@ static inline bool has_bit(const _Atomic uint8_t *bits, uint64_t at)
 /* Whether the figures of a function are on a page that exists, or may be made. */
 static inline bool has_page(const struct thread *thread, uint32_t extras, uint32_t function)
 {
-    return !(extras & PROBE_SPARE) || function >= probe_inside.shared->function_count ||
+    return !(extras & PROBE_SPARE) || function >= probe_inside.function_count ||
            has_bit(probe_inside.shared->stat_pages[thread->slab],
                    function * sizeof(struct probe_stat) / PROBE_PAGE);
 }

@@ -179,7 +179,7 @@ static SAVES_ALL __attribute__((noinline)) void see_system_call(struct thread *t
 /* Counts a call without room for figures, or of a thread whose data another one shares. */
 static SAVES_ALL __attribute__((noinline)) void count_untracked(uint32_t function, uint8_t tiers)
 {
-    if (!(tiers & PROBE_QUIET) && function < probe_inside.shared->function_count)
+    if (!(tiers & PROBE_QUIET) && function < probe_inside.function_count)
         atomic_fetch_add_explicit(&probe_inside.shared->beyond[function], 1, memory_order_relaxed);
 }
 

@@ -329,6 +329,7 @@ static int64_t map_shared(uint64_t size, int fd)
     if (is_error(at))
         return at;
     probe_inside.shared = (struct probe_shared *)at;
+    probe_inside.shared_bytes = size;
     return at;
 }
 
@@ -410,6 +411,9 @@ void probe_begin(void)
     probe_inside.follows_forks = probe_inside.shared->follows_forks;
     probe_inside.stack_low = probe_inside.shared->stack_low;
     probe_inside.stack_end = probe_inside.shared->stack_end;
+    probe_inside.slab_count = probe_inside.shared->slab_count;
+    probe_inside.function_count = probe_inside.shared->function_count;
+    probe_inside.slab_bytes = probe_inside.shared->slab_bytes;
     probe_inside.pid = (uint32_t)inside_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
     atomic_store(&probe_inside.shared->next_serial, probe_inside.serials);
     probe_inside.shared->generation = ++probe_inside.generations;

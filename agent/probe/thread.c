@@ -33,7 +33,7 @@ static bool claim_slab(struct thread *thread, uint32_t generation)
 {
     struct probe_shared *shared = probe_inside.shared;
     uint64_t before = atomic_load(&thread->claim);
-    for (uint32_t i = 0; i < shared->slab_count && before >> 32 != generation; i++) {
+    for (uint32_t i = 0; i < probe_inside.slab_count && before >> 32 != generation; i++) {
         uint32_t state = PROBE_SLAB_FREE;
         if (atomic_load_explicit(&shared->slabs[i].state, memory_order_relaxed) !=
                 PROBE_SLAB_FREE ||
@@ -64,7 +64,7 @@ bool probe_begin_thread(struct thread *thread)
 {
     struct probe_shared *shared = probe_inside.shared;
     const uint32_t generation = shared->generation;
-    if (has_no_clock(thread))
+    if (has_no_clock(thread) || !generation)
         return false;
     const bool had_none = thread->untracked_in == generation;
     if (thread->is_shared || (had_none && ++thread->untracked_calls % CALLS_BETWEEN_LOOKS))
@@ -76,8 +76,10 @@ bool probe_begin_thread(struct thread *thread)
         return false;
     }
     const uint32_t i = (uint32_t)atomic_load(&thread->claim);
-    uint8_t *slabs = (uint8_t *)shared + PROBE_SHARED_BYTES, *slab = slabs + i * shared->slab_bytes;
+    uint8_t *slabs = (uint8_t *)shared + PROBE_SHARED_BYTES,
+            *slab = slabs + i * probe_inside.slab_bytes;
     const uint32_t tid = probe_thread_id(shared);
+    const uint64_t histograms_bytes = probe_histograms_bytes(probe_inside.function_count);
     uint64_t none = 0;
     if (has_begun(thread))
         return true;
@@ -85,10 +87,9 @@ bool probe_begin_thread(struct thread *thread)
     thread->serial = atomic_fetch_add(&shared->next_serial, 1) + 1;
     thread->root.slot = thread->high;
     thread->root.begin = UINT64_MAX;
-    thread->root.stat = (struct probe_stat *)slab + shared->function_count;
-    thread->histograms = probe_stats_bytes(shared->function_count);
-    thread->nodes = (struct probe_node *)(slab + thread->histograms +
-                                          probe_histograms_bytes(shared->function_count));
+    thread->root.stat = (struct probe_stat *)slab + probe_inside.function_count;
+    thread->histograms = probe_stats_bytes(probe_inside.function_count);
+    thread->nodes = (struct probe_node *)(slab + thread->histograms + histograms_bytes);
     thread->innermost = &thread->root;
     thread->slab = (uint16_t)i;
     thread->ring_mask = probe_ring_units(i) - 1;
@@ -96,11 +97,13 @@ bool probe_begin_thread(struct thread *thread)
     thread->kept = 0;
     thread->stack_mark = 0;
     thread->next_jumper = 0;
-    thread->ring = (struct probe_ring *)(slabs + (uint64_t)shared->slab_count * shared->slab_bytes +
+    thread->ring = (struct probe_ring *)(slabs + probe_inside.slab_count * probe_inside.slab_bytes +
                                          probe_ring_offset(i));
     thread->stats = (struct probe_stat *)slab;
     __atomic_compare_exchange_n(&thread->root.stat->pending, &none, thread->histograms, false,
                                 __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    thread->pending =
+        none - thread->histograms < histograms_bytes ? none & ~UINT64_C(3) : thread->histograms;
     atomic_store(&shared->slabs[i].pid, probe_inside.pid);
     atomic_store(&shared->slabs[i].thread, probe_thread_pointer());
     atomic_store(&shared->slabs[i].tid, tid);

@@ -60,6 +60,7 @@ struct thread {
     uint32_t next_jumper; /* where the search for a free jumper's place begins */
     uint64_t thrown_at;   /* the slot where its last exception began, on a foreign stack */
     uint32_t kept, reserved; /* the last number of a kept call, or of a caller of one */
+    uint64_t pending;        /* as in its slab, where the program may write anything */
 };
 
 /* A call point and the function that it calls have one slot. The record of the call point stands
@@ -115,7 +116,7 @@ static inline bool is_outside(const struct thread *thread, const struct record *
 {
     const uint64_t function = (uint64_t)(record->stat - thread->stats);
     const uint32_t first = probe_inside.shared->first_outside;
-    return first && function - first < (uint64_t)probe_inside.shared->function_count - first;
+    return first && function - first < (uint64_t)probe_inside.function_count - first;
 }
 
 /* When a call began. */
@@ -170,7 +171,7 @@ static inline bool has_begun(const struct thread *thread)
 {
     const bool has = thread->generation == probe_inside.shared->generation;
     atomic_signal_fence(memory_order_acquire);
-    return has;
+    return has && thread->generation; /* the program may have set the trace's to 0 */
 }
 
 /* A thread's first probe in a trace: takes a slab. False: none is free; the search is repeated now

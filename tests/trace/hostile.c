@@ -1,7 +1,8 @@
 /* Writes whatever comes into the memory that it shares with who traces it, and computes nothing by
  * it: its calls are over by then. hostile SEED MILLISECONDS [spares]: waits for a file "go", and
  * ends with 3 when there is one "end" hostile pid NUMBER: the same, and says that another process
- * has called its functions hostile by: is another process */
+ * has called its functions hostile by: is another process hostile fresh -: what places of figures
+ * follow from is written over, and then other threads begin and call */
 #include "agent/probe.h"
 
 #include <pthread.h>
@@ -179,6 +180,31 @@ static void scribble(int milliseconds)
     _exit(0);
 }
 
+static void *call(void *unused)
+{
+    for (int i = 0; i < 100; i++)
+        work(i);
+    return unused;
+}
+
+/* Each trace that the agent has begun has a generation; a thread without figures has 0. */
+static void begin_others(void)
+{
+    pthread_t thread;
+    const uint64_t functions = *word_at(offsetof(struct probe_shared, slab_count)) >> 32;
+    for (uint64_t i = 0; i < SLABS; i++)
+        *word_at(PROBE_SHARED_BYTES + i * slab_bytes + functions * sizeof(struct probe_stat) +
+                 offsetof(struct probe_stat, pending)) = UINT64_C(0x7fff12345678);
+    *word_at(offsetof(struct probe_shared, slab_bytes)) = UINT64_C(0x7fff12345678);
+    *word_at(offsetof(struct probe_shared, slab_count)) = UINT64_MAX;
+    for (int i = 0; i < 2 * THREADS; i++) {
+        ((struct probe_shared *)mappings[0].at)->generation = i % 2;
+        pthread_create(&thread, NULL, call, NULL);
+        pthread_join(thread, NULL);
+    }
+    work(3);
+}
+
 int main(int count, char **words)
 {
     int status;
@@ -208,8 +234,11 @@ int main(int count, char **words)
     find_mappings();
     slab_bytes = *word_at(offsetof(struct probe_shared, slab_bytes));
     slab_count = (uint32_t)*word_at(offsetof(struct probe_shared, slab_count));
-    if (*words[1] == 'p') {
-        name_another((uint32_t)atoi(words[2]));
+    if (*words[1] == 'p' || *words[1] == 'f') {
+        if (*words[1] == 'p')
+            name_another((uint32_t)atoi(words[2]));
+        else
+            begin_others();
         write(1, "written\n", 8);
         while (access("end", F_OK))
             usleep(1000);

@@ -2,10 +2,11 @@
 """A program writes whatever comes into the memory that it shares with sprof: its own figures mean nothing then, and nobody else
 is harmed. sprof ends in time and needs no more memory than it does, and leaves the program as it found it.
 
-hostile.py launched|attached|kill|another SPROF [SEED [ROUNDS]]
+hostile.py launched|attached|kill|another|fresh SPROF [SEED [ROUNDS]]
 
 `launched`: in each mode, to the end. `attached`: the probes are taken out meanwhile. `kill`: sprof is killed, and its keeper takes
-them out by what stands in that memory. `another`: the program names a process that is not traced as one of its own."""
+them out by what stands in that memory. `another`: the program names a process that is not traced as one of its own. `fresh`: its
+threads begin when what places of figures follow from is written over, and go on."""
 import os
 import re
 import subprocess
@@ -40,6 +41,20 @@ def program():
         if os.path.exists(name):
             os.unlink(name)
     return ["./hostile", str(rng.randrange(1 << 30)), str(rng.randrange(300, 900))]
+
+
+def fresh():
+    for mode in ("stats", "callers", "paths", "log", "coverage", "memory"):
+        program()
+        tracer = targets.trace(open("out", "w"), *CHOSEN, *OPTIONS[mode], "--", "./hostile", "fresh", "-")
+        wait_for(says("begun"), "the program", tracer)
+        touch("go")
+        wait_for(says("written"), f"its threads' calls: {mode}", tracer)
+        touch("end")
+        status = end_of(tracer, mode)
+        if status != 3:
+            fail(f"{mode}: the command ended with {status}")
+        read_back(mode)
 
 
 def touch(name):
@@ -193,7 +208,7 @@ with tempfile.TemporaryDirectory() as directory:
     os.environ["XDG_CACHE_HOME"] = directory
     compile_program(*(["-no-pie"] if case == "another" else []))
     for _ in range(ROUNDS):
-        {"launched": launched, "attached": attached, "kill": kill, "another": another}[case]()
+        {"launched": launched, "attached": attached, "kill": kill, "another": another, "fresh": fresh}[case]()
     for process in targets.started:
         process.kill()
     print(f"{ROUNDS} rounds, seed {seed}")

@@ -140,6 +140,8 @@ probe_enter:
         mov     SHARED_GENERATION(%rax), %edx
         cmp     OWN(THREAD_GENERATION, %rdi), %edx
         jne     .Lenter_unusual
+        test    %edx, %edx                      /* the program may have set it to 0 */
+        jz      .Lenter_unusual
         mov     OWN(THREAD_STATS, %rdi), %rcx    /* not before: a handler may begin the thread */
         mov     %r11, %rdx
         shl     $7, %rdx                        /* STAT_BYTES */
@@ -148,8 +150,6 @@ probe_enter:
 /* rsi: the caller's record, whose slot lies above on the thread's own stack */
         mov     OWN(THREAD_INNERMOST, %rdi), %rsi
 #ifdef OUTSIDE
-        test    %rsi, %rsi                      /* the program may have set the generation to 0 */
-        jz      .Lenter_unusual
         cmpq    $-1, RECORD_BEGIN(%rsi)         /* the root: no function with a probe calls it */
         je      .Lenter_uncalled
 #endif
@@ -234,6 +234,8 @@ probe_enter:
         mov     SHARED_GENERATION(%rax), %ecx
         cmp     OWN(THREAD_GENERATION, %rdx), %ecx
         jne     .Lenter_seldom
+        test    %ecx, %ecx
+        jz      .Lenter_seldom
         testl   $EXTRA_LOG | EXTRA_SPARE | EXTRA_STACKS, SHARED_EXTRAS(%rax)
         jnz     .Lenter_seldom
         mov     OWN(THREAD_STATS, %rdx), %rcx    /* not before: a handler may begin the thread */
@@ -420,8 +422,7 @@ probe_leave:
 .Lleave_figures:
 /* The call before goes into its bucket only now: a bucket whose address is not known yet would hold
  * up all that follows. */
-        mov     OWN(THREAD_ROOT+RECORD_STAT, %rdi), %rcx
-        mov     STAT_PENDING(%rcx), %rcx
+        mov     OWN(THREAD_PENDING, %rdi), %rcx
         add     OWN(THREAD_STATS, %rdi), %rcx
         incl    (%rcx)
         mov     RECORD_STAT(%rsi), %rdi
@@ -486,6 +487,7 @@ probe_leave:
         mov     OWN(THREAD_ROOT+RECORD_STAT, %rcx), %r11
         add     OWN(THREAD_HISTOGRAMS, %rcx), %rax
         mov     %rax, STAT_PENDING(%r11)
+        mov     %rax, OWN(THREAD_PENDING, %rcx)
         mov     RECORD_RETURN_ADDRESS(%rsi), %rax
         mov     %rax, 64(%rsp)
         mov     %rdx, OWN(THREAD_INNERMOST, %rcx)
