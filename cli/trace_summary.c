@@ -126,6 +126,9 @@ static void say_limits(struct cli_terminal *terminal, const struct trace_result 
 
 static void say_losses(struct cli_terminal *terminal, const struct trace_result *result)
 {
+    if (result->is_unreliable)
+        cli_say(terminal, "its figures are not reliable: the program has written into the memory "
+                          "that it shares with sprof");
     if (result->lost)
         cli_say(terminal,
                 "%s call%s found no room for their figures: 1024 threads at a time have some, and "

@@ -196,10 +196,10 @@ static double self_per_call(const struct trace_probe *probe)
 
 static struct trace_call_cost cost_of(const struct trace_session *session, double cpu_ns)
 {
-    const struct probe_cost *cost = &session->process.shared->cost;
+    const struct probe_cost cost = trace_cost_of(session);
     return (struct trace_call_cost){
-        .timed_ns = cost->whole ? cost->whole * session->times.ns_per_tick : FULL_NS,
-        .counted_ns = cost->count ? cost->count * session->times.ns_per_tick : COUNT_NS,
+        .timed_ns = cost.whole ? cost.whole * session->times.ns_per_tick : FULL_NS,
+        .counted_ns = cost.count ? cost.count * session->times.ns_per_tick : COUNT_NS,
         .cpu_ns = cpu_ns,
     };
 }

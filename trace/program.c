@@ -86,7 +86,7 @@ int trace_program_end(struct trace_session *common, size_t index, enum trace_col
     trace_count_probes(program, &common->trace->ended.probes);
     common->trace->ended.probes.processes += program->processes.list.count;
     common->trace->ended.cpu_ns += trace_program_cpu_ns(program);
-    common->trace->known_cost = program->process.shared->cost;
+    common->trace->known_cost = trace_cost_of(program);
     if (program->process.stopped_ns > common->process.stopped_ns)
         common->process.stopped_ns = program->process.stopped_ns;
     common->trace->programs.items[index] =
@@ -182,7 +182,7 @@ int trace_program_begin(struct trace_session *program, bool was_known, struct sp
     if (result)
         return result;
     if (common->trace->programs.count)
-        common->trace->known_cost = common->trace->programs.items[0]->process.shared->cost;
+        common->trace->known_cost = trace_cost_of(common->trace->programs.items[0]);
     trace_program_note_modules(program);
     result = program->backend->place(program, error);
     if (result)

@@ -249,9 +249,12 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->warnings_lost = sums.warnings_lost;
     result->unplaced_calls = sums.unplaced_calls;
     result->unplaced = sums.unplaced;
+    result->is_unreliable = sums.are_impossible ||
+                            !trace_calls_are_possible(sums.calls, result->duration_ns) ||
+                            !trace_calls_are_possible(sums.abnormal, result->duration_ns);
     const struct trace_session *any =
         session->trace->programs.count ? *session->trace->programs.items : NULL;
-    const uint32_t cost = any ? any->process.shared->cost.whole : session->trace->known_cost.whole;
+    const uint32_t cost = any ? trace_cost_of(any).whole : session->trace->known_cost.whole;
     result->probe_ns = cost * session->times.ns_per_tick;
     result->no_percentiles_ns = session->trace->memory.no_histograms_ns;
     result->beyond_calls = session->trace->memory.beyond_calls;

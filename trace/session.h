@@ -158,6 +158,7 @@ struct trace_result {
     uint64_t unlogged;           /* calls without room in the log */
     uint64_t kept, kept_callers; /* of --keep: calls that met a rule; others that called them */
     uint64_t kept_dropped;       /* rules that were met by calls without room */
+    bool is_unreliable;          /* a program has written figures that cannot be */
     uint64_t untracked;          /* threads without room */
     uint64_t warnings;           /* of --warn-over and its like */
     uint64_t warnings_lost;      /* warnings without room, function or thread */

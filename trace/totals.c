@@ -1,6 +1,40 @@
 /* Adds up what the programs of a trace have called, and what became of their probes. */
 #include "trace/tracing.h"
 
+#include <unistd.h>
+
+/* More than it takes, also where the time was taken some seconds before. */
+enum { THREAD_LEAST_NS = 1000, WARNING_LEAST_NS = 10, CALL_LEAST_NS = 1 };
+#define SLACK_NS UINT64_C(4000000000)
+
+static uint64_t most_within(uint64_t passed_ns, uint64_t least_ns)
+{
+    const long processors = sysconf(_SC_NPROCESSORS_CONF);
+    return (passed_ns + SLACK_NS) / least_ns * (processors > 0 ? (uint64_t)processors : 1);
+}
+
+bool trace_calls_are_possible(uint64_t calls, uint64_t passed_ns)
+{
+    return calls <= most_within(passed_ns, CALL_LEAST_NS);
+}
+
+/* A count in the shared memory, or 0 where only the program can have written that. */
+static uint64_t possible(const struct trace_session *program, uint64_t count, uint64_t least_ns,
+                         struct trace_sums *sums)
+{
+    const bool is_possible = count <= most_within(program->times.now_ns - program->times.start.ns, least_ns);
+    sums->are_impossible |= !is_possible;
+    return is_possible ? count : 0;
+}
+
+struct probe_cost trace_cost_of(const struct trace_session *program)
+{
+    enum { MOST = 1 << 20 }; /* as agent/probe/calibrate.c has it */
+    const struct probe_cost cost = program->process.shared->cost;
+    const bool is_possible = cost.inside < MOST && cost.whole < MOST && cost.count < MOST;
+    return is_possible ? cost : (struct probe_cost){0};
+}
+
 uint64_t trace_measured_ns(const struct trace_session *session)
 {
     return session->times.now_ns - (session->times.cleared.ns > session->times.start.ns
@@ -15,9 +49,11 @@ void trace_program_add_up(const struct trace_session *program, struct trace_sums
     sums->abnormal += program->counts.abnormal;
     sums->logged += program->log.logged;
     sums->unlogged += program->log.unlogged;
-    sums->untracked += atomic_load(&program->process.shared->untracked);
-    sums->warnings_lost +=
-        atomic_load(&program->process.shared->warnings.lost) + program->counts.unplaced_warnings;
+    sums->untracked +=
+        possible(program, atomic_load(&program->process.shared->untracked), THREAD_LEAST_NS, sums);
+    sums->warnings_lost += possible(program, atomic_load(&program->process.shared->warnings.lost),
+                                    WARNING_LEAST_NS, sums) +
+                           program->counts.unplaced_warnings;
     sums->unplaced_calls += program->counts.unplaced_calls;
     for (size_t i = 0; i < program->probes.count; i++) {
         sums->unplaced += program->probes.items[i].is_unplaced;
@@ -57,5 +93,6 @@ void trace_add_ended(struct trace_sums *to, const struct trace_sums *sums)
     to->untracked += sums->untracked;
     to->warnings_lost += sums->warnings_lost;
     to->unplaced_calls += sums->unplaced_calls;
+    to->are_impossible |= sums->are_impossible;
     to->unplaced += sums->unplaced;
 }

@@ -197,6 +197,8 @@ static void begin_others(void)
                  offsetof(struct probe_stat, pending)) = UINT64_C(0x7fff12345678);
     *word_at(offsetof(struct probe_shared, slab_bytes)) = UINT64_C(0x7fff12345678);
     *word_at(offsetof(struct probe_shared, slab_count)) = UINT64_MAX;
+    *word_at(offsetof(struct probe_shared, untracked)) = UINT64_C(0x7fff12345678abcd);
+    *word_at(offsetof(struct probe_shared, cost.whole)) = UINT64_MAX;
     for (int i = 0; i < 2 * THREADS; i++) {
         ((struct probe_shared *)mappings[0].at)->generation = i % 2;
         pthread_create(&thread, NULL, call, NULL);

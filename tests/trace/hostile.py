@@ -54,6 +54,9 @@ def fresh():
         status = end_of(tracer, mode)
         if status != 3:
             fail(f"{mode}: the command ended with {status}")
+        said = open("err").read()
+        if "figures are not reliable" not in said or re.search("threads found no room|[0-9]{5}[.][0-9]+ µs a call", said):
+            fail(f"{mode}: impossible figures are believed")
         read_back(mode)
 
 

@@ -333,11 +333,11 @@ static int begin_threads(struct trace_session *session, uint32_t count)
 static int add_spent(struct trace_session *session, struct trace_thread *thread, uint32_t function,
                      struct probe_stat *stat)
 {
-    const struct probe_cost *cost = &session->process.shared->cost;
+    const struct probe_cost cost = trace_cost_of(session);
     (void)thread;
     (void)function;
     session->governor.seen_ticks +=
-        (double)stat->calls * cost->whole + (double)stat->counted * cost->count;
+        (double)stat->calls * cost.whole + (double)stat->counted * cost.count;
     return 0;
 }
 

@@ -127,8 +127,7 @@ int trace_outside_clear(struct trace_session *session)
 
 double trace_outside_spent(const struct trace_session *session)
 {
-    return session->outside ? (double)session->outside->calls * session->process.shared->cost.whole
-                            : 0;
+    return session->outside ? (double)session->outside->calls * trace_cost_of(session).whole : 0;
 }
 
 /* The target that is on whose calls are shortest, of those that were called; -1: none is. */
@@ -156,7 +155,7 @@ double trace_outside_lower(struct trace_session *session, double limit_ns, size_
     *lowered = 0;
     if (!outside)
         return 0;
-    const double each_ns = session->process.shared->cost.whole * session->times.ns_per_tick;
+    const double each_ns = trace_cost_of(session).whole * session->times.ns_per_tick;
     for (size_t i = 0; i < outside->targets.count; i++) {
         struct trace_outside_target *target = &outside->targets.items[i];
         ns += (double)(target->sum.calls - target->looked_calls) * each_ns;

@@ -51,7 +51,7 @@ static int put_call_cost(struct trace_session *session, const struct counters_fi
         sizeof figures->histogram.buckets};
     const struct probe_cost costs = session->backend->cost
                                         ? session->backend->cost(session, cell->function)
-                                        : session->process.shared->cost,
+                                        : trace_cost_of(session),
                             *cost = &costs;
     const struct store_call_cost row = {
         .run_id = session->run->id,

@@ -299,8 +299,12 @@ int trace_warnings_read(struct trace_session *session)
     const uint64_t head = atomic_load(&warnings->head);
     struct probe_warning noted;
     int result = 0;
-    while (!result && counters_next_warning(warnings, head, &noted))
+    /* the program may write places that are read again */
+    for (uint32_t i = 0; !result && i < PROBE_WARNINGS; i++) {
+        if (!counters_next_warning(warnings, head, &noted))
+            break;
         result = take_noted(session, &noted);
+    }
     return result;
 }
 
