@@ -1,4 +1,5 @@
 /* Functions that were declared inline and have a body of their own all the same, by DWARF. */
+#include "symbolize/libdw_text.h"
 #include "symbolize/module.h"
 #include "symbolize/units.h"
 
@@ -20,7 +21,7 @@ struct search {
  * marks lambdas so, too, which somebody has written. */
 static bool is_wanted(Dwarf_Die *die)
 {
-    const char *name = dwarf_diename(die);
+    const char *name = symbolize_libdw_name(die);
     Dwarf_Attribute attribute;
     Dwarf_Word value;
     if (dwarf_attr_integrate(die, DW_AT_artificial, &attribute) &&

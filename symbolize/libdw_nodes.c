@@ -2,6 +2,7 @@
 #include "symbolize/libdw_nodes.h"
 
 #include "symbolize/attributes.h"
+#include "symbolize/libdw_text.h"
 
 void symbolize_libdw_nodes_release(struct libdw_nodes *nodes)
 {
@@ -34,7 +35,7 @@ static uint64_t reference(struct libdw_nodes *nodes, Dwarf_Die *die, unsigned na
 static const char *text(Dwarf_Die *die, unsigned name)
 {
     Dwarf_Attribute attribute;
-    return dwarf_formstring(dwarf_attr(die, name, &attribute));
+    return symbolize_libdw_text(dwarf_attr(die, name, &attribute));
 }
 
 static bool number(Dwarf_Die *die, unsigned name, uint64_t *value)

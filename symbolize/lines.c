@@ -2,6 +2,7 @@
 #include "symbolize/lines.h"
 
 #include "symbolize/dwarf_unit.h"
+#include "symbolize/libdw_text.h"
 
 #include <dwarf.h>
 
@@ -45,8 +46,8 @@ static const char *file_of(Dwarf_Die *die, uint64_t index)
     Dwarf_Files *files;
     size_t count;
     Dwarf_Die unit;
-    if (!dwarf_diecu(die, &unit, NULL, NULL) || dwarf_getsrcfiles(&unit, &files, &count) != 0 ||
-        index >= count)
+    if (!dwarf_diecu(die, &unit, NULL, NULL) || !symbolize_libdw_unit_is_sound(&unit) ||
+        dwarf_getsrcfiles(&unit, &files, &count) != 0 || index >= count)
         return NULL;
     return dwarf_filesrc(files, index, NULL, NULL);
 }
@@ -84,7 +85,7 @@ static bool follow(Dwarf_Die *die)
 static const char *text(Dwarf_Die *die, unsigned name)
 {
     Dwarf_Attribute attribute;
-    const char *value = dwarf_formstring(dwarf_attr(die, name, &attribute));
+    const char *value = symbolize_libdw_text(dwarf_attr(die, name, &attribute));
     return value && value[0] ? value : NULL;
 }
 

@@ -1,6 +1,7 @@
 /* Names what lies at an address of data: the global or static object by the symbols of the image,
  * and the member of it, or the element, by debug information. */
 #include "symbolize/demangle.h"
+#include "symbolize/libdw_text.h"
 #include "symbolize/module.h"
 
 #include <dwarf.h>
@@ -163,7 +164,7 @@ static void append_members(struct sprof_str *path, Dwarf_Die *variable, uint64_t
         }
         if (!is_class(&type) || !find_member(&type, offset, &member, &at))
             break;
-        const char *name = dwarf_diename(&member);
+        const char *name = symbolize_libdw_name(&member);
         if (dwarf_tag(&member) == DW_TAG_member && is_reserved(name))
             break;
         if (dwarf_tag(&member) == DW_TAG_member && name)

@@ -1,4 +1,5 @@
 /* Which compilers made the units of a file, as its debug information says. */
+#include "symbolize/libdw_text.h"
 #include "symbolize/module.h"
 
 #include <dwarf.h>
@@ -17,7 +18,7 @@ void symbolize_each_producer(struct image *image, const struct symbolize_options
         while (dwarf && dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0) {
             Dwarf_Attribute attribute;
             const char *producer =
-                dwarf_formstring(dwarf_attr_integrate(&die, DW_AT_producer, &attribute));
+                symbolize_libdw_text(dwarf_attr_integrate(&die, DW_AT_producer, &attribute));
             if (producer && dwarf_tag(&die) != DW_TAG_partial_unit)
                 found(context, producer);
         }

@@ -1,6 +1,7 @@
 /* Finds what functions take and return, by debug information and the calling convention. */
 #include "symbolize/signature.h"
 #include "symbolize/attributes.h"
+#include "symbolize/libdw_text.h"
 #include "symbolize/module.h"
 #include "symbolize/types.h"
 #include "symbolize/units.h"
@@ -149,7 +150,7 @@ static void place_result(struct symbolize_value *result, struct taken *taken)
 static void add_parameter(struct search *search, Dwarf_Die *die, Dwarf_Addr entry,
                           struct symbolize_signature *signature, struct taken *taken)
 {
-    const char *name = dwarf_diename(die);
+    const char *name = symbolize_libdw_name(die);
     if (signature->count == SYMBOLIZE_PARAMETERS) {
         signature->has_more = true;
         return;

@@ -2,6 +2,7 @@
 #include "symbolize/types.h"
 
 #include "symbolize/attributes.h"
+#include "symbolize/libdw_text.h"
 
 #include <string.h>
 
@@ -65,7 +66,7 @@ static const char *keep_name(struct types *types, const char *before, const char
 
 static const char *name_of(struct types *types, Dwarf_Die *die, const char *otherwise)
 {
-    const char *name = dwarf_diename(die);
+    const char *name = symbolize_libdw_name(die);
     return name && *name ? keep_name(types, "", name, "") : otherwise;
 }
 
@@ -169,7 +170,7 @@ static void add_member(struct reading reading, struct members *members, Dwarf_Di
                        uint32_t offset)
 {
     Dwarf_Die of;
-    const char *name = dwarf_diename(die);
+    const char *name = symbolize_libdw_name(die);
     if (name && !strncmp(name, "_vptr", 5)) {
         members->has_class |= offset == 0;
         return;
@@ -194,7 +195,7 @@ static void add_members(struct reading reading, struct members *members, Dwarf_D
         Dwarf_Die of;
         uint64_t offset = 0;
         const int tag = dwarf_tag(&child);
-        const char *name = tag == DW_TAG_subprogram ? dwarf_diename(&child) : NULL;
+        const char *name = tag == DW_TAG_subprogram ? symbolize_libdw_name(&child) : NULL;
         members->has_destructor |= name && *name == '~' && !has_flag(&child, DW_AT_artificial) &&
                                    !dwarf_hasattr(&child, DW_AT_defaulted);
         if (tag != DW_TAG_member && tag != DW_TAG_inheritance)

@@ -1,6 +1,8 @@
 /* Finds the DWARF unit of an address. */
 #include "symbolize/units.h"
 
+#include "symbolize/libdw_text.h"
+
 #include <dwarf.h>
 #include <stdlib.h>
 
@@ -13,10 +15,12 @@ enum { NO_UNIT = 0 };
 static bool split_is_safe(Dwarf_Die *die)
 {
     Dwarf_Attribute attribute;
-    const char *directory = dwarf_formstring(dwarf_attr(die, DW_AT_comp_dir, &attribute));
+    if (!symbolize_libdw_unit_is_sound(die))
+        return false;
+    const char *directory = symbolize_libdw_text(dwarf_attr(die, DW_AT_comp_dir, &attribute));
     static const unsigned names[] = {DW_AT_dwo_name, DW_AT_GNU_dwo_name};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *name = dwarf_formstring(dwarf_attr(die, names[i], &attribute));
+        const char *name = symbolize_libdw_text(dwarf_attr(die, names[i], &attribute));
         if (name && (!symbolize_module_path_is_safe(NULL, name) ||
                      !symbolize_module_path_is_safe(directory, name)))
             return false;
@@ -42,7 +46,7 @@ static void note_missing(struct flat *flat, Dwarf_Die *die)
     static const unsigned names[] = {DW_AT_dwo_name, DW_AT_GNU_dwo_name};
     Dwarf_Attribute attribute;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *name = dwarf_formstring(dwarf_attr(die, names[i], &attribute));
+        const char *name = symbolize_libdw_text(dwarf_attr(die, names[i], &attribute));
         if (name && !flat->missing.count++)
             sprof_str_append(&flat->missing.first, name);
     }
@@ -54,6 +58,8 @@ static uint32_t add_unit(struct flat *flat, Dwarf_Die *die)
     const uint64_t *known = sprof_map_get(&flat->by_offset, dwarf_dieoffset(die));
     if (known)
         return (uint32_t)*known;
+    if (!symbolize_libdw_unit_is_sound(die))
+        return NO_UNIT;
     const struct flat_unit unit = {.die = *die, .functions = symbolize_units_functions_of(die)};
     if (unit.functions.addr == die->addr)
         note_missing(flat, die);

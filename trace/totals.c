@@ -22,7 +22,8 @@ bool trace_calls_are_possible(uint64_t calls, uint64_t passed_ns)
 static uint64_t possible(const struct trace_session *program, uint64_t count, uint64_t least_ns,
                          struct trace_sums *sums)
 {
-    const bool is_possible = count <= most_within(program->times.now_ns - program->times.start.ns, least_ns);
+    const bool is_possible =
+        count <= most_within(program->times.now_ns - program->times.start.ns, least_ns);
     sums->are_impossible |= !is_possible;
     return is_possible ? count : 0;
 }

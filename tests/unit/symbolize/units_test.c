@@ -132,6 +132,64 @@ static void test_lines_without_functions(void)
     fixture_close(&fixture);
 }
 
+/* The last string of .debug_info is not ended, so the next section goes on with it: in the entry of
+ * a function, or of its unit. The latter has no functions then. */
+static void check_unended(const char *defines)
+{
+    static const char source[] = "    .globl _start\n"
+                                 "    .type _start, @function\n"
+                                 "_start:\n"
+                                 "    nop\n"
+                                 "    nop\n"
+                                 "    .size _start, 2\n"
+                                 "    .section .debug_abbrev, \"\", @progbits\n"
+                                 "    .byte 1, 0x11, 1, 0x11, 1, 0x12, 6, 3, 8, 0, 0\n"
+                                 "    .byte 2, 0x2e, 0, 0x11, 1, 0x12, 6, 0x6e, 8, 0, 0, 0\n"
+                                 "    .section .debug_info, \"\", @progbits\n"
+                                 "    .long 2f - 1f\n"
+                                 "1:  .2byte 4\n"
+                                 "    .long 0\n"
+                                 "    .byte 8, 1\n"
+                                 "    .quad _start\n"
+                                 "    .long 2\n"
+                                 ".ifdef FUNCTION\n"
+                                 "    .asciz \"unit\"\n"
+                                 "    .byte 2\n"
+                                 "    .quad _start\n"
+                                 "    .long 2\n"
+                                 ".endif\n"
+                                 "    .ascii \"_start\"\n"
+                                 "2:\n";
+    struct fixture fixture;
+    char command[160];
+    fixture_open(&fixture);
+    fixture_text(&fixture, "a.s", source);
+    snprintf(command, sizeof command,
+             "cc %s -nostdlib -static a.s -o a; objcopy --redefine-sym _start=_start.7 a named;"
+             "objcopy --strip-all --keep-section='.debug*' a bare",
+             defines);
+    fixture_run(&fixture, command);
+    const uint64_t start = naming_nm(&fixture, "a", "_start");
+    for (int is_bare = 0; is_bare < 2; is_bare++) {
+        struct naming naming = {
+            .image = naming_image(fixture_path(&fixture, is_bare ? "bare" : "named"))};
+        CU_ASSERT_EQUAL(sprof_vec_push(&naming.addresses, start + 1), 0);
+        naming_run(&naming, NULL, NULL);
+        const char *name = naming_function(&naming, start + 1)->name;
+        CU_ASSERT_PTR_NULL(strchr(name, 1));
+        if (!is_bare)
+            CU_ASSERT_STRING_EQUAL(name, "_start.7");
+        naming_close(&naming);
+    }
+    fixture_close(&fixture);
+}
+
+static void test_unended_texts(void)
+{
+    check_unended("-Wa,--defsym,FUNCTION=1");
+    check_unended("");
+}
+
 void sprof_suite_symbolize_units(void);
 void sprof_suite_symbolize_units(void)
 {
@@ -141,4 +199,5 @@ void sprof_suite_symbolize_units(void)
     CU_add_test(suite, "a nested function", test_nested_function);
     CU_add_test(suite, "lines without functions", test_lines_without_functions);
     CU_add_test(suite, "numbers at offsets", test_numbers_at);
+    CU_add_test(suite, "texts without an end", test_unended_texts);
 }
