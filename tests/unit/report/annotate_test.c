@@ -54,6 +54,9 @@ static void test_the_hottest_functions(void)
     const char *second = first ? strstr(first + 1, "── ") : NULL;
     CU_ASSERT_PTR_NOT_NULL_FATAL(second);
     CU_ASSERT_PTR_NULL(strstr(second + 1, "── "));
+    /* What is missing is missing of one of them. */
+    CU_ASSERT_PTR_NOT_NULL(strstr(captured->text, "  S2: /usr/lib/libs.so is gone; the source "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(captured->text, "  A2: /home/me/prog is gone; the source "));
     capture_free(captured);
     /* Programs read in each row which function it is of. */
     captured = annotate(&(struct report_annotate_options){.top = 1000}, "csv", 0, &error);

@@ -351,13 +351,13 @@ static void test_a_deadlock_is_no_idleness(void)
 
 /* == Threads and bursts == */
 
-static void test_one_thread_of_several(void)
+static void check_one_thread_of_several(int rounds)
 {
     struct scene scene = {0};
     uint32_t threads[12];
     for (int i = 0; i < 12; i++)
         threads[i] = scene_thread(&scene, "worker");
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < rounds; i++)
         for (int k = 0; k < 12; k++) {
             spread(&scene, threads[k], 6);
             if (k == 3)
@@ -371,6 +371,12 @@ static void test_one_thread_of_several(void)
     CU_ASSERT_DOUBLE_EQUAL(verdict.alike_share, 0, 0.001);
     why_verdict_release(&verdict);
     why_table_release(&scene.table);
+}
+
+static void test_one_thread_of_several(void)
+{
+    check_one_thread_of_several(100);
+    check_one_thread_of_several(25); /* 250 samples of each are enough */
 }
 
 static void test_bursts_are_said_to_be_so(void)
