@@ -137,6 +137,8 @@ static void test_parts_that_their_callers_tell_apart(void)
     const uint32_t kernel = add_module(&dataset, "[kernel]", MODEL_KIND_KERNEL);
     const uint32_t f = add(&dataset, kernel, "f", 0x10, NULL, 0);
     const uint32_t other = add(&dataset, kernel, "f", 0x20, NULL, 0);
+    const uint32_t elsewhere =
+        add(&dataset, add_module(&dataset, "app", MODEL_KIND_APP), "f", 0x10, NULL, 0);
     const uint32_t part = add(&dataset, kernel, "f.part.0", 0x30, NULL, 0);
     const uint32_t other_part = add(&dataset, kernel, "f.part.0", 0x40, NULL, 0);
     const uint32_t g = add(&dataset, kernel, "g", 0x50, NULL, 0);
@@ -145,6 +147,7 @@ static void test_parts_that_their_callers_tell_apart(void)
     CU_ASSERT(report_dataset_is_called_part(&dataset, part, f));
     CU_ASSERT(report_dataset_is_called_part(&dataset, other_part, other));
     CU_ASSERT(!report_dataset_is_called_part(&dataset, part, g));
+    CU_ASSERT(!report_dataset_is_called_part(&dataset, part, elsewhere));
     CU_ASSERT(!report_dataset_is_called_part(&dataset, part, other_part));
     report_dataset_release(&dataset);
 }
