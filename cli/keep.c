@@ -31,10 +31,29 @@ int cli_set_arguments(void *field, const char *expression, struct sprof_error *e
     return 0;
 }
 
+int cli_add_capture(void *field, const char *text, struct sprof_error *error)
+{
+    struct cli_keep_rules *rules = field;
+    struct trace_capture capture;
+    if (rules->captures.count == TRACE_CAPTURES)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "a trace has at most %d of --capture",
+                               (int)TRACE_CAPTURES);
+    const int result = trace_capture_parse(&capture, text, error);
+    if (result)
+        return result;
+    if (!sprof_vec_push(&rules->captures, capture))
+        return 0;
+    trace_capture_release(&capture);
+    return sprof_error_memory(error);
+}
+
 void cli_keep_rules_release(struct cli_keep_rules *rules)
 {
     for (size_t i = 0; i < rules->list.count; i++)
         trace_keep_rule_release(&rules->list.items[i]);
+    for (size_t i = 0; i < rules->captures.count; i++)
+        trace_capture_release(&rules->captures.items[i]);
+    sprof_vec_release(&rules->captures);
     sprof_vec_release(&rules->list);
 }
 

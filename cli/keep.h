@@ -7,13 +7,17 @@
 
 struct cli_keep_rules {
     SPROF_VEC(struct trace_keep_rule) list;
-    bool arguments;           /* --args: values of kept calls are wanted, too … */
+    bool arguments; /* --args: values of kept calls are wanted, too … */
+    SPROF_VEC(struct trace_capture) captures;
     const char *arguments_of; /* … of functions that this expression finds; NULL: of all */
     bool arguments_both;      /* … as they are at the entry and at the end */
 };
 
 /* As `set` of struct cli_option: adds a rule. */
 int cli_add_keep_rule(void *field, const char *text, struct sprof_error *error);
+
+/* As above: adds a --capture. */
+int cli_add_capture(void *field, const char *text, struct sprof_error *error);
 
 /* As above: --args, with "both", an expression, "both:" and one, or NULL. */
 int cli_set_arguments(void *field, const char *expression, struct sprof_error *error);

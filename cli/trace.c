@@ -248,6 +248,11 @@ static const struct cli_option options[] = {
      "with --keep: also the arguments and results of kept calls (of such functions), by debug "
      "information; both: and what arguments lead to has changed when the call ends",
      FIELD(keep), cli_set_arguments},
+    {"capture", 0, "[RE:] [entry|exit] EXPR",
+     "with --keep: also these values of kept calls (of such functions): \"^handle: r->host, "
+     "config.level\"; parameters, their fields, and static and global variables, read when calls "
+     "end",
+     FIELD(keep), cli_add_capture},
     {"depth", 0, "N", "mode log: calls in at most so many others (all)", FIELD(depth),
      cli_set_positive},
     {"max-size", 0, "SIZE",
@@ -308,10 +313,14 @@ static int check_keep(const struct arguments *arguments, struct sprof_error *err
         {arguments->max_overhead > 0, "max-overhead",
          "functions that are only counted have no times for a rule"},
     };
-    if (arguments->keep.arguments && !arguments->keep.list.count)
+    const char *alone = arguments->keep.arguments        ? "--args"
+                        : arguments->keep.captures.count ? "--capture"
+                                                         : NULL;
+    if (alone && !arguments->keep.list.count)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--args goes with --keep, whose rules choose the calls: "
-                               "`--keep 'over 20ms' --args`");
+                               "%s goes with --keep, whose rules choose the calls: `--keep 'over "
+                               "20ms' %s%s`",
+                               alone, alone, arguments->keep.arguments ? "" : " 'r->host'");
     for (size_t i = 0; i < sizeof excluded / sizeof *excluded; i++)
         if (arguments->keep.list.count && excluded[i].given)
             return sprof_error_set(error, SPROF_EUSAGE, 0, "--keep does not go with --%s: %s",
@@ -477,6 +486,8 @@ static struct trace_options options_of(struct cli_terminal *terminal, struct arg
         .keep_count = arguments->keep.list.count,
         .arguments = arguments->keep.arguments,
         .arguments_of = arguments->keep.arguments_of,
+        .captures = arguments->keep.captures.items,
+        .capture_count = arguments->keep.captures.count,
         .arguments_both = arguments->keep.arguments_both,
         .callers = arguments->callers,
         .all_points = arguments->all_points,

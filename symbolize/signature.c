@@ -3,6 +3,7 @@
 #include "symbolize/attributes.h"
 #include "symbolize/libdw_text.h"
 #include "symbolize/module.h"
+#include "symbolize/paths_find.h"
 #include "symbolize/types.h"
 #include "symbolize/units.h"
 
@@ -18,6 +19,9 @@ struct search {
     size_t count, found_count;
     bool *is_found;
     uint64_t delta, steps;
+    const struct symbolize_paths *paths; /* of each function; NULL: none */
+    Dwarf *dwarf;
+    Dwarf_Die unit;
     struct types types;
     int (*found)(void *context, size_t index, const struct symbolize_signature *signature);
     void *context;
@@ -165,6 +169,27 @@ static void add_parameter(struct search *search, Dwarf_Die *die, Dwarf_Addr entr
         signature->class_name = value->type->to->name;
 }
 
+/* Looks for the paths of a function whose parameters are read. */
+static void find_paths(struct search *search, Dwarf_Die *die, size_t index,
+                       struct symbolize_signature *signature)
+{
+    const struct symbolize_paths *paths = search->paths ? &search->paths[index] : NULL;
+    if (!paths || !paths->count)
+        return;
+    struct symbolize_located *located =
+        sprof_arena_alloc(search->types.arena, paths->count * sizeof *located);
+    const struct paths_search in = {.dwarf = search->dwarf,
+                                    .delta = search->delta,
+                                    .unit = search->unit,
+                                    .function = *die,
+                                    .types = &search->types};
+    search->types.failed |= !located;
+    for (uint32_t i = 0; i < paths->count && located; i++)
+        symbolize_paths_find(&in, paths->paths[i], signature, &located[i]);
+    signature->located = located;
+    signature->located_count = located ? paths->count : 0;
+}
+
 static void read_function(struct search *search, Dwarf_Die *die, Dwarf_Addr entry, size_t index)
 {
     struct symbolize_signature signature = {
@@ -179,6 +204,7 @@ static void read_function(struct search *search, Dwarf_Die *die, Dwarf_Addr entr
         if (tag == DW_TAG_formal_parameter)
             add_parameter(search, &child, entry, &signature, &taken);
     }
+    find_paths(search, die, index, &signature);
     search->is_found[index] = true;
     search->found_count++;
     search->result =
@@ -221,7 +247,8 @@ static void search_entries(struct search *search, Dwarf_Die *parent, unsigned de
 }
 
 int symbolize_signatures(struct image *image, const struct symbolize_options *options,
-                         const uint64_t *starts, size_t count, struct sprof_arena *arena,
+                         const uint64_t *starts, size_t count, const struct symbolize_paths *paths,
+                         struct sprof_arena *arena,
                          int (*found)(void *context, size_t index,
                                       const struct symbolize_signature *signature),
                          void *context)
@@ -229,6 +256,7 @@ int symbolize_signatures(struct image *image, const struct symbolize_options *op
     static const struct symbolize_options defaults = {0};
     struct search search = {.starts = starts,
                             .count = count,
+                            .paths = paths,
                             .is_found = calloc(count + 1, sizeof *search.is_found),
                             .types = {.arena = arena},
                             .found = found,
@@ -241,10 +269,11 @@ int symbolize_signatures(struct image *image, const struct symbolize_options *op
     struct image *debug = symbolize_module_open_debug(image, options ? options : &defaults, NULL);
     if (symbolize_module_open(&module, image, options ? options : &defaults)) {
         Dwarf *dwarf = symbolize_module_dwarf(&module, debug, &search.delta);
+        search.dwarf = dwarf;
         while (dwarf && !search.result && search.found_count < count &&
                dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0) {
-            Dwarf_Die functions = symbolize_units_functions_of(&die);
-            search_entries(&search, &functions, 0);
+            search.unit = symbolize_units_functions_of(&die);
+            search_entries(&search, &search.unit, 0);
         }
     }
     symbolize_module_release(&module);

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 
 struct symbolize_options;
+struct symbolize_located; /* paths.h */
+struct symbolize_paths;
 
 enum symbolize_kind {
     SYMBOLIZE_UNKNOWN, /* no value of it can be shown */
@@ -24,7 +26,8 @@ enum symbolize_kind {
     SYMBOLIZE_ENUM,
     SYMBOLIZE_POINTER,
     SYMBOLIZE_REFERENCE,
-    SYMBOLIZE_STRING, /* a structure that holds where a text is and how long */
+    SYMBOLIZE_CHARACTERS, /* an array of characters */
+    SYMBOLIZE_STRING,     /* a structure that holds where a text is and how long */
     SYMBOLIZE_STRUCTURE,
 };
 
@@ -82,13 +85,17 @@ struct symbolize_signature {
     struct symbolize_value parameters[SYMBOLIZE_PARAMETERS];
     uint32_t count;
     bool has_more; /* parameters that are not described: too many, or of a variable number */
+    const struct symbolize_located *located; /* of the paths that were looked for in it */
+    uint32_t located_count;
 };
 
 /* Calls `found` for each of the functions that begin at the given vaddrs (in ascending order) and
  * that debug information describes. The signature is borrowed for the call; what it points to is in
- * the arena. Returns 0 or SPROF_ENOMEM, or what `found` returned. */
+ * the arena. `paths`: what is looked for in each of the functions; NULL: nothing. Returns 0 or
+ * SPROF_ENOMEM, or what `found` returned. */
 int symbolize_signatures(struct image *image, const struct symbolize_options *options,
-                         const uint64_t *starts, size_t count, struct sprof_arena *arena,
+                         const uint64_t *starts, size_t count, const struct symbolize_paths *paths,
+                         struct sprof_arena *arena,
                          int (*found)(void *context, size_t index,
                                       const struct symbolize_signature *signature),
                          void *context);

@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "cache/cache.h"
 #include "image/image.h"
+#include "symbolize/paths.h"
 #include "symbolize/signature.h"
 
 #include <stdatomic.h>

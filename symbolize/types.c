@@ -98,6 +98,20 @@ static void read_base(struct types *types, Dwarf_Die *die, struct symbolize_type
         type->kind = SYMBOLIZE_UNKNOWN;
 }
 
+/* Of arrays those of characters are shown. */
+static void read_array(struct reading reading, Dwarf_Die *die, struct symbolize_type *type)
+{
+    Dwarf_Die of;
+    Dwarf_Word bytes = 0;
+    const struct symbolize_type *element = type_die(die, &of) ? read_type(reading, &of) : NULL;
+    const bool is_known = element && element->bytes && !dwarf_aggregate_size(die, &bytes) &&
+                          bytes && bytes <= UINT32_MAX;
+    type->bytes = is_known ? (uint32_t)bytes : bytes_of(die);
+    type->name = element ? keep_name(reading.types, "", element->name, " []") : "?";
+    if (is_known && element->kind == SYMBOLIZE_CHARACTER)
+        type->kind = SYMBOLIZE_CHARACTERS;
+}
+
 static void read_pointer(struct reading reading, Dwarf_Die *die, struct symbolize_type *type,
                          bool is_reference)
 {
@@ -297,6 +311,7 @@ static void read_kind(struct reading reading, Dwarf_Die *die, struct symbolize_t
     case DW_TAG_restrict_type:
     case DW_TAG_atomic_type: read_other(reading, die, type, ""); break;
     case DW_TAG_typedef: read_other(reading, die, type, NULL); break;
+    case DW_TAG_array_type: read_array(reading, die, type); break;
     case DW_TAG_enumeration_type: read_enumeration(reading.types, die, type); break;
     case DW_TAG_structure_type:
     case DW_TAG_union_type:
@@ -365,6 +380,11 @@ static void note_parts(struct parts *parts, const struct symbolize_type *type, u
         parts->is_unsure |= depth >= DEPTH_MOST || type->has_more;
         for (uint32_t i = 0; i < type->member_count && depth < DEPTH_MOST; i++)
             note_parts(parts, type->members[i].type, offset + type->members[i].offset, depth + 1);
+        return;
+    }
+    if (type->kind == SYMBOLIZE_CHARACTERS && offset + type->bytes <= 16) {
+        for (uint32_t i = offset / 8; i <= (offset + type->bytes - 1) / 8; i++)
+            parts->has_integer[i] = true;
         return;
     }
     if (!type->bytes || type->kind == SYMBOLIZE_UNKNOWN || offset + type->bytes > 16) {

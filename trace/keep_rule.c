@@ -1,12 +1,13 @@
 /* Reads the rules of `--keep`. */
 #include "trace/keep_rule.h"
+#include "trace/shown_place.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_MOST = 4096, SHOWN_BEFORE = 60, SHOWN_BEHIND = 40, SLOWEST_MOST = 16 };
+enum { TEXT_MOST = 4096, SLOWEST_MOST = 16 };
 
 static const char conditions[] =
     "a condition: `over T`, `self over T`, `throws`, `slowest N`, `every N`, `first N a second`, "
@@ -20,34 +21,10 @@ struct parser {
 
 /* == Errors == */
 
-/* How many columns a stretch of UTF-8 takes. */
-static int columns_of(const char *text, size_t bytes)
-{
-    int columns = 0;
-    for (size_t i = 0; i < bytes; i++)
-        columns += ((unsigned char)text[i] & 0xc0) != 0x80;
-    return columns;
-}
-
 /* Shows the place in the rule, with what fits there. */
 static int refuse(const struct parser *parser, size_t at, const char *wanted)
 {
-    size_t first = at > SHOWN_BEFORE ? at - SHOWN_BEFORE : 0;
-    while (first && ((unsigned char)parser->text[first] & 0xc0) == 0x80)
-        first--;
-    const size_t shown = at - first + strnlen(parser->text + at, SHOWN_BEHIND);
-    struct sprof_str rule = {0};
-    char part[SHOWN_BEFORE + SHOWN_BEHIND + 8];
-    snprintf(part, sizeof part, "%.*s", (int)shown, parser->text + first);
-    if (sprof_utf8_clean(&rule, part)) {
-        sprof_str_release(&rule);
-        return sprof_error_memory(parser->error);
-    }
-    const int code = sprof_error_set(
-        parser->error, SPROF_EUSAGE, 0, "this is no rule; at ^ give %s\n  %s\n  %*s^", wanted,
-        rule.text ? rule.text : "", columns_of(parser->text + first, at - first), "");
-    sprof_str_release(&rule);
-    return code;
+    return trace_show_place(parser->text, at, "this is no rule; at ^ give ", wanted, parser->error);
 }
 
 /* == Words == */

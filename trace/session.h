@@ -49,6 +49,7 @@ struct trace_module_rule {
     enum trace_module_when when;
 };
 
+struct trace_capture;   /* trace/capture.h */
 struct trace_keep_rule; /* trace/keep_rule.h */
 struct trace_condition; /* trace/condition.h */
 
@@ -125,9 +126,11 @@ struct trace_options {
     const struct trace_keep_rule *keep; /* in mode stats: calls that have rows of their own */
     size_t keep_count;
     struct trace_drill_options drill;
-    bool arguments;           /* of these, also their arguments and results … */
-    const char *arguments_of; /* … of such functions; NULL: of all */
-    bool arguments_both;      /* … as they are when calls begin and when they end */
+    bool arguments;                       /* of these, also their arguments and results … */
+    const char *arguments_of;             /* … of such functions; NULL: of all */
+    const struct trace_capture *captures; /* other values of kept calls */
+    size_t capture_count;
+    bool arguments_both; /* … as they are when calls begin and when they end */
     bool no_cache;
     bool paused; /* measure nothing until a command starts it */
     /* How long a probe is off before it comes to rest. 0: ten seconds. A trace that begins with a

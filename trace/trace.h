@@ -5,6 +5,7 @@
 
 #include "trace/condition.h"
 #include "trace/exec_events.h"
+#include "trace/capture.h"
 #include "trace/keep_rule.h"
 #include "trace/session.h"
 

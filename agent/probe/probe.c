@@ -1,7 +1,7 @@
 /* Begins calls: fills their records and counts them. No system call, no libc, no lock, only general
  * registers; a signal may interrupt it anywhere and enter it again. */
-#include "agent/probe/early.h"
 #include "agent/probe/call.h"
+#include "agent/probe/early.h"
 #include "agent/probe/heap.h"
 #include "agent/probe/paths.h"
 #include "agent/probe/values.h"

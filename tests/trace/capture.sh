@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --args=both and --capture: what arguments lead to when calls begin and end, and other values of kept calls.
-#   capture.sh both
+#   capture.sh both | captured | plain
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -83,7 +83,127 @@ EOF
     grep -q 'missing closing parenthesis' err || fail "what is wrong with it: $(cat err)"
 }
 
+# Fields behind pointers, of bases and of unions, statics, globals of namespaces and classes, at the entry and at the end.
+captured() {
+    cat >capture.cc <<'EOF'
+#include <cstring>
+#include <string>
+#define NI __attribute__((noinline))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+struct Headers { std::string host; int count; };
+struct Base { long serial; virtual ~Base() {} };
+struct Request : Base { Headers headers; Request *next; char tag[8]; const char *path; unsigned bits : 3; union { int code; float rate; }; };
+namespace config { int level = 3; struct Limits { long most; double share; } limits = {100, 0.5}; thread_local int mine = 4; }
+char motto[16] = "be quick";
+double rates[2] = {1, 2};
+struct Pool { static int used; int free; NI int take(int n); };
+int Pool::used = 11;
+NI int Pool::take(int n) { free -= n; used += n; BODY; return free; }
+NI int handle(Request *r, int id, Request &s)
+{
+    static int handled = 40;
+    handled++;
+    config::level += id;
+    config::limits.most = id * 7;
+    r->headers.host += "!";
+    strcpy(r->tag, "seen");
+    BODY;
+    return handled;
+}
+NI int plain(int n) { int local = n * 2; BODY; return local + config::mine + (int)rates[0]; }
+NI void wild(Request *r) { BODY; }
+int main()
+{
+    Request s, *r = new Request;
+    s.headers = {"outer", 5}; s.next = nullptr; s.path = "/s"; s.code = 77; s.serial = 1000; strcpy(s.tag, "s");
+    r->headers = {"example.org", 2}; r->next = &s; r->path = "/index"; r->code = 5; r->serial = 42; strcpy(r->tag, "new");
+    Pool pool = {20};
+    handle(r, 2, s);
+    handle(&s, 3, *r);
+    pool.take(6);
+    plain(8);
+    wild((Request *)0x100);
+    return *motto ? 3 : 0;
+}
+EOF
+    cat >wanted.txt <<'EOF'
+handle [entry config::level = 3, entry r->headers.host = "example.org", entry r->tag = "new", config::level = 5, handled = 41, r->headers.host = "example.org!", r->next->headers.count = 5, s.path = "/s", r->code = 5, r->serial = 42, id = 2, config::limits = {most = 14, share = 0.5}]
+handle [entry config::level = 5, entry r->headers.host = "outer", entry r->tag = "s", config::level = 8, handled = 42, r->headers.host = "outer!", r->next->headers.count = unreadable, s.path = "/index", r->code = 77, r->serial = 1000, id = 3, config::limits = {most = 21, share = 0.5}]
+Pool::take(this = 0x… {free = 14}, n = 6) = 14 [free = 14, Pool::used = 17, motto = "be quick", *this = {free = 14}]
+plain
+wild [r->path = unreadable, r->next->path = unreadable, r = 0x… unreadable]
+EOF
+    for level in -O2 -O0; do
+        g++ $level -g capture.cc -o capture || fail "it does not compile"
+        traced captured$level --keep 'every 1 : ^(handle|Pool::take|plain|wild)' --args=take \
+            --capture 'handle: entry config::level, r->headers.host, r->tag' \
+            --capture '^handle: config::level, handled, r->headers.host, r->next->headers.count, s.path, r->code, r->serial, id' \
+            --capture '^handle: exit config::limits' --capture 'Pool::take: free, Pool::used, motto, *this' \
+            --capture 'wild: r->path, r->next->path, r' -- ./capture
+        shown captured$level.db | grep -v '^main' >out
+        diff wanted.txt out >differs || fail "other values with $level: $(cat differs)"
+    done
+    "$SPROF" report --kept captured-O2.db | grep -q 'wild \[r->path = unreadable' || fail "the tree"
+    [ "$("$SPROF" sql captured-O2.db --format csv "SELECT group_concat(type || ' ' || value, '; ') FROM v_call_value WHERE name = 'handled'" |
+        tail -n 1 | tr -d '\r')" = "int 41; int 42" ] || fail "the rows"
+}
+
+# A C program: a structure of the file, and a buffer that is filled while the call runs.
+plain() {
+    cat >plain.c <<'EOF'
+#include <string.h>
+#define NI __attribute__((noinline))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+enum state { IDLE, BUSY = 7 };
+struct server { int clients; enum state state; struct server *peer; const char *name; };
+static struct server peer = {9, BUSY, 0, "peer"}, server = {0, IDLE, &peer, "main"};
+struct buffer { char *data; unsigned used; };
+NI void step(struct buffer *buffer, int n)
+{
+    static unsigned long total;
+    server.clients += n;
+    server.state = n % 2 ? BUSY : IDLE;
+    memcpy(buffer->data, n % 2 ? "odd!" : "even", 5);
+    buffer->used = 4;
+    total += (unsigned long)n;
+    __asm__ volatile("" ::"m"(total));
+    BODY;
+}
+int main(void)
+{
+    static char data[8] = "none";
+    struct buffer buffer = {data, 0};
+    for (int i = 1; i <= 3; i++) step(&buffer, i);
+    return 0;
+}
+EOF
+    cat >wanted.txt <<'EOF'
+step [entry buffer->data = "none", entry server.clients = 0, server.clients = 1, server.state = BUSY, server.peer->name = "peer", total = 1, buffer->data = "odd!"]
+step [entry buffer->data = "odd!", entry server.clients = 1, server.clients = 3, server.state = IDLE, server.peer->name = "peer", total = 3, buffer->data = "even"]
+step [entry buffer->data = "even", entry server.clients = 3, server.clients = 6, server.state = BUSY, server.peer->name = "peer", total = 6, buffer->data = "odd!"]
+EOF
+    gcc -O1 -g plain.c -o plain || fail "it does not compile"
+    traced plain --keep 'every 1 : ^step' --capture '^step: entry buffer->data, server.clients' \
+        --capture 'server.clients, server.state, server.peer->name, total, buffer->data' -- ./plain
+    shown plain.db | grep '^step' >out
+    diff wanted.txt out >differs || fail "other values: $(cat differs)"
+    # What is not found is said, with the place; what cannot be read is refused.
+    for wrong in 'step: server.client/near it: clients' 'step: totl/near it: total' 'step: n->x/is passed in registers' 'nowhere: x/no function that it finds' \
+        'step: server.clients.x/is no structure' 'step: *n/is passed in registers'; do
+        "$SPROF" trace --keep 'every 1' --capture "${wrong%/*}" -o none.db --overwrite -- ./plain >out 2>err || fail "the program was not run"
+        grep -q -- "${wrong#*/}" err || fail "what is wrong with '${wrong%/*}': $(cat err)"
+        grep -q '\^$' err || fail "the place in '${wrong%/*}': $(cat err)"
+    done
+    for wrong in 'step: /the name of a parameter' 'step: a b/a comma and another value' 'step: a->/the name of a field' ': a/an expression for functions' \
+        'step: a, /the name of a parameter' '(: a/missing closing parenthesis'; do
+        expect 2 "$SPROF" trace --keep 'every 1' --capture "${wrong%/*}" -o none.db -- ./plain
+        grep -q -- "${wrong#*/}" err || fail "what is wrong with '${wrong%/*}': $(cat err)"
+    done
+    expect 2 "$SPROF" trace --capture x -- ./plain
+    grep -q -- '--capture goes with --keep' err || fail "why not: $(cat err)"
+}
+
 case "$1" in
-both) "$1" ;;
+both | captured | plain) "$1" ;;
 *) fail "no such case" ;;
 esac

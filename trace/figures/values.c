@@ -151,23 +151,53 @@ static bool write_values(struct trace_session *session, uint32_t function,
     return true;
 }
 
+/* The functions whose values are shown. */
+struct shown {
+    struct plan_expressions *arguments; /* NULL: all, where they are wanted */
+    struct trace_capture_expressions captures;
+};
+
+static int open_shown(const struct trace_options *options, struct shown *shown,
+                      struct sprof_error *error)
+{
+    *shown = (struct shown){0};
+    const int result =
+        options->arguments && options->arguments_of
+            ? plan_expressions_make(&shown->arguments, &options->arguments_of, 1, error)
+            : 0;
+    return result ? result : trace_captures_open(options, &shown->captures, error);
+}
+
+static void close_shown(struct shown *shown)
+{
+    plan_expressions_free(shown->arguments);
+    trace_captures_close(&shown->captures);
+}
+
 /* Functions of one file that are looked for, in the order of their addresses. */
 struct finding {
     struct trace_session *session;
     uint64_t rules; /* of functions to which one of these applies */
     SPROF_VEC(uint64_t) starts;
     SPROF_VEC(uint32_t) functions;
+    SPROF_VEC(uint32_t) captures; /* of each, a bit each */
+    SPROF_VEC(struct symbolize_paths) paths;
 };
 
-static int note(struct trace_session *session, uint32_t function,
+static int note(struct trace_session *session, uint32_t function, uint32_t captures,
                 const struct symbolize_signature *signature)
 {
+    const struct trace_probe *probe = &session->probes.items[function];
     struct trace_noted *noted = sprof_arena_alloc(&session->arena, sizeof *noted);
     if (!noted)
         return SPROF_ENOMEM;
     *noted = (struct trace_noted){.is_known = signature != NULL,
-                                  .is_hidden = session->values.hides.items[function]};
-    noted->has_both = session->options.arguments_both && !noted->is_hidden;
+                                  .has_arguments = !session->values.hides.items[function],
+                                  .bias = session->files.items[probe->file].bias};
+    noted->has_both = session->options.arguments_both && noted->has_arguments;
+    if (signature)
+        trace_captures_note(session, captures, probe->function, signature, noted);
+    noted->is_hidden = !noted->has_arguments && !noted->captured_count;
     if (signature) {
         noted->signature = *signature;
         trace_values_plan(noted);
@@ -186,7 +216,8 @@ static int note(struct trace_session *session, uint32_t function,
 static int found(void *context, size_t index, const struct symbolize_signature *signature)
 {
     const struct finding *finding = context;
-    return note(finding->session, finding->functions.items[index], signature);
+    return note(finding->session, finding->functions.items[index], finding->captures.items[index],
+                signature);
 }
 
 /* Probes of a file are in the order of their functions. */
@@ -202,33 +233,61 @@ static int find_in_file(struct finding *finding, const struct trace_file *file)
         return SPROF_ENOMEM;
     if (!image_open(&image, &request, NULL)) {
         result = symbolize_signatures(image, NULL, finding->starts.items, finding->starts.count,
-                                      &session->arena, found, finding);
+                                      finding->paths.items, &session->arena, found, finding);
         image_free(image);
     }
     for (size_t i = 0; i < finding->functions.count && !result; i++)
         if (!session->values.noted.items[finding->functions.items[i]])
-            result = note(session, finding->functions.items[i], NULL);
-    finding->starts.count = finding->functions.count = 0;
+            result = note(session, finding->functions.items[i], 0, NULL);
+    finding->starts.count = finding->functions.count = finding->captures.count =
+        finding->paths.count = 0;
     return result;
 }
 
-/* Whether values of a function are noted: they are shown, or rules test them. *hides: only that. */
+/* Whether values of a function are noted: they are shown, or rules test them. *hides: its arguments
+ * are not shown. */
 static int wants(const struct trace_session *session, uint32_t function,
-                 const struct plan_expressions *expressions, bool *hides, struct sprof_error *error)
+                 const struct shown *expressions, bool *hides, uint32_t *captures,
+                 struct sprof_error *error)
 {
     const struct trace_probe *probe = &session->probes.items[function];
     *hides = false;
+    *captures = 0;
     if (!probe->is_chosen || probe->is_unplaced || !probe->function)
         return 0;
     const int shown = !session->options.arguments ? 0
-                      : expressions ? plan_expressions_match(expressions, probe->function, error)
-                                    : 1;
+                      : expressions->arguments
+                          ? plan_expressions_match(expressions->arguments, probe->function, error)
+                          : 1;
+    const int result =
+        trace_captures_of(session, &expressions->captures, probe->function, captures, error);
     *hides = !shown;
-    return shown ? shown : tested_by(session, function) != 0;
+    return shown < 0 || result < 0 ? SPROF_ENOMEM
+                                   : shown || *captures || tested_by(session, function) != 0;
 }
 
-static int find_wanted(struct finding *finding, size_t first,
-                       const struct plan_expressions *expressions, struct sprof_error *error)
+static int want(struct finding *finding, uint32_t function, uint32_t captures)
+{
+    struct trace_session *session = finding->session;
+    struct symbolize_paths paths = {0};
+    session->values.noted.items[function] = NULL;
+    if (captures) {
+        const struct symbolize_path **list =
+            sprof_arena_alloc(&session->arena, TRACE_CAPTURED_MOST * sizeof *list);
+        if (!list)
+            return SPROF_ENOMEM;
+        paths = (struct symbolize_paths){list, trace_captures_paths(session, captures, list)};
+    }
+    return sprof_vec_push(&finding->starts, session->probes.items[function].function->start) ||
+                   sprof_vec_push(&finding->functions, function) ||
+                   sprof_vec_push(&finding->captures, captures) ||
+                   sprof_vec_push(&finding->paths, paths)
+               ? SPROF_ENOMEM
+               : 0;
+}
+
+static int find_wanted(struct finding *finding, size_t first, const struct shown *expressions,
+                       struct sprof_error *error)
 {
     struct trace_session *session = finding->session;
     int result = 0;
@@ -236,15 +295,11 @@ static int find_wanted(struct finding *finding, size_t first,
         const struct trace_probe *probe = &session->probes.items[i];
         bool *hides = &session->values.hides.items[i];
         const uint64_t rules = atomic_load(&session->process.shared->keep_masks[i]);
+        uint32_t captures = 0;
         const int wanted = finding->rules == UINT64_MAX || rules & finding->rules
-                               ? wants(session, (uint32_t)i, expressions, hides, error)
+                               ? wants(session, (uint32_t)i, expressions, hides, &captures, error)
                                : 0;
-        if (wanted < 0)
-            return wanted;
-        if (wanted)
-            session->values.noted.items[i] = NULL;
-        if (wanted && (sprof_vec_push(&finding->starts, probe->function->start) ||
-                       sprof_vec_push(&finding->functions, (uint32_t)i)))
+        if (wanted < 0 || (wanted && want(finding, (uint32_t)i, captures)))
             return SPROF_ENOMEM;
         if (i + 1 == session->probes.count || session->probes.items[i + 1].file != probe->file)
             result = find_in_file(finding, &session->files.items[probe->file]);
@@ -255,7 +310,8 @@ static int find_wanted(struct finding *finding, size_t first,
 bool trace_values_are_wanted(const struct trace_session *session)
 {
     const struct trace_kept *kept = &session->trace->kept;
-    bool wanted = session->options.arguments && kept->rules.count;
+    bool wanted =
+        (session->options.arguments || session->options.capture_count) && kept->rules.count;
     for (size_t i = 0; i < kept->rules.count; i++)
         wanted |= kept->rules.items[i].rule.test_count > 0;
     return wanted;
@@ -275,11 +331,9 @@ static void tell_unbound(const struct trace_session *session)
 
 int trace_values_check(const struct trace_options *options, struct sprof_error *error)
 {
-    struct plan_expressions *expressions = NULL;
-    if (!options->arguments || !options->arguments_of)
-        return 0;
-    const int result = plan_expressions_make(&expressions, &options->arguments_of, 1, error);
-    plan_expressions_free(expressions);
+    struct shown shown;
+    const int result = open_shown(options, &shown, error);
+    close_shown(&shown);
     return result;
 }
 
@@ -289,27 +343,29 @@ static int find_values(struct trace_session *session, size_t first, uint64_t rul
 {
     const struct trace_options *options = &session->options;
     struct finding finding = {.session = session, .rules = rules};
-    struct plan_expressions *expressions = NULL;
-    int result = 0;
+    struct shown expressions;
     trace_values_look(session);
     if (!trace_values_are_wanted(session))
         return 0;
-    if (options->arguments_of)
-        result = plan_expressions_make(&expressions, &options->arguments_of, 1, error);
+    int result = open_shown(options, &expressions, error);
     while (!result && session->values.noted.count < session->probes.count)
         if (sprof_vec_push(&session->values.noted, NULL) ||
             sprof_vec_push(&session->values.hides, false))
             result = SPROF_ENOMEM;
     if (!result)
-        result = find_wanted(&finding, first, expressions, error);
+        result = find_wanted(&finding, first, &expressions, error);
     const bool is_first =
         !first && rules == UINT64_MAX && !options->children && !trace_has_others(session);
-    if (!result && is_first && expressions)
-        result =
-            trace_tell_unfound(session, "args", options->arguments_of, expressions, false, error);
-    if (!result && is_first)
+    if (!result && is_first && expressions.arguments)
+        result = trace_tell_unfound(session, "args", options->arguments_of, expressions.arguments,
+                                    false, error);
+    if (!result && is_first) {
         tell_unbound(session);
-    plan_expressions_free(expressions);
+        trace_captures_tell(session);
+    }
+    close_shown(&expressions);
+    sprof_vec_release(&finding.captures);
+    sprof_vec_release(&finding.paths);
     sprof_vec_release(&finding.starts);
     sprof_vec_release(&finding.functions);
     return result == SPROF_ENOMEM ? sprof_error_memory(error) : result;

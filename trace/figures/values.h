@@ -5,11 +5,14 @@
 
 #include "agent/probe.h"
 #include "symbolize/symbolize.h"
+#include "trace/capture.h"
 #include "trace/session.h"
 
 struct trace_session;
 
 enum { TRACE_RESULT = 0xff, TRACE_WHOLE = 0xff, TRACE_CLASS = 0xfe, TRACE_NO_WORD = 0xff };
+enum { TRACE_CAPTURED = 0x20 /* and up, two each: of --capture, and what that points to */ };
+enum { TRACE_STEP = 0xfd /* a step to other pieces, of which nothing is written */ };
 enum { TRACE_EARLY = 0x80 /* added to a parameter: what it leads to when the call begins */ };
 
 /* What a piece of memory belongs to. */
@@ -19,15 +22,27 @@ struct trace_piece {
     struct probe_piece piece;
 };
 
+/* A value that is named by --capture, in one function. */
+struct trace_captured {
+    const char *name;
+    const struct symbolize_located *located;
+    bool at_entry;
+};
+enum { TRACE_CAPTURED_MOST = 16 /* of a function */ };
+
 /* What is noted of a function's calls. */
 struct trace_noted {
     struct symbolize_signature signature;
     bool is_known;             /* by debug information; else there are six words */
     bool is_hidden;            /* it is compared, not shown */
+    bool has_arguments;        /* these are shown, and the result */
     bool has_both;             /* arguments are shown as they are at the entry and at the end */
     bool is_chosen;            /* words are not those of the integer registers in their order */
     uint8_t from[PROBE_WORDS]; /* enum probe_word */
     uint8_t words[SYMBOLIZE_PARAMETERS + 1][2]; /* of each parameter, then of the result */
+    uint64_t bias;                              /* of the function's file */
+    struct trace_captured captured[TRACE_CAPTURED_MOST];
+    uint32_t captured_count;
     uint32_t piece_count, early_count; /* of these the first ones are copied at the entry */
     struct trace_piece pieces[PROBE_PIECES];
     uint32_t binding_count;
@@ -38,6 +53,12 @@ struct trace_noted {
 struct trace_values {
     SPROF_VEC(const struct trace_noted *) noted; /* by function; NULL: its values are not noted */
     SPROF_VEC(bool) hides;                       /* … they are only compared */
+    uint64_t located[TRACE_CAPTURES]; /* paths of each --capture that some function has, a bit each
+                                       */
+    struct {
+        const char *what, *at; /* why some function has it not; NULL: that is not known */
+        const struct plan_function *function;
+    } unlocated[TRACE_CAPTURES][TRACE_CAPTURE_PATHS];
     uint64_t bound; /* rules whose tests some function has values for, a bit each */
     uint64_t used;  /* of the agent's room */
 };
@@ -79,6 +100,34 @@ struct trace_taken_values {
 int trace_values_take(struct trace_session *session, uint32_t function, uint32_t number,
                       const struct trace_taken_values *taken);
 
+/* == captured.c == */
+
+/* The expressions for functions of each --capture. */
+struct trace_capture_expressions {
+    struct plan_expressions *each[TRACE_CAPTURES]; /* NULL: all functions */
+};
+int trace_captures_open(const struct trace_options *options,
+                        struct trace_capture_expressions *expressions, struct sprof_error *error);
+void trace_captures_close(struct trace_capture_expressions *expressions);
+
+/* Which ones are for a function, a bit each. Returns 0 or a negative code. */
+int trace_captures_of(const struct trace_session *session,
+                      const struct trace_capture_expressions *expressions,
+                      const struct plan_function *function, uint32_t *captures,
+                      struct sprof_error *error);
+
+/* The paths of these, at most TRACE_CAPTURED_MOST; returns how many. */
+uint32_t trace_captures_paths(const struct trace_session *session, uint32_t captures,
+                              const struct symbolize_path *paths[TRACE_CAPTURED_MOST]);
+
+/* Notes which of these a function has, in that order. */
+void trace_captures_note(struct trace_session *session, uint32_t captures,
+                         const struct plan_function *function,
+                         const struct symbolize_signature *signature, struct trace_noted *noted);
+
+/* Warns of those that no function has. */
+void trace_captures_tell(const struct trace_session *session);
+
 /* == values_text.c == */
 
 /* The values of one call. */
@@ -105,6 +154,10 @@ bool trace_values_thrown(const struct trace_taken_values *taken, struct sprof_st
  * has none. */
 bool trace_values_text(const struct trace_call_values *call, uint32_t value,
                        struct sprof_str *text);
+
+/* Appends a value that is captured. */
+void trace_values_captured(const struct trace_call_values *call, uint32_t captured,
+                           struct sprof_str *text);
 
 /* How many parts of a parameter can have changed when the call ends: members of what it leads to,
  * or all of that. */

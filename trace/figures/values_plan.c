@@ -73,24 +73,25 @@ static bool is_text(const struct symbolize_type *type)
     return type->kind == SYMBOLIZE_POINTER && type->to && type->to->kind == SYMBOLIZE_CHARACTER;
 }
 
-static void add_structure(struct trace_noted *noted, uint8_t value, uint8_t word,
+static void add_structure(struct trace_noted *noted, uint8_t value, uint8_t word, uint16_t at,
                           const struct symbolize_type *type)
 {
     const uint16_t size = type->bytes < STRUCTURE_BYTES ? (uint16_t)type->bytes : STRUCTURE_BYTES;
     add_piece(noted, value, TRACE_WHOLE,
-              (struct probe_piece){PROBE_PIECE_BYTES, word, .size = size});
+              (struct probe_piece){PROBE_PIECE_BYTES, word, at, .size = size});
     if (type->has_class)
         add_piece(noted, value, TRACE_CLASS,
-                  (struct probe_piece){PROBE_PIECE_CLASS, word, .size = MEMBER_TEXT_BYTES});
+                  (struct probe_piece){PROBE_PIECE_CLASS, word, at, .size = MEMBER_TEXT_BYTES});
     for (uint32_t i = 0; i < type->member_count; i++) {
         const struct symbolize_member *member = &type->members[i];
-        if (member->offset + 8 > size)
+        if (member->offset + 8 > size || at + member->offset > UINT16_MAX)
             continue;
         if (member->type->kind == SYMBOLIZE_STRING)
-            add_string(noted, value, (uint8_t)i, word, member->offset, member->type);
+            add_string(noted, value, (uint8_t)i, word, at + member->offset, member->type);
         else if (is_text(member->type))
             add_piece(noted, value, (uint8_t)i,
-                      (struct probe_piece){PROBE_PIECE_TEXT_AT, word, (uint16_t)member->offset,
+                      (struct probe_piece){PROBE_PIECE_TEXT_AT, word,
+                                           (uint16_t)(at + member->offset),
                                            .size = MEMBER_TEXT_BYTES});
     }
 }
@@ -101,7 +102,7 @@ static void add_object(struct trace_noted *noted, uint8_t value, uint8_t word,
 {
     switch (type->kind) {
     case SYMBOLIZE_STRING: add_string(noted, value, TRACE_WHOLE, word, 0, type); break;
-    case SYMBOLIZE_STRUCTURE: add_structure(noted, value, word, type); break;
+    case SYMBOLIZE_STRUCTURE: add_structure(noted, value, word, 0, type); break;
     case SYMBOLIZE_CHARACTER:
         add_piece(noted, value, TRACE_WHOLE,
                   is_pointer ? (struct probe_piece){PROBE_PIECE_TEXT, word, .size = TEXT_BYTES}
@@ -173,6 +174,85 @@ static void add_value(struct trace_noted *noted, uint8_t value, const struct sym
         add_passed_string(noted, value, words, of->type);
 }
 
+/* == Captures == */
+
+static void add_step(struct trace_noted *noted, struct probe_piece piece)
+{
+    add_piece(noted, TRACE_STEP, TRACE_WHOLE, piece);
+}
+
+/* An address, which takes the place of a piece of its own. */
+static void add_place(struct trace_noted *noted, uint64_t address)
+{
+    struct probe_piece constant;
+    _Static_assert(sizeof constant == sizeof address, "it takes its place");
+    memcpy(&constant, &address, sizeof constant);
+    add_step(noted, (struct probe_piece){.kind = PROBE_PIECE_PLACE});
+    add_step(noted, constant);
+}
+
+/* What lies at an address that is in a word, or behind it. */
+static void add_located(struct trace_noted *noted, uint8_t value, uint8_t word, uint16_t at,
+                        const struct symbolize_type *type)
+{
+    const bool is_reference = type->kind == SYMBOLIZE_REFERENCE;
+    switch (type->kind) {
+    case SYMBOLIZE_STRUCTURE: add_structure(noted, value, word, at, type); return;
+    case SYMBOLIZE_STRING: add_string(noted, value, TRACE_WHOLE, word, at, type); return;
+    case SYMBOLIZE_CHARACTERS:
+        add_piece(noted, value, TRACE_WHOLE,
+                  (struct probe_piece){PROBE_PIECE_TEXT, word, at,
+                                       .size = type->bytes < TEXT_BYTES ? (uint16_t)type->bytes
+                                                                        : TEXT_BYTES});
+        return;
+    default: break;
+    }
+    add_piece(noted, value, TRACE_WHOLE,
+              (struct probe_piece){PROBE_PIECE_BYTES, word, at,
+                                   .size = type->bytes < 8 ? (uint16_t)type->bytes : 8});
+    if ((type->kind != SYMBOLIZE_POINTER && !is_reference) || !type->to)
+        return;
+    add_step(noted, (struct probe_piece){PROBE_PIECE_FOLLOW, word, at, 0, 0});
+    add_object(noted, value + 1, PROBE_WORD_CURSOR, type->to, !is_reference);
+}
+
+static void add_captured(struct trace_noted *noted, uint32_t captured)
+{
+    const struct symbolize_located *located = noted->captured[captured].located;
+    const uint8_t value = (uint8_t)(TRACE_CAPTURED + 2 * captured);
+    const bool is_place = located->base == SYMBOLIZE_OF_PLACE;
+    uint8_t word = is_place ? PROBE_WORD_CURSOR : noted->words[located->parameter][0];
+    uint32_t step = 0;
+    if (noted->piece_count + SYMBOLIZE_STEPS + SYMBOLIZE_MEMBERS + 6 > PROBE_PIECES ||
+        word == TRACE_NO_WORD)
+        return;
+    if (is_place)
+        add_place(noted, noted->bias + located->place);
+    else if (!located->is_direct && located->follows)
+        step++; /* the word is the address */
+    else if (!located->is_direct) {
+        if (located->type->to)
+            add_object(noted, value + 1, word, located->type->to,
+                       located->type->kind == SYMBOLIZE_POINTER);
+        return;
+    }
+    for (; step < located->follows; step++) {
+        add_step(noted, (struct probe_piece){PROBE_PIECE_FOLLOW, word,
+                                             (uint16_t)located->offsets[step], 0, 0});
+        word = PROBE_WORD_CURSOR;
+    }
+    add_located(noted, value, word, (uint16_t)located->offsets[step], located->type);
+}
+
+static void add_captures(struct trace_noted *noted, bool at_entry)
+{
+    for (uint32_t i = 0; i < noted->captured_count; i++)
+        if (noted->captured[i].at_entry == at_entry)
+            add_captured(noted, i);
+}
+
+/* == All == */
+
 /* `when`: 0, or TRACE_EARLY. */
 static void add_parameters(struct trace_noted *noted, uint8_t when)
 {
@@ -188,7 +268,11 @@ void trace_values_plan(struct trace_noted *noted)
     plan_words(noted);
     if (noted->has_both)
         add_parameters(noted, TRACE_EARLY);
+    add_captures(noted, true);
     noted->early_count = noted->piece_count;
+    add_captures(noted, false);
+    if (!noted->has_arguments)
+        return;
     add_parameters(noted, 0);
     add_value(noted, TRACE_RESULT, &signature->result, noted->words[SYMBOLIZE_PARAMETERS]);
 }

@@ -84,6 +84,20 @@ static int put_changed(struct trace_session *session, const struct trace_call_va
     return result;
 }
 
+static int put_captured(struct trace_session *session, const struct trace_call_values *call,
+                        uint32_t number)
+{
+    int result = 0;
+    for (uint32_t i = 0; i < call->noted->captured_count && !result; i++) {
+        const struct trace_captured *captured = &call->noted->captured[i];
+        struct sprof_str text = {0};
+        trace_values_captured(call, i, &text);
+        result = put_value(session, number, STORE_CAPTURED + i, captured->name,
+                           captured->located->type->name, &text);
+    }
+    return result;
+}
+
 static int put_known(struct trace_session *session, const struct trace_noted *noted,
                      uint32_t number, const struct trace_taken_values *taken)
 {
@@ -91,7 +105,7 @@ static int put_known(struct trace_session *session, const struct trace_noted *no
     int result = 0;
     trace_values_cut(&call, taken->pieces, taken->bytes);
     call.is_early = noted->has_both;
-    for (uint32_t i = 0; i < noted->signature.count && !result; i++) {
+    for (uint32_t i = 0; i < noted->signature.count && noted->has_arguments && !result; i++) {
         const struct symbolize_value *value = &noted->signature.parameters[i];
         struct sprof_str text = {0};
         if (trace_values_text(&call, i, &text))
@@ -101,8 +115,10 @@ static int put_known(struct trace_session *session, const struct trace_noted *no
     call.is_early = false;
     if (!result && noted->has_both)
         result = put_changed(session, &call, number);
+    if (!result)
+        result = put_captured(session, &call, number);
     struct sprof_str text = {0};
-    if (!result && trace_values_text(&call, TRACE_RESULT, &text))
+    if (!result && noted->has_arguments && trace_values_text(&call, TRACE_RESULT, &text))
         return put_value(session, number, 0, "", noted->signature.result.type->name, &text);
     sprof_str_release(&text);
     return result;

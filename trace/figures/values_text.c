@@ -11,6 +11,8 @@ void trace_values_cut(struct trace_call_values *call, const uint8_t *pieces, siz
     size_t at = 0;
     for (uint32_t i = 0; i < call->noted->piece_count; i++) {
         call->pieces[i].length = PROBE_PIECE_UNREADABLE;
+        if (call->noted->pieces[i].value == TRACE_STEP)
+            continue;
         if (bytes - at < 2)
             continue;
         uint16_t length = (uint16_t)(pieces[at] | pieces[at + 1] << 8);
@@ -124,6 +126,14 @@ static void append_text(const uint8_t *bytes, size_t length, bool is_cut, struct
     sprof_str_append(text, is_cut ? "…\"" : "\"");
 }
 
+/* An array of characters. */
+static void append_characters(const struct symbolize_type *type, const uint8_t *bytes,
+                              size_t length, struct sprof_str *text)
+{
+    const size_t most = type->bytes < length ? type->bytes : length;
+    append_text(bytes, strnlen((const char *)bytes, most), most < type->bytes, text);
+}
+
 static const char *absent(uint16_t length)
 {
     return length == PROBE_PIECE_NOT_READ    ? "not read"
@@ -154,7 +164,9 @@ static void append_member_value(const struct trace_call_values *call, uint32_t v
     uint64_t address = 0;
     if (member->offset + 8 <= length)
         memcpy(&address, bytes + member->offset, sizeof address);
-    if (has_piece && (member->type->kind == SYMBOLIZE_STRING || address))
+    if (member->type->kind == SYMBOLIZE_CHARACTERS && member->offset < length)
+        append_characters(member->type, bytes + member->offset, length - member->offset, text);
+    else if (has_piece && (member->type->kind == SYMBOLIZE_STRING || address))
         append_copied(call, piece, text);
     else if (member->offset >= length ||
              !append_number(member->type, bytes + member->offset, length - member->offset, text))
@@ -319,6 +331,47 @@ bool trace_values_text(const struct trace_call_values *call, uint32_t value, str
     else if (!append_words(call, value, text))
         sprof_str_append(text, "…");
     return true;
+}
+
+/* == Captures == */
+
+void trace_values_captured(const struct trace_call_values *call, uint32_t captured,
+                           struct sprof_str *text)
+{
+    const struct symbolize_located *located = call->noted->captured[captured].located;
+    const struct symbolize_type *type = located->type;
+    const uint32_t value = TRACE_CAPTURED + 2 * captured,
+                   piece = piece_of(call, value, TRACE_WHOLE);
+    const bool is_word = located->base == SYMBOLIZE_OF_PARAMETER && !located->is_direct &&
+                         !located->follows,
+               is_piece = piece < call->noted->piece_count;
+    const uint16_t length = is_piece ? call->pieces[piece].length : 0;
+    uint64_t word = 0;
+    if (is_word && !call->kept->has_words) {
+        sprof_str_append(text, "not saved");
+        return;
+    }
+    if (is_word && !type->to) {
+        trace_values_text(call, located->parameter, text);
+        return;
+    }
+    if (is_word)
+        word = call->kept->words[call->noted->words[located->parameter][0] % PROBE_WORDS_ALL];
+    else if (is_piece && length < PROBE_PIECE_ABSENT && length >= sizeof word)
+        memcpy(&word, call->pieces[piece].bytes, sizeof word);
+    if (is_piece && length >= PROBE_PIECE_ABSENT)
+        sprof_str_append(text, absent(length));
+    else if (!is_word && !is_piece)
+        sprof_str_append(text, "–");
+    else if (type->kind == SYMBOLIZE_POINTER || type->kind == SYMBOLIZE_REFERENCE)
+        append_pointer(call, value + 1, type, word, text);
+    else if (type->kind == SYMBOLIZE_STRUCTURE || type->kind == SYMBOLIZE_STRING)
+        append_object(call, value, type, text);
+    else if (type->kind == SYMBOLIZE_CHARACTERS)
+        append_text(call->pieces[piece].bytes, length,
+                    length == call->noted->pieces[piece].piece.size && length < type->bytes, text);
+    else if (!append_number(type, call->pieces[piece].bytes, length, text))
+        sprof_str_append(text, "…");
 }
 
 /* == What has changed == */

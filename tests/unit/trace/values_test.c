@@ -33,6 +33,7 @@ static struct trace_noted noted_of_three(void)
 {
     struct trace_noted noted = {
         .is_known = true,
+        .has_arguments = true,
         .signature = {.result = {.type = &number, .places = {SYMBOLIZE_INTEGER}},
                       .count = 3,
                       .parameters = {{"t", &pointer, .places = {SYMBOLIZE_INTEGER}},

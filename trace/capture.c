@@ -1,0 +1,183 @@
+/* Reads what --capture names. */
+#include "trace/capture.h"
+#include "trace/shown_place.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct parser {
+    const char *text;
+    size_t at;
+    struct sprof_error *error;
+};
+
+static int refuse(const struct parser *parser, const char *wanted)
+{
+    return trace_show_place(parser->text, parser->at, "this names no values; at ^ give ", wanted,
+                            parser->error);
+}
+
+/* == Words == */
+
+static void skip_blanks(struct parser *parser)
+{
+    parser->at += strspn(parser->text + parser->at, " \t");
+}
+
+static bool is_letter(char c, bool is_first)
+{
+    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (unsigned char)c >= 0x80 || (!is_first && c >= '0' && c <= '9');
+}
+
+/* The length of a name; 0: there is none. */
+static size_t name_length(const char *text)
+{
+    size_t length = 0;
+    while (is_letter(text[length], !length))
+        length++;
+    return length;
+}
+
+/* … with its scopes. */
+static size_t scoped_length(const char *text)
+{
+    size_t length = strncmp(text, "::", 2) ? 0 : 2;
+    for (;;) {
+        const size_t name = name_length(text + length);
+        if (!name || strncmp(text + length + name, "::", 2) ||
+            !name_length(text + length + name + 2))
+            return name ? length + name : 0;
+        length += name + 2;
+    }
+}
+
+/* == Expressions == */
+
+static int read_steps(struct parser *parser, struct symbolize_path *path)
+{
+    for (;;) {
+        const char *text = parser->text + parser->at;
+        const size_t mark = *text == '.' ? 1 : !strncmp(text, "->", 2) ? 2 : 0;
+        if (!mark)
+            return 0;
+        parser->at += mark;
+        const size_t length = name_length(text + mark);
+        if (!length)
+            return refuse(parser, "the name of a field");
+        if (path->step_count == SYMBOLIZE_STEPS)
+            return refuse(parser, "at most eight fields");
+        path->steps[path->step_count].name = text + mark;
+        path->steps[path->step_count++].length = (uint32_t)length;
+        parser->at += length;
+    }
+}
+
+static int read_path(struct parser *parser, struct symbolize_path *path)
+{
+    const size_t begin = parser->at;
+    path->is_followed = parser->text[begin] == '*';
+    parser->at += path->is_followed;
+    const size_t length = scoped_length(parser->text + parser->at);
+    if (!length)
+        return refuse(parser,
+                      "the name of a parameter, of a field of `this`, or of a static or global "
+                      "variable, as in `r->host` or `config.level`");
+    path->name = parser->text + parser->at;
+    path->name_length = (uint32_t)length;
+    parser->at += length;
+    const int result = read_steps(parser, path);
+    path->text = parser->text + begin;
+    path->length = (uint32_t)(parser->at - begin);
+    return result;
+}
+
+static int read_paths(struct parser *parser, struct trace_capture *capture)
+{
+    int result = 0;
+    do {
+        skip_blanks(parser);
+        if (capture->path_count == TRACE_CAPTURE_PATHS)
+            return refuse(parser, "at most eight values; others belong into another --capture");
+        result = read_path(parser, &capture->paths[capture->path_count++]);
+        skip_blanks(parser);
+    } while (!result && parser->text[parser->at] == ',' && parser->at++ < SIZE_MAX);
+    if (!result && parser->text[parser->at])
+        result = refuse(parser, "a comma and another value, `.` or `->` and a field, or the end");
+    return result;
+}
+
+/* == All == */
+
+/* The place of the colon behind the expression for functions; the length where there is none. */
+static size_t find_colon(const char *text)
+{
+    const bool is_quoted = *text == '"';
+    const char *quote = is_quoted ? strchr(text + 1, '"') : NULL;
+    size_t at = quote ? (size_t)(quote - text) + 1 : 0;
+    for (; text[at]; at++) {
+        if (text[at] != ':')
+            continue;
+        if (text[at + 1] != ':')
+            break;
+        at++;
+    }
+    return at;
+}
+
+static int read_function(struct parser *parser, struct trace_capture *capture)
+{
+    const size_t colon = find_colon(parser->text);
+    const char *begin = parser->text;
+    size_t length = colon;
+    if (!begin[colon])
+        return 0;
+    while (length && (begin[length - 1] == ' ' || begin[length - 1] == '\t'))
+        length--;
+    if (length >= 2 && *begin == '"' && begin[length - 1] == '"') {
+        begin++;
+        length -= 2;
+    }
+    if (!length)
+        return refuse(parser, "an expression for functions before the colon");
+    capture->function = strndup(begin, length);
+    parser->at = colon + 1;
+    return capture->function ? 0 : sprof_error_memory(parser->error);
+}
+
+/* "entry" and "exit" are words of their own where a value follows. */
+static bool takes_word(struct parser *parser, const char *word)
+{
+    const char *text = parser->text + parser->at;
+    const size_t length = strlen(word), blanks = strspn(text + length, " \t");
+    const bool is = !strncmp(text, word, length) && blanks && text[length + blanks] &&
+                    text[length + blanks] != ',';
+    parser->at += is ? length + blanks : 0;
+    return is;
+}
+
+int trace_capture_parse(struct trace_capture *capture, const char *text, struct sprof_error *error)
+{
+    enum { TEXT_MOST = 4096 };
+    struct parser parser = {.text = text, .error = error};
+    *capture = (struct trace_capture){.text = text};
+    if (strnlen(text, TEXT_MOST + 1) > TEXT_MOST)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "--capture takes at most %d bytes",
+                               (int)TEXT_MOST);
+    int result = read_function(&parser, capture);
+    skip_blanks(&parser);
+    capture->at_entry = !result && takes_word(&parser, "entry");
+    if (!result && !capture->at_entry)
+        takes_word(&parser, "exit");
+    if (!result)
+        result = read_paths(&parser, capture);
+    if (result)
+        trace_capture_release(capture);
+    return result;
+}
+
+void trace_capture_release(struct trace_capture *capture)
+{
+    free(capture->function);
+    capture->function = NULL;
+}

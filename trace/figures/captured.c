@@ -1,0 +1,117 @@
+/* Finds which functions have the values that --capture names. */
+#include "plan/expressions.h"
+#include "trace/figures/values.h"
+#include "trace/shown_place.h"
+#include "trace/tracing.h"
+
+#include <string.h>
+
+int trace_captures_open(const struct trace_options *options,
+                        struct trace_capture_expressions *expressions, struct sprof_error *error)
+{
+    int result = 0;
+    *expressions = (struct trace_capture_expressions){{NULL}};
+    for (size_t i = 0; i < options->capture_count && !result; i++) {
+        const char *function = options->captures[i].function;
+        if (function)
+            result = plan_expressions_make(&expressions->each[i], &function, 1, error);
+    }
+    return result;
+}
+
+void trace_captures_close(struct trace_capture_expressions *expressions)
+{
+    for (size_t i = 0; i < TRACE_CAPTURES; i++)
+        plan_expressions_free(expressions->each[i]);
+}
+
+int trace_captures_of(const struct trace_session *session,
+                      const struct trace_capture_expressions *expressions,
+                      const struct plan_function *function, uint32_t *captures,
+                      struct sprof_error *error)
+{
+    *captures = 0;
+    for (size_t i = 0; i < session->options.capture_count; i++) {
+        const int matches = expressions->each[i]
+                                ? plan_expressions_match(expressions->each[i], function, error)
+                                : 1;
+        if (matches < 0)
+            return matches;
+        *captures |= (uint32_t)(matches > 0) << i;
+    }
+    return 0;
+}
+
+uint32_t trace_captures_paths(const struct trace_session *session, uint32_t captures,
+                              const struct symbolize_path *paths[TRACE_CAPTURED_MOST])
+{
+    uint32_t count = 0;
+    for (; captures; captures &= captures - 1) {
+        const struct trace_capture *capture = &session->options.captures[__builtin_ctz(captures)];
+        for (uint32_t i = 0; i < capture->path_count && count < TRACE_CAPTURED_MOST; i++)
+            paths[count++] = &capture->paths[i];
+    }
+    return count;
+}
+
+/* "entry r->host" */
+static const char *name_of(struct trace_session *session, const struct trace_capture *capture,
+                           const struct symbolize_path *path)
+{
+    struct sprof_str text = {0};
+    sprof_str_appendf(&text, "%s%.*s", capture->at_entry ? "entry " : "", (int)path->length,
+                      path->text);
+    const char *name = text.failed ? NULL : sprof_arena_text(&session->arena, text.text);
+    sprof_str_release(&text);
+    return name ? name : "";
+}
+
+void trace_captures_note(struct trace_session *session, uint32_t captures,
+                         const struct plan_function *function,
+                         const struct symbolize_signature *signature, struct trace_noted *noted)
+{
+    uint32_t at = 0;
+    for (; captures; captures &= captures - 1) {
+        const uint32_t number = (uint32_t)__builtin_ctz(captures);
+        const struct trace_capture *capture = &session->options.captures[number];
+        for (uint32_t i = 0; i < capture->path_count && at < signature->located_count; i++, at++) {
+            const struct symbolize_located *located = &signature->located[at];
+            if (located->problem) {
+                session->values.unlocated[number][i].what = located->problem;
+                session->values.unlocated[number][i].at = located->problem_at;
+                session->values.unlocated[number][i].function = function;
+                continue;
+            }
+            session->values.located[number] |= UINT64_C(1) << i;
+            noted->captured[noted->captured_count++] = (struct trace_captured){
+                name_of(session, capture, &capture->paths[i]), located, capture->at_entry};
+        }
+    }
+}
+
+static void tell(const struct trace_session *session, size_t number, uint32_t path)
+{
+    const struct trace_capture *capture = &session->options.captures[number];
+    const char *what = session->values.unlocated[number][path].what,
+               *at = session->values.unlocated[number][path].at;
+    char before[256] = "--capture: ";
+    struct sprof_error error = {0};
+    if (what)
+        snprintf(before, sizeof before,
+                 "--capture of %.150s: ", session->values.unlocated[number][path].function->name);
+    trace_show_place(capture->text,
+                     (size_t)((what ? at : capture->paths[path].text) - capture->text), before,
+                     what ? what
+                          : "no function that it finds has a probe and is described by debug "
+                            "information",
+                     &error);
+    sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", error.message);
+}
+
+void trace_captures_tell(const struct trace_session *session)
+{
+    for (size_t i = 0; i < session->options.capture_count; i++)
+        for (uint32_t k = 0; k < session->options.captures[i].path_count; k++)
+            if (!(session->values.located[i] >> k & 1))
+                tell(session, i, k);
+}
