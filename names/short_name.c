@@ -154,6 +154,21 @@ static void put_hole(const struct shortened *name, const struct names_hole *hole
     put_brackets(name, open, hole->end);
 }
 
+/* Bytes of ".max" behind "max!(int)": a template of D that has one member of its own name. */
+static size_t repetition(const char *text, const struct names_part *part,
+                         const struct names_hole *hole)
+{
+    size_t word = hole->begin;
+    while (word > part->begin && text[word - 1] != '.')
+        word--;
+    const size_t length = hole->begin - word, end = hole->end + 1 + length;
+    const bool repeated = text[hole->begin] == '!' && length && end <= part->end &&
+                          text[hole->end] == '.' &&
+                          !memcmp(text + word, text + hole->end + 1, length) &&
+                          (end == part->end || strchr(".!", text[end]));
+    return repeated ? length + 1 : 0;
+}
+
 static void put_plain(const struct shortened *name, const struct names_part *part)
 {
     const bool basic = is_basic(name, part);
@@ -163,7 +178,7 @@ static void put_plain(const struct shortened *name, const struct names_part *par
         sprof_str_append_bytes(name->out, name->text + at, hole->begin - at);
         if (!basic || i)
             put_hole(name, hole);
-        at = hole->end;
+        at = hole->end + repetition(name->text, part, hole);
     }
     sprof_str_append_bytes(name->out, name->text + at, part->end - at);
 }

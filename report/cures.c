@@ -58,22 +58,23 @@ bool report_cure_is_interpreter(const char *module)
 
 /* == Packages == */
 
-/* A file as text; NULL where it is no regular file that can be read. The caller frees. */
-static char *read_text(const char *root, const char *directory, const char *name, size_t most)
+/* Reads a regular file of at most `most` bytes as text of one more byte. */
+static bool read_into(const char *root, const char *directory, const char *name, char *text,
+                      size_t most)
 {
     char path[1024];
     struct stat status;
     const int length = snprintf(path, sizeof path, "%s%s/%s", root, directory, name);
     if (length < 0 || (size_t)length >= sizeof path)
-        return NULL;
+        return false;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    char *text = NULL;
-    if (fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_size >= 0 &&
-        (size_t)status.st_size <= most && (text = malloc((size_t)status.st_size + 1)))
+    const bool readable = fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode) &&
+                          status.st_size >= 0 && (size_t)status.st_size <= most;
+    if (readable)
         text[sprof_file_read(fd, 0, text, (size_t)status.st_size)] = '\0';
     if (fd >= 0)
         close(fd);
-    return text;
+    return readable;
 }
 
 /* Whether a list of dpkg has the path, which may lie below /usr in one place and not in the other:
@@ -101,7 +102,8 @@ static bool find_package(const char *root, const char *path, char package[static
     bool found = false;
     if (snprintf(directory, sizeof directory, "%s%s", root, info) >= (int)sizeof directory)
         return false;
-    DIR *entries = opendir(directory);
+    char *text = malloc(MOST_IN_LIST + 1); /* one for all lists: there are thousands */
+    DIR *entries = text ? opendir(directory) : NULL;
     const char *below_usr = !strncmp(path, "/usr/", 5) ? path + 4 : path;
     for (const struct dirent *entry; entries && !found && (entry = readdir(entries));) {
         const char *end = strstr(entry->d_name, ".list");
@@ -110,14 +112,13 @@ static bool find_package(const char *root, const char *path, char package[static
             end && length > (size_t)(end - entry->d_name) ? (size_t)(end - entry->d_name) : length;
         if (!end || end[5] || own >= 128)
             continue;
-        char *text = read_text(root, info, entry->d_name, MOST_IN_LIST);
-        found = text && lists(text, below_usr);
-        free(text);
+        found = read_into(root, info, entry->d_name, text, MOST_IN_LIST) && lists(text, below_usr);
         if (found)
             snprintf(package, 128, "%.*s", (int)own, entry->d_name);
     }
     if (entries)
         closedir(entries);
+    free(text);
     return found;
 }
 
@@ -156,22 +157,23 @@ static bool find_mirror(const char *sources, char mirror[static 256])
 static bool find_own_mirror(const char *root, char mirror[static 256])
 {
     static const char parts[] = "/etc/apt/sources.list.d";
+    enum { MOST_SOURCES = 1 << 20 };
     char directory[1024];
-    char *text = read_text(root, "/etc/apt", "sources.list", 1 << 20);
-    bool found = text && find_mirror(text, mirror);
-    free(text);
+    char *text = malloc(MOST_SOURCES + 1);
+    bool found = text && read_into(root, "/etc/apt", "sources.list", text, MOST_SOURCES) &&
+                 find_mirror(text, mirror);
     snprintf(directory, sizeof directory, "%s%s", root, parts);
-    DIR *entries = found ? NULL : opendir(directory);
+    DIR *entries = found || !text ? NULL : opendir(directory);
     for (const struct dirent *entry; entries && !found && (entry = readdir(entries));) {
         const char *dot = strrchr(entry->d_name, '.');
         if (!dot || (strcmp(dot, ".list") != 0 && strcmp(dot, ".sources") != 0))
             continue;
-        text = read_text(root, parts, entry->d_name, 1 << 20);
-        found = text && find_mirror(text, mirror);
-        free(text);
+        found =
+            read_into(root, parts, entry->d_name, text, MOST_SOURCES) && find_mirror(text, mirror);
     }
     if (entries)
         closedir(entries);
+    free(text);
     return found;
 }
 
@@ -250,6 +252,13 @@ static bool is_where_packages_are(const char *path)
     return false;
 }
 
+/* Whether the thousands of dpkg's lists are worth reading for a path. */
+static bool may_be_packaged(const char *path)
+{
+    return is_where_packages_are(path) || !strncmp(path, "/opt/", 5) ||
+           (!strncmp(path, "/usr/", 5) && strncmp(path, "/usr/local/", 11) != 0);
+}
+
 static int append_of_file(struct sprof_str *text, const char *root,
                           const struct report_unnamed *module)
 {
@@ -262,7 +271,7 @@ static int append_of_file(struct sprof_str *text, const char *root,
         module->build_id && strlen(module->build_id) > 2 && is_where_packages_are(module->path);
     if (result)
         return result;
-    if (find_package(root, module->path, package))
+    if (may_be_packaged(module->path) && find_package(root, module->path, package))
         return append_package(text, root, package, &distribution);
     if (distribution.family == REPORT_DISTRIBUTION_FEDORA && has_packages)
         return append_rpm(text, module->build_id);

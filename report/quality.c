@@ -385,14 +385,15 @@ static int note_callers(struct report_dataset *dataset, struct quality_parts *no
     return 0;
 }
 
-/* Exclusive cost in functions without a name, by module; the sum of all. */
+/* Cost of frames without a name, by module, and the sum of all: callers count as well, for the
+ * share of named frames is what the cures raise. */
 static uint64_t unnamed_by_module(const struct report_dataset *dataset, uint64_t *costs)
 {
     uint64_t all = 0;
     for (size_t i = 0; i < dataset->paths.items.count; i++) {
         const struct model_path *path = &dataset->paths.items.items[i];
         const uint32_t module = dataset->facts.items[path->function - 1].module;
-        const uint64_t cost = report_dataset_value(dataset, path->costs.exclusive);
+        const uint64_t cost = report_dataset_value(dataset, path->costs.inclusive);
         if (dataset->functions.items[path->function - 1].named ||
             dataset->modules.items[module - 1].kind == MODEL_KIND_NONE ||
             dataset->modules.items[module - 1].kind == MODEL_KIND_KERNEL)

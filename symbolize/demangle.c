@@ -71,6 +71,27 @@ static bool may_be_rust(const char *name)
     return name[1] == 'R' || strstr(name, "17h");
 }
 
+static char *demangle_d(const char *name)
+{
+    return dlang_demangle(name, OPTIONS);
+}
+
+/* For languages whose names have no dot: what a compiler appends to the name of a copy or a part,
+ * ".constprop.0", stands behind the name as in C++, whose demangler does that by itself. */
+static char *demangle_copy(char *demangle(const char *name), const char *name)
+{
+    const char *dot = strchr(name, '.');
+    if (!dot || !islower((unsigned char)dot[1]))
+        return demangle(name);
+    char *bare = strndup(name, (size_t)(dot - name)), *text = bare ? demangle(bare) : NULL;
+    struct sprof_str copy = {0};
+    if (text)
+        sprof_str_appendf(&copy, "%s [clone %s]", text, dot);
+    free(bare);
+    free(text);
+    return copy.length ? sprof_str_take(&copy) : NULL;
+}
+
 char *symbolize_demangle_name(const char *name, bool ada)
 {
     if (strnlen(name, MAX_NAME + 1) > MAX_NAME)
@@ -83,9 +104,9 @@ char *symbolize_demangle_name(const char *name, bool ada)
     if (!strncmp(name, "_GLOBAL_", 8))
         return run(cplus_demangle_v3_callback, name);
     if (name[0] == '_' && name[1] == 'D')
-        return dlang_demangle(name, OPTIONS);
+        return demangle_copy(demangle_d, name);
     if (ada || !strncmp(name, "_ada_", 5))
-        return demangle_ada(name);
+        return demangle_copy(demangle_ada, name);
     return NULL;
 }
 

@@ -93,7 +93,9 @@ static void test_other_languages(void)
     check_short("main.(*T).Method", "main.(*T).Method");
     check_short("github.com/a/b.(*T).Method", "b.(*T).Method");
     check_short("slices.Sort[go.shape.int]", "slices.Sort");
-    check_short("std.stdio.writeln!(string).writeln(string)", "std.stdio.writeln.writeln");
+    check_short("std.stdio.writeln!(string).writeln(string)", "std.stdio.writeln");
+    check_short("a.most!(int).mosts(int)", "a.most.mosts");
+    check_short("a.most!(int).most!(char).most(int)", "a.most");
     check_short("-[NSObject foo:bar:]", "-[NSObject foo:bar:]");
     check_short("Swift.Array.append(A) -> ()", "Swift.Array.append(A) -> ()");
     check_short("camlStdlib__List__map_123", "camlStdlib__List__map_123");

@@ -25,7 +25,8 @@ static void check_failure(struct report_request request, int code, const char *m
     "waited\n"
 #define LOST "33.3 % of the samples were lost: record with a lower -F or --stack-bytes\n"
 #define CURES                                                                                      \
-    WAITED "24.9 % of the CPU time has no sample, mostly of samples that were lost: "              \
+    WAITED "libs.so has no symbols: build it with -g, and do not strip it\n"                       \
+           "24.9 % of the CPU time has no sample, mostly of samples that were lost: "              \
            "[not sampled]\n" LOST
 
 /* 6 × 1.003009 ms were sampled and 2 ms were not: percentages are of CPU time. */

@@ -15,6 +15,7 @@ static void test_summary(void)
         "sprof: What cures it.\n"
         "sprof: the target was on a CPU for 0 % of the time: `sprof record --clock wall` shows "
         "where it waited\n"
+        "sprof: libs.so has no symbols: build it with -g, and do not strip it\n"
         "sprof: 24.9 % of the CPU time has no sample, mostly of samples that were lost: "
         "[not sampled]\n"
         "sprof: 33.3 % of the samples were lost: record with a lower -F or --stack-bytes\n"

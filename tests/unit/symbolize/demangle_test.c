@@ -27,7 +27,10 @@ static void test_each_language(void)
     check("_RNvC5crate3foo", "crate::foo");
     check("_RNvMs_NtCs4fqI2P2rA04_4core3fmtNtB4_9Formatter3new", "<core::fmt::Formatter>::new");
     check("_D3std5stdio7writelnFiZv", "std.stdio.writeln(int)");
+    check("_D3std5stdio7writelnFiZv.constprop.0", "std.stdio.writeln(int) [clone .constprop.0]");
+    check("_D3std5stdio7writelnFiZv.part.0.cold", "std.stdio.writeln(int) [clone .part.0.cold]");
     check("_ada_hello", "hello");
+    check("_ada_hello.part.1", "hello [clone .part.1]");
     check("_GLOBAL__I_main", "global constructors keyed to main");
 }
 
@@ -46,6 +49,11 @@ static void test_ada_only_where_it_is_known(void)
     CU_ASSERT_PTR_NOT_NULL_FATAL(name);
     CU_ASSERT_STRING_EQUAL(name, "pack.proc");
     free(name);
+    char *copy = symbolize_demangle_name("pack__proc__2.constprop.0", true);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(copy);
+    CU_ASSERT_STRING_EQUAL(copy, "pack.proc [clone .constprop.0]");
+    free(copy);
+    CU_ASSERT_PTR_NULL(symbolize_demangle_name("__gnat_malloc.cold", true));
     CU_ASSERT_PTR_NULL(symbolize_demangle_name("__gnat_malloc", true));
     CU_ASSERT_PTR_NULL(symbolize_demangle_name("malloc", true));
 }
