@@ -245,11 +245,9 @@ static int summarize(struct cli_terminal *terminal, struct store *store,
                      const struct record_options *record, const struct record_result *result,
                      struct sprof_error *error)
 {
-    char note[320] = "";
+    char note[384] = "";
     if (*result->source_cure)
-        snprintf(note, sizeof note,
-                 "perf events would sample the kernel, too, and at the rate asked for: %s",
-                 result->source_cure);
+        snprintf(note, sizeof note, "%s: %s", result->source_gain, result->source_cure);
     if (!result->without_names) {
         const struct report_summary_options summary = {.path = record->output,
                                                        .note = note,

@@ -31,7 +31,7 @@ static int open_session(struct record_session **session, const struct record_opt
 int cli_why_open(struct record_session **session, struct record_options *record,
                  struct sprof_error *unseen, struct sprof_error *error)
 {
-    record->off_cpu = true;
+    record->off_cpu = record->off_cpu_stacks = true;
     int status = open_session(session, record, unseen);
     if (status != SPROF_EPERMISSION && status != SPROF_EUNSUPPORTED) {
         *error = *unseen;

@@ -5,6 +5,7 @@
 #define SPROF_MODEL_RECORDS_H
 
 #include "base/base.h"
+#include "model/vocabulary.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,6 +22,7 @@ enum model_record_type {
                               recording) */
     MODEL_RECORD_LOST,     /* there was no room for `count` records */
     MODEL_RECORD_THROTTLE, /* the kernel paused (on) or resumed sampling on this CPU */
+    MODEL_RECORD_SWITCH,   /* a thread gets a CPU, or leaves it; the sampler hands out none */
     MODEL_RECORD_TYPES,    /* how many there are */
 };
 
@@ -44,6 +46,7 @@ struct model_open_call {
 
 /* A captured sample. */
 struct model_sample {
+    enum model_pseudo pseudo; /* not 0: no code is known, and this stands for it */
     uint64_t ip;
     bool in_kernel;               /* interrupted in kernel mode */
     uint64_t weight;              /* in units of the event */
@@ -115,6 +118,10 @@ struct model_record {
         struct {
             bool on;
         } throttle;
+        struct {
+            bool leaves;
+            bool is_ready; /* as it leaves, it could go on */
+        } switches;
     };
 };
 

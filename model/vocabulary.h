@@ -78,12 +78,16 @@ enum model_pseudo {
     MODEL_PSEUDO_OUTSIDE = 1, /* MODEL_OUTSIDE: stacks without an application frame, in mode app */
     MODEL_PSEUDO_NOT_SAMPLED, /* MODEL_NOT_SAMPLED: CPU time that no sample stands for */
     MODEL_PSEUDO_IDLE,        /* MODEL_IDLE: time in which a CPU ran nothing */
+    MODEL_PSEUDO_WAITING,     /* MODEL_WAITING: a thread waits, and where is not known */
+    MODEL_PSEUDO_READY,       /* MODEL_READY: … or has no CPU, though it could go on */
 };
 
 /* Their names. */
 #define MODEL_OUTSIDE "[outside the application]"
 #define MODEL_NOT_SAMPLED "[not sampled]"
 #define MODEL_IDLE "[idle]"
+#define MODEL_WAITING "[waiting]"
+#define MODEL_READY "[ready]"
 
 /* The event of samples of threads that work or wait: its weights are nanoseconds of their lives. */
 #define MODEL_EVENT_WALL "wall-clock"
@@ -103,6 +107,9 @@ enum model_pseudo {
 
 /* The kind of threads that are ready to run; of all other kinds threads wait for something. */
 #define MODEL_WAIT_READY "ready"
+
+/* The kind of waits of which only the time is known: of --off-cpu without BPF. */
+#define MODEL_WAIT_UNSEEN "waiting"
 
 /* The kind of wait that an event is about; NULL: it is about none. */
 const char *model_event_wait(const char *event);

@@ -30,6 +30,7 @@ struct record_options {
     bool has_off_cpu_threshold;
     uint64_t off_cpu_threshold_ns; /* of these */
     bool wakers;                   /* and what ends them */
+    bool off_cpu_stacks;           /* where they are not known with these, nothing is recorded */
     bool fine_clock;               /* an agent samples faster than the kernel's tick */
     const char *event;
     uint64_t frequency_hz, period;
@@ -68,6 +69,7 @@ struct record_result {
     bool without_names;   /* as asked for, or because record_hurry was called */
     uint32_t run_id;
     const char *source_cure; /* what would let a better source be used, the session's; or empty */
+    const char *source_gain; /* … and what would be better then */
 };
 
 struct record_session;

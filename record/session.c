@@ -30,7 +30,7 @@ static int begin_sampler(struct record_session *session, struct sprof_error *err
         .fine_clock = options->fine_clock,
         .source = options->source,
         .off_cpu = {options->off_cpu, options->has_off_cpu_threshold, options->off_cpu_threshold_ns,
-                    options->wakers},
+                    options->wakers, options->off_cpu_stacks},
         /* Waits and CPU time can be added up. */
         .event = options->off_cpu && !options->event ? "cpu-clock" : options->event,
         .frequency_hz = options->frequency_hz,
@@ -476,6 +476,7 @@ int record_run(struct record_session *session, struct record_result *result,
     session->waited_ns = sprof_proc_waited_ns() - session->waited_start_ns;
     record_warn(session, result);
     result->source_cure = sampler_facts(session->sampler)->source_cure;
+    result->source_gain = sampler_facts(session->sampler)->source_gain;
     if (failed)
         goto done;
     session->run->wait_status = result->has_wait_status ? result->wait_status : -1;

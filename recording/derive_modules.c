@@ -104,6 +104,10 @@ static int symbolize_pseudo(struct derive *derive, struct derive_job *job,
                                       .linkage_name = MODEL_NOT_SAMPLED,
                                       .named = true},
         [MODEL_PSEUDO_IDLE] = {.name = MODEL_IDLE, .linkage_name = MODEL_IDLE, .named = true},
+        [MODEL_PSEUDO_WAITING] = {.name = MODEL_WAITING,
+                                  .linkage_name = MODEL_WAITING,
+                                  .named = true},
+        [MODEL_PSEUDO_READY] = {.name = MODEL_READY, .linkage_name = MODEL_READY, .named = true},
     };
     (void)result;
     const bool unknown = strcmp(job->module->row.name, MODEL_MODULE_UNKNOWN) == 0;

@@ -330,7 +330,9 @@ int recording_walk_sample(struct recording_walk *walk, const struct model_proces
                           const struct model_sample *sample, uint64_t time_ns,
                           struct recording_outcome *outcome)
 {
-    *outcome = (struct recording_outcome){0};
+    *outcome = (struct recording_outcome){.end = MODEL_END_NO_STACK};
+    if (sample->pseudo)
+        return recording_walk_pseudo(walk, sample->pseudo, &outcome->node);
     struct unwind_space space;
     if (recording_spaces_get(&walk->spaces, process, &space))
         return SPROF_ENOMEM;

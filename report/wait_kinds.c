@@ -1,6 +1,8 @@
 /* Says what a thread waits for, by the kind of a wait and the functions on its stack. */
 #include "report/wait_kinds.h"
 
+#include "model/model.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -44,6 +46,7 @@ static const struct {
     {"stopped", "stopped"},
     {"flock", "for a file's lock"},
     {"other", "otherwise"},
+    {MODEL_WAIT_UNSEEN, "at places that only BPF shows"},
     {"system-call", "in other system calls"},
 };
 

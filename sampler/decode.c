@@ -306,6 +306,16 @@ static bool decode_throttle(const struct perf_event_header *header, struct sprof
     return true;
 }
 
+/* On whole CPUs it also names the other thread of the switch. */
+static bool decode_switch(const struct perf_event_header *header, struct sprof_reader *reader,
+                          struct model_record *record)
+{
+    (void)reader;
+    record->switches.leaves = header->misc & PERF_RECORD_MISC_SWITCH_OUT;
+    record->switches.is_ready = header->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+    return true;
+}
+
 static const struct {
     enum model_record_type type;
     bool (*decode)(const struct perf_event_header *header, struct sprof_reader *reader,
@@ -320,6 +330,8 @@ static const struct {
     [PERF_RECORD_LOST_SAMPLES] = {MODEL_RECORD_LOST, decode_lost},
     [PERF_RECORD_THROTTLE] = {MODEL_RECORD_THROTTLE, decode_throttle},
     [PERF_RECORD_UNTHROTTLE] = {MODEL_RECORD_THROTTLE, decode_throttle},
+    [PERF_RECORD_SWITCH] = {MODEL_RECORD_SWITCH, decode_switch},
+    [PERF_RECORD_SWITCH_CPU_WIDE] = {MODEL_RECORD_SWITCH, decode_switch},
 };
 
 static void decode_trailer(const uint8_t *end, struct model_record *record, uint64_t *event_id)

@@ -28,9 +28,40 @@ static int state_facts(struct sampler *sampler)
     return 0;
 }
 
-int sampler_add_source(struct sampler *sampler, const struct source_kind *kind,
-                       const struct sampler_options *options, struct sprof_error *error)
+static bool is_refusal(int result)
 {
+    return result == SPROF_EPERMISSION || result == SPROF_EUNSUPPORTED;
+}
+
+/* Why the first kind was refused, what cures that, and what would be better then. */
+static void keep_reason(struct sampler_facts *facts, const char *message, const char *gain)
+{
+    const size_t line = strcspn(message, "\n");
+    snprintf(facts->source_why, sizeof facts->source_why, "%.*s", (int)line, message);
+    snprintf(facts->source_cure, sizeof facts->source_cure, "%s",
+             message[line] ? message + line + 1 : "");
+    facts->source_gain = gain;
+}
+
+/* Opens a kind beside another; returns 1 where it was refused, and the other does without. */
+static int open_beside(struct sampler *sampler, const struct source_kind *kind,
+                       struct sampler_options *options, const struct source_request *request,
+                       struct source **opened, struct sprof_error *error)
+{
+    struct sprof_error refusal = {0};
+    const int result = kind->open(opened, request, &refusal);
+    const char *gain = is_refusal(result) && kind->do_without ? kind->do_without(options) : NULL;
+    if (gain)
+        keep_reason(&sampler->facts, refusal.message, gain);
+    else if (result && error)
+        *error = refusal;
+    return gain ? 1 : result;
+}
+
+int sampler_add_source(struct sampler *sampler, const struct source_kind *kind,
+                       const struct sampler_options *asked, struct sprof_error *error)
+{
+    struct sampler_options own = *asked, *options = &own;
     const struct source_request request = {
         .options = options, .target = sampler->target, .log = options->log};
     if (options->paused && !kind->set_paused)
@@ -47,8 +78,10 @@ int sampler_add_source(struct sampler *sampler, const struct source_kind *kind,
     /* Those beside it come first: they are refused more often. */
     for (size_t i = 0; i + 1 < most && !result; i++)
         if (kind->beside[i]->is_wanted(options)) {
-            result = kind->beside[i]->open(&sources[opened], &request, error);
+            result =
+                open_beside(sampler, kind->beside[i], options, &request, &sources[opened], error);
             opened += !result;
+            result = result > 0 ? 0 : result;
         }
     if (!result)
         result = kind->open(&sources[0], &request, error);
@@ -93,11 +126,6 @@ static int check_off_cpu(const struct sampler_options *options, struct sprof_err
     return 0;
 }
 
-static bool is_refusal(int result)
-{
-    return result == SPROF_EPERMISSION || result == SPROF_EUNSUPPORTED;
-}
-
 static int no_such_source(const struct source_kind *const *kinds, const char *name,
                           struct sprof_error *error)
 {
@@ -124,14 +152,6 @@ static void say_both(const struct sprof_error *first, const struct sprof_error *
                         (int)strcspn(other->message, "\n"), other->message, first->message + line);
 }
 
-static void keep_reason(struct sampler_facts *facts, const char *message)
-{
-    const size_t line = strcspn(message, "\n");
-    snprintf(facts->source_why, sizeof facts->source_why, "%.*s", (int)line, message);
-    snprintf(facts->source_cure, sizeof facts->source_cure, "%s",
-             message[line] ? message + line + 1 : "");
-}
-
 /* Opens the source asked for by name, or the first that is not refused here. The error names the
  * cure of the first: it is the better one. */
 static int open_source(struct sampler *sampler, const struct source_kind *const *kinds,
@@ -155,7 +175,8 @@ static int open_source(struct sampler *sampler, const struct source_kind *const 
         if (kinds[i]->stands_in && kinds[i]->stands_in(options))
             result = sampler_add_source(sampler, kinds[i], options, &other);
     if (!result && refused)
-        keep_reason(&sampler->facts, first.message);
+        keep_reason(&sampler->facts, first.message,
+                    "perf events would sample the kernel, too, and at the rate asked for");
     if (result && error)
         say_both(&first, &other, error);
     return result ? refused : 0;

@@ -150,6 +150,10 @@ struct source_kind {
      * where its `is_wanted` returns true for the options. NULL: none. */
     const struct source_kind *const *beside;
     bool (*is_wanted)(const struct sampler_options *options);
+
+    /* Of a kind beside another: it was refused, and the options, changed, let the other do a part
+     * of its work. Returns what is missing then, static; NULL: nothing can. NULL: never. */
+    const char *(*do_without)(struct sampler_options *options);
 };
 
 /* All kinds, the preferred first, ended by NULL. */

@@ -5,6 +5,7 @@
 #include "sampler/bpf/off_cpu_weight.h"
 #include "sampler/off_cpu/kinds.h"
 #include "sampler/off_cpu/programs.h"
+#include "sampler/off_cpu/threshold.h"
 #include "sampler/perf/filter_bpf.h"
 
 #include <errno.h>
@@ -16,9 +17,7 @@ enum {
     QUEUE_BYTES_MAX = 64 << 20, /* beyond it records stay in the ring */
     LOOK_NS = 50000000,         /* between two looks: the ring holds more than comes meanwhile */
     LATE_NS = 2000000,          /* a record may come so long after its time */
-    MANY_PER_SECOND = 2000,     /* records: the threshold rises */
 };
-static const uint64_t default_threshold_ns = 1000000, second_ns = 1000000000;
 
 /* A record that was read, by its time. */
 struct queued {
@@ -45,8 +44,7 @@ struct off_cpu_source {
     size_t first;                   /* … that was not handed out */
     size_t queue_bytes;
     bool first_is_begun; /* the blocked part of it was handed out */
-    bool governed;       /* the threshold was not asked for */
-    uint64_t governed_ns, governed_count;
+    struct off_cpu_threshold threshold;
     uint64_t seen_ns, last_ns, lost_told, samples, records;
     size_t stack_bytes_asked, slice_bytes;
     bool started, stopped, paused;
@@ -125,9 +123,8 @@ static int open_source(struct source **opened, const struct source_request *requ
         return refuse(result, options->command != NULL, error);
     }
     source->settings = off_cpu_programs_settings(&source->programs);
-    source->governed = !options->off_cpu.has_threshold;
-    source->settings->threshold_ns =
-        source->governed ? default_threshold_ns : options->off_cpu.threshold_ns;
+    source->threshold = off_cpu_threshold_of(options);
+    source->settings->threshold_ns = source->threshold.ns;
     source->settings->takes_wakers = options->off_cpu.wakers;
     source->paused = options->paused;
     source->stack_bytes_asked = options->stack_bytes ? options->stack_bytes : SIZE_MAX;
@@ -219,22 +216,11 @@ static int read_ring(struct off_cpu_source *source)
     return result;
 }
 
-/* Raises the threshold while there are too many records, which changes no sum, and lowers it
- * again. */
 static void govern(struct off_cpu_source *source, uint64_t now_ns)
 {
-    const uint64_t count = off_cpu_programs_counts(&source->programs)->kept;
-    const uint64_t passed_ns = now_ns - source->governed_ns;
-    if (!source->governed || passed_ns < second_ns / 4)
-        return;
-    const uint64_t rate = (count - source->governed_count) * second_ns / passed_ns;
-    uint64_t *threshold_ns = (uint64_t *)&source->settings->threshold_ns;
-    if (rate > MANY_PER_SECOND && *threshold_ns * 2 <= OFF_CPU_THRESHOLD_MAX_NS)
-        *threshold_ns *= 2;
-    else if (rate < MANY_PER_SECOND / 4 && *threshold_ns > default_threshold_ns)
-        *threshold_ns /= 2;
-    source->governed_ns = now_ns;
-    source->governed_count = count;
+    const uint64_t kept = off_cpu_programs_counts(&source->programs)->kept;
+    if (off_cpu_threshold_govern(&source->threshold, kept, now_ns))
+        source->settings->threshold_ns = source->threshold.ns;
 }
 
 static void turn(struct off_cpu_source *source, bool on)
@@ -242,7 +228,7 @@ static void turn(struct off_cpu_source *source, bool on)
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     if (on)
         __atomic_store_n(&source->settings->since_ns, now_ns, __ATOMIC_RELEASE);
-    source->governed_ns = now_ns;
+    source->threshold.looked_ns = now_ns;
     __atomic_store_n(&source->settings->on, on, __ATOMIC_RELEASE);
 }
 
@@ -420,9 +406,19 @@ static bool is_wanted(const struct sampler_options *options)
     return options->off_cpu.wanted;
 }
 
+/* The times alone are known by perf events, too. */
+static const char *do_without(struct sampler_options *options)
+{
+    if (options->off_cpu.stacks || options->off_cpu.wakers || options->all_cpus)
+        return NULL;
+    options->off_cpu.by_switches = true;
+    return "BPF would show where and for what threads wait";
+}
+
 const struct source_kind sampler_off_cpu_kind = {
     .name = "off-cpu",
     .is_wanted = is_wanted,
+    .do_without = do_without,
     .open = open_source,
     .facts = facts,
     .events = events,

@@ -133,6 +133,7 @@ static int open_thread(struct perf_source *source, pid_t pid, pid_t tid)
     int result = 0;
     if (only && !generations) {
         perf_config_ring_event(&attr, true);
+        perf_config_take_switches(&source->config, &attr);
         attr.watermark = 0;
         attr.wakeup_watermark = 0;
         attr.disabled = 0;

@@ -26,6 +26,8 @@ int perf_control_pause(struct source *opened, bool paused, struct sprof_error *e
         else
             source->pauses.items[source->pauses.count - 1].end_ns = now_ns;
     }
+    if (perf_switches_pause(&source->switches, paused, now_ns))
+        return sprof_error_memory(error);
     source->paused = paused;
     if (source->scope != SAMPLER_SCOPE_TASK)
         for (size_t i = 0; i < source->events.count; i++)

@@ -55,6 +55,20 @@ uint64_t perf_end_records_thread_cpu_ns(struct source *opened, pid_t pid, pid_t 
                : uncounted_ns(source, pid, tid);
 }
 
+/* What it waits for now counts up to now. */
+static int push_wait(struct perf_source *source, pid_t pid, pid_t tid, uint64_t cpu_time_ns)
+{
+    struct model_record record = {
+        .type = MODEL_RECORD_SWITCH, .time_ns = source->seen_ns, .pid = pid, .tid = tid, .cpu = -1};
+    const int result =
+        source->switches.wanted ? perf_switches_end(&source->switches, cpu_time_ns, &record) : 1;
+    if (result)
+        return result < 0 ? result : 0;
+    source->counts.samples++;
+    record.event += (uint32_t)source->config.events.count;
+    return sprof_vec_push(&source->end_records, record);
+}
+
 int perf_end_records_make(struct perf_source *source)
 {
     const struct sprof_map *threads = &source->members.threads;
@@ -65,7 +79,8 @@ int perf_end_records_make(struct perf_source *source)
         if (!tid || !pid)
             continue;
         const uint64_t cpu_time_ns = perf_end_records_thread_cpu_ns(&source->source, pid, tid);
-        if (cpu_time_ns)
+        result = push_wait(source, pid, tid, cpu_time_ns);
+        if (cpu_time_ns && !result)
             result = push_cpu_time(source, pid, tid, cpu_time_ns);
     }
     return result;

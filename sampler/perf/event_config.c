@@ -204,6 +204,7 @@ int perf_config_make(struct perf_config *config, const struct sampler_options *o
     *config = (struct perf_config){.capture = options->capture,
                                    .clock = options->clock,
                                    .beside_waits = options->off_cpu.wanted,
+                                   .takes_switches = options->off_cpu.by_switches,
                                    .exclude_kernel = options->user_only};
     const int result = make(config, options, error);
     if (result)
@@ -357,6 +358,11 @@ void perf_config_ring_event(struct perf_event_attr *attr, bool tracks)
         track(attr);
 }
 
+void perf_config_take_switches(const struct perf_config *config, struct perf_event_attr *attr)
+{
+    attr->context_switch = config->takes_switches && attr->task;
+}
+
 void perf_config_sampling_event(const struct perf_config *config, size_t index,
                                 struct perf_event_attr *attr, bool cpu_wide, bool tracks)
 {
@@ -393,6 +399,7 @@ void perf_config_sampling_event(const struct perf_config *config, size_t index,
     }
     if (tracks)
         track(attr);
+    perf_config_take_switches(config, attr);
 }
 
 void perf_config_kernel_clock(struct perf_event_attr *attr)

@@ -12,7 +12,8 @@ struct perf_config {
     struct perf_event_list events; /* at least one */
     enum sampler_capture capture;
     enum sampler_clock clock;
-    bool beside_waits;             /* threads without a CPU are sampled beside these events */
+    bool beside_waits;             /* threads without a CPU are sampled beside these events … */
+    bool takes_switches;           /* … or measured by context switches */
     uint64_t frequency_hz, period; /* of events that have none of their own; one of them is 0 */
     bool lowered;             /* the rate that is used by default is above the kernel's limit */
     bool exclude_kernel;      /* of all events */
@@ -72,6 +73,9 @@ void perf_config_fit_stack(struct perf_config *config, size_t ring_bytes);
 /* An event that owns a ring and counts nothing; with `track`, it reports mappings, names, forks and
  * exits. */
 void perf_config_ring_event(struct perf_event_attr *attr, bool track);
+
+/* Has an event that tracks report context switches, too, where they are taken. */
+void perf_config_take_switches(const struct perf_config *config, struct perf_event_attr *attr);
 
 /* The sampling event at an index of the list, disabled; with `track` as above. */
 void perf_config_sampling_event(const struct perf_config *config, size_t index,

@@ -36,6 +36,7 @@ static void describe(const struct perf_source *source, char *text, size_t size)
         source->no_bpf_why ? MODEL_SOURCE_NO_BPF : "", source->no_bpf_why ? source->no_bpf_why : "",
         source->no_bpf_why ? ")" : "", most, in_step ? ", at a fixed interval" : "",
         source->config.clock == SAMPLER_CLOCK_WALL ? "; what waits by BPF"
+        : source->switches.wanted                  ? "; waits by context switches"
         : source->config.beside_waits              ? "; waits by BPF"
                                                    : "");
 }

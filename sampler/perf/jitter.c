@@ -155,7 +155,7 @@ void perf_jitter_weigh(struct source *opened, struct model_sample *sample, uint6
     struct perf_source *source = (struct perf_source *)opened;
     const uint64_t *index =
         source->jitters ? sprof_map_get(&source->event_index, source->sample_event) : NULL;
-    if (!index || !varies(source, *index))
+    if (sample->pseudo || !index || !varies(source, *index))
         return;
     struct perf_clock *clock = &source->clocks.items[*index];
     const uint64_t in_time_ns = perf_clock_weigh(clock, time_ns);

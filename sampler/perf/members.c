@@ -60,6 +60,16 @@ static bool admit_sample(struct perf_members *members, const struct model_record
            adopt(members, record->pid, record->tid, PERF_TRUST_SAMPLES);
 }
 
+/* No program filters switches in the kernel. */
+static bool admit_switch(struct perf_members *members, const struct model_record *record)
+{
+    if (members->only_thread)
+        return record->tid == members->only_thread;
+    return !before_execve(members, record) &&
+           (is_target(members, record->pid) ||
+            adopt(members, record->pid, record->tid, PERF_TRUST_ALL));
+}
+
 static bool admit_mmap(struct perf_members *members, const struct model_record *record)
 {
     if (before_execve(members, record))
@@ -119,6 +129,7 @@ static bool (*const admit[])(struct perf_members *, const struct model_record *)
     [MODEL_RECORD_CPU_TIME] = admit_always, /* only targets have counters */
     [MODEL_RECORD_LOST] = admit_always,
     [MODEL_RECORD_THROTTLE] = admit_always,
+    [MODEL_RECORD_SWITCH] = admit_switch,
 };
 
 static_assert(sizeof admit / sizeof *admit == MODEL_RECORD_TYPES, "one for each type");

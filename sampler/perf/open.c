@@ -37,6 +37,7 @@ static int add_ring(struct perf_source *source, pid_t pid, int cpu, size_t size,
 {
     struct perf_event_attr attr;
     perf_config_ring_event(&attr, tracks);
+    perf_config_take_switches(&source->config, &attr);
     const int fd = perf_open_dropping(&attr, pid, cpu, -1);
     *mapping = fd >= 0;
     if (fd < 0)

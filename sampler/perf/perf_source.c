@@ -45,7 +45,7 @@ static int perf_events(const struct source *opened, struct sampler_event_list *l
         snprintf(one.name, sizeof one.name, "%s", wall ? MODEL_EVENT_WALL : event->name);
         result = sprof_vec_push(list, one);
     }
-    return result;
+    return !result && source->switches.wanted ? perf_switches_events(list) : result;
 }
 
 static void perf_free(struct source *opened)
@@ -79,6 +79,7 @@ static void perf_free(struct source *opened)
     sprof_vec_release(&source->following);
     sprof_map_release(&source->event_numbers);
     perf_config_release(&source->config);
+    perf_switches_release(&source->switches);
     sprof_vec_release(&source->pauses);
     sprof_map_release(&source->event_index);
     sprof_map_release(&source->event_tid);
@@ -123,6 +124,7 @@ static int perf_open_source(struct source **opened, const struct source_request 
     source->log = request->log;
     source->paused = request->options->paused;
     source->early = request->options->early;
+    perf_switches_open(&source->switches, request->options);
     source->machine.is_wanted = request->options->all_cpus;
     source->filter = PERF_FILTER_BPF_NONE;
     source->tail_bpf = PERF_STACK_TAIL_BPF_NONE;
@@ -133,8 +135,9 @@ static int perf_open_source(struct source **opened, const struct source_request 
         perf_free(&source->source);
         return result;
     }
-    if (source->paused && source->scope == SAMPLER_SCOPE_TASK &&
-        sprof_vec_push(&source->pauses, (struct perf_pause){0, UINT64_MAX})) {
+    if (source->paused && (perf_switches_pause(&source->switches, true, 0) ||
+                           (source->scope == SAMPLER_SCOPE_TASK &&
+                            sprof_vec_push(&source->pauses, (struct perf_pause){0, UINT64_MAX})))) {
         perf_free(&source->source);
         return sprof_error_memory(error);
     }
@@ -184,7 +187,8 @@ static int perf_start(struct source *opened, struct sprof_error *error)
     if (!launches && !source->paused)
         perf_counters_enable(&source->counters);
     perf_jitter_start(source);
-    source->start_ns = sprof_clock_monotonic_ns();
+    source->start_ns = source->switches.start_ns = sprof_clock_monotonic_ns();
+    source->switches.command = target_command(source->target);
     perf_machine_count(source, !source->paused);
     return 0;
 }
@@ -213,6 +217,7 @@ static void perf_facts(const struct source *opened, struct sampler_facts *facts)
     facts->command_pid = general.command_pid;
     memcpy(facts->source_why, general.source_why, sizeof facts->source_why);
     memcpy(facts->source_cure, general.source_cure, sizeof facts->source_cure);
+    facts->source_gain = general.source_gain;
 }
 
 static void perf_count(const struct source *opened, struct sampler_counters *counters)

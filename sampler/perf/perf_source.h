@@ -12,17 +12,13 @@
 #include "sampler/perf/machine.h"
 #include "sampler/perf/members.h"
 #include "sampler/perf/stack_tail_bpf.h"
+#include "sampler/perf/switches.h"
 #include "sampler/source.h"
 #include "sampler/stack_mapping.h"
 #include "sampler/stack_tail.h"
 #include "sampler/stack_tail_copies.h"
 
 extern const struct source_kind perf_source_kind;
-
-/* A span in which no samples were wanted. */
-struct perf_pause {
-    uint64_t begin_ns, end_ns;
-};
 
 /* When events of threads count that others came before or after. */
 struct perf_generation {
@@ -48,6 +44,7 @@ struct perf_source {
     struct perf_machine machine;
     struct perf_members members;
     struct perf_counters counters;
+    struct perf_switches switches;
 
     struct sprof_id_list cpus;
     size_t cpu_rings;   /* the first rings of `merge`: one for each of `cpus`, in their order */

@@ -132,6 +132,17 @@ static uint32_t number_of(const struct perf_source *source, uint64_t event_id)
     return number ? (uint32_t)*number : 0;
 }
 
+/* A switch becomes a sample of the wait that it ends. */
+static int take_switch(struct perf_source *source, struct model_record *record)
+{
+    const bool is_switch = record->type == MODEL_RECORD_SWITCH;
+    const int result =
+        source->switches.wanted ? perf_switches_note(&source->switches, record) : is_switch;
+    if (!result && is_switch)
+        record->event += (uint32_t)source->config.events.count;
+    return result;
+}
+
 static int take_of_rings(struct perf_source *source, struct sampler_ring *ring, uint64_t time_ns)
 {
     uint64_t event_id;
@@ -155,6 +166,9 @@ static int take_of_rings(struct perf_source *source, struct sampler_ring *ring, 
             return 1;
         break;
     }
+    const int noted = take_switch(source, record);
+    if (noted)
+        return noted;
     source->sample_event = event_id;
     if (record->time_ns > source->last_ns)
         source->last_ns = record->time_ns;

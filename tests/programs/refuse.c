@@ -1,5 +1,5 @@
 /* Runs a command for which the kernel refuses a system call, as container runtimes do (seccomp).
- *     refuse perf_event_open|pidfd_getfd|seccomp EPERM|EACCES|ENOSYS COMMAND … */
+ *     refuse bpf|perf_event_open|pidfd_getfd|seccomp EPERM|EACCES|ENOSYS COMMAND … */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -17,10 +17,11 @@ static unsigned error_of(const char *name)
 
 static int number_of(const char *call)
 {
-    return !strcmp(call, "perf_event_open") ? SYS_perf_event_open
-           : !strcmp(call, "pidfd_getfd")   ? SYS_pidfd_getfd
-           : !strcmp(call, "seccomp")       ? SYS_seccomp
-                                            : -1;
+    return !strcmp(call, "bpf")               ? SYS_bpf
+           : !strcmp(call, "perf_event_open") ? SYS_perf_event_open
+           : !strcmp(call, "pidfd_getfd")     ? SYS_pidfd_getfd
+           : !strcmp(call, "seccomp")         ? SYS_seccomp
+                                              : -1;
 }
 
 int main(int argc, char **argv)

@@ -282,14 +282,50 @@ END
     expect 2 "$SPROF" record --wakers -o x.db -- true
     said_only "--wakers is about the waits of --off-cpu"
     ;;
-refused)
+switches)
+    # Without BPF the times alone are known, by thread: to root (events on CPUs) and to an ordinary user (on threads).
     prepare_ordinary_user
     chmod 777 .
-    for how in "-p $$" "-- true"; do
-        expect 1 "${as_ordinary_user[@]}" "$user_sprof" record --off-cpu -o x.db $how
+    for user in root ordinary; do
+        if [ $user = root ]; then
+            as=("$PROGRAMS/refuse" bpf EPERM "$SPROF")
+        else
+            as=("${as_ordinary_user[@]}" "$user_sprof")
+        fi
+        expect 0 "${as[@]}" record --off-cpu -o $user.db -- ./waits
+        said "BPF would show where and for what threads wait: run sprof as root"
+        rested=$(awk '/^rest/ {sum += $2 - $3} END {print sum}' out)
+        seen=$(sql $user.db "SELECT sum(weight) / 1e9 FROM v_sample WHERE tid = pid AND event GLOB 'off-cpu:*'")
+        waited=$(sql $user.db "SELECT sum(weight) / 1e9 FROM v_sample WHERE tid = pid AND wait = 'waiting'")
+        lived=$(sql $user.db "SELECT sum(weight) / 1e9 FROM v_sample WHERE tid = pid")
+        duration=$(sql $user.db "SELECT duration_ns / 1e9 FROM run")
+        blocked=$(sql $user.db "SELECT max(weight) / 1e9 FROM v_sample WHERE tid != pid AND wait = 'waiting'")
+        echo "$user: $seen s without a CPU, $waited waiting, $rested at rest; $lived of $duration s; blocked $blocked"
+        lost=$(sql $user.db "SELECT lost FROM v_quality")
+        holds "$lost > 0 || ($seen > 0.8 * $rested && $waited > 0.5 * $rested)" "the time at rest"
+        holds "$lived < 1.2 * $duration + 0.1 && $blocked <= $duration" "no more than there is"
+        holds "$lost > 0 || $blocked > 0.5 * $duration" "a thread that is blocked all along"
+        holds "$(sql $user.db "SELECT count(*) FROM v_sample WHERE event = 'off-cpu:waiting' AND path != '[waiting]'") == 0" "where"
+        expect 0 "$SPROF" report -i $user.db
+        grep -q "at places that only BPF shows" out || fail "no word that the places are not known"
+        expect 0 "$SPROF" report --by state -i $user.db
+        grep -q "waiting$" out || fail "no such state"
+        # What needs the stacks is refused as before.
+        expect 1 "${as[@]}" record --off-cpu --wakers -o x.db -- true
         said "CAP_BPF|perf_event_paranoid"
         [ ! -e x.db ] || fail "a recording"
     done
+    # Threads that waited before the recording began.
+    start "${as_ordinary_user[@]}" ./waits stay >waits.out
+    program=$child
+    wait_until 60 grep -q ^spin waits.out
+    expect 0 "${as_ordinary_user[@]}" "$user_sprof" record --off-cpu --duration 0.5 -o t.db -p "$program"
+    seen=$(sql t.db "SELECT sum(weight) / 1e9 FROM v_sample WHERE tid != pid AND wait = 'waiting'")
+    duration=$(sql t.db "SELECT duration_ns / 1e9 FROM run")
+    echo "$seen s of $duration"
+    holds "$seen > 0.8 * $duration && $seen <= $duration + 0.2" "a thread that is blocked all along"
+    ;;
+refused)
     for wrong in "--clock wall -- true" "--source sigprof -- true" "--user 0 -- true"; do
         expect 2 "$SPROF" record --off-cpu -o x.db $wrong
         said_only "--off-cpu"

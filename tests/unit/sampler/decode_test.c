@@ -302,6 +302,34 @@ static void test_fork_names_the_child(void)
     CU_ASSERT_EQUAL(record.fork.parent_tid, 11);
 }
 
+static void test_switches_name_the_thread_that_writes_them(void)
+{
+    const struct {
+        uint32_t type;
+        uint16_t misc;
+        bool leaves, is_ready;
+    } cases[] = {
+        {PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT, true, false},
+        {PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT,
+         true, true},
+        {PERF_RECORD_SWITCH_CPU_WIDE, 0, false, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct building to = begin(cases[i].type, cases[i].misc);
+        if (cases[i].type == PERF_RECORD_SWITCH_CPU_WIDE)
+            put_32s(&to, 77, 78);
+        put_trailer(&to);
+        struct model_record record;
+        uint64_t id;
+        CU_ASSERT_EQUAL(sampler_decode_record(&full, end(&to), &record, &id),
+                        SAMPLER_DECODED_RECORD);
+        CU_ASSERT_EQUAL(record.type, MODEL_RECORD_SWITCH);
+        CU_ASSERT_EQUAL(record.tid, 11);
+        CU_ASSERT_EQUAL(record.switches.leaves, cases[i].leaves);
+        CU_ASSERT_EQUAL(record.switches.is_ready, cases[i].is_ready);
+    }
+}
+
 static void test_unknown_types_are_skipped(void)
 {
     struct building to = begin(4711, 0);
@@ -327,5 +355,7 @@ void sprof_suite_sampler_decode(void)
     CU_add_test(suite, "a name is of the thread in the record",
                 test_name_is_of_the_thread_in_the_record);
     CU_add_test(suite, "fork names the child", test_fork_names_the_child);
+    CU_add_test(suite, "switches name the thread that writes them",
+                test_switches_name_the_thread_that_writes_them);
     CU_add_test(suite, "unknown types are skipped", test_unknown_types_are_skipped);
 }

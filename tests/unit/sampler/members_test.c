@@ -31,6 +31,11 @@ static void test_foreign_records_are_refused(void)
     for (int type = MODEL_RECORD_SAMPLE; type <= MODEL_RECORD_EXIT; type++)
         if (type != MODEL_RECORD_FORK)
             CU_ASSERT_FALSE(admits(&targets, (enum model_record_type)type, STRANGER, STRANGER));
+    CU_ASSERT_FALSE(admits(&targets, MODEL_RECORD_SWITCH, STRANGER, STRANGER));
+    targets.trust = PERF_TRUST_SAMPLES; /* of which switches are none */
+    CU_ASSERT_FALSE(admits(&targets, MODEL_RECORD_SWITCH, STRANGER, STRANGER));
+    targets.trust = PERF_TRUST_NOTHING;
+    CU_ASSERT_TRUE(admits(&targets, MODEL_RECORD_SWITCH, PARENT, PARENT));
     CU_ASSERT_FALSE(admits_fork(&targets, STRANGER, STRANGER + 1, STRANGER + 1));
     CU_ASSERT_TRUE(admits(&targets, MODEL_RECORD_SAMPLE, PARENT, PARENT));
     CU_ASSERT_TRUE(admits(&targets, MODEL_RECORD_LOST, -1, -1));
