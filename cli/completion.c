@@ -44,6 +44,11 @@ static const struct {
     {"report", "by",
      "run|host|process|command|user|cgroup|container|thread|cpu|event|state|wait|lock|holder|"
      "phase|module|function|file|line|address"},
+    {"diff", "by",
+     "function|module|path|line|process|command|user|cgroup|container|thread|cpu|state|wait|lock|"
+     "holder|phase"},
+    {"export", "by",
+     "process|command|user|cgroup|container|thread|cpu|event|state|wait|lock|holder|phase"},
     {"report", "sort", REPORT_COLUMNS},
     {"report", "show", REPORT_COLUMNS},
     {"stats", "sort", CALL_COLUMNS},

@@ -1,5 +1,6 @@
 /* sprof diff: what changed between two groups of runs. */
 #include "cli/commands.h"
+#include "cli/key_list.h"
 #include "cli/open.h"
 #include "cli/selection.h"
 #include "cli/values.h"
@@ -17,6 +18,7 @@ struct arguments {
     struct cli_texts renamed;
     SPROF_VEC(struct report_diff_limit) limits;
     int by, per;
+    struct cli_keys keys; /* of REPORT_DIFF_KEYS */
     bool per_given, inclusive, all;
     uint64_t limit;
     const struct report_format *format;
@@ -40,8 +42,15 @@ static int choose(const char *const *words, const char *value, int *choice,
 
 static int set_by(void *field, const char *value, struct sprof_error *error)
 {
-    static const char *const words[] = {"function", "module", "path", "line", NULL};
-    return choose(words, value, field, error);
+    static const char *const words[REPORT_DIFF_KEYS] = {"function", "module", "path", "line"};
+    struct arguments *arguments = field;
+    struct sprof_error wrong = {0};
+    for (arguments->by = 0; arguments->by < REPORT_DIFF_KEYS; arguments->by++)
+        if (!strcmp(words[arguments->by], value))
+            return 0;
+    if (cli_set_keys(&arguments->keys, value, &wrong))
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "%s, or path", wrong.message);
+    return 0;
 }
 
 static int set_per(void *field, const char *value, struct sprof_error *error)
@@ -81,7 +90,10 @@ static int add_limit(void *field, const char *value, struct sprof_error *error)
 
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
-    {"by", 0, "function|module|path|line", "what a row is (function)", FIELD(by), set_by},
+    {"by", 0, "function|module|path|line|KEY[,KEY…]",
+     "what a row is (function); KEYs are process, command, user, cgroup, container, thread, cpu, "
+     "state, wait, lock, holder, phase, field:NAME, as in `sprof report`",
+     0, set_by},
     {"inclusive", 0, NULL, "by total (with what functions call) instead of self", FIELD(inclusive),
      cli_set_flag},
     {"per", 0, "run|second|sample",
@@ -241,11 +253,16 @@ static int compare_sides(struct arguments *arguments, const struct sides *sides,
     char why[512] = "";
     if (sprof_vec_push(&arguments->renamed.list, NULL))
         return sprof_error_memory(error);
+    struct report_selection selection = cli_selection_of(&arguments->selection);
+    if (arguments->by == REPORT_DIFF_KEYS)
+        cli_keys_select(&arguments->keys, &selection);
     const struct report_diff diff = {
         .runs = {sides->sides[0].runs.items, sides->sides[1].runs.items},
         .counts = {sides->sides[0].runs.count, sides->sides[1].runs.count},
-        .selection = cli_selection_of(&arguments->selection),
+        .selection = selection,
         .by = (enum report_diff_by)arguments->by,
+        .keys = arguments->keys.items,
+        .key_count = arguments->by == REPORT_DIFF_KEYS ? arguments->keys.count : 0,
         .per = arguments->per_given ? (enum report_diff_per)arguments->per
                : sides->attached    ? REPORT_PER_SECOND
                                     : REPORT_PER_RUN,

@@ -1,6 +1,7 @@
 /* sprof export: a recording in another tool's format. */
 #include "cli/commands.h"
 #include "cli/export_rows.h"
+#include "cli/key_list.h"
 #include "cli/open.h"
 #include "cli/output.h"
 #include "cli/selection.h"
@@ -19,6 +20,7 @@ struct arguments {
     unsigned without;
     const char *user;
     bool native;
+    struct cli_keys by;
 };
 
 static void release(void *all)
@@ -47,6 +49,10 @@ static const struct cli_option options[] = {
      cli_set_left_out},
     {"native", 0, NULL, "with rows: in ClickHouse's Native format, a file TABLE.native each",
      FIELD(native), cli_set_flag},
+    {"by", 0, "KEY[,KEY…]",
+     "with folded, svg and pprof: what samples are of, as keys of `sprof report` "
+     "(thread, process, command, user, cgroup, container, state, wait, lock, field:NAME …)",
+     FIELD(by), cli_set_keys},
     CLI_SELECTION_OPTIONS,
     {0},
 };
@@ -64,6 +70,9 @@ static int check(const struct arguments *arguments, struct sprof_error *error)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "--window belongs to -f rows");
     if ((arguments->user || arguments->without) && !are_rows)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "--user and --without belong to -f rows");
+    if (are_rows && arguments->by.count)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "rows have labels of their own: leave --by out");
     if (arguments->native && !are_rows)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "--native belongs to -f rows");
     if (arguments->labels.list.count && !report_format_takes_labels(arguments->format))
@@ -106,12 +115,14 @@ static int write_file(struct cli_terminal *terminal, struct store *store, const 
                       const struct report_selection *selection, struct sprof_error *error)
 {
     struct cli_output output;
-    const struct report_labels labels = labels_of(arguments);
+    const struct report_export_options beside = {.labels = labels_of(arguments),
+                                                 .keys = arguments->by.items,
+                                                 .key_count = arguments->by.count};
     int status = cli_output_open(&output, path, input, error);
     if (!status)
         status = cli_output_close(
             &output,
-            report_export(output.file, store, selection, arguments->format, &labels, error), error);
+            report_export(output.file, store, selection, arguments->format, &beside, error), error);
     if (!status && strcmp(path, "-") != 0)
         cli_say(terminal, "%s", path);
     return status;
@@ -135,7 +146,8 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     status = cli_open_recording(&store, input, terminal, error);
     if (status)
         return status;
-    const struct report_selection selection = cli_selection_of(&arguments->selection);
+    struct report_selection selection = cli_selection_of(&arguments->selection);
+    cli_keys_select(&arguments->by, &selection);
     const bool are_rows = arguments->format->kinds & REPORT_FLEET;
     status = (are_rows ? write_rows : write_file)(terminal, store, input, path, arguments,
                                                   &selection, error);

@@ -2,6 +2,7 @@
 #include "report/report.h"
 #include "cli/commands.h"
 #include "cli/follow.h"
+#include "cli/key_list.h"
 #include "cli/open.h"
 #include "cli/pager.h"
 #include "cli/selection.h"
@@ -11,19 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --by */
-struct key_list {
-    enum report_key items[REPORT_KEYS];
-    size_t count;
-    char field[64]; /* of `field:NAME` */
-};
-
 struct arguments {
     struct cli_selection selection; /* first: see cli_release_rules */
     bool inclusive, modules, lines, threads, processes, edges, tree, bottom_up, kept, no_fold,
         follow, idle, wakers, wait_chains;
     uint64_t interval_ns;
-    struct key_list by;
+    struct cli_keys by;
     const char *callers, *callees, *peek, *sort, *show;
     uint64_t limit;
     bool limit_given;
@@ -49,51 +43,6 @@ static int set_min_percent(void *field, const char *value, struct sprof_error *e
     return cli_set_percent(&arguments->min_percent.value, value, error);
 }
 
-static int unknown_key(const char *word, int length, struct sprof_error *error)
-{
-    struct sprof_str words = {0};
-    for (enum report_key key = 0; key < REPORT_KEYS; key++)
-        sprof_str_appendf(&words, "%s%s%s", key ? ", " : "", report_key_word(key),
-                          key == REPORT_FIELD ? ":NAME" : "");
-    sprof_error_set(error, SPROF_EUSAGE, 0, "there is no key `%.*s`: choose of %s", length, word,
-                    words.text ? words.text : "others");
-    sprof_str_release(&words);
-    return SPROF_EUSAGE;
-}
-
-/* How a key is written, without the name of a field. */
-static bool is_key(enum report_key key, const char *value, size_t length)
-{
-    const char *word = report_key_word(key);
-    const size_t size = strlen(word);
-    if (key == REPORT_FIELD)
-        return length > size + 1 && !strncmp(value, "field:", size + 1);
-    return size == length && !memcmp(word, value, length);
-}
-
-static int set_by(void *field, const char *value, struct sprof_error *error)
-{
-    struct key_list *list = field;
-    list->count = 0;
-    do {
-        const size_t length = strcspn(value, ",");
-        enum report_key key = 0;
-        while (key < REPORT_KEYS && !is_key(key, value, length))
-            key++;
-        if (key == REPORT_FIELD)
-            snprintf(list->field, sizeof list->field, "%.*s", (int)length - 6, value + 6);
-        if (key == REPORT_KEYS)
-            return unknown_key(value, (int)(length < 60 ? length : 60), error);
-        for (size_t i = 0; i < list->count; i++)
-            if (list->items[i] == key)
-                return sprof_error_set(error, SPROF_EUSAGE, 0, "%s is named twice",
-                                       report_key_word(key));
-        list->items[list->count++] = key;
-        value += length;
-    } while (*value++ == ',');
-    return 0;
-}
-
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
     {"inclusive", 0, NULL, "by total (with what functions call) instead of self", FIELD(inclusive),
@@ -102,7 +51,7 @@ static const struct cli_option options[] = {
      "a row for each run, host, process, command, user, cgroup, container, thread, cpu, event, "
      "state, wait, lock, holder, phase, module, "
      "function, file, line, address, or value of a tracepoint's field (field:NAME)",
-     FIELD(by), set_by},
+     FIELD(by), cli_set_keys},
     {"modules", 0, NULL, "by module: executables and libraries", FIELD(modules), cli_set_flag},
     {"lines", 0, NULL, "by source line", FIELD(lines), cli_set_flag},
     {"threads", 0, NULL, "by thread", FIELD(threads), cli_set_flag},
@@ -177,7 +126,7 @@ static int choose_view(struct arguments *arguments, enum report_view *view,
         *view = choices[i].view;
         asked++;
         if (choices[i].key < REPORT_KEYS)
-            arguments->by = (struct key_list){.items = {choices[i].key}, .count = 1};
+            arguments->by = (struct cli_keys){.items = {choices[i].key}, .count = 1};
     }
     if (asked == 2 && arguments->tree && !arguments->bottom_up && arguments->by.count) {
         *view = REPORT_TREE_BY;
@@ -224,17 +173,9 @@ static struct report_request request_of(const struct arguments *arguments, enum 
     const bool of_wakes = view == REPORT_WAKERS || view == REPORT_CHAINS;
     request.selection.fold_idle = !arguments->idle && !of_wakes;
     request.selection.with_idle = arguments->idle;
-    request.selection.field = *arguments->by.field ? arguments->by.field : NULL;
+    cli_keys_select(&arguments->by, &request.selection);
     if (of_wakes && !request.selection.event)
         request.selection.event = MODEL_EVENT_OFF_CPU;
-    for (size_t i = 0; i < arguments->by.count; i++) {
-        const enum report_key key = arguments->by.items[i];
-        if ((key == REPORT_RUN || key == REPORT_HOST) && !request.selection.run_id)
-            request.selection.all_runs = true;
-        if ((key == REPORT_EVENT || key == REPORT_STATE || key == REPORT_WAIT) &&
-            !request.selection.event)
-            request.selection.all_events = true;
-    }
     return request;
 }
 

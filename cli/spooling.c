@@ -77,10 +77,11 @@ static int write_profile(const struct adding *adding, uint32_t run_id, const cha
                                              ? &report_format_of_otlp_series
                                              : &report_format_of_series;
     const struct report_selection selection = {.run_id = run_id, .event = event};
+    const struct report_export_options options = {.labels = spooling->rows.labels};
     FILE *out = open_memstream(bytes, size);
-    int status = out ? report_export(out, adding->store, &selection, format, &spooling->rows.labels,
-                                     adding->error)
-                     : sprof_error_memory(adding->error);
+    int status =
+        out ? report_export(out, adding->store, &selection, format, &options, adding->error)
+            : sprof_error_memory(adding->error);
     if (out && fclose(out) && !status)
         status = sprof_error_memory(adding->error);
     return status;

@@ -1,6 +1,7 @@
 /* Compares two groups of runs: functions, modules, call paths or source lines. */
 #include "report/diff_parts.h"
 #include "report/error_text.h"
+#include "report/key_text.h"
 #include "report/utf8_text.h"
 
 #include <math.h>
@@ -59,8 +60,11 @@ static int read_run(struct diff_comparison *comparison, size_t side, size_t run,
     struct report_selection selection = diff->selection;
     selection.run_id = source->run_id;
     report_dataset_release(&comparison->dataset);
-    int result = report_dataset_load(&comparison->dataset, source->store, &selection,
-                                     report_diff_kinds[diff->by].parts, error);
+    const unsigned parts =
+        report_diff_kinds[diff->by].parts | report_keys_tree_parts(diff->keys, diff->key_count);
+    int result = report_dataset_load(
+        &comparison->dataset, source->store, &selection,
+        diff->by == REPORT_DIFF_KEYS ? parts : report_diff_kinds[diff->by].parts, error);
     comparison->dataset.compared = true;
     if (!result)
         result = check_same(comparison, error);
@@ -223,7 +227,9 @@ int report_diff(FILE *out, const struct report_diff *diff, const struct report_s
                                          .run_count = diff->counts[0] + diff->counts[1]};
     struct diff_result result = {0};
     comparison.runs = calloc(comparison.run_count + 1, sizeof *comparison.runs);
-    int status = comparison.runs ? read_runs(&comparison, error) : SPROF_ENOMEM;
+    int status = report_keys_check(diff->keys, diff->key_count, "a comparison", error);
+    if (!status)
+        status = comparison.runs ? read_runs(&comparison, error) : SPROF_ENOMEM;
     if (!status)
         status = compute(&comparison, &result);
     if (!status) {

@@ -43,6 +43,10 @@ struct diff_kind {
 };
 extern const struct diff_kind report_diff_kinds[];
 
+/* The column's title and key: that of the kind, or the words of the keys. */
+const char *report_diff_title(struct diff_comparison *comparison);
+const char *report_diff_column_key(struct diff_comparison *comparison);
+
 struct diff_result {
     struct model_estimate *estimates;
     struct model_difference *differences;

@@ -1,5 +1,6 @@
 /* Adds up the rows of a comparison: functions, modules, call paths or source lines of each run. */
 #include "report/diff_parts.h"
+#include "report/key_text.h"
 #include "report/utf8_text.h"
 
 #include <stdlib.h>
@@ -328,11 +329,68 @@ static int add_lines(struct diff_comparison *comparison, size_t side, size_t run
     return result ? result : add_unnamed(comparison, side, run);
 }
 
+/* == What samples are of == */
+
+/* "worker, futex": the values of all keys. */
+static int add_key_cost(struct diff_comparison *comparison, size_t run,
+                        const struct report_cost *cost, struct sprof_str *name)
+{
+    const struct report_diff *diff = comparison->diff;
+    const struct model_costs costs = {.exclusive = cost->cost, .inclusive = cost->cost};
+    int result = 0;
+    sprof_str_clear(name);
+    for (size_t i = 0; i < diff->key_count && !result; i++) {
+        result = i ? sprof_str_append(name, ", ") : 0;
+        if (!result)
+            result = report_key_append(name, &comparison->dataset, diff->keys[i], cost,
+                                       REPORT_KEY_ALONE);
+    }
+    const char *text = name->text && *name->text ? name->text : "?";
+    return result ? result
+                  : add(comparison, sprof_hash_text(text),
+                        (struct diff_row){.name = text, .module = ""}, run, &costs);
+}
+
+static int add_keys(struct diff_comparison *comparison, size_t side, size_t run)
+{
+    struct report_dataset *dataset = &comparison->dataset;
+    struct sprof_str name = {0};
+    int result = 0;
+    (void)side;
+    while (!result && !(result = report_dataset_next_costs(dataset)))
+        for (size_t i = 0; i < dataset->costs.count && !result; i++)
+            result = add_key_cost(comparison, run, &dataset->costs.items[i], &name);
+    sprof_str_release(&name);
+    return result < 0 ? result : 0;
+}
+
+static const char *key_words(struct diff_comparison *comparison)
+{
+    struct sprof_str words = {0};
+    for (size_t i = 0; i < comparison->diff->key_count; i++)
+        sprof_str_appendf(&words, "%s%s", i ? ", " : "",
+                          report_key_word(comparison->diff->keys[i]));
+    return report_utf8_keep(&comparison->arena, &words);
+}
+
+const char *report_diff_title(struct diff_comparison *comparison)
+{
+    const enum report_diff_by by = comparison->diff->by;
+    return by == REPORT_DIFF_KEYS ? key_words(comparison) : report_diff_kinds[by].title;
+}
+
+const char *report_diff_column_key(struct diff_comparison *comparison)
+{
+    const enum report_diff_by by = comparison->diff->by;
+    return by == REPORT_DIFF_KEYS ? key_words(comparison) : report_diff_kinds[by].key;
+}
+
 const struct diff_kind report_diff_kinds[] = {
     [REPORT_DIFF_FUNCTIONS] = {add_functions, 0, "function", "function", "functions"},
     [REPORT_DIFF_MODULES] = {add_modules, 0, "module", "module", "modules"},
     [REPORT_DIFF_PATHS] = {add_paths, 0, "call path", "path", "call paths"},
     [REPORT_DIFF_LINES] = {add_lines, REPORT_LINE_COSTS, "line", "line", "lines"},
+    [REPORT_DIFF_KEYS] = {add_keys, REPORT_STACKS, NULL, NULL, "rows"},
 };
 
 /* == Rows of functions without a name == */

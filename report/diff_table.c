@@ -65,7 +65,13 @@ static bool has_interval(const struct diff_comparison *comparison)
 /* Among the columns; of calls there are two, which samples have not. */
 enum { INTERVAL_COLUMN = 1, CALLS_COLUMN = 8 };
 
-static void add_columns(struct table *table, const struct diff_comparison *comparison)
+/* Rows of modules are called like these, and those of keys are in none. */
+static bool has_modules(const struct diff_comparison *comparison)
+{
+    return comparison->diff->by != REPORT_DIFF_MODULES && comparison->diff->by != REPORT_DIFF_KEYS;
+}
+
+static void add_columns(struct table *table, struct diff_comparison *comparison)
 {
     const struct table_column columns[] = {
         {.title = "change", .key = "change_percent_of_all", .kind = TABLE_INTERVAL},
@@ -87,8 +93,8 @@ static void add_columns(struct table *table, const struct diff_comparison *compa
          .key = "after_calls",
          .kind = TABLE_COUNT,
          .optional = TABLE_DETAIL + 1},
-        {.title = report_diff_kinds[comparison->diff->by].title,
-         .key = report_diff_kinds[comparison->diff->by].key,
+        {.title = report_diff_title(comparison),
+         .key = report_diff_column_key(comparison),
          .kind = TABLE_NAME,
          .subject = true,
          .functions = comparison->diff->by == REPORT_DIFF_FUNCTIONS ||
@@ -96,7 +102,7 @@ static void add_columns(struct table *table, const struct diff_comparison *compa
         {.title = "module", .key = "module", .kind = TABLE_NAME, .optional = TABLE_DETAIL + 3},
     };
     const size_t count = sizeof columns / sizeof *columns;
-    for (size_t i = 0; i < count - (comparison->diff->by == REPORT_DIFF_MODULES); i++)
+    for (size_t i = 0; i < count - !has_modules(comparison); i++)
         if ((i != INTERVAL_COLUMN || has_interval(comparison)) &&
             (i / 2 != CALLS_COLUMN / 2 || comparison->counts_calls))
             report_table_column(table, columns[i]);
@@ -157,15 +163,19 @@ static void put_row(struct table *table, struct diff_comparison *comparison,
     for (size_t side = 0; side < 2 && comparison->counts_calls; side++)
         report_table_put(table, (union table_cell){.count = mean_calls(comparison, index, side)});
     report_table_put_text(table, comparison->rows.items[index].name);
-    if (comparison->diff->by != REPORT_DIFF_MODULES)
+    if (has_modules(comparison))
         report_table_put_text(table, comparison->rows.items[index].module);
 }
 
 static const char *title_of(struct diff_comparison *comparison)
 {
     char text[160];
-    snprintf(text, sizeof text, "Changes of %s, %s", report_diff_kinds[comparison->diff->by].plural,
-             comparison->diff->inclusive ? "total" : "self");
+    if (comparison->diff->by == REPORT_DIFF_KEYS)
+        snprintf(text, sizeof text, "Changes by %s", report_diff_title(comparison));
+    else
+        snprintf(text, sizeof text, "Changes of %s, %s",
+                 report_diff_kinds[comparison->diff->by].plural,
+                 comparison->diff->inclusive ? "total" : "self");
     return report_utf8_copy(&comparison->arena, text);
 }
 

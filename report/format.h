@@ -17,7 +17,9 @@ struct report_content {
     uint32_t run_id;                /* of a format that reads the store; 0: all runs */
     const char *sql;                /* REPORT_ROWS: a statement */
     struct report_labels labels;    /* REPORT_PROFILE */
-    uint64_t numbers;               /* REPORT_ROWS: bit i, column i is of numbers; 0: not known */
+    const enum report_key *keys;    /* … what samples are of, where the format has it as labels */
+    size_t key_count;
+    uint64_t numbers; /* REPORT_ROWS: bit i, column i is of numbers; 0: not known */
 };
 
 /* One sample as report_each_sample gives it, valid during the call. */

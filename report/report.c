@@ -6,6 +6,7 @@
 #include "report/first_screen.h"
 #include "report/format.h"
 #include "report/kept.h"
+#include "report/key_text.h"
 #include "report/output_close.h"
 #include "report/quality.h"
 #include "report/waits.h"
@@ -128,8 +129,31 @@ static bool takes_runs(const struct report_selection *selection)
            !selection->state && !selection->rules.count;
 }
 
+static int check_keys(const struct report_format *format,
+                      const struct report_export_options *options, struct sprof_error *error)
+{
+    if (options->key_count && !format->keys)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "%s has no place for --by: folded and svg have it as frames, pprof "
+                               "as labels",
+                               format->name);
+    return report_keys_check(options->keys, options->key_count, "an export", error);
+}
+
+/* What samples are of stands above their call paths. */
+static int group(struct report_dataset *dataset, const struct report_export_options *options)
+{
+    struct model_paths paths = {0};
+    uint32_t module;
+    const int result =
+        report_keys_group(dataset, options->keys, options->key_count, &paths, &module);
+    model_paths_release(&dataset->paths);
+    dataset->paths = paths;
+    return result;
+}
+
 int report_export(FILE *out, struct store *store, const struct report_selection *selection,
-                  const struct report_format *format, const struct report_labels *labels,
+                  const struct report_format *format, const struct report_export_options *options,
                   struct sprof_error *error)
 {
     struct report_dataset dataset = {0};
@@ -144,11 +168,20 @@ int report_export(FILE *out, struct store *store, const struct report_selection 
             .kind = REPORT_PROFILE, .store = store, .run_id = selection->run_id};
         return report_content_write(out, &content, &style, error);
     }
-    int result =
-        report_dataset_load(&dataset, store, selection, REPORT_STACKS | REPORT_KEPT_CALLS, error);
+    int result = check_keys(format, options, error);
+    if (!result)
+        result = report_dataset_load(
+            &dataset, store, selection,
+            report_keys_tree_parts(options->keys, options->key_count) | REPORT_KEPT_CALLS, error);
+    if (!result && options->key_count && format->keys == REPORT_KEYS_AS_FRAMES)
+        result = group(&dataset, options);
     if (!result) {
-        const struct report_content content = {
-            .kind = REPORT_PROFILE, .dataset = &dataset, .store = store, .labels = *labels};
+        const struct report_content content = {.kind = REPORT_PROFILE,
+                                               .dataset = &dataset,
+                                               .store = store,
+                                               .labels = options->labels,
+                                               .keys = options->keys,
+                                               .key_count = options->key_count};
         result = report_content_write(out, &content, &style, error);
     }
     report_dataset_release(&dataset);

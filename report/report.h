@@ -170,6 +170,11 @@ struct report_format {
     /* Writes content of one of its kinds. Failures to write are left in the stream's error
      * indicator. Returns 0 or a negative code; SPROF_ENOMEM may leave *error empty. */
     int (*write)(FILE *out, const struct report_content *content, struct sprof_error *error);
+    enum report_keys_as {
+        REPORT_KEYS_NOWHERE,
+        REPORT_KEYS_AS_FRAMES, /* above the call paths */
+        REPORT_KEYS_AS_LABELS, /* of each sample */
+    } keys;                    /* where --by goes */
 };
 
 /* pprof and profiles of OTLP without numbers of processes and threads, for stores of profiles; not
@@ -275,10 +280,17 @@ struct report_labels {
     size_t count;
 };
 
-/* What is selected in a format of kind REPORT_PROFILE, for another tool. `labels` are for formats
- * that have a place for them. Errors as report_write. */
+/* What an export holds besides. */
+struct report_export_options {
+    struct report_labels labels; /* for formats that have a place for them */
+    const enum report_key *keys; /* … for what samples are of, as cgroup or thread */
+    size_t key_count;
+};
+
+/* What is selected in a format of kind REPORT_PROFILE, for another tool. Errors as report_write;
+ * SPROF_EUSAGE for keys where the format has no place for them. */
 int report_export(FILE *out, struct store *store, const struct report_selection *selection,
-                  const struct report_format *format, const struct report_labels *labels,
+                  const struct report_format *format, const struct report_export_options *options,
                   struct sprof_error *error);
 
 /* What rows hold of processes besides their names, as labels; added up. */
@@ -386,7 +398,8 @@ enum report_diff_by {
     REPORT_DIFF_FUNCTIONS,
     REPORT_DIFF_MODULES,
     REPORT_DIFF_PATHS,
-    REPORT_DIFF_LINES
+    REPORT_DIFF_LINES,
+    REPORT_DIFF_KEYS, /* what samples are of: `keys` */
 };
 
 /* What costs are reckoned to before they are compared. */
@@ -411,6 +424,8 @@ struct report_diff {
     size_t counts[2];
     struct report_selection selection; /* which samples; run_id is set for each run */
     enum report_diff_by by;
+    const enum report_key *keys; /* of samples, as process or cgroup, and not of their frames */
+    size_t key_count;
     enum report_diff_per per;
     bool at_equal_speed; /* from three runs a side on: what all rows of a run share is taken out */
     bool inclusive;

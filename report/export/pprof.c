@@ -3,6 +3,7 @@
 #include "report/export/export.h"
 #include "report/export/packing.h"
 #include "report/export/places.h"
+#include "report/key_text.h"
 
 #include "formats/formats.h"
 
@@ -16,7 +17,10 @@ struct profile {
     struct export_places places;
     struct export_packed packed; /* samples at first: there are many */
     SPROF_VEC(uint64_t) stack;
-    bool without_numbers; /* of processes and threads */
+    bool without_numbers;        /* of processes and threads */
+    const enum report_key *keys; /* further labels */
+    size_t key_count;
+    struct sprof_str value;
 };
 
 static int text_of(struct profile *profile, const char *text, int64_t *number)
@@ -29,7 +33,7 @@ static int text_of(struct profile *profile, const char *text, int64_t *number)
 
 /* == Samples == */
 
-enum { VALUES = 2, LABELS = 5 };
+enum { VALUES = 2, LABELS = 5 + REPORT_KEYS };
 
 static int put_text_label(struct profile *profile, Perftools__Profiles__Sample *sample,
                           const char *name, const char *value)
@@ -50,11 +54,33 @@ static int put_number_label(struct profile *profile, Perftools__Profiles__Sample
     return text_of(profile, name, &label->key);
 }
 
+/* Thread and process are labels of their own. */
+static int put_key_labels(struct profile *profile, Perftools__Profiles__Sample *sample,
+                          const struct report_cost *cost)
+{
+    int result = 0;
+    for (size_t i = 0; i < profile->key_count && !result; i++) {
+        const enum report_key key = profile->keys[i];
+        if (key == REPORT_THREAD || key == REPORT_PROCESS)
+            continue;
+        sprof_str_clear(&profile->value);
+        result = report_key_append(&profile->value, profile->places.dataset, key, cost,
+                                   REPORT_KEY_ALONE);
+        if (!result)
+            result = put_text_label(profile, sample,
+                                    key == REPORT_FIELD ? profile->places.dataset->field
+                                                        : report_key_word(key),
+                                    profile->value.text);
+    }
+    return result;
+}
+
 /* `labels` of the sample are room for LABELS. */
-static int put_labels(struct profile *profile, Perftools__Profiles__Sample *sample, uint32_t number)
+static int put_labels(struct profile *profile, Perftools__Profiles__Sample *sample,
+                      const struct report_cost *cost)
 {
     const struct report_dataset *dataset = profile->places.dataset;
-    const struct report_thread *thread = &dataset->threads.items[number - 1];
+    const struct report_thread *thread = &dataset->threads.items[cost->thread - 1];
     const struct report_process *process = &dataset->processes.items[thread->process - 1];
     int result = 0;
     if (!profile->without_numbers)
@@ -64,7 +90,8 @@ static int put_labels(struct profile *profile, Perftools__Profiles__Sample *samp
     if (process->bearer && !profile->without_numbers && !result)
         result = put_number_label(profile, sample, "pid_bearer", process->bearer);
     return result || put_text_label(profile, sample, "thread", thread->name) ||
-                   put_text_label(profile, sample, "process", process->name)
+                   put_text_label(profile, sample, "process", process->name) ||
+                   put_key_labels(profile, sample, cost)
                ? SPROF_ENOMEM
                : 0;
 }
@@ -91,19 +118,20 @@ static int put_sample(struct profile *profile, const struct report_cost *cost,
     message.value = values;
     message.label = list;
     if (!result)
-        result = put_labels(profile, &message, cost->thread);
+        result = put_labels(profile, &message, cost);
     return result ? result : report_export_pack(&profile->packed, SAMPLE, &message.base);
 }
 
 static int put_samples(struct profile *profile)
 {
     struct report_stack stack = {0};
-    const struct report_dataset *dataset = profile->places.dataset;
+    struct report_dataset *dataset = profile->places.dataset;
     int result = 0;
-    for (size_t i = 0; i < dataset->costs.count && !result; i++)
-        result = put_sample(profile, &dataset->costs.items[i], &stack);
+    while (!result && !(result = report_dataset_next_costs(dataset)))
+        for (size_t i = 0; i < dataset->costs.count && !result; i++)
+            result = put_sample(profile, &dataset->costs.items[i], &stack);
     sprof_vec_release(&stack.frames);
-    return result;
+    return result < 0 ? result : 0;
 }
 
 /* == Places == */
@@ -273,7 +301,8 @@ static int write_compressed(FILE *out, const uint8_t *bytes, size_t size)
 static int write_profile(FILE *out, const struct report_content *content, bool without_numbers,
                          struct sprof_error *error)
 {
-    struct profile profile = {.without_numbers = without_numbers};
+    struct profile profile = {
+        .without_numbers = without_numbers, .keys = content->keys, .key_count = content->key_count};
     int result = report_export_places_open(&profile.places, content->dataset);
     if (!result)
         result = make_profile(&profile);
@@ -282,6 +311,7 @@ static int write_profile(FILE *out, const struct report_content *content, bool w
     report_export_places_release(&profile.places);
     sprof_vec_release(&profile.packed.bytes);
     sprof_vec_release(&profile.stack);
+    sprof_str_release(&profile.value);
     return result == SPROF_ENOMEM ? sprof_error_memory(error) : result;
 }
 

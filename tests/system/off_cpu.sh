@@ -130,6 +130,22 @@ measured)
     holds "$(sql t.db "SELECT max(s.weight) <= max(r.duration_ns) FROM sample s JOIN run r ON r.id = s.run_id") == 1" "no longer"
     expect 0 "$SPROF" report --event off-cpu:sleep -i t.db
     grep -q "s without a CPU" out || fail "the report does not say what time it is"
+    # What samples are of, in exports and comparisons.
+    expect 0 "$SPROF" export -f folded --by wait -o - t.db
+    for kind in futex sleep; do
+        lines=$(awk -v kind="$kind;" 'index($0, kind) == 1 {sum += $NF} END {printf "%d", sum}' out)
+        holds "$lines == $(sql t.db "SELECT sum(weight) FROM v_sample WHERE wait = '$kind'")" "folded waits: $kind"
+    done
+    expect 0 "$SPROF" export -f pprof --by wait,user -o p.pb.gz t.db
+    zcat p.pb.gz | grep -qa futex || fail "no label"
+    expect 2 "$SPROF" export -f tsv --by wait -o - t.db
+    said_only "folded and svg have it as frames, pprof as labels"
+    expect 0 "$SPROF" diff --by thread,wait --format csv t.db t.db
+    grep -q 'waits, sleep' out && grep -q 'thread, wait' out || fail "no row of the waits of a thread"
+    expect 2 "$SPROF" diff --by thread,file t.db t.db
+    said_only "not by file"
+    expect 2 "$SPROF" diff --by nothing t.db t.db
+    said_only "there is no key .nothing."
     # Few of the short ones stand for all of them: within five standard errors.
     expect 0 "$SPROF" record --off-cpu=20ms -o t.db -- ./waits
     read -r _ passed used < <(grep "^rest_1 " out)
