@@ -76,6 +76,7 @@ static void function(struct json *json, const struct why_table *table,
     real(json, "second_share", verdict->second);
     report_json_text(json, "wait", table->words.items[verdict->word]);
     report_json_count(json, "time_ns", verdict->word_ns);
+    report_json_text(json, "lock", verdict->lock);
     report_json_bool(json, "in_bursts", verdict->in_bursts);
     holder(json, table, &verdict->holder);
     if (verdict->only_thread)

@@ -11,6 +11,7 @@
 void report_dataset_release(struct report_dataset *dataset)
 {
     model_paths_release(&dataset->paths);
+    sprof_map_release(&dataset->sample_fields);
     sprof_vec_release(&dataset->runs);
     sprof_vec_release(&dataset->source_users);
     sprof_vec_release(&dataset->events);
@@ -447,7 +448,6 @@ static int load(struct report_dataset *dataset, struct store *store,
     sprof_vec_release(&loading.marked);
     report_row_numbers_release(&loading.time_events);
     sprof_map_release(&loading.idle);
-    sprof_map_release(&loading.sample_fields);
     free(loading.idle_by_path);
     return report_error_code(result, error);
 }

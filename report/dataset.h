@@ -309,6 +309,7 @@ struct report_dataset {
     /* Database id → number. */
     struct report_row_numbers process_numbers, thread_numbers, node_numbers, function_numbers;
     struct report_row_numbers event_numbers; /* of the events that are read alone */
+    struct sprof_map sample_fields; /* report_dataset_sample_key → number in `field_values` */
 };
 
 /* Whether probes counted calls, and nothing was sampled. */

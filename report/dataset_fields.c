@@ -249,7 +249,7 @@ static int take_sample_fields(void *context, const struct store_sample_fields *r
         sprof_str_release(&texts[slot]);
     if (result || !number)
         return result ? result : SPROF_ENOMEM;
-    return sprof_map_put(&fields->loading->sample_fields,
+    return sprof_map_put(&fields->loading->dataset->sample_fields,
                          report_dataset_sample_key(row->event_id, row->thread_id, row->time_ns),
                          number);
 }

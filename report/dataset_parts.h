@@ -35,7 +35,6 @@ struct report_loading {
     struct sprof_map idle;                 /* hash of row of a path, thread and event → 1 */
     uint64_t *idle_by_path;                /* [row - 1]: weight that was left out */
     struct model_cost all_idle;            /* of all threads, of the events that are read */
-    struct sprof_map sample_fields;        /* key of a sample → number in `field_values` */
 };
 
 /* Chooses runs and events, reads processes and threads, and checks that those asked for exist. What

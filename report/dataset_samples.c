@@ -52,7 +52,7 @@ static int add_sample(void *context, const struct store_sample_row *row)
     const uint64_t *fields =
         report_dataset_asks_fields(dataset)
             ? sprof_map_get(
-                  &loading->sample_fields,
+                  &loading->dataset->sample_fields,
                   report_dataset_sample_key(sample->event_id, sample->thread_id, sample->time_ns))
             : NULL;
     own.fields = fields ? (uint32_t)*fields : 0;

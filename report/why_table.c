@@ -1,5 +1,6 @@
 /* Fills a table for the decision of `sprof why` from the samples of a recording. */
 #include "report/format.h"
+#include "report/dataset_parts.h"
 #include "report/library.h"
 #include "why/why.h"
 
@@ -172,6 +173,24 @@ static void note_interpreter(struct reading *reading, const struct report_stack 
     }
 }
 
+/* One more than the word for the lock that was waited for; 0: it has no name. */
+static int lock_of(struct reading *reading, const struct store_sample *row, uint32_t *lock)
+{
+    const uint64_t *fields =
+        sprof_map_get(&reading->dataset.sample_fields,
+                      report_dataset_sample_key(row->event_id, row->thread_id, row->time_ns));
+    *lock = 0;
+    if (!fields)
+        return 0;
+    const char *name =
+        report_dataset_field_text(&reading->dataset, (uint32_t)*fields, REPORT_SLOT_LOCK);
+    if (!strncmp(name, "0x", 2) || !strcmp(name, "unknown"))
+        return 0;
+    const uint32_t word = why_add_word(reading->table, name);
+    *lock = word + 1;
+    return word == UINT32_MAX ? SPROF_ENOMEM : 0;
+}
+
 static int take(void *context, const struct report_sample *sample)
 {
     struct reading *reading = context;
@@ -191,12 +210,16 @@ static int take(void *context, const struct report_sample *sample)
     }
     note_interpreter(reading, sample->stack, row->weight);
     const struct known *known = &reading->known.items[*place - 1];
+    uint32_t lock;
+    if (lock_of(reading, row, &lock))
+        return SPROF_ENOMEM;
     return sprof_vec_push(&reading->table->samples,
                           (struct why_sample){.end_ns = row->time_ns,
                                               .weight_ns = row->weight,
                                               .thread = sample->thread_number - 1,
                                               .stack = known->stack,
                                               .word = known->word,
+                                              .lock = lock,
                                               .cause = known->cause});
 }
 
@@ -270,17 +293,22 @@ static bool has_named_scripts(const struct report_dataset *dataset)
     return false;
 }
 
-/* All the time of threads, where the recording holds it; else its first event. */
+/* All the time of threads, with locks where some was waited for; else the first event. */
 static int load(struct reading *reading, struct store *store, const struct model_kind_rules *rules,
                 struct sprof_error *error)
 {
-    struct report_selection selection = {
-        .event = MODEL_EVENT_ON_AND_OFF, .other_mode = false, .rules = *rules};
-    int result = report_dataset_load(&reading->dataset, store, &selection, REPORT_STACKS, error);
-    if (result == SPROF_ENOTFOUND) {
+    static const struct {
+        const char *event;
+        uint32_t parts;
+    } tries[] = {{MODEL_EVENT_ON_AND_OFF, REPORT_STACKS | REPORT_LOCKS},
+                 {MODEL_EVENT_ON_AND_OFF, REPORT_STACKS},
+                 {NULL, REPORT_STACKS}};
+    int result = SPROF_ENOTFOUND;
+    for (size_t i = 0; i < sizeof tries / sizeof *tries && result == SPROF_ENOTFOUND; i++) {
+        const struct report_selection selection = {
+            .event = tries[i].event, .other_mode = false, .rules = *rules};
         report_dataset_release(&reading->dataset);
-        selection.event = NULL;
-        result = report_dataset_load(&reading->dataset, store, &selection, REPORT_STACKS, error);
+        result = report_dataset_load(&reading->dataset, store, &selection, tries[i].parts, error);
     }
     return result;
 }

@@ -88,4 +88,13 @@ int why_choose_by_value(struct why_calls *calls, uint64_t median_ns, struct why_
 /* slow_value.c: finds a value, or a least one, that slow calls have and usual ones have not. */
 int why_find_value(const struct why_calls *calls, struct why_slow *slow);
 
+/* words.c: what lines of text have in common. */
+int why_percent(double share);
+const char *why_name_of(const struct why_table *table, uint32_t function);
+
+/* "36 % ± 8": never without doubt. */
+void why_append_share(struct sprof_str *text, const struct why_share *share);
+void why_append_time(struct sprof_str *text, double ns);
+void why_append_thread(struct sprof_str *text, const struct why_table *table, uint32_t thread);
+
 #endif

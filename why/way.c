@@ -9,7 +9,7 @@ enum { ALONE_PERCENT = 80, LEAST_ALIKE = 3, BELOW_PERCENT = 60, DEEPEST = 64 };
 struct describing {
     struct why_verdict *verdict;
     const struct why_table *table;
-    struct sprof_map by_stack, by_caller, by_entry, by_thread, by_word;
+    struct sprof_map by_stack, by_caller, by_entry, by_thread, by_word, by_lock;
     uint64_t by_cause[WHY_CAUSES], all_ns;
 };
 
@@ -55,6 +55,8 @@ static int sum_up(struct describing *describing)
         result = result ? result : add(&describing->by_entry, stack->entry, weight);
         result = result ? result : add(&describing->by_thread, sample->thread, weight);
         result = result ? result : add(&describing->by_word, sample->word, weight);
+        if (sample->lock && !result)
+            result = add(&describing->by_lock, sample->lock, weight);
     }
     return result;
 }
@@ -116,6 +118,9 @@ static void take_causes(struct describing *describing)
     for (size_t cause = 0; cause < WHY_CAUSES; cause++)
         if (describing->by_cause[cause] > describing->by_cause[verdict->cause])
             verdict->cause = (enum why_cause)cause;
+    most = largest(&describing->by_lock, &key);
+    verdict->lock = most ? table->words.items[key - 1] : NULL;
+    verdict->lock_share = (double)most / (double)describing->all_ns;
     largest(&describing->by_word, &key);
     verdict->word = (uint32_t)key;
     for (size_t i = 0; i < table->samples.count; i++)
@@ -160,6 +165,7 @@ int why_describe(struct why_verdict *verdict, const struct why_table *table)
     sprof_map_release(&describing.by_entry);
     sprof_map_release(&describing.by_thread);
     sprof_map_release(&describing.by_word);
+    sprof_map_release(&describing.by_lock);
     return result;
 }
 

@@ -99,6 +99,7 @@ struct why_sample {
     uint64_t end_ns, weight_ns; /* of the time that it stands for; from the run's start */
     uint32_t thread, stack;     /* indexes */
     uint32_t word;              /* index into `words`: the wait, as reports call it */
+    uint32_t lock;              /* one more than that of the name of its lock; 0: it has none */
     enum why_cause cause;
     bool is_idle; /* set by why_judge: a wait for work */
 };
@@ -233,6 +234,8 @@ struct why_verdict {
     double second; /* the next candidate's share */
     uint32_t word; /* of most of its time, and all time of the function with that word */
     uint64_t word_ns;
+    const char *lock;  /* of a wait for locks: that with most of it, of those with a name; NULL */
+    double lock_share; /* of the wait */
     bool in_bursts;
     struct why_holder holder;
     uint32_t thread; /* of `only_thread` */

@@ -54,6 +54,8 @@ sleep)
 lock)
     looks lock
     names store_row lock
+    [ "$(answer lock)" = mutex ] || fail "the lock has no name"
+    "$SPROF" report -i why.db --event off-cpu --by lock,holder --format csv | grep -q mutex || fail "the command for the lock shows another"
     [ "$(answer holder.function)" = rebuild_index ] || fail "another holder"
     ;;
 # The program's own function is named that a compiler put into one of the C++ library.

@@ -24,22 +24,29 @@ static void test_a_function(void)
         scene_add(&scene, other, WHY_SLEEP, 6 * MS, "background:usleep");
         scene_work(&scene, other, 4, "background update");
     }
+    const uint32_t mutex = why_add_word(&scene.table, "shop::mutex") + 1;
+    for (size_t i = 0; i < scene.table.samples.count; i++)
+        if (scene.table.samples.items[i].cause == WHY_LOCK && i / 12 % 4)
+            scene.table.samples.items[i].lock = mutex;
     const struct why_circumstances circumstances = {
         .recording = "'my why.db'", .load = -1, .took_s = 1.25};
-    answers(&scene, &circumstances,
-            "▶ store waits for a lock in pthread_mutex_lock: the lock is held by update of thread "
-            "back/101\n"
-            "  29 % ± 3 of the 1.40 s that its threads work or wait within work each second\n"
-            "  called by handle; way: main → handle → store\n"
-            "  evidence:\n"
-            "    400 ms of store, futex: sprof report -i 'my why.db' --event wall "
-            "--mode app --no-std --no-inline --by function,wait\n"
-            "    while store waits, update is on the stack of thread back/101 in 100 % of 100 "
-            "looks, else in 0 %\n"
-            "  ruled out: allocation 0 % · page faults 0 % · system calls 0 % · sleeping 0 % · "
-            "disk 0 %\n"
-            "  next: parse (cpu) 43 % · update (cpu) 29 %\n"
-            "  one of two: the other is parse · 762 samples' worth of useful time · 1.2 s\n");
+    answers(
+        &scene, &circumstances,
+        "▶ store waits for a lock in pthread_mutex_lock: the lock is held by update of thread "
+        "back/101\n"
+        "  29 % ± 3 of the 1.40 s that its threads work or wait within work each second\n"
+        "  called by handle; way: main → handle → store\n"
+        "  evidence:\n"
+        "    400 ms of store, futex: sprof report -i 'my why.db' --event wall "
+        "--mode app --no-std --no-inline --by function,wait\n"
+        "    for 75 % of that, the lock shop::mutex: sprof report -i 'my why.db' --event off-cpu "
+        "--by lock,holder\n"
+        "    while store waits, update is on the stack of thread back/101 in 100 % of 100 "
+        "looks, else in 0 %\n"
+        "  ruled out: allocation 0 % · page faults 0 % · system calls 0 % · sleeping 0 % · "
+        "disk 0 %\n"
+        "  next: parse (cpu) 43 % · update (cpu) 29 %\n"
+        "  one of two: the other is parse · 762 samples' worth of useful time · 1.2 s\n");
     why_table_release(&scene.table);
 }
 
