@@ -1,4 +1,4 @@
--- Questions to the tables of clickhouse.sql, for ClickHouse 24 or newer. The service is shop; its versions are 1.3 and 1.4.
+-- Questions to the tables of clickhouse.sql and clickhouse-18.sql. The service is shop; its versions are 1.3 and 1.4.
 -- Group by key and never by name: a stack that holds two functions of one name would count twice.
 
 -- 1. The functions that cost most with all they call, of all services.
@@ -38,13 +38,17 @@ FROM
     SELECT x.path_key AS path_key, x.n AS n, x.at AS at, f.name AS name
     FROM
     (
-        SELECT c.path_key AS path_key, c.n AS n, function_key, at
+        SELECT path_key, n, function_key, at
         FROM
         (
-            SELECT path_key, sum(samples) AS n FROM sprof.cost WHERE service = 'shop' GROUP BY path_key HAVING n > 0
-        ) AS c
-        ANY LEFT JOIN sprof.path AS p ON p.path_key = c.path_key
-        ARRAY JOIN p.functions AS function_key, arrayEnumerate(p.functions) AS at
+            SELECT c.path_key AS path_key, c.n AS n, p.functions AS functions
+            FROM
+            (
+                SELECT path_key, sum(samples) AS n FROM sprof.cost WHERE service = 'shop' GROUP BY path_key HAVING n > 0
+            ) AS c
+            ANY LEFT JOIN sprof.path AS p ON p.path_key = c.path_key
+        )
+        ARRAY JOIN functions AS function_key, arrayEnumerate(functions) AS at
     ) AS x
     ANY LEFT JOIN sprof.function AS f ON f.function_key = x.function_key
     ORDER BY path_key, at
@@ -78,7 +82,7 @@ SELECT host, sum(weight) / 1e9 AS seconds, sum(samples) AS samples
 FROM sprof.cost WHERE event = 'cpu-clock' GROUP BY host ORDER BY seconds DESC, host;
 
 -- 6. Growth by week, from the sums by hour.
-SELECT toStartOfWeek(time) AS week, service, sum(weight) / 1e9 AS seconds
+SELECT toMonday(time) AS week, service, sum(weight) / 1e9 AS seconds
 FROM sprof.cost_hour WHERE event = 'cpu-clock' GROUP BY week, service ORDER BY week, service;
 
 -- 7. What a function costs in money, with all it calls: 0.04 for an hour of a CPU.
@@ -94,15 +98,15 @@ GROUP BY x.function_key
 ORDER BY money DESC, name
 LIMIT 20;
 
--- 8. Who calls a function, in all services. A caller of a recursive function counts once for each stack.
+-- 8. Callers of a function, in all services. A caller of a recursive function counts once for each stack.
 SELECT any(f.name) AS caller, sum(n) AS samples
 FROM
 (
     SELECT arrayJoin(arrayDistinct(arrayMap(at -> p.functions[at - 1],
-               arrayFilter(at -> has(wanted, p.functions[at]), arrayEnumerate(p.functions))))) AS function_key, c.n AS n
+               arrayFilter(at -> has((SELECT groupArray(function_key) FROM sprof.function WHERE name = 'main'), p.functions[at]),
+                           arrayEnumerate(p.functions))))) AS function_key, c.n AS n
     FROM (SELECT path_key, sum(samples) AS n FROM sprof.cost GROUP BY path_key) AS c
     ANY LEFT JOIN sprof.path AS p ON p.path_key = c.path_key
-    CROSS JOIN (SELECT groupArray(function_key) AS wanted FROM sprof.function WHERE name = 'main') AS w
 ) AS x
 ANY LEFT JOIN sprof.function AS f ON f.function_key = x.function_key
 WHERE x.function_key != 0

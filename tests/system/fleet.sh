@@ -1,6 +1,6 @@
 #!/bin/bash
 # A database of many hosts: what is sent to a real ClickHouse comes back with the numbers of sprof merge and report.
-#   fleet.sh numbers|tables|names
+#   fleet.sh numbers|tables|names|queries
 set -uf
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/fleet_lib.sh"
@@ -86,6 +86,103 @@ assert b"Map(String, String)" + (1).to_bytes(8, "little") + b"\x02of\x04it\x27s"
     [ "$(grep -c ' equal$' out)" = 2 ] || fail "not all is there"
 }
 
+# Each question of docs/fleet/queries.sql, with the numbers that reports have.
+queries() {
+    engine
+    command -v gcc >/dev/null || skip "no gcc"
+    cat >shop.c <<'CODE'
+#include <time.h>
+static volatile unsigned sink;
+__attribute__((noinline)) void price(void) { for (unsigned i = 0; i < 50000; i++) sink = sink + i / (sink | 1); }
+__attribute__((noinline)) void rebate(void) { for (unsigned i = 0; i < 20000; i++) sink = sink + i % (sink | 1); }
+__attribute__((noinline)) void order(void)
+{
+	price();
+#ifdef REBATE
+	rebate();
+#endif
+	sink = sink + 1;
+}
+int main(void) { while (clock() < 200000) order(); }
+CODE
+    expect 0 "$SPROF" fleet init --to "$to"
+    for version in 1.3 1.4; do
+        gcc -O1 -g $([ $version = 1.3 ] || echo -DREBATE) shop.c -o shop || fail gcc
+        expect 0 "$SPROF" record -F 1997 -o $version.db -- ./shop
+        push "host${version#1.}" $version $version.db
+    done
+    expect 0 "$SPROF" merge -o all.db 1.3.db 1.4.db
+    for how in --inclusive --modules; do
+        expect 0 "$SPROF" report -i all.db --run all -n 0 --full-names $how --format csv
+        mv out report$how
+    done
+    expect 0 "$SPROF" export -f folded -i all.db --run all -o folded
+    python3 - "$port" "$here/../../docs" <<'CODE' || fail "an answer is wrong"
+import collections, csv, re, sys, urllib.request
+port, docs = sys.argv[1:]
+
+def ask(question):
+    body = (question + "\nFORMAT TSVWithNames").encode()
+    answer = urllib.request.urlopen("http://127.0.0.1:%s/" % port, body).read().decode()
+    return list(csv.DictReader(answer.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
+
+answers = {}
+for part in open(docs + "/fleet/queries.sql", encoding="utf-8").read().split(";\n"):
+    number = re.search(r"^-- (\d+)\.", part, re.M)
+    if number:
+        answers[int(number[1])] = ask(part)
+assert sorted(answers) == list(range(1, 13)), sorted(answers)
+assert all(answers.values()), [number for number in answers if not answers[number]]
+
+report = list(csv.DictReader(open("report--inclusive", encoding="utf-8")))
+functions = collections.defaultdict(collections.Counter)
+bearers = collections.Counter((row["module"], row["function"]) for row in report)
+for row in report:
+    for kind in ("inclusive", "exclusive"):
+        functions[row["module"], row["function"]][kind] += int(row[kind + "_samples"])
+        functions[row["module"], row["function"]][kind + " ns"] += int(row[kind + "_weight"])
+samples = sum(one["exclusive"] for one in functions.values())
+weight = sum(one["exclusive ns"] for one in functions.values())
+
+def near(a, b):
+    return abs(float(a) - float(b)) <= 1e-6 * abs(float(b)) + 1e-9
+
+assert {"main", "order", "price"} <= {row["name"] for row in answers[1]}, answers[1]
+for row in answers[1]:
+    assert bearers[row["module"], row["name"]] > 1 or functions[row["module"], row["name"]]["inclusive"] == int(row["samples"]), row
+for row in answers[2]:
+    one = functions[row["module"], row["name"]]
+    assert bearers[row["module"], row["name"]] > 1 or (
+        one["exclusive"] == int(row["samples"]) and near(row["seconds"], one["exclusive ns"] / 1e9)), row
+
+def stacks(lines):
+    sums = collections.Counter()
+    for line in lines:
+        stack, _, count = line.rpartition(" ")
+        sums[stack] += int(count)
+    return {stack: count for stack, count in sums.items() if count}
+
+assert stacks(row["line"] for row in answers[3]) == stacks(open("folded", encoding="utf-8").read().splitlines())
+changed = {row["name"]: row for row in answers[4]}
+assert float(changed["rebate"]["before_percent"]) == 0 and float(changed["rebate"]["after_percent"]) > 1, changed
+assert [sorted(row["host"] for row in answers[5]), sum(int(row["samples"]) for row in answers[5])] == [["host3", "host4"], samples]
+assert near(sum(float(row["seconds"]) for row in answers[6]), weight / 1e9), answers[6]
+main = functions["shop", "main"]
+money, = (row["money"] for row in answers[7] if row["name"] == "main")
+assert near(money, main["inclusive ns"] / 1e9 / 3600 * 0.04), money
+assert sum(int(row["samples"]) for row in answers[8]) == main["inclusive"], answers[8]
+assert sum(int(row["samples"]) for row in answers[9]) == samples and answers[9][0]["process"] == "shop", answers[9]
+modules = collections.Counter()
+for row in csv.DictReader(open("report--modules", encoding="utf-8")):
+    modules[row["module"]] += int(row["exclusive_samples"])
+for row in answers[10]:
+    assert modules[row["module"]] == int(row["samples"]), row
+assert "rebate" in [row["name"] for row in answers[11]] and "price" not in [row["name"] for row in answers[11]], answers[11]
+assert [(row["version"], row["recorded"]) for row in answers[12]] == [(row["version"], row["stored"]) for row in answers[12]], answers[12]
+assert sum(int(row["stored"]) for row in answers[12]) == samples, answers[12]
+CODE
+}
+
 # What was sent without a name has it once `push --names` has sent it, and what has one keeps it.
 names() {
     engine
@@ -163,8 +260,28 @@ with sqlite3.connect("a.db") as file:
     said 'may count twice'
     end "$receiver"
 
-    # Rights.
     to=${to%:*}:$(sed -n 's/.*<http_port>\([0-9]*\).*/\1/p' engine/config.xml)
+    port=${to##*:}
+    # Names with every byte, as far as a report shows them.
+    python3 -c '
+import sys
+letters = bytes(byte for byte in range(1, 256) if byte not in b"; \t\r\n")
+sys.stdout.buffer.write(b"all;" + letters + b";leaf 3\n\\N;\x27\\ 4\n")' >bytes.folded
+    expect 0 "$SPROF" import --folded bytes.folded -o bytes.db
+    expect 0 "$SPROF" push --to "$to" -l service.name=bytes bytes.db
+    for how in '' --inclusive; do
+        table bytes.db $how >merged
+        table "$to?service=bytes" $how >fetched
+        [ "$(wc -l <merged)" -gt 1 ] || fail "few functions"
+        cmp merged fetched || fail "other names: $(diff merged fetched)"
+    done
+    # More than can be imported is refused before it is read.
+    query "INSERT INTO sprof.cost (service, path_key, samples) SELECT 'large', number, 1 FROM system.numbers LIMIT 8400000"
+    expect 1 "$SPROF" report -i "$to?service=large"
+    said '8 400 000 rows of cost are chosen, and at most 8 388 608 can be taken: choose a shorter time'
+    [ -z "$(find . -maxdepth 1 -name 'sprof-fleet-*')" ] || fail "a directory is left"
+
+    # Rights.
     SPROF_FLEET_USER=writer SPROF_FLEET_PASSWORD="se'cret" expect 0 "$SPROF" fleet init --to "$to"
     SPROF_FLEET_USER=writer SPROF_FLEET_PASSWORD=wrong expect 1 "$SPROF" fleet check --to "$to"
     said '401|403|193'
