@@ -23,7 +23,7 @@ struct arguments {
     struct cli_texts labels;
     unsigned without;
     const char *user;
-    bool follow;
+    bool follow, native;
 };
 
 #define FIELD(name) offsetof(struct arguments, name)
@@ -42,6 +42,8 @@ static const struct cli_option options[] = {
      cli_set_window},
     {"label", 'l', "KEY=VALUE", "service.name, service.version, host.name, any other",
      FIELD(labels), cli_add_text},
+    {"native", 0, NULL, "in ClickHouse's Native format, which costs the server less", FIELD(native),
+     cli_set_flag},
     {"user", 0, "NAME", "only what this user's processes did", FIELD(user), cli_set_text},
     {"without", 0, "LIST", "leave out labels: user, cgroup, container", FIELD(without),
      cli_set_left_out},
@@ -106,6 +108,7 @@ static int fill_spool(struct pushing *pushing, struct sprof_error *error)
     const struct cli_spooling spooling = {
         .terminal = pushing->terminal,
         .spool = &pushing->spool,
+        .native = arguments->native,
         .rows =
             {
                 .window_ns = arguments->window_ns ? arguments->window_ns : usual_window_ns,
@@ -247,6 +250,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     const char *of_rows = arguments->names     ? "--names"
                           : arguments->user    ? "--user"
                           : arguments->without ? "--without"
+                          : arguments->native  ? "--native"
                                                : NULL;
     if (!status && of_rows && pushing.target.kind != FLEET_CLICKHOUSE)
         status = sprof_error_set(error, SPROF_EUSAGE, 0,

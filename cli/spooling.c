@@ -23,9 +23,15 @@ static int open_tables(FILE *tables[TABLES], struct sprof_error *error)
     return 0;
 }
 
+/* Servers before 22 have no Maps, and take these as texts. */
+static bool has_map(size_t table)
+{
+    return table == REPORT_ROWS_LABELS || table == REPORT_ROWS_RUN;
+}
+
 /* The costs alone are the key: better names of functions, or a newer sprof, make no other batch. */
 static int fill_batch(struct fleet_batch *batch, FILE *const tables[TABLES], uint64_t run_key,
-                      struct sprof_error *error)
+                      bool native, struct sprof_error *error)
 {
     uint64_t key = 0;
     int status = 0;
@@ -34,6 +40,7 @@ static int fill_batch(struct fleet_batch *batch, FILE *const tables[TABLES], uin
             return sprof_system_error(error, "write", "a temporary file");
         rewind(tables[i]);
         batch->key = run_key;
+        batch->to_native = native && !has_map(i) ? report_rows_native : NULL;
         status = fleet_batch_add_table(batch, report_rows_tables[i], tables[i], error);
         key = i == REPORT_ROWS_COST ? batch->key : key;
     }
@@ -148,7 +155,7 @@ static int add_run(void *context, const struct store_run *run)
             report_rows(&files, adding->store, &selection, &spooling->rows, &count, adding->error);
     if (!status && count.costs)
         status = spooling->spool->kind == FLEET_CLICKHOUSE
-                     ? fill_batch(&batch, tables, run->key, adding->error)
+                     ? fill_batch(&batch, tables, run->key, spooling->native, adding->error)
                      : add_profiles(adding, &batch, tables[REPORT_ROWS_RUN], run);
     if (!status && count.costs)
         status = fleet_spool_add(spooling->spool, &batch, adding->error);

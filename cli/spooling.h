@@ -10,6 +10,7 @@ struct cli_spooling {
     struct cli_terminal *terminal;
     struct fleet_spool *spool;
     struct report_rows_options rows; /* window and labels */
+    bool native;                     /* ClickHouse's format where all its versions take it */
 };
 
 /* Adds the names of the functions of a recording, for rows that came without them. */

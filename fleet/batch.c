@@ -13,6 +13,7 @@ static const char head[] = "sprof batch 1";
 struct packing {
     z_stream stream;
     struct sprof_str out;
+    FILE *lines; /* of a piece that becomes Native, behind the column names; NULL: of none */
     uint64_t rows;
     bool open;
 };
@@ -48,7 +49,25 @@ static void abandon(struct packing *packing)
     if (packing->open)
         deflateEnd(&packing->stream);
     packing->open = false;
+    if (packing->lines)
+        fclose(packing->lines);
+    packing->lines = NULL;
     sprof_str_release(&packing->out);
+}
+
+static int pack_native(struct packing *packing, const struct fleet_batch *batch)
+{
+    struct sprof_error error;
+    char *bytes = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&bytes, &size);
+    int result = out ? batch->to_native(out, packing->lines, &error) : SPROF_ENOMEM;
+    if (out && (fclose(out) || ferror(packing->lines)) && !result)
+        result = SPROF_ENOMEM;
+    if (!result)
+        result = deflate_bytes(packing, bytes, size, Z_NO_FLUSH);
+    free(bytes);
+    return result;
 }
 
 /* What was packed becomes a piece. */
@@ -56,8 +75,12 @@ static int end(struct packing *packing, struct fleet_batch *batch, const char *n
                const char *columns)
 {
     struct fleet_piece piece = {.rows = packing->rows, .columns = strdup(columns)};
-    int result = piece.columns ? deflate_bytes(packing, NULL, 0, Z_FINISH) : SPROF_ENOMEM;
-    snprintf(piece.name, sizeof piece.name, "%s", name);
+    int result = piece.columns ? 0 : SPROF_ENOMEM;
+    snprintf(piece.name, sizeof piece.name, "%s%s", name, packing->lines ? FLEET_NATIVE : "");
+    if (!result && packing->lines)
+        result = pack_native(packing, batch);
+    if (!result)
+        result = deflate_bytes(packing, NULL, 0, Z_FINISH);
     if (!result) {
         piece.body.size = packing->out.length;
         piece.body.data = (const uint8_t *)sprof_str_take(&packing->out);
@@ -71,13 +94,26 @@ static int end(struct packing *packing, struct fleet_batch *batch, const char *n
     return result;
 }
 
-static int add_line(struct packing *packing, struct fleet_batch *batch, const char *line,
-                    size_t length)
+/* A converter of rows takes its first line for the names of columns. */
+static int begin_native(struct packing *packing, const char *columns)
 {
-    const int result = packing->open ? 0 : begin(packing);
+    packing->lines = tmpfile();
+    for (const char *at = columns; packing->lines && *at; at++)
+        putc(*at == ',' ? '\t' : *at, packing->lines);
+    return packing->lines && putc('\n', packing->lines) != EOF ? 0 : SPROF_ENOMEM;
+}
+
+static int add_line(struct packing *packing, struct fleet_batch *batch, const char *columns,
+                    const char *line, size_t length)
+{
+    int result = packing->open ? 0 : begin(packing);
+    if (!result && batch->to_native && !packing->lines)
+        result = begin_native(packing, columns);
     batch->key = sprof_hash_pair(batch->key, sprof_hash_bytes(line, length));
     packing->rows++;
-    return result ? result : deflate_bytes(packing, line, length, Z_NO_FLUSH);
+    if (result || !packing->lines)
+        return result ? result : deflate_bytes(packing, line, length, Z_NO_FLUSH);
+    return fwrite(line, 1, length, packing->lines) == length ? 0 : SPROF_ENOMEM;
 }
 
 int fleet_batch_add_table(struct fleet_batch *batch, const char *name, FILE *rows,
@@ -97,7 +133,7 @@ int fleet_batch_add_table(struct fleet_batch *batch, const char *name, FILE *row
                 *tab = ',';
             columns = strdup(line);
             result = columns ? 0 : sprof_error_memory(error);
-        } else if (add_line(&packing, batch, line, (size_t)length) ||
+        } else if (add_line(&packing, batch, columns, line, (size_t)length) ||
                    (packing.rows == FLEET_PIECE_ROWS && end(&packing, batch, name, columns))) {
             result = sprof_error_memory(error);
         }
@@ -195,7 +231,7 @@ static bool parse_piece(const char *line, struct fleet_piece *piece, size_t *siz
 {
     int at = 0;
     return sscanf(line, "%15s %" SCNu64 " %zu %n", piece->name, &piece->rows, size, &at) == 3 &&
-           at && is_word(piece->name, "") && is_word(line + at, ",_") &&
+           at && is_word(piece->name, ".") && is_word(line + at, ",_") &&
            (piece->columns = strdup(line + at));
 }
 

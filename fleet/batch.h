@@ -7,6 +7,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+/* What stands behind the name of a table whose rows are in ClickHouse's Native format. */
+#define FLEET_NATIVE ".native"
+
 /* A request of its own. */
 struct fleet_piece {
     char name[16];           /* of the table, or of what else it is */
@@ -21,12 +24,17 @@ struct fleet_batch {
     uint64_t key;     /* the same of a repetition, and of nothing else */
     SPROF_VEC(struct fleet_piece) pieces;
     bool is_borrowed; /* bodies lie in bytes of the caller */
+
+    /* For the tables that are added next: turns rows, from the beginning, into the Native format.
+     * NULL: they stay as they are. */
+    int (*to_native)(FILE *out, FILE *rows, struct sprof_error *error);
 };
 
 enum { FLEET_PIECE_ROWS = 250000, FLEET_PIECES_MAX = 4096 };
 
 /* Adds the rows of a table: tab-separated values behind a line of column names, as `sprof export -f
- * rows` writes them. Each piece has at most FLEET_PIECE_ROWS. The key changes with all of it.
+ * rows` writes them. Each piece has at most FLEET_PIECE_ROWS. The key changes with all of it, and
+ * not with the format.
  * SPROF_EFORMAT where a line has no end. */
 int fleet_batch_add_table(struct fleet_batch *batch, const char *name, FILE *rows,
                           struct sprof_error *error);

@@ -136,9 +136,10 @@ int fleet_clickhouse_version(struct fleet_link *link, unsigned *version, struct 
 
 /* == Inserts == */
 
-static uint64_t column_key(const char *table, const char *column, size_t length)
+static uint64_t column_key(struct sprof_bytes table, const char *column, size_t length)
 {
-    return sprof_hash_pair(sprof_hash_text(table), sprof_hash_bytes(column, length));
+    return sprof_hash_pair(sprof_hash_bytes(table.data, table.size),
+                           sprof_hash_bytes(column, length));
 }
 
 /* Notes which columns there are. */
@@ -161,12 +162,26 @@ static int learn(struct fleet_receiver *receiver, struct sprof_error *error)
         if (!name)
             continue;
         *name++ = '\0';
-        if (sprof_map_put(&receiver->columns, column_key(line, name, strlen(name)), 1))
+        if (sprof_map_put(&receiver->columns,
+                          column_key((struct sprof_bytes){(const uint8_t *)line, strlen(line)},
+                                     name, strlen(name)),
+                          1))
             result = sprof_error_memory(error);
     }
     sprof_str_release(&sql);
     sprof_str_release(&text);
     return result;
+}
+
+/* The table of a piece. */
+static struct sprof_bytes table_of(const struct fleet_piece *piece)
+{
+    return (struct sprof_bytes){(const uint8_t *)piece->name, strcspn(piece->name, ".")};
+}
+
+static bool is_native(const struct fleet_piece *piece)
+{
+    return strchr(piece->name, '.') != NULL;
 }
 
 static int check(const struct fleet_receiver *receiver, const struct fleet_batch *batch,
@@ -177,12 +192,13 @@ static int check(const struct fleet_receiver *receiver, const struct fleet_batch
         const struct fleet_piece *piece = &batch->pieces.items[i];
         for (const char *name = piece->columns; *name;) {
             const size_t length = strcspn(name, ",");
-            if (!sprof_map_get(&receiver->columns, column_key(piece->name, name, length)))
+            if (!sprof_map_get(&receiver->columns, column_key(table_of(piece), name, length)))
                 return sprof_error_set(
                     error, SPROF_ESTATE, 0,
-                    "%s: the database %s has no column %s.%.*s: its tables are missing, or of "
+                    "%s: the database %s has no column %.*s.%.*s: its tables are missing, or of "
                     "another version\n%s",
-                    target->url, target->database, piece->name, (int)length, name, init_cure);
+                    target->url, target->database, (int)table_of(piece).size, piece->name,
+                    (int)length, name, init_cure);
             name += length + (name[length] == ',');
         }
     }
@@ -198,8 +214,9 @@ static int address(const struct fleet_receiver *receiver, const struct fleet_bat
     struct sprof_str sql = {0};
     char token[64];
     snprintf(token, sizeof token, "%016" PRIx64 "-%zu", batch->key, number);
-    int result = sprof_str_appendf(&sql, "INSERT INTO %s.%s (%s) FORMAT TabSeparated",
-                                   target->database, piece->name, piece->columns);
+    int result = sprof_str_appendf(&sql, "INSERT INTO %s.%.*s (%s) FORMAT %s", target->database,
+                                   (int)table_of(piece).size, piece->name, piece->columns,
+                                   is_native(piece) ? "Native" : "TabSeparated");
     if (!result)
         result = sprof_str_appendf(url, "%s/", target->url);
     if (!result)
@@ -211,7 +228,7 @@ static int address(const struct fleet_receiver *receiver, const struct fleet_bat
         if (!result)
             result = fleet_url_add(url, "async_insert", "0");
     }
-    request->type = "text/tab-separated-values";
+    request->type = is_native(piece) ? "application/octet-stream" : "text/tab-separated-values";
     sprof_str_release(&sql);
     return result;
 }
@@ -219,7 +236,8 @@ static int address(const struct fleet_receiver *receiver, const struct fleet_bat
 /* Of the other tables, rows of one key are one. */
 static bool counts_once(const struct fleet_receiver *receiver, const struct fleet_piece *piece)
 {
-    return receiver->version >= FLEET_CLICKHOUSE_TOKENS || strcmp(piece->name, "cost");
+    return receiver->version >= FLEET_CLICKHOUSE_TOKENS ||
+           strncmp(piece->name, "cost", table_of(piece).size);
 }
 
 const struct fleet_receiver_kind fleet_receiver_clickhouse = {

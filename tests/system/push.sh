@@ -374,6 +374,8 @@ usage() {
     said 'belong to --push'
     expect 2 "$SPROF" push --to otlp+http://host --without user x.db
     said '--without is for rows'
+    expect 2 "$SPROF" push --to pyroscope+http://host --native x.db
+    said '--native is for rows'
     expect 2 "$SPROF" record --loop 1s --push http://host -p $$
     expect 2 "$SPROF" record --loop 1s --label a=b -p $$
     expect 2 "$SPROF" push
