@@ -164,6 +164,7 @@ united)
     # Nothing to list is said in words; to programs it is an empty table.
     "$SPROF" trace --mode coverage --function '^hot' -o hot.db -- ./program >/dev/null 2>err || true
     expect 0 "$SPROF" stats hot.db --coverage --unexecuted
+    ! grep -q 'in all runs together' out || fail "one run is all runs together"
     grep -q '^1 of 1 function was called' out && grep -qx 'there is none that was not called' out && ! grep -q 'first call' out ||
         fail "an empty table for people"
     expect 0 "$SPROF" stats hot.db --unexecuted --format json && [ "$(tr -d '\n' <out)" = '[]' ] || fail "no empty table"

@@ -342,8 +342,16 @@ wait_for_socket() {
 }
 
 listen_listens() {
+    local task has_thread=
     start "${listening[@]}"
     wait_for_socket
+    # The thread that listens has no rights of root.
+    for task in /proc/"$target"/task/*; do
+        [ "$(cat "$task/comm")" = sprof ] || continue
+        has_thread=1
+        [ "$(grep -cE '^Cap(Prm|Eff):[[:space:]]*0+$' "$task/status")" = 2 ] || fail "rights: $(grep Cap "$task/status")"
+    done
+    [ "$has_thread" ] || fail "no thread listens"
     line 1
     trace_it one.db --mode stats
     line 2

@@ -1,5 +1,6 @@
 /* Filters by regular expression and by module, with pprof's meaning. */
 #include "report/dataset.h"
+#include "report/function_search.h"
 #include "tests/unit/report/recorded.h"
 
 /* Every path left with its exclusive samples, in the order of the tree. */
@@ -79,12 +80,31 @@ static void test_an_endless_expression_is_stopped(void)
                   "takes too long on the name");
 }
 
+static void test_names(void)
+{
+    static const char *const names[] = {"alpha", "beta", "gamma", "delta"};
+    struct report_function_set set = {0};
+    struct sprof_error error = {0};
+    CU_ASSERT_EQUAL(report_names_matching(names, 4, "function", "^[bd].*ta$", &set, &error), 0);
+    CU_ASSERT_EQUAL_FATAL(set.count, 2);
+    CU_ASSERT_EQUAL(set.items[0], 2);
+    CU_ASSERT_EQUAL(set.items[1], 4);
+    sprof_vec_release(&set);
+    set = (struct report_function_set){0};
+    CU_ASSERT_EQUAL(report_names_matching(names, 4, "function", "zeta", &set, &error),
+                    SPROF_ENOTFOUND);
+    assert_text(error.message, "no function has a name in which --function 'zeta' is found");
+    CU_ASSERT_EQUAL(report_names_matching(names, 4, "function", "(", &set, &error), SPROF_EUSAGE);
+    sprof_vec_release(&set);
+}
+
 void sprof_suite_report_filter(void);
 void sprof_suite_report_filter(void)
 {
     CU_pSuite suite = CU_add_suite("report/filter", example_open, example_close);
     CU_add_test(suite, "each filter", test_each_filter);
     CU_add_test(suite, "what is searched", test_what_is_searched);
+    CU_add_test(suite, "names", test_names);
     CU_add_test(suite, "bad expressions", test_bad_expressions);
     CU_add_test(suite, "an endless expression is stopped", test_an_endless_expression_is_stopped);
 }
