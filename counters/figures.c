@@ -1,6 +1,8 @@
 /* Reads figures of calls, adds them up, and subtracts them. */
 #include "counters/figures.h"
 
+#include <math.h>
+
 int64_t counters_outside(const struct counters_pages *pages, const struct probe_stat *stats,
                          uint32_t function)
 {
@@ -114,4 +116,15 @@ void counters_figures_limit(struct counters_figures *figures, uint64_t most)
     stat->uncertain = counters_limit(stat->uncertain, most);
     stat->unlogged = counters_limit(stat->unlogged, most);
     figures->outside = counters_limit_time(figures->outside, most);
+}
+
+double counters_quantile(const uint64_t buckets[PROBE_BUCKETS], double part)
+{
+    uint64_t all = 0, sum = 0;
+    size_t bucket = 0;
+    for (size_t b = 0; b < PROBE_BUCKETS; b++)
+        all += buckets[b];
+    while (bucket + 1 < PROBE_BUCKETS && (double)(sum += buckets[bucket]) < part * (double)all)
+        bucket++;
+    return all ? exp2(PROBE_BUCKET_FIRST + 0.5 + (double)bucket / 2) : 0;
 }

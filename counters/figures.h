@@ -29,6 +29,9 @@ struct counters_figures counters_figures_read(const struct counters_pages *pages
 int64_t counters_outside(const struct counters_pages *pages, const struct probe_stat *stats,
                          uint32_t function);
 
+/* The ticks at which the bucket ends in which a part of all calls has ended; 0: there are none. */
+double counters_quantile(const uint64_t buckets[PROBE_BUCKETS], double part);
+
 /* Adds. Extremes are the larger ones. */
 void counters_figures_add(struct counters_figures *sum, const struct counters_figures *figures);
 

@@ -1,5 +1,6 @@
 /* Reads the rules of `--keep`. */
 #include "trace/keep_rule.h"
+#include "trace/condition.h"
 #include "trace/shown_place.h"
 
 #include <errno.h>
@@ -314,10 +315,24 @@ static int read_condition(struct parser *parser, struct trace_keep_rule *rule)
 
 /* == Load == */
 
-/* Reads "cpu > 80 %", "calls/s > 1000", "open > 64" or "rss > 2GiB", behind "while". */
+/* Reads "p99 > 20ms". False: it is something else. */
+static bool read_quantile(const char *text, struct trace_keep_rule *rule)
+{
+    struct trace_condition condition;
+    if (*text != 'p' || trace_condition_parse(&condition, text, NULL) || condition.function)
+        return false;
+    rule->load = TRACE_LOAD_QUANTILE;
+    rule->load_over = condition.limit;
+    rule->quantile = condition.quantile;
+    return true;
+}
+
+/* Reads "cpu > 80 %", "calls/s > 1000", "open > 64", "rss > 2GiB" or "p99 > 20ms", behind "while".
+ */
 static int read_load(struct parser *parser, struct trace_keep_rule *rule)
 {
-    static const char wanted[] = "`cpu > N %`, `calls/s > N`, `open > N` or `rss > NMiB`";
+    static const char wanted[] =
+        "`cpu > N %`, `calls/s > N`, `open > N`, `rss > NMiB`, or of its calls `p99 > T`";
     static const struct {
         const char *name;
         enum trace_keep_load load;
@@ -331,6 +346,8 @@ static int read_load(struct parser *parser, struct trace_keep_rule *rule)
     int end = 0;
     next_word(parser);
     const char *text = parser->text + parser->at;
+    if (read_quantile(text, rule))
+        return 0;
     if (sscanf(text, "%15[a-z/] > %lf%n", name, &bound, &end) < 2 || !(bound >= 0 && bound < 1e18))
         return refuse(parser, parser->at, wanted);
     sscanf(text + end, "%7s", unit);

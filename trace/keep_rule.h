@@ -20,10 +20,11 @@ struct trace_keep_test {
 /* What the program must be doing. */
 enum trace_keep_load {
     TRACE_LOAD_ANY,
-    TRACE_LOAD_CPU,   /* CPU time by time; 1 is one processor */
-    TRACE_LOAD_CALLS, /* calls of probed functions a second */
-    TRACE_LOAD_OPEN,  /* of these, open ones */
-    TRACE_LOAD_RSS,   /* bytes in memory */
+    TRACE_LOAD_CPU,      /* CPU time by time; 1 is one processor */
+    TRACE_LOAD_CALLS,    /* calls of probed functions a second */
+    TRACE_LOAD_OPEN,     /* of these, open ones */
+    TRACE_LOAD_RSS,      /* bytes in memory */
+    TRACE_LOAD_QUANTILE, /* ns that a part of the calls take at most, of the rule's functions */
 };
 
 /* A call meets a rule that meets all of its conditions. Conditions that are 0 are none. */
@@ -41,15 +42,16 @@ struct trace_keep_rule {
     char *thrown;              /* a regular expression for the exception's type; NULL: any; owned */
     enum trace_keep_load load; /* while this is above the bound */
     double load_over;
+    double quantile; /* 0.99 of p99 */
     struct trace_keep_test tests[TRACE_KEEP_TESTS];
     uint32_t test_count;
 };
 
 /* Reads "COND [and COND …] [: RE]". COND is `over T`, `self over T`, `throws`, `slowest N`,
  * `every N`, `first N a second`, `next N`, `returns OP V`, `errno OP V` or `NAME OP V`. ` while
- * LOAD` may follow: `cpu > N %`, `calls/s > N`, `open > N` or `rss > SIZE`. SPROF_EUSAGE: the
- * message shows the place, and says what fits there. Nothing is to be released then. `text` is
- * borrowed as long as the rule. */
+ * LOAD` may follow: `cpu > N %`, `calls/s > N`, `open > N`, `rss > SIZE` or `p99 > T`.
+ * SPROF_EUSAGE: the message shows the place, and says what fits there. Nothing is to be released
+ * then. `text` is borrowed as long as the rule. */
 int trace_keep_rule_parse(struct trace_keep_rule *rule, const char *text,
                           struct sprof_error *error);
 

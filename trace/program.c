@@ -3,6 +3,7 @@
 #include "inject/inject.h"
 #include "trace/drill/below.h"
 #include "trace/figures/coverage.h"
+#include "trace/figures/keep_load.h"
 #include "trace/figures/warn.h"
 #include "trace/governor.h"
 #include "trace/load.h"
@@ -57,6 +58,7 @@ void trace_program_release(struct trace_session *session)
         plan_release(&session->files.items[i].plan);
     trace_figures_release(session);
     trace_values_release(&session->values);
+    trace_keep_forget_load(session);
     trace_warnings_free(session);
     trace_points_free(session);
     trace_outside_free(session);

@@ -116,7 +116,9 @@ struct trace_kept {
  * last read. */
 struct trace_kept_read {
     uint64_t dropped[PROBE_KEEP_RULES], tested[PROBE_KEEP_RULES], lost;
-    uint64_t calls, cpu_ns, ns; /* for load, when that was last looked at */
+    uint64_t (*ended)[PROBE_BUCKETS]; /* by rule, how long calls took; NULL: no rule needs it; owned
+                                       */
+    uint64_t calls, cpu_ns, ns;       /* for load, when that was last looked at */
 };
 
 /* A moment, also by the command's clock. */

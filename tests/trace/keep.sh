@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --keep and sprof report --kept: what meets a rule has a row, with its callers.
-#   keep.sh rules | changes | further | report | readers | slowest | open | processes | embedded | dropped | refused
+#   keep.sh rules | changes | further | percentile | report | readers | slowest | open | processes | embedded | dropped | refused
 # jumps.py compares random programs' trees with what they note themselves.
 set -u
 . "$(dirname "$0")/lib.sh"
@@ -187,6 +187,34 @@ END
     is "no type" neither.db "SELECT count(*) FROM v_kept_call" 0
     "$SPROF" trace --keep 'throws ((' -o none.db -- ./further >out 2>err && fail "half an expression"
     grep -q 'missing closing parenthesis' err || fail "what is wrong with a type: $(cat err)"
+}
+
+# A rule rests until a percentile of its function's calls is above its bound.
+percentile() {
+    cat >phases.c <<'END'
+#include <unistd.h>
+__attribute__((noinline)) int work(int length_us) { if (length_us) usleep((unsigned)length_us); __asm__ volatile("nop; nop; nop; nop; nop"); return length_us; }
+int main(void)
+{
+    for (int i = 0; i < 500; i++) { work(0); usleep(1000); }
+    for (int i = 0; i < 400 && access("enough", F_OK); i++) work(100000);
+    return 0;
+}
+END
+    gcc -O1 -g phases.c -o phases || fail "it does not compile"
+    rm -f enough
+    "$SPROF" trace -o phases.db --keep 'every 1 : ^work while p99 > 50ms' --keep 'every 1 : ^work while p50 > 10s' -- ./phases 2>err &
+    tracer=$!
+    children+=("$tracer")
+    for _ in $(seq 200); do
+        "$SPROF" ctl -i phases.db keep --format csv >list 2>ctl_err
+        grep -q '^1,on,[^,]*,[^,]*,[^,]*,[1-9]' list && break
+        sleep 0.1
+    done
+    touch enough
+    wait "$tracer" || fail "the trace: $(cat err)"
+    is "the rules" phases.db "SELECT group_concat(fired > 0, ' ') FROM (SELECT fired FROM keep_rule ORDER BY number)" "1 0"
+    is "calls of before" phases.db "SELECT count(*) FROM v_kept_call WHERE function = 'work' AND duration_ns < 90000000" 0
 }
 
 report() {
@@ -441,6 +469,6 @@ refused() {
 }
 
 case "$1" in
-rules | changes | further | report | readers | slowest | open | processes | embedded | dropped | refused) write_program && "$1" ;;
+rules | changes | further | percentile | report | readers | slowest | open | processes | embedded | dropped | refused) write_program && "$1" ;;
 *) fail "no such case" ;;
 esac

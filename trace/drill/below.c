@@ -2,7 +2,6 @@
 #include "trace/drill/below.h"
 #include "trace/tracing.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -285,19 +284,6 @@ static double median_of(double *times, size_t count, size_t least)
     return times[(count - 1) / 2];
 }
 
-/* The end of the bucket in which a part of all calls has ended. */
-static double quantile_of(const struct trace_below *below, double part, double ns_per_tick)
-{
-    uint64_t all = 0, sum = 0;
-    size_t bucket = 0;
-    for (size_t b = 0; b < PROBE_BUCKETS; b++)
-        all += below->buckets[b];
-    while (bucket + 1 < PROBE_BUCKETS &&
-           (double)(sum += below->buckets[bucket]) < part * (double)all)
-        bucket++;
-    return all ? exp2(PROBE_BUCKET_FIRST + 0.5 + (double)bucket / 2) * ns_per_tick : 0;
-}
-
 int trace_below_calls(struct trace_below *below, const struct trace_condition *condition,
                       double ns_per_tick, struct trace_window_calls *calls)
 {
@@ -309,7 +295,7 @@ int trace_below_calls(struct trace_below *below, const struct trace_condition *c
         .failed = below->failed,
         .total_ns = below->total_ns,
         .self_ns = below->self_ns,
-        .quantile_ns = quantile_of(below, condition->quantile, ns_per_tick),
+        .quantile_ns = counters_quantile(below->buckets, condition->quantile) * ns_per_tick,
         .usual_ns = median_of(usual, count, USUAL_LEAST),
         .threads_ns = median_of(below->threads.items, below->threads.count, 2)};
     if (below->threads.count)

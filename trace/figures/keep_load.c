@@ -4,6 +4,8 @@
 #include "trace/processes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { LOOK_NS = 500000000 };
@@ -24,7 +26,7 @@ static double resident_of(pid_t pid)
 
 /* Each kind of load since the last look. */
 struct loads {
-    double of[TRACE_LOAD_RSS + 1];
+    double of[TRACE_LOAD_QUANTILE + 1]; /* none of quantiles, which rules have by themselves */
 };
 
 static struct loads measure(struct trace_session *session)
@@ -47,6 +49,54 @@ static struct loads measure(struct trace_session *session)
     return loads;
 }
 
+/* How long calls of the functions of a rule took so far. */
+static void add_ended(const struct trace_session *session, size_t rule,
+                      uint64_t buckets[PROBE_BUCKETS])
+{
+    const struct counters_pages pages = trace_pages(session);
+    const uint32_t slabs = counters_slab_count(&pages);
+    for (uint32_t slab = 0; slab < slabs; slab++) {
+        struct counters_walk walk = counters_walk_stats(&pages, slab, session->probes.count);
+        while (counters_walk_next(&walk)) {
+            const struct probe_stat *stat = walk.entry;
+            if (!stat->ended ||
+                !(atomic_load(&session->process.shared->keep_masks[walk.index]) >> rule & 1))
+                continue;
+            const struct counters_figures figures =
+                counters_figures_read(&pages, stat - walk.index, walk.index, true);
+            for (size_t b = 0; b < PROBE_BUCKETS; b++)
+                buckets[b] += figures.histogram.buckets[b];
+        }
+    }
+}
+
+/* The time that a part of the calls since the last look took at most, in ns; 0: there were too few,
+ * or percentiles are not kept. */
+static double quantile_of(struct trace_session *session, size_t rule, double part)
+{
+    enum { CALLS_LEAST = 5 };
+    uint64_t now[PROBE_BUCKETS] = {0}, lately[PROBE_BUCKETS], calls = 0;
+    if (!session->kept.ended)
+        session->kept.ended = calloc(PROBE_KEEP_RULES, sizeof *session->kept.ended);
+    if (!session->kept.ended || session->memory.no_histograms)
+        return 0;
+    add_ended(session, rule, now);
+    uint64_t *before = session->kept.ended[rule];
+    for (size_t b = 0; b < PROBE_BUCKETS; b++) {
+        lately[b] = now[b] > before[b] ? now[b] - before[b] : 0; /* threads may have gone */
+        calls += lately[b];
+    }
+    memcpy(before, now, sizeof now);
+    return calls < CALLS_LEAST ? 0
+                               : counters_quantile(lately, part) * session->trace->clock.tick_ns;
+}
+
+void trace_keep_forget_load(struct trace_session *session)
+{
+    free(session->kept.ended);
+    session->kept.ended = NULL;
+}
+
 void trace_keep_look_at_load(struct trace_session *session)
 {
     const struct trace_kept *kept = &session->trace->kept;
@@ -62,7 +112,10 @@ void trace_keep_look_at_load(struct trace_session *session)
     const struct loads loads = measure(session);
     for (size_t i = 0; i < kept->rules.count; i++) {
         const struct trace_keep_rule *rule = &kept->rules.items[i].rule;
-        if (rule->load && !(loads.of[rule->load] > rule->load_over))
+        const double load = rule->load == TRACE_LOAD_QUANTILE
+                                ? quantile_of(session, i, rule->quantile)
+                                : loads.of[rule->load];
+        if (rule->load && !(load > rule->load_over))
             resting |= UINT64_C(1) << i;
     }
     if (resting == before)

@@ -7,4 +7,7 @@
 /* Compares what the program has done since the last look, and lets rules rest or hold by that. */
 void trace_keep_look_at_load(struct trace_session *session);
 
+/* Releases what was noted for that. */
+void trace_keep_forget_load(struct trace_session *session);
+
 #endif

@@ -90,6 +90,11 @@ static void test_errno_types_and_load(void)
     CU_ASSERT_EQUAL(rule.load, TRACE_LOAD_CPU);
     CU_ASSERT_DOUBLE_EQUAL(rule.load_over, 0.8, 1e-9);
     trace_keep_rule_release(&rule);
+    CU_ASSERT_EQUAL_FATAL(trace_keep_rule_parse(&rule, "every 1 : a while p99 > 20ms", NULL), 0);
+    CU_ASSERT_EQUAL(rule.load, TRACE_LOAD_QUANTILE);
+    CU_ASSERT_DOUBLE_EQUAL(rule.load_over, 2e7, 1);
+    CU_ASSERT_DOUBLE_EQUAL(rule.quantile, 0.99, 1e-9);
+    trace_keep_rule_release(&rule);
     CU_ASSERT_EQUAL_FATAL(trace_keep_rule_parse(&rule, "over 1ms while rss > 1.5GiB", NULL), 0);
     CU_ASSERT_EQUAL(rule.load, TRACE_LOAD_RSS);
     CU_ASSERT_DOUBLE_EQUAL(rule.load_over, 1.5 * (1 << 30), 1);
@@ -108,6 +113,9 @@ static void test_errno_types_and_load(void)
                                         "over 1s while cpu",
                                         "over 1s while cpu > 1",
                                         "every 1 : a while x > 1",
+                                        "every 1 while p99 > 3",
+                                        "every 1 while p > 3ms",
+                                        "every 1 while p99 < 3ms",
                                         "every 1 while open > 3 %"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         CU_ASSERT_EQUAL(trace_keep_rule_parse(&rule, wrong[i], NULL), SPROF_EUSAGE);
