@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-enum { SCOPES_MOST = 16, BASES_MOST = 12, QUALIFIERS_MOST = 32, ENTRIES_MOST = 1 << 24 };
+enum { SCOPES_MOST = 16, FIELDS_MOST = 1 << 12, QUALIFIERS_MOST = 32, ENTRIES_MOST = 1 << 24 };
 
 /* == Problems == */
 
@@ -244,14 +244,15 @@ static bool is_structure(Dwarf_Die *type)
     return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
 }
 
-/* A field of a structure, of its bases, and of members without a name. *offset: added to. */
-static bool find_field(Dwarf_Die *structure, const char *name, uint32_t length, unsigned depth,
+/* A field of a structure, of its bases, and of members without a name. *offset: added to. *steps:
+ * as many entries are looked at: damaged ones may be bases of themselves. */
+static bool find_field(Dwarf_Die *structure, const char *name, uint32_t length, uint32_t *steps,
                        Dwarf_Die *field, uint64_t *offset, struct sprof_suggestions *near)
 {
     const struct word word = word_of(name, length);
     Dwarf_Die die, of;
     bool is = false;
-    if (depth > BASES_MOST || dwarf_child(structure, &die))
+    if (!*steps || !--*steps || dwarf_child(structure, &die))
         return false;
     do {
         const int tag = dwarf_tag(&die);
@@ -272,11 +273,11 @@ static bool find_field(Dwarf_Die *structure, const char *name, uint32_t length, 
             if (!dwarf_hasattr(&die, DW_AT_bit_size))
                 sprof_suggest_offer(near, word.text, dwarf_diename(&die));
         } else if (plain_type(&die, &of) && is_structure(&of)) {
-            is = find_field(&of, name, length, depth + 1, field, &below, near);
+            is = find_field(&of, name, length, steps, field, &below, near);
         }
         if (is)
             *offset += at + below;
-    } while (!is && !dwarf_siblingof(&die, &die));
+    } while (!is && *steps && --*steps && !dwarf_siblingof(&die, &die));
     return is;
 }
 
@@ -310,6 +311,7 @@ static bool take_step(const struct paths_search *search, const struct symbolize_
 {
     const char *name = path->steps[step].name;
     const uint32_t length = path->steps[step].length;
+    uint32_t steps = FIELDS_MOST;
     struct sprof_suggestions near = {0};
     Dwarf_Die type;
     bool has = plain_type(&way->holder, &type);
@@ -325,7 +327,7 @@ static bool take_step(const struct paths_search *search, const struct symbolize_
         return false;
     }
     const char *structure = dwarf_diename(&type);
-    if (find_field(&type, name, length, 0, &way->holder, &way->offset, &near))
+    if (find_field(&type, name, length, &steps, &way->holder, &way->offset, &near))
         return true;
     char what[256];
     snprintf(what, sizeof what,
@@ -407,12 +409,13 @@ static bool find_own_field(const struct paths_search *search, const struct symbo
                            struct sprof_suggestions *near)
 {
     Dwarf_Die type, of;
+    uint32_t steps = FIELDS_MOST;
     way->holder = *self;
     way->offset = 0;
     (void)search;
     return plain_type(self, &type) && is_pointer(&type) && plain_type(&type, &of) &&
            is_structure(&of) && follow(located, way, &type) &&
-           find_field(&of, path->name, path->name_length, 0, &way->holder, &way->offset, near);
+           find_field(&of, path->name, path->name_length, &steps, &way->holder, &way->offset, near);
 }
 
 static void begin_global(const struct paths_search *search, const struct symbolize_path *path,
