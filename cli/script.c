@@ -1,6 +1,5 @@
 /* sprof script: the samples themselves. */
 #include "cli/commands.h"
-#include "cli/flow.h"
 #include "cli/open.h"
 #include "cli/selection.h"
 #include "report/report.h"
@@ -43,17 +42,17 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     selection.all_events = !selection.event;
     const struct report_style style = {.format = arguments->format};
     uint32_t run;
-    status = cli_has_flow(store, selection.run_id, &run, error);
-    const struct cli_flow_options flow = {
+    status = report_flow_kind(store, selection.run_id, &run, error);
+    const struct report_flow_options flow = {
         .format = arguments->format,
         .limit = arguments->limit,
         .over_ns = arguments->over_ns,
         .full_names = arguments->full_names,
     };
-    if (status == CLI_KEPT_FLOW)
-        status = cli_show_kept_flow(stdout, store, &kept, &flow, error);
-    else if (status == CLI_LOGGED_FLOW)
-        status = cli_show_flow(stdout, store, run, &selection, &flow, error);
+    if (status == REPORT_FLOW_KEPT)
+        status = report_flow_write_kept(stdout, store, &kept, &flow, error);
+    else if (status == REPORT_FLOW_LOGGED)
+        status = report_flow_write(stdout, store, run, &selection, &flow, error);
     else if (!status && arguments->over_ns)
         status = sprof_error_set(error, SPROF_EUSAGE, 0,
                                  "--over goes with calls that were logged or kept: `sprof trace "

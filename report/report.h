@@ -7,6 +7,7 @@
 #include "model/model.h"
 #include "report/cures.h"
 #include "report/distribution.h"
+#include "report/flow.h"
 #include "report/json.h"
 #include "report/listing.h"
 #include "report/screen.h"

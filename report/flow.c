@@ -1,9 +1,7 @@
 /* The flow of calls that were logged one by one, or kept: thread after thread, in the order in
  * which they began, indented by depth, with durations and exits. */
-#include "cli/flow.h"
-
-#include "cli/statements.h"
 #include "names/names.h"
+#include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +99,8 @@ static int note_number(void *context, int count, char *const *values, char *cons
     return 0;
 }
 
-int cli_has_flow(struct store *store, uint32_t selected, uint32_t *run, struct sprof_error *error)
+int report_flow_kind(struct store *store, uint32_t selected, uint32_t *run,
+                     struct sprof_error *error)
 {
     char sql[240];
     uint32_t found = 0;
@@ -114,10 +113,10 @@ int cli_has_flow(struct store *store, uint32_t selected, uint32_t *run, struct s
              *run, *run);
     if (!status)
         status = store_query(store, sql, note_number, &found, error);
-    return status                     ? status
-           : found == CLI_LOGGED_FLOW ? CLI_LOGGED_FLOW
-           : found == CLI_KEPT_FLOW   ? CLI_KEPT_FLOW
-                                      : CLI_NO_FLOW;
+    return status                        ? status
+           : found == REPORT_FLOW_LOGGED ? REPORT_FLOW_LOGGED
+           : found == REPORT_FLOW_KEPT   ? REPORT_FLOW_KEPT
+                                         : REPORT_FLOW_NONE;
 }
 
 /* == One call == */
@@ -198,7 +197,7 @@ static int show_call(void *context, int count, char *const *values, char *const 
 
 struct showing_kept {
     struct showing *showing;
-    const struct cli_flow_options *options;
+    const struct report_flow_options *options;
     uint64_t shown;
 };
 
@@ -215,7 +214,7 @@ static const char *digits_of(struct digits *digits, uint64_t number, bool is_kno
 static int show_kept_call(void *context, const struct report_kept_text *call)
 {
     struct showing_kept *kept = context;
-    const struct cli_flow_options *options = kept->options;
+    const struct report_flow_options *options = kept->options;
     struct digits digits[9];
     if (options->limit && kept->shown >= options->limit)
         return 1;
@@ -249,8 +248,8 @@ static int show_kept_call(void *context, const struct report_kept_text *call)
     return 0;
 }
 
-int cli_show_kept_flow(FILE *out, struct store *store, const struct report_selection *selection,
-                       const struct cli_flow_options *options, struct sprof_error *error)
+int report_flow_write_kept(FILE *out, struct store *store, const struct report_selection *selection,
+                           const struct report_flow_options *options, struct sprof_error *error)
 {
     const bool is_text = !options->format || options->format->brief;
     struct showing showing = {.out = out, .is_text = is_text, .is_kept = true};
@@ -324,9 +323,9 @@ static int show_missing(void *context, int count, char *const *values, char *con
     return 0;
 }
 
-int cli_show_flow(FILE *out, struct store *store, uint32_t run,
-                  const struct report_selection *selection, const struct cli_flow_options *options,
-                  struct sprof_error *error)
+int report_flow_write(FILE *out, struct store *store, uint32_t run,
+                      const struct report_selection *selection,
+                      const struct report_flow_options *options, struct sprof_error *error)
 {
     const bool is_text = !options->format || options->format->brief;
     const struct report_style style = {.format = options->format};
