@@ -52,7 +52,7 @@ struct probe_heap_thread {
      * before. Slot 0: none. */
     uint64_t slot, argument, old_bytes;
     uint32_t function, frees_all;
-    uint64_t told; /* a block whose broken header was reported */
+    uint64_t reported; /* a block whose broken header was reported */
     struct probe_heap_call calls[PROBE_HEAP_CALLS];
 };
 

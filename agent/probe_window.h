@@ -61,7 +61,7 @@ static inline unsigned int probe_table_place(unsigned long long pointer, unsigne
     return ((unsigned int)(pointer * PROBE_TABLE_FACTOR >> 32) + look) & mask;
 }
 
-/* The beginning of the window, which no record uses. A guard page follows (agent/probe/start.c). */
+/* The beginning of the window, which no record uses. A guard page follows (agent/probe/serve.c). */
 #define PROBE_WINDOW_BYTES (2 * 4096ULL)
 #define PROBE_WINDOW_MAGIC 0x776f646e69775053ULL
 struct probe_window {

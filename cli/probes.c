@@ -395,7 +395,7 @@ static int show_module(void *context, struct plan_module *module)
 }
 
 /* Its probes are no matter of the file. */
-static void tell_trace(struct view *view)
+static void report_trace(struct view *view)
 {
     const pid_t pid = view->arguments->pid;
     struct sprof_error untold = {0};
@@ -427,7 +427,7 @@ static int show(struct view *view, const char *file, struct sprof_error *error)
     struct cache *cache = arguments->no_cache ? NULL : cache_open(NULL);
     int code;
     if (arguments->pid) {
-        tell_trace(view);
+        report_trace(view);
         code =
             inject_plan_untraced(arguments->pid, cache, show_module, view, &view->guarded, error);
     } else {

@@ -315,7 +315,7 @@ struct stopped_act {
 static void act_stopped(void *context)
 {
     struct stopped_act *stopped = context;
-    stopped->is_known = !inject_leaving_look(stopped->leaving) && has_agent(stopped->leaving);
+    stopped->is_known = !inject_leaving_read_maps(stopped->leaving) && has_agent(stopped->leaving);
     stopped->is_done = stopped->is_known && stopped->act(stopped->leaving);
 }
 
@@ -435,10 +435,10 @@ static bool is_unmapped(const struct inject_process *process)
 static void leave_memory(const struct inject_leaving *leaving)
 {
     const struct inject_process *process = leaving->process;
-    const uint32_t nobody = 0;
+    const uint32_t none = 0;
     if (process->shared_at && !leaving->others_go_on)
         inject_leaving_write(leaving, process->shared_at + offsetof(struct probe_shared, owner.pid),
-                             &nobody, sizeof nobody);
+                             &none, sizeof none);
     sprof_log_message(process->log, SPROF_LOG_NOTE,
                       "the probes are out; memory that was mapped for them stays, because process "
                       "%d has come under seccomp, which may end it where it unmaps something",

@@ -292,7 +292,7 @@ const char *inject_hold_obstacle(const char *path)
     if (!read_program(&program, 0, path)) /* a script, say */
         return NULL;
     if (!find_handing(&program, &handing))
-        obstacle = "has start code that does not tell where its main is";
+        obstacle = "has start code that does not show where its main is";
     else if (!has_room(&program, &handing))
         obstacle = "has no room for the instructions by which it would wait at its main";
     inject_close(&program.fd);
@@ -401,7 +401,7 @@ int inject_hold_at_main(struct inject_hold *hold, const char *name, struct sprof
     const int memory_fd = open(path, O_RDWR | O_CLOEXEC);
     if (!read_program(&program, hold->pid, executable) || !find_handing(&program, &handing) ||
         pread(memory_fd, &original, sizeof original, (off_t)handing.operand) != sizeof original)
-        result = refuse(name, "where that is cannot be told by its first instructions", error);
+        result = refuse(name, "its first instructions do not show where that is", error);
     if (!result)
         result = lead(hold, &program, &handing, memory_fd, name, error);
     if (!result) {

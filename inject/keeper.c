@@ -225,7 +225,7 @@ void inject_keeper_begin(struct inject_keeper *keeper, const struct sprof_log *l
     }
     if (pid < 0)
         sprof_log_message(log, SPROF_LOG_WARNING,
-                          "there is nobody to take probes out should sprof be killed: %s; see "
+                          "probes stay in the program should sprof be killed: %s; see "
                           "`ulimit -u` and `ulimit -n`",
                           strerror(errno));
     if (made)
@@ -239,7 +239,7 @@ void inject_keeper_begin(struct inject_keeper *keeper, const struct sprof_log *l
 }
 
 /* A keeper that stands still must not stop the trace. */
-static void tell(const struct inject_keeper *keeper, const struct message *message, int fd)
+static void send_note(const struct inject_keeper *keeper, const struct message *message, int fd)
 {
     if (keeper->pid)
         sprof_message_send(keeper->fd, message, sizeof *message, fd, MSG_DONTWAIT);
@@ -248,25 +248,26 @@ static void tell(const struct inject_keeper *keeper, const struct message *messa
 void inject_keeper_watch(const struct inject_keeper *keeper, pid_t pid, bool is_running,
                          int lock_fd)
 {
-    tell(keeper, &(struct message){.kind = MESSAGE_WATCH, .pid = pid, .is_running = is_running},
-         lock_fd);
+    send_note(keeper,
+              &(struct message){.kind = MESSAGE_WATCH, .pid = pid, .is_running = is_running},
+              lock_fd);
 }
 
 void inject_keeper_share(const struct inject_keeper *keeper, pid_t pid, int memory_fd)
 {
-    tell(keeper, &(struct message){.kind = MESSAGE_SHARE, .pid = pid}, memory_fd);
+    send_note(keeper, &(struct message){.kind = MESSAGE_SHARE, .pid = pid}, memory_fd);
 }
 
 void inject_keeper_forget(const struct inject_keeper *keeper, pid_t pid)
 {
-    tell(keeper, &(struct message){.kind = MESSAGE_FORGET, .pid = pid}, -1);
+    send_note(keeper, &(struct message){.kind = MESSAGE_FORGET, .pid = pid}, -1);
 }
 
 void inject_keeper_note_file(const struct inject_keeper *keeper, const char *file)
 {
     struct message message = {.kind = MESSAGE_FILE};
     snprintf(message.file, sizeof message.file, "%s", file);
-    tell(keeper, &message, -1);
+    send_note(keeper, &message, -1);
 }
 
 void inject_keeper_end(struct inject_keeper *keeper)

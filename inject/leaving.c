@@ -38,7 +38,7 @@ static void see_coming(struct inject_leaving *leaving, const struct inject_span 
     }
 }
 
-int inject_leaving_look(struct inject_leaving *leaving)
+int inject_leaving_read_maps(struct inject_leaving *leaving)
 {
     const struct inject_process *process = leaving->process;
     char path[64], line[4608];

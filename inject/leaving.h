@@ -91,7 +91,7 @@ bool inject_leaving_write(const struct inject_leaving *leaving, uint64_t address
                           size_t size);
 
 /* Reads the mappings of the process. Returns 0 or SPROF_ENOMEM. */
-int inject_leaving_look(struct inject_leaving *leaving);
+int inject_leaving_read_maps(struct inject_leaving *leaving);
 
 /* Opens the file that a text is mapped from, also a removed one, or one in another mount namespace.
  * The caller frees. Errors as of image_open. */

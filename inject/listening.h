@@ -1,6 +1,5 @@
-/* inject, inside: a process that listens (agent/probe/listen.c). No thread of it is stopped or
- * borrowed, and ptrace is not used: the agent hands over the memory, and only probes in its files
- * are used, each switched by one byte. */
+/* inject, inside: a process that listens (agent/probe/listen.c). It is traced without ptrace: the
+ * agent sends a descriptor of its memory, and one byte switches each probe of its files. */
 #ifndef SPROF_INJECT_LISTENING_H
 #define SPROF_INJECT_LISTENING_H
 

@@ -170,12 +170,13 @@ bool inject_raw_is_for(const char *path)
 static const char *obstacle_of(const struct inject_raw *raw)
 {
     if (raw->has_hidden_unwinder)
-        return "has no symbols, which would tell what unwinds its exceptions";
+        return "has no symbols, which would show what unwinds its exceptions";
     if (raw->unwinders > 1)
-        return "has several unwinders of exceptions, of which sprof can tell one alone of probes";
-    return raw->unwinders && !raw->register_tables
-               ? "has an unwinder of exceptions that is not libgcc's, and cannot be told of probes"
-               : NULL;
+        return "has several unwinders of exceptions, of which sprof can prepare one alone for "
+               "probes";
+    return raw->unwinders && !raw->register_tables ? "has an unwinder of exceptions that is not "
+                                                     "libgcc's, and cannot be prepared for probes"
+                                                   : NULL;
 }
 
 const char *inject_raw_obstacle(pid_t pid, const char *path)

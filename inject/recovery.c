@@ -144,7 +144,7 @@ static int clean_up(pid_t pid, const struct probe_owner *owner, uint32_t functio
     process.pid = pid;
     process.log = log;
     int result = inject_leaving_open(&leaving, error);
-    if (!result && (note_mapped(&leaving, owner) || inject_leaving_look(&leaving)))
+    if (!result && (note_mapped(&leaving, owner) || inject_leaving_read_maps(&leaving)))
         result = sprof_error_memory(error);
     if (!result && !stopped_ns)
         result = switch_off(&leaving, owner->shared_at);

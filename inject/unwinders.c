@@ -40,9 +40,9 @@ static struct names read_names(struct image *image, const char *table, const cha
     return names;
 }
 
-/* Whoever asks where files lie and takes no unwinder from elsewhere may have one linked in, without
- * a name where the file is stripped. That a library defines these names, as the C library does,
- * makes it none. */
+/* A file that asks the loader where files lie, and takes no unwinder from another one, may hold an
+ * unwinder. A stripped file has no name for it. A library that defines these names itself, as the C
+ * library does, is none. */
 static bool has_unwinder(struct image *image)
 {
     const struct names outside = read_names(image, ".dynsym", ".dynstr");

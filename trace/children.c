@@ -46,10 +46,10 @@ struct trace_children {
     char file[INJECT_KEEPER_FILE_MAX]; /* empty: none */
     SPROF_VEC(struct newcomer) newcomers;
     SPROF_VEC(struct stranger) strangers;
-    struct sprof_map left;        /* by pid: executed something after its program was over */
-    SPROF_VEC(const char *) told; /* executables whose refusal was reported */
+    struct sprof_map left;            /* by pid: executed something after its program was over */
+    SPROF_VEC(const char *) reported; /* executables whose refusal was reported */
     size_t programs, left_out;
-    bool has_told_end;
+    bool has_reported_end;
 };
 
 /* == Beginning == */
@@ -143,7 +143,7 @@ static bool has_figures(const struct trace_session *program, pid_t pid)
 static int end_process(struct trace_session *program, struct trace_process *process)
 {
     process->is_over = true;
-    process->is_left = false;
+    process->has_executed = false;
     inject_keeper_forget(&program->trace->keeper, process->pid);
     program->executable.is_replaced |= process->pid == program->process.pid;
     inject_close(&process->fd);
@@ -167,7 +167,7 @@ static int leave_program(struct trace_session *common, pid_t pid, bool *was_know
             return SPROF_ENOMEM;
         program->leaves = 0;
         struct trace_process *process = trace_process_find(program, pid);
-        if (!process || (process->is_over && !process->is_left))
+        if (!process || (process->is_over && !process->has_executed))
             continue;
         *was_known = true;
         if (end_process(program, process))
@@ -181,12 +181,12 @@ static int say_refused(struct trace_session *common, const struct trace_session 
                        const struct sprof_error *error)
 {
     struct trace_children *children = common->trace->children;
-    for (size_t i = 0; i < children->told.count; i++)
-        if (!strcmp(children->told.items[i], program->executable.path))
+    for (size_t i = 0; i < children->reported.count; i++)
+        if (!strcmp(children->reported.items[i], program->executable.path))
             return 0;
     sprof_log_message(common->options.log, SPROF_LOG_WARNING, "%s", error->message);
     const char *path = sprof_arena_text(&common->arena, program->executable.path);
-    return path && !sprof_vec_push(&children->told, path) ? 0 : SPROF_ENOMEM;
+    return path && !sprof_vec_push(&children->reported, path) ? 0 : SPROF_ENOMEM;
 }
 
 /* Takes the descriptor over. */
@@ -305,7 +305,7 @@ static int assign(struct trace_session *common, pid_t pid, bool *is_assigned)
         if (shares && (!process || process->is_over))
             result = trace_process_add_forked(program, pid);
         else if (!shares && process && !process->is_over)
-            process->is_over = process->is_left = true;
+            process->is_over = process->has_executed = true;
     }
     sprof_str_release(&maps);
     return result;
@@ -401,7 +401,7 @@ static int end_program(struct trace_session *common, size_t index)
     struct trace_children *children = common->trace->children;
     int result = 0;
     for (size_t i = 0; i < program->processes.list.count && !result; i++)
-        if (program->processes.list.items[i].is_left)
+        if (program->processes.list.items[i].has_executed)
             result = sprof_map_put(&children->left, (uint32_t)program->processes.list.items[i].pid,
                                    true);
     const int ended = trace_program_end(common, index, TRACE_COLLECT_LAST);
@@ -453,8 +453,8 @@ static bool are_over(struct trace_session *session)
     for (size_t i = 0; i < session->trace->programs.count; i++)
         for (size_t k = 0; k < session->trace->programs.items[i]->processes.list.count; k++)
             living += !session->trace->programs.items[i]->processes.list.items[k].is_over;
-    if (!children->has_told_end && living) {
-        children->has_told_end = true;
+    if (!children->has_reported_end && living) {
+        children->has_reported_end = true;
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                           "the command has ended; %zu process%s that it started %s on and %s still "
                           "traced: Ctrl-C or `sprof ctl end` ends that",
@@ -498,7 +498,7 @@ static void free_children(struct trace_session *session)
     close_children(session);
     sprof_vec_release(&children->newcomers);
     sprof_vec_release(&children->strangers);
-    sprof_vec_release(&children->told);
+    sprof_vec_release(&children->reported);
     sprof_map_release(&children->left);
     free(children);
     session->trace->children = NULL;

@@ -365,7 +365,7 @@ static int note_changed(struct trace_session *session)
 {
     int result = trace_history_ranges(session);
     for (size_t i = 0; i < session->trace->programs.count && !result; i++)
-        result = trace_history_look(session->trace->programs.items[i]);
+        result = trace_history_serve(session->trace->programs.items[i]);
     return result;
 }
 
@@ -388,7 +388,7 @@ static int probe(void *context, char *argument, struct sprof_str *answer, struct
     if (stopped_ns)
         sprof_str_appendf(answer, "; threads stood still for %.1f ms", (double)stopped_ns / 1e6);
     if (!result)
-        result = trace_ranges_tell_empty(session, since_ns, answer, error);
+        result = trace_ranges_append_empty(session, since_ns, answer, error);
     return result ? result : trace_check_awake(session, error);
 }
 
@@ -496,7 +496,7 @@ static int carry_out(void *context, char *request, struct sprof_str *answer)
 /* == The socket == */
 
 /* Puts the control socket's path into the command's environment (include/sprof.h). */
-static int tell_command(struct trace_session *session)
+static int report_command(struct trace_session *session)
 {
     char *assignment = control_server_variable(&session->trace->control);
     const int result = assignment ? target_set_environment(session->trace->target, assignment) : 0;
@@ -518,7 +518,7 @@ int trace_commands_begin(struct trace_session *session, struct sprof_error *erro
     if (result)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", refused.message);
     session->paused = session->options.paused || session->options.delay_ns;
-    return session->options.pid || !tell_command(session) ? 0 : sprof_error_memory(error);
+    return session->options.pid || !report_command(session) ? 0 : sprof_error_memory(error);
 }
 
 /* Begins to measure when the delay is over. Probes that cannot be put back yet are reported. */

@@ -42,12 +42,12 @@ static int add_mapping(void *context, const struct model_mmap *mapping)
     return 0;
 }
 
-void trace_compiled_look(struct trace_session *session)
+void trace_compiled_refresh(struct trace_session *session)
 {
     struct compiled compiled = {.session = session};
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     const int pid = (int)session->process.pid;
-    if (session->trace->told_compiled || now_ns < session->compiled.next_ns)
+    if (session->trace->has_reported_compiled || now_ns < session->compiled.next_ns)
         return;
     session->compiled.wait_ns = session->compiled.wait_ns ? 2 * session->compiled.wait_ns
                                                           : FIRST_WAIT_MS * UINT64_C(1000000);
@@ -55,7 +55,7 @@ void trace_compiled_look(struct trace_session *session)
     target_each_mapping(session->process.pid, add_mapping, &compiled);
     if (compiled.stacks_are_code || compiled.bytes < (session->untimed.runtime ? 1 : LEAST_BYTES))
         return;
-    session->trace->told_compiled = true;
+    session->trace->has_reported_compiled = true;
     sprof_log_message(
         session->options.log, SPROF_LOG_WARNING,
         "process %d has %.1f MB for code that it compiles while it runs: no probe can "

@@ -12,6 +12,6 @@ struct trace_compiled {
 
 /* Reports once that the process compiles code while it runs. Reads its mappings more and more
  * rarely. */
-void trace_compiled_look(struct trace_session *session);
+void trace_compiled_refresh(struct trace_session *session);
 
 #endif

@@ -45,7 +45,7 @@ struct trace_window_calls {
     double cpu_ns;      /* of the processes */
 };
 
-/* What the condition looks at, in its own unit; negative: it cannot be told from these calls. */
+/* What the condition looks at, in its own unit; negative: these calls are too few. */
 double trace_condition_measure(const struct trace_condition *condition,
                                const struct trace_window_calls *calls);
 

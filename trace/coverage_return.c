@@ -39,7 +39,7 @@ static void note_returned(struct trace_session *session, bool are_back)
         for (size_t k = 0; k < program->processes.list.count; k++)
             program->processes.list.items[k].is_back = false;
         for (size_t k = 0; k < program->probes.count && are_back; k++)
-            program->probes.items[k].is_left = false;
+            program->probes.items[k].is_restored = false;
     }
 }
 

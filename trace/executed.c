@@ -27,7 +27,7 @@ static bool runs_other_file(struct trace_session *session, const char *link, con
     return false;
 }
 
-void trace_executed_look(struct trace_session *session)
+void trace_executed_refresh(struct trace_session *session)
 {
     char link[64], path[PATH_MAX];
     sprof_proc_shared_path(link, sizeof link, session->process.pid, "exe");
@@ -46,14 +46,14 @@ void trace_executed_look(struct trace_session *session)
         (!is_hidden && runs_other_file(session, link, path)) ||
         (!is_first && may_be &&
          inject_lock_is_stale(session->process.pid, session->process.lock_fd));
-    char who[32] = "the command";
+    char name[32] = "the command";
     if (trace_has_others(session))
-        snprintf(who, sizeof who, "process %d", (int)session->process.pid);
+        snprintf(name, sizeof name, "process %d", (int)session->process.pid);
     if (session->executable.is_replaced)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                           "%s executed %s in its place, which is not traced: what was called "
                           "before that is recorded%s",
-                          who, path,
+                          name, path,
                           session->backend->borrows || is_hidden
                               ? ""
                               : "; --children traces what it executes, too");

@@ -17,6 +17,6 @@ struct trace_executable {
 
 /* Reports once that the process has executed another program in its own place, which is not traced.
  */
-void trace_executed_look(struct trace_session *session);
+void trace_executed_refresh(struct trace_session *session);
 
 #endif

@@ -24,8 +24,8 @@ void trace_account(struct trace_session *session, uint64_t target_cpu_ns)
 int trace_collect_program(struct trace_session *program, enum trace_collecting what)
 {
     trace_take_time(program);
-    return trace_history_look(program) || trace_collect(program, what) ||
-                   trace_coverage_collect(program) || trace_log_tick(program)
+    return trace_history_serve(program) || trace_collect(program, what) ||
+                   trace_coverage_collect(program) || trace_log_serve(program)
                ? SPROF_ENOMEM
                : 0;
 }

@@ -20,7 +20,7 @@ enum {
     GLANCE_REST = 20,        /* glances are so many times as far apart as one takes */
     FULL_NS = 25,
     COUNT_NS = 3, /* a call's probe, where it was not measured */
-    NAMES_TOLD = 5,
+    NAMES_SHOWN = 5,
 };
 
 struct seen {
@@ -208,7 +208,7 @@ static struct trace_call_cost cost_of(const struct trace_session *session, doubl
 static bool is_passed(const struct trace_session *session, size_t number)
 {
     const struct trace_probe *probe = &session->probes.items[number];
-    return probe->is_placed && !probe->is_left && !probe->rests && !session->paused &&
+    return probe->is_placed && !probe->is_restored && !probe->rests && !session->paused &&
            atomic_load(&session->process.shared->tiers[number]) == PROBE_OFF;
 }
 
@@ -267,15 +267,15 @@ static int note_changes(struct trace_session *session, const struct seen *seen)
 static void append_changed(const struct trace_session *session, const struct seen *seen,
                            struct sprof_str *names)
 {
-    size_t told = 0;
-    for (size_t i = 0; i < seen->count && told <= NAMES_TOLD; i++) {
+    size_t shown = 0;
+    for (size_t i = 0; i < seen->count && shown <= NAMES_SHOWN; i++) {
         const struct trace_spent *spent = &seen->list[i];
         if (spent->becomes == spent->does)
             continue;
-        if (told++ == NAMES_TOLD)
+        if (shown++ == NAMES_SHOWN)
             sprof_str_append(names, ", …");
         else
-            sprof_str_appendf(names, "%s%.100s (%s)", told > 1 ? ", " : "",
+            sprof_str_appendf(names, "%s%.100s (%s)", shown > 1 ? ", " : "",
                               session->probes.items[spent->probe].function->name,
                               spent->becomes == TRACE_GOVERNED_COUNT ? "counted only" : "off");
     }

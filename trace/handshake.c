@@ -43,7 +43,7 @@ int trace_handshake(struct trace_session *session, struct sprof_error *error)
 {
     const char *command = *session->options.command;
     struct pollfd polls[4] = {{.fd = session->process.agent_fd, .events = POLLIN}};
-    bool blind, told = false;
+    bool blind, reported = false;
     size_t count = 1;
     if (target_poll_count(session->trace->target) < sizeof polls / sizeof *polls)
         count += target_polls(session->trace->target, polls + 1, &blind);
@@ -53,10 +53,10 @@ int trace_handshake(struct trace_session *session, struct sprof_error *error)
             break;
         if (target_ended(session->trace->target, NULL))
             return no_agent(error, command);
-        if (!ready && !told) {
+        if (!ready && !reported) {
             sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                               "the agent has not begun in %s yet", command);
-            told = true;
+            reported = true;
         }
     }
     struct probe_hello *hello = &session->process.hello;

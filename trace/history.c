@@ -19,7 +19,7 @@ static enum state state_of(const struct trace_session *program, size_t number, e
     const bool is_there = probe->is_placed || !program->backend->has_agent;
     if (!probe->is_chosen)
         return noted;
-    if (!is_there || probe->is_left || program->is_out)
+    if (!is_there || probe->is_restored || program->is_out)
         return noted ? OUT : NOT_YET;
     return probe->rests ? RESTS : probe->is_on ? IN : OFF;
 }
@@ -38,10 +38,10 @@ static const char *cause_of(const struct trace_session *program, size_t number, 
     const bool is_governed = probe->governed == TRACE_GOVERNED_OFF;
     const bool is_loaded = program->files.items[probe->file].is_loaded;
     if (state == OUT)
-        return probe->is_left && program->mode == TRACE_COVERAGE ? "coverage"
-               : is_governed                                     ? "governor"
-               : is_loaded && !program->is_out                   ? "load"
-                                                                 : "end";
+        return probe->is_restored && program->mode == TRACE_COVERAGE ? "coverage"
+               : is_governed                                         ? "governor"
+               : is_loaded && !program->is_out                       ? "load"
+                                                                     : "end";
     if (noted == NOT_YET)
         return is_loaded                    ? "load"
                : !program->history.is_begun ? "start"
@@ -82,7 +82,7 @@ static int note(struct trace_session *program, uint32_t number, uint64_t now_ns)
                                               : trace_history_put(program, number, now_ns, &row);
 }
 
-int trace_history_look(struct trace_session *program)
+int trace_history_serve(struct trace_session *program)
 {
     struct trace_history_states *states = &program->history;
     const uint64_t now_ns = sprof_clock_monotonic_ns();

@@ -32,7 +32,7 @@ struct trace_history_states {
 };
 
 /* Notes what has become of probes since the last time. Returns 0 or SPROF_ENOMEM. */
-int trace_history_look(struct trace_session *program);
+int trace_history_serve(struct trace_session *program);
 
 /* Notes which ranges are on. `session` is the common one. Returns 0 or SPROF_ENOMEM. */
 int trace_history_ranges(struct trace_session *session);

@@ -20,38 +20,38 @@ static int govern_by_backend(struct trace_session *program)
 /* In the order in which they work. Figures come before what decides by them. */
 static const struct trace_policy policies[] = {
     {.often = trace_collect_log},
-    {.look = trace_executed_look},
-    {.look = trace_processes_look},
-    {.tick = collect_ended},
-    {.tick = trace_coverage_tick},
-    {.look = trace_passed_look},
-    {.look = trace_gone_jumps_look},
-    {.tick = trace_outside_tick},
-    {.look = trace_rest_look},
-    {.look = trace_slabs_empty},
-    {.look = trace_compiled_look},
-    {.tick = govern_by_backend},
-    {.tick = trace_memory_look},
+    {.refresh = trace_executed_refresh},
+    {.refresh = trace_processes_refresh},
+    {.serve = collect_ended},
+    {.serve = trace_coverage_serve},
+    {.refresh = trace_passed_refresh},
+    {.refresh = trace_gone_jumps_refresh},
+    {.serve = trace_outside_serve},
+    {.refresh = trace_rest_refresh},
+    {.refresh = trace_slabs_empty},
+    {.refresh = trace_compiled_refresh},
+    {.serve = govern_by_backend},
+    {.serve = trace_memory_serve},
     {.probes_added = trace_warnings_begin},
     {.probes_added = trace_keep_begin},
-    {.probes_added = trace_drilling_probes, .tick = trace_drilling_tick},
+    {.probes_added = trace_drilling_probes, .serve = trace_drilling_serve},
     {.probes_added = trace_values_begin},
     {.often = trace_govern},
-    {.tick = trace_history_look},
+    {.serve = trace_history_serve},
 };
 enum { POLICIES = sizeof policies / sizeof *policies };
 
-int trace_policies_serve(struct trace_session *program, bool is_look)
+int trace_policies_serve(struct trace_session *program, bool is_round)
 {
     int result = 0;
     for (size_t i = 0; i < POLICIES && !result; i++) {
         const struct trace_policy *policy = &policies[i];
         if (policy->often)
             result = policy->often(program);
-        if (is_look && policy->tick && !result)
-            result = policy->tick(program);
-        if (is_look && policy->look && !result)
-            policy->look(program);
+        if (is_round && policy->serve && !result)
+            result = policy->serve(program);
+        if (is_round && policy->refresh && !result)
+            policy->refresh(program);
     }
     return result;
 }

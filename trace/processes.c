@@ -236,7 +236,7 @@ uint64_t trace_program_cpu_ns(struct trace_session *program)
     return sum_ns;
 }
 
-void trace_processes_look(struct trace_session *program)
+void trace_processes_refresh(struct trace_session *program)
 {
     if (program->options.pid)
         trace_program_cpu_ns(program);

@@ -15,7 +15,7 @@ struct trace_process {
     pid_t pid;
     int fd;             /* pidfd: readable when it has ended; -1: none */
     bool is_over;       /* it has ended, or executed another program */
-    bool is_left;       /* that was seen before the other program connected */
+    bool has_executed;  /* that was seen before the other program connected */
     bool is_out;        /* it lives on without probes, and may need what was mapped for them */
     bool is_back;       /* all jumps are back: see coverage.c */
     uint64_t cpu_ns;    /* when last read */
@@ -68,7 +68,7 @@ uint64_t trace_command_cpu_ns(struct trace *trace);
 
 /* Reads the CPU time of a process that is no child of sprof: once it has ended, the last value that
  * was read stays. */
-void trace_processes_look(struct trace_session *program);
+void trace_processes_refresh(struct trace_session *program);
 
 void trace_processes_release(struct trace_session *session);
 

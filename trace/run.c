@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 enum {
-    LOOK_MS = 100,   /* between two looks for ended threads */
+    ROUND_MS = 100,  /* between two rounds */
     CROWDED_MS = 10, /* where threads come and go in great numbers */
-    LOG_MS = 4,      /* between two looks into the rings of a log */
+    LOG_MS = 4,      /* between two rounds that read the rings of a log */
     KEEP_MS = 20,    /* the same for kept calls */
     FIRST_FLUSH_NS = 1000000000,
 };
@@ -63,12 +63,12 @@ static bool is_over(const struct trace_session *session)
            sprof_clock_monotonic_ns() - session->times.start.ns >= session->options.duration_ns;
 }
 
-/* Time to the next look. */
+/* The time to the next round. */
 static int wait_ms(const struct trace_session *session)
 {
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     uint64_t next_ns = session->trace->off_ns ? session->trace->off_ns : UINT64_MAX,
-             look_ms = LOOK_MS;
+             round_ms = ROUND_MS;
     if (session->options.duration_ns &&
         session->times.start.ns + session->options.duration_ns < next_ns)
         next_ns = session->times.start.ns + session->options.duration_ns;
@@ -81,11 +81,11 @@ static int wait_ms(const struct trace_session *session)
                                     : session->trace->programs.items[i]->log.has_rings ? LOG_MS
                                     : now_ns < session->trace->programs.items[i]->threads.crowded_ns
                                         ? CROWDED_MS
-                                        : LOOK_MS;
-        look_ms = program_ms < look_ms ? program_ms : look_ms;
+                                        : ROUND_MS;
+        round_ms = program_ms < round_ms ? program_ms : round_ms;
     }
-    if (next_ns > now_ns && next_ns - now_ns > look_ms * UINT64_C(1000000))
-        return (int)look_ms;
+    if (next_ns > now_ns && next_ns - now_ns > round_ms * UINT64_C(1000000))
+        return (int)round_ms;
     return next_ns > now_ns ? (int)((next_ns - now_ns) / 1000000) + 1 : 0;
 }
 
@@ -93,15 +93,15 @@ static int wait_ms(const struct trace_session *session)
 static int serve_program(struct trace_session *program)
 {
     trace_take_time(program);
-    const bool is_look = program->times.now_ns >= program->next_look_ns;
-    const uint64_t look_ms =
-        program->times.now_ns < program->threads.crowded_ns ? CROWDED_MS : LOOK_MS;
-    if (is_look)
-        program->next_look_ns = program->times.now_ns + (look_ms - 1) * UINT64_C(1000000);
-    return trace_policies_serve(program, is_look);
+    const bool is_round = program->times.now_ns >= program->next_round_ns;
+    const uint64_t round_ms =
+        program->times.now_ns < program->threads.crowded_ns ? CROWDED_MS : ROUND_MS;
+    if (is_round)
+        program->next_round_ns = program->times.now_ns + (round_ms - 1) * UINT64_C(1000000);
+    return trace_policies_serve(program, is_round);
 }
 
-static int look(struct trace_session *session, struct sprof_error *error)
+static int serve_round(struct trace_session *session, struct sprof_error *error)
 {
     int result = trace_lease_serve(session, error);
     const struct trace_membership *membership = session->trace->membership;
@@ -168,7 +168,7 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
     trace_govern_anew(session);
     session->governor.cpu_ns = trace_command_cpu_ns(session->trace);
     for (size_t i = 0; i < session->trace->programs.count && !failed; i++)
-        if (trace_history_look(session->trace->programs.items[i]))
+        if (trace_history_serve(session->trace->programs.items[i]))
             failed = sprof_error_memory(error);
     while (!failed && !session->trace->ends && !has_ended(session, result)) {
         if (add_polls(session, &polls)) {
@@ -178,7 +178,7 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
         trace_govern_hurry(session);
         poll(polls.list.items, polls.list.count, wait_ms(session));
         session->trace->ends |= polls.list.items[0].revents != 0 || is_over(session);
-        failed = look(session, error);
+        failed = serve_round(session, error);
         if (!failed)
             failed = trace_drilling_begin_phases(session, error);
         if (!failed && session->times.now_ns >= session->trace->next_flush_ns &&
@@ -269,7 +269,7 @@ static int finish(struct trace_session *session, struct trace_result *result,
     if (trace_drilling_finish(session))
         return sprof_error_memory(error);
     for (size_t i = 0; i < session->trace->programs.count; i++)
-        if (trace_history_look(session->trace->programs.items[i]))
+        if (trace_history_serve(session->trace->programs.items[i]))
             return sprof_error_memory(error);
     run->wait_status = result->has_wait_status ? result->wait_status : -1;
     return recording_finish(session->recording, &end, error);
@@ -296,7 +296,7 @@ static void wait_for_command(struct trace_session *session, struct trace_result 
                 : 0;
         result->has_wait_status = target_ended(session->trace->target, &result->wait_status);
         if (!result->has_wait_status)
-            poll(polls, count, LOOK_MS);
+            poll(polls, count, ROUND_MS);
     }
 }
 

@@ -63,7 +63,7 @@ int trace_program_set_up(struct trace_session *session, struct sprof_error *erro
     int result = backend->meet ? backend->meet(session, error) : 0;
     if (!result) {
         result = trace_choose(session, error);
-        trace_compiled_look(session);
+        trace_compiled_refresh(session);
     }
     if (!result && backend->number)
         result = backend->number(session, error);
@@ -78,7 +78,7 @@ int trace_program_set_up(struct trace_session *session, struct sprof_error *erro
                           "the command runs %s, which walks stacks by itself: calls are counted "
                           "there, and not timed",
                           session->untimed.runtime);
-    trace_executed_look(session);
+    trace_executed_refresh(session);
     struct sprof_urgency urgency; /* when plans exist, which may take seconds */
     sprof_urgency_raise(&urgency);
     if (!result)

@@ -82,7 +82,7 @@ struct trace_probe {
     uint64_t first_ns;             /* time in the run of its first call; 0: none is known */
     bool is_looked_for;            /* it has a row of coverage */
     bool is_unplaced;              /* the recording has no module there, so it has no rows */
-    bool is_left;                  /* its original bytes are back, in one process at least */
+    bool is_restored;              /* its original bytes are back, in one process at least */
     bool was_off;                  /* at the last look of passed.c */
     bool is_passed;                /* its thunk, or its jump, leads past the agent: see passed.c */
     bool rests;            /* its original bytes are back until it is to be on: see rest.c */
@@ -192,7 +192,7 @@ struct trace {
     struct trace_memory_sums memory;
     struct trace_overhead overhead;
     struct trace_history history;
-    bool told_compiled;              /* see compiled.c */
+    bool has_reported_compiled;      /* see compiled.c */
     struct trace_drilling *drilling; /* with --adaptive; owned */
     const char *reason;              /* why uprobes count, as in struct trace_choice */
 };
@@ -243,7 +243,7 @@ struct trace_session {
     pid_t leaves; /* a process that has executed another program, while its last figures are read */
     struct trace_untimed untimed;
     struct trace_times times;
-    uint64_t next_look_ns;
+    uint64_t next_round_ns;
     struct trace_compiled compiled;
     struct trace_history_states history;
 };

@@ -60,7 +60,7 @@ static uint64_t clock_of(clockid_t clock)
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* == Who works == */
+/* == The thread that works == */
 
 static int open_file(pid_t tid)
 {

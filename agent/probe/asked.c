@@ -56,10 +56,10 @@ static int64_t say_hello(struct probe_hello *hello)
 static int64_t register_tables(const struct probe_request *request)
 {
     struct probe_note *note = (struct probe_note *)(uintptr_t)request->size;
-    void (*tell)(const void *, void *) =
+    void (*change_tables)(const void *, void *) =
         (void (*)(const void *, void *))(uintptr_t)request->address;
     atomic_store(&note->state, PROBE_NOTE_REGISTERING);
-    tell((const void *)(uintptr_t)note->tables, note->object);
+    change_tables((const void *)(uintptr_t)note->tables, note->object);
     atomic_store(&note->state, PROBE_NOTE_REGISTERED);
     return 0;
 }

@@ -13,9 +13,6 @@ static struct {
     uint8_t units[(RING_UNITS + 1) * PROBE_UNIT_BYTES];
 } unread __attribute__((aligned(PROBE_RING_HEADER)));
 
-uint32_t probe_below;
-void (*probe_called)(void);
-
 static uint64_t time_of_calls(void (*function)(void), uint32_t below)
 {
     probe_called = function;

@@ -61,8 +61,8 @@ static inline void warn_of_time(const struct thread *thread, const struct record
                                            .kind = PROBE_SLOW});
 }
 
-/* Whether figures are in a thread's slab. They may be of an earlier trace, where a signal's handler
- * interrupted a probe then and had calls measured in this trace. */
+/* Whether figures are in a thread's slab. A probe that a signal's handler has interrupted may hold
+ * figures of an earlier trace. */
 static inline bool is_of(const struct thread *thread, const struct probe_stat *stat)
 {
     return (uint64_t)((const uint8_t *)stat - (const uint8_t *)thread->stats) < thread->histograms;
@@ -193,8 +193,8 @@ static inline bool is_taken(const struct thread *thread, const struct record *pl
     return place->serial && (place->serial == thread->serial || record_of(place->slot) == place);
 }
 
-/* NULL: none is free, or none was found soon. The last place that was taken is nearly always given
- * back first. A signal's handler begins behind it. */
+/* Returns NULL after LOOKS places that are taken. The search begins at the last place taken, which
+ * is nearly always free again first. */
 static inline struct record *take_place(struct thread *thread)
 {
     enum { LOOKS = 64 };
@@ -215,10 +215,10 @@ static inline void give_place_back(struct thread *thread, const struct record *r
         thread->next_jumper--;
 }
 
-/* Ends a call whose probe a signal's handler has left. A call becomes the innermost before it is
- * counted or logged, gets its serial right behind that, and loses it before its end counts. So one
- * without a serial is open where one call more is open than frames of its function are above it.
- * Left alone, all later calls of the function would count as recursive. Its time is lost. */
+/* Ends a call whose probe a signal's handler has left; its time is lost. A call becomes the
+ * innermost before it is counted, gets its serial right after, and loses it before its end counts.
+ * So a call without a serial is open if its function has one open call more than frames above.
+ * Without this, all later calls of the function would count as recursive. */
 static SAVES_ALL __attribute__((noinline)) void settle(struct thread *thread, struct record *record,
                                                        enum probe_exit exit)
 {

@@ -24,7 +24,7 @@ static struct probe_heap_thread *heap_of(const struct thread *thread)
     struct probe_heap_thread *heap = &probe_inside.shared->heap.threads[thread->slab];
     if (heap->serial != thread->serial) { /* the slab was another thread's */
         heap->open = 0;
-        heap->slot = heap->told = 0;
+        heap->slot = heap->reported = 0;
         heap->serial = thread->serial;
     }
     return heap;
@@ -186,11 +186,11 @@ static void look_before_free(struct thread *thread, struct probe_heap_thread *he
     const uint32_t function = known == UNKNOWN ? heap->calls[heap->open - 1].function
                                                : atomic_load(&place_of(key_of(block))->function);
     const enum broken broken = look_at(block, known);
-    if (broken == GOOD || (heap && heap->told == block) ||
+    if (broken == GOOD || (heap && heap->reported == block) ||
         (!has_begun(thread) && !probe_begin_thread(thread)))
         return;
     if (heap)
-        heap->told = known == UNKNOWN ? block : 0;
+        heap->reported = known == UNKNOWN ? block : 0;
     const uint64_t size = word_at(block - 8) & ~(uint64_t)FLAGS;
     probe_warn(&(struct probe_warning){.time = probe_ticks(),
                                        .value = block,

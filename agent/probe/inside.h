@@ -64,7 +64,8 @@ void probe_say_thread(struct probe_hello *hello) __attribute__((visibility("hidd
 int64_t probe_answer_of(const struct probe_request *request, int fd)
     __attribute__((visibility("hidden")));
 
-/* Finds the function by which the loader reports libraries that come and go. */
+/* Notes the function by which the loader reports libraries that come and go, and the one to call
+ * instead. */
 void probe_find_loader(struct probe_hello *hello) __attribute__((visibility("hidden")));
 
 /* Is called in its place. Changes no register. */

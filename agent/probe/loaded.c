@@ -27,6 +27,7 @@ void probe_find_loader(struct probe_hello *hello)
 {
     hello->debug = (uint64_t)(uintptr_t)&_r_debug;
     hello->notify = hello->debug ? _r_debug.notify : 0;
+    hello->loaded = (uint64_t)(uintptr_t)probe_loaded;
 }
 
 static void wake(_Atomic uint32_t *state)

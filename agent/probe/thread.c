@@ -2,10 +2,6 @@
  * lock, only general registers. */
 #include "agent/probe/table.h"
 
-#ifndef PROBE_MAPPED
-_Thread_local TLS_MODEL struct thread probe_thread;
-#endif
-
 enum { CALLS_BETWEEN_LOOKS = 256 }; /* searches for a slab, of a thread without one */
 
 /* == Threads == */

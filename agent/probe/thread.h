@@ -26,10 +26,9 @@ _Static_assert(offsetof(struct record, return_address) == PROBE_RECORD_RETURN &&
                    offsetof(struct record, serial) == PROBE_RECORD_SERIAL,
                "as the tracer reads it");
 
-/* Calls on a thread's own stack are ordered: one at or below another that begins or ends was left.
- * Of calls on other stacks (signals, coroutines) only the chain is known. The chain holds own calls
- * first, then foreign ones. When an own call begins, foreign ones are suspended or left, and are
- * taken out. */
+/* Calls on a thread's own stack are ordered: when a call begins or ends, all at or below it were
+ * left. Calls on other stacks (signals, coroutines) have the chain alone. The chain holds own calls
+ * first, then foreign ones, which go out when an own call begins. */
 struct thread {
     struct probe_stat *stats; /* NULL: it has no slab yet */
     struct record *innermost;

@@ -15,16 +15,16 @@ from collections import defaultdict
 
 
 def object_files(source_directory, directory):
-    """Yields (object path, source path) of all objects of the static libraries whose sources are still there."""
+    """Yields (object path, source path) of all objects of the libraries and agents whose sources are still there."""
     for target in sorted(os.listdir(directory)):
-        if not (target.startswith(("sprof_", "sprof-agent")) and target.endswith(".dir")):
+        if not (target.startswith(("sprof_", "sprof-agent", "sprof-probe")) and target.endswith(".dir")):
             continue
         top = os.path.join(directory, target)
         for folder, _, names in os.walk(top):
             for name in sorted(names):
                 path = os.path.join(folder, name)
                 source = os.path.relpath(path, top)[: -len(".o")]
-                if name.endswith(".c.o") and os.path.exists(os.path.join(source_directory, source)):
+                if name.endswith((".c.o", ".S.o")) and os.path.exists(os.path.join(source_directory, source)):
                     yield path, source
 
 

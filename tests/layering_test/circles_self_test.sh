@@ -35,6 +35,17 @@ echo 'x/a.c x/b.c x/c.c' >"$work/list"
 expect 1 'no longer a circle as listed: x/a.c x/b.c x/c.c'
 "$circles" "$work" "$work" "$work/list" --write >"$work/out" || failures=$((failures + 1))
 [ "$(grep -v '^#' "$work/list")" = 'x/a.c x/b.c' ] || { echo "not shrunk: $(cat "$work/list")" >&2; failures=$((failures + 1)); }
+# The tracing agent is read, too, with its assembly, and both of its builds are one set of files.
+mkdir -p "$work/sprof-probe.dir/y" "$work/sprof-probe-mapped.dir/y" "$work/y"
+echo 'int from_assembly(void); int d(void) { return from_assembly(); }' >"$work/y/d.c"
+printf '.globl from_assembly\nfrom_assembly: call d@PLT\n ret\n.section .note.GNU-stack,"",@progbits\n' >"$work/y/e.S"
+for build in sprof-probe sprof-probe-mapped; do
+    "$compiler" -c -o "$work/$build.dir/y/d.c.o" "$work/y/d.c" || exit 1
+    "$compiler" -c -o "$work/$build.dir/y/e.S.o" "$work/y/e.S" || exit 1
+done
+expect 1 'y/d.c -> y/e.S: from_assembly'
+rm -r "$work"/sprof-probe*.dir
+
 # A call through a table is an arc as well.
 compile c 'int a(void); int (*table[])(void) = {a}; int c(void) { return table[0](); }'
 expect 1 'x/c.c -> x/a.c: a'

@@ -84,7 +84,7 @@ END
     echo '__asm__(".globl _start\n_start: mov $60, %eax\nmov $4, %edi\nsyscall");' >bare.c
     gcc -static -nostdlib bare.c -o bare || fail "no compiler"
     expect 1 "$SPROF" trace --backend inject -o none.db -- ./bare
-    said 'cannot put probes into .*bare: it has start code that does not tell where its main is'
+    said 'cannot put probes into .*bare: it has start code that does not show where its main is'
     expect 1 "$SPROF" trace --all-points -- ./program && said 'without --all-points'
     ! ls ./*.db >/dev/null 2>&1 || fail "a recording was left"
     ;;
@@ -103,7 +103,7 @@ END
     "$SPROF" trace --backend uprobe --function '^leaf$' -o t.db -- ./bare >out 2>err
     ! grep -qE 'not permitted|needs Linux|built without|outside of' err || skip "$(head -1 err)"
     expect 4 "$SPROF" trace --function '^leaf$' -o t.db -- ./bare
-    said 'bare has start code that does not tell where its main is, so nothing can be put into it: the kernel counts'
+    said 'bare has start code that does not show where its main is, so nothing can be put into it: the kernel counts'
     is 'leaf 3'
     expect 1 "$SPROF" trace --mode log -o none.db -- ./bare && said 'cannot trace .*bare with --mode: it has start code'
     # A program whose code ends with its page has no room for what would wait.

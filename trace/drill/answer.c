@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { NAMES_TOLD = 4, OTHERS_TOLD = 6 };
+enum { NAMES_SHOWN = 4, OTHERS_SHOWN = 6 };
 
 static const char *name_of(const struct trace_drilling *drilling, uint32_t function)
 {
@@ -15,10 +15,10 @@ static void append_names(const struct trace_drilling *drilling, const struct tra
 {
     size_t count = 0;
     for (size_t i = 0; i < drill->steps.count; i++)
-        if (drill->steps.items[i].action == action && count++ < NAMES_TOLD)
+        if (drill->steps.items[i].action == action && count++ < NAMES_SHOWN)
             sprof_str_appendf(out, "%s%.80s", count > 1 ? ", " : "",
                               name_of(drilling, drill->steps.items[i].function));
-    if (count > NAMES_TOLD)
+    if (count > NAMES_SHOWN)
         sprof_str_append(out, ", …");
 }
 
@@ -40,7 +40,7 @@ static uint32_t cause_of(const struct trace_drill *drill)
     return cause;
 }
 
-void trace_drilling_tell_step(struct trace_drilling *drilling, size_t root, uint64_t stopped_ns)
+void trace_drilling_report_step(struct trace_drilling *drilling, size_t root, uint64_t stopped_ns)
 {
     const struct trace_drill *drill = &drilling->drills[root];
     const struct sprof_log *log = drilling->common->options.log;
@@ -148,22 +148,22 @@ static const struct trace_drill_node *next_other(const struct trace_drill *drill
 static void append_others(const struct trace_drilling *drilling, const struct trace_drill *drill,
                           struct sprof_str *out)
 {
-    size_t uncalled = 0, called = 0, told = 0;
+    size_t uncalled = 0, called = 0, shown = 0;
     double below = 2;
     for (size_t i = 1; i < drill->nodes.count; i++) {
         called += drill->nodes.items[i].part > 0;
         uncalled += !(drill->nodes.items[i].part > 0);
     }
     for (const struct trace_drill_node *node;
-         told < OTHERS_TOLD && (node = next_other(drill, below)); told++) {
+         shown < OTHERS_SHOWN && (node = next_other(drill, below)); shown++) {
         below = node->part;
         sprof_str_appendf(out, "%s%.80s %.2g %%",
-                          told ? ", " : "  ruled out: ", name_of(drilling, node->function),
+                          shown ? ", " : "  ruled out: ", name_of(drilling, node->function),
                           100 * node->part);
     }
-    if (told)
+    if (shown)
         sprof_str_appendf(out, "%s\n",
-                          called > told + drill->way.count ? ", and smaller ones" : "");
+                          called > shown + drill->way.count ? ", and smaller ones" : "");
     if (uncalled)
         sprof_str_appendf(out, "  not called: %zu function%s that had probes\n", uncalled,
                           sprof_plural(uncalled));
@@ -218,7 +218,7 @@ int trace_drilling_conclude(struct trace_drilling *drilling, size_t root)
 {
     const struct trace_drill *drill = &drilling->drills[root];
     struct sprof_str *out = &drilling->answer;
-    drilling->is_told[root] = true;
+    drilling->is_reported[root] = true;
     if (drill->state == TRACE_DRILL_OBSERVED) {
         append_observed(drilling, drill, out);
         return out->failed ? SPROF_ENOMEM : 0;
@@ -251,7 +251,7 @@ int trace_drilling_finish(struct trace_session *common)
     int result = 0;
     for (size_t r = 0; drilling && r < drilling->reader.root_count && !result; r++) {
         const struct trace_drill *drill = &drilling->drills[r];
-        if (drilling->is_told[r])
+        if (drilling->is_reported[r])
             continue;
         if (drill->way.count && drill->nodes.count)
             result = trace_drilling_conclude(drilling, r);

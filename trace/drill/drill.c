@@ -354,8 +354,8 @@ static bool is_judged(const struct trace_drill *drill, const struct trace_drill_
 static bool wants_more(const struct trace_drill *drill, const struct trace_drill_node *node,
                        bool is_culprit)
 {
-    const bool is_left = !node->is_exhausted || (is_culprit && !node->has_callbacks);
-    return is_left && (is_culprit || !node->is_widened || drill->windows >= JUDGED_WINDOWS);
+    const bool has_more = !node->is_exhausted || (is_culprit && !node->has_callbacks);
+    return has_more && (is_culprit || !node->is_widened || drill->windows >= JUDGED_WINDOWS);
 }
 
 static int decide(struct trace_drill *drill, const struct trace_drill_source *source)

@@ -207,7 +207,7 @@ static int begin_window(struct trace_drilling *drilling, uint64_t stopped_ns)
 }
 
 /* Reports roots that have not been called yet. */
-static void tell_uncalled(struct trace_drilling *drilling)
+static void report_uncalled(struct trace_drilling *drilling)
 {
     if (drilling->is_uncalled_told ||
         drilling->window_ns - drilling->begun_ns < UNCALLED_NS - WINDOW_NS)
@@ -238,15 +238,15 @@ static int end_window(struct trace_drilling *drilling, uint64_t now_ns)
     const double cpu_ns = (double)(trace_command_cpu_ns(common->trace) - drilling->cpu_ns);
     int result = read_programs(drilling);
     drilling->step_cpu_ns += cpu_ns;
-    tell_uncalled(drilling);
+    report_uncalled(drilling);
     for (size_t r = 0; r < drilling->reader.root_count && !result; r++)
         result = decide(drilling, r, now_ns, cpu_ns);
     const uint64_t stopped_ns = result ? 0 : switch_all(drilling);
     for (size_t r = 0; r < drilling->reader.root_count && !result; r++) {
         if (drilling->drills[r].steps.count)
-            trace_drilling_tell_step(drilling, r, stopped_ns);
+            trace_drilling_report_step(drilling, r, stopped_ns);
         drilling->is_new[r] =
-            drilling->drills[r].state > TRACE_DRILL_LOOKS && !drilling->is_told[r];
+            drilling->drills[r].state > TRACE_DRILL_LOOKS && !drilling->is_reported[r];
         if (drilling->is_new[r])
             result = trace_drilling_conclude(drilling, r);
     }
@@ -260,7 +260,7 @@ static int end_window(struct trace_drilling *drilling, uint64_t now_ns)
 }
 
 /* Once for all programs, with the first one. */
-int trace_drilling_tick(struct trace_session *program)
+int trace_drilling_serve(struct trace_session *program)
 {
     struct trace_drilling *drilling = program->trace->drilling;
     const uint64_t now_ns = sprof_clock_monotonic_ns();
@@ -296,7 +296,7 @@ int trace_drilling_widen(struct trace_session *common, const char *expression,
         drill->is_forced = true;
         if (drill->state > TRACE_DRILL_LOOKS) {
             drill->state = TRACE_DRILL_WAITS;
-            drilling->is_told[r] = false;
+            drilling->is_reported[r] = false;
         }
     }
     plan_expressions_free(expressions);

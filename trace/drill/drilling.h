@@ -19,8 +19,8 @@ struct trace_drilling {
     SPROF_VEC(struct trace_drilled) functions; /* by number */
     struct sprof_map numbers;                  /* hash of path and start → number + 1 */
     struct trace_drill drills[TRACE_DRILL_ROOTS];
-    bool is_told[TRACE_DRILL_ROOTS]; /* its end was reported */
-    bool is_new[TRACE_DRILL_ROOTS];  /* in this window */
+    bool is_reported[TRACE_DRILL_ROOTS]; /* its end was reported */
+    bool is_new[TRACE_DRILL_ROOTS];      /* in this window */
     struct trace_below_reader reader;
     uint64_t window_ns; /* when the window began; 0: none has yet */
     uint64_t next_ns;   /* when it ends */
@@ -38,7 +38,7 @@ void trace_drilling_free(struct trace_drilling *drilling);
 
 /* The parts of its policy: see policies.h. */
 int trace_drilling_probes(struct trace_session *program, size_t first, struct sprof_error *error);
-int trace_drilling_tick(struct trace_session *program);
+int trace_drilling_serve(struct trace_session *program);
 
 /* Has the drill-downs of roots that the expression finds begin, whatever their conditions are.
  * SPROF_EUSAGE: it finds none. */
@@ -80,7 +80,7 @@ int trace_drilling_callees(void *context, uint32_t function, enum trace_found_by
 
 /* Reports the step that a root's drill-down has just made; and appends what it has found to the
  * answer at its end. `stopped_ns`: how long threads stood still. */
-void trace_drilling_tell_step(struct trace_drilling *drilling, size_t root, uint64_t stopped_ns);
+void trace_drilling_report_step(struct trace_drilling *drilling, size_t root, uint64_t stopped_ns);
 /* The mark of the phase that begins with what it did last: "step 2: below parse", "culprit: …".
  * NULL: out of memory. */
 const char *trace_drilling_mark(struct trace_drilling *drilling, size_t root);

@@ -31,11 +31,12 @@ static int add_beyond(struct trace_session *session, uint32_t function, uint64_t
 }
 
 /* Reports threads that share their thread-local data. */
-static void tell_shared(struct trace_session *session)
+static void report_shared(struct trace_session *session)
 {
-    if (session->memory.told_shared || !atomic_load(&session->process.shared->shared_threads))
+    if (session->memory.has_reported_shared ||
+        !atomic_load(&session->process.shared->shared_threads))
         return;
-    session->memory.told_shared = true;
+    session->memory.has_reported_shared = true;
     sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                       "process %d has begun a process or a thread with the thread-local data of "
                       "the one that began it (clone with CLONE_VM alone): from then on calls of "
@@ -48,7 +49,7 @@ int trace_beyond_collect(struct trace_session *session)
     const struct probe_shared *shared = session->process.shared;
     const bool has_some = atomic_load(&shared->untracked) || atomic_load(&shared->has_ends) ||
                           atomic_load(&shared->shared_threads);
-    tell_shared(session);
+    report_shared(session);
     int result = has_some ? trace_beyond_begin(session) : 0;
     const uint64_t *known = session->memory.beyond, most = 64 * trace_most_ticks(session);
     if (!result && known)

@@ -108,7 +108,7 @@ static void tell(const struct trace_session *session, size_t number, uint32_t pa
     sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", error.message);
 }
 
-void trace_captures_tell(const struct trace_session *session)
+void trace_captures_report(const struct trace_session *session)
 {
     for (size_t i = 0; i < session->options.capture_count; i++)
         for (uint32_t k = 0; k < session->options.captures[i].path_count; k++)

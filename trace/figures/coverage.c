@@ -125,7 +125,7 @@ void trace_coverage_count(const struct trace_session *session, size_t *covered, 
     for (size_t i = 0; i < session->trace->programs.count; i++) {
         const struct trace_session *program = session->trace->programs.items[i];
         for (size_t k = 0; k < program->probes.count; k++)
-            *left += program->probes.items[k].is_left;
+            *left += program->probes.items[k].is_restored;
     }
 }
 
@@ -154,7 +154,7 @@ void trace_coverage_clear(struct trace_session *session)
  * back when it is to be on. */
 static bool may_leave(const struct trace_session *session, const struct trace_probe *probe)
 {
-    return probe->first_ns && probe->is_placed && !probe->is_left && !probe->rests &&
+    return probe->first_ns && probe->is_placed && !probe->is_restored && !probe->rests &&
            (probe->tier == PROBE_FULL || probe->tier == PROBE_COUNT) &&
            trace_can_place_live(session, probe);
 }
@@ -239,7 +239,7 @@ static void remove_probes(struct trace_session *session)
             result = remove_from(session, session->processes.list.items[i].pid, &is_done, &why);
     for (size_t i = 0; i < session->probes.count && is_done; i++) {
         struct trace_probe *probe = &session->probes.items[i];
-        probe->is_left |= may_leave(session, probe); /* or the file may be unloaded */
+        probe->is_restored |= may_leave(session, probe); /* or the file may be unloaded */
     }
     const uint64_t end_ns = sprof_clock_monotonic_ns();
     if (result == SPROF_EPERMISSION && !is_done) {
@@ -252,7 +252,7 @@ static void remove_probes(struct trace_session *session)
         end_ns + (is_done ? REMOVAL_NS : RETRY_NS) + (end_ns - begin_ns) * STOP_SHARE;
 }
 
-int trace_coverage_tick(struct trace_session *session)
+int trace_coverage_serve(struct trace_session *session)
 {
     if (trace_coverage_collect(session))
         return SPROF_ENOMEM;

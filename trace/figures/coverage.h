@@ -26,7 +26,7 @@ void trace_coverage_clear(struct trace_session *session);
 
 /* Notes calls and new functions, and removes probes that have seen a call, when it is time. Returns
  * 0 or SPROF_ENOMEM: a failure to remove hinders nothing else. */
-int trace_coverage_tick(struct trace_session *session);
+int trace_coverage_serve(struct trace_session *session);
 
 /* Counts called functions, and those whose probe has left. */
 void trace_coverage_count(const struct trace_session *session, size_t *covered, size_t *left);

@@ -253,7 +253,7 @@ void trace_keep_read(struct trace_session *session)
     add_tested(session);
 }
 
-int trace_keep_tick(struct trace_session *session)
+int trace_keep_serve(struct trace_session *session)
 {
     const struct trace_kept *kept = &session->trace->kept;
     int result = 0;

@@ -20,7 +20,7 @@ uint64_t trace_keep_count_tested(const struct trace_session *session, uint64_t r
 void trace_keep_read(struct trace_session *session);
 
 /* Writes how often rules have fired. Returns 0 or SPROF_ENOMEM. */
-int trace_keep_tick(struct trace_session *session);
+int trace_keep_serve(struct trace_session *session);
 
 /* Appends ", 7 calls kept (over 20ms: 2, throws: 5)" where there are rules. */
 void trace_keep_describe(const struct trace_session *session, struct sprof_str *text);

@@ -194,15 +194,15 @@ static int set_function(struct trace_session *session, uint32_t function,
     return 0;
 }
 
-static int tell_unfound(const struct trace_session *session, struct plan_expressions *const *each,
-                        struct sprof_error *error)
+static int report_unfound(const struct trace_session *session, struct plan_expressions *const *each,
+                          struct sprof_error *error)
 {
     int result = 0;
     for (size_t i = 0; i < session->trace->kept.rules.count && !result; i++)
         if (each[i])
-            result = trace_tell_unfound(session, "keep",
-                                        session->trace->kept.rules.items[i].rule.function, each[i],
-                                        true, error);
+            result = trace_report_unfound(session, "keep",
+                                          session->trace->kept.rules.items[i].rule.function,
+                                          each[i], true, error);
     return result;
 }
 
@@ -223,7 +223,7 @@ int trace_keep_begin(struct trace_session *session, size_t first, struct sprof_e
         if (may_apply(&session->probes.items[i]))
             result = set_function(session, (uint32_t)i, each, error);
     if (!result && !first && !session->options.children && !trace_has_others(session))
-        result = tell_unfound(session, each, error);
+        result = report_unfound(session, each, error);
     for (size_t i = 0; i < count; i++)
         plan_expressions_free(each[i]);
     return result;

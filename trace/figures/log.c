@@ -319,10 +319,10 @@ static int put_unlogged(struct trace_session *session, uint32_t number, uint32_t
                                                                                    : 0;
 }
 
-int trace_log_tick(struct trace_session *session)
+int trace_log_serve(struct trace_session *session)
 {
     const uint64_t run_ns = session->times.now_ns - session->run->start_monotonic_ns;
-    int result = trace_keep_tick(session);
+    int result = trace_keep_serve(session);
     for (size_t i = 0; i < PROBE_SLABS && session->log.has_rings && !result; i++)
         if (session->threads.of_slab[i] && session->threads.of_slab[i]->packer.calls)
             result = put_block(session, session->threads.of_slab[i]);

@@ -55,7 +55,7 @@ void trace_log_clear(struct trace_session *session, uint64_t now_ns);
 
 /* Writes rows of calls that were not logged, by function and second; ends the log where the
  * database has its full size. Returns 0 or SPROF_ENOMEM. */
-int trace_log_tick(struct trace_session *session);
+int trace_log_serve(struct trace_session *session);
 
 /* Whether enough rows wait to be written. */
 bool trace_log_wants_flush(struct trace_session *session);

@@ -92,7 +92,7 @@ static void end_sparing(struct trace_session *session)
                       "first time is timed");
 }
 
-int trace_memory_look(struct trace_session *session)
+int trace_memory_serve(struct trace_session *session)
 {
     struct trace_memory *memory = &session->memory;
     struct trace_memory_sums *sums = &session->trace->memory;

@@ -9,10 +9,10 @@ struct trace_session;
 
 /* The bound of memory for figures. */
 struct trace_memory {
-    bool no_histograms; /* they are given up */
-    bool is_spare;      /* calls that need another page are only counted */
-    uint64_t *beyond;   /* by probe: such calls that are in rows; NULL: none */
-    bool told_shared;   /* it was reported that threads share their data with others */
+    bool no_histograms;       /* they are given up */
+    bool is_spare;            /* calls that need another page are only counted */
+    uint64_t *beyond;         /* by probe: such calls that are in rows; NULL: none */
+    bool has_reported_shared; /* it was reported that threads share their data with others */
 };
 
 /* Memory for figures, of all programs. */
@@ -26,7 +26,7 @@ struct trace_memory_sums {
 
 /* Holds the figures of all programs below their bound: gives up percentiles, then figures of
  * functions that threads have not called yet. Returns 0 or SPROF_ENOMEM. */
-int trace_memory_look(struct trace_session *session);
+int trace_memory_serve(struct trace_session *session);
 
 /* == beyond.c == */
 

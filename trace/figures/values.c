@@ -318,7 +318,7 @@ bool trace_values_are_wanted(const struct trace_session *session)
 }
 
 /* Warns of rules that no function can meet. */
-static void tell_unbound(const struct trace_session *session)
+static void report_unbound(const struct trace_session *session)
 {
     const struct trace_kept *kept = &session->trace->kept;
     for (size_t i = 0; i < kept->rules.count; i++)
@@ -357,11 +357,11 @@ static int find_values(struct trace_session *session, size_t first, uint64_t rul
     const bool is_first =
         !first && rules == UINT64_MAX && !options->children && !trace_has_others(session);
     if (!result && is_first && expressions.arguments)
-        result = trace_tell_unfound(session, "args", options->arguments_of, expressions.arguments,
-                                    false, error);
+        result = trace_report_unfound(session, "args", options->arguments_of, expressions.arguments,
+                                      false, error);
     if (!result && is_first) {
-        tell_unbound(session);
-        trace_captures_tell(session);
+        report_unbound(session);
+        trace_captures_report(session);
     }
     close_shown(&expressions);
     sprof_vec_release(&finding.captures);

@@ -126,7 +126,7 @@ void trace_captures_note(struct trace_session *session, uint32_t captures,
                          const struct symbolize_signature *signature, struct trace_noted *noted);
 
 /* Warns of those that no function has. */
-void trace_captures_tell(const struct trace_session *session);
+void trace_captures_report(const struct trace_session *session);
 
 /* == values_text.c == */
 

@@ -40,7 +40,7 @@ struct stuck {
 
 struct trace_warnings {
     SPROF_VEC(uint64_t) stuck_ns; /* by probe; 0: no limit */
-    SPROF_VEC(struct stuck) told;
+    SPROF_VEC(struct stuck) reported;
     uint64_t next_ns;
 };
 
@@ -132,14 +132,15 @@ static int set_limits(struct trace_session *session, size_t first,
 }
 
 /* Reports limits of functions without a probe. */
-static int tell_unfound(const struct trace_session *session, const char *option,
-                        const struct trace_limit *limits, struct plan_expressions *const *each,
-                        size_t count, struct sprof_error *error)
+static int report_unfound(const struct trace_session *session, const char *option,
+                          const struct trace_limit *limits, struct plan_expressions *const *each,
+                          size_t count, struct sprof_error *error)
 {
     int result = 0;
     for (size_t i = 0; i < count && !result; i++)
         if (each[i])
-            result = trace_tell_unfound(session, option, limits[i].function, each[i], false, error);
+            result =
+                trace_report_unfound(session, option, limits[i].function, each[i], false, error);
     return result;
 }
 
@@ -163,11 +164,11 @@ int trace_warnings_begin(struct trace_session *session, size_t first, struct spr
         result = set_limits(session, first, slow, stuck, error);
     const bool is_all = !first && !options->children && !trace_has_others(session); /* so far */
     if (!result && is_all)
-        result = tell_unfound(session, "warn-over", options->warn.over, slow,
-                              options->warn.over_count, error);
+        result = report_unfound(session, "warn-over", options->warn.over, slow,
+                                options->warn.over_count, error);
     if (!result && is_all)
-        result = tell_unfound(session, "watchdog", options->warn.watchdog, stuck,
-                              options->warn.watchdog_count, error);
+        result = report_unfound(session, "watchdog", options->warn.watchdog, stuck,
+                                options->warn.watchdog_count, error);
     if (!result)
         result = trace_heap_begin(session, first, error);
     free_all(slow, options->warn.over_count);
@@ -323,10 +324,10 @@ static bool read_record(const struct trace_session *session, pid_t pid, uint64_t
 
 static bool was_told(const struct trace_warnings *warnings, const struct stuck *stuck)
 {
-    for (size_t i = 0; i < warnings->told.count; i++)
-        if (warnings->told.items[i].begin == stuck->begin &&
-            warnings->told.items[i].function == stuck->function &&
-            warnings->told.items[i].slab == stuck->slab)
+    for (size_t i = 0; i < warnings->reported.count; i++)
+        if (warnings->reported.items[i].begin == stuck->begin &&
+            warnings->reported.items[i].function == stuck->function &&
+            warnings->reported.items[i].slab == stuck->slab)
             return true;
     return false;
 }
@@ -351,7 +352,7 @@ static int look_at_record(struct trace_session *session, uint32_t slab, const st
         !read_record(session, pid, at, thread, &again) || again.begin != record->begin ||
         again.stat != record->stat)
         return 0;
-    return sprof_vec_push(&warnings->told, stuck)
+    return sprof_vec_push(&warnings->reported, stuck)
                ? SPROF_ENOMEM
                : put(session, slab, stuck.function, "stuck", now, value_ns, limit_ns, NULL);
 }
@@ -411,7 +412,7 @@ void trace_warnings_free(struct trace_session *session)
     if (!session->warnings)
         return;
     sprof_vec_release(&session->warnings->stuck_ns);
-    sprof_vec_release(&session->warnings->told);
+    sprof_vec_release(&session->warnings->reported);
     free(session->warnings);
     session->warnings = NULL;
 }

@@ -10,20 +10,20 @@
 enum {
     WITHOUT_END = 255, /* wanted levels below a function + 1; 0: not wanted */
     LEVELS_MOST = 253,
-    NAMES_TOLD = 6,
+    NAMES_SHOWN = 6,
 };
 
-struct place {
+struct position {
     uint32_t file, function;
 };
 
 struct trace_callees {
     struct trace_session *session;
-    SPROF_VEC(uint8_t *) levels;        /* by file and function */
-    SPROF_VEC(struct place) waiting;    /* functions whose callees are not followed yet */
-    struct sprof_map by_name;           /* hash of the linkage name → a place */
-    struct sprof_map by_start;          /* address → the same */
-    SPROF_VEC(struct place) by_address; /* of the maps */
+    SPROF_VEC(uint8_t *) levels;           /* by file and function */
+    SPROF_VEC(struct position) waiting;    /* functions whose callees are not followed yet */
+    struct sprof_map by_name;              /* hash of the linkage name → a position */
+    struct sprof_map by_start;             /* address → the same */
+    SPROF_VEC(struct position) by_address; /* of the maps */
     SPROF_VEC(uint8_t *)
     probed; /* by file and function; empty: callees without a probe are as
                others */
@@ -32,9 +32,9 @@ struct trace_callees {
 /* == Looking up == */
 
 static const struct plan_function *function_at(const struct trace_callees *callees,
-                                               struct place place)
+                                               struct position position)
 {
-    return &callees->session->files.items[place.file].plan.functions[place.function];
+    return &callees->session->files.items[position.file].plan.functions[position.function];
 }
 
 static int list_functions(struct trace_callees *callees)
@@ -49,9 +49,9 @@ static int list_functions(struct trace_callees *callees)
         }
         for (uint32_t i = 0; i < file->plan.function_count; i++) {
             const struct plan_function *function = &file->plan.functions[i];
-            const struct place place = {f, i};
+            const struct position position = {f, i};
             const uint64_t number = callees->by_address.count;
-            if (sprof_vec_push(&callees->by_address, place) ||
+            if (sprof_vec_push(&callees->by_address, position) ||
                 sprof_map_put(&callees->by_start, file->bias + function->start, number))
                 return SPROF_ENOMEM;
             const char *name = function->linkage_name;
@@ -67,21 +67,21 @@ static int list_functions(struct trace_callees *callees)
 }
 
 /* A function without a probe of its own: its callees take its place. */
-static bool is_looked_through(const struct trace_callees *callees, struct place place)
+static bool is_looked_through(const struct trace_callees *callees, struct position position)
 {
-    return callees->probed.count && !callees->probed.items[place.file][place.function] &&
-           callees->session->files.items[place.file].is_chosen;
+    return callees->probed.count && !callees->probed.items[position.file][position.function] &&
+           callees->session->files.items[position.file].is_chosen;
 }
 
 /* Wants a function, and so many levels of its callees. */
-static int want(struct trace_callees *callees, struct place place, uint8_t level)
+static int want(struct trace_callees *callees, struct position position, uint8_t level)
 {
-    level = (uint8_t)(level + is_looked_through(callees, place));
-    uint8_t *known = &callees->levels.items[place.file][place.function];
+    level = (uint8_t)(level + is_looked_through(callees, position));
+    uint8_t *known = &callees->levels.items[position.file][position.function];
     if (*known >= level)
         return 0;
     *known = level;
-    return sprof_vec_push(&callees->waiting, place) ? SPROF_ENOMEM : 0;
+    return sprof_vec_push(&callees->waiting, position) ? SPROF_ENOMEM : 0;
 }
 
 static int want_address(struct trace_callees *callees, uint64_t address, uint8_t level)
@@ -113,11 +113,11 @@ static int follow_slot(struct trace_callees *callees, const struct trace_file *f
 }
 
 /* A split-off part belongs to its function, which jumps there. */
-static int follow(struct trace_callees *callees, struct place place)
+static int follow(struct trace_callees *callees, struct position position)
 {
-    const struct trace_file *file = &callees->session->files.items[place.file];
-    const struct plan_function *function = function_at(callees, place);
-    const uint8_t level = callees->levels.items[place.file][place.function];
+    const struct trace_file *file = &callees->session->files.items[position.file];
+    const struct plan_function *function = function_at(callees, position);
+    const uint8_t level = callees->levels.items[position.file][position.function];
     int result = 0;
     for (uint32_t i = 0; i < function->callees && level > 1 && !result; i++) {
         const struct plan_callee *callee = &file->plan.callees[function->first_callee + i];
@@ -163,9 +163,9 @@ static int add_roots(struct trace_callees *callees, const char *text, bool must_
     int result = expression ? plan_expressions_make(&expressions, &expression, 1, error)
                             : sprof_error_memory(error);
     for (size_t n = 0; n < callees->by_address.count && !result; n++) {
-        const struct place place = callees->by_address.items[n];
-        const struct plan_function *function = function_at(callees, place);
-        if (!session->files.items[place.file].is_chosen || !plan_is_true_start(function))
+        const struct position position = callees->by_address.items[n];
+        const struct plan_function *function = function_at(callees, position);
+        if (!session->files.items[position.file].is_chosen || !plan_is_true_start(function))
             continue;
         const int matches = plan_expressions_match(expressions, function, error);
         seen++;
@@ -175,7 +175,7 @@ static int add_roots(struct trace_callees *callees, const char *text, bool must_
             result = matches;
         else if (!matches && must_find)
             sprof_suggest_offer(&near, expression, function->name);
-        else if (matches && want(callees, place, level))
+        else if (matches && want(callees, position, level))
             result = sprof_error_memory(error);
     }
     plan_expressions_free(expressions);
@@ -259,18 +259,18 @@ static uint32_t open_calls(const struct trace_file *file, const struct plan_func
 int trace_callees_of(struct trace_callees **out, struct trace_session *session, uint32_t file,
                      size_t function, bool *open, bool *foreign)
 {
-    const struct place place = {file, (uint32_t)function};
+    const struct position position = {file, (uint32_t)function};
     int result = begin(out, session);
     struct trace_callees *callees = *out;
     if (!result)
         result = mark_probed(callees);
     if (!result)
-        result = want(callees, place, 2);
+        result = want(callees, position, 2);
     if (!result)
         result = follow_all(callees);
     *open = *foreign = false;
     for (size_t n = 0; n < (result ? 0 : callees->by_address.count); n++) {
-        const struct place at = callees->by_address.items[n];
+        const struct position at = callees->by_address.items[n];
         const struct trace_file *of = &session->files.items[at.file];
         if (!of->is_chosen || callees->levels.items[at.file][at.function] < 2)
             continue;
@@ -303,24 +303,24 @@ bool trace_callees_wants(const struct trace_callees *callees, uint32_t file, siz
 
 /* == What is left open == */
 
-void trace_callees_tell(const struct trace_callees *callees)
+void trace_callees_report_open(const struct trace_callees *callees)
 {
     const struct trace_session *session = callees->session;
     struct sprof_str names = {0};
     size_t functions = 0, calls = 0;
     for (size_t n = 0; n < callees->by_address.count; n++) {
-        const struct place place = callees->by_address.items[n];
-        const struct trace_file *file = &session->files.items[place.file];
-        const struct plan_function *function = function_at(callees, place);
+        const struct position position = callees->by_address.items[n];
+        const struct trace_file *file = &session->files.items[position.file];
+        const struct plan_function *function = function_at(callees, position);
         /* callees of the last level are not wanted */
         const uint32_t open =
-            file->is_chosen && callees->levels.items[place.file][place.function] > 1
+            file->is_chosen && callees->levels.items[position.file][position.function] > 1
                 ? open_calls(file, function)
                 : 0;
         if (!open)
             continue;
         calls += open;
-        if (functions++ < NAMES_TOLD)
+        if (functions++ < NAMES_SHOWN)
             sprof_str_appendf(&names, "%s%.100s (%u)", functions > 1 ? ", " : "", function->name,
                               open);
     }
@@ -330,7 +330,7 @@ void trace_callees_tell(const struct trace_callees *callees)
                           "see: %s%s; name what %s with --function",
                           calls, sprof_plural(calls), functions, sprof_plural(functions),
                           calls == 1 ? "s" : "", names.text ? names.text : "",
-                          functions > NAMES_TOLD ? ", …" : "",
+                          functions > NAMES_SHOWN ? ", …" : "",
                           functions == 1 ? "it calls" : "they call");
     sprof_str_release(&names);
 }

@@ -328,7 +328,7 @@ static int choose_functions(struct chooser *chooser, uint32_t first_file)
         if (session->probes.items[i].file >= first_file)
             session->probes.items[i].tier = (uint8_t)tier_of(session, &session->probes.items[i]);
     if (!result && chooser->callees && !first_file)
-        trace_callees_tell(chooser->callees);
+        trace_callees_report_open(chooser->callees);
     trace_callees_free(chooser->callees);
     chooser->callees = NULL;
     return result;
@@ -388,7 +388,7 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
 }
 
 /* Reports that nothing is traced unless the module is loaded later. */
-static int tell_may_come(const struct chooser *chooser)
+static int report_may_come(const struct chooser *chooser)
 {
     const struct trace_options *options = &chooser->session->options;
     struct sprof_str near = {0};
@@ -476,7 +476,7 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
         chosen += session->probes.items[i].is_chosen;
     const bool may_come = options->module_count && !chooser.seen && session->backend->sees_loads;
     if (!result && !chosen && may_come)
-        result = tell_may_come(&chooser);
+        result = report_may_come(&chooser);
     else if (!result && !chosen)
         result = nothing_chosen(&chooser, error);
     if (!result && session->probes.count >= PROBE_THUNKS)

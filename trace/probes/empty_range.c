@@ -44,7 +44,7 @@ static int look_for_missed(struct missed *missed, const struct trace_session *se
 }
 
 /* Appends ", but …" or "; near it: …". */
-static void tell_missed(const struct missed *missed, struct sprof_str *out)
+static void append_missed(const struct missed *missed, struct sprof_str *out)
 {
     if (missed->without == 1) {
         sprof_str_appendf(out, ", but %.100s, which has none", missed->name);
@@ -111,7 +111,7 @@ static int refuse_expression(struct trace_session *session, const char *text,
     plan_expressions_free(expressions);
     if (result)
         return result;
-    tell_missed(&missed, &names);
+    append_missed(&missed, &names);
     const bool refused = missed.without && missed.refused == missed.without;
     result = sprof_error_set(
         error, SPROF_EUSAGE, 0, "`%.100s` finds no function that has a probe%.400s%s\n%s", text,
@@ -188,8 +188,8 @@ int trace_refuse_empty_range(struct trace_session *session, const char *text,
 }
 
 /* A range without functions is no mistake where a later program may have them. */
-static int tell_empty(const struct trace_session *session, const struct trace_range *range,
-                      struct sprof_str *answer, struct sprof_error *error)
+static int append_empty(const struct trace_session *session, const struct trace_range *range,
+                        struct sprof_str *answer, struct sprof_error *error)
 {
     struct plan_expressions *expressions = NULL;
     struct missed missed = {.expression = range->text + 1};
@@ -200,13 +200,13 @@ static int tell_empty(const struct trace_session *session, const struct trace_ra
     if (result)
         return result;
     sprof_str_appendf(answer, "\n`%.100s` finds no function that has a probe", range->text + 1);
-    tell_missed(&missed, answer);
+    append_missed(&missed, answer);
     sprof_str_append(answer, "; it holds for programs that are executed from now on");
     return 0;
 }
 
-int trace_ranges_tell_empty(const struct trace_session *session, uint64_t since_ns,
-                            struct sprof_str *answer, struct sprof_error *error)
+int trace_ranges_append_empty(const struct trace_session *session, uint64_t since_ns,
+                              struct sprof_str *answer, struct sprof_error *error)
 {
     int result = 0;
     for (size_t r = 0; r < session->ranges.count && !result; r++) {
@@ -214,7 +214,7 @@ int trace_ranges_tell_empty(const struct trace_session *session, uint64_t since_
         for (size_t i = 0; i < session->trace->programs.count; i++)
             sites += session->trace->programs.items[i]->ranges.items[r].sites;
         if (!sites)
-            result = tell_empty(session, &session->ranges.items[r], answer, error);
+            result = append_empty(session, &session->ranges.items[r], answer, error);
     }
     return result;
 }

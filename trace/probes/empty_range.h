@@ -11,7 +11,7 @@ int trace_refuse_empty_range(struct trace_session *session, const char *text,
 
 /* Names in an answer the ranges said since then that hold no function of any program, and what is
  * near them. With --children programs that are executed later may have them. */
-int trace_ranges_tell_empty(const struct trace_session *session, uint64_t since_ns,
-                            struct sprof_str *answer, struct sprof_error *error);
+int trace_ranges_append_empty(const struct trace_session *session, uint64_t since_ns,
+                              struct sprof_str *answer, struct sprof_error *error);
 
 #endif

@@ -43,7 +43,7 @@ static bool is_gone(const struct trace_session *session, const struct trace_prob
 {
     const uint64_t site = session->files.items[probe->file].bias + probe->function->site;
     uint8_t there[PLAN_JUMP_BYTES];
-    return probe->is_placed && !probe->is_left && !probe->rests &&
+    return probe->is_placed && !probe->is_restored && !probe->rests &&
            trace_can_place_live(session, probe) && is_files(pages, site) &&
            pread(session->process.code_fd, there, sizeof there, (off_t)site) ==
                (ssize_t)sizeof there &&
@@ -58,7 +58,7 @@ static bool may_look(const struct trace_session *session)
            !session->executable.is_replaced;
 }
 
-void trace_gone_jumps_look(struct trace_session *session)
+void trace_gone_jumps_refresh(struct trace_session *session)
 {
     char path[64];
     size_t gone = 0;
@@ -76,13 +76,13 @@ void trace_gone_jumps_look(struct trace_session *session)
         close(pages.fd);
     if (!gone)
         return;
-    if (!session->gone_jumps.is_told)
+    if (!session->gone_jumps.is_reported)
         sprof_log_message(
             session->options.log, SPROF_LOG_WARNING,
             "the program has given back pages of its code (madvise), and with them "
             "the probes of %zu function%s: they are put back once a second, and calls "
             "until then are not counted",
             gone, sprof_plural(gone));
-    session->gone_jumps.is_told = true;
+    session->gone_jumps.is_reported = true;
     trace_wake(session);
 }

@@ -9,11 +9,11 @@ struct trace_session;
 
 struct trace_gone_jumps {
     uint64_t next_ns; /* the next search for them */
-    bool is_told;     /* it was reported that some were found */
+    bool is_reported; /* it was reported that some were found */
 };
 
 /* Once a second has jumps put back that the program has given back with pages of its code; not
  * where no probe may rest. */
-void trace_gone_jumps_look(struct trace_session *session);
+void trace_gone_jumps_refresh(struct trace_session *session);
 
 #endif

@@ -233,8 +233,8 @@ int trace_heap_begin(struct trace_session *session, size_t first, struct sprof_e
         atomic_store(&session->process.shared->heap.epoch, 1);
     const bool is_all = !first && !options->children && !trace_has_others(session); /* so far */
     for (size_t i = 0; i < options->warn.heap_count && is_all && !result; i++)
-        result = trace_tell_unfound(session, "heap-check", options->warn.heap[i].function, each[i],
-                                    true, error);
+        result = trace_report_unfound(session, "heap-check", options->warn.heap[i].function,
+                                      each[i], true, error);
     for (size_t i = 0; i < options->warn.heap_count && each; i++)
         plan_expressions_free(each[i]);
     free(each);

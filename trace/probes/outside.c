@@ -270,7 +270,7 @@ int trace_outside_place(struct trace_session *session)
     return session->outside ? place(session, session->backend->is_live) : 0;
 }
 
-int trace_outside_tick(struct trace_session *session)
+int trace_outside_serve(struct trace_session *session)
 {
     struct trace_outside *outside = session->outside;
     if (!outside || session->executable.is_replaced || session->is_out ||

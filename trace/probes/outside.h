@@ -1,16 +1,13 @@
 /* The time that functions with probes spend outside of the traced modules, as in libc and in system
  * calls.
  *
- * A traced module calls other modules through slots of its GOT. Each slot gets the address of a
- * thunk, which measures the call as that of a function. The time is no part of its caller's self
- * time; the agent adds it to the caller's time outside. Only calls by functions with probes are
- * measured. Calls through other pointers are not seen: their time stays in self.
+ * A traced module calls other modules through slots of its GOT. Each slot of .rela.plt gets the
+ * address of a thunk, which measures the call; the agent takes the time off the caller's self time.
+ * Calls through other pointers are not seen: their time stays in self.
  *
- * A thunk calls the function that the slot has led to. The loader may not have filled the slot yet,
- * and fills it at the first call. So the function is looked up where only one loaded module has it,
- * and else the slot is looked at again. Slots that are used as data, too, are left alone: only
- * those of .rela.plt are used. So are functions that need their own return address, have a probe,
- * or read a clock. */
+ * The loader may fill a slot at the first call alone. Until then the function is found by its name
+ * where one module has it; else the slot is read again later. Functions that need their own return
+ * address, have a probe, or read a clock get no thunk. */
 #ifndef SPROF_TRACE_PROBES_OUTSIDE_H
 #define SPROF_TRACE_PROBES_OUTSIDE_H
 
@@ -33,7 +30,7 @@ uint32_t trace_outside_room(const struct trace_session *session);
 int trace_outside_place(struct trace_session *session);
 
 /* The same for modules and slots that have come since, now and then. */
-int trace_outside_tick(struct trace_session *session);
+int trace_outside_serve(struct trace_session *session);
 
 /* Switches all of them. */
 void trace_outside_switch(struct trace_session *session, bool are_on);

@@ -25,7 +25,7 @@ static bool turn_jump(const struct trace_session *session, struct trace_probe *p
 {
     const uint64_t site = session->files.items[probe->file].bias + probe->function->site;
     uint8_t there[PLAN_JUMP_BYTES];
-    if (session->process.code_fd <= 0 || probe->is_left || probe->rests ||
+    if (session->process.code_fd <= 0 || probe->is_restored || probe->rests ||
         pread(session->process.code_fd, there, sizeof there, (off_t)site) !=
             (ssize_t)sizeof there ||
         memcmp(there, probe->jump, sizeof there) != 0 ||
@@ -124,13 +124,13 @@ static bool is_any_off(const struct trace_session *session)
     return false;
 }
 
-void trace_passed_look(struct trace_session *session)
+void trace_passed_refresh(struct trace_session *session)
 {
     const bool handles = !session->backend->only_embedded && session->process.code_fd > 0 &&
                          is_any_off(session) && handles_faults(session);
     for (size_t i = 0; i < session->probes.count && session->process.code_fd > 0; i++) {
         struct trace_probe *probe = &session->probes.items[i];
-        const bool is_off = probe->is_placed && !probe->is_left && !probe->rests &&
+        const bool is_off = probe->is_placed && !probe->is_restored && !probe->rests &&
                             !atomic_load(&session->process.shared->tiers[i]);
         if (handles && probe->is_passed && set_passed(session, probe, false))
             probe->is_passed = false;

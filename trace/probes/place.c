@@ -221,7 +221,7 @@ static int place_jumps(const struct writing *writing, const struct trace_file *f
     for (size_t i = file->first; i < file->first + file->count && !result; i++) {
         struct trace_probe *probe = &session->probes.items[i];
         probe->is_placed = probe->jump[0] != 0;
-        probe->is_left = false;
+        probe->is_restored = false;
         probe->rests = probe->is_placed && trace_rests_at_once(session, probe);
         trace_check_spare(probe);
         if (probe->is_placed)
@@ -245,7 +245,7 @@ static int place_fields(const struct writing *writing)
     return result;
 }
 
-/* For calls that tell what a probe takes. */
+/* For the calls that measure what a probe takes. */
 static int place_calibration(struct writing *writing)
 {
     const struct probe_hello *hello = &writing->session->process.hello;

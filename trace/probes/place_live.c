@@ -69,8 +69,8 @@ static bool is_missing(const struct placing *placing, size_t number)
     if (placing->wakes)
         return probe->rests && probe->is_placed && trace_is_wanted(placing->session, number);
     if (placing->returns)
-        return !probe->rests && probe->is_placed && probe->is_left;
-    return !probe->rests && (!probe->is_placed || probe->is_left);
+        return !probe->rests && probe->is_placed && probe->is_restored;
+    return !probe->rests && (!probe->is_placed || probe->is_restored);
 }
 
 static int list_sites(struct placing *placing, size_t first, size_t count)
@@ -97,7 +97,7 @@ static int list_sites(struct placing *placing, size_t first, size_t count)
     return 0;
 }
 
-/* == Who stands within a site == */
+/* == Threads within a site == */
 
 /* Marks the site that holds an instruction pointer behind its first byte. */
 static void mark(struct placing *placing, uint64_t ip)
@@ -208,7 +208,7 @@ static bool put_jump(struct placing *placing, const struct site *site, uint8_t *
     else {
         probe->is_placed = true;
         probe->rests = false;
-        probe->is_left &= placing->returns; /* until all processes have it */
+        probe->is_restored &= placing->returns; /* until all processes have it */
     }
     return true;
 }
@@ -223,7 +223,7 @@ static bool is_copy_of(const struct placing *placing, const struct trace_file *f
         const struct trace_probe *probe = &session->probes.items[i];
         const struct plan_function *function = probe->function;
         const size_t size = probe->rests ? function->displaced : PLAN_JUMP_BYTES;
-        if (probe->is_placed && !probe->is_left &&
+        if (probe->is_placed && !probe->is_restored &&
             (pread(placing->fd, there, size, (off_t)(file->bias + function->site)) !=
                  (ssize_t)size ||
              memcmp(there, probe->rests ? function->original : probe->jump, size) != 0))

@@ -10,13 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CALL_BYTES = 5, CALL = 0xe8, NOBODY = -1 };
+enum { CALL_BYTES = 5, CALL = 0xe8, NO_CALLER = -1 };
 
 struct point {
     uint64_t at;     /* address of the call, or of the slot */
     uint64_t target; /* what it calls */
     uint32_t file;   /* the file it is in */
-    int32_t caller;  /* number of its function; NOBODY: several, or a part of one */
+    int32_t caller;  /* number of its function; NO_CALLER: several, or a part of one */
     bool is_slot;
 };
 
@@ -125,7 +125,7 @@ static int find_slots(struct trace_session *session, uint32_t file_number,
         const struct plan_callee *callee = &file->plan.callees[function->first_callee + i];
         struct point point = {.at = file->bias + callee->address,
                               .file = file_number,
-                              .caller = NOBODY,
+                              .caller = NO_CALLER,
                               .is_slot = true};
         uint64_t *is_known = callee->is_slot ? sprof_map_get(&points->slots, point.at) : NULL;
         if (!is_known || *is_known)
@@ -152,7 +152,7 @@ static int find_in_file(struct trace_session *session, uint32_t number, bool hav
         if (have_caller && caller)
             result = find_calls(session, number, function, (int32_t)*caller);
         else if (!have_caller && function->why == PLAN_PART)
-            result = find_calls(session, number, function, NOBODY);
+            result = find_calls(session, number, function, NO_CALLER);
         else if (!have_caller && caller)
             result = find_slots(session, number, function);
     }

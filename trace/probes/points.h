@@ -1,11 +1,9 @@
-/* Call points, for --all-points. Beside entries of functions, places that call them get probes, so
- * a call is seen four times: at its place, at the entry, at the exit, and back at its place. This
- * shows that probes at entries are enough.
+/* Call points, for --all-points: instructions that call functions get probes, too. So a call is
+ * seen four times, which shows that probes at entries are enough.
  *
- * A direct call leads to a thunk in the agent's second area, which calls the function. A slot of
- * the GOT gets the address of such a thunk. The bytes are written while the command waits for its
- * first instruction, and stay until it ends. The time between place and function is the caller's
- * own. */
+ * A call point leads to a thunk in the agent's second area, which calls the function. Its bytes are
+ * written before the command runs, and stay until it ends. The time between call point and function
+ * is the caller's own. */
 #ifndef SPROF_TRACE_PROBES_POINTS_H
 #define SPROF_TRACE_PROBES_POINTS_H
 

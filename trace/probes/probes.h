@@ -15,9 +15,9 @@ int trace_choose(struct trace_session *session, struct sprof_error *error);
 
 /* Warns, with names near it, where an option's expression finds no chosen function with a probe, or
  * no `timed` one. Returns 0 or a negative code. */
-int trace_tell_unfound(const struct trace_session *session, const char *option,
-                       const char *expression, const struct plan_expressions *expressions,
-                       bool timed, struct sprof_error *error);
+int trace_report_unfound(const struct trace_session *session, const char *option,
+                         const char *expression, const struct plan_expressions *expressions,
+                         bool timed, struct sprof_error *error);
 
 /* Whether code of a mapped file may get probes. */
 bool trace_wants(struct trace_session *session, const struct image_request *file);
@@ -145,7 +145,7 @@ void trace_passed_check_file(const struct trace_session *session, struct trace_f
 void trace_passed_note(struct trace_session *session, struct trace_probe *probe, uint64_t body);
 
 /* Passes probes that have been off since the last look. */
-void trace_passed_look(struct trace_session *session);
+void trace_passed_refresh(struct trace_session *session);
 
 /* Ends that for a probe that is about to be on. */
 void trace_passed_end(struct trace_session *session, size_t number);

@@ -123,8 +123,8 @@ static void rest(struct trace_session *session)
 static bool note_off(struct trace_session *session, size_t number)
 {
     struct trace_probe *probe = &session->probes.items[number];
-    const bool is_off =
-        probe->is_placed && !probe->is_left && !probe->rests && !trace_is_wanted(session, number);
+    const bool is_off = probe->is_placed && !probe->is_restored && !probe->rests &&
+                        !trace_is_wanted(session, number);
     probe->off_ns = !is_off ? 0 : probe->off_ns ? probe->off_ns : session->times.now_ns;
     return is_due(session, probe);
 }
@@ -139,7 +139,7 @@ static bool is_any_due(struct trace_session *session)
     return due > 0;
 }
 
-void trace_rest_look(struct trace_session *session)
+void trace_rest_refresh(struct trace_session *session)
 {
     if (is_any_due(session) && session->times.now_ns >= session->resting.next_ns)
         rest(session);

@@ -20,7 +20,7 @@ struct trace_resting {
 
 /* Puts probes to rest that have been off for long enough or cost too much, and wakes those that
  * could not be woken before. */
-void trace_rest_look(struct trace_session *session);
+void trace_rest_refresh(struct trace_session *session);
 
 /* The same, but wakes none, and does not wait since the last stop. What cannot be stopped now is
  * tried again later. */

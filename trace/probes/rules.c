@@ -65,7 +65,7 @@ bool trace_may_rest(const struct trace_session *session, const struct trace_prob
 {
     return session->options.rest_ns != TRACE_NEVER && session->process.code_fd > 0 &&
            session->backend->can_rest && !session->points && !session->executable.is_replaced &&
-           !probe->is_left && trace_can_place_live(session, probe) &&
+           !probe->is_restored && trace_can_place_live(session, probe) &&
            (!trace_stays_on(probe) ||
             (session->paused && !session->counts.in_flight && !session->times.cleared.ns));
 }

@@ -1,9 +1,9 @@
 /* Reports expressions of options that find no function. */
 #include "trace/probes/probes.h"
 
-int trace_tell_unfound(const struct trace_session *session, const char *option,
-                       const char *expression, const struct plan_expressions *expressions,
-                       bool timed, struct sprof_error *error)
+int trace_report_unfound(const struct trace_session *session, const char *option,
+                         const char *expression, const struct plan_expressions *expressions,
+                         bool timed, struct sprof_error *error)
 {
     struct sprof_suggestions near = {0};
     struct sprof_str names = {0};

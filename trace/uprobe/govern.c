@@ -9,7 +9,7 @@
 enum {
     BOUND_MS = 100,      /* between two looks at the cost of uprobes */
     BOUND_LEAST_MS = 20, /* in so much CPU time at least */
-    NAMES_TOLD = 5,
+    NAMES_SHOWN = 5,
 };
 
 /* The cost of uprobes since the last look, by function, from calls times their cost. */
@@ -88,7 +88,7 @@ static int let_go(struct trace_session *session, double share, struct sprof_str 
         probe->governed = TRACE_GOVERNED_OFF;
         if (trace_history_probe(session, number, "off", "governor", share))
             return SPROF_ENOMEM;
-        if (gone < NAMES_TOLD)
+        if (gone < NAMES_SHOWN)
             sprof_str_appendf(names, "%s%.100s", gone ? ", " : "", probe->function->name);
     }
     return gone;
@@ -121,7 +121,7 @@ int trace_uprobes_govern(struct trace_session *session)
                           "(--max-overhead): %d function%s lost theirs: %s%s",
                           100 * ns / used_ns, session->options.max_overhead, gone,
                           sprof_plural((uint64_t)gone), names.text ? names.text : "",
-                          gone > NAMES_TOLD ? ", …" : "");
+                          gone > NAMES_SHOWN ? ", …" : "");
     }
     sprof_str_release(&names);
     uprobes->next_bound_ns = sprof_clock_monotonic_ns() + BOUND_MS * UINT64_C(1000000);

@@ -240,8 +240,8 @@ static void note_refused(void *context, const struct uprobe_site *site)
         probe->tier = PROBE_COUNT;
 }
 
-static void tell_refused(struct trace_session *session, const struct trace_file *file,
-                         const struct uprobe_sites *sites)
+static void report_refused(struct trace_session *session, const struct trace_file *file,
+                           const struct uprobe_sites *sites)
 {
     enum { NAMED = 5 };
     struct sprof_str names = {0};
@@ -299,7 +299,7 @@ static int place_file(struct trace_session *session, const struct trace_file *fi
     if (!result && placing.failed)
         result = sprof_error_memory(error);
     if (!result)
-        tell_refused(session, file, &sites);
+        report_refused(session, file, &sites);
     if (!result && keep_placed(session, image, &sites))
         result = sprof_error_memory(error);
     sprof_vec_release(&sites.list);

@@ -202,7 +202,7 @@ static void test_mappings(void)
     CU_ASSERT_EQUAL(sprof_vec_push(&leaving->coming, coming), 0);
     CU_ASSERT_EQUAL(sprof_vec_push(&leaving->coming, never), 0);
     fixture.process.hello.thunks = (uintptr_t)test_mappings; /* so this program's code is ours */
-    CU_ASSERT_EQUAL(inject_leaving_look(leaving), 0);
+    CU_ASSERT_EQUAL(inject_leaving_read_maps(leaving), 0);
     CU_ASSERT_TRUE(inject_leaving_is_ours(leaving, (uintptr_t)test_mappings));
     CU_ASSERT_FALSE(inject_leaving_is_ours(leaving, (uintptr_t)fixture.stack));
     CU_ASSERT_TRUE(leaving->coming.items[0].is_there);

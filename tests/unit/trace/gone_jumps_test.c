@@ -54,7 +54,7 @@ static void make(struct code *code)
 static void look(struct code *code)
 {
     code->made.session.times.now_ns += UINT64_C(2000000000);
-    trace_gone_jumps_look(&code->made.session);
+    trace_gone_jumps_refresh(&code->made.session);
 }
 
 static void end(struct code *code)
@@ -103,7 +103,7 @@ static void test_too_soon(void)
     look(&code);
     CU_ASSERT_EQUAL_FATAL(madvise(code.pages, PAGE, MADV_DONTNEED), 0);
     session->times.now_ns += 1000;
-    trace_gone_jumps_look(session);
+    trace_gone_jumps_refresh(session);
     CU_ASSERT_FALSE(session->probes.items[0].rests); /* once a second is enough */
     session->options.rest_ns = TRACE_NEVER;
     look(&code);

@@ -42,7 +42,7 @@ static const char *look(struct history *history)
     static char text[64];
     const struct store_batch *batch = recording_batch(history->made.session.recording);
     const size_t before = batch->probe_events.count;
-    CU_ASSERT_EQUAL(trace_history_look(&history->made.session), 0);
+    CU_ASSERT_EQUAL(trace_history_serve(&history->made.session), 0);
     *text = 0;
     if (batch->probe_events.count > before) {
         const struct store_probe_event *event =
@@ -75,7 +75,7 @@ static void test_one_probe(void)
     probe->rests = false;
     probe->is_placed = true;
     CU_ASSERT_STRING_EQUAL(look(&history), "in command");
-    probe->is_left = true;
+    probe->is_restored = true;
     CU_ASSERT_STRING_EQUAL(look(&history), "out end");
     made_end(&history.made);
 }
@@ -103,7 +103,7 @@ static void test_coverage(void)
     struct trace_session *session = &history.made.session;
     session->mode = TRACE_COVERAGE;
     look(&history);
-    session->probes.items[ONE].is_left = true;
+    session->probes.items[ONE].is_restored = true;
     CU_ASSERT_STRING_EQUAL(look(&history), "out coverage");
     made_end(&history.made);
 }

@@ -38,25 +38,25 @@ static void test_steps(void)
     struct trace_session *session = &bounded.made.session;
     const struct probe_shared *shared = session->process.shared;
     session->options.memory = PLENTY;
-    CU_ASSERT_EQUAL(trace_memory_look(session), 0);
+    CU_ASSERT_EQUAL(trace_memory_serve(session), 0);
     CU_ASSERT(bounded.made.trace.memory.most_bytes > 0);
     CU_ASSERT_EQUAL(atomic_load(&shared->histograms), 1);
     CU_ASSERT_EQUAL(bounded.made.said.length, 0);
 
     session->options.memory = 1;
-    CU_ASSERT_EQUAL(trace_memory_look(session), 0);
+    CU_ASSERT_EQUAL(trace_memory_serve(session), 0);
     CU_ASSERT_EQUAL(atomic_load(&shared->histograms), 0);
     CU_ASSERT_TRUE(made_said(&bounded.made, "percentiles are given up"));
     CU_ASSERT_FALSE(is_sparing(&bounded));
 
-    CU_ASSERT_EQUAL(trace_memory_look(session), 0);
+    CU_ASSERT_EQUAL(trace_memory_serve(session), 0);
     CU_ASSERT_TRUE(is_sparing(&bounded));
     CU_ASSERT_TRUE(made_said(&bounded.made, "call for the first time is only counted"));
-    CU_ASSERT_EQUAL(trace_memory_look(session), 0);
+    CU_ASSERT_EQUAL(trace_memory_serve(session), 0);
     CU_ASSERT_EQUAL(bounded.made.said.length, 0);
 
     session->options.memory = PLENTY;
-    CU_ASSERT_EQUAL(trace_memory_look(session), 0);
+    CU_ASSERT_EQUAL(trace_memory_serve(session), 0);
     CU_ASSERT_FALSE(is_sparing(&bounded));
     CU_ASSERT_TRUE(made_said(&bounded.made, "less than --memory allows again"));
     CU_ASSERT_EQUAL(atomic_load(&shared->histograms), 0); /* they do not come back */
@@ -72,10 +72,10 @@ static void test_pages_that_exist(void)
     made_stat(&bounded.made, 0)->calls = 1;
     session->options.memory = 1;
     session->memory.no_histograms = true;
-    CU_ASSERT_EQUAL(trace_memory_look(session), 0);
+    CU_ASSERT_EQUAL(trace_memory_serve(session), 0);
     CU_ASSERT_EQUAL(atomic_load(&session->process.shared->stat_pages[0][0]) & 1, 1);
     session->options.memory = PLENTY;
-    CU_ASSERT_EQUAL(trace_memory_look(session), 0);
+    CU_ASSERT_EQUAL(trace_memory_serve(session), 0);
     CU_ASSERT_EQUAL(atomic_load(&session->process.shared->stat_pages[0][0]) & 1, 0);
     made_end(&bounded.made);
 }

@@ -230,7 +230,7 @@ static void test_empty_for_later_programs(void)
     struct trace_session *session = &ranges.made.session;
     ranges.made.trace.membership = &trace_of_children;
     CU_ASSERT_EQUAL(change(&ranges, "+bata"), 0);
-    CU_ASSERT_EQUAL(trace_ranges_tell_empty(session, 0, &answer, &ranges.error), 0);
+    CU_ASSERT_EQUAL(trace_ranges_append_empty(session, 0, &answer, &ranges.error), 0);
     CU_ASSERT_STRING_EQUAL(answer.text,
                            "\n`bata` finds no function that has a probe; near it: beta; it holds "
                            "for programs that are executed from now on");

@@ -93,9 +93,9 @@ static void test_rest(void)
     session->executable.is_replaced = true;
     CU_ASSERT_FALSE(trace_may_rest(session, fixture.probe));
     session->executable.is_replaced = false;
-    fixture.probe->is_left = true;
+    fixture.probe->is_restored = true;
     CU_ASSERT_FALSE(trace_may_rest(session, fixture.probe));
-    fixture.probe->is_left = false;
+    fixture.probe->is_restored = false;
     CU_ASSERT_FALSE(trace_rests_at_once(session, fixture.probe));
     session->resting.at_once = true;
     CU_ASSERT_TRUE(trace_rests_at_once(session, fixture.probe));

@@ -159,9 +159,9 @@ static void test_passed(void)
     leave_thunk(&listening, 0, SITE + DISPLACED);
     listening.memory[entry] = ARCH_THUNK_ON;
     write_memory(&listening);
-    trace_passed_look(session);
+    trace_passed_refresh(session);
     CU_ASSERT_FALSE(probe->is_passed);
-    trace_passed_look(session);
+    trace_passed_refresh(session);
     CU_ASSERT_TRUE(probe->is_passed);
     read_memory(&listening);
     CU_ASSERT_EQUAL(listening.memory[entry], ARCH_THUNK_OFF);
@@ -193,8 +193,8 @@ static void test_passed_by_jump(void)
     CU_ASSERT_EQUAL(probe->pass_byte, 0x30);
     memcpy(listening.memory + SITE, jump, sizeof jump);
     write_memory(&listening);
-    trace_passed_look(session);
-    trace_passed_look(session);
+    trace_passed_refresh(session);
+    trace_passed_refresh(session);
     read_memory(&listening);
     CU_ASSERT_TRUE(probe->is_passed);
     CU_ASSERT_EQUAL(listening.memory[SITE + 1], 0x30);
@@ -204,8 +204,8 @@ static void test_passed_by_jump(void)
     CU_ASSERT_EQUAL(memcmp(listening.memory + SITE, jump, sizeof jump), 0);
     listening.memory[SITE] = 0xcc; /* not ours any more */
     write_memory(&listening);
-    trace_passed_look(session);
-    trace_passed_look(session);
+    trace_passed_refresh(session);
+    trace_passed_refresh(session);
     CU_ASSERT_FALSE(probe->is_passed);
     end(&listening);
 }
