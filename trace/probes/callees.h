@@ -30,7 +30,7 @@ const char *trace_callees_expression(struct trace_session *session, const char *
 bool trace_callees_wants(const struct trace_callees *callees, uint32_t file, size_t function);
 
 /* Reports calls whose targets the code does not show. */
-void trace_callees_tell(const struct trace_callees *callees);
+void trace_callees_report_open(const struct trace_callees *callees);
 
 void trace_callees_free(struct trace_callees *callees);
 

@@ -195,7 +195,7 @@ static void test_open_calls(void)
         struct trace_callees *out = NULL;
         CU_ASSERT_EQUAL(
             trace_callees_find(&out, &callees.made.session, &cases[i].root, 1, true, NULL), 0);
-        trace_callees_tell(out);
+        trace_callees_report_open(out);
         CU_ASSERT_EQUAL(callees.made.said.length > 0, cases[i].said != NULL);
         CU_ASSERT(!cases[i].said || made_said(&callees.made, cases[i].said));
         trace_callees_free(out);
