@@ -37,7 +37,7 @@ static void test_shares_are_of_the_root(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "→ scan  45 %, itself 42 %; 40 calls of "));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, ", called by a pointer\n"));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "  ruled out: log_it 10 %"));
-    CU_ASSERT_TRUE(drilling.is_told[0]);
+    CU_ASSERT_TRUE(drilling.is_reported[0]);
     sprof_str_release(&drilling.answer);
 }
 
