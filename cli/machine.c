@@ -39,6 +39,12 @@ int cli_set_program(void *field, const char *value, struct sprof_error *error)
                                "`%s` is no name of a program: write it without directories, as "
                                "`ps -e` shows it",
                                value);
+    if (strpbrk(value, "*?"))
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--match takes the name of one program and no pattern, as `%s` is\n"
+                               "record all that runs with -a, then choose: `sprof report --by "
+                               "process`, `--process NAME`",
+                               value);
     *(const char **)field = value;
     return 0;
 }

@@ -219,6 +219,7 @@ whole_machine() {
 2|--cpu x|no list of CPUs|0-3,8
 2|--cpu $offline|CPU $offline is not online|/sys/devices/system/cpu/online
 2|--match /bin/true|without directories|ps -e
+2|--match ngi*|no pattern|sprof report --by process
 2|--user no-such-user|no user .no-such-user.|getent passwd
 2|-p no-such-program|not a process id|ps -e
 END
