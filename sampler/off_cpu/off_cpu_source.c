@@ -6,7 +6,7 @@
 #include "sampler/off_cpu/kinds.h"
 #include "sampler/off_cpu/programs.h"
 #include "sampler/off_cpu/threshold.h"
-#include "sampler/perf/filter_bpf.h"
+#include "sampler/perf/bpf_refusal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -59,18 +59,6 @@ static struct off_cpu_source *of(struct source *source)
 
 /* == Opening == */
 
-static int refuse(int result, bool launches, struct sprof_error *error)
-{
-    const bool refused = result == -EPERM || result == -EACCES;
-    return sprof_error_set(
-        error, refused ? SPROF_EPERMISSION : SPROF_EUNSUPPORTED, -result,
-        "waits cannot be measured by BPF (%s)\n%s%s", perf_filter_bpf_reason(result),
-        refused ? "run sprof as root, or with CAP_BPF and CAP_PERFMON"
-                : "run sprof as root on the host, with Linux 5.18 or later",
-        launches ? "; `sprof record --clock wall -- COMMAND` samples waiting threads without BPF"
-                 : "");
-}
-
 static int set_slice(struct source *opened, size_t stack_bytes, struct sprof_error *error)
 {
     (void)error;
@@ -120,7 +108,12 @@ static int open_source(struct source **opened, const struct source_request *requ
     const int result = off_cpu_programs_open(&source->programs, &wanted);
     if (result) {
         free(source);
-        return refuse(result, options->command != NULL, error);
+        return perf_bpf_refuse(
+            result, "waits cannot be measured",
+            options->command
+                ? "; `sprof record --clock wall -- COMMAND` samples waiting threads without BPF"
+                : "",
+            error);
     }
     source->settings = off_cpu_programs_settings(&source->programs);
     source->threshold = off_cpu_threshold_of(options);

@@ -1,4 +1,5 @@
 /* Puts the BPF programs on the events of a command that was let go while they were loaded. */
+#include "sampler/perf/bpf_refusal.h"
 #include "sampler/perf/perf_source.h"
 
 static int attach_all(struct perf_source *source)
@@ -27,7 +28,7 @@ int perf_filter_arrival_take(struct perf_source *source)
     if (failed)
         return failed;
     if (result) { /* sprof goes on filtering, also where some events have the program */
-        source->no_bpf_why = perf_filter_bpf_reason(result);
+        source->no_bpf_why = perf_bpf_reason(result);
         source->scope = SAMPLER_SCOPE_CPU;
     } else {
         source->filtered_from_ns = sprof_clock_monotonic_ns();

@@ -307,14 +307,3 @@ void perf_filter_bpf_close(struct perf_filter_bpf *filter)
 }
 
 #endif
-
-const char *perf_filter_bpf_reason(int result)
-{
-    switch (-result) {
-    case ENOSYS: return "sprof was built without it, or the kernel has none";
-    case ENOENT: return "sprof runs in a pid namespace of its own";
-    case EPERM:
-    case EACCES: return "not permitted";
-    default: return "this kernel does not take the programs";
-    }
-}

@@ -45,9 +45,6 @@ int perf_filter_bpf_open(struct perf_filter_bpf *filter, bool follow_forks,
                          const struct sampling_choice *choice,
                          const struct perf_filter_bpf_tails *tails, size_t clock_count);
 
-/* Why perf_filter_bpf_open failed, in a few words. */
-const char *perf_filter_bpf_reason(int result);
-
 /* Makes a thread a member. Returns 0, or -ENOSYS in a build without BPF. */
 int perf_filter_bpf_add(const struct perf_filter_bpf *filter, pid_t tid);
 bool perf_filter_bpf_has(const struct perf_filter_bpf *filter, pid_t tid);

@@ -1,4 +1,5 @@
 /* Opening events: per CPU where that is permitted, else per task. */
+#include "sampler/perf/bpf_refusal.h"
 #include "sampler/perf/perf_source.h"
 #include "sampler/perf/permission.h"
 
@@ -113,9 +114,9 @@ static void settle_layout(struct perf_source *source)
 
 static void explain_no_bpf(struct perf_source *source, int result)
 {
-    source->no_bpf_why = perf_filter_bpf_reason(result);
-    sprof_log_message(source->log, SPROF_LOG_DEBUG, "without BPF: %s (%s)",
-                      perf_filter_bpf_reason(result), strerror(-result));
+    source->no_bpf_why = perf_bpf_reason(result);
+    sprof_log_message(source->log, SPROF_LOG_DEBUG, "without BPF: %s (%s)", perf_bpf_reason(result),
+                      strerror(-result));
 }
 
 static void open_rings_beside(void *context)

@@ -3,7 +3,7 @@
 #include "sampler/waiting/waiting_source.h"
 
 #include "arch/arch.h"
-#include "sampler/perf/filter_bpf.h"
+#include "sampler/perf/bpf_refusal.h"
 #include "sampler/waiting/looks.h"
 
 #include <errno.h>
@@ -38,19 +38,6 @@ static struct waiting_source *of(struct source *source)
 }
 
 /* == Opening == */
-
-static int refuse(int result, bool launches, struct sprof_error *error)
-{
-    const bool refused = result == -EPERM || result == -EACCES;
-    return sprof_error_set(
-        error, refused ? SPROF_EPERMISSION : SPROF_EUNSUPPORTED, -result,
-        "threads that wait cannot be sampled by BPF (%s)\n%s%s", perf_filter_bpf_reason(result),
-        refused ? "run sprof as root, or with CAP_BPF and CAP_PERFMON"
-                : "run sprof as root on the host, with Linux 5.18 or later",
-        launches ? ""
-                 : "; what sprof launches itself (`sprof record --clock wall -- COMMAND`) "
-                   "needs no BPF");
-}
 
 static void add_targets(const struct waiting_source *source, const struct target *target)
 {
@@ -112,7 +99,12 @@ static int open_source(struct source **opened, const struct source_request *requ
     const int result = waiting_looks_open(&source->looks, target_thread(request->target));
     if (result) {
         free(source);
-        return refuse(result, options->command != NULL, error);
+        return perf_bpf_refuse(result, "threads that wait cannot be sampled",
+                               options->command
+                                   ? ""
+                                   : "; what sprof launches itself (`sprof record --clock wall -- "
+                                     "COMMAND`) needs no BPF",
+                               error);
     }
     add_targets(source, request->target);
     source->paused = options->paused;

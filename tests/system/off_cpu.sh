@@ -309,7 +309,11 @@ switches)
             as=("${as_ordinary_user[@]}" "$user_sprof")
         fi
         expect 0 "${as[@]}" record --off-cpu -o $user.db -- ./waits
-        said "BPF would show where and for what threads wait: run sprof as root"
+        if [ $user = root ]; then
+            said "BPF would show where and for what threads wait: run the container with .--security-opt seccomp"
+        else
+            said "BPF would show where and for what threads wait: run sprof as root"
+        fi
         rested=$(awk '/^rest/ {sum += $2 - $3} END {print sum}' out)
         seen=$(sql $user.db "SELECT sum(weight) / 1e9 FROM v_sample WHERE tid = pid AND event GLOB 'off-cpu:*'")
         waited=$(sql $user.db "SELECT sum(weight) / 1e9 FROM v_sample WHERE tid = pid AND wait = 'waiting'")
@@ -328,9 +332,12 @@ switches)
         grep -q "waiting$" out || fail "no such state"
         # What needs the stacks is refused as before.
         expect 1 "${as[@]}" record --off-cpu --wakers -o x.db -- true
-        said "CAP_BPF|perf_event_paranoid"
+        said "CAP_BPF|perf_event_paranoid|seccomp"
         [ ! -e x.db ] || fail "a recording"
     done
+    # The kernel's verifier returns another error than a lack of rights.
+    expect 1 "$PROGRAMS/refuse" bpf EACCES "$SPROF" record --off-cpu --wakers -o x.db -- true
+    said "verifier refuses the programs" && said "uname -a"
     # Threads that waited before the recording began.
     start "${as_ordinary_user[@]}" ./waits stay >waits.out
     program=$child

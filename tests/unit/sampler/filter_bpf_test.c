@@ -1,3 +1,4 @@
+#include "sampler/perf/bpf_refusal.h"
 #include "sampler/perf/filter_bpf.h"
 
 #include "sampler/perf/event_config.h"
@@ -25,7 +26,7 @@ static bool open_filter(struct perf_filter_bpf *filter, bool follow)
         return true;
     CU_ASSERT_TRUE(geteuid() || result == -ENOENT || result == -EPERM || result == -ENOSYS ||
                    sprof_kernel_is_before(5, 17));
-    sprof_test_skip("no BPF here: %s", perf_filter_bpf_reason(result));
+    sprof_test_skip("no BPF here: %s", perf_bpf_reason(result));
     return false;
 }
 
