@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 union descriptor {
     struct cmsghdr header;
@@ -29,6 +30,33 @@ bool sprof_message_send(int socket_fd, const void *bytes, size_t size, int fd, i
     return sent == (ssize_t)size;
 }
 
+/* Takes the descriptor of a message. False: there were several, or more than fit (two, as the end
+ * of the buffer is aligned). All are closed then, for a peer could fill the table of descriptors.
+ */
+static bool take_descriptor(struct msghdr *message, int *fd)
+{
+    bool is_one = !(message->msg_flags & MSG_CTRUNC);
+    *fd = -1;
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
+        const size_t bytes = part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS
+                                 ? part->cmsg_len - CMSG_LEN(0)
+                                 : 0;
+        for (size_t at = 0; at + sizeof *fd <= bytes; at += sizeof *fd) {
+            int came;
+            memcpy(&came, CMSG_DATA(part) + at, sizeof came);
+            is_one &= *fd < 0;
+            if (*fd >= 0)
+                close(*fd);
+            *fd = came;
+        }
+    }
+    if (!is_one && *fd >= 0) {
+        close(*fd);
+        *fd = -1;
+    }
+    return is_one;
+}
+
 bool sprof_message_receive(int socket_fd, void *bytes, size_t size, int *fd)
 {
     struct iovec vector = {bytes, size};
@@ -42,9 +70,6 @@ bool sprof_message_receive(int socket_fd, void *bytes, size_t size, int *fd)
     do
         got = recvmsg(socket_fd, &message, MSG_CMSG_CLOEXEC);
     while (got < 0 && errno == EINTR);
-    const struct cmsghdr *header = got < 0 ? NULL : CMSG_FIRSTHDR(&message);
-    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-        header->cmsg_len == CMSG_LEN(sizeof *fd))
-        memcpy(fd, CMSG_DATA(header), sizeof *fd);
-    return got == (ssize_t)size;
+    return got >= 0 && take_descriptor(&message, fd) && got == (ssize_t)size &&
+           !(message.msg_flags & MSG_TRUNC);
 }

@@ -51,15 +51,18 @@ bool symbolize_child_send(int socket, enum child_kind kind, int64_t number,
     return sent;
 }
 
-/* What was sent with a message that is refused is closed. */
+/* What was sent with a message that is refused is closed. Of several, for which the buffer has room
+ * as its end is aligned, the last one stays. */
 static bool take_descriptor(struct msghdr *message, int *fd)
 {
     for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part))
-        if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS &&
-            part->cmsg_len == CMSG_LEN(sizeof *fd)) {
+        for (size_t at = CMSG_LEN(0);
+             part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS &&
+             at + sizeof *fd <= part->cmsg_len;
+             at += sizeof *fd) {
             if (*fd >= 0)
                 close(*fd);
-            memcpy(fd, CMSG_DATA(part), sizeof *fd);
+            memcpy(fd, (const char *)part + at, sizeof *fd);
         }
     return !(message->msg_flags & MSG_CTRUNC);
 }
