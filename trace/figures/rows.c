@@ -81,8 +81,10 @@ static int put_call_cost(struct trace_session *session, const struct counters_fi
     };
     session->counts.calls += row.calls - cell->written_calls;
     session->probes.items[cell->function].calls += row.calls - cell->written_calls;
-    session->probes.items[cell->function].unlogged += stat->unlogged - cell->written_unlogged;
-    session->log.unlogged += stat->unlogged - cell->written_unlogged;
+    const uint64_t unlogged = /* it falls only where the program writes it */
+        stat->unlogged > cell->written_unlogged ? stat->unlogged - cell->written_unlogged : 0;
+    session->probes.items[cell->function].unlogged += unlogged;
+    session->log.unlogged += unlogged;
     cell->written_unlogged = stat->unlogged;
     session->counts.in_flight += row.in_flight - cell->written_in_flight;
     session->counts.abnormal += row.abnormal - cell->written_abnormal;
