@@ -90,6 +90,17 @@ static void test_instructions(void)
 }
 
 /* The registers that are named and written, by DWARF number. */
+/* A transaction goes on elsewhere when it is given up; the same opcode stores numbers. */
+static void test_flow_of_transactions(void)
+{
+    static const uint8_t xbegin[] = {0xc7, 0xf8, 0, 1, 0, 0}, movl[] = {0xc7, 0x00, 0, 1, 0, 0};
+    struct arch_instruction found;
+    CU_ASSERT_TRUE(arch_instruction_decode(xbegin, sizeof xbegin, &found));
+    CU_ASSERT_EQUAL(found.flow, ARCH_FLOW_BRANCH);
+    CU_ASSERT_TRUE(arch_instruction_decode(movl, sizeof movl, &found));
+    CU_ASSERT_EQUAL(found.flow, ARCH_FLOW_NEXT);
+}
+
 static void test_written_registers(void)
 {
     static const struct {
@@ -136,6 +147,7 @@ void sprof_suite_arch_decode(void);
 void sprof_suite_arch_decode(void)
 {
     CU_pSuite suite = CU_add_suite("arch/decode", NULL, NULL);
+    CU_add_test(suite, "the flow of transactions", test_flow_of_transactions);
     CU_add_test(suite, "instructions", test_instructions);
     CU_add_test(suite, "written registers", test_written_registers);
     CU_add_test(suite, "what is none", test_no_instructions);
