@@ -2,7 +2,8 @@
  * it: its calls are over by then. hostile SEED MILLISECONDS [spares]: waits for a file "go", and
  * ends with 3 when there is one "end" hostile pid NUMBER: the same, and says that another process
  * has called its functions hostile by: is another process hostile fresh -: what places of figures
- * follow from is written over, and then other threads begin and call */
+ * follow from is written over, and then other threads begin and call hostile back -: counts of
+ * calls that are not in the log go up and back */
 #include "agent/probe.h"
 
 #include <pthread.h>
@@ -207,6 +208,22 @@ static void begin_others(void)
     work(3);
 }
 
+static void take_back(void)
+{
+    for (int i = 0; i < 4; i++) {
+        for (uint64_t at = 0; at < SLABS * 4; at++) {
+            struct probe_stat *stat = (void *)word_at(PROBE_SHARED_BYTES + at / 4 * slab_bytes +
+                                                      at % 4 * sizeof(struct probe_stat));
+            if (!stat->calls)
+                continue;
+            stat->calls++;
+            stat->ended++;
+            stat->unlogged = i % 2 ? 5 : 1000000;
+        }
+        usleep(700000);
+    }
+}
+
 int main(int count, char **words)
 {
     int status;
@@ -236,9 +253,11 @@ int main(int count, char **words)
     find_mappings();
     slab_bytes = *word_at(offsetof(struct probe_shared, slab_bytes));
     slab_count = (uint32_t)*word_at(offsetof(struct probe_shared, slab_count));
-    if (*words[1] == 'p' || *words[1] == 'f') {
+    if (strchr("pfb", *words[1])) {
         if (*words[1] == 'p')
             name_another((uint32_t)atoi(words[2]));
+        else if (*words[1] == 'b')
+            take_back();
         else
             begin_others();
         write(1, "written\n", 8);
