@@ -116,6 +116,13 @@ bool arch_code_begins_with_system_call(struct sprof_bytes code);
 /* A PLT entry jumps through a slot in memory: where the slot is. False for other code. */
 bool arch_code_plt_slot(const uint8_t bytes[ARCH_PLT_JUMP_BYTES], uint64_t address, uint64_t *slot);
 
+/* Calls `found` for each address from `low` to `high` to which bytes of code may refer by a
+ * distance from an instruction, whether they are an instruction or only look like the end of one.
+ * `is_call`: they call or jump to what stands at the address. */
+void arch_code_each_reference(struct sprof_bytes code, uint64_t vaddr, uint64_t low, uint64_t high,
+                              void (*found)(void *context, uint64_t address, bool is_call),
+                              void *context);
+
 /* Where entries of a .plt push, 0 where they do not; `plt` is the section. */
 uint8_t arch_code_plt_push(struct sprof_bytes plt);
 

@@ -105,6 +105,26 @@ bool arch_code_plt_slot(const uint8_t bytes[ARCH_PLT_JUMP_BYTES], uint64_t addre
     return true;
 }
 
+void arch_code_each_reference(struct sprof_bytes code, uint64_t vaddr, uint64_t low, uint64_t high,
+                              void (*found)(void *context, uint64_t address, bool is_call),
+                              void *context)
+{
+    enum { CALL = 0x15, JUMP = 0x25, MOST = 4 };
+    static const uint8_t immediates[] = {0, 1, 2, MOST}; /* bytes behind the distance */
+    int32_t distance;
+    for (size_t at = 0; at + sizeof distance <= code.size; at++) {
+        memcpy(&distance, code.data + at, sizeof distance);
+        const uint64_t next = vaddr + at + sizeof distance + (uint64_t)(int64_t)distance;
+        if (next + MOST - low > high - low + MOST)
+            continue;
+        const bool is_call = at >= 2 && code.data[at - 2] == 0xff &&
+                             (code.data[at - 1] == CALL || code.data[at - 1] == JUMP);
+        for (size_t i = 0; i < sizeof immediates; i++)
+            if (next + immediates[i] - low <= high - low)
+                found(context, next + immediates[i], is_call && !immediates[i]);
+    }
+}
+
 /* With endbr64, entries of .plt.got take 16 bytes like the others. */
 uint64_t arch_code_plt_entry_size(struct sprof_bytes plt, bool is_got)
 {

@@ -1,6 +1,7 @@
 /* Reads dynamic symbols: see imports.h. The format is that of the ELF specification, and of the GNU
  * extensions for versions of symbols (LSB Core 5.0, 10.7). */
 #include "trace/probes/imports.h"
+#include "trace/probes/called_slots.h"
 
 #include <elf.h>
 #include <string.h>
@@ -133,6 +134,25 @@ static int add_slot(const struct trace_session *session, uint32_t file,
     return sprof_vec_push(slots, slot) ? SPROF_ENOMEM : 0;
 }
 
+/* The slots that relocations of a section fill; of GLOB_DAT those that are in `called`. */
+static int add_slots(const struct trace_session *session, uint32_t file,
+                     const struct symbols *symbols, const char *section,
+                     const struct sprof_map *called, struct trace_outside_slots *slots)
+{
+    const struct sprof_bytes bytes = image_section(symbols->image, section, NULL);
+    int result = 0;
+    for (size_t at = 0; at + sizeof(Elf64_Rela) <= bytes.size && !result;
+         at += sizeof(Elf64_Rela)) {
+        Elf64_Rela relocation;
+        memcpy(&relocation, bytes.data + at, sizeof relocation);
+        const uint32_t type = ELF64_R_TYPE(relocation.r_info);
+        if (type == ARCH_RELOCATION_JUMP_SLOT ||
+            (type == ARCH_RELOCATION_GLOB_DAT && sprof_map_get(called, relocation.r_offset)))
+            result = add_slot(session, file, symbols, &relocation, slots);
+    }
+    return result;
+}
+
 int trace_imports_slots(struct trace_session *session, uint32_t file,
                         struct trace_outside_slots *slots)
 {
@@ -140,20 +160,19 @@ int trace_imports_slots(struct trace_session *session, uint32_t file,
     struct image *image;
     struct image_request request;
     struct symbols symbols;
+    struct sprof_map called = {0};
     int result = plan_request_find(&request, session->process.pid, of->identity, of->path);
     if (result)
         return result;
     if (image_open(&image, &request, NULL))
         return 0;
     open_symbols(&symbols, image);
-    const struct sprof_bytes bytes = image_section(image, ".rela.plt", NULL);
-    for (size_t at = 0; at + sizeof(Elf64_Rela) <= bytes.size && !result;
-         at += sizeof(Elf64_Rela)) {
-        Elf64_Rela relocation;
-        memcpy(&relocation, bytes.data + at, sizeof relocation);
-        if (ELF64_R_TYPE(relocation.r_info) == ARCH_RELOCATION_JUMP_SLOT)
-            result = add_slot(session, file, &symbols, &relocation, slots);
-    }
+    result = trace_called_slots(image, &called);
+    if (!result)
+        result = add_slots(session, file, &symbols, ".rela.plt", &called, slots);
+    if (!result)
+        result = add_slots(session, file, &symbols, ".rela.dyn", &called, slots);
+    sprof_map_release(&called);
     image_free(image);
     return result;
 }

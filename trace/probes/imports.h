@@ -13,7 +13,7 @@ struct trace_imports {
     struct sprof_map owners;  /* hash of a name → of its file; 1: several define it */
 };
 
-/* Lists the slots of .rela.plt of a file. Returns 0 or SPROF_ENOMEM. */
+/* Lists the slots of a file that are used for calls alone. Returns 0 or SPROF_ENOMEM. */
 int trace_imports_slots(struct trace_session *session, uint32_t file,
                         struct trace_outside_slots *slots);
 

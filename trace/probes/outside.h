@@ -1,13 +1,15 @@
 /* The time that functions with probes spend outside of the traced modules, as in libc and in system
  * calls.
  *
- * A traced module calls other modules through slots of its GOT. Each slot of .rela.plt gets the
- * address of a thunk, which measures the call; the agent takes the time off the caller's self time.
+ * A traced module calls other modules through slots of its GOT. Each slot that serves calls alone
+ * gets the address of a thunk, which measures the call; the agent takes the time off the caller's
+ * self time.
  * Calls through other pointers are not seen: their time stays in self.
  *
  * The loader may fill a slot at the first call alone. Until then the function is found by its name
- * where one module has it; else the slot is read again later. Functions that need their own return
- * address, have a probe, or read a clock get no thunk. */
+ * where one module has it; else the slot is read again later. Slots that are data, too, are left
+ * alone (called_slots.h). Functions that need their own return address, have a probe, or read a
+ * clock get no thunk. */
 #ifndef SPROF_TRACE_PROBES_OUTSIDE_H
 #define SPROF_TRACE_PROBES_OUTSIDE_H
 

@@ -98,6 +98,36 @@ static void test_plt_entries(void)
     CU_ASSERT_FALSE(arch_code_plt_slot(other, 0x1000, &slot));
 }
 
+struct references {
+    uint64_t calls, others;
+};
+
+static void note_reference(void *context, uint64_t address, bool is_call)
+{
+    struct references *found = context;
+    if (address == 0x2000)
+        *(is_call ? &found->calls : &found->others) += 1;
+}
+
+/* At 0x1000: a call and a jump through what is at 0x2000; it is read, and compared with a byte. */
+static void test_references(void)
+{
+    static const uint8_t code[] = {0xff, 0x15, 0xfa, 0x0f, 0,    0,    0xff, 0x25, 0xf4,
+                                   0x0f, 0,    0,    0x48, 0x8b, 0x05, 0xed, 0x0f, 0,
+                                   0,    0x48, 0x83, 0x3d, 0xe5, 0x0f, 0,    0,    0};
+    struct references found = {0};
+    arch_code_each_reference((struct sprof_bytes){code, sizeof code}, 0x1000, 0x1ff8, 0x2008,
+                             note_reference, &found);
+    CU_ASSERT_EQUAL(found.calls, 2);
+    CU_ASSERT_EQUAL(found.others, 2);
+    arch_code_each_reference((struct sprof_bytes){code, sizeof code}, 0x1000, 0x2001, 0x2008,
+                             note_reference, &found);
+    CU_ASSERT_EQUAL(found.calls + found.others, 4);
+    arch_code_each_reference((struct sprof_bytes){code, 3}, 0x1000, 0, UINT64_MAX, note_reference,
+                             &found);
+    CU_ASSERT_EQUAL(found.calls + found.others, 4);
+}
+
 static void test_known(void)
 {
     static const uint8_t restorer[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
@@ -168,5 +198,6 @@ void sprof_suite_arch_code(void)
     CU_add_test(suite, "targets of calls", test_call_targets);
     CU_add_test(suite, "ends of functions", test_ends);
     CU_add_test(suite, "slots of PLT entries", test_plt_entries);
+    CU_add_test(suite, "references to slots", test_references);
     CU_add_test(suite, "the stack pointer is not reached", test_the_stack_pointer_is_not_reached);
 }
