@@ -220,7 +220,7 @@ static void take_back(void)
             stat->ended++;
             stat->unlogged = i % 2 ? 5 : 1000000;
         }
-        usleep(700000);
+        usleep(i < 3 ? 1100000 : 200000); /* what is missing in the log is noted by second */
     }
 }
 
