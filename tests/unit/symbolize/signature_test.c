@@ -29,7 +29,8 @@ static void test_objects_behind_unknown_types(void)
     const uint64_t start = strtoull(line, NULL, 16);
     const struct image_request request = {.file.path = fixture_path(&fixture, "a")};
     CU_ASSERT_EQUAL_FATAL(image_open(&image, &request, NULL), 0);
-    CU_ASSERT_EQUAL(symbolize_signatures(image, NULL, &start, 1, &arena, keep, &signature), 0);
+    CU_ASSERT_EQUAL(symbolize_signatures(image, NULL, &start, 1, NULL, &arena, keep, &signature),
+                    0);
     CU_ASSERT_EQUAL_FATAL(signature.count, 2);
     const struct symbolize_value *text = &signature.parameters[1];
     CU_ASSERT_STRING_EQUAL(text->name, "text");
