@@ -297,7 +297,7 @@ static void test_refused(void)
 {
     check_refused(
         "__asm__(\".globl _start\\n_start: mov $60, %eax\\nxor %edi, %edi\\nsyscall\");\n",
-        "-static -nostdlib", "cannot be told", SPROF_EUNSUPPORTED);
+        "-static -nostdlib", "do not show where", SPROF_EUNSUPPORTED);
     check_refused(
         "#include <stdlib.h>\n__attribute__((constructor)) static void f(void) { exit(3); "
         "}\nint main(void) { return 0; }\n",
