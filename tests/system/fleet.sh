@@ -108,7 +108,7 @@ CODE
     expect 0 "$SPROF" fleet init --to "$to"
     for version in 1.3 1.4; do
         gcc -O1 -g $([ $version = 1.3 ] || echo -DREBATE) shop.c -o shop || fail gcc
-        expect 0 "$SPROF" record -F 1997 -o $version.db -- ./shop
+        expect 0 "$SPROF" record -e cpu-clock -F 1997 -o $version.db -- ./shop
         push "host${version#1.}" $version $version.db $([ $version = 1.3 ] || echo --native)
     done
     expect 0 "$SPROF" merge -o all.db 1.3.db 1.4.db
