@@ -44,7 +44,14 @@ static bool is_in_scope(const char *name)
     return false;
 }
 
-/* "<T as Trait>::f" of Rust belongs to the crate of T. */
+/* "<T as Trait>::f" of Rust belongs to the crate of T; of a T without a crate, as u64 or a
+ * parameter, to that of the trait. */
+static const char *crate_of(const char *subject)
+{
+    const char *trait = strstr(subject, " as "), *scope = strstr(subject, "::");
+    return trait && scope && scope > trait ? trait + strlen(" as ") : subject;
+}
+
 static const char *subject_of(const char *name)
 {
     static const char *const before[] = {"<", "&", "*", "[", "(", "mut ", "const ", "dyn "};
@@ -76,5 +83,5 @@ bool report_name_is_standard(const char *name)
     const size_t length = strlen(name);
     if (length > 4 && !strcmp(name + length - 4, "@plt"))
         return true;
-    return is_in_scope(*name == '<' ? subject_of(name) : behind_result(name));
+    return is_in_scope(*name == '<' ? crate_of(subject_of(name)) : behind_result(name));
 }

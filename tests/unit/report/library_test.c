@@ -25,6 +25,9 @@ static void test_names(void)
     CU_ASSERT_TRUE(report_name_is_standard("runtime.mallocgc"));
     CU_ASSERT_TRUE(report_name_is_standard("memcpy@plt"));
     CU_ASSERT_TRUE(report_name_is_standard("__gthread_mutex_lock(pthread_mutex_t*)"));
+    CU_ASSERT_TRUE(report_name_is_standard("<u64 as core::ops::arith::Rem>::rem"));
+    CU_ASSERT_TRUE(report_name_is_standard("<&[T] as core::iter::IntoIterator>::into_iter"));
+    CU_ASSERT_FALSE(report_name_is_standard("<u64 as shop::Price>::price"));
     CU_ASSERT_FALSE(report_name_is_standard("<shop::Bag as core::fmt::Display>::fmt"));
     CU_ASSERT_FALSE(report_name_is_standard("shop::price(std::vector<int> const&)"));
     CU_ASSERT_FALSE(report_name_is_standard("std::vector<int> shop::all<int>(int)"));
