@@ -169,6 +169,7 @@ enum probe_tier {
                       would end at thunks */
     PROBE_SYSCALL, /* at libc's syscall: counts, and does what CLOCK and CLONE do */
     PROBE_THROW,   /* as LEAVE, and notes the lowest frame that an exception leaves */
+    PROBE_REMARK,  /* at sprof_remark() of <sprof.h>: what the program says of its calls */
 
     /* A flag: the first call is noted in `hits`, and the agent removes the flag. Nothing is
      * counted. */
@@ -455,6 +456,8 @@ struct probe_shared {
 
     /* By function. Only a clear makes less of it. */
     struct probe_use uses[PROBE_THUNKS];
+
+    _Atomic uint64_t remarks_lost; /* the agent's: see agent/probe/remark.h */
 };
 
 /* A lease is extended once by the agent, by this part of its length. The bit marks that. */

@@ -163,9 +163,35 @@ enum {
 };
 _Static_assert(sizeof(struct probe_kept_values) == PROBE_VALUES_UNITS * PROBE_UNIT_BYTES, "units");
 
+/* Of a kept call, without its values. */
+enum { PROBE_KEPT_UNITS = 2 };
+
+/* What the program says of its calls by <sprof.h>, in the units of a kept call (PROBE_LOG_ONLY).
+ * Units of texts follow, the key first. */
+enum probe_remark_kind {
+    PROBE_REQUEST = 1, /* the thread works for the request `value` from now on, labelled `text`; 0:
+                          for none */
+    PROBE_REQUEST_END, /* that of the thread has ended */
+    PROBE_NOTE,        /* of the innermost call: `key` is `text` */
+    PROBE_NOTE_NUMBER, /* … is `value` */
+    PROBE_CALL_ID,     /* the program was given `value` as the innermost call's id */
+};
+struct probe_remark {
+    uint64_t header; /* its depth is how many units follow */
+    uint64_t time;   /* ticks */
+    uint64_t kind, value;
+    uint64_t begin;            /* ticks, of the innermost call; 0: none was open */
+    uint32_t function, number; /* the same call's; number 0: it was not needed */
+    uint16_t key_bytes, text_bytes;
+    uint32_t reserved;
+    uint64_t padding;
+};
+enum { PROBE_KEY_BYTES = 64, PROBE_TEXT_BYTES = 256 };
+_Static_assert(sizeof(struct probe_remark) == PROBE_KEPT_UNITS * PROBE_UNIT_BYTES, "units");
+
 struct probe_keep {
-    uint64_t second_ticks; /* the tracer's: length of a second */
-    _Atomic uint64_t lost; /* the agent's: ends of callers without room */
+    uint64_t second_ticks;         /* the tracer's: length of a second */
+    _Atomic uint64_t lost;         /* the agent's: ends of callers without room */
     /* The tracer's: pieces that may be read in a second by system calls; 0: none, as where a filter
      * might kill the program for that. The agent's: second << 32 | how many were, when calls ended
      * and when they began. */
@@ -189,7 +215,6 @@ struct probe_kept {
     uint32_t is_apart;   /* its coroutine was suspended meanwhile, and its caller is not known */
     uint32_t reserved;
 };
-enum { PROBE_KEPT_UNITS = 2 };
 _Static_assert(sizeof(struct probe_kept) == PROBE_KEPT_UNITS * PROBE_UNIT_BYTES, "units");
 
 /* The units that begin with a header. Room that was taken and never filled is filled one by one. */

@@ -18,7 +18,7 @@ struct arguments {
         follow, idle, wakers, wait_chains;
     uint64_t interval_ns;
     struct cli_keys by;
-    const char *callers, *callees, *peek, *sort, *show;
+    const char *callers, *callees, *peek, *sort, *show, *request;
     uint64_t limit;
     bool limit_given;
     struct {
@@ -69,6 +69,10 @@ static const struct cli_option options[] = {
      cli_set_text},
     {"kept", 0, NULL, "single calls that `sprof trace --keep` has kept, with their callers",
      FIELD(kept), cli_set_flag},
+    {"request", 0, "N|slowest",
+     "… of this request, as the program numbers them by sprof_request() of <sprof.h>, or of the "
+     "one that took longest",
+     FIELD(request), cli_set_text},
     {"wakers", 0, NULL, "waits, and what ended them: of `sprof record --off-cpu --wakers`",
      FIELD(wakers), cli_set_flag},
     {"wait-chains", 0, NULL, "the same, with what the wakers waited for, and so on",
@@ -132,6 +136,9 @@ static int choose_view(struct arguments *arguments, enum report_view *view,
         *view = REPORT_TREE_BY;
         return 0;
     }
+    if (arguments->request && *view != REPORT_KEPT)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--request goes with --kept, the single calls of it");
     if (asked > 1)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "one table at a time: choose --by, --modules, --lines, --threads, "
@@ -155,6 +162,7 @@ static struct report_request request_of(const struct arguments *arguments, enum 
                                                  : arguments->peek,
                 .sort = arguments->sort,
                 .show = arguments->show,
+                .request = arguments->request,
                 .limit = (size_t)arguments->limit,
                 .no_limit = arguments->limit_given && !arguments->limit,
                 .min_percent = arguments->min_percent.value,

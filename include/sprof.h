@@ -10,12 +10,27 @@
  *     sprof_probe("+^parse_");    traces: probes on or off, as `sprof ctl probe` takes it
  *     sprof_clear();              forget what was measured so far
  *
- * Each returns 0 when that is done, and -1 where it was refused, or the program is neither recorded
- * nor traced, or was attached to. Without a recorder a call is a look at a variable: nothing need
- * be linked or taken out of a release. Else it waits for the recorder's answer, some tenths of a
- * millisecond. Where a trace runs inside a recording, or the other way round, the inner one is
- * controlled. Needs what POSIX and Linux declare: any -std=gnu…, which is the default, or
- * _GNU_SOURCE. Safe in threads and after fork; not in signal handlers. errno stays as it was. */
+ * The following say something of a trace with rules (`sprof trace --keep`), attached or not:
+ *
+ *     sprof_request(id, "GET /");      this thread works for that request from now on, until it
+ *                                      works for another, or none (0); a label or NULL. Threads
+ *                                      that give it to each other say the same id.
+ *     sprof_request_end();             the request that this thread works for has ended
+ *     sprof_note("user", name);        a value of the innermost probed call, if that is kept
+ *     sprof_note_number("rows", 7);    … a whole number
+ *     sprof_call_id();                 an id of the innermost probed call, to be printed or sent;
+ *                                      it is kept then, and has it as `asked_id`. 0: no trace
+ *
+ * They call sprof_remark(), an empty function of the program, where a trace has a probe: some
+ * nanoseconds without one, some microseconds with it. The program needs its symbols (no `strip`).
+ *
+ * Each of the former returns 0 when that is done, and -1 where it was refused, or the program is
+ * neither recorded nor traced, or was attached to. Without a recorder a call is a look at a
+ * variable: nothing need be linked or taken out of a release. Else it waits for the recorder's
+ * answer, some tenths of a millisecond. Where a trace runs inside a recording, or the other way
+ * round, the inner one is controlled. Needs what POSIX and Linux declare: any -std=gnu…, which is
+ * the default, or _GNU_SOURCE. Safe in threads and after fork; not in signal handlers. errno stays
+ * as it was. */
 #ifndef SPROF_H
 #define SPROF_H
 
@@ -55,7 +70,7 @@ static inline int sprof_ask_(const char *directory, const char *name, const char
     return done;
 }
 
-static inline int sprof_request_(const char *command, const char *argument)
+static inline int sprof_command_(const char *command, const char *argument)
 {
     static int absent;
     if (__atomic_load_n(&absent, __ATOMIC_RELAXED))
@@ -79,39 +94,85 @@ static inline int sprof_request_(const char *command, const char *argument)
 
 static inline int sprof_start(void)
 {
-    return sprof_request_("start", NULL);
+    return sprof_command_("start", NULL);
 }
 
 static inline int sprof_stop(void)
 {
-    return sprof_request_("stop", NULL);
+    return sprof_command_("stop", NULL);
 }
 
 static inline int sprof_mark(const char *name)
 {
-    return sprof_request_("mark", name);
+    return sprof_command_("mark", name);
 }
 
 static inline int sprof_mode(const char *mode)
 {
-    return sprof_request_("mode", mode);
+    return sprof_command_("mode", mode);
 }
 
 static inline int sprof_rate(unsigned long samples_per_second)
 {
     char text[24];
     snprintf(text, sizeof text, "%lu", samples_per_second);
-    return sprof_request_("rate", text);
+    return sprof_command_("rate", text);
 }
 
 static inline int sprof_probe(const char *which)
 {
-    return sprof_request_("probe", which);
+    return sprof_command_("probe", which);
 }
 
 static inline int sprof_clear(void)
 {
-    return sprof_request_("clear", NULL);
+    return sprof_command_("clear", NULL);
+}
+
+/* Does nothing. A trace reads its arguments. Weak, so that a program has one of it. */
+__attribute__((weak, noinline, visibility("hidden"))) void
+sprof_remark(unsigned long long kind, const char *key, unsigned long long value, const char *text,
+             unsigned long long *id);
+__attribute__((weak, noinline, visibility("hidden"))) void
+sprof_remark(unsigned long long kind, const char *key, unsigned long long value, const char *text,
+             unsigned long long *id)
+{
+    (void)kind;
+    (void)key;
+    (void)value;
+    (void)text;
+#ifdef __x86_64__ /* room for a jump */
+    __asm__ volatile("nopl 0(%%rax,%%rax,1)\n\tnopl 0(%%rax,%%rax,1)" : : "r"(id) : "memory");
+#else
+    __asm__ volatile("" : : "r"(id) : "memory");
+#endif
+}
+
+static inline void sprof_request(unsigned long long id, const char *label)
+{
+    sprof_remark(1, NULL, id, label, NULL);
+}
+
+static inline void sprof_request_end(void)
+{
+    sprof_remark(2, NULL, 0, NULL, NULL);
+}
+
+static inline void sprof_note(const char *key, const char *text)
+{
+    sprof_remark(3, key, 0, text, NULL);
+}
+
+static inline void sprof_note_number(const char *key, long long number)
+{
+    sprof_remark(4, key, (unsigned long long)number, NULL, NULL);
+}
+
+static inline unsigned long long sprof_call_id(void)
+{
+    unsigned long long id = 0;
+    sprof_remark(5, NULL, 0, NULL, &id);
+    return id;
 }
 
 #ifdef __cplusplus

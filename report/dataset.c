@@ -37,6 +37,7 @@ void report_dataset_release(struct report_dataset *dataset)
     sprof_vec_release(&dataset->kept_calls);
     sprof_vec_release(&dataset->idle_places);
     sprof_vec_release(&dataset->call_values);
+    sprof_vec_release(&dataset->kept_requests);
     sprof_vec_release(&dataset->wakes);
     sprof_vec_release(&dataset->field_values);
     report_row_numbers_release(&dataset->process_numbers);

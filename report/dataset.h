@@ -155,8 +155,21 @@ struct report_kept_call {
     uint32_t thread, function;
     uint64_t start_ns, duration_ns, self_ns; /* as in struct store_kept_call */
     uint64_t rules;
-    uint8_t exit; /* enum store_exit */
+    uint64_t request, asked_id; /* 0: none; as in struct store_kept_call */
+    uint8_t exit;               /* enum store_exit */
     bool is_apart;
+};
+
+/* A request that the program named. Sorted by run and start. */
+struct report_kept_request {
+    uint32_t run; /* its place in `runs` */
+    uint64_t id;
+    const char *label; /* NULL: none was given */
+    uint32_t thread;   /* that began with it */
+    uint64_t start_ns;
+    uint64_t end_ns;  /* 0: it has not ended */
+    uint64_t busy_ns; /* of all threads, as far as they went on to something else */
+    uint32_t parts;   /* how many times threads worked for it */
 };
 
 /* An argument or the result of a kept call. Sorted by run, call and position. */
@@ -303,6 +316,7 @@ struct report_dataset {
     SPROF_VEC(struct report_wake) wakes;           /* with REPORT_WAKES */
     SPROF_VEC(struct report_kept_call) kept_calls; /* of selected threads */
     SPROF_VEC(struct report_call_value) call_values;
+    SPROF_VEC(struct report_kept_request) kept_requests;
 
     struct sprof_map file_bytes; /* hash of a file's clean path → pointer to its bytes */
 

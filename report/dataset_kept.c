@@ -2,11 +2,13 @@
 #include "report/dataset_parts.h"
 #include "report/utf8_text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct reading {
     struct report_dataset *dataset;
-    uint32_t run; /* its place among the selected ones */
+    uint32_t run;              /* its place among the selected ones */
+    struct sprof_map requests; /* their places + 1, by their numbers */
 };
 
 /* The conditions: what stands before the colon. */
@@ -58,6 +60,8 @@ static int take_call(void *context, const struct store_kept_call *row)
         .rules = row->rules,
         .exit = row->exit,
         .is_apart = row->is_apart,
+        .request = row->request,
+        .asked_id = row->asked_id,
     };
     if (!function || !dataset->threads.items[thread - 1].selected)
         return 0;
@@ -81,18 +85,77 @@ static int take_value(void *context, const struct store_call_value *row)
                : 0;
 }
 
+/* == Requests == */
+
+static struct report_kept_request *request_of(struct reading *reading, uint64_t id)
+{
+    struct report_dataset *dataset = reading->dataset;
+    const uint64_t *known = sprof_map_get(&reading->requests, id);
+    const struct report_kept_request request = {.run = reading->run, .id = id};
+    if (known)
+        return &dataset->kept_requests.items[*known - 1];
+    if (sprof_vec_push(&dataset->kept_requests, request) ||
+        sprof_map_put(&reading->requests, id, dataset->kept_requests.count))
+        return NULL;
+    return &dataset->kept_requests.items[dataset->kept_requests.count - 1];
+}
+
+static int take_part(void *context, const struct store_request_part *row)
+{
+    struct reading *reading = context;
+    struct report_dataset *dataset = reading->dataset;
+    const uint32_t thread = report_dataset_number(&dataset->thread_numbers, row->thread_id);
+    struct report_kept_request *request = thread ? request_of(reading, row->request) : NULL;
+    if (!request)
+        return thread ? SPROF_ENOMEM : SPROF_EFORMAT;
+    const bool is_first = !request->parts++ || row->start_ns < request->start_ns;
+    if (is_first) {
+        request->start_ns = row->start_ns;
+        request->thread = thread;
+    }
+    if (row->label && (is_first || !request->label) &&
+        !(request->label = report_utf8_copy(&dataset->arena, row->label)))
+        return SPROF_ENOMEM;
+    request->busy_ns += row->duration_ns;
+    if (row->is_end && row->start_ns + row->duration_ns > request->end_ns)
+        request->end_ns = row->start_ns + row->duration_ns;
+    return 0;
+}
+
+static int compare_requests(const void *left, const void *right)
+{
+    const struct report_kept_request *one = left, *other = right;
+    if (one->run != other->run)
+        return one->run < other->run ? -1 : 1;
+    return (one->start_ns > other->start_ns) - (one->start_ns < other->start_ns);
+}
+
+static int load_requests(struct reading *reading, struct store *store, struct sprof_error *error)
+{
+    struct report_dataset *dataset = reading->dataset;
+    const int result = store_each_request_part(store, dataset->runs.items[reading->run].id,
+                                               take_part, reading, error);
+    sprof_map_release(&reading->requests);
+    if (dataset->kept_requests.count)
+        qsort(dataset->kept_requests.items, dataset->kept_requests.count,
+              sizeof *dataset->kept_requests.items, compare_requests);
+    return result;
+}
+
 int report_dataset_load_kept(struct report_dataset *dataset, struct store *store,
                              struct sprof_error *error)
 {
     int result = 0;
     for (size_t i = 0; i < dataset->runs.count && !result; i++) {
-        struct reading reading = {dataset, (uint32_t)i};
+        struct reading reading = {.dataset = dataset, .run = (uint32_t)i};
         const uint32_t run = dataset->runs.items[i].id;
         result = store_each_keep_rule(store, run, take_rule, &reading, error);
         if (!result)
             result = store_each_kept_call(store, run, take_call, &reading, error);
         if (!result)
             result = store_each_call_value(store, run, take_value, &reading, error);
+        if (!result)
+            result = load_requests(&reading, store, error);
     }
     return result;
 }

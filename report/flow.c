@@ -22,6 +22,7 @@ static const struct report_listing_column kept_columns[] = {
     {"why", REPORT_CELL_TEXT, false},           {"suspended", REPORT_CELL_NUMBER, false},
     {"arguments", REPORT_CELL_TEXT, false},     {"result", REPORT_CELL_TEXT, false},
     {"exception", REPORT_CELL_TEXT, false},     {"values", REPORT_CELL_TEXT, false},
+    {"request", REPORT_CELL_NUMBER, false},
 };
 enum {
     KEPT_COLUMNS = sizeof kept_columns / sizeof *kept_columns,
@@ -30,6 +31,7 @@ enum {
     RESULT,
     EXCEPTION,
     VALUES,
+    REQUEST,
 };
 enum { DEPTH = 1, PID = 2, TID = 3, THREAD = 4, FUNCTION = 5, START = 7, DURATION = 8, EXIT = 10 };
 enum { WORD = 11, WORDS_SHOWN = 3, INDENT_MOST = 100 };
@@ -179,6 +181,8 @@ static void write_call(struct showing *showing, const char *const *values)
     if (is_kept) {
         fputs("  · ", out);
         sprof_utf8_put(out, values[WHY]);
+        if (values[REQUEST])
+            fprintf(out, " · request %s", values[REQUEST]);
     }
     fputc('\n', out);
 }
@@ -215,7 +219,7 @@ static int show_kept_call(void *context, const struct report_kept_text *call)
 {
     struct showing_kept *kept = context;
     const struct report_flow_options *options = kept->options;
-    struct digits digits[9];
+    struct digits digits[10];
     if (options->limit && kept->shown >= options->limit)
         return 1;
     if (options->over_ns && call->duration_ns && call->duration_ns < options->over_ns)
@@ -240,6 +244,7 @@ static int show_kept_call(void *context, const struct report_kept_text *call)
         call->result,
         call->exception,
         call->values,
+        digits_of(&digits[9], call->request, call->request != 0),
     };
     if (kept->showing->is_text)
         write_call(kept->showing, values);

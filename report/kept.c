@@ -10,6 +10,7 @@
 #include <string.h>
 
 struct layout {
+    uint64_t request; /* whose calls are shown; 0: all */
     struct report_dataset *dataset;
     struct table *table;
     struct report_kept_tree tree;
@@ -49,7 +50,40 @@ unsigned report_kept_parts(const struct report_table_options *options,
 
 /* == The tree == */
 
-/* Marks the calls of functions that --focus finds, and all their callers. */
+/* The request that is asked for by its number, or the one that took longest. */
+static int choose_request(struct layout *layout, const char *text, struct sprof_error *error)
+{
+    const struct report_dataset *dataset = layout->dataset;
+    const bool is_slowest = text && !strcmp(text, "slowest");
+    char *end = NULL;
+    uint64_t longest_ns = 0;
+    const uint64_t number = text && !is_slowest ? strtoull(text, &end, 0) : 0;
+    if (!text)
+        return 0;
+    if (!is_slowest && (!number || *end))
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "`%s` is no request: give its number, or slowest", text);
+    for (size_t i = 0; i < dataset->kept_requests.count; i++) {
+        const struct report_kept_request *one = &dataset->kept_requests.items[i];
+        const bool is_longer = one->end_ns && one->end_ns - one->start_ns > longest_ns;
+        if (is_slowest ? is_longer : one->id == number)
+            layout->request = one->id;
+        if (is_longer)
+            longest_ns = one->end_ns - one->start_ns;
+    }
+    return layout->request
+               ? 0
+               : sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                                 is_slowest
+                                     ? "no request has ended: programs say so by sprof_request() "
+                                       "and sprof_request_end() of <sprof.h>"
+                                     : "there is no request %s: `sprof sql 'SELECT * FROM "
+                                       "v_request'` lists them",
+                                 text);
+}
+
+/* Marks the calls of functions that --focus finds, and of the chosen request, and all their
+ * callers. */
 static void find_focused(struct layout *layout)
 {
     const struct report_dataset *dataset = layout->dataset;
@@ -57,8 +91,10 @@ static void find_focused(struct layout *layout)
     for (size_t i = 0; i < count; i++) {
         const uint32_t function = dataset->kept_calls.items[i].function;
         struct report_kept_leaf *leaf = &layout->tree.leaves[i];
-        leaf->is_found = !(dataset->filters & REPORT_FOCUS) ||
-                         dataset->function_filters[function - 1] & REPORT_FOCUS;
+        leaf->is_found =
+            (!(dataset->filters & REPORT_FOCUS) ||
+             dataset->function_filters[function - 1] & REPORT_FOCUS) &&
+            (!layout->request || dataset->kept_calls.items[i].request == layout->request);
         uint32_t at = leaf->is_found ? (uint32_t)i : REPORT_KEPT_NONE;
         for (; at != REPORT_KEPT_NONE && !layout->tree.leaves[at].has_found;
              at = layout->tree.leaves[at].parent)
@@ -67,6 +103,18 @@ static void find_focused(struct layout *layout)
 }
 
 /* == Rows == */
+
+/* Of the request that a call belongs to. */
+static const char *label_of(const struct report_dataset *dataset,
+                            const struct report_kept_call *call)
+{
+    const char *label = NULL;
+    for (size_t i = 0; call->request && i < dataset->kept_requests.count && !label; i++)
+        if (dataset->kept_requests.items[i].run == call->run &&
+            dataset->kept_requests.items[i].id == call->request)
+            label = dataset->kept_requests.items[i].label;
+    return label ? label : "";
+}
 
 static int add_row(struct layout *layout, uint32_t place, uint32_t depth, bool is_last)
 {
@@ -99,6 +147,9 @@ static int add_row(struct layout *layout, uint32_t place, uint32_t depth, bool i
     report_table_put_text(table, result ? result : "");
     report_table_put_text(table, thrown ? thrown : "");
     report_table_put_text(table, beside ? beside : "");
+    report_table_put_count(table, call->request ? call->request : TABLE_UNKNOWN);
+    report_table_put_text(table, label_of(dataset, call));
+    report_table_put_count(table, call->asked_id ? call->asked_id : TABLE_UNKNOWN);
     const struct table_place row = {
         .depth = depth, .last = is_last, .bars = layout->bars, .mark = behind};
     if (depth < TABLE_BARS)
@@ -150,7 +201,8 @@ static int add_rows(struct layout *layout)
 
 /* == The table == */
 
-static void add_columns(struct table *table)
+/* People see requests where there are any. */
+static void add_columns(struct table *table, bool has_requests)
 {
     static const struct table_column columns[] = {
         {.title = "start", .key = "start_s", .kind = TABLE_MOMENT},
@@ -171,9 +223,15 @@ static void add_columns(struct table *table)
         {.key = "result", .kind = TABLE_NAME, .only_data = true},
         {.key = "exception", .kind = TABLE_NAME, .only_data = true},
         {.key = "values", .kind = TABLE_NAME, .only_data = true},
+        {.title = "request", .key = "request", .kind = TABLE_COUNT},
+        {.title = "label", .key = "request_label", .kind = TABLE_NAME, .optional = TABLE_SECOND},
+        {.key = "asked_id", .kind = TABLE_COUNT, .only_data = true},
     };
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        report_table_column(table, columns[i]);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        struct table_column column = columns[i];
+        column.only_data |= !has_requests && !strncmp(column.key, "request", strlen("request"));
+        report_table_column(table, column);
+    }
 }
 
 static int choose_order(struct layout *layout, const char *sort, struct sprof_error *error)
@@ -212,6 +270,27 @@ static int put_footer(struct layout *layout)
     return layout->table->left_out ? 0 : SPROF_ENOMEM;
 }
 
+/* How many there are, and which took longest. */
+static void append_requests(struct sprof_str *text, const struct report_dataset *dataset)
+{
+    const struct report_kept_request *slowest = NULL;
+    char length[NUMBER_BYTES];
+    if (!dataset->kept_requests.count)
+        return;
+    for (size_t i = 0; i < dataset->kept_requests.count; i++) {
+        const struct report_kept_request *one = &dataset->kept_requests.items[i];
+        if (one->end_ns &&
+            (!slowest || one->end_ns - one->start_ns > slowest->end_ns - slowest->start_ns))
+            slowest = one;
+    }
+    sprof_str_appendf(text, ", %s request%s", sprof_digits_of(dataset->kept_requests.count).text,
+                      sprof_plural(dataset->kept_requests.count));
+    if (slowest)
+        sprof_str_appendf(text, ", the slowest %llu%s%s: %s", (unsigned long long)slowest->id,
+                          slowest->label ? " " : "", slowest->label ? slowest->label : "",
+                          report_number_length(length, slowest->end_ns - slowest->start_ns));
+}
+
 static int put_note(struct layout *layout)
 {
     struct report_dataset *dataset = layout->dataset;
@@ -222,6 +301,7 @@ static int put_note(struct layout *layout)
     const uint64_t callers = dataset->kept_calls.count - kept;
     sprof_str_appendf(&text, "%s kept, %s caller%s", sprof_digits_of(kept).text,
                       sprof_digits_of(callers).text, sprof_plural(callers));
+    append_requests(&text, dataset);
     layout->table->note = report_utf8_keep(&dataset->arena, &text);
     return layout->table->note ? 0 : SPROF_ENOMEM;
 }
@@ -237,8 +317,10 @@ int report_table_of_kept(struct table *table, struct report_dataset *dataset,
                                "no calls were kept: `sprof trace --keep 'over 20ms' -- COMMAND` "
                                "keeps those that take longer, with their callers");
     report_columns_begin(table, dataset, "Kept calls", NULL);
-    add_columns(table);
+    add_columns(table, dataset->kept_requests.count != 0);
     int result = choose_order(&layout, options->sort, error);
+    if (!result)
+        result = choose_request(&layout, options->request, error);
     if (!result)
         result = report_kept_tree_make(&layout.tree);
     if (!result) {
@@ -286,6 +368,7 @@ static int tell_call(void *context, const struct report_kept_row *row)
         .result = report_kept_result(dataset, call, 0),
         .exception = report_kept_exception(dataset, call),
         .values = report_kept_beside(dataset, call, 0),
+        .request = call->request,
     };
     return text.why ? telling->put(telling->context, &text) : SPROF_ENOMEM;
 }

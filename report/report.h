@@ -121,15 +121,16 @@ struct report_table_options {
     const char *show; /* "COLUMN,…": these alone, in this order; NULL: all */
     size_t limit;     /* rows; 0: as many as the format shows by itself */
     bool no_limit;
-    double min_percent; /* rows with a smaller share are left out, and said so; of the function in
-                           tables of callers and callees, else of what is selected */
-    bool all_rows;      /* trees for people: no share that rows need by themselves (0.5 %) */
-    bool fold;          /* trees: frames that lead nowhere else are one row */
-    bool marks;         /* trees: recursive and inlined calls are said to be so */
-    bool all_columns;   /* of calls: people see those that programs do */
-    bool unexecuted;    /* coverage: only functions that were not called */
-    bool uncalled;      /* calls of functions: also those with a probe that were not called */
-    bool newest;        /* warnings: the last 8, and nothing at all where there are none */
+    double min_percent;  /* rows with a smaller share are left out, and said so; of the function in
+                            tables of callers and callees, else of what is selected */
+    bool all_rows;       /* trees for people: no share that rows need by themselves (0.5 %) */
+    bool fold;           /* trees: frames that lead nowhere else are one row */
+    bool marks;          /* trees: recursive and inlined calls are said to be so */
+    bool all_columns;    /* of calls: people see those that programs do */
+    bool unexecuted;     /* coverage: only functions that were not called */
+    bool uncalled;       /* calls of functions: also those with a probe that were not called */
+    bool newest;         /* warnings: the last 8, and nothing at all where there are none */
+    const char *request; /* kept calls: of this request, a number or "slowest"; NULL: all */
 };
 
 /* How it looks. Zero is text of 100 columns without colour. */
@@ -378,6 +379,7 @@ struct report_kept_text {
     const char *arguments, *result; /* "(id = 7)", "-1"; NULL: not known, or there are none */
     const char *exception;          /* type and text; NULL: none left it, or it is not known */
     const char *values;             /* beside these: "errno = ENOENT"; NULL: there are none */
+    uint64_t request;               /* that it belongs to, by the program's number; 0: none */
 };
 
 /* Calls `put` for the kept calls of the selected runs, thread after thread, each before those that

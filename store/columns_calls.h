@@ -158,6 +158,15 @@ static const struct store_column kept_call_columns[] = {
     WORD(store_kept_call, exit, store_exit_words),
     COLUMN(store_kept_call, rules, BITS),
     COLUMN(store_kept_call, is_apart, BOOL),
+    NULLED(store_kept_call, request, BITS),
+    NULLED(store_kept_call, asked_id, BITS),
+};
+
+static const struct store_column request_part_columns[] = {
+    OF(store_request_part, run_id, "run"),           COLUMN(store_request_part, number, NUMBER),
+    OF(store_request_part, thread_id, "thread"),     COLUMN(store_request_part, request, BITS),
+    NULLED(store_request_part, label, TEXT),         COLUMN(store_request_part, start_ns, NUMBER),
+    NULLED(store_request_part, duration_ns, NUMBER), COLUMN(store_request_part, is_end, BOOL),
 };
 
 static const struct store_column call_value_columns[] = {

@@ -256,6 +256,7 @@ COPY_OF_RUN(call_function, store_call_function, STORE_CALL_FUNCTION, TRANSLATE(n
 COPY_OF_RUN(probe_ledger, store_probe_ledger, STORE_PROBE_LEDGER, TRANSLATE(nodes, node_id))
 COPY_OF_RUN(keep_rule, store_keep_rule, STORE_KEEP_RULE)
 COPY_OF_RUN(keep_span, store_keep_span, STORE_KEEP_SPAN)
+COPY_OF_RUN(request_part, store_request_part, STORE_REQUEST_PART, SHIFT_THREAD)
 COPY_OF_RUN(kept_call, store_kept_call, STORE_KEPT_CALL, SHIFT_THREAD TRANSLATE(nodes, node_id))
 COPY_OF_RUN(call_value, store_call_value, STORE_CALL_VALUE)
 COPY_OF_RUN(warning, store_warning, STORE_WARNING, SHIFT_THREAD TRANSLATE(nodes, node_id))

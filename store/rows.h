@@ -277,6 +277,21 @@ struct store_kept_call {
     uint64_t rules;       /* that it met: bit n is rule n + 1; 0: it is there as a caller */
     bool is_apart; /* its coroutine was suspended meanwhile: its caller is the one at its entry, or
                       unknown */
+    uint64_t request;  /* that its thread worked for, by the program's number; 0: none, or several
+                          (SQL NULL) */
+    uint64_t asked_id; /* what sprof_call_id() of <sprof.h> returned in it; 0: it was not called
+                          (SQL NULL) */
+};
+
+/* When a thread worked for a request, as the program said by <sprof.h>. */
+struct store_request_part {
+    uint32_t run_id, number; /* from 1; in no order */
+    uint32_t thread_id;
+    uint64_t request;  /* the program's number */
+    const char *label; /* NULL: none was given here */
+    uint64_t start_ns;
+    uint64_t duration_ns; /* 0: it goes on (SQL NULL) */
+    bool is_end;          /* the request ended then */
 };
 
 /* What a value of such a call is, by its position: 0 is the result, then come the arguments. */
@@ -284,6 +299,7 @@ enum {
     STORE_ARGUMENT = 1,
     STORE_AFTER = 256,     /* + n: what argument n has become when the call ends */
     STORE_CAPTURED = 4096, /* what --capture names */
+    STORE_NOTE = 8192,     /* + n: what the program noted, by <sprof.h> */
     STORE_ERRNO = 65534,
     STORE_EXCEPTION = 65535, /* that left it */
 };

@@ -37,6 +37,7 @@
     X(KEEP_RULE, keep_rule, store_keep_rule, keep_rules)                                           \
     X(KEEP_SPAN, keep_span, store_keep_span, keep_spans)                                           \
     X(KEPT_CALL, kept_call, store_kept_call, kept_calls)                                           \
+    X(REQUEST_PART, request_part, store_request_part, request_parts)                               \
     X(CALL_VALUE, call_value, store_call_value, call_values)                                       \
     X(WARNING, warning, store_warning, warnings)                                                   \
     X(WAKE, wake, store_wake, wakes)                                                               \

@@ -425,6 +425,8 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
         ROWS_OF_RUN("keep_rule", keep_rule_columns, store_keep_rule, "run_id, number"),
     [STORE_KEEP_SPAN] =
         ROWS_OF_RUN("keep_span", keep_span_columns, store_keep_span, "run_id, number"),
+    [STORE_REQUEST_PART] =
+        ROWS_OF_RUN("request_part", request_part_columns, store_request_part, "run_id, number"),
     [STORE_KEPT_CALL] =
         ROWS_OF_RUN("kept_call", kept_call_columns, store_kept_call, "run_id, number"),
     [STORE_CALL_VALUE] = ROWS_OF_RUN("call_value", call_value_columns, store_call_value,

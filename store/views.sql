@@ -483,7 +483,7 @@ SELECT c.run_id, c.number AS call_id, c.caller AS caller_id, p.pid, t.tid, t.nam
        (SELECT word FROM word WHERE list = 'exit' AND number = c.exit) AS exit,
        (SELECT group_concat(r.text, ', ') FROM keep_rule r
         WHERE r.run_id = c.run_id AND (c.rules >> (r.number - 1)) & 1) AS rules,
-       c.is_apart, f.id AS function_id, c.thread_id
+       c.is_apart, f.id AS function_id, c.thread_id, c.request, c.asked_id
 FROM kept_call c
 CROSS JOIN thread t ON t.id = c.thread_id
 CROSS JOIN process p ON p.id = t.process_id
@@ -491,6 +491,16 @@ CROSS JOIN node_path n ON n.node_id = c.node_id
 CROSS JOIN call_path q ON q.id = n.path_id
 CROSS JOIN function f ON f.id = q.function_id
 CROSS JOIN module m ON m.id = f.module_id;
+
+-- Requests that the program named: from where the first thread began with it to where it was said to have ended,
+-- and how long threads worked for it.
+CREATE VIEW v_request AS
+SELECT p.run_id, p.request, max(p.label) AS label, min(p.start_ns) AS start_ns,
+       CASE WHEN max(p.is_end) THEN max(p.start_ns + p.duration_ns) - min(p.start_ns) END AS duration_ns,
+       sum(p.duration_ns) AS busy_ns, count(*) AS parts, count(DISTINCT p.thread_id) AS threads,
+       (SELECT count(*) FROM kept_call c WHERE c.run_id = p.run_id AND c.request = p.request) AS kept_calls
+FROM request_part p
+GROUP BY p.run_id, p.request;
 
 -- Arguments and results of kept calls; position 0 is the result.
 CREATE VIEW v_call_value AS

@@ -106,6 +106,7 @@ struct trace_kept {
     SPROF_VEC(struct trace_rule) rules; /* also those that are over */
     uint32_t rows;                      /* numbers that rows have */
     uint64_t flush_ns;                  /* not before this rows are written, unless they are many */
+    uint32_t request_parts;             /* the same of parts of requests */
     uint64_t calls, callers;
     uint64_t lost; /* ends of callers without room */
     uint64_t fired[PROBE_KEEP_RULES], dropped[PROBE_KEEP_RULES];

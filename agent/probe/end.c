@@ -2,7 +2,7 @@
  * no lock; a signal may interrupt it anywhere and enter it again. */
 #include "agent/probe/call.h"
 #include "agent/probe/heap.h"
-#include "agent/probe/keep.h"
+#include "agent/probe/remark.h"
 
 /* A node that was written into a record for the log is none; call points have no paths, and calls
  * that left the modules none of their own. */
@@ -443,4 +443,11 @@ SAVES_ALL uint64_t probe_left(uint64_t now, uint64_t slot)
     else if (*probe_inside.alive && has_begun(thread) && record->serial == thread->serial)
         end_call(thread, record, now, PROBE_EXIT_RETURN);
     return record->return_address;
+}
+
+SAVES_ALL void probe_take_remark(struct thread *thread, uint32_t function,
+                                 const struct probe_saved *saved)
+{
+    if (keeps_calls() && thread->ring)
+        take_remark(thread, function, saved);
 }

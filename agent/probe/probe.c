@@ -321,6 +321,8 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
         count_untracked(function, tiers);
         return 1;
     }
+    if (tier == PROBE_REMARK)
+        probe_take_remark(thread, function, saved);
     const uint32_t extras = probe_inside.shared->extras;
     if (extras & PROBE_WARN && slot < (thread->stack_mark ? thread->stack_mark : UINT64_MAX))
         probe_warn_of_stack(thread, function, slot);

@@ -142,6 +142,10 @@ struct record *probe_jump(struct thread *thread, struct record *record,
 void probe_end_point(struct thread *thread, struct record *point, uint64_t now)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 
+/* The program says something of its calls: see remark.h. */
+void probe_take_remark(struct thread *thread, uint32_t function, const struct probe_saved *saved)
+    __attribute__((visibility("hidden"))) SAVES_ALL;
+
 /* Warns that the thread's stack is in use as far as a slot. */
 void probe_warn_of_stack(struct thread *thread, uint32_t function, uint64_t slot)
     __attribute__((visibility("hidden"))) SAVES_ALL;

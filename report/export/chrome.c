@@ -186,6 +186,8 @@ static void put_arguments(struct json *json, const struct export_call *call)
         report_json_count(json, "duration_ns", kept->duration_ns);
         report_json_count(json, "self_ns", kept->self_ns);
         report_json_bool(json, "suspended", kept->is_apart);
+        if (kept->request)
+            report_json_count(json, "request", kept->request);
         if (call->arguments)
             report_json_text(json, "arguments", call->arguments);
         if (call->result)

@@ -1,7 +1,8 @@
 /* Kept calls as spans of OpenTelemetry (OTLP 1.x, JSON): one ExportTraceServiceRequest in one line,
- * as collectors take it from a request or a file. A root call and all below it is a trace. Ids come
- * from the run's key and the calls' numbers, so that a recording has the same ones whenever, and
- * wherever merged, it is exported. */
+ * as collectors take it from a request or a file. A request that the program named is a trace: a
+ * span of its own, above those of its calls in all threads. Else a root call and all below it is
+ * one. Ids come from the run's key and the numbers of calls and requests, so that a recording has
+ * the same ones whenever, and wherever merged, it is exported. */
 #include "report/export/export.h"
 #include "report/json.h"
 
@@ -10,13 +11,15 @@
 #include <string.h>
 
 enum { KIND_INTERNAL = 1, STATUS_ERROR = 2 };
-enum { TRACE_HIGH = 1, TRACE_LOW, SPAN }; /* what an id is made for */
+/* What an id is made for. */
+enum { TRACE_HIGH = 1, TRACE_LOW, SPAN, REQUEST_HIGH, REQUEST_LOW, REQUEST_SPAN };
 
 struct writing {
     struct json json;
     const struct report_dataset *dataset;
-    uint32_t process; /* whose spans are being written; 0: none yet */
-    uint32_t root;    /* number of the call that the present trace begins with */
+    uint32_t process;             /* whose spans are being written; 0: none yet */
+    uint32_t root;                /* number of the call that the present trace begins with */
+    SPROF_VEC(uint64_t) requests; /* of the present call's callers, and its own; 0: none */
 };
 
 /* == Attributes == */
@@ -74,17 +77,48 @@ static uint64_t id_of(const struct writing *writing, uint32_t number, int what)
     return key ? key : 1;
 }
 
-static void put_ids(struct writing *writing, const struct report_kept_call *call, bool has_caller)
+static uint64_t request_id_of(const struct writing *writing, uint64_t request, int what)
+{
+    const uint64_t key =
+        sprof_hash_pair(sprof_hash_pair(writing->dataset->run.key, (uint64_t)what << 32), request);
+    return key ? key : 1;
+}
+
+/* `parent` 0: it has none. */
+static void put_ids(struct json *json, uint64_t high, uint64_t low, uint64_t span, uint64_t parent)
 {
     char text[33];
-    snprintf(text, sizeof text, "%016" PRIx64 "%016" PRIx64,
-             id_of(writing, writing->root, TRACE_HIGH), id_of(writing, writing->root, TRACE_LOW));
-    report_json_text(&writing->json, "traceId", text);
-    snprintf(text, sizeof text, "%016" PRIx64, id_of(writing, call->number, SPAN));
-    report_json_text(&writing->json, "spanId", text);
-    snprintf(text, sizeof text, "%016" PRIx64, id_of(writing, call->caller, SPAN));
-    if (has_caller)
-        report_json_text(&writing->json, "parentSpanId", text);
+    snprintf(text, sizeof text, "%016" PRIx64 "%016" PRIx64, high, low);
+    report_json_text(json, "traceId", text);
+    snprintf(text, sizeof text, "%016" PRIx64, span);
+    report_json_text(json, "spanId", text);
+    snprintf(text, sizeof text, "%016" PRIx64, parent);
+    if (parent)
+        report_json_text(json, "parentSpanId", text);
+}
+
+static void put_request_ids(struct writing *writing, uint64_t request, uint64_t span,
+                            uint64_t parent)
+{
+    put_ids(&writing->json, request_id_of(writing, request, REQUEST_HIGH),
+            request_id_of(writing, request, REQUEST_LOW), span, parent);
+}
+
+/* A call is below its caller where both are of one trace, and else below its request, if any. The
+ * calls that are below a call of no request may be of requests. */
+static void put_call_ids(struct writing *writing, const struct report_kept_call *call,
+                         bool has_caller, uint64_t callers_request)
+{
+    const uint64_t span = id_of(writing, call->number, SPAN),
+                   above = has_caller ? id_of(writing, call->caller, SPAN) : 0;
+    if (call->request)
+        put_request_ids(writing, call->request, span,
+                        callers_request == call->request
+                            ? above
+                            : request_id_of(writing, call->request, REQUEST_SPAN));
+    else
+        put_ids(&writing->json, id_of(writing, writing->root, TRACE_HIGH),
+                id_of(writing, writing->root, TRACE_LOW), span, callers_request ? 0 : above);
 }
 
 /* == Spans == */
@@ -110,6 +144,10 @@ static void put_attributes(struct json *json, const struct export_call *call)
     put_text(json, "thread.name", call->thread);
     put_text(json, "sprof.exit", call->exit);
     put_text(json, "sprof.why", call->why);
+    if (kept->request)
+        put_number(json, "sprof.request", kept->request);
+    if (kept->asked_id)
+        put_number(json, "sprof.asked_id", kept->asked_id);
     if (kept->duration_ns) {
         put_number(json, "sprof.duration_ns", kept->duration_ns);
         put_number(json, "sprof.self_ns", kept->self_ns);
@@ -119,6 +157,8 @@ static void put_attributes(struct json *json, const struct export_call *call)
         char key[128];
         if (value->position == STORE_EXCEPTION)
             snprintf(key, sizeof key, "sprof.exception");
+        else if (value->position >= STORE_NOTE && value->position < STORE_ERRNO)
+            snprintf(key, sizeof key, "sprof.note.%s", value->name);
         else if (value->position >= STORE_AFTER)
             snprintf(key, sizeof key, "sprof.value.%s", value->name);
         else if (value->position && *value->name)
@@ -134,20 +174,33 @@ static void put_attributes(struct json *json, const struct export_call *call)
     report_json_close_array(json);
 }
 
-static void put_span(struct writing *writing, const struct export_call *call)
+static void put_times(struct writing *writing, uint64_t start_ns, uint64_t end_ns)
+{
+    const uint64_t began_ns = writing->dataset->run.start_realtime_ns;
+    put_long(&writing->json, "startTimeUnixNano", began_ns + start_ns);
+    put_long(&writing->json, "endTimeUnixNano", began_ns + end_ns);
+}
+
+static int put_span(struct writing *writing, const struct export_call *call)
 {
     struct json *json = &writing->json;
     const struct report_kept_call *kept = call->kept->call;
-    const uint64_t began_ns = writing->dataset->run.start_realtime_ns;
-    const bool is_root = call->kept->depth == 1;
+    const uint32_t depth = call->kept->depth;
+    const bool is_root = depth == 1;
     if (is_root)
         writing->root = kept->number;
+    writing->requests.count =
+        depth - 1 < writing->requests.count ? depth - 1 : writing->requests.count;
+    const uint64_t above = is_root || !writing->requests.count
+                               ? 0
+                               : writing->requests.items[writing->requests.count - 1];
+    if (sprof_vec_push(&writing->requests, kept->request))
+        return SPROF_ENOMEM;
     report_json_open_object(json, NULL);
-    put_ids(writing, kept, !is_root);
+    put_call_ids(writing, kept, !is_root, above);
     report_json_text(json, "name", call->function);
     report_json_count(json, "kind", KIND_INTERNAL);
-    put_long(json, "startTimeUnixNano", began_ns + kept->start_ns);
-    put_long(json, "endTimeUnixNano", began_ns + end_of(writing->dataset, call->kept));
+    put_times(writing, kept->start_ns, end_of(writing->dataset, call->kept));
     put_attributes(json, call);
     if (kept->exit == STORE_EXIT_EXCEPTION) {
         report_json_open_object(json, "status");
@@ -156,6 +209,7 @@ static void put_span(struct writing *writing, const struct export_call *call)
         report_json_close_object(json);
     }
     report_json_close_object(json);
+    return 0;
 }
 
 /* == Processes == */
@@ -198,17 +252,53 @@ static void open_process(struct writing *writing, uint32_t number)
     report_json_open_array(json, "spans");
 }
 
+static void choose_process(struct writing *writing, uint32_t thread)
+{
+    const uint32_t process = writing->dataset->threads.items[thread - 1].process;
+    if (process == writing->process)
+        return;
+    close_process(writing);
+    open_process(writing, process);
+}
+
 static int put_call(void *context, const struct export_call *call)
 {
     struct writing *writing = context;
+    choose_process(writing, call->kept->call->thread);
+    return put_span(writing, call);
+}
+
+/* == Requests == */
+
+/* A span of the process that began with it. One that has not ended lasts as long as the run. */
+static void put_request(struct writing *writing, const struct report_kept_request *request)
+{
+    struct json *json = &writing->json;
+    char name[40];
+    snprintf(name, sizeof name, "request %" PRIu64, request->id);
+    choose_process(writing, request->thread);
+    report_json_open_object(json, NULL);
+    put_request_ids(writing, request->id, request_id_of(writing, request->id, REQUEST_SPAN), 0);
+    report_json_text(json, "name", request->label ? request->label : name);
+    report_json_count(json, "kind", KIND_INTERNAL);
+    put_times(writing, request->start_ns,
+              request->end_ns ? request->end_ns : writing->dataset->run.duration_ns);
+    report_json_open_array(json, "attributes");
+    put_number(json, "sprof.request", request->id);
+    put_number(json, "sprof.busy_ns", request->busy_ns);
+    report_json_close_array(json);
+    report_json_close_object(json);
+}
+
+static void put_requests(struct writing *writing)
+{
     const struct report_dataset *dataset = writing->dataset;
-    const uint32_t process = dataset->threads.items[call->kept->call->thread - 1].process;
-    if (process != writing->process) {
-        close_process(writing);
-        open_process(writing, process);
+    for (size_t i = 0; i < dataset->kept_requests.count; i++) {
+        const struct report_kept_request *request = &dataset->kept_requests.items[i];
+        if (dataset->runs.items[request->run].id == dataset->run.id &&
+            dataset->threads.items[request->thread - 1].selected)
+            put_request(writing, request);
     }
-    put_span(writing, call);
-    return 0;
 }
 
 int report_otlp_traces_write(FILE *out, const struct report_content *content,
@@ -229,6 +319,8 @@ int report_otlp_traces_write(FILE *out, const struct report_content *content,
     report_json_open_object(&writing.json, NULL);
     report_json_open_array(&writing.json, "resourceSpans");
     result = report_export_calls(content, UINT64_MAX, NULL, put_call, &writing, error);
+    put_requests(&writing);
+    sprof_vec_release(&writing.requests);
     close_process(&writing);
     report_json_close_array(&writing.json);
     report_json_close_object(&writing.json);

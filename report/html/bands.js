@@ -2,7 +2,7 @@
 
 const BAND_ROW = 15, BAND_AXIS = 14;
 
-// A band is {thread, boxes, rows}, a box {depth, function, from, to} in the chart's unit of time. `actions`:
+// A band is {thread, title, boxes, rows}, without a title that of the thread, a box {depth, function, from, to} in the chart's unit of time. `actions`:
 // describe(box) gives the elements of its tip, clicked(box), opened(box), range([from, to]) of a
 // drag, unitNs(), the chart's unit.
 class BandChart {
@@ -63,7 +63,7 @@ class BandChart {
                 continue;
             context.font = '11px ' + palette.sans;
             context.fillStyle = palette.muted;
-            context.fillText(threadTitle(data, band.thread), 2, band.y - scrollTop + BAND_ROW / 2);
+            context.fillText(band.title || threadTitle(data, band.thread), 2, band.y - scrollTop + BAND_ROW / 2);
             context.font = '11px ' + palette.mono;
             const one = this.charWidth = context.measureText('m').width;
             this.drawn = new Int32Array(band.rows).fill(-9); // in each row, where the last box of less than a pixel is

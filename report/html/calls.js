@@ -80,6 +80,7 @@ class CallsView {
             {title: 'self', number: true, width: '92px', faint: row => !self(row), help: 'without the probed functions that it called',
                 text: row => duration(row) ? formatTime(self(row)) : '–'},
             ...app.singles().logged ? [] : [{title: 'kept for', rank: 2, width: 'minmax(8rem, 1fr)', text: row => this.text(value('why')(row)) || 'caller of kept'}],
+            ...app.singles().calls.request.some(Boolean) ? [{title: 'request', rank: 4, width: 'minmax(6rem, 12rem)', text: row => this.text(value('request')(row))}] : [],
             {title: 'thread', rank: 3, width: 'minmax(7rem, 11rem)', text: row => threadTitle(app.data, value('thread')(row))},
         ], {openFunction: fn => app.openFunction(fn), empty: 'no call here is in what was chosen',
             chosen: entry => this.chosen !== entry.index && app.set({call: entry.index}),
@@ -106,7 +107,7 @@ class CallsView {
     finder(app) {
         const hit = app.match?.hit, {calls} = this.singles, part = app.state.search.toLowerCase();
         const holds = this.singles.texts.map(text => text.toLowerCase().includes(part)), isIn = number => number && holds[number - 1];
-        return hit && (index => hit[calls.function[index]] || isIn(calls.arguments[index]) || isIn(calls.result[index]));
+        return hit && (index => hit[calls.function[index]] || isIn(calls.arguments[index]) || isIn(calls.result[index]) || isIn(calls.request[index]));
     }
 
     words(index) {
@@ -167,19 +168,32 @@ class CallsView {
 
     // A call that has not ended lasts as long as the run.
     makeBands(stays) {
-        const {calls, count} = this.singles, depth = new Uint16Array(count), bands = new Map(), end = this.app.run().durationNs;
+        const {byRequest} = this, {calls, count} = this.singles, group = i => byRequest ? `${calls.request[i]}:${calls.thread[i]}` : calls.thread[i];
+        const depth = new Uint16Array(count), bands = new Map(), end = this.app.run().durationNs;
         for (let i = 0; i < count; i++) {
-            const up = calls.caller[i] - 1, same = up >= 0 && calls.thread[up] === calls.thread[i];
+            const up = calls.caller[i] - 1, same = up >= 0 && group(up) === group(i);
             depth[i] = same ? Math.min(depth[up] + 1, ORDER_DEEPEST) : 0;
-            if (!stays[i])
+            if (!stays[i] || (byRequest && !calls.request[i]))
                 continue;
-            const band = bands.get(calls.thread[i]) || {thread: calls.thread[i], boxes: [], rows: 1};
-            bands.set(band.thread, band);
+            const band = bands.get(group(i)) || {thread: calls.thread[i], boxes: [], rows: 1, start: calls.start[i],
+                title: byRequest && `request ${this.text(calls.request[i])} · ${threadTitle(this.app.data, calls.thread[i])}`, request: calls.request[i]};
+            bands.set(group(i), band);
+            band.start = Math.min(band.start, calls.start[i]);
             band.rows = Math.max(band.rows, depth[i] + 1);
             band.boxes.push({depth: depth[i], function: calls.function[i], index: i, found: this.isFound?.(i), from: calls.start[i],
                 to: calls.duration[i] ? calls.start[i] + calls.duration[i] : Math.max(end, calls.start[i])});
         }
         this.bands = [...bands.values()];
+        if (byRequest)
+            this.bands.sort(this.afterRequests());
+    }
+
+    // Requests in the order in which they begin, and the parts of each.
+    afterRequests() {
+        const first = new Map();
+        for (const {request, start} of this.bands)
+            first.set(request, Math.min(start, first.get(request) ?? Infinity));
+        return (a, b) => first.get(a.request) - first.get(b.request) || a.request - b.request || a.start - b.start;
     }
 
     paintLine(app) {
@@ -190,6 +204,11 @@ class CallsView {
         this.line.replaceChildren(element('span', {}, element('b', {}, formatCount(this.shown)),
             ` ${singles.logged ? 'logged' : 'kept'} call${this.shown === 1 ? '' : 's'}${singles.logged ? '' : ' and callers'}`),
         segments([['start', 'By start'], ['duration', 'By duration'], ['self', 'By self']], state.order, order => app.set({order})),
+        ...(singles.calls.request.some(Boolean) ? [segments([['thread', 'Threads'], ['request', 'Requests']], this.byRequest ? 'request' : 'thread', by => {
+            this.byRequest = by === 'request';
+            this.key = null;
+            this.draw(app);
+        })] : []),
         ...(state.span ? [element('button', {class: 'chip', 'aria-label': 'Look at all of the time again', onclick: () => app.set({span: null})},
             `${startText(state.span[0])} – ${startText(state.span[1])}  ✕`)] : []),
         element('span', {class: 'muted'}, [held, ...rules, 'drag to look at a time, double click at a call'].filter(Boolean).join(' · ')));

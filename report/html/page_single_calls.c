@@ -14,7 +14,7 @@ enum {
 struct single_call {
     uint32_t thread, function; /* indexes in the page */
     uint32_t caller; /* index among the calls, + 1; 0: none. Of kept calls first a number */
-    uint32_t exit, why, arguments, result; /* numbers of texts; 0: none */
+    uint32_t exit, why, arguments, result, request; /* numbers of texts; 0: none */
     uint64_t start_ns;
     uint64_t duration_ns, self_ns; /* duration 0: the call did not end */
 };
@@ -58,12 +58,13 @@ enum {
     NUMBER,
     CALLER,
     DEPTH,
+    REQUEST,
     COLUMNS
 };
 
 static const char logged_sql[] =
     "SELECT thread_id, function_id, start_ns, duration_ns, self_ns, exit, NULL, NULL, NULL, NULL, "
-    "NULL, depth FROM v_call WHERE run_id = %u AND (duration_ns >= %llu OR exit = 'open') "
+    "NULL, depth, NULL FROM v_call WHERE run_id = %u AND (duration_ns >= %llu OR exit = 'open') "
     "ORDER BY thread_id, start_ns, depth LIMIT %d";
 /* Values are cut: a page has no room for long ones. */
 static const char kept_sql[] =
@@ -73,7 +74,9 @@ static const char kept_sql[] =
     " v.call_number = k.call_id AND position > 0 ORDER BY position)),"
     " (SELECT substr(value, 1, 120) FROM call_value v WHERE v.run_id = k.run_id AND"
     " v.call_number = k.call_id AND position = 0),"
-    " call_id, caller_id, NULL FROM v_kept_call k WHERE run_id = %u "
+    " call_id, caller_id, NULL, request || coalesce(' ' || (SELECT max(label) FROM request_part p"
+    " WHERE p.run_id = k.run_id AND p.request = k.request), '')"
+    " FROM v_kept_call k WHERE run_id = %u "
     "AND (duration_ns >= %llu OR duration_ns IS NULL) "
     "ORDER BY thread_id, start_ns, call_id LIMIT %d";
 
@@ -209,12 +212,13 @@ static int take_call(void *context, int columns, char *const *values, char *cons
         .why = number_of_text(singles, values[WHY]),
         .arguments = number_of_text(singles, values[ARGUMENTS]),
         .result = number_of_text(singles, values[RESULT]),
+        .request = number_of_text(singles, values[REQUEST]),
         .start_ns = number_in(values, START),
         .duration_ns = number_in(values, DURATION),
         .self_ns = number_in(values, SELF),
     };
     if (call.exit == UINT32_MAX || call.why == UINT32_MAX || call.arguments == UINT32_MAX ||
-        call.result == UINT32_MAX)
+        call.result == UINT32_MAX || call.request == UINT32_MAX)
         return SPROF_ENOMEM;
     if (!thread || !function)
         return 0;
@@ -307,6 +311,8 @@ static void put_columns(const struct single_calls *singles, struct html_columns 
         report_html_column_plain(columns, call->arguments);
     for (call = singles->calls.items; call < end; call++)
         report_html_column_plain(columns, call->result);
+    for (call = singles->calls.items; call < end; call++)
+        report_html_column_plain(columns, call->request);
     for (call = singles->calls.items; call < end; call++)
         report_html_column_plain(columns, call->duration_ns);
     for (call = singles->calls.items; call < end; call++)

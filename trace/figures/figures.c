@@ -2,6 +2,7 @@
  * each number is checked where it matters. */
 #include "trace/drill/drilling.h"
 #include "trace/figures/log.h"
+#include "trace/figures/remarks.h"
 #include "trace/figures/use.h"
 #include "trace/figures/warn.h"
 #include "trace/probes/outside.h"
@@ -35,6 +36,7 @@ static void free_thread(struct trace_thread *thread)
         sprof_map_release(&thread->path_index);
         sprof_vec_release(&thread->open);
         sprof_vec_release(&thread->callers);
+        trace_remarks_release(&thread->remarks);
         store_call_packer_release(&thread->packer);
         sprof_map_release(&thread->index);
     }

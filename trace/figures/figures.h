@@ -8,6 +8,28 @@
 
 struct trace_session;
 
+/* When a thread worked for a request. */
+struct trace_request_part {
+    uint64_t request;
+    uint64_t begin, end; /* ticks; UINT64_MAX: it goes on */
+    uint32_t number;     /* of its row */
+};
+
+/* A note of a call that has not ended, as far as the ring was read. */
+struct trace_note {
+    uint64_t begin; /* ticks, of the call */
+    uint32_t function;
+    char *name, *value; /* owned */
+};
+
+/* What the program has said of its calls in a thread. */
+struct trace_remarks {
+    SPROF_VEC(struct trace_request_part) parts; /* the last ones */
+    bool has_dropped;                           /* there were others before */
+    char *label;                                /* owned: of the last one; or NULL */
+    SPROF_VEC(struct trace_note) notes;
+};
+
 /* The figures of one function in one thread, as last read and written. */
 struct trace_cell {
     uint32_t function;
@@ -56,8 +78,9 @@ struct trace_open_caller {
     uint32_t number;          /* as the agent has it */
     uint32_t row, caller_row; /* numbers of rows */
     uint32_t function;
-    bool is_known;  /* `begin`, `function` and `caller_row` were read */
-    bool has_below; /* a call below it has a row */
+    bool is_known;     /* `begin`, `function` and `caller_row` were read */
+    bool has_below;    /* a call below it has a row */
+    uint64_t asked_id; /* as in struct store_kept_call */
 };
 
 /* A thread with figures. */
@@ -74,8 +97,9 @@ struct trace_thread {
     struct sprof_map path_index;                 /* node → path */
     SPROF_VEC(struct trace_open_call) open;      /* in the log, as they began */
     SPROF_VEC(struct trace_open_caller) callers; /* of kept calls */
-    struct store_call_packer packer;             /* of logged calls that have ended */
-    uint64_t last_ns;                            /* of the logged call that began last */
+    struct trace_remarks remarks;
+    struct store_call_packer packer; /* of logged calls that have ended */
+    uint64_t last_ns;                /* of the logged call that began last */
     uint64_t cleared_head; /* of its ring at the last clear: earlier ends are of calls before it */
     bool is_over;          /* the thread has ended, or the trace has */
     uint64_t waits_for;    /* number behind a unit of the ring that is not filled; 0: none */

@@ -6,6 +6,7 @@
 #include "trace/figures/keep_load.h"
 #include "trace/figures/keep_quick.h"
 #include "trace/figures/log.h"
+#include "trace/figures/remarks.h"
 #include "trace/figures/values.h"
 
 #include <string.h>
@@ -154,6 +155,8 @@ static int take_end(struct trace_session *session, struct trace_thread *thread,
         .exit = (uint8_t)trace_log_exit(kept->header),
         .rules = rules,
         .is_apart = kept->is_apart != 0,
+        .request = trace_remarks_request(thread, kept->begin, kept->end),
+        .asked_id = caller->asked_id,
     };
     const bool decided = decides(session), is_wanted = rules || caller->has_below || !decided;
     const size_t at = (size_t)(caller - thread->callers.items);
@@ -164,10 +167,23 @@ static int take_end(struct trace_session *session, struct trace_thread *thread,
         return 0;
     if (decided)
         note_below(thread, row.caller);
-    const int result = put_row(session, thread, PROBE_LOG_FUNCTION(kept->header), &row);
+    int result = put_row(session, thread, PROBE_LOG_FUNCTION(kept->header), &row);
+    if (!result)
+        result = trace_remarks_put_notes(session, thread, kept, row.number);
     return result || !values
                ? result
                : trace_values_take(session, PROBE_LOG_FUNCTION(kept->header), row.number, values);
+}
+
+int trace_keep_ask(struct trace_session *session, struct trace_thread *thread, uint32_t number,
+                   uint64_t id)
+{
+    struct trace_open_caller *caller = caller_of(session, thread, number);
+    if (!caller)
+        return SPROF_ENOMEM;
+    caller->asked_id = id;
+    note_below(thread, caller->row);
+    return 0;
 }
 
 int trace_keep_take(struct trace_session *session, struct trace_thread *thread,
@@ -200,6 +216,8 @@ int trace_keep_end(struct trace_session *session, struct trace_thread *thread, e
             .caller = caller->caller_row,
             .start_ns = start_of(session, caller->begin),
             .exit = (uint8_t)exit,
+            .request = trace_remarks_request(thread, caller->begin, caller->begin),
+            .asked_id = caller->asked_id,
         };
         if (caller->is_known && (caller->has_below || !decides(session)))
             result = put_row(session, thread, caller->function, &row);

@@ -9,6 +9,10 @@
 int trace_keep_take(struct trace_session *session, struct trace_thread *thread,
                     const struct probe_kept *unit, uint32_t more);
 
+/* The program was given this id of the open call with that number. */
+int trace_keep_ask(struct trace_session *session, struct trace_thread *thread, uint32_t number,
+                   uint64_t id);
+
 /* The thread or the trace has ended: writes rows of the callers that are open. */
 int trace_keep_end(struct trace_session *session, struct trace_thread *thread,
                    enum store_exit exit);

@@ -3,6 +3,7 @@
 #include "trace/figures/log.h"
 #include "trace/figures/keep.h"
 #include "trace/figures/keep_rules.h"
+#include "trace/figures/remarks.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -167,7 +168,9 @@ static int take_end(struct trace_session *session, struct trace_thread *thread, 
 static bool is_known(const struct trace_session *session, uint64_t header)
 {
     const uint32_t function = PROBE_LOG_FUNCTION(header);
-    return function < session->probes.count && session->probes.items[function].is_chosen;
+    return function < session->probes.count &&
+           (session->probes.items[function].is_chosen ||
+            session->probes.items[function].tier == PROBE_REMARK);
 }
 
 /* Whether a unit will not be filled any more: a jump out of a signal handler has left its probe. */
@@ -181,6 +184,16 @@ static bool is_stuck(const struct trace_session *session, struct trace_thread *t
     return thread->is_over || session->times.now_ns - thread->waits_since_ns > STUCK_NS;
 }
 
+/* Takes what the program says of its calls, behind which so many bytes of texts stand. */
+static int take_remark(struct trace_session *session, struct trace_thread *thread,
+                       const struct probe_remark *unit, size_t bytes)
+{
+    const struct probe_remark remark = *unit; /* the program may change it */
+    if (remark.kind != PROBE_CALL_ID)
+        return trace_remark_take(session, thread, unit, bytes);
+    return remark.number ? trace_keep_ask(session, thread, remark.number, remark.value) : 0;
+}
+
 /* Returns the units taken, 0 where the next one is not filled yet, or a negative code. */
 static int take_entry(struct trace_session *session, struct trace_thread *thread,
                       const struct counters_ring *ring, uint64_t place, uint64_t head)
@@ -192,7 +205,10 @@ static int take_entry(struct trace_session *session, struct trace_thread *thread
     int result = 0;
     if (!units)
         return is_stuck(session, thread, place) ? 1 : 0;
-    if (is_known(session, header) && keeps)
+    if (is_known(session, header) && keeps && PROBE_LOG_KIND(header) == PROBE_LOG_ONLY)
+        result = take_remark(session, thread, (const struct probe_remark *)first,
+                             (units - PROBE_KEPT_UNITS) * PROBE_UNIT_BYTES);
+    else if (is_known(session, header) && keeps)
         result = trace_keep_take(session, thread, (const struct probe_kept *)first,
                                  units - PROBE_KEPT_UNITS);
     else if (is_known(session, header))

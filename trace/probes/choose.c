@@ -150,6 +150,13 @@ static bool makes_any_call(const struct trace_session *session, const struct tra
            !strcmp(function->linkage_name, "syscall") && trace_is_glibc(file->path);
 }
 
+/* By which a program says something of its calls: see <sprof.h>. */
+static bool remarks(const struct trace_session *session, const struct plan_function *function)
+{
+    return session->backend->has_agent && function->linkage_name &&
+           !strcmp(function->linkage_name, "sprof_remark");
+}
+
 /* Of nongnu libunwind. It takes a frame's stack pointer for its CFA, whatever the rule, and so ends
  * at thunks. */
 static bool stops_at_thunks(const char *path)
@@ -175,6 +182,8 @@ static enum probe_tier tier_of(const struct trace_session *session, const struct
         return PROBE_BYTES;
     if (sees_clock_go(session, probe->file, function))
         return PROBE_CLOCK;
+    if (remarks(session, function))
+        return PROBE_REMARK;
     if (clones(session, &session->files.items[probe->file], function))
         return PROBE_CLONE;
     if (makes_any_call(session, &session->files.items[probe->file], function))
@@ -212,7 +221,7 @@ static bool is_needed(const struct trace_session *session, uint32_t file,
                       const struct plan_function *function)
 {
     return leaves(function) || trace_heap_operation(&session->files.items[file], function) ||
-           sees_clock_go(session, file, function) ||
+           sees_clock_go(session, file, function) || remarks(session, function) ||
            clones(session, &session->files.items[file], function) ||
            makes_any_call(session, &session->files.items[file], function);
 }
@@ -223,7 +232,9 @@ static int choose_function(struct chooser *chooser, uint32_t file,
     struct trace_session *session = chooser->session;
     const bool in_module = session->files.items[file].is_chosen && plan_is_true_start(function);
     const int found =
-        in_module && !session->files.items[file].on_demand ? is_wanted(chooser, file, function) : 0;
+        in_module && !session->files.items[file].on_demand && !remarks(session, function)
+            ? is_wanted(chooser, file, function)
+            : 0;
     if (found < 0)
         return found;
     chooser->seen += in_module;

@@ -46,7 +46,8 @@ bool trace_stays_on(const struct trace_probe *probe)
 {
     return probe->tier == PROBE_LEAVE || probe->tier == PROBE_JUMP || probe->tier == PROBE_CLOCK ||
            probe->tier == PROBE_CLONE || probe->tier == PROBE_UNWIND ||
-           probe->tier == PROBE_SYSCALL || probe->tier == PROBE_THROW;
+           probe->tier == PROBE_SYSCALL || probe->tier == PROBE_THROW ||
+           probe->tier == PROBE_REMARK;
 }
 
 /* Probes that see how frames are left are needed while there may be frames. Threads that began

@@ -125,7 +125,19 @@ static struct store_kept_call kept_calls[] = {
      .start_ns = 710,
      .duration_ns = 20,
      .self_ns = 15,
-     .rules = 1},
+     .rules = 1,
+     .request = 7,
+     .asked_id = UINT64_MAX},
+};
+static struct store_request_part request_parts[] = {
+    {.run_id = 1, .number = 1, .thread_id = 1, .request = 7, .label = "GET", .start_ns = 705},
+    {.run_id = 1,
+     .number = 2,
+     .thread_id = 1,
+     .request = UINT64_MAX,
+     .start_ns = 700,
+     .duration_ns = 5,
+     .is_end = true},
 };
 static struct store_wake wakes[] = {
     {.run_id = 1,

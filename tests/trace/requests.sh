@@ -1,0 +1,160 @@
+#!/bin/bash
+# Requests and notes of <sprof.h>: which calls belong to a request that threads hand over, how long it took, in which order.
+#   requests.sh live
+set -u
+. "$(dirname "$0")/lib.sh"
+
+write_program() {
+    cat >program.c <<'END'
+#include <sprof.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#define NI __attribute__((noinline, noclone))
+#define BODY __asm__ volatile("" ::: "memory")
+enum { JOBS = 6 };
+static struct job { int id, us; double begin, end; } jobs[JOBS] = {
+    {11, 20000}, {12, 60000}, {13, 20000}, {14, 20000}, {15, 20000}, {16, 20000}};
+static int head, tail;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec / 1e9; }
+NI void spend(int us) { usleep(us); BODY; }
+NI void other(void) { spend(5000); BODY; }
+NI void handle(struct job *job)
+{
+    char user[400];
+    snprintf(user, sizeof user, "user %d", job->id);
+    sprof_note("user", user);
+    sprof_note_number("us", -job->us);
+    memset(user, 'x', sizeof user);
+    if (job->id == 13)
+        sprof_note("long", user); /* and no end within reach */
+    spend(job->us);
+    if (job->id == 14)
+        printf("id %llu\n", sprof_call_id());
+    BODY;
+}
+NI void receive(struct job *job)
+{
+    char label[32];
+    job->begin = now();
+    snprintf(label, sizeof label, "GET /%d", job->id);
+    sprof_request(job->id, label);
+    spend(3000);
+    pthread_mutex_lock(&lock);
+    tail++;
+    pthread_cond_broadcast(&more);
+    pthread_mutex_unlock(&lock);
+    sprof_request(0, NULL);
+    BODY;
+}
+/* Begins with a request where it has begun. */
+NI void process(struct job *job) { sprof_request(job->id, NULL); handle(job); sprof_request_end(); job->end = now(); BODY; }
+static void *work(void *nothing)
+{
+    for (;;) {
+        pthread_mutex_lock(&lock);
+        while (head == tail && head < JOBS)
+            pthread_cond_wait(&more, &lock);
+        const int at = head < JOBS ? head++ : JOBS;
+        pthread_mutex_unlock(&lock);
+        if (at == JOBS)
+            return nothing;
+        process(&jobs[at]);
+    }
+}
+int main(void)
+{
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, work, NULL);
+    for (int i = 0; i < JOBS; i++) receive(&jobs[i]);
+    other();
+    pthread_mutex_lock(&lock);
+    pthread_cond_broadcast(&more);
+    pthread_mutex_unlock(&lock);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < JOBS; i++) printf("job %d %d %.0f\n", jobs[i].id, jobs[i].us, (jobs[i].end - jobs[i].begin) * 1e9);
+    return 0;
+}
+END
+    cc -O2 -g -Wall -Wextra -Wno-missing-field-initializers -Werror -pthread -I"$INCLUDE" program.c -o program || fail "it does not compile"
+    printf '#include <sprof.h>\nint main() { sprof_request(1, nullptr); sprof_note("a", "b"); sprof_request_end(); return (int)sprof_call_id(); }\n' >plus.cc
+    c++ -O1 -Wall -Wextra -Werror -I"$INCLUDE" plus.cc -o plus && ./plus || fail "not in C++, or it is traced by nothing"
+}
+
+# query SQL: its only column, in one line.
+query() { "$SPROF" sql t.db --format csv "$1" | tail -n +2 | tr -d '\r' | paste -sd' '; }
+
+# is WHAT SQL WANTED
+is() {
+    local found
+    found=$(query "$2")
+    [ "$found" = "$3" ] || fail "$1: '$found', not '$3'"
+}
+
+case $1 in
+live)
+    INCLUDE=$(cd "$(dirname "$0")/../../include" && pwd)
+    write_program
+    ./program >plain || fail "without a trace it ends by $?"
+    grep -q '^id 0$' plain || fail "an id without a trace: $(grep id plain)"
+    "$SPROF" trace -o t.db --keep 'over 1ms' --keep 'every 1 : ^(handle|process|receive|other)$' -- ./program >out 2>notes || fail "it ended by $?: $(cat notes)"
+    is "requests, in their order" "SELECT request || ' ' || label AS v FROM v_request ORDER BY start_ns" \
+        "11 GET /11 12 GET /12 13 GET /13 14 GET /14 15 GET /15 16 GET /16"
+    is "handed over" "SELECT count(*) AS n FROM v_request WHERE threads = 2 AND parts = 2 AND duration_ns >= busy_ns" 6
+    # At least what it sleeps in both threads; the program's own times hold a little more, and whatever the machine does there.
+    told=$(awk '/^job/ {printf "%s(%s, %s, %s)", n++ ? ", " : "", $2, $3, $4}' out)
+    is "durations of $told" "WITH told (id, us, ns) AS (VALUES $told) SELECT count(*) AS n FROM told JOIN v_request ON request = id
+        WHERE duration_ns BETWEEN 990 * (us + 3000) AND 1.01 * ns + 100000" 6
+    is "requests of one thread, in their order" "SELECT request AS v FROM v_kept_call WHERE function = 'receive' ORDER BY start_ns" "11 12 13 14 15 16"
+    for function in process handle; do
+        is "requests of $function" "SELECT request AS v FROM v_kept_call WHERE function = '$function' ORDER BY 1" "11 12 13 14 15 16"
+    done
+    is "calls of no request" "SELECT DISTINCT function AS v FROM v_kept_call WHERE request IS NULL AND function IN ('other', 'main') ORDER BY 1" "main other"
+    is "below a call of none" "SELECT count(*) AS n FROM v_kept_call c JOIN v_kept_call d ON d.call_id = c.caller_id WHERE d.function = 'other' AND c.request IS NOT NULL" 0
+    is "notes" "SELECT name || '=' || value AS v FROM v_call_value WHERE function = 'handle' AND call_id = (SELECT call_id FROM v_kept_call
+        WHERE request = 12 AND function = 'handle') ORDER BY position" "user=user 12 us=-60000"
+    is "a long note is cut" "SELECT length(value) AS v FROM v_call_value WHERE name = 'long'" 256
+    is "a note of none other" "SELECT count(DISTINCT function) AS v FROM v_call_value" 1
+    is "the id that was asked for" "SELECT request || ' ' || function || ' ' || asked_id AS v FROM v_kept_call WHERE asked_id IS NOT NULL" \
+        "14 handle $(sed -n 's/^id //p' out)"
+    slowest=$(query "SELECT request FROM v_request ORDER BY duration_ns DESC LIMIT 1")
+    "$SPROF" report -i t.db --kept --request slowest --columns 200 >out 2>err || fail "no report: $(cat err)"
+    grep -q "handle.*user $slowest" out && grep -q "GET /$slowest" out && [ "$(grep -c 'user 1' out)" = 1 ] || fail "not the slowest one: $(cat out)"
+    grep -q "6 requests, the slowest $slowest GET /$slowest" out || fail "no line of requests: $(tail -3 out)"
+    "$SPROF" report -i t.db --kept --request 14 --format json >out 2>err && grep -q '"request": *14' out || fail "JSON: $(head -c 300 out)"
+    expect 1 "$SPROF" report -i t.db --kept --request 99 && said 'there is no request 99'
+    expect 2 "$SPROF" report -i t.db --kept --request often && said 'is no request'
+    expect 2 "$SPROF" report -i t.db --request 14 && said 'goes with --kept'
+    "$SPROF" script -i t.db >out 2>err && grep -q 'handle.*request 14' out || fail "script: $(head -5 out)"
+    # A request is a trace of its own: its span has all others of it below.
+    "$SPROF" export -i t.db -f otlp-traces -o t.json >out 2>&1 || fail "no export: $(cat out)"
+    python3 - <<'END' || fail "spans"
+import json
+spans = [s for r in json.load(open("t.json"))["resourceSpans"] for g in r["scopeSpans"] for s in g["spans"]]
+of = lambda s: [int(a["value"]["intValue"]) for a in s["attributes"] if a["key"] == "sprof.request"]
+by_id = {s["spanId"]: s for s in spans}
+tops = {s["name"]: s for s in spans if of(s) and "parentSpanId" not in s}
+assert sorted(tops) == [f"GET /{i}" for i in range(11, 17)], sorted(tops)
+for s in spans:
+    if of(s):
+        top = tops[f"GET /{of(s)[0]}"]
+        assert s["traceId"] == top["traceId"]
+        while "parentSpanId" in s:
+            s = by_id[s["parentSpanId"]]
+            assert s["traceId"] == top["traceId"]
+        assert s is top
+    elif "parentSpanId" in s:
+        assert s["traceId"] == by_id[s["parentSpanId"]]["traceId"]
+assert len({s["traceId"] for s in tops.values()}) == 6
+assert any(a["key"] == "sprof.note.user" for s in spans for a in s["attributes"])
+END
+    "$SPROF" html -i t.db -o t.html >out 2>&1 && grep -q 'Requests' t.html || fail "no page: $(cat out)"
+    # Without rules nothing is said, and the function is none of those that are traced.
+    "$SPROF" trace -o t.db -- ./program >out 2>notes || fail "without rules it ended by $?: $(cat notes)"
+    is "without rules" "SELECT count(*) AS n FROM v_call_stats WHERE function = 'sprof_remark'" 0
+    ;;
+esac

@@ -1,0 +1,195 @@
+/* Takes what the program says of its calls: makes rows of the times in which threads worked for
+ * requests, and keeps notes until their call ends. The command can write anything into a ring. */
+#include "trace/figures/remarks.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PARTS = 64, NOTES = 1024 /* of a thread, at most */ };
+
+static void free_note(struct trace_note *note)
+{
+    free(note->name);
+    free(note->value);
+}
+
+void trace_remarks_release(struct trace_remarks *remarks)
+{
+    for (size_t i = 0; i < remarks->notes.count; i++)
+        free_note(&remarks->notes.items[i]);
+    sprof_vec_release(&remarks->notes);
+    sprof_vec_release(&remarks->parts);
+    free(remarks->label);
+    *remarks = (struct trace_remarks){0};
+}
+
+/* == Requests == */
+
+static struct trace_request_part *last_part(struct trace_thread *thread)
+{
+    struct trace_remarks *remarks = &thread->remarks;
+    return remarks->parts.count ? &remarks->parts.items[remarks->parts.count - 1] : NULL;
+}
+
+/* Writes the row of the thread's last part, again where it has ended meanwhile. */
+static int put_part(struct trace_session *session, struct trace_thread *thread, bool is_end)
+{
+    const struct trace_request_part *part = last_part(thread);
+    const uint64_t cleared = session->times.cleared.ticks;
+    const uint64_t begin = part->begin < cleared ? cleared : part->begin;
+    struct store_request_part row = {
+        .run_id = session->run->id,
+        .number = part->number,
+        .thread_id = thread->shares ? session->threads.others.row : thread->row,
+        .request = part->request,
+        .start_ns = trace_time_of(session, begin),
+        .is_end = is_end,
+    };
+    if (part->end < cleared)
+        return 0;
+    if (part->end != UINT64_MAX) {
+        const uint64_t end_ns = trace_time_of(session, part->end);
+        row.duration_ns = end_ns > row.start_ns ? end_ns - row.start_ns : 1;
+    }
+    if (thread->remarks.label &&
+        !(row.label =
+              sprof_arena_text(recording_batch_arena(session->recording), thread->remarks.label)))
+        return SPROF_ENOMEM;
+    return sprof_vec_push(&recording_batch(session->recording)->request_parts, row) ? SPROF_ENOMEM
+                                                                                    : 0;
+}
+
+/* The thread works for no request from now on. */
+static int end_part(struct trace_session *session, struct trace_thread *thread, uint64_t ticks,
+                    bool is_end)
+{
+    struct trace_request_part *part = last_part(thread);
+    if (!part || part->end != UINT64_MAX)
+        return 0;
+    part->end = ticks > part->begin ? ticks : part->begin;
+    return put_part(session, thread, is_end);
+}
+
+static int begin_part(struct trace_session *session, struct trace_thread *thread,
+                      const struct probe_remark *remark, const char *label)
+{
+    struct trace_remarks *remarks = &thread->remarks;
+    const struct trace_request_part part = {.request = remark->value,
+                                            .begin = remark->time,
+                                            .end = UINT64_MAX,
+                                            .number = ++session->trace->kept.request_parts};
+    int result = end_part(session, thread, remark->time, false);
+    if (result || !remark->value)
+        return result;
+    if (remarks->parts.count >= PARTS) {
+        remarks->parts.count--;
+        memmove(remarks->parts.items, remarks->parts.items + 1,
+                remarks->parts.count * sizeof *remarks->parts.items);
+        remarks->has_dropped = true;
+    }
+    free(remarks->label);
+    remarks->label = *label ? strdup(label) : NULL;
+    if ((*label && !remarks->label) || sprof_vec_push(&remarks->parts, part))
+        return SPROF_ENOMEM;
+    return put_part(session, thread, false);
+}
+
+uint64_t trace_remarks_request(const struct trace_thread *thread, uint64_t begin, uint64_t end)
+{
+    const struct trace_remarks *remarks = &thread->remarks;
+    uint64_t during = 0;
+    size_t count = 0;
+    for (size_t i = remarks->parts.count; i-- > 0;) {
+        const struct trace_request_part *part = &remarks->parts.items[i];
+        if (part->begin <= begin && begin < part->end)
+            return part->request;
+        if (part->end <= begin)
+            return count == 1 ? during : 0;
+        count += part->begin < end;
+        during = part->begin < end ? part->request : during;
+    }
+    return count == 1 && !remarks->has_dropped ? during : 0;
+}
+
+/* == Notes == */
+
+static int add_note(struct trace_thread *thread, const struct probe_remark *remark, const char *key,
+                    const char *text)
+{
+    struct trace_remarks *remarks = &thread->remarks;
+    char number[24];
+    snprintf(number, sizeof number, "%" PRId64, (int64_t)remark->value);
+    const struct trace_note note = {.begin = remark->begin,
+                                    .function = remark->function,
+                                    .name = strdup(key),
+                                    .value =
+                                        strdup(remark->kind == PROBE_NOTE_NUMBER ? number : text)};
+    if (remarks->notes.count >= NOTES) {
+        free_note(&remarks->notes.items[0]);
+        remarks->notes.count--;
+        memmove(remarks->notes.items, remarks->notes.items + 1,
+                remarks->notes.count * sizeof *remarks->notes.items);
+    }
+    return !note.name || !note.value || sprof_vec_push(&remarks->notes, note) ? SPROF_ENOMEM : 0;
+}
+
+static int put_note(struct trace_session *session, const struct trace_note *note, uint32_t position,
+                    uint32_t number)
+{
+    struct sprof_arena *arena = recording_batch_arena(session->recording);
+    const struct store_call_value row = {.run_id = session->run->id,
+                                         .call_number = number,
+                                         .position = STORE_NOTE + position,
+                                         .name = sprof_arena_text(arena, note->name),
+                                         .value = sprof_arena_text(arena, note->value)};
+    return !row.name || !row.value ||
+                   sprof_vec_push(&recording_batch(session->recording)->call_values, row)
+               ? SPROF_ENOMEM
+               : 0;
+}
+
+int trace_remarks_put_notes(struct trace_session *session, struct trace_thread *thread,
+                            const struct probe_kept *call, uint32_t number)
+{
+    struct trace_remarks *remarks = &thread->remarks;
+    size_t stay = 0;
+    uint32_t put = 0;
+    int result = 0;
+    for (size_t i = 0; i < remarks->notes.count; i++) {
+        struct trace_note *note = &remarks->notes.items[i];
+        const bool is_its =
+            note->begin == call->begin && note->function == PROBE_LOG_FUNCTION(call->header);
+        if (is_its && !result)
+            result = put_note(session, note, put++, number);
+        if (note->begin < call->begin)
+            remarks->notes.items[stay++] = *note;
+        else
+            free_note(note);
+    }
+    remarks->notes.count = stay;
+    return result;
+}
+
+/* == Taking == */
+
+int trace_remark_take(struct trace_session *session, struct trace_thread *thread,
+                      const struct probe_remark *unit, size_t bytes)
+{
+    const struct probe_remark remark = *unit; /* the program may change it */
+    const char *texts = (const char *)(unit + 1);
+    char key[PROBE_KEY_BYTES + 1] = "", text[PROBE_TEXT_BYTES + 1] = "";
+    if (remark.key_bytes > PROBE_KEY_BYTES || remark.text_bytes > PROBE_TEXT_BYTES ||
+        (size_t)remark.key_bytes + remark.text_bytes > bytes)
+        return 0;
+    memcpy(key, texts, remark.key_bytes);
+    memcpy(text, texts + remark.key_bytes, remark.text_bytes);
+    switch (remark.kind) {
+    case PROBE_REQUEST: return begin_part(session, thread, &remark, text);
+    case PROBE_REQUEST_END: return end_part(session, thread, remark.time, true);
+    case PROBE_NOTE:
+    case PROBE_NOTE_NUMBER: return remark.begin ? add_note(thread, &remark, key, text) : 0;
+    default: return 0;
+    }
+}
