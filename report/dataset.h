@@ -358,6 +358,10 @@ int report_dataset_function_costs(const struct report_dataset *dataset, struct m
 enum report_known_callers { REPORT_NO_CALLERS, REPORT_DIRECT_CALLERS, REPORT_ALL_CALLERS };
 enum report_known_callers report_dataset_callers(const struct report_dataset *dataset);
 
+/* Whether a function, by its id, is the program's own: it has a name, in the application, that is
+ * none of a standard library or runtime. */
+bool report_dataset_is_own(const struct report_dataset *dataset, uint32_t function);
+
 /* Whether calls were counted with their whole paths, not by function or direct caller alone. */
 bool report_dataset_has_paths(const struct report_dataset *dataset);
 

@@ -139,16 +139,27 @@ static int mark_modules(struct report_dataset *dataset, const char *glob, struct
 }
 
 /* Start-up code is the C library's, also where it is linked into the program. */
+static bool is_standard(const struct report_dataset *dataset, size_t function)
+{
+    const struct model_function *facts = &dataset->facts.items[function];
+    return facts->startup ||
+           report_module_is_standard(dataset->modules.items[facts->module - 1].name) ||
+           report_name_is_standard(dataset->functions.items[function].name);
+}
+
+bool report_dataset_is_own(const struct report_dataset *dataset, uint32_t function)
+{
+    return dataset->facts.items[function - 1].kind == MODEL_KIND_APP &&
+           dataset->functions.items[function - 1].named && !is_standard(dataset, function - 1);
+}
+
 static void mark_standard(struct report_dataset *dataset)
 {
     for (size_t i = 0; i < dataset->functions.count; i++) {
-        const struct model_function *facts = &dataset->facts.items[i];
         const uint32_t owner = dataset->functions.items[i].owner;
-        const enum model_kind kind = dataset->modules.items[facts->module - 1].kind;
-        if (kind != MODEL_KIND_NONE && kind != MODEL_KIND_KERNEL &&
-            (facts->startup ||
-             report_module_is_standard(dataset->modules.items[facts->module - 1].name) ||
-             report_name_is_standard(dataset->functions.items[i].name)))
+        const enum model_kind kind =
+            dataset->modules.items[dataset->facts.items[i].module - 1].kind;
+        if (kind != MODEL_KIND_NONE && kind != MODEL_KIND_KERNEL && is_standard(dataset, i))
             dataset->function_filters[(owner ? owner : i + 1) - 1] |= REPORT_STANDARD;
     }
     for (size_t i = 0; i < dataset->paths.items.count; i++) {

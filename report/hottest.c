@@ -79,19 +79,31 @@ static int find(struct hottest *hottest)
     return result || !hottest->length ? result : branch(hottest);
 }
 
+/* The index at which a fold that begins at one ends; as in a tree, the program's innermost function
+ * is not folded away. */
+static size_t end_of_fold(const struct hottest *hottest, size_t begin, unsigned percent)
+{
+    const uint32_t *ids = hottest->ids.items;
+    const struct model_path *paths = hottest->dataset->paths.items.items;
+    size_t end = begin, innermost = begin;
+    while (end + 1 < hottest->length &&
+           has_share(cost_of(hottest, ids[end + 1]), cost_of(hottest, ids[end]), percent)) {
+        end++;
+        if (report_dataset_is_own(hottest->dataset, paths[ids[end] - 1].function))
+            innermost = end;
+    }
+    return innermost != begin ? innermost : end;
+}
+
 /* How many rows the path has where frames with `percent` of the one above are folded. */
 static size_t rows_of(const struct hottest *hottest, unsigned percent)
 {
-    const uint32_t *ids = hottest->ids.items;
     size_t rows = hottest->ids.count - hottest->length;
     for (size_t i = 0; i < hottest->length; i++) {
-        size_t end = i;
-        while (end + 1 < hottest->length &&
-               has_share(cost_of(hottest, ids[end + 1]), cost_of(hottest, ids[end]), percent))
-            end++;
+        const size_t end = end_of_fold(hottest, i, percent);
         const bool folds = end > i + REPORT_FOLD_FRAMES;
-        rows += folds ? 3 : 1;
-        i = folds ? end : i;
+        rows += folds ? 2 : 1;
+        i = folds ? end - 1 : i; /* the end may begin the next fold */
     }
     return rows;
 }

@@ -239,23 +239,40 @@ static int add_row(struct layout *layout, const struct model_path *path, const c
     return !name || table->failed || sprof_vec_push(&table->places, place) ? SPROF_ENOMEM : 0;
 }
 
-/* The last of the only children below a path that all have nearly its cost, or the path itself;
- * adds up those passed on the way and counts them. */
-static uint32_t end_of_chain(const struct layout *layout, uint32_t id, uint32_t *passed,
-                             struct model_costs *costs)
+/* The only child of a path, where it has nearly its cost; else 0. */
+static uint32_t next_in_chain(const struct layout *layout, uint32_t id)
 {
     const unsigned percent =
         layout->tree->fold_percent ? layout->tree->fold_percent : REPORT_FOLD_PERCENT;
+    const uint32_t child = layout->leaves[id].first_child;
+    const uint64_t all = value_of(layout, path_of(layout, id), BY_INCLUSIVE);
+    if (!child || layout->leaves[child].next_sibling ||
+        (double)value_of(layout, path_of(layout, child), BY_INCLUSIVE) * 100 <
+            (double)all * percent)
+        return 0;
+    return child;
+}
+
+/* The last path of the chain below one, or the path itself. A chain ends early at the program's
+ * innermost function: what it calls of libraries says less than its name. */
+static uint32_t last_in_chain(const struct layout *layout, uint32_t id)
+{
+    uint32_t last = id, innermost = id;
+    for (uint32_t next; (next = next_in_chain(layout, last)); last = next)
+        if (report_dataset_is_own(layout->tree->dataset, path_of(layout, next)->function))
+            innermost = next;
+    return innermost != id && !layout->tree->callers ? innermost : last;
+}
+
+/* The end of the chain below a path; adds up those passed on the way and counts them. */
+static uint32_t end_of_chain(const struct layout *layout, uint32_t id, uint32_t *passed,
+                             struct model_costs *costs)
+{
+    const uint32_t end = last_in_chain(layout, id);
     *passed = 0;
     *costs = (struct model_costs){0};
-    for (uint32_t last = id;; id = last) {
+    for (; id != end; id = layout->leaves[id].first_child) {
         const uint32_t child = layout->leaves[id].first_child;
-        const uint64_t own = value_of(layout, path_of(layout, id), BY_INCLUSIVE);
-        if (!child || layout->leaves[child].next_sibling ||
-            (double)value_of(layout, path_of(layout, child), BY_INCLUSIVE) * 100 <
-                (double)own * percent)
-            return id;
-        last = child;
         if (costs->inclusive.weight || costs->inclusive.samples) {
             const struct model_cost cost = path_of(layout, id)->costs.exclusive;
             costs->exclusive.samples += layout->tree->callers ? 0 : cost.samples;
@@ -267,6 +284,7 @@ static uint32_t end_of_chain(const struct layout *layout, uint32_t id, uint32_t 
                 costs->exclusive = path_of(layout, child)->costs.exclusive;
         }
     }
+    return end;
 }
 
 static int add_fold(struct layout *layout, uint32_t id, uint32_t passed,
