@@ -33,9 +33,9 @@ static enum value_kind kind_of(const char *argument)
 }
 
 #define CALL_COLUMNS                                                                               \
-    "self|self-percent|total|total-percent|calls|average|self-average|min|p50|p90|p99|p999|max|"   \
+    "self|self-percent|outside|total|total-percent|calls|average|self-average|min|p50|p90|p99|p999|max|"   \
     "open|abnormal|tails|tail-cuts|recursive|counted|uncertain|untimed|address|probe|mechanism|"   \
-    "pid|process|tid|thread|module|caller|function"
+    "pid|process|tid|thread|module|caller|function|stack-bytes"
 
 /* What an option takes where its argument stands for the words instead of being them. */
 static const struct {
@@ -49,6 +49,9 @@ static const struct {
      "holder|phase"},
     {"export", "by",
      "process|command|user|cgroup|container|thread|cpu|event|state|wait|lock|holder|phase"},
+    {"export", "without", "user|cgroup|container"},
+    {"push", "without", "user|cgroup|container"},
+    {"record", "without", "user|cgroup|container"},
     {"report", "sort", REPORT_COLUMNS},
     {"report", "show", REPORT_COLUMNS},
     {"stats", "sort", CALL_COLUMNS},

@@ -49,7 +49,8 @@ static int set_by(void *field, const char *value, struct sprof_error *error)
         if (!strcmp(words[arguments->by], value))
             return 0;
     if (cli_set_keys(&arguments->keys, value, &wrong))
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "%s, or path", wrong.message);
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "%s%s", wrong.message,
+                               strncmp(wrong.message, "there is", 8) ? "" : ", or path");
     return 0;
 }
 

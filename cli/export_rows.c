@@ -45,7 +45,7 @@ static int make_directory(const char *path, struct sprof_error *error)
         return 0;
     if (errno == EEXIST)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "%s is no directory: rows are four files in a directory, or one "
+                               "%s is no directory: rows are five files in a directory, or one "
                                "stream with -o -",
                                path);
     return sprof_error_set(error, SPROF_ENOTFOUND, errno, "cannot make the directory %s: %s", path,

@@ -66,6 +66,9 @@ static int take_parameter(struct fleet_selection *selection,
     } known[] = {
         {"service", &selection->service, NULL}, {"version", &selection->version, NULL},
         {"host", &selection->host, NULL},       {"event", &selection->event, NULL},
+        {"service.name", &selection->service, NULL},
+        {"service.version", &selection->version, NULL},
+        {"host.name", &selection->host, NULL},
         {"last", NULL, &selection->from_s},     {"from", NULL, &selection->from_s},
         {"until", NULL, &selection->until_s},
     };

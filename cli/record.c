@@ -154,9 +154,12 @@ static int check_loop(const struct arguments *arguments, const struct cli_operan
     if (arguments->looping.pusher.to) {
         struct fleet_target target;
         const int status = fleet_target_parse(&target, arguments->looping.pusher.to, error);
+        const bool takes_rows = target.kind == FLEET_CLICKHOUSE;
         fleet_target_release(&target);
         if (status)
             return status;
+        if (arguments->looping.pusher.without && !takes_rows)
+            return usage(error, "--without is for rows of tables: --push clickhouse+https://…");
     }
     if (arguments->looping.segment_ns < 1000000000)
         return usage(error, "a segment of --loop lasts a second at least: write 1s or more");

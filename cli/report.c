@@ -132,13 +132,13 @@ static int choose_view(struct arguments *arguments, enum report_view *view,
         if (choices[i].key < REPORT_KEYS)
             arguments->by = (struct cli_keys){.items = {choices[i].key}, .count = 1};
     }
+    if (arguments->request && !arguments->kept)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--request goes with --kept, the single calls of it");
     if (asked == 2 && arguments->tree && !arguments->bottom_up && arguments->by.count) {
         *view = REPORT_TREE_BY;
         return 0;
     }
-    if (arguments->request && *view != REPORT_KEPT)
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--request goes with --kept, the single calls of it");
     if (asked > 1)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "one table at a time: choose --by, --modules, --lines, --threads, "

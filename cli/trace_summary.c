@@ -134,6 +134,13 @@ static void say_losses(struct cli_terminal *terminal, const struct trace_result 
                 "%s call%s found no room for their figures: 1024 threads at a time have some, and "
                 "65536 pairs of a thread and a function; choose fewer functions",
                 sprof_digits_of(result->lost).text, sprof_plural(result->lost));
+    if (result->remarks_lost)
+        cli_say(
+            terminal,
+            "%s request%s or note%s of <sprof.h> %s lost: for want of room, or their text could "
+            "not be read",
+            sprof_digits_of(result->remarks_lost).text, sprof_plural(result->remarks_lost),
+            sprof_plural(result->remarks_lost), result->remarks_lost == 1 ? "is" : "are");
     if (result->warnings || result->warnings_lost) {
         char lost[96] = "";
         if (result->warnings_lost)

@@ -129,22 +129,22 @@ static inline int sprof_clear(void)
     return sprof_command_("clear", NULL);
 }
 
-/* Does nothing. A trace reads its arguments. Weak, so that a program has one of it. */
-__attribute__((weak, noinline, visibility("hidden"))) void
+/* Does nothing. A trace reads its arguments, so that they must all be passed, also where the whole
+ * program is compiled at once. Weak, so that a module has one of it. */
+__attribute__((weak, noinline, used, visibility("hidden"))) void
 sprof_remark(unsigned long long kind, const char *key, unsigned long long value, const char *text,
              unsigned long long *id);
-__attribute__((weak, noinline, visibility("hidden"))) void
+__attribute__((weak, noinline, used, visibility("hidden"))) void
 sprof_remark(unsigned long long kind, const char *key, unsigned long long value, const char *text,
              unsigned long long *id)
 {
-    (void)kind;
-    (void)key;
-    (void)value;
-    (void)text;
 #ifdef __x86_64__ /* room for a jump */
-    __asm__ volatile("nopl 0(%%rax,%%rax,1)\n\tnopl 0(%%rax,%%rax,1)" : : "r"(id) : "memory");
+    __asm__ volatile("nopl 0(%%rax,%%rax,1)\n\tnopl 0(%%rax,%%rax,1)"
+                     :
+                     : "r"(kind), "r"(key), "r"(value), "r"(text), "r"(id)
+                     : "memory");
 #else
-    __asm__ volatile("" : : "r"(id) : "memory");
+    __asm__ volatile("" : : "r"(kind), "r"(key), "r"(value), "r"(text), "r"(id) : "memory");
 #endif
 }
 

@@ -339,6 +339,31 @@ static int check(const struct report_dataset *dataset, struct sprof_error *error
     return 0;
 }
 
+/* Whether the waits have no stacks, as those of --off-cpu without BPF. */
+static bool has_unseen_waits(const struct report_dataset *dataset)
+{
+    for (size_t i = 0; i < dataset->events.count; i++) {
+        const char *wait = model_event_wait(dataset->events.items[i].name);
+        if (wait && !strcmp(wait, MODEL_WAIT_UNSEEN))
+            return true;
+    }
+    return false;
+}
+
+/* How long the run was measured: without its pauses. */
+static uint64_t measured_ns(const struct report_dataset *dataset)
+{
+    const uint64_t whole = dataset->run.duration_ns;
+    uint64_t paused = 0;
+    for (size_t i = 0; i < dataset->phases.count; i++) {
+        const struct report_phase *phase = &dataset->phases.items[i];
+        const uint64_t end = phase->end_ns < whole ? phase->end_ns : whole;
+        if (phase->paused && phase->run == dataset->run.id && end > phase->start_ns)
+            paused += end - phase->start_ns;
+    }
+    return paused < whole ? whole - paused : 0;
+}
+
 static int read_samples(struct reading *reading, struct store *store, struct sprof_error *error)
 {
     struct why_table *table = reading->table;
@@ -348,11 +373,12 @@ static int read_samples(struct reading *reading, struct store *store, struct spr
     result = result ? result : add_threads(reading);
     if (result)
         return sprof_error_memory(error);
-    table->sight = reading->dataset.event_sum == REPORT_ON_AND_OFF          ? WHY_SEES_STATES
+    table->sight = has_unseen_waits(&reading->dataset)                      ? WHY_SEES_CPU
+                   : reading->dataset.event_sum == REPORT_ON_AND_OFF        ? WHY_SEES_STATES
                    : !strcmp(reading->dataset.event.name, MODEL_EVENT_WALL) ? WHY_SEES_WALL
                                                                             : WHY_SEES_CPU;
     result = report_each_sample(&content, take, reading, error);
-    table->duration_ns = reading->dataset.run.duration_ns;
+    table->duration_ns = measured_ns(&reading->dataset);
     table->start_monotonic_ns = reading->dataset.run.start_monotonic_ns;
     if (!table->duration_ns && table->samples.count)
         table->duration_ns = table->samples.items[table->samples.count - 1].end_ns;

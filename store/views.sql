@@ -110,7 +110,7 @@ SELECT p.run_id, e.name AS event, p.pid, t.tid, p.name AS process, t.name AS thr
        t.start_ns, t.end_ns,
        (SELECT state FROM v_event v WHERE v.event_id = e.id) AS state,
        (SELECT wait FROM v_event v WHERE v.event_id = e.id) AS wait,
-       o.uid, o.user, o.cgroup, o.container
+       nullif(o.uid, 4294967295) AS uid, o.user, o.cgroup, o.container
 FROM thread t
 JOIN process p ON p.id = t.process_id
 JOIN event e ON e.run_id = p.run_id
@@ -496,10 +496,12 @@ CROSS JOIN module m ON m.id = f.module_id;
 -- and how long threads worked for it.
 CREATE VIEW v_request AS
 SELECT p.run_id, p.request, max(p.label) AS label, min(p.start_ns) AS start_ns,
-       CASE WHEN max(p.is_end) THEN max(p.start_ns + p.duration_ns) - min(p.start_ns) END AS duration_ns,
+       max(CASE WHEN p.is_end THEN p.start_ns + p.duration_ns END) - min(p.start_ns) AS duration_ns,
        sum(p.duration_ns) AS busy_ns, count(*) AS parts, count(DISTINCT p.thread_id) AS threads,
-       (SELECT count(*) FROM kept_call c WHERE c.run_id = p.run_id AND c.request = p.request) AS kept_calls
+       coalesce(max(k.n), 0) AS kept_calls
 FROM request_part p
+LEFT JOIN (SELECT run_id, request, count(*) AS n FROM kept_call WHERE request IS NOT NULL GROUP BY run_id, request) k
+       ON k.run_id = p.run_id AND k.request = p.request
 GROUP BY p.run_id, p.request;
 
 -- Arguments and results of kept calls; position 0 is the result.

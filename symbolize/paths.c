@@ -1,6 +1,7 @@
 /* Finds the values that paths name, by libdw's entries. */
 #include "symbolize/paths.h"
 #include "symbolize/attributes.h"
+#include "symbolize/libdw_text.h"
 #include "symbolize/paths_find.h"
 #include "symbolize/units.h"
 
@@ -48,7 +49,7 @@ static void refuse_variable(const struct paths_search *search, struct symbolize_
 
 static bool is_named(Dwarf_Die *die, const char *name, uint32_t length)
 {
-    const char *own = dwarf_diename(die);
+    const char *own = symbolize_libdw_name(die);
     return own && strlen(own) == length && !memcmp(own, name, length);
 }
 
@@ -117,8 +118,8 @@ static bool find_local(Dwarf_Die *parent, const struct symbolize_path *path, uns
         is = is_named(&die, path->name, path->name_length);
         if (is)
             *found = die;
-        else if (dwarf_diename(&die))
-            sprof_suggest_offer(near, word.text, dwarf_diename(&die));
+        else if (symbolize_libdw_name(&die))
+            sprof_suggest_offer(near, word.text, symbolize_libdw_name(&die));
     } while (!is && !dwarf_siblingof(&die, &die));
     return is;
 }
@@ -189,8 +190,8 @@ static void search_globals(struct global_search *search, Dwarf_Die *parent, uint
                 search->found = die;
             else if (!dwarf_hasattr(&die, DW_AT_declaration))
                 search->why = why;
-        } else if (dwarf_diename(&die)) {
-            sprof_suggest_offer(&search->near, search->word.text, dwarf_diename(&die));
+        } else if (symbolize_libdw_name(&die)) {
+            sprof_suggest_offer(&search->near, search->word.text, symbolize_libdw_name(&die));
         }
     } while (!search->is_found && search->steps++ < ENTRIES_MOST && !dwarf_siblingof(&die, &die));
 }
@@ -266,12 +267,12 @@ static bool find_field(Dwarf_Die *structure, const char *name, uint32_t length, 
                                         &at))
             continue; /* of a virtual base */
         uint64_t below = 0;
-        if (is_member && dwarf_diename(&die)) {
+        if (is_member && symbolize_libdw_name(&die)) {
             is = is_named(&die, name, length) && !dwarf_hasattr(&die, DW_AT_bit_size);
             if (is)
                 *field = die;
             if (!dwarf_hasattr(&die, DW_AT_bit_size))
-                sprof_suggest_offer(near, word.text, dwarf_diename(&die));
+                sprof_suggest_offer(near, word.text, symbolize_libdw_name(&die));
         } else if (plain_type(&die, &of) && is_structure(&of)) {
             is = find_field(&of, name, length, steps, field, &below, near);
         }
@@ -326,7 +327,7 @@ static bool take_step(const struct paths_search *search, const struct symbolize_
         refuse(search, located, name, "what stands before it is no structure, nor leads to one");
         return false;
     }
-    const char *structure = dwarf_diename(&type);
+    const char *structure = symbolize_libdw_name(&type);
     if (find_field(&type, name, length, &steps, &way->holder, &way->offset, &near))
         return true;
     char what[256];
@@ -379,8 +380,8 @@ static bool find_parameter(Dwarf_Die *function, const char *name, uint32_t lengt
             *found = die;
             return *number < SYMBOLIZE_PARAMETERS;
         }
-        if (dwarf_diename(&die))
-            sprof_suggest_offer(near, word.text, dwarf_diename(&die));
+        if (symbolize_libdw_name(&die))
+            sprof_suggest_offer(near, word.text, symbolize_libdw_name(&die));
         ++*number;
     }
     return false;

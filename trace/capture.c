@@ -149,11 +149,11 @@ static int read_function(struct parser *parser, struct trace_capture *capture)
 static bool takes_word(struct parser *parser, const char *word)
 {
     const char *text = parser->text + parser->at;
-    const size_t length = strlen(word), blanks = strspn(text + length, " \t");
-    const bool is = !strncmp(text, word, length) && blanks && text[length + blanks] &&
-                    text[length + blanks] != ',';
-    parser->at += is ? length + blanks : 0;
-    return is;
+    const size_t length = strlen(word);
+    const size_t blanks = strncmp(text, word, length) ? 0 : strspn(text + length, " \t");
+    const char *value = blanks ? text + length + blanks : "";
+    parser->at += *value && *value != ',' ? length + blanks : 0;
+    return *value && *value != ',';
 }
 
 int trace_capture_parse(struct trace_capture *capture, const char *text, struct sprof_error *error)

@@ -235,6 +235,7 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->unlogged = sums.unlogged;
     result->kept = session->trace->kept.calls;
     result->kept_callers = session->trace->kept.callers;
+    result->remarks_lost = session->trace->kept.remarks_lost;
     for (size_t i = 0; i < session->trace->kept.rules.count; i++)
         result->kept_dropped += session->trace->kept.dropped[i];
     result->points = trace_points_count(session);

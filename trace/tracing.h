@@ -108,7 +108,8 @@ struct trace_kept {
     uint64_t flush_ns;                  /* not before this rows are written, unless they are many */
     uint32_t request_parts;             /* the same of parts of requests */
     uint64_t calls, callers;
-    uint64_t lost; /* ends of callers without room */
+    uint64_t lost;         /* ends of callers without room */
+    uint64_t remarks_lost; /* requests and notes without room, or that could not be read */
     uint64_t fired[PROBE_KEEP_RULES], dropped[PROBE_KEEP_RULES];
     uint64_t tested[PROBE_KEEP_RULES]; /* calls of functions to which a rule applies */
 };
@@ -116,7 +117,7 @@ struct trace_kept {
 /* What the agent of one program had dropped, and what its functions had been called, when that was
  * last read. */
 struct trace_kept_read {
-    uint64_t dropped[PROBE_KEEP_RULES], tested[PROBE_KEEP_RULES], lost;
+    uint64_t dropped[PROBE_KEEP_RULES], tested[PROBE_KEEP_RULES], lost, remarks_lost;
     uint64_t (*ended)[PROBE_BUCKETS]; /* by rule, how long calls took; NULL: no rule needs it; owned
                                        */
     uint64_t calls, cpu_ns, ns;       /* for load, when that was last looked at */

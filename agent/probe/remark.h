@@ -5,12 +5,14 @@
 
 #include "agent/probe/keep.h"
 
-/* Copies a text up to its NUL. Returns its length; 0: there is none, or it may not be read now. */
-static inline uint32_t copy_remark_text(const struct thread *thread, uint8_t *to, uint64_t from,
-                                        uint32_t most, uint64_t now)
+/* Copies a text up to its NUL. Returns its length; 0: there is none; -1: it cannot be read now. */
+static inline int32_t copy_remark_text(const struct thread *thread, uint8_t *to, uint64_t from,
+                                       uint32_t most, uint64_t now)
 {
     const int64_t got = from ? read_memory(thread, to, from, most, now) : 0;
-    uint32_t length = 0;
+    int32_t length = 0;
+    if (from && got <= 0)
+        return -1;
     while (length < got && to[length])
         length++;
     return length;
@@ -26,6 +28,11 @@ static inline uint32_t remarked_number(struct thread *thread, struct record *rec
     return mark(thread, record, unmarked);
 }
 
+static inline void lose_remark(void)
+{
+    atomic_fetch_add(&probe_inside.shared->remarks_lost, 1);
+}
+
 /* Writes a remark with its texts. The last half of a ring is for calls. */
 static inline void put_remark(struct thread *thread, const struct probe_remark *remark,
                               uint32_t function, const uint8_t *texts)
@@ -33,7 +40,7 @@ static inline void put_remark(struct thread *thread, const struct probe_remark *
     const uint32_t bytes = remark->key_bytes + (uint32_t)remark->text_bytes;
     const uint32_t more = (bytes + PROBE_UNIT_BYTES - 1) / PROBE_UNIT_BYTES;
     if (kept_room(thread) < (thread->ring_mask + 1) / 2 + PROBE_KEPT_UNITS + more) {
-        atomic_fetch_add(&probe_inside.shared->remarks_lost, 1);
+        lose_remark();
         return;
     }
     const uint64_t place = take_room(&thread->ring->head, PROBE_KEPT_UNITS + more);
@@ -60,14 +67,23 @@ take_remark(struct thread *thread, uint32_t function, const struct probe_saved *
     struct valued *valued = valued_of(thread);
     struct record *record = open_at(thread, thread->innermost);
     const bool has_call = record != &thread->root;
-    if (valued->is_busy)
+    if (valued->is_busy) {
+        lose_remark();
         return;
+    }
     valued->is_busy = 1;
     struct probe_remark remark = {.time = now, .kind = saved->rdi, .value = saved->rdx};
-    remark.key_bytes =
-        (uint16_t)copy_remark_text(thread, valued->pieces, saved->rsi, PROBE_KEY_BYTES, now);
-    remark.text_bytes = (uint16_t)copy_remark_text(thread, valued->pieces + remark.key_bytes,
-                                                   saved->rcx, PROBE_TEXT_BYTES, now);
+    const int32_t key = copy_remark_text(thread, valued->pieces, saved->rsi, PROBE_KEY_BYTES, now);
+    const int32_t text =
+        key < 0 ? -1
+                : copy_remark_text(thread, valued->pieces + key, saved->rcx, PROBE_TEXT_BYTES, now);
+    if (key < 0 || (text < 0 && remark.kind == PROBE_NOTE)) {
+        lose_remark();
+        valued->is_busy = 0;
+        return;
+    }
+    remark.key_bytes = (uint16_t)key;
+    remark.text_bytes = (uint16_t)(text > 0 ? text : 0); /* a request goes on without a label */
     if (has_call) {
         remark.begin = *begin_of(record);
         remark.function = (uint32_t)(record->stat - thread->stats);

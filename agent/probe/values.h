@@ -69,7 +69,7 @@ static inline const struct probe_values *values_of(uint32_t function)
     const struct probe_shared *shared = probe_inside.shared;
     const uint32_t at = atomic_load_explicit(&shared->keep_values[function], memory_order_relaxed) &
                         PROBE_VALUES_PLACE;
-    return at && at < PROBE_VALUE_ROOM - PROBE_PIECES - PROBE_BINDINGS
+    return at && at < PROBE_VALUE_ROOM - PROBE_PIECES - PROBE_BINDINGS - 1
                ? (const struct probe_values *)&shared->keep.values[at]
                : NULL;
 }

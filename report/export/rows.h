@@ -1,4 +1,4 @@
-/* Rows for a fleet's database: four tables whose keys are the same in all builds and on all hosts.
+/* Rows for a fleet's database: five tables whose keys are the same in all builds and on all hosts.
  * docs/fleet.md describes the tables. */
 #ifndef SPROF_REPORT_EXPORT_ROWS_H
 #define SPROF_REPORT_EXPORT_ROWS_H

@@ -85,7 +85,8 @@ static void rotate(void)
 static NOINLINE void rebuild_table(void)
 {
     pthread_rwlock_wrlock(&table_lock);
-    SPIN(6 * MS);
+    SPIN(2 * MS);
+    usleep(6000);
     pthread_rwlock_unlock(&table_lock);
 }
 
@@ -206,9 +207,18 @@ static void *compute(void *unused)
     return unused;
 }
 
+static void *answer_all(void *unused)
+{
+    for (int i = 0; i < rounds / 2; i++) {
+        answer_urgently();
+        usleep(1000);
+    }
+    return unused;
+}
+
 static void inversion(void)
 {
-    pthread_t low, middle;
+    pthread_t low, middle, urgent[THREADS];
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
@@ -216,10 +226,8 @@ static void inversion(void)
     if (pthread_create(&low, NULL, keep_statistics, NULL) ||
         pthread_create(&middle, NULL, compute, NULL))
         exit(1);
-    for (int i = 0; i < rounds / 2; i++) {
-        answer_urgently();
-        usleep(1000);
-    }
+    start_all(answer_all, urgent);
+    join_all(urgent);
     ended = true;
     pthread_join(low, NULL);
     pthread_join(middle, NULL);

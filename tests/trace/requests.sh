@@ -44,11 +44,11 @@ NI void receive(struct job *job)
     snprintf(label, sizeof label, "GET /%d", job->id);
     sprof_request(job->id, label);
     spend(3000);
+    sprof_request(0, NULL); /* before a worker can begin: parts do not overlap */
     pthread_mutex_lock(&lock);
     tail++;
     pthread_cond_broadcast(&more);
     pthread_mutex_unlock(&lock);
-    sprof_request(0, NULL);
     BODY;
 }
 /* Begins with a request where it has begun. */
@@ -157,4 +157,5 @@ END
     "$SPROF" trace -o t.db -- ./program >out 2>notes || fail "without rules it ended by $?: $(cat notes)"
     is "without rules" "SELECT count(*) AS n FROM v_call_stats WHERE function = 'sprof_remark'" 0
     ;;
+*) fail "no case $1" ;;
 esac

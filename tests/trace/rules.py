@@ -434,7 +434,7 @@ def main():
                 pass
             os.chdir(kept)
     print(f"{equal} of {programs} random programs have the rows of their whole logs, filtered ({rows} rows)")
-    sys.exit(equal != programs)
+    sys.exit(equal != programs or not rows)
 
 
 if __name__ == "__main__":

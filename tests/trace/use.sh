@@ -79,4 +79,5 @@ stack)
     expect 2 "$SPROF" trace --stack --mode coverage -- ./program && said 'goes with --mode stats'
     expect 2 "$SPROF" trace --stack --backend uprobe -- ./program && said 'goes with --backend inject'
     ;;
+*) fail "no case $1" ;;
 esac

@@ -268,6 +268,10 @@ void trace_keep_read(struct trace_session *session)
     const uint64_t lost = atomic_load(&keep->lost);
     kept->lost += lost - session->kept.lost;
     session->kept.lost = lost;
+    const uint64_t remarks = atomic_load(&session->process.shared->remarks_lost);
+    kept->remarks_lost +=
+        remarks > session->kept.remarks_lost ? remarks - session->kept.remarks_lost : 0;
+    session->kept.remarks_lost = remarks;
     add_tested(session);
 }
 
@@ -330,5 +334,5 @@ void trace_keep_clear(struct trace_session *session)
     memset(kept->fired, 0, sizeof kept->fired);
     memset(kept->dropped, 0, sizeof kept->dropped);
     memset(kept->tested, 0, sizeof kept->tested);
-    kept->calls = kept->callers = kept->lost = 0;
+    kept->calls = kept->callers = kept->lost = kept->remarks_lost = 0;
 }

@@ -280,6 +280,8 @@ int trace_log_end(struct trace_session *session, struct trace_thread *thread, ui
     thread->open.count = 0;
     if (!result)
         result = trace_keep_end(session, thread, is_last ? STORE_EXIT_OPEN : STORE_EXIT_THREAD_END);
+    if (!result && !is_last)
+        result = trace_remarks_end(session, thread);
     return result || !thread->packer.calls ? result : put_block(session, thread);
 }
 

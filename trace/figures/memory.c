@@ -55,7 +55,8 @@ static int drop_histograms(struct trace_session *session)
             result = trace_history_all(session, "timed", "room");
         sums->no_histograms_ns = session->times.now_ns - session->run->start_monotonic_ns;
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
-                          "figures take more than --memory allows: percentiles are given up");
+                          "figures take more than --memory allows: percentiles are given up, and "
+                          "rules of --keep with `while pN` keep no more calls");
     }
     return result;
 }

@@ -72,6 +72,11 @@ static int end_part(struct trace_session *session, struct trace_thread *thread, 
     return put_part(session, thread, is_end);
 }
 
+int trace_remarks_end(struct trace_session *session, struct trace_thread *thread)
+{
+    return end_part(session, thread, probe_ticks(), false);
+}
+
 static int begin_part(struct trace_session *session, struct trace_thread *thread,
                       const struct probe_remark *remark, const char *label)
 {
@@ -115,8 +120,8 @@ uint64_t trace_remarks_request(const struct trace_thread *thread, uint64_t begin
 
 /* == Notes == */
 
-static int add_note(struct trace_thread *thread, const struct probe_remark *remark, const char *key,
-                    const char *text)
+static int add_note(struct trace_session *session, struct trace_thread *thread,
+                    const struct probe_remark *remark, const char *key, const char *text)
 {
     struct trace_remarks *remarks = &thread->remarks;
     char number[24];
@@ -127,6 +132,7 @@ static int add_note(struct trace_thread *thread, const struct probe_remark *rema
                                     .value =
                                         strdup(remark->kind == PROBE_NOTE_NUMBER ? number : text)};
     if (remarks->notes.count >= NOTES) {
+        session->trace->kept.remarks_lost++;
         free_note(&remarks->notes.items[0]);
         remarks->notes.count--;
         memmove(remarks->notes.items, remarks->notes.items + 1,
@@ -189,7 +195,7 @@ int trace_remark_take(struct trace_session *session, struct trace_thread *thread
     case PROBE_REQUEST: return begin_part(session, thread, &remark, text);
     case PROBE_REQUEST_END: return end_part(session, thread, remark.time, true);
     case PROBE_NOTE:
-    case PROBE_NOTE_NUMBER: return remark.begin ? add_note(thread, &remark, key, text) : 0;
+    case PROBE_NOTE_NUMBER: return remark.begin ? add_note(session, thread, &remark, key, text) : 0;
     default: return 0;
     }
 }

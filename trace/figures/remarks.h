@@ -19,6 +19,9 @@ uint64_t trace_remarks_request(const struct trace_thread *thread, uint64_t begin
 int trace_remarks_put_notes(struct trace_session *session, struct trace_thread *thread,
                             const struct probe_kept *call, uint32_t number);
 
+/* A thread has ended: it works for no request any more. Returns 0 or SPROF_ENOMEM. */
+int trace_remarks_end(struct trace_session *session, struct trace_thread *thread);
+
 void trace_remarks_release(struct trace_remarks *remarks);
 
 #endif

@@ -351,7 +351,7 @@ void trace_values_captured(const struct trace_call_values *call, uint32_t captur
         sprof_str_append(text, "not saved");
         return;
     }
-    if (is_word && !type->to) {
+    if (is_word && (!type->to || call->noted->words[located->parameter][0] == TRACE_NO_WORD)) {
         trace_values_text(call, located->parameter, text);
         return;
     }
