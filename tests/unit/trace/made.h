@@ -51,7 +51,8 @@ static inline void made_begin(struct made *made, const struct probe_backend *bac
     CU_ASSERT_NOT_EQUAL_FATAL(session->process.shared, MAP_FAILED);
     session->process.shared_bytes = bytes;
     session->process.shared->slab_bytes = slab_bytes;
-    session->process.shared->slab_count = session->process.shared->slabs_used = 1;
+    session->process.shared->slab_count = 1;
+    session->process.shared->slabs_used = 1;
     CU_ASSERT_EQUAL_FATAL(recording_open(&session->recording, &options, NULL), 0);
     session->run = recording_run(session->recording);
     struct trace_thread *thread = session->threads.of_slab[0] = calloc(1, sizeof *thread);
