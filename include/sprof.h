@@ -19,7 +19,8 @@
  *     sprof_note("user", name);        a value of the innermost probed call, if that is kept
  *     sprof_note_number("rows", 7);    … a whole number
  *     sprof_call_id();                 an id of the innermost probed call, to be printed or sent;
- *                                      it is kept then, and has it as `asked_id`. 0: no trace
+ *                                      it is kept then, and has it as `asked_id`. 0: it has
+ *                                      none (no trace, no room, or no probed call is open)
  *
  * They call sprof_remark(), an empty function of the program, where a trace has a probe: some
  * nanoseconds without one, some microseconds with it. The program needs its symbols (no `strip`).

@@ -56,7 +56,7 @@ struct sampler_options {
         bool has_threshold;
         uint64_t threshold_ns; /* shorter times are sampled in proportion; 0: all are recorded */
         bool wakers;           /* what ends them is recorded, too */
-        bool stacks;           /* where BPF cannot tell where threads wait, nothing is recorded */
+        bool stacks;           /* nothing is recorded where BPF cannot read the stacks of waits */
         bool by_switches;      /* the sampler's: there is no BPF, and switches give the times */
     } off_cpu;
     bool fine_clock;       /* an agent samples faster than the kernel's tick, by a helper thread */
@@ -114,9 +114,9 @@ struct sampler_event_list {
 struct sampler_facts {
     char source[256];     /* which source, and how it works here: "perf per CPU, …" */
     char source_why[256]; /* why not the one before it; empty where it was the first or asked for */
-    char source_cure[256]; /* … and what would let it be, without a closing dot; or empty */
+    char source_cure[256];   /* … and what would let it be, without a closing dot; or empty */
     const char *source_gain; /* … and what would be better then; static */
-    bool may_miss_threads; /* threads that live less than a period may have no sample */
+    bool may_miss_threads;   /* threads that live less than a period may have no sample */
     enum sampler_weights weights;
     const struct sampler_event *events; /* the sampler's own; records name them by index */
     size_t event_count;                 /* at least 1 */

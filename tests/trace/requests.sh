@@ -106,8 +106,8 @@ live)
         "11 GET /11 12 GET /12 13 GET /13 14 GET /14 15 GET /15 16 GET /16"
     is "handed over" "SELECT count(*) AS n FROM v_request WHERE threads = 2 AND parts = 2 AND busy_ns <= threads * duration_ns" 6
     # At least what it sleeps in both threads; the program's own times hold a little more, and whatever the machine does there.
-    told=$(awk '/^job/ {printf "%s(%s, %s, %s)", n++ ? ", " : "", $2, $3, $4}' out)
-    is "durations of $told" "WITH told (id, us, ns) AS (VALUES $told) SELECT count(*) AS n FROM told JOIN v_request ON request = id
+    slept=$(awk '/^job/ {printf "%s(%s, %s, %s)", n++ ? ", " : "", $2, $3, $4}' out)
+    is "durations of $slept" "WITH slept (id, us, ns) AS (VALUES $slept) SELECT count(*) AS n FROM slept JOIN v_request ON request = id
         WHERE duration_ns BETWEEN 990 * (us + 3000) AND 1.01 * ns + 100000" 6
     is "requests of one thread, in their order" "SELECT request AS v FROM v_kept_call WHERE function = 'receive' ORDER BY start_ns" "11 12 13 14 15 16"
     for function in process handle; do

@@ -89,7 +89,7 @@ void trace_captures_note(struct trace_session *session, uint32_t captures,
     }
 }
 
-static void tell(const struct trace_session *session, size_t number, uint32_t path)
+static void warn_unlocated(const struct trace_session *session, size_t number, uint32_t path)
 {
     const struct trace_capture *capture = &session->options.captures[number];
     const char *what = session->values.unlocated[number][path].what,
@@ -113,5 +113,5 @@ void trace_captures_report(const struct trace_session *session)
     for (size_t i = 0; i < session->options.capture_count; i++)
         for (uint32_t k = 0; k < session->options.captures[i].path_count; k++)
             if (!(session->values.located[i] >> k & 1))
-                tell(session, i, k);
+                warn_unlocated(session, i, k);
 }
