@@ -33,8 +33,8 @@ static void release(void *all)
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
     {"format", 'f',
-     "folded|pprof|speedscope|firefox|callgrind|chrome|otlp-traces|otlp-profiles|tsv|svg|dot|lcov|"
-     "rows",
+     "folded|pprof|speedscope|firefox|callgrind|chrome|otlp-traces|"
+     "otlp-traces-protobuf|otlp-profiles|tsv|svg|dot|lcov|rows",
      "whose format", FIELD(format), cli_set_profile_format},
     {"output", 'o', "FILE", "the file (sprof. and what the format ends in); -: standard output",
      FIELD(output), cli_set_text},
@@ -168,6 +168,8 @@ const struct cli_command cli_export_command = {
         "callgrind   callgrind_annotate, KCachegrind\n"
         "chrome      chrome://tracing, Perfetto: slices inferred from samples; of a log its calls\n"
         "otlp-traces OpenTelemetry: calls that `trace --keep` has kept, as spans (JSON)\n"
+        "otlp-traces-protobuf\n"
+        "            the same spans in protobuf\n"
         "otlp-profiles\n"
         "            OpenTelemetry: profiles as version 1.10 of its protocol has them (protobuf)\n"
         "tsv         databases and spreadsheets: a row for each thread and call path\n"

@@ -22,6 +22,8 @@ static const struct report_format formats[] = {
     {"callgrind", ".callgrind", REPORT_PROFILE, false, false, report_callgrind_write, 0},
     {"chrome", ".trace.json", REPORT_PROFILE, false, false, report_chrome_write, 0},
     {"otlp-traces", ".otlp.json", REPORT_PROFILE, false, false, report_otlp_traces_write, 0},
+    {"otlp-traces-protobuf", ".traces.pb", REPORT_PROFILE, false, false,
+     report_otlp_traces_packed_write, 0},
     {"otlp-profiles", ".otlp.pb", REPORT_PROFILE, false, false, report_otlp_profiles_write, 0},
     {"tsv", ".tsv", REPORT_PROFILE, false, false, report_tsv_write, 0},
     {"svg", ".svg", REPORT_PROFILE, false, false, report_svg_write, REPORT_KEYS_AS_FRAMES},

@@ -105,6 +105,8 @@ int report_callgrind_write(FILE *out, const struct report_content *content,
 int report_chrome_write(FILE *out, const struct report_content *content, struct sprof_error *error);
 int report_otlp_traces_write(FILE *out, const struct report_content *content,
                              struct sprof_error *error);
+int report_otlp_traces_packed_write(FILE *out, const struct report_content *content,
+                                    struct sprof_error *error);
 int report_otlp_profiles_write(FILE *out, const struct report_content *content,
                                struct sprof_error *error);
 int report_tsv_write(FILE *out, const struct report_content *content, struct sprof_error *error);

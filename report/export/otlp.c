@@ -1,22 +1,40 @@
-/* Kept calls as spans of OpenTelemetry (OTLP 1.x, JSON): one ExportTraceServiceRequest in one line,
- * as collectors take it from a request or a file. A request that the program named is a trace: a
- * span of its own, above those of its calls in all threads. Else a root call and all below it is
- * one. Ids come from the run's key and the numbers of calls and requests, so that a recording has
- * the same ones whenever, and wherever merged, it is exported. */
+/* Kept calls as spans of OpenTelemetry (OTLP 1.x): one ExportTraceServiceRequest, in JSON or in
+ * protobuf. A request that the program named is a trace: a span of its own, above those of its
+ * calls in all threads. Else a root call and all below it is one. Ids come from the run's key and
+ * the numbers of calls and requests, so that a recording has the same ones whenever, and wherever
+ * merged, it is exported. */
+#include "report/export/otlp.h"
 #include "report/export/export.h"
-#include "report/json.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { KIND_INTERNAL = 1, STATUS_ERROR = 2 };
 /* What an id is made for. */
 enum { TRACE_HIGH = 1, TRACE_LOW, SPAN, REQUEST_HIGH, REQUEST_LOW, REQUEST_SPAN };
 
+struct attribute {
+    Otlp__KeyValue pair;
+    Otlp__AnyValue value;
+    char key[128];
+};
+
+struct attributes {
+    SPROF_VEC(struct attribute) items;
+    SPROF_VEC(Otlp__KeyValue *) list;
+    bool failed; /* memory ran out */
+};
+
+struct ids {
+    uint8_t trace[16], span[8], parent[8];
+};
+
 struct writing {
-    struct json json;
+    const struct otlp_encoding *encoding;
+    struct otlp_output output;
     const struct report_dataset *dataset;
+    Otlp__Scope scope;
+    struct attributes attributes; /* of the span or resource at hand */
     uint32_t process;             /* whose spans are being written; 0: none yet */
     uint32_t root;                /* number of the call that the present trace begins with */
     SPROF_VEC(uint64_t) requests; /* of the present call's callers, and its own; 0: none */
@@ -24,48 +42,64 @@ struct writing {
 
 /* == Attributes == */
 
-static void open_attribute(struct json *json, const char *key)
+static Otlp__AnyValue *add_attribute(struct attributes *attributes, const char *key)
 {
-    report_json_open_object(json, NULL);
-    report_json_text(json, "key", key);
-    report_json_open_object(json, "value");
+    if (attributes->failed || sprof_vec_push(&attributes->items, (struct attribute){0})) {
+        attributes->failed = true;
+        return NULL;
+    }
+    struct attribute *attribute = &attributes->items.items[attributes->items.count - 1];
+    otlp__key_value__init(&attribute->pair);
+    otlp__any_value__init(&attribute->value);
+    snprintf(attribute->key, sizeof attribute->key, "%s", key);
+    return &attribute->value;
 }
 
-static void close_attribute(struct json *json)
+/* A text is borrowed until the attributes are written. */
+static void put_text(struct attributes *attributes, const char *key, const char *text)
 {
-    report_json_close_object(json);
-    report_json_close_object(json);
-}
-
-static void put_text(struct json *json, const char *key, const char *text)
-{
-    if (!text || !*text)
+    Otlp__AnyValue *value = text && *text ? add_attribute(attributes, key) : NULL;
+    if (!value)
         return;
-    open_attribute(json, key);
-    report_json_text(json, "stringValue", text);
-    close_attribute(json);
+    value->value_case = OTLP__ANY_VALUE__VALUE_STRING_VALUE;
+    value->string_value = (char *)(uintptr_t)text;
 }
 
-/* Numbers of 64 bits are texts in this JSON. */
-static void put_long(struct json *json, const char *key, uint64_t value)
+static void put_number(struct attributes *attributes, const char *key, uint64_t number)
 {
-    char digits[24];
-    snprintf(digits, sizeof digits, "%" PRIu64, value);
-    report_json_text(json, key, digits);
+    Otlp__AnyValue *value = add_attribute(attributes, key);
+    if (!value)
+        return;
+    value->value_case = OTLP__ANY_VALUE__VALUE_INT_VALUE;
+    value->int_value = (int64_t)number;
 }
 
-static void put_number(struct json *json, const char *key, uint64_t value)
+static void put_flag(struct attributes *attributes, const char *key, bool flag)
 {
-    open_attribute(json, key);
-    put_long(json, "intValue", value);
-    close_attribute(json);
+    Otlp__AnyValue *value = add_attribute(attributes, key);
+    if (!value)
+        return;
+    value->value_case = OTLP__ANY_VALUE__VALUE_BOOL_VALUE;
+    value->bool_value = flag;
 }
 
-static void put_flag(struct json *json, const char *key, bool value)
+/* The list of all that were put, which begins anew with the next one. NULL: there are none, or
+ * memory ran out. */
+static Otlp__KeyValue **take_attributes(struct attributes *attributes, size_t *count)
 {
-    open_attribute(json, key);
-    report_json_bool(json, "boolValue", value);
-    close_attribute(json);
+    *count = attributes->items.count;
+    attributes->items.count = 0;
+    if (sprof_vec_reserve(&attributes->list, *count))
+        attributes->failed = true;
+    for (size_t i = 0; i < *count && !attributes->failed; i++) {
+        struct attribute *attribute = &attributes->items.items[i];
+        attribute->pair.key = attribute->key;
+        attribute->pair.value = &attribute->value;
+        attributes->list.items[i] = &attribute->pair;
+    }
+    if (attributes->failed)
+        *count = 0;
+    return *count ? attributes->list.items : NULL;
 }
 
 /* == Ids == */
@@ -84,41 +118,48 @@ static uint64_t request_id_of(const struct writing *writing, uint64_t request, i
     return key ? key : 1;
 }
 
-/* `parent` 0: it has none. */
-static void put_ids(struct json *json, uint64_t high, uint64_t low, uint64_t span, uint64_t parent)
+static ProtobufCBinaryData put_id(uint8_t *bytes, size_t size, uint64_t high, uint64_t low)
 {
-    char text[33];
-    snprintf(text, sizeof text, "%016" PRIx64 "%016" PRIx64, high, low);
-    report_json_text(json, "traceId", text);
-    snprintf(text, sizeof text, "%016" PRIx64, span);
-    report_json_text(json, "spanId", text);
-    snprintf(text, sizeof text, "%016" PRIx64, parent);
-    if (parent)
-        report_json_text(json, "parentSpanId", text);
+    for (size_t i = 0; i < size; i++) {
+        const size_t shift = 8 * (size - 1 - i);
+        bytes[i] = (uint8_t)(shift >= 64 ? high >> (shift - 64) : low >> shift);
+    }
+    return (ProtobufCBinaryData){.len = size, .data = bytes};
 }
 
-static void put_request_ids(struct writing *writing, uint64_t request, uint64_t span,
-                            uint64_t parent)
+/* `parent` 0: it has none. */
+static void put_ids(Otlp__Span *span, struct ids *ids, uint64_t high, uint64_t low, uint64_t id,
+                    uint64_t parent)
 {
-    put_ids(&writing->json, request_id_of(writing, request, REQUEST_HIGH),
-            request_id_of(writing, request, REQUEST_LOW), span, parent);
+    span->trace_id = put_id(ids->trace, sizeof ids->trace, high, low);
+    span->span_id = put_id(ids->span, sizeof ids->span, 0, id);
+    if (parent)
+        span->parent_span_id = put_id(ids->parent, sizeof ids->parent, 0, parent);
+}
+
+static void put_request_ids(const struct writing *writing, Otlp__Span *span, struct ids *ids,
+                            uint64_t request, uint64_t id, uint64_t parent)
+{
+    put_ids(span, ids, request_id_of(writing, request, REQUEST_HIGH),
+            request_id_of(writing, request, REQUEST_LOW), id, parent);
 }
 
 /* A call is below its caller where both are of one trace, and else below its request, if any. The
  * calls that are below a call of no request may be of requests. */
-static void put_call_ids(struct writing *writing, const struct report_kept_call *call,
-                         bool has_caller, uint64_t callers_request)
+static void put_call_ids(const struct writing *writing, Otlp__Span *span, struct ids *ids,
+                         const struct report_kept_call *call, bool has_caller,
+                         uint64_t callers_request)
 {
-    const uint64_t span = id_of(writing, call->number, SPAN),
+    const uint64_t id = id_of(writing, call->number, SPAN),
                    above = has_caller ? id_of(writing, call->caller, SPAN) : 0;
     if (call->request)
-        put_request_ids(writing, call->request, span,
+        put_request_ids(writing, span, ids, call->request, id,
                         callers_request == call->request
                             ? above
                             : request_id_of(writing, call->request, REQUEST_SPAN));
     else
-        put_ids(&writing->json, id_of(writing, writing->root, TRACE_HIGH),
-                id_of(writing, writing->root, TRACE_LOW), span, callers_request ? 0 : above);
+        put_ids(span, ids, id_of(writing, writing->root, TRACE_HIGH),
+                id_of(writing, writing->root, TRACE_LOW), id, callers_request ? 0 : above);
 }
 
 /* == Spans == */
@@ -135,58 +176,67 @@ static uint64_t end_of(const struct report_dataset *dataset, const struct report
     return end_ns > row->call->start_ns ? end_ns : row->call->start_ns;
 }
 
-static void put_attributes(struct json *json, const struct export_call *call)
+static void name_value(char *key, size_t size, const struct report_call_value *value)
+{
+    if (value->position == STORE_EXCEPTION)
+        snprintf(key, size, "sprof.exception");
+    else if (value->position >= STORE_NOTE && value->position < STORE_ERRNO)
+        snprintf(key, size, "sprof.note.%s", value->name);
+    else if (value->position >= STORE_AFTER)
+        snprintf(key, size, "sprof.value.%s", value->name);
+    else if (value->position && *value->name)
+        snprintf(key, size, "sprof.argument.%s", value->name);
+    else if (value->position)
+        snprintf(key, size, "sprof.argument.%" PRIu32, value->position);
+    else
+        snprintf(key, size, "sprof.result");
+}
+
+static void put_attributes(struct attributes *attributes, const struct export_call *call)
 {
     const struct report_kept_call *kept = call->kept->call;
-    report_json_open_array(json, "attributes");
-    put_text(json, "code.function.name", call->function);
-    put_number(json, "thread.id", (uint64_t)call->tid);
-    put_text(json, "thread.name", call->thread);
-    put_text(json, "sprof.exit", call->exit);
-    put_text(json, "sprof.why", call->why);
+    put_text(attributes, "code.function.name", call->function);
+    put_number(attributes, "thread.id", (uint64_t)call->tid);
+    put_text(attributes, "thread.name", call->thread);
+    put_text(attributes, "sprof.exit", call->exit);
+    put_text(attributes, "sprof.why", call->why);
     if (kept->request)
-        put_number(json, "sprof.request", kept->request);
+        put_number(attributes, "sprof.request", kept->request);
     if (kept->asked_id)
-        put_number(json, "sprof.asked_id", kept->asked_id);
+        put_number(attributes, "sprof.asked_id", kept->asked_id);
     if (kept->duration_ns) {
-        put_number(json, "sprof.duration_ns", kept->duration_ns);
-        put_number(json, "sprof.self_ns", kept->self_ns);
+        put_number(attributes, "sprof.duration_ns", kept->duration_ns);
+        put_number(attributes, "sprof.self_ns", kept->self_ns);
     }
     for (size_t i = 0; i < call->value_count; i++) {
-        const struct report_call_value *value = &call->values[i];
         char key[128];
-        if (value->position == STORE_EXCEPTION)
-            snprintf(key, sizeof key, "sprof.exception");
-        else if (value->position >= STORE_NOTE && value->position < STORE_ERRNO)
-            snprintf(key, sizeof key, "sprof.note.%s", value->name);
-        else if (value->position >= STORE_AFTER)
-            snprintf(key, sizeof key, "sprof.value.%s", value->name);
-        else if (value->position && *value->name)
-            snprintf(key, sizeof key, "sprof.argument.%s", value->name);
-        else if (value->position)
-            snprintf(key, sizeof key, "sprof.argument.%" PRIu32, value->position);
-        else
-            snprintf(key, sizeof key, "sprof.result");
-        put_text(json, key, value->value);
+        name_value(key, sizeof key, &call->values[i]);
+        put_text(attributes, key, call->values[i].value);
     }
     if (kept->is_apart)
-        put_flag(json, "sprof.suspended", true);
-    report_json_close_array(json);
+        put_flag(attributes, "sprof.suspended", true);
 }
 
-static void put_times(struct writing *writing, uint64_t start_ns, uint64_t end_ns)
+/* Puts the attributes that are at hand into a span, and writes it. */
+static int put_span(struct writing *writing, Otlp__Span *span, uint64_t start_ns, uint64_t end_ns)
 {
     const uint64_t began_ns = writing->dataset->run.start_realtime_ns;
-    put_long(&writing->json, "startTimeUnixNano", began_ns + start_ns);
-    put_long(&writing->json, "endTimeUnixNano", began_ns + end_ns);
+    span->kind = OTLP__SPAN__KIND__INTERNAL;
+    span->start_time_unix_nano = began_ns + start_ns;
+    span->end_time_unix_nano = began_ns + end_ns;
+    span->attributes = take_attributes(&writing->attributes, &span->n_attributes);
+    return writing->attributes.failed ? SPROF_ENOMEM
+                                      : writing->encoding->put(&writing->output, span);
 }
 
-static int put_span(struct writing *writing, const struct export_call *call)
+static int put_call_span(struct writing *writing, const struct export_call *call)
 {
-    struct json *json = &writing->json;
     const struct report_kept_call *kept = call->kept->call;
     const uint32_t depth = call->kept->depth;
     const bool is_root = depth == 1;
+    Otlp__Span span = OTLP__SPAN__INIT;
+    Otlp__Status status = OTLP__STATUS__INIT;
+    struct ids ids;
     if (is_root)
         writing->root = kept->number;
     writing->requests.count =
@@ -196,115 +246,104 @@ static int put_span(struct writing *writing, const struct export_call *call)
                                : writing->requests.items[writing->requests.count - 1];
     if (sprof_vec_push(&writing->requests, kept->request))
         return SPROF_ENOMEM;
-    report_json_open_object(json, NULL);
-    put_call_ids(writing, kept, !is_root, above);
-    report_json_text(json, "name", call->function);
-    report_json_count(json, "kind", KIND_INTERNAL);
-    put_times(writing, kept->start_ns, end_of(writing->dataset, call->kept));
-    put_attributes(json, call);
+    put_call_ids(writing, &span, &ids, kept, !is_root, above);
+    span.name = (char *)(uintptr_t)call->function;
+    put_attributes(&writing->attributes, call);
     if (kept->exit == STORE_EXIT_EXCEPTION) {
-        report_json_open_object(json, "status");
-        report_json_count(json, "code", STATUS_ERROR);
-        report_json_text(json, "message", "left by an exception");
-        report_json_close_object(json);
+        status.code = OTLP__STATUS__CODE__ERROR;
+        status.message = "left by an exception";
+        span.status = &status;
     }
-    report_json_close_object(json);
-    return 0;
+    return put_span(writing, &span, kept->start_ns, end_of(writing->dataset, call->kept));
 }
 
 /* == Processes == */
 
-static void close_process(struct writing *writing)
+static int open_process(struct writing *writing, uint32_t number)
 {
-    struct json *json = &writing->json;
-    if (!writing->process)
-        return;
-    report_json_close_array(json); /* spans */
-    report_json_close_object(json);
-    report_json_close_array(json); /* scopeSpans */
-    report_json_close_object(json);
-}
-
-static void open_process(struct writing *writing, uint32_t number)
-{
-    struct json *json = &writing->json;
     const struct store_run *run = &writing->dataset->run;
     const struct report_process *process = &writing->dataset->processes.items[number - 1];
+    struct attributes *attributes = &writing->attributes;
+    Otlp__Resource resource = OTLP__RESOURCE__INIT;
     char key[17];
     snprintf(key, sizeof key, "%016" PRIx64, run->key);
     writing->process = number;
-    report_json_open_object(json, NULL);
-    report_json_open_object(json, "resource");
-    report_json_open_array(json, "attributes");
-    put_text(json, "service.name", process->name ? process->name : "unknown_service");
-    put_text(json, "host.name", run->host);
-    put_number(json, "process.pid", (uint64_t)process->pid);
-    put_text(json, "process.command_line", process->command);
-    put_text(json, "sprof.run", key);
-    report_json_close_array(json);
-    report_json_close_object(json);
-    report_json_open_array(json, "scopeSpans");
-    report_json_open_object(json, NULL);
-    report_json_open_object(json, "scope");
-    report_json_text(json, "name", "sprof");
-    report_json_text(json, "version", run->sprof_version ? run->sprof_version : "");
-    report_json_close_object(json);
-    report_json_open_array(json, "spans");
+    put_text(attributes, "service.name", process->name ? process->name : "unknown_service");
+    put_text(attributes, "host.name", run->host);
+    put_number(attributes, "process.pid", (uint64_t)process->pid);
+    put_text(attributes, "process.command_line", process->command);
+    put_text(attributes, "sprof.run", key);
+    resource.attributes = take_attributes(attributes, &resource.n_attributes);
+    return attributes->failed
+               ? SPROF_ENOMEM
+               : writing->encoding->open(&writing->output, &resource, &writing->scope);
 }
 
-static void choose_process(struct writing *writing, uint32_t thread)
+static int close_process(struct writing *writing)
+{
+    return writing->process ? writing->encoding->close(&writing->output) : 0;
+}
+
+static int choose_process(struct writing *writing, uint32_t thread)
 {
     const uint32_t process = writing->dataset->threads.items[thread - 1].process;
     if (process == writing->process)
-        return;
-    close_process(writing);
-    open_process(writing, process);
+        return 0;
+    const int result = close_process(writing);
+    return result ? result : open_process(writing, process);
 }
 
 static int put_call(void *context, const struct export_call *call)
 {
     struct writing *writing = context;
-    choose_process(writing, call->kept->call->thread);
-    return put_span(writing, call);
+    const int result = choose_process(writing, call->kept->call->thread);
+    return result ? result : put_call_span(writing, call);
 }
 
 /* == Requests == */
 
 /* A span of the process that began with it. One that has not ended lasts as long as the run. */
-static void put_request(struct writing *writing, const struct report_kept_request *request)
+static int put_request(struct writing *writing, const struct report_kept_request *request)
 {
-    struct json *json = &writing->json;
+    Otlp__Span span = OTLP__SPAN__INIT;
+    struct ids ids;
     char name[40];
+    int result = choose_process(writing, request->thread);
+    if (result)
+        return result;
     snprintf(name, sizeof name, "request %" PRIu64, request->id);
-    choose_process(writing, request->thread);
-    report_json_open_object(json, NULL);
-    put_request_ids(writing, request->id, request_id_of(writing, request->id, REQUEST_SPAN), 0);
-    report_json_text(json, "name", request->label ? request->label : name);
-    report_json_count(json, "kind", KIND_INTERNAL);
-    put_times(writing, request->start_ns,
-              request->end_ns ? request->end_ns : writing->dataset->run.duration_ns);
-    report_json_open_array(json, "attributes");
-    put_number(json, "sprof.request", request->id);
-    put_number(json, "sprof.busy_ns", request->busy_ns);
-    report_json_close_array(json);
-    report_json_close_object(json);
+    put_request_ids(writing, &span, &ids, request->id,
+                    request_id_of(writing, request->id, REQUEST_SPAN), 0);
+    span.name = request->label ? (char *)(uintptr_t)request->label : name;
+    put_number(&writing->attributes, "sprof.request", request->id);
+    put_number(&writing->attributes, "sprof.busy_ns", request->busy_ns);
+    return put_span(writing, &span, request->start_ns,
+                    request->end_ns ? request->end_ns : writing->dataset->run.duration_ns);
 }
 
-static void put_requests(struct writing *writing)
+static int put_requests(struct writing *writing)
 {
     const struct report_dataset *dataset = writing->dataset;
-    for (size_t i = 0; i < dataset->kept_requests.count; i++) {
+    int result = 0;
+    for (size_t i = 0; i < dataset->kept_requests.count && !result; i++) {
         const struct report_kept_request *request = &dataset->kept_requests.items[i];
         if (dataset->runs.items[request->run].id == dataset->run.id &&
             dataset->threads.items[request->thread - 1].selected)
-            put_request(writing, request);
+            result = put_request(writing, request);
     }
+    return result;
 }
 
-int report_otlp_traces_write(FILE *out, const struct report_content *content,
-                             struct sprof_error *error)
+static int write_spans(FILE *out, const struct report_content *content,
+                       const struct otlp_encoding *encoding, struct sprof_error *error)
 {
-    struct writing writing = {.dataset = content->dataset};
+    const char *version = content->dataset->run.sprof_version;
+    struct writing writing = {.encoding = encoding,
+                              .output = {.out = out},
+                              .dataset = content->dataset,
+                              .scope = OTLP__SCOPE__INIT};
+    writing.scope.name = "sprof";
+    writing.scope.version = (char *)(uintptr_t)(version ? version : "");
     if (!content->dataset->keep_rules.count)
         return sprof_error_set(error, SPROF_ENOTFOUND, 0,
                                "no calls were kept, which are spans: `sprof trace --keep 'over "
@@ -313,17 +352,29 @@ int report_otlp_traces_write(FILE *out, const struct report_content *content,
     uint64_t calls = 0;
     int result = report_export_calls(content, 0, &calls, put_call, NULL, error);
     if (!result)
-        result = report_json_begin_dense(&writing.json, out);
+        result = encoding->begin(&writing.output);
     if (result)
         return result;
-    report_json_open_object(&writing.json, NULL);
-    report_json_open_array(&writing.json, "resourceSpans");
     result = report_export_calls(content, UINT64_MAX, NULL, put_call, &writing, error);
-    put_requests(&writing);
+    if (!result)
+        result = put_requests(&writing);
+    if (!result)
+        result = close_process(&writing);
+    const int ended = encoding->end(&writing.output);
     sprof_vec_release(&writing.requests);
-    close_process(&writing);
-    report_json_close_array(&writing.json);
-    report_json_close_object(&writing.json);
-    const int ended = report_json_end(&writing.json);
+    sprof_vec_release(&writing.attributes.items);
+    sprof_vec_release(&writing.attributes.list);
     return result ? result : ended;
+}
+
+int report_otlp_traces_write(FILE *out, const struct report_content *content,
+                             struct sprof_error *error)
+{
+    return write_spans(out, content, &report_otlp_as_json, error);
+}
+
+int report_otlp_traces_packed_write(FILE *out, const struct report_content *content,
+                                    struct sprof_error *error)
+{
+    return write_spans(out, content, &report_otlp_as_protobuf, error);
 }

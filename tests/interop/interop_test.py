@@ -296,7 +296,7 @@ __attribute__((noinline)) void slow(void) { leaf(); usleep(20000); __asm__ volat
 int main(void) { for (int i = 0; i < 20; i++) leaf(); slow(); slow(); return 0; }
 """
 
-# Decodes a file by the protocol's schema; ids are hexadecimal in its JSON, base64 in protobuf's.
+# Decodes a file by the protocol's schema, and the same spans in protobuf; ids are hexadecimal in its JSON, base64 in protobuf's.
 DECODED = """
 const schema = require('@opentelemetry/otlp-transformer/build/src/generated/root.js').opentelemetry.proto.collector.trace.v1;
 const wanted = JSON.parse(require('fs').readFileSync(process.argv[1], 'utf8'), (key, value) =>
@@ -305,6 +305,8 @@ const type = schema.ExportTraceServiceRequest, request = type.fromObject(wanted)
 if (wrong) throw new Error(wrong);
 const known = type.toObject(type.decode(type.encode(request).finish()), {longs: String, bytes: String});
 require('assert').deepStrictEqual(known, wanted);
+const packed = type.decode(require('fs').readFileSync(process.argv[2]));
+require('assert').deepStrictEqual(type.toObject(packed, {longs: String, bytes: String}), wanted);
 console.log(known.resourceSpans[0].scopeSpans[0].spans.map(span => span.name).join(' '));
 """
 
@@ -318,7 +320,8 @@ def otlp_traces(_recording, work):
     run(SPROF, "trace", "--keep", "over 20ms : slow", "-o", kept, "--", program)
     path = export("otlp-traces", kept, work, "kept.otlp.json")
     npm(work, "@opentelemetry/otlp-transformer@0.57")
-    names = run(tool("node"), "-e", DECODED, path, cwd=work).split()
+    packed = export("otlp-traces-protobuf", kept, work, "kept.traces.pb")
+    names = run(tool("node"), "-e", DECODED, path, packed, cwd=work).split()
     if names != ["main", "slow", "slow"]:
         raise SystemExit(f"otlp-traces: other spans: {names}")
 

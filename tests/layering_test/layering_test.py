@@ -33,6 +33,7 @@ OWNERS = {
     "curl/curl.h": "fleet",
     "pprof.pb-c.h": "formats",
     "otlp_profiles.pb-c.h": "formats",
+    "otlp_traces.pb-c.h": "formats",
     "xxhash.h": "base",
     "archive.h": "archive",
     "archive_entry.h": "archive",
