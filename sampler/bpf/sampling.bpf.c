@@ -255,7 +255,7 @@ static __always_inline void take_tick(void *ctx, bool kept)
     struct sampling_due tick = {.due_ns = BPF_CORE_READ(event, hw.hrtimer.node.expires),
                                 .now_ns = bpf_ktime_get_ns(),
                                 .period_ns = BPF_CORE_READ(event, hw.sample_period)};
-    const struct sampling_met met = {.thread = task->start_time,
+    const struct sampling_met met = {.thread = task->start_time ^ bpf_get_current_task(),
                                      .switches = task->nvcsw + task->nivcsw,
                                      .sleeps = task->nvcsw,
                                      .used_ns = task->se.sum_exec_runtime,

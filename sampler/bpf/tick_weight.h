@@ -23,7 +23,8 @@ struct sampling_due {
 
 /* The thread that a tick met, as the scheduler knows it. */
 struct sampling_met {
-    __u64 thread;     /* when it was created: new ones get the structs of old ones */
+    __u64 thread;     /* its struct and its time of birth: new ones get the structs of old ones, and
+                         one that executes a program takes over its leader's birth and number */
     __u64 switches;   /* how often it left a CPU */
     __u64 sleeps;     /* of these, because it wanted to */
     __u64 used_ns;    /* CPU time it has been charged with, up to … */

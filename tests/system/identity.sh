@@ -106,7 +106,7 @@ exec_by_thread)
 #include "spin.h"
 __attribute__((noipa)) static void mine_1(void) { spin(60); }
 static void *run(void *unused) { mine_1(); execl("./two", "two", (char *)NULL); return unused; }
-int main(void) { pthread_t t; pthread_create(&t, NULL, run, NULL); pthread_join(t, NULL); return 3; }
+int main(void) { pthread_t t; mine_1(), mine_1(), mine_1(); pthread_create(&t, NULL, run, NULL); pthread_join(t, NULL); return 3; }
 END
     build two <<'END'
 #include "spin.h"
@@ -118,6 +118,8 @@ END
     is "SELECT count(*) FROM process WHERE name IS NULL" "0"
     is "SELECT count(*) FROM thread WHERE name IS NULL" "0"
     is "SELECT count(DISTINCT process_id) FROM thread JOIN process p ON p.id = process_id WHERE p.name = 'two'" "1"
+    # The thread has its own CPU time, less than its leader had, but the leader's number and birth.
+    is "SELECT total(weight) FILTER (WHERE leaf = '[not sampled]') > 0.2 * sum(weight) FROM v_sample" "0"
     ;;
 pid_reuse)
     needs_root "to give numbers of processes"
