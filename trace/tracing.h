@@ -114,6 +114,15 @@ struct trace_kept {
     uint64_t tested[PROBE_KEEP_RULES]; /* calls of functions to which a rule applies */
 };
 
+/* Calls that have met all else of a rule by the type of an exception. The agent counts those of
+ * other rules. */
+struct trace_thrown_counts {
+    uint64_t seen, taken;
+    struct {
+        uint64_t number, calls;
+    } seconds[2]; /* the latest odd and even one */
+};
+
 /* What the agent of one program had dropped, and what its functions had been called, when that was
  * last read. */
 struct trace_kept_read {
@@ -121,6 +130,7 @@ struct trace_kept_read {
     uint64_t (*ended)[PROBE_BUCKETS]; /* by rule, how long calls took; NULL: no rule needs it; owned
                                        */
     uint64_t calls, cpu_ns, ns;       /* for load, when that was last looked at */
+    struct trace_thrown_counts thrown[PROBE_KEEP_RULES];
 };
 
 /* A moment, also by the command's clock. */

@@ -183,6 +183,10 @@ END
     is "a type" types.db "SELECT fired FROM keep_rule" 10
     is "callers of those alone" types.db "SELECT function || count(*) FROM v_kept_call GROUP BY function ORDER BY 1" "inner(int)10 main1 odd(int)10 thrower(int)10"
     is "rows without their callers" types.db "$orphans" 0
+    # Of calls that throw another type none counts for what a rule takes of those that it means.
+    traced counted --keep 'throws Bad and every 3 : ^thrower' --keep 'throws out_of and next 4 : ^thrower' --keep 'throws Bad and first 2 a second : ^thrower' -- ./further
+    is "so many of a type" counted.db "SELECT fired FROM keep_rule WHERE number < 3 ORDER BY number" "3 4"
+    is "some of a type in each second" counted.db "SELECT fired BETWEEN 2 AND 10 FROM keep_rule WHERE number = 3" 1
     traced neither --keep 'throws Worse' -- ./further
     is "no type" neither.db "SELECT count(*) FROM v_kept_call" 0
     "$SPROF" trace --keep 'throws ((' -o none.db -- ./further >out 2>err && fail "half an expression"

@@ -97,8 +97,25 @@ static bool is_thrown(const struct trace_rule *rule, const struct trace_taken_va
     return is;
 }
 
+/* Whether a rule takes one more call, which ended at so many ticks: as meets() in the agent. */
+static bool takes_one_more(struct trace_session *session, size_t rule, uint64_t end)
+{
+    const struct trace_keep_rule *of = &session->trace->kept.rules.items[rule].rule;
+    struct trace_thrown_counts *counts = &session->kept.thrown[rule];
+    const uint64_t second = (uint64_t)((double)end * session->trace->clock.tick_ns / 1e9);
+    if (of->every && ++counts->seen % of->every)
+        return false;
+    if (counts->seconds[second & 1].number != second) {
+        counts->seconds[second & 1].number = second;
+        counts->seconds[second & 1].calls = 0;
+    }
+    if (of->first && counts->seconds[second & 1].calls++ >= of->first)
+        return false;
+    return !of->next || counts->taken++ < of->next;
+}
+
 /* Of the rules that a call has met by what the agent knows, those that it has met. */
-static uint64_t rules_of(const struct trace_session *session, uint64_t met,
+static uint64_t rules_of(struct trace_session *session, uint64_t met, uint64_t end,
                          const struct trace_taken_values *values)
 {
     const struct trace_kept *kept = &session->trace->kept;
@@ -106,7 +123,8 @@ static uint64_t rules_of(const struct trace_session *session, uint64_t met,
     for (uint64_t left = met; left; left &= left - 1) {
         const size_t i = (size_t)__builtin_ctzll(left);
         const struct trace_rule *rule = i < kept->rules.count ? &kept->rules.items[i] : NULL;
-        if (!rule || (rule->thrown && !is_thrown(rule, values)))
+        if (!rule ||
+            (rule->thrown && (!is_thrown(rule, values) || !takes_one_more(session, i, end))))
             rules &= ~(UINT64_C(1) << i);
     }
     return rules;
@@ -137,7 +155,7 @@ static void note_below(struct trace_thread *thread, uint32_t caller)
 static int take_end(struct trace_session *session, struct trace_thread *thread,
                     const struct probe_kept *kept, const struct trace_taken_values *values)
 {
-    const uint64_t rules = rules_of(session, kept->rules, values);
+    const uint64_t rules = rules_of(session, kept->rules, kept->end, values);
     uint32_t above;
     if (row_of(session, thread, kept->caller, &above))
         return SPROF_ENOMEM;

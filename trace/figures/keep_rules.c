@@ -155,15 +155,16 @@ static void write_rule(struct trace_session *session, size_t i, bool is_late)
 {
     const struct trace_keep_rule *rule = &session->trace->kept.rules.items[i].rule;
     struct probe_keep *keep = &session->process.shared->keep;
+    const bool counts = !rule->thrown; /* by type they are counted here: see keep.c */
     keep->second_ticks = (uint64_t)(1e9 / session->trace->clock.tick_ns);
     keep->rules[i] = (struct probe_keep_rule){
         .over = ticks_of(session, rule->has_over, rule->over_ns),
         .self = ticks_of(session, rule->has_self, rule->self_ns),
-        .every = rule->every,
-        .first = rule->first,
+        .every = counts ? rule->every : 0,
+        .first = counts ? rule->first : 0,
         .throws = rule->throws,
         .slowest = (uint32_t)rule->slowest,
-        .next = rule->next,
+        .next = counts ? rule->next : 0,
         .since = is_late && tests_arguments(rule) ? UINT64_MAX : 0,
     };
     write_tests(&keep->rules[i], rule);
