@@ -40,9 +40,11 @@ struct probe_keep_quick {
     _Atomic int64_t least; /* ticks; the tracer's, or the agent's, which raises it */
     uint64_t low, span;
     uint8_t shift;
-    uint8_t word;     /* one more than the value's word of a call; 0: there is no range */
-    uint8_t is_exact; /* the others meet its only rule, and nothing of them is shown but the row */
-    uint8_t rule;     /* number of that rule */
+    uint8_t word; /* one more than the value's word of a call; 0: there is no range */
+    /* The others meet its only rule, and so many units say what is kept of them, without pieces of
+     * memory. 0: that is not all. */
+    uint8_t units;
+    uint8_t rule; /* number of that rule */
     uint8_t reserved[4];
 };
 _Static_assert(sizeof(struct probe_keep_quick) == 32, "calls.S");
@@ -190,14 +192,13 @@ enum { PROBE_KEY_BYTES = 64, PROBE_TEXT_BYTES = 256 };
 _Static_assert(sizeof(struct probe_remark) == PROBE_KEPT_UNITS * PROBE_UNIT_BYTES, "units");
 
 struct probe_keep {
-    uint64_t second_ticks;         /* the tracer's: length of a second */
-    _Atomic uint64_t lost;         /* the agent's: ends of callers without room */
+    uint64_t second_ticks; /* the tracer's: length of a second */
+    _Atomic uint64_t lost; /* the agent's: ends of callers without room */
     /* The tracer's: pieces that may be read in a second by system calls; 0: none, as where a filter
      * might kill the program for that. The agent's: second << 32 | how many were, when calls ended
      * and when they began. */
     _Atomic uint64_t pieces_most, pieces_lately, early_lately;
     _Atomic uint64_t resting;     /* the tracer's: rules that no call meets now, a bit each */
-    _Atomic int64_t error_at;     /* the agent's: errno from the thread's pointer; 0: not known */
     _Atomic uint64_t is_filtered; /* the agent's: the program is about to filter its system calls */
     struct probe_keep_rule rules[PROBE_KEEP_RULES];
     uint64_t values[PROBE_VALUE_ROOM]; /* the tracer's: struct probe_values and pieces */

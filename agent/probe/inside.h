@@ -29,6 +29,7 @@ struct probe_inside {
      * anything there, and addresses follow from these. */
     uint32_t slab_count, function_count;
     uint64_t slab_bytes, shared_bytes; /* the latter: of all that is mapped */
+    int64_t error_at;                  /* errno from the thread's pointer; 0: not known */
 };
 
 extern struct probe_inside probe_inside __attribute__((visibility("hidden")));

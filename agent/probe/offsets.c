@@ -11,6 +11,8 @@ AT(struct probe_inside, stack_low, INSIDE_STACK_LOW);
 AT(struct probe_inside, stack_end, INSIDE_STACK_END);
 AT(struct probe_inside, tid_offset, INSIDE_TID_OFFSET);
 AT(struct probe_inside, loses_clock, INSIDE_LOSES_CLOCK);
+AT(struct probe_inside, function_count, INSIDE_FUNCTION_COUNT);
+AT(struct probe_inside, error_at, INSIDE_ERROR_AT);
 AT(struct record, return_address, RECORD_RETURN_ADDRESS);
 AT(struct record, begin, RECORD_BEGIN);
 AT(struct record, parent, RECORD_PARENT);
@@ -62,7 +64,6 @@ AT(struct probe_stat, counted, STAT_COUNTED);
 AT(struct probe_stat, child_counted, STAT_CHILD_COUNTED);
 AT(struct probe_stat, recursive, STAT_RECURSIVE);
 AT(struct probe_stat, pending, STAT_PENDING);
-AT(struct probe_shared, function_count, SHARED_FUNCTION_COUNT);
 AT(struct probe_shared, extras, SHARED_EXTRAS);
 AT(struct probe_shared, log_reach, SHARED_LOG_REACH);
 AT(struct probe_shared, histograms, SHARED_HISTOGRAMS);
@@ -79,7 +80,7 @@ AT(struct probe_keep_quick, low, QUICK_LOW);
 AT(struct probe_keep_quick, span, QUICK_SPAN);
 AT(struct probe_keep_quick, shift, QUICK_SHIFT);
 AT(struct probe_keep_quick, word, QUICK_WORD);
-AT(struct probe_keep_quick, is_exact, QUICK_IS_EXACT);
+AT(struct probe_keep_quick, units, QUICK_UNITS);
 AT(struct probe_keep_quick, rule, QUICK_RULE);
 AT(struct probe_kept, begin, KEPT_BEGIN);
 AT(struct probe_kept, end, KEPT_END);
@@ -89,6 +90,14 @@ AT(struct probe_kept, number, KEPT_NUMBER);
 AT(struct probe_kept, caller, KEPT_CALLER);
 AT(struct probe_kept, rules, KEPT_RULES);
 AT(struct probe_kept, is_apart, KEPT_IS_APART);
+_Static_assert(PROBE_KEPT_UNITS == KEPT_UNITS && PROBE_VALUES_UNITS == 3 &&
+                   KEPT_UNITS_MOST == KEPT_UNITS + PROBE_VALUES_UNITS &&
+                   sizeof(struct probe_kept) == KEPT_WORDS && PROBE_WORD_XMM1 == 9 &&
+                   KEPT_WORDS + offsetof(struct probe_kept_values, bytes) == KEPT_VALUES_BYTES &&
+                   offsetof(struct probe_kept_values, has_words) == 84 &&
+                   offsetof(struct probe_kept_values, has_result) == 86 &&
+                   offsetof(struct probe_kept_values, error) == 94 && PROBE_NO_ERROR == 0xffff,
+               "calls_leave.inc");
 AT(struct probe_shared, keep_quick, SHARED_KEEP_QUICK);
 AT(struct probe_shared, keep_values, SHARED_KEEP_VALUES);
 _Static_assert(sizeof(struct probe_stat) == STAT_BYTES && STAT_BYTES == 1 << 7 &&

@@ -18,6 +18,8 @@
 #define INSIDE_STACK_END 48
 #define INSIDE_TID_OFFSET 56
 #define INSIDE_LOSES_CLOCK 61
+#define INSIDE_FUNCTION_COUNT 68
+#define INSIDE_ERROR_AT 88
 
 /* struct record */
 #define RECORD_RETURN_ADDRESS 0
@@ -79,7 +81,6 @@
 #define STAT_PENDING 112
 
 /* struct probe_shared */
-#define SHARED_FUNCTION_COUNT 12
 #define SHARED_EXTRAS 44
 #define SHARED_CLEARED 56
 #define SHARED_LOG_REACH 68
@@ -92,15 +93,15 @@
 #define SHARED_HAS_ENDS 124
 #define SHARED_TIERS 106656
 #define SHARED_BEYOND 24024712
-#define SHARED_KEEP_QUICK 36759280
-#define SHARED_KEEP_VALUES 78702320
+#define SHARED_KEEP_QUICK 36759272
+#define SHARED_KEEP_VALUES 78702312
 
 /* struct probe_keep_quick and struct probe_kept */
 #define QUICK_LOW 8
 #define QUICK_SPAN 16
 #define QUICK_SHIFT 24
 #define QUICK_WORD 25
-#define QUICK_IS_EXACT 26
+#define QUICK_UNITS 26
 #define QUICK_RULE 27
 #define KEPT_BEGIN 8
 #define KEPT_END 16
@@ -110,5 +111,9 @@
 #define KEPT_CALLER 44
 #define KEPT_RULES 48
 #define KEPT_IS_APART 56
+#define KEPT_UNITS 2 /* PROBE_KEPT_UNITS */
+#define KEPT_UNITS_MOST 5 /* with PROBE_VALUES_UNITS */
+#define KEPT_WORDS 64
+#define KEPT_VALUES_BYTES 144
 
 #endif

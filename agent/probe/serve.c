@@ -311,7 +311,7 @@ void probe_begin(void)
     atomic_store(&probe_inside.shared->next_serial, probe_inside.serials);
     probe_inside.shared->generation = ++probe_inside.generations;
     if (__errno_location) /* its place is the same in all threads */
-        probe_inside.shared->keep.error_at =
+        probe_inside.error_at =
             (int64_t)((uint64_t)(uintptr_t)__errno_location() - probe_thread_pointer());
     page[1] = tid;
     page[0] = (uint64_t)(uintptr_t)probe_inside.shared;

@@ -320,8 +320,7 @@ static inline uint32_t put_early(const struct thread *thread, const struct recor
 /* errno of the running thread. Values that no error has are not known either. */
 static inline uint16_t error_now(void)
 {
-    const int64_t at =
-        atomic_load_explicit(&probe_inside.shared->keep.error_at, memory_order_relaxed);
+    const int64_t at = probe_inside.error_at;
     uint32_t error = PROBE_NO_ERROR;
     if (at)
         __asm__ volatile("movl %%fs:(%1), %0" : "=r"(error) : "r"(at));

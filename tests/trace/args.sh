@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --args: arguments and results of kept calls, by debug information.
-#   args.sh values | readers | words | bad | conditions | thrown | errors | refused
+#   args.sh values | readers | words | quick | bad | conditions | thrown | errors | refused
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -147,6 +147,47 @@ words() {
     "$SPROF" sql words.db --format csv "SELECT value FROM v_call_value WHERE function LIKE 'integers%' AND name IN ('arg1', 'arg4')" |
         tail -n +2 | tr -d '\r' | paste -sd' ' >out
     grep -Eq '^0x(ffffffff)?ffffffff 0xc8$' out || fail "other words in registers: $(cat out)"
+}
+
+# Where a call's words are all there is to it, and one rule is all that holds, rows are written in another way: with the same values.
+quick() {
+    cat >quick.c <<'EOF'
+#include <errno.h>
+#define NI __attribute__((noinline))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+NI long six(long a, int b, unsigned c, short d, char e, unsigned char f) { BODY; return a + b + (long)c + d + e + f; }
+NI double wide(double x, int n, float y) { BODY; return x * n + (double)y; }
+NI int fails(int n) { if (n % 3 == 0) errno = ENOENT; BODY; return n % 3 ? n : -1; }
+NI long below(long a, long b) { BODY; return a * b; }
+/* A caller with an empty frame. */
+long hop(long a, long b);
+__asm__(".text\n.globl hop\n.type hop, @function\nhop: call below\n ret\n nop\n nop\n nop\n.size hop, .-hop");
+NI void all(int n) { six(n, -n, 3000000000u, -300, 'x', 200); wide(n, 3, 0.25f); fails(n); below(n, 7); hop(n, 9); BODY; }
+int main(void)
+{
+    for (int i = 0; i < 300; i++) all(i);
+    return 0;
+}
+EOF
+    gcc -O1 -g quick.c -o quick || fail "it does not compile"
+    traced quick --keep 'over 0ns : ^(six|wide|fails|below|hop|all)' --args -- ./quick
+    traced usual --keep 'every 1 : ^(six|wide|fails|below|hop|all)' --args -- ./quick
+    shown quick.db >quick.out
+    shown usual.db | cmp - quick.out || fail "other values than those of the usual way"
+    "$SPROF" script quick.db | sed -n 's/^.*s  *\(six\|wide\|fails\|below\)/\1/p' | sed 's/  · .*//' | tail -n 5 >out
+    cat >wanted.txt <<'EOF'
+six(a = 299, b = -299, c = 3000000000, d = -300, e = 'x', f = 200) = 3000000020
+wide(x = 299, n = 3, y = 0.25) = 897.25
+fails(n = 299) = 299
+below(a = 299, b = 7) = 2093
+below(a = 299, b = 9) = 2691
+EOF
+    diff wanted.txt out >differs || fail "other values: $(cat differs)"
+    [ "$("$SPROF" sql quick.db --format csv "SELECT count(*) FROM v_call_value WHERE name = 'errno'" | tail -n 1 | tr -d '\r')" = 100 ] || fail "errno"
+    # By the value of a result, and under a rule of a function that has no other.
+    traced some --keep 'returns = -1 : ^fails' --keep 'a = 298 : ^below' --args='^(fails|below)' -- ./quick
+    [ "$("$SPROF" sql some.db --format csv "SELECT sum(fired) || ' ' || (SELECT count(*) FROM call_value) FROM keep_rule" | tail -n 1 | tr -d '\r')" = \
+        "102 $((100 * 3 + 2 * 3))" ] || fail "rows of rules about values"
 }
 
 # Addresses lead nowhere, structures into themselves, texts have no end, and a filter ends the program for system calls that it
@@ -333,6 +374,6 @@ refused() {
 }
 
 case "$1" in
-values | readers | words | bad | conditions | thrown | errors | refused) write_program && "$1" ;;
+values | readers | words | quick | bad | conditions | thrown | errors | refused) write_program && "$1" ;;
 *) fail "no such case" ;;
 esac

@@ -80,13 +80,21 @@ static enum trace_keep_range range_of(const struct probe_keep_rule *rule,
     return all;
 }
 
-/* Whether a call that passes the comparisons meets the rule. */
+/* Whether a call that passes the comparisons meets the rule, its function's only one. */
 static bool is_exact(const struct probe_keep_rule *rule, enum trace_keep_range range)
 {
     const bool is_one = range == TRACE_RANGE_SOME ? rule->test_count == 1 && rule->over == INT64_MIN
                                                   : !rule->test_count;
     return is_one && rule->self == INT64_MIN && !rule->every && !rule->first && !rule->throws &&
            !rule->slowest && !rule->since && !rule->next;
+}
+
+/* What of such a call the agent writes, where that needs no memory to be read; else 0. */
+static uint8_t units_of(const struct trace_noted *noted)
+{
+    if (!noted || noted->is_hidden)
+        return PROBE_KEPT_UNITS;
+    return noted->piece_count ? 0 : PROBE_KEPT_UNITS + PROBE_VALUES_UNITS;
 }
 
 static bool has_list(const struct probe_keep *keep, uint64_t mask)
@@ -116,8 +124,7 @@ static struct probe_keep_quick find_quick(const struct probe_keep *keep,
         } else if (least < quick.least) {
             quick.least = least;
         }
-        quick.is_exact =
-            !(mask & (mask - 1)) && is_exact(rule, range) && (!noted || noted->is_hidden);
+        quick.units = !(mask & (mask - 1)) && is_exact(rule, range) ? units_of(noted) : 0;
         quick.rule = (uint8_t)number;
     }
     return quick;
@@ -133,7 +140,7 @@ void trace_keep_write(struct trace_session *session, uint32_t function, uint64_t
     const uint64_t resting = atomic_load(&shared->keep.resting);
     const struct probe_keep_quick quick = find_quick(&shared->keep, noted, mask & ~resting);
     atomic_store(&shared->keep_masks[function], mask);
-    to->is_exact = 0;
+    to->units = 0;
     atomic_store(&to->least, INT64_MIN);
     to->low = quick.low;
     to->span = quick.span;
@@ -142,7 +149,7 @@ void trace_keep_write(struct trace_session *session, uint32_t function, uint64_t
     to->rule = quick.rule;
     atomic_store(&to->least, quick.least);
     atomic_thread_fence(memory_order_seq_cst);
-    to->is_exact = quick.is_exact;
+    to->units = quick.units;
 }
 
 void trace_keep_clear_slowest(struct trace_session *session)

@@ -27,6 +27,7 @@
 #define EXTRA_STACKS 128
 #define FAR_WORDS 33 * 64 + 8  /* from the record of a call point: see values.h */
 #define WORD_RAX 6             /* PROBE_WORD_RAX */
+#define NO_ERROR 0xffff        /* PROBE_NO_ERROR */
 #define DEPTH 0x7fffffff       /* enum logged */
 #define LOGGED 0x80000000
 /* So many bytes of stack must exist below a call, for a probe and for what functions begin with.
@@ -405,7 +406,7 @@ probe_leave:
  * offset. The caller's figures may be of an earlier trace, as below. */
         save    %r8
         mov     RECORD_STAT(%rdx), %r8
-        mov     SHARED_FUNCTION_COUNT(%r11), %ecx
+        mov     probe_inside+INSIDE_FUNCTION_COUNT(%rip), %ecx
         sub     OWN(THREAD_STATS, %rdi), %r8
         shr     $4, %r8
         shl     $3, %rcx
