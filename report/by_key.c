@@ -361,7 +361,7 @@ static void put_key(struct table *table, const struct by_key *by, const struct k
         break;
     case REPORT_PROCESS: {
         const struct report_process *process = &dataset->processes.items[thread->process - 1];
-        report_table_put_text(table, process->name ? process->name : "?");
+        report_table_put_text(table, process->name ? process->name : "[unnamed]");
         report_table_put_count(table, (uint64_t)process->pid);
         if (report_by_key_has(by, key) && !report_by_key_has(by, REPORT_COMMAND))
             put_command(table, by, process->command);
@@ -376,7 +376,7 @@ static void put_key(struct table *table, const struct by_key *by, const struct k
         report_table_put_text(table, report_key_of_process(dataset, key, thread->process));
         break;
     case REPORT_THREAD:
-        report_table_put_text(table, thread->name ? thread->name : "?");
+        report_table_put_text(table, thread->name ? thread->name : "[unnamed]");
         report_table_put_count(table, (uint64_t)thread->tid);
         if (!report_by_key_has(by, REPORT_PROCESS))
             put_key(table, by, row, REPORT_PROCESS);

@@ -112,7 +112,7 @@ struct report_thread {
     uint32_t id; /* its database id */
     int32_t tid;
     uint64_t start_ns, end_ns;
-    const char *name; /* NULL unknown */
+    const char *name; /* its own or its process's; NULL unknown */
     uint64_t cpu_time_ns;
     bool cpu_time_known;
     bool selected; /* by --thread and --process */

@@ -49,6 +49,8 @@ char *report_number_time(char buffer[static NUMBER_BYTES], uint64_t time_ns, uin
 {
     const bool seconds = unit_ns == second_ns;
     const uint64_t hundredths = rounded(time_ns, unit_ns, seconds ? 100 : 10);
+    if (time_ns && !hundredths && unit_ns > microsecond_ns)
+        return report_number_time(buffer, time_ns, unit_ns / 1000);
     if (seconds)
         snprintf(buffer, NUMBER_BYTES, "%" PRIu64 ".%02" PRIu64 " s", hundredths / 100,
                  hundredths % 100);

@@ -16,7 +16,7 @@ char *report_number_percent(char buffer[static NUMBER_BYTES], uint64_t part, uin
  */
 char *report_number_quality(char buffer[static NUMBER_BYTES], uint64_t part, uint64_t whole);
 
-/* "0.22 s", "12.3 ms" or "4.5 µs", as `unit_ns` has it. */
+/* "0.22 s", "12.3 ms" or "4.5 µs", as `unit_ns` has it; in a smaller unit where it would be 0. */
 char *report_number_time(char buffer[static NUMBER_BYTES], uint64_t time_ns, uint64_t unit_ns);
 
 /* The same with three digits in the unit that fits, "20 ns" to "1.34 s"; "–" for UINT64_MAX. */

@@ -11,8 +11,9 @@
 /* Shares from which on something is worth a sentence. */
 enum {
     MUCH_OUTSIDE_PERCENT = 20,
-    LITTLE_CPU_PERCENT = 30,
+    LITTLE_CPU_PERCENT = 50,
     MUCH_LOST_PERCENT = 1,
+    MUCH_NOT_SAMPLED_PERCENT = 1,
     MUCH_COST_PERCENT = 10
 };
 
@@ -74,6 +75,16 @@ bool report_quality_has_waits(const struct report_dataset *dataset)
     for (size_t i = 0; i < dataset->events.count; i++)
         if (model_event_wait(dataset->events.items[i].name))
             return true;
+    return false;
+}
+
+bool report_quality_has_unseen_waits(const struct report_dataset *dataset)
+{
+    for (size_t i = 0; i < dataset->events.count; i++) {
+        const char *wait = model_event_wait(dataset->events.items[i].name);
+        if (wait && !strcmp(wait, MODEL_WAIT_UNSEEN))
+            return true;
+    }
     return false;
 }
 
@@ -139,11 +150,11 @@ static int note_waiting(struct report_dataset *dataset, struct quality_parts *no
 {
     char share[NUMBER_BYTES];
     uint64_t wall_ns;
+    if (dataset->waits)
+        return report_quality_part(dataset, notes, "%s", dataset->waits);
     if (!report_quality_is_waiting(dataset) ||
         (is_of_choice(dataset) && !dataset->quality.samples)) /* there may be no target */
         return 0;
-    if (dataset->waits)
-        return report_quality_part(dataset, notes, "%s", dataset->waits);
     report_quality_runs(dataset, &wall_ns);
     report_number_percent(share, report_quality_used_ns(dataset), wall_ns, 0);
     if (report_quality_has_waits(dataset))
@@ -208,7 +219,7 @@ static int note_not_sampled(struct report_dataset *dataset, struct quality_parts
 {
     const uint64_t part = dataset->not_sampled.weight;
     char share[NUMBER_BYTES];
-    if (!part)
+    if (!is_share(part, dataset->total.weight, MUCH_NOT_SAMPLED_PERCENT))
         return 0;
     return report_quality_part(
         dataset, notes, "%s of the CPU time has no sample, mostly %s: [not sampled]",

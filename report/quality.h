@@ -42,6 +42,9 @@ const char *report_quality_cure_of_waits(const struct report_dataset *dataset);
 /* Whether times without a CPU were measured, each kind as an event of its own. */
 bool report_quality_has_waits(const struct report_dataset *dataset);
 
+/* Whether only the times of waits were measured: they have no stacks, and one kind. */
+bool report_quality_has_unseen_waits(const struct report_dataset *dataset);
+
 /* Whether agents took the samples: fewer than perf events would, and not in every program. */
 bool report_quality_is_by_agents(const struct report_dataset *dataset);
 

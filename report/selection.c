@@ -191,6 +191,8 @@ static int take_thread(void *context, const struct store_thread *row)
     };
     if (!thread.process)
         return SPROF_EFORMAT;
+    if (!thread.name) /* threads begin with their process's name */
+        thread.name = dataset->processes.items[thread.process - 1].name;
     if (copy_text(dataset, &thread.name))
         return SPROF_ENOMEM;
     if (filtering->processes.items[thread.process - 1]) {

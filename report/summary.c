@@ -82,8 +82,11 @@ static int write_next(FILE *out, struct report_dataset *dataset, const char *pat
         return SPROF_ENOMEM;
     const bool waits = report_quality_is_waiting(dataset);
     fputs("next: ", out);
-    if (waits && report_quality_has_waits(dataset))
-        fprintf(out, "sprof report --event wall --tree %s · ", file);
+    if (dataset->waits || (waits && report_quality_has_waits(dataset)))
+        fprintf(out, "sprof report %s %s · ",
+                report_quality_has_unseen_waits(dataset) ? "--by thread,state"
+                                                         : "--event wall --tree",
+                file);
     else if (waits)
         fprintf(out, "sprof record %s … · ", report_quality_cure_of_waits(dataset));
     fprintf(out, "sprof report --tree %s · sprof html %s\n", file, file);

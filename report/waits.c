@@ -12,6 +12,9 @@
 /* A wait with a smaller share is not worth a place in the sentence. */
 enum { SECOND_PERCENT = 5, MUCH_READY_PERCENT = 10 };
 
+/* With a smaller share the first screen is about CPU time alone. */
+enum { MOST_PERCENT = 50 };
+
 /* Waits for one thing in one function of the program. */
 struct group {
     const char *what;  /* NULL: `kind` */
@@ -171,13 +174,21 @@ static int say(struct summing *summing, struct sprof_str *text)
     return 0;
 }
 
+static bool is_worth_saying(const struct report_dataset *dataset, const struct summing *summing)
+{
+    const bool mostly =
+        report_number_share(summing->waiting + summing->ready, summing->all) >= MOST_PERCENT;
+    return (mostly || report_quality_is_waiting(dataset)) &&
+           (summing->groups.count || summing->dataset.idle.weight);
+}
+
 int report_waits_sum_up(struct report_dataset *dataset, struct store *store,
                         const struct report_selection *selection, struct sprof_error *error)
 {
     struct report_selection all = *selection;
     struct summing summing = {.waiting = 0};
     struct sprof_str text = {0};
-    if (!report_quality_is_waiting(dataset) || !report_quality_has_waits(dataset))
+    if (!report_quality_has_waits(dataset) || report_quality_sees_waiting(dataset))
         return 0;
     all.event = MODEL_EVENT_ON_AND_OFF;
     all.state = NULL;
@@ -187,7 +198,7 @@ int report_waits_sum_up(struct report_dataset *dataset, struct store *store,
     const bool has_none = result == SPROF_ENOTFOUND; /* no clock of CPU time is beside the waits */
     if (!result)
         result = add_costs(&summing);
-    if (!result && (summing.groups.count || summing.dataset.idle.weight)) {
+    if (!result && is_worth_saying(dataset, &summing)) {
         result = say(&summing, &text);
         dataset->waits = result ? NULL : report_utf8_keep(&dataset->arena, &text);
         result = result || dataset->waits ? result : SPROF_ENOMEM;

@@ -4,7 +4,7 @@
 
 #include "report/dataset.h"
 
-/* Sets `waits` of a dataset of CPU time whose program mostly waited, where the recording holds
+/* Sets `waits` of a dataset of CPU time whose threads mostly had no CPU, where the recording holds
  * waits: "71 % of threads' time is waiting: 54 % for a lock in book, 9 % asleep in tick". Waits for
  * work are apart. The selection is the dataset's. Leaves it NULL else. Errors as
  * report_dataset_load. */

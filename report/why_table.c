@@ -1,7 +1,8 @@
 /* Fills a table for the decision of `sprof why` from the samples of a recording. */
-#include "report/format.h"
 #include "report/dataset_parts.h"
+#include "report/format.h"
 #include "report/library.h"
+#include "report/quality.h"
 #include "why/why.h"
 
 #include <fnmatch.h>
@@ -339,17 +340,6 @@ static int check(const struct report_dataset *dataset, struct sprof_error *error
     return 0;
 }
 
-/* Whether the waits have no stacks, as those of --off-cpu without BPF. */
-static bool has_unseen_waits(const struct report_dataset *dataset)
-{
-    for (size_t i = 0; i < dataset->events.count; i++) {
-        const char *wait = model_event_wait(dataset->events.items[i].name);
-        if (wait && !strcmp(wait, MODEL_WAIT_UNSEEN))
-            return true;
-    }
-    return false;
-}
-
 /* How long the run was measured: without its pauses. */
 static uint64_t measured_ns(const struct report_dataset *dataset)
 {
@@ -373,7 +363,7 @@ static int read_samples(struct reading *reading, struct store *store, struct spr
     result = result ? result : add_threads(reading);
     if (result)
         return sprof_error_memory(error);
-    table->sight = has_unseen_waits(&reading->dataset)                      ? WHY_SEES_CPU
+    table->sight = report_quality_has_unseen_waits(&reading->dataset)       ? WHY_SEES_CPU
                    : reading->dataset.event_sum == REPORT_ON_AND_OFF        ? WHY_SEES_STATES
                    : !strcmp(reading->dataset.event.name, MODEL_EVENT_WALL) ? WHY_SEES_WALL
                                                                             : WHY_SEES_CPU;

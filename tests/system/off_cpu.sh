@@ -315,6 +315,7 @@ switches)
         else
             said "BPF would show where and for what threads wait: run sprof as root"
         fi
+        said "next: sprof report --by thread,state $user.db"
         rested=$(awk '/^rest/ {sum += $2 - $3} END {print sum}' out)
         seen=$(sql $user.db "SELECT sum(weight) / 1e9 FROM v_sample WHERE tid = pid AND event GLOB 'off-cpu:*'")
         waited=$(sql $user.db "SELECT sum(weight) / 1e9 FROM v_sample WHERE tid = pid AND wait = 'waiting'")

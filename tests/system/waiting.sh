@@ -138,17 +138,21 @@ idle)
     ;;
 first_screen)
     # As if it had been recorded here: what is imported has no CPU time of its own.
-    set_run() { # FILE SOURCE
-        python3 - "$1" "$2" <<'PYTHON' || skip "no python3 with sqlite3"
+    set_run() { # FILE SOURCE [CPU_NS]
+        python3 - "$1" "$2" "${3:-3000000000}" <<'PYTHON' || skip "no python3 with sqlite3"
 import sqlite3, sys
 recording = sqlite3.connect(sys.argv[1])
-recording.execute("UPDATE run SET source = ?, target_cpu_ns = 3000000000, duration_ns = 20000000000", (sys.argv[2],))
+recording.execute("UPDATE run SET source = ?, target_cpu_ns = ?, duration_ns = 20000000000", (sys.argv[2], sys.argv[3]))
 recording.commit()
 PYTHON
     }
     set_run shop.db "perf per CPU, filtered in the kernel"
     expect 0 "$SPROF" report -i shop.db
     grep -qx "80 % of threads' time is waiting: 50 % asleep in tick, 20 % for a lock in book" out || fail "what it waits for"
+    # One busy thread beside threads that wait hides nothing of that.
+    set_run shop.db "perf per CPU, filtered in the kernel" 19000000000
+    expect 0 "$SPROF" report -i shop.db
+    grep -qx "80 % of threads' time is waiting: 50 % asleep in tick, 20 % for a lock in book" out || fail "beside a busy thread"
     # Without waits in the recording, the option that records them where BPF may run.
     set_run plain.db "perf per CPU, filtered in the kernel"
     expect 0 "$SPROF" report -i plain.db

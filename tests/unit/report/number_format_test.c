@@ -48,6 +48,8 @@ static void test_times(void)
     CU_ASSERT_EQUAL(report_number_time_unit(millisecond - 1), microsecond);
     CU_ASSERT_STRING_EQUAL(report_number_time(buffer, 3625000000, second), "3.63 s");
     CU_ASSERT_STRING_EQUAL(report_number_time(buffer, 0, second), "0.00 s");
+    CU_ASSERT_STRING_EQUAL(report_number_time(buffer, 800000, second), "0.8 ms");
+    CU_ASSERT_STRING_EQUAL(report_number_time(buffer, 4000000, second), "4.0 ms");
     CU_ASSERT_STRING_EQUAL(report_number_time(buffer, 12340000, millisecond), "12.3 ms");
     CU_ASSERT_STRING_EQUAL(report_number_time(buffer, 4550, microsecond), "4.6 µs");
 }

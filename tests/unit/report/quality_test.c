@@ -38,11 +38,11 @@ static void test_waiting(void)
     const uint64_t second = 1000000000;
     struct report_dataset dataset = plain();
     dataset.run.duration_ns = 10 * second;
-    dataset.quality.target_cpu_ns = 29 * second / 10;
-    CU_ASSERT_TRUE(noted(dataset, "on a CPU for 29 % of the time"));
+    dataset.quality.target_cpu_ns = 49 * second / 10;
+    CU_ASSERT_TRUE(noted(dataset, "on a CPU for 49 % of the time"));
     dataset = plain();
     dataset.run.duration_ns = 10 * second;
-    dataset.quality.target_cpu_ns = 31 * second / 10;
+    dataset.quality.target_cpu_ns = 51 * second / 10;
     CU_ASSERT_FALSE(noted(dataset, "on a CPU"));
     /* CPU time of two runs is compared with how long both were. */
     dataset = plain();
