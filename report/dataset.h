@@ -156,6 +156,7 @@ struct report_kept_call {
     uint64_t start_ns, duration_ns, self_ns; /* as in struct store_kept_call */
     uint64_t rules;
     uint64_t request, asked_id; /* 0: none; as in struct store_kept_call */
+    const char *label;          /* of the request; NULL: none was given */
     uint8_t exit;               /* enum store_exit */
     bool is_apart;
 };

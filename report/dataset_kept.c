@@ -38,53 +38,6 @@ static int take_rule(void *context, const struct store_keep_rule *row)
                : 0;
 }
 
-static int take_call(void *context, const struct store_kept_call *row)
-{
-    const struct reading *reading = context;
-    struct report_dataset *dataset = reading->dataset;
-    const uint32_t thread = report_dataset_number(&dataset->thread_numbers, row->thread_id);
-    const uint32_t node = report_dataset_number(&dataset->node_numbers, row->node_id);
-    const uint32_t frame = node ? report_dataset_node_frame(dataset, node) : 0;
-    const uint32_t function = frame ? report_dataset_frame_function(dataset, frame) : 0;
-    if (!thread)
-        return SPROF_EFORMAT;
-    const struct report_kept_call call = {
-        .run = reading->run,
-        .number = row->number,
-        .caller = row->caller,
-        .thread = thread,
-        .function = function,
-        .start_ns = row->start_ns,
-        .duration_ns = row->duration_ns,
-        .self_ns = row->self_ns,
-        .rules = row->rules,
-        .exit = row->exit,
-        .is_apart = row->is_apart,
-        .request = row->request,
-        .asked_id = row->asked_id,
-    };
-    if (!function || !dataset->threads.items[thread - 1].selected)
-        return 0;
-    return sprof_vec_push(&dataset->kept_calls, call) ? SPROF_ENOMEM : 0;
-}
-
-static int take_value(void *context, const struct store_call_value *row)
-{
-    const struct reading *reading = context;
-    struct report_dataset *dataset = reading->dataset;
-    const struct report_call_value value = {
-        .run = reading->run,
-        .call = row->call_number,
-        .position = row->position,
-        .name = report_utf8_copy(&dataset->arena, row->name),
-        .type = row->type ? report_utf8_copy(&dataset->arena, row->type) : NULL,
-        .value = report_utf8_copy(&dataset->arena, row->value),
-    };
-    return !value.name || !value.value || sprof_vec_push(&dataset->call_values, value)
-               ? SPROF_ENOMEM
-               : 0;
-}
-
 /* == Requests == */
 
 static struct report_kept_request *request_of(struct reading *reading, uint64_t id)
@@ -122,6 +75,63 @@ static int take_part(void *context, const struct store_request_part *row)
     return 0;
 }
 
+/* NULL: it has none. */
+static const char *label_of(const struct reading *reading, uint64_t request)
+{
+    const uint64_t *known = sprof_map_get(&reading->requests, request);
+    return known ? reading->dataset->kept_requests.items[*known - 1].label : NULL;
+}
+
+/* == Calls == */
+
+static int take_call(void *context, const struct store_kept_call *row)
+{
+    const struct reading *reading = context;
+    struct report_dataset *dataset = reading->dataset;
+    const uint32_t thread = report_dataset_number(&dataset->thread_numbers, row->thread_id);
+    const uint32_t node = report_dataset_number(&dataset->node_numbers, row->node_id);
+    const uint32_t frame = node ? report_dataset_node_frame(dataset, node) : 0;
+    const uint32_t function = frame ? report_dataset_frame_function(dataset, frame) : 0;
+    if (!thread)
+        return SPROF_EFORMAT;
+    const struct report_kept_call call = {
+        .run = reading->run,
+        .number = row->number,
+        .caller = row->caller,
+        .thread = thread,
+        .function = function,
+        .start_ns = row->start_ns,
+        .duration_ns = row->duration_ns,
+        .self_ns = row->self_ns,
+        .rules = row->rules,
+        .exit = row->exit,
+        .is_apart = row->is_apart,
+        .request = row->request,
+        .label = row->request ? label_of(reading, row->request) : NULL,
+        .asked_id = row->asked_id,
+    };
+    if (!function || !dataset->threads.items[thread - 1].selected)
+        return 0;
+    return sprof_vec_push(&dataset->kept_calls, call) ? SPROF_ENOMEM : 0;
+}
+
+static int take_value(void *context, const struct store_call_value *row)
+{
+    const struct reading *reading = context;
+    struct report_dataset *dataset = reading->dataset;
+    const struct report_call_value value = {
+        .run = reading->run,
+        .call = row->call_number,
+        .position = row->position,
+        .name = report_utf8_copy(&dataset->arena, row->name),
+        .type = row->type ? report_utf8_copy(&dataset->arena, row->type) : NULL,
+        .value = report_utf8_copy(&dataset->arena, row->value),
+    };
+    return !value.name || !value.value || sprof_vec_push(&dataset->call_values, value)
+               ? SPROF_ENOMEM
+               : 0;
+}
+
 static int compare_requests(const void *left, const void *right)
 {
     const struct report_kept_request *one = left, *other = right;
@@ -130,15 +140,19 @@ static int compare_requests(const void *left, const void *right)
     return (one->start_ns > other->start_ns) - (one->start_ns < other->start_ns);
 }
 
-static int load_requests(struct reading *reading, struct store *store, struct sprof_error *error)
+/* == Runs == */
+
+static int load_run(struct reading *reading, uint32_t run, struct store *store,
+                    struct sprof_error *error)
 {
-    struct report_dataset *dataset = reading->dataset;
-    const int result = store_each_request_part(store, dataset->runs.items[reading->run].id,
-                                               take_part, reading, error);
+    int result = store_each_keep_rule(store, run, take_rule, reading, error);
+    if (!result)
+        result = store_each_request_part(store, run, take_part, reading, error);
+    if (!result)
+        result = store_each_kept_call(store, run, take_call, reading, error);
+    if (!result)
+        result = store_each_call_value(store, run, take_value, reading, error);
     sprof_map_release(&reading->requests);
-    if (dataset->kept_requests.count)
-        qsort(dataset->kept_requests.items, dataset->kept_requests.count,
-              sizeof *dataset->kept_requests.items, compare_requests);
     return result;
 }
 
@@ -148,14 +162,10 @@ int report_dataset_load_kept(struct report_dataset *dataset, struct store *store
     int result = 0;
     for (size_t i = 0; i < dataset->runs.count && !result; i++) {
         struct reading reading = {.dataset = dataset, .run = (uint32_t)i};
-        const uint32_t run = dataset->runs.items[i].id;
-        result = store_each_keep_rule(store, run, take_rule, &reading, error);
-        if (!result)
-            result = store_each_kept_call(store, run, take_call, &reading, error);
-        if (!result)
-            result = store_each_call_value(store, run, take_value, &reading, error);
-        if (!result)
-            result = load_requests(&reading, store, error);
+        result = load_run(&reading, dataset->runs.items[i].id, store, error);
     }
+    if (dataset->kept_requests.count)
+        qsort(dataset->kept_requests.items, dataset->kept_requests.count,
+              sizeof *dataset->kept_requests.items, compare_requests);
     return result;
 }

@@ -104,18 +104,6 @@ static void find_focused(struct layout *layout)
 
 /* == Rows == */
 
-/* Of the request that a call belongs to. */
-static const char *label_of(const struct report_dataset *dataset,
-                            const struct report_kept_call *call)
-{
-    const char *label = NULL;
-    for (size_t i = 0; call->request && i < dataset->kept_requests.count && !label; i++)
-        if (dataset->kept_requests.items[i].run == call->run &&
-            dataset->kept_requests.items[i].id == call->request)
-            label = dataset->kept_requests.items[i].label;
-    return label ? label : "";
-}
-
 static int add_row(struct layout *layout, uint32_t place, uint32_t depth, bool is_last)
 {
     struct report_dataset *dataset = layout->dataset;
@@ -148,7 +136,7 @@ static int add_row(struct layout *layout, uint32_t place, uint32_t depth, bool i
     report_table_put_text(table, thrown ? thrown : "");
     report_table_put_text(table, beside ? beside : "");
     report_table_put_count(table, call->request ? call->request : TABLE_UNKNOWN);
-    report_table_put_text(table, label_of(dataset, call));
+    report_table_put_text(table, call->label ? call->label : "");
     report_table_put_count(table, call->asked_id ? call->asked_id : TABLE_UNKNOWN);
     const struct table_place row = {
         .depth = depth, .last = is_last, .bars = layout->bars, .mark = behind};

@@ -1,6 +1,7 @@
 /* Reads the figures of all programs and has the recording write them, or drops them. */
 #include "trace/figures/coverage.h"
 #include "trace/figures/log.h"
+#include "trace/figures/remarks.h"
 #include "trace/tracing.h"
 
 enum {
@@ -63,5 +64,8 @@ int trace_clear(struct trace_session *session)
             return SPROF_ENOMEM;
     }
     session->trace->ended.calls = (struct trace_sums){0};
-    return recording_clear(session->recording, session->times.cleared.ns);
+    int result = recording_clear(session->recording, session->times.cleared.ns);
+    for (size_t i = 0; i < session->trace->programs.count && !result; i++)
+        result = trace_remarks_begin_anew(session->trace->programs.items[i]);
+    return result;
 }

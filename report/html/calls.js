@@ -97,17 +97,20 @@ class CallsView {
         return exit && exit !== 'return' ? element('span', {class: 'tag'}, exit) : null;
     }
 
-    // "(id = 81723) = -1", as far as it is known.
+    // "(id = 81723) = -1 [errno = ENOENT]", as far as it is known.
     values(index) {
-        const {arguments: given, result} = this.singles.calls;
-        return (given[index] ? `(${this.text(given[index])})` : '') + (result[index] ? ` = ${this.text(result[index])}` : '');
+        const {arguments: given, result, beside} = this.singles.calls;
+        return (given[index] ? `(${this.text(given[index])})` : '') + (result[index] ? ` = ${this.text(result[index])}` : '') +
+            (beside[index] ? ` [${this.text(beside[index])}]` : '');
     }
 
     // Whether a search finds a call by its function or by its values.
     finder(app) {
         const hit = app.match?.hit, {calls} = this.singles, part = app.state.search.toLowerCase();
         const holds = this.singles.texts.map(text => text.toLowerCase().includes(part)), isIn = number => number && holds[number - 1];
-        return hit && (index => hit[calls.function[index]] || isIn(calls.arguments[index]) || isIn(calls.result[index]) || isIn(calls.request[index]));
+        const isThrown = number => isIn(number) && this.text(number).startsWith('exception ');
+        return hit && (index => hit[calls.function[index]] || isIn(calls.arguments[index]) || isIn(calls.result[index]) ||
+            isIn(calls.beside[index]) || isThrown(calls.exit[index]) || isIn(calls.request[index]));
     }
 
     words(index) {

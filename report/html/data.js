@@ -110,6 +110,7 @@ function readCalls(reader, count) {
         why: reader.plain(new Uint32Array(count)),
         arguments: reader.plain(new Uint32Array(count)),
         result: reader.plain(new Uint32Array(count)),
+        beside: reader.plain(new Uint32Array(count)),
         request: reader.plain(new Uint32Array(count)),    // index of a text + 1
         duration: reader.plain(new Float64Array(count)),  // 0: it did not end
         self: reader.plain(new Float64Array(count)),

@@ -14,7 +14,7 @@ enum {
 struct single_call {
     uint32_t thread, function; /* indexes in the page */
     uint32_t caller; /* index among the calls, + 1; 0: none. Of kept calls first a number */
-    uint32_t exit, why, arguments, result, request; /* numbers of texts; 0: none */
+    uint32_t exit, why, arguments, result, beside, request; /* numbers of texts; 0: none */
     uint64_t start_ns;
     uint64_t duration_ns, self_ns; /* duration 0: the call did not end */
 };
@@ -55,6 +55,7 @@ enum {
     WHY,
     ARGUMENTS,
     RESULT,
+    BESIDE,
     NUMBER,
     CALLER,
     DEPTH,
@@ -62,23 +63,29 @@ enum {
     COLUMNS
 };
 
+/* Both are given the run, the shortest duration, how many, and positions of values. */
 static const char logged_sql[] =
     "SELECT thread_id, function_id, start_ns, duration_ns, self_ns, exit, NULL, NULL, NULL, NULL, "
-    "NULL, depth, NULL FROM v_call WHERE run_id = %u AND (duration_ns >= %llu OR exit = 'open') "
-    "ORDER BY thread_id, start_ns, depth LIMIT %d";
-/* Values are cut: a page has no room for long ones. */
+    "NULL, NULL, depth, NULL FROM v_call WHERE run_id = %1$u AND (duration_ns >= %2$llu OR exit = "
+    "'open') ORDER BY thread_id, start_ns, depth LIMIT %3$d";
+/* Values are cut: a page has no room for long ones. The exception stands behind how a call ended.
+ */
+#define VALUES_OF " FROM call_value v WHERE v.run_id = k.run_id AND v.call_number = k.call_id AND "
+#define LIST_OF                                                                                    \
+    " (SELECT group_concat(text, ', ') FROM (SELECT CASE WHEN name <> '' THEN name || ' = ' ELSE " \
+    "'' END || substr(value, 1, 120) AS text" VALUES_OF "position "
 static const char kept_sql[] =
-    "SELECT thread_id, function_id, start_ns, duration_ns, self_ns, exit, rules,"
-    " (SELECT group_concat(text, ', ') FROM (SELECT CASE WHEN name <> '' THEN name || ' = ' ELSE ''"
-    " END || substr(value, 1, 120) AS text FROM call_value v WHERE v.run_id = k.run_id AND"
-    " v.call_number = k.call_id AND position > 0 ORDER BY position)),"
-    " (SELECT substr(value, 1, 120) FROM call_value v WHERE v.run_id = k.run_id AND"
-    " v.call_number = k.call_id AND position = 0),"
-    " call_id, caller_id, NULL, request || coalesce(' ' || (SELECT max(label) FROM request_part p"
-    " WHERE p.run_id = k.run_id AND p.request = k.request), '')"
-    " FROM v_kept_call k WHERE run_id = %u "
-    "AND (duration_ns >= %llu OR duration_ns IS NULL) "
-    "ORDER BY thread_id, start_ns, call_id LIMIT %d";
+    "WITH labels AS MATERIALIZED (SELECT request AS id, max(label) AS label FROM request_part"
+    " WHERE run_id = %1$u GROUP BY request)"
+    "SELECT thread_id, function_id, start_ns, duration_ns, self_ns,"
+    " exit || coalesce((SELECT ' ' || substr(value, 1, 120)" VALUES_OF "position = %5$d), ''),"
+    " rules," LIST_OF "BETWEEN 1 AND %4$d - 1 ORDER BY position)),"
+    " (SELECT substr(value, 1, 120)" VALUES_OF "position = 0)," LIST_OF
+    "BETWEEN %4$d AND %5$d - 1 ORDER BY position)),"
+    " call_id, caller_id, NULL, request || coalesce(' ' || label, '')"
+    " FROM v_kept_call k LEFT JOIN labels ON labels.id = k.request WHERE run_id = %1$u "
+    "AND (duration_ns >= %2$llu OR duration_ns IS NULL) "
+    "ORDER BY thread_id, start_ns, call_id LIMIT %3$d";
 
 static uint64_t number_in(char *const *values, int column)
 {
@@ -212,13 +219,14 @@ static int take_call(void *context, int columns, char *const *values, char *cons
         .why = number_of_text(singles, values[WHY]),
         .arguments = number_of_text(singles, values[ARGUMENTS]),
         .result = number_of_text(singles, values[RESULT]),
+        .beside = number_of_text(singles, values[BESIDE]),
         .request = number_of_text(singles, values[REQUEST]),
         .start_ns = number_in(values, START),
         .duration_ns = number_in(values, DURATION),
         .self_ns = number_in(values, SELF),
     };
     if (call.exit == UINT32_MAX || call.why == UINT32_MAX || call.arguments == UINT32_MAX ||
-        call.result == UINT32_MAX || call.request == UINT32_MAX)
+        call.result == UINT32_MAX || call.beside == UINT32_MAX || call.request == UINT32_MAX)
         return SPROF_ENOMEM;
     if (!thread || !function)
         return 0;
@@ -234,9 +242,9 @@ static int take_call(void *context, int columns, char *const *values, char *cons
 
 static int read_calls(struct single_calls *singles)
 {
-    char sql[1024];
+    char sql[2048];
     snprintf(sql, sizeof sql, singles->logged ? logged_sql : kept_sql, singles->run_id,
-             (unsigned long long)singles->least_ns, LOOKED_AT_MOST);
+             (unsigned long long)singles->least_ns, LOOKED_AT_MOST, STORE_AFTER, STORE_EXCEPTION);
     const int result = query(singles, sql, take_call, singles);
     for (size_t i = 0; i < singles->calls.count && !singles->logged; i++) {
         struct single_call *call = &singles->calls.items[i];
@@ -311,6 +319,8 @@ static void put_columns(const struct single_calls *singles, struct html_columns 
         report_html_column_plain(columns, call->arguments);
     for (call = singles->calls.items; call < end; call++)
         report_html_column_plain(columns, call->result);
+    for (call = singles->calls.items; call < end; call++)
+        report_html_column_plain(columns, call->beside);
     for (call = singles->calls.items; call < end; call++)
         report_html_column_plain(columns, call->request);
     for (call = singles->calls.items; call < end; call++)

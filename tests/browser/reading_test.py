@@ -189,8 +189,10 @@ def single_calls(browser, work):
     for row in json.loads(sprof("sql", "-i", recording, "--format", "json", query).stdout):
         text = (f"{row['name']} = " if int(row["position"]) and row["name"] else "") + row["value"][:120]
         values.setdefault(f"{row['start_ns']} {row['function']}", {})[int(row["position"])] = text
-    expected = {call: (f"({', '.join(text for position, text in texts.items() if position)})" if any(texts) else "") + (f" = {texts[0]}" if 0 in texts else "")
-                for call, texts in values.items()}
+    def listed(texts, least, most, form):
+        chosen = [text for position, text in texts.items() if least <= position <= most]
+        return form.format(", ".join(chosen)) if chosen else ""
+    expected = {call: listed(texts, 1, 255, "({})") + listed(texts, 0, 0, " = {}") + listed(texts, 256, 65534, " [{}]") for call, texts in values.items()}
     shown = browser.run(view + "return Object.fromEntries(boxes.map(box => [`${box.from} ${sprof.data.functions.names[box.function]}`, view.values(box.index)]).filter(each => each[1]))")
     if not expected or shown != expected:
         raise SystemExit(f"calls have the values {shown} instead of {expected}")

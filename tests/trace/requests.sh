@@ -9,6 +9,7 @@ write_program() {
 #include <sprof.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -66,8 +67,22 @@ static void *work(void *nothing)
         process(&jobs[at]);
     }
 }
-int main(void)
+/* Ends the program in a call, with a request that has not ended, and whose beginning is cleared away. */
+NI void leave(void)
 {
+    sprof_request(99, "left open");
+    other();
+    sprof_clear();
+    sprof_note("at", "the end");
+    sprof_note_number("left", 1);
+    other();
+    exit(0);
+}
+int main(int argc, char **argv)
+{
+    (void)argv;
+    if (argc > 1)
+        leave();
     pthread_t threads[2];
     for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, work, NULL);
     for (int i = 0; i < JOBS; i++) receive(&jobs[i]);
@@ -152,7 +167,22 @@ for s in spans:
 assert len({s["traceId"] for s in tops.values()}) == 6
 assert any(a["key"] == "sprof.note.user" for s in spans for a in s["attributes"])
 END
-    "$SPROF" html -i t.db -o t.html >out 2>&1 && grep -q 'Requests' t.html || fail "no page: $(cat out)"
+    "$SPROF" html -i t.db -o t.html >out 2>&1 || fail "no page: $(cat out)"
+    python3 - <<'END' || fail "texts of the page"
+import base64, json, re, zlib
+header = re.search(r'id="sprof-header">\s*([^<]*)', open("t.html", encoding="utf-8").read())[1]
+(calls,) = json.loads(zlib.decompress(base64.b64decode(header), -15))["singleCalls"]
+texts = calls["texts"]
+assert {f"{i} GET /{i}" for i in range(11, 17)} <= set(texts), texts
+assert "user = user 12, us = -60000" in texts and not any("job" in text and "user =" in text for text in texts), texts
+END
+    # What has not ended at the end has its notes, and a request that was open at a clear its row.
+    "$SPROF" trace -o u.db --keep 'every 1 : ^other$' -- ./program leave >out 2>notes || fail "left, it ended by $?: $(cat notes)"
+    asked() { "$SPROF" sql u.db --format csv "$1" | tail -n +2 | tr -d '\r' | paste -sd' '; }
+    [ "$(asked "SELECT request || ' ' || label || ' ' || (duration_ns IS NULL) || ' ' || kept_calls AS v FROM v_request")" = "99 left open 1 1" ] ||
+        fail "an open request after a clear: $(asked 'SELECT * FROM v_request')"
+    [ "$(asked "SELECT function || ': ' || name || '=' || value AS v FROM v_call_value ORDER BY position")" = "leave: at=the end leave: left=1" ] ||
+        fail "notes of an open call: $(asked 'SELECT * FROM v_call_value')"
     # Without rules nothing is said, and the function is none of those that are traced.
     "$SPROF" trace -o t.db -- ./program >out 2>notes || fail "without rules it ended by $?: $(cat notes)"
     is "without rules" "SELECT count(*) AS n FROM v_call_stats WHERE function = 'sprof_remark'" 0

@@ -187,7 +187,9 @@ static int take_end(struct trace_session *session, struct trace_thread *thread,
         note_below(thread, row.caller);
     int result = put_row(session, thread, PROBE_LOG_FUNCTION(kept->header), &row);
     if (!result)
-        result = trace_remarks_put_notes(session, thread, kept, row.number);
+        result = trace_remarks_put_notes(session, thread, PROBE_LOG_FUNCTION(kept->header),
+                                         kept->begin, row.number);
+    trace_remarks_drop_notes(thread, kept->begin);
     return result || !values
                ? result
                : trace_values_take(session, PROBE_LOG_FUNCTION(kept->header), row.number, values);
@@ -237,9 +239,14 @@ int trace_keep_end(struct trace_session *session, struct trace_thread *thread, e
             .request = trace_remarks_request(thread, caller->begin, caller->begin),
             .asked_id = caller->asked_id,
         };
-        if (caller->is_known && (caller->has_below || !decides(session)))
-            result = put_row(session, thread, caller->function, &row);
+        if (!caller->is_known || !(caller->has_below || !decides(session)))
+            continue;
+        result = put_row(session, thread, caller->function, &row);
+        if (!result)
+            result = trace_remarks_put_notes(session, thread, caller->function, caller->begin,
+                                             row.number);
     }
+    trace_remarks_drop_notes(thread, 0);
     thread->callers.count = 0;
     return result;
 }

@@ -27,6 +27,14 @@ void trace_remarks_release(struct trace_remarks *remarks)
 
 /* == Requests == */
 
+/* Since when something counts that began then: at the earliest from the last clear on. The agent
+ * notes that at open calls some time later. */
+static uint64_t counts_from(const struct trace_session *session, uint64_t begin)
+{
+    const uint64_t cleared = session->times.cleared.ticks;
+    return begin < cleared ? cleared : begin;
+}
+
 static struct trace_request_part *last_part(struct trace_thread *thread)
 {
     struct trace_remarks *remarks = &thread->remarks;
@@ -37,17 +45,15 @@ static struct trace_request_part *last_part(struct trace_thread *thread)
 static int put_part(struct trace_session *session, struct trace_thread *thread, bool is_end)
 {
     const struct trace_request_part *part = last_part(thread);
-    const uint64_t cleared = session->times.cleared.ticks;
-    const uint64_t begin = part->begin < cleared ? cleared : part->begin;
     struct store_request_part row = {
         .run_id = session->run->id,
         .number = part->number,
         .thread_id = thread->shares ? session->threads.others.row : thread->row,
         .request = part->request,
-        .start_ns = trace_time_of(session, begin),
+        .start_ns = trace_time_of(session, counts_from(session, part->begin)),
         .is_end = is_end,
     };
-    if (part->end < cleared)
+    if (part->end < session->times.cleared.ticks)
         return 0;
     if (part->end != UINT64_MAX) {
         const uint64_t end_ns = trace_time_of(session, part->end);
@@ -75,6 +81,18 @@ static int end_part(struct trace_session *session, struct trace_thread *thread, 
 int trace_remarks_end(struct trace_session *session, struct trace_thread *thread)
 {
     return end_part(session, thread, probe_ticks(), false);
+}
+
+int trace_remarks_begin_anew(struct trace_session *session)
+{
+    int result = 0;
+    for (size_t i = 0; i < PROBE_SLABS && !result; i++) {
+        struct trace_thread *thread = session->threads.of_slab[i];
+        const struct trace_request_part *part = thread ? last_part(thread) : NULL;
+        if (part && part->end == UINT64_MAX)
+            result = put_part(session, thread, false);
+    }
+    return result;
 }
 
 static int begin_part(struct trace_session *session, struct trace_thread *thread,
@@ -156,26 +174,32 @@ static int put_note(struct trace_session *session, const struct trace_note *note
                : 0;
 }
 
-int trace_remarks_put_notes(struct trace_session *session, struct trace_thread *thread,
-                            const struct probe_kept *call, uint32_t number)
+int trace_remarks_put_notes(struct trace_session *session, const struct trace_thread *thread,
+                            uint32_t function, uint64_t begin, uint32_t number)
+{
+    uint32_t put = 0;
+    int result = 0;
+    for (size_t i = 0; i < thread->remarks.notes.count && !result; i++) {
+        const struct trace_note *note = &thread->remarks.notes.items[i];
+        if (note->function == function &&
+            counts_from(session, note->begin) == counts_from(session, begin))
+            result = put_note(session, note, put++, number);
+    }
+    return result;
+}
+
+void trace_remarks_drop_notes(struct trace_thread *thread, uint64_t begin)
 {
     struct trace_remarks *remarks = &thread->remarks;
     size_t stay = 0;
-    uint32_t put = 0;
-    int result = 0;
     for (size_t i = 0; i < remarks->notes.count; i++) {
         struct trace_note *note = &remarks->notes.items[i];
-        const bool is_its =
-            note->begin == call->begin && note->function == PROBE_LOG_FUNCTION(call->header);
-        if (is_its && !result)
-            result = put_note(session, note, put++, number);
-        if (note->begin < call->begin)
+        if (note->begin < begin)
             remarks->notes.items[stay++] = *note;
         else
             free_note(note);
     }
     remarks->notes.count = stay;
-    return result;
 }
 
 /* == Taking == */

@@ -14,10 +14,16 @@ int trace_remark_take(struct trace_session *session, struct trace_thread *thread
  * beginning, else the only one during it. 0: none, or several. */
 uint64_t trace_remarks_request(const struct trace_thread *thread, uint64_t begin, uint64_t end);
 
-/* A call has ended: makes rows of its notes, with the number of its own row, and drops those of
- * calls in it that have none. Returns 0 or SPROF_ENOMEM. */
-int trace_remarks_put_notes(struct trace_session *session, struct trace_thread *thread,
-                            const struct probe_kept *call, uint32_t number);
+/* Makes rows of the notes of a call that has a row of that number, by the ticks of its beginning.
+ * Returns 0 or SPROF_ENOMEM. */
+int trace_remarks_put_notes(struct trace_session *session, const struct trace_thread *thread,
+                            uint32_t function, uint64_t begin, uint32_t number);
+
+/* Drops the notes of calls that began then or later: they have ended. */
+void trace_remarks_drop_notes(struct trace_thread *thread, uint64_t begin);
+
+/* All rows have gone: requests that threads work for have one again. Returns 0 or SPROF_ENOMEM. */
+int trace_remarks_begin_anew(struct trace_session *session);
 
 /* A thread has ended: it works for no request any more. Returns 0 or SPROF_ENOMEM. */
 int trace_remarks_end(struct trace_session *session, struct trace_thread *thread);
