@@ -162,6 +162,7 @@ enum {
     PROBE_PIECE_NOT_READ = 0xfffe,  /* the budget of the second was spent, or it must not be read */
     PROBE_PIECE_NOT_SAVED = 0xfffd, /* at the beginning of the call */
     PROBE_PIECE_ABSENT = PROBE_PIECE_NOT_SAVED, /* from here on: there are no bytes */
+    PROBE_PIECE_CUT = 0x8000, /* a bit of other lengths: there was no room for more of it */
 };
 _Static_assert(sizeof(struct probe_kept_values) == PROBE_VALUES_UNITS * PROBE_UNIT_BYTES, "units");
 

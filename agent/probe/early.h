@@ -5,13 +5,14 @@
 
 #include "agent/probe/values.h"
 
-/* Copies the pieces of a call that begins, whose words are saved. NULL: there are none of it. */
+/* Copies the pieces of a call that begins, whose words are saved. NULL: there are none of it, or no
+ * rule can keep it. */
 static SAVES_ALL __attribute__((noinline)) struct early *
 copy_early(struct thread *thread, const struct record *record, uint32_t function)
 {
     const struct probe_values *values = values_of(function);
     struct valued *valued = valued_of(thread);
-    if (!values || !values->early)
+    if (!values || !values->early || !rules_in_force(function))
         return NULL;
     const uint64_t slot = record->slot & ~(uint64_t)POINT, now = probe_ticks();
     while (valued->next_early && early_of(thread, valued->next_early - 1)->slot <= slot)
@@ -25,14 +26,6 @@ copy_early(struct thread *thread, const struct record *record, uint32_t function
                                PROBE_EARLY_BYTES);
     valued->reads_early = 0;
     return early;
-}
-
-/* The call has begun. To read memory takes microseconds, which are no part of its caller's time. */
-static inline void begin_early(struct early *early, const struct record *record,
-                               struct record *caller)
-{
-    add(&caller->probe_ticks, record->begin - early->begin);
-    early->begin = record->begin;
 }
 
 #endif

@@ -139,8 +139,7 @@ static inline uint64_t rules_met(struct record *record, uint32_t function, int64
                                  int64_t self, uint64_t now, bool has_words, enum probe_exit exit)
 {
     struct probe_shared *shared = probe_inside.shared;
-    const uint64_t all = atomic_load_explicit(&shared->keep_masks[function], memory_order_relaxed) &
-                         ~atomic_load_explicit(&shared->keep.resting, memory_order_relaxed);
+    const uint64_t all = rules_in_force(function);
     const uint32_t needed = slowest_needed(all);
     /* What probes took is a mean, so a short call may come out below zero. It is one all the same.
      */

@@ -245,9 +245,10 @@ static inline void pass(struct thread *thread, uint32_t function, uint8_t tiers,
 }
 
 /* A call that is measured: fills its record and makes it the innermost. It counts when it is in the
- * log, or counted as missed there: a signal's handler may leave it before. */
+ * log, or counted as missed there: a signal's handler may leave it before. `since`: work from then
+ * on is no part of its caller's time; 0: there was none. */
 static inline void begin_call(struct thread *thread, struct record *record, struct record *caller,
-                              uint32_t function, const struct probe_saved *saved)
+                              uint32_t function, const struct probe_saved *saved, uint64_t since)
 {
     const uint32_t extras = probe_inside.shared->extras;
     struct early *early = NULL;
@@ -255,6 +256,7 @@ static inline void begin_call(struct thread *thread, struct record *record, stru
     if (extras & PROBE_ARGUMENTS_TOO) {
         save_words(record, function, saved);
         early = copy_early(thread, record, function);
+        since = early && !since ? early->begin : since; /* to read memory takes microseconds */
     }
     if (extras & (PROBE_PATHS | PROBE_CALLERS))
         record->node = extras & PROBE_PATHS
@@ -263,7 +265,9 @@ static inline void begin_call(struct thread *thread, struct record *record, stru
     const uint32_t node = record->node;
     record->begin = probe_ticks() + probe_inside.shared->cost.inside;
     if (early)
-        begin_early(early, record, caller);
+        early->begin = record->begin;
+    if (since)
+        add(&caller->probe_ticks, record->begin - probe_inside.shared->cost.inside - since);
     make_innermost(thread, record);
     enum logging logging = LOG_NOT;
     if (extras & PROBE_LOG) {
@@ -352,9 +356,7 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
     if (!is_tail)
         record->return_address = return_address;
     fill_record(record, caller, slot, stat);
-    begin_call(thread, record, caller, function, saved);
-    if (has_jumped) /* this work is no part of the caller's time */
-        add(&caller->probe_ticks, record->begin - probe_inside.shared->cost.inside - now);
+    begin_call(thread, record, caller, function, saved, now);
     if (extras & PROBE_WARN && probe_heap_is_checked(function))
         probe_heap_begin(thread, function, slot, has_jumped || is_jumped_to(caller, slot));
     if (extras & PROBE_WARN && probe_inside.shared->heap.operations[function])

@@ -74,6 +74,14 @@ static inline const struct probe_values *values_of(uint32_t function)
                : NULL;
 }
 
+/* The rules for a function that calls can meet now. */
+static inline uint64_t rules_in_force(uint32_t function)
+{
+    const struct probe_shared *shared = probe_inside.shared;
+    return atomic_load_explicit(&shared->keep_masks[function], memory_order_relaxed) &
+           ~atomic_load_explicit(&shared->keep.resting, memory_order_relaxed);
+}
+
 static inline uint64_t vector_word(unsigned number)
 {
     uint64_t word = 0;
@@ -160,15 +168,23 @@ static inline int64_t read_memory(const struct thread *thread, void *to, uint64_
 
 /* == Pieces == */
 
-/* Follows addresses in memory, each read at an offset from the one before. */
-static inline bool follow(const struct thread *thread, uint64_t *address, const int8_t *offsets,
-                          unsigned count, uint64_t now)
+/* Reads a word. Returns why that is not possible, or 0. */
+static inline uint16_t read_word(const struct thread *thread, uint64_t *word, uint64_t from,
+                                 uint64_t now)
 {
-    for (unsigned i = 0; i < count; i++)
-        if (read_memory(thread, address, *address + (uint64_t)(int64_t)offsets[i], sizeof *address,
-                        now) != sizeof *address)
-            return false;
-    return true;
+    const int64_t got = read_memory(thread, word, from, sizeof *word, now);
+    return got == sizeof *word ? 0 : got < 0 ? PROBE_PIECE_NOT_READ : PROBE_PIECE_UNREADABLE;
+}
+
+/* Follows addresses in memory, each read at an offset from the one before. Returns why that is not
+ * possible, or 0. */
+static inline uint16_t follow(const struct thread *thread, uint64_t *address, const int8_t *offsets,
+                              unsigned count, uint64_t now)
+{
+    uint16_t problem = 0;
+    for (unsigned i = 0; i < count && !problem; i++)
+        problem = read_word(thread, address, *address + (uint64_t)(int64_t)offsets[i], now);
+    return problem;
 }
 
 /* The words that pieces are relative to, as far as they are known. */
@@ -192,10 +208,10 @@ static inline uint16_t word_of(const struct piece_words *of, const struct probe_
                                                                           : PROBE_PIECE_UNREADABLE;
 }
 
-/* Finds where a piece lies, and how long it is at most. False: that cannot be read. */
-static inline bool find_piece(const struct thread *thread, const struct probe_piece *piece,
-                              const struct piece_words *of, uint64_t word, uint64_t now,
-                              uint64_t *from, uint64_t *size)
+/* Finds where a piece lies, and how long it is at most. Returns why that is not known, or 0. */
+static inline uint16_t find_piece(const struct thread *thread, const struct probe_piece *piece,
+                                  const struct piece_words *of, uint64_t word, uint64_t now,
+                                  uint64_t *from, uint64_t *size)
 {
     static const int8_t once[] = {0}, by_table[] = {0, -8, 8};
     uint64_t length = piece->size;
@@ -204,38 +220,38 @@ static inline bool find_piece(const struct thread *thread, const struct probe_pi
     *from = word + piece->at;
     if (is_counted)
         length = of->words[piece->length % PROBE_WORDS_ALL];
-    if (is_long &&
-        read_memory(thread, &length, word + piece->length, sizeof length, now) != sizeof length)
-        return false;
+    const uint16_t problem = is_long ? read_word(thread, &length, word + piece->length, now) : 0;
+    if (problem)
+        return problem;
     *size = length < piece->size ? length : piece->size;
     if (is_long || piece->kind == PROBE_PIECE_TEXT_AT)
         return follow(thread, from, once, 1, now);
-    return piece->kind != PROBE_PIECE_CLASS || follow(thread, from, by_table, 3, now);
+    return piece->kind == PROBE_PIECE_CLASS ? follow(thread, from, by_table, 3, now) : 0;
 }
 
-/* Copies a piece to `to`, where there is room for so many bytes. Returns its length, or why it has
- * none. */
+/* Copies a piece to `to`, where there is room for so many bytes. Returns its length, perhaps with
+ * PROBE_PIECE_CUT, or why it has none. */
 static inline uint16_t copy_piece(const struct thread *thread, const struct probe_piece *piece,
                                   const struct piece_words *of, uint64_t now, uint8_t *to,
                                   uint64_t room)
 {
     uint64_t from, size, length = 0, word;
-    const uint16_t problem = word_of(of, piece, &word);
+    uint16_t problem = word_of(of, piece, &word);
+    if (!problem)
+        problem = find_piece(thread, piece, of, word, now, &from, &size);
     if (problem)
         return problem;
-    if (!find_piece(thread, piece, of, word, now, &from, &size))
-        return PROBE_PIECE_UNREADABLE;
-    const int64_t got = read_memory(thread, to, from, size < room ? size : room, now);
+    const uint64_t most = size < room ? size : room;
+    const int64_t got = most || !size ? read_memory(thread, to, from, most, now) : -1;
     if (got < 0)
         return PROBE_PIECE_NOT_READ;
     if (!got && size)
         return PROBE_PIECE_UNREADABLE;
-    if (piece->kind != PROBE_PIECE_TEXT && piece->kind != PROBE_PIECE_TEXT_AT &&
-        piece->kind != PROBE_PIECE_CLASS)
-        return (uint16_t)got;
-    while (length < (uint64_t)got && to[length])
+    const bool is_text = piece->kind == PROBE_PIECE_TEXT || piece->kind == PROBE_PIECE_TEXT_AT ||
+                         piece->kind == PROBE_PIECE_CLASS;
+    while (length < (uint64_t)got && (!is_text || to[length]))
         length++;
-    return (uint16_t)length;
+    return (uint16_t)(length | (length == most && most < size ? PROBE_PIECE_CUT : 0));
 }
 
 /* Takes a step to where the next pieces are. */
@@ -251,10 +267,7 @@ static inline void take_step(const struct thread *thread, const struct probe_pie
     of->cursor_problem = word_of(of, piece, &word);
     if (of->cursor_problem)
         return;
-    const int64_t got = read_memory(thread, &of->cursor, word + piece->at, sizeof of->cursor, now);
-    of->cursor_problem = got == sizeof of->cursor ? 0
-                         : got < 0                ? PROBE_PIECE_NOT_READ
-                                                  : PROBE_PIECE_UNREADABLE;
+    of->cursor_problem = read_word(thread, &of->cursor, word + piece->at, now);
 }
 
 /* Writes pieces of a call, from one number to another one, each at least as why it has no bytes.
@@ -273,7 +286,7 @@ static inline uint32_t copy_pieces(const struct thread *thread, const struct pro
             continue;
         }
         const uint16_t length = copy_piece(thread, &pieces[i], of, now, to + used + 2, left);
-        const uint32_t bytes = length < PROBE_PIECE_ABSENT ? length : 0;
+        const uint32_t bytes = length < PROBE_PIECE_ABSENT ? length & (PROBE_PIECE_CUT - 1u) : 0;
         to[used] = (uint8_t)length;
         to[used + 1] = (uint8_t)(length >> 8);
         used += 2 + bytes;

@@ -75,6 +75,33 @@ EOF
         shown both$level.db | grep -Ev '^(main|gone)|left = ([2-9]|1[0-8])\)' >out
         diff wanted.txt out >differs || fail "other values with $level: $(cat differs)"
     done
+    # What is not kept takes nothing of the second's budget; texts for which there is no room have not changed.
+    cat >budget.cc <<'EOF'
+#include <cstring>
+#define NI __attribute__((noinline))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+struct Job { int n; const char *name; };
+NI void often(Job *job) { job->n++; BODY; }
+NI void rare(Job *job) { job->n++; BODY; }
+NI void long_texts(char *a, char *b, char *c, char *d, char *e) { b[1] = e[1] = 'B'; BODY; }
+int main()
+{
+    Job *job = new Job{0, "job"};
+    char *texts[5];
+    for (char *&text : texts) memset(text = new char[300], 'x', 299), text[299] = 0;
+    for (int i = 0; i < 10; i++) {
+        for (int k = 0; k < 25000; k++) often(job);
+        rare(job);
+    }
+    long_texts(texts[0], texts[1], texts[2], texts[3], texts[4]);
+    return 0;
+}
+EOF
+    g++ -O1 -g budget.cc -o budget || fail "it does not compile"
+    traced budget --keep 'every 1 : ^rare' --keep 'every 1 : ^long_texts' --args=both -- ./budget
+    shown budget.db >out
+    [ "$(grep -c '^rare.* \[job->n = ' out)" = 10 ] || fail "what is not kept takes the budget: $(cat out)"
+    grep -q '^long_texts(.* d = "xxx*…", e = 0x… not read) \[b = "xxx*…" → "xBx*…"\]$' out || fail "texts without room: $(cat out)"
     # Of some functions; a function of that name is found by another expression.
     traced some --keep 'every 1 : ^(run|fill)' --args=both:^fill -- ./both
     shown some.db | grep -c ' → ' >count
@@ -199,6 +226,10 @@ EOF
         expect 2 "$SPROF" trace --keep 'every 1' --capture "${wrong%/*}" -o none.db -- ./plain
         grep -q -- "${wrong#*/}" err || fail "what is wrong with '${wrong%/*}': $(cat err)"
     done
+    local many=()
+    for ((i = 0; i < 3; i++)); do many+=(--capture "step: $(printf 'server.clients, %.0s' 1 2 3 4 5)n"); done
+    "$SPROF" trace --keep 'every 1' "${many[@]}" --capture 'step: server.state' -o none.db --overwrite -- ./plain >out 2>err || fail "the program was not run"
+    grep -q 'of each function at most 16 values are captured' err || fail "more than 16 values: $(cat err)"
     expect 2 "$SPROF" trace --capture x -- ./plain
     grep -q -- '--capture goes with --keep' err || fail "why not: $(cat err)"
 }

@@ -70,15 +70,20 @@ void trace_captures_note(struct trace_session *session, uint32_t captures,
                          const struct plan_function *function,
                          const struct symbolize_signature *signature, struct trace_noted *noted)
 {
+    static const struct symbolize_located too_many = {
+        .problem = "of each function at most 16 values are captured"};
+    _Static_assert(TRACE_CAPTURED_MOST == 16, "as it is said");
     uint32_t at = 0;
     for (; captures; captures &= captures - 1) {
         const uint32_t number = (uint32_t)__builtin_ctz(captures);
         const struct trace_capture *capture = &session->options.captures[number];
-        for (uint32_t i = 0; i < capture->path_count && at < signature->located_count; i++, at++) {
-            const struct symbolize_located *located = &signature->located[at];
+        for (uint32_t i = 0; i < capture->path_count; i++, at++) {
+            const struct symbolize_located *located =
+                at < signature->located_count ? &signature->located[at] : &too_many;
             if (located->problem) {
                 session->values.unlocated[number][i].what = located->problem;
-                session->values.unlocated[number][i].at = located->problem_at;
+                session->values.unlocated[number][i].at =
+                    located == &too_many ? capture->paths[i].text : located->problem_at;
                 session->values.unlocated[number][i].function = function;
                 continue;
             }

@@ -44,6 +44,8 @@ struct trace_noted {
     struct trace_captured captured[TRACE_CAPTURED_MOST];
     uint32_t captured_count;
     uint32_t piece_count, early_count; /* of these the first ones are copied at the entry */
+    uint32_t piece_most;               /* … while they are planned; and whether it was too few */
+    bool is_full;
     struct trace_piece pieces[PROBE_PIECES];
     uint32_t binding_count;
     struct probe_binding bindings[PROBE_BINDINGS]; /* of the tests of rules */
@@ -138,6 +140,7 @@ struct trace_call_values {
     struct {
         const uint8_t *bytes;
         uint16_t length; /* or why there are none, as in enum of struct probe_kept_values */
+        bool is_cut;     /* there was no room for more of it */
     } pieces[PROBE_PIECES];
 };
 

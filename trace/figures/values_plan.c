@@ -54,7 +54,8 @@ static void plan_words(struct trace_noted *noted)
 static void add_piece(struct trace_noted *noted, uint8_t value, uint8_t member,
                       struct probe_piece piece)
 {
-    if (noted->piece_count < PROBE_PIECES)
+    noted->is_full |= noted->piece_count >= noted->piece_most;
+    if (!noted->is_full)
         noted->pieces[noted->piece_count++] = (struct trace_piece){value, member, piece};
 }
 
@@ -216,15 +217,14 @@ static void add_located(struct trace_noted *noted, uint8_t value, uint8_t word, 
     add_object(noted, value + 1, PROBE_WORD_CURSOR, type->to, !is_reference);
 }
 
-static void add_captured(struct trace_noted *noted, uint32_t captured)
+static void add_captured_pieces(struct trace_noted *noted, uint32_t captured)
 {
     const struct symbolize_located *located = noted->captured[captured].located;
     const uint8_t value = (uint8_t)(TRACE_CAPTURED + 2 * captured);
     const bool is_place = located->base == SYMBOLIZE_OF_PLACE;
     uint8_t word = is_place ? PROBE_WORD_CURSOR : noted->words[located->parameter][0];
     uint32_t step = 0;
-    if (noted->piece_count + SYMBOLIZE_STEPS + SYMBOLIZE_MEMBERS + 6 > PROBE_PIECES ||
-        word == TRACE_NO_WORD)
+    if (word == TRACE_NO_WORD)
         return;
     if (is_place)
         add_place(noted, noted->bias + located->place);
@@ -242,6 +242,17 @@ static void add_captured(struct trace_noted *noted, uint32_t captured)
         word = PROBE_WORD_CURSOR;
     }
     add_located(noted, value, word, (uint16_t)located->offsets[step], located->type);
+}
+
+/* All of it or nothing: steps without what they lead to are of no use. */
+static void add_captured(struct trace_noted *noted, uint32_t captured)
+{
+    const uint32_t before = noted->piece_count;
+    noted->is_full = false;
+    add_captured_pieces(noted, captured);
+    if (noted->is_full)
+        noted->piece_count = before;
+    noted->is_full = false;
 }
 
 static void add_captures(struct trace_noted *noted, bool at_entry)
@@ -262,17 +273,31 @@ static void add_parameters(struct trace_noted *noted, uint8_t when)
             add_value(noted, (uint8_t)(i + when), &signature->parameters[i], noted->words[i]);
 }
 
-void trace_values_plan(struct trace_noted *noted)
+/* Pieces, of which at most so many are for arguments at the entry. Those come behind captures,
+ * which are wanted by name, so what there is room for when a call begins is for these first. */
+static void plan_pieces(struct trace_noted *noted, uint32_t early_most)
 {
-    const struct symbolize_signature *signature = &noted->signature;
-    plan_words(noted);
-    if (noted->has_both)
-        add_parameters(noted, TRACE_EARLY);
+    noted->piece_count = 0;
+    noted->piece_most = PROBE_PIECES;
     add_captures(noted, true);
+    noted->piece_most = noted->piece_count + early_most;
+    if (early_most)
+        add_parameters(noted, TRACE_EARLY);
     noted->early_count = noted->piece_count;
+    noted->piece_most = PROBE_PIECES;
+    noted->is_full = false;
     add_captures(noted, false);
     if (!noted->has_arguments)
         return;
     add_parameters(noted, 0);
-    add_value(noted, TRACE_RESULT, &signature->result, noted->words[SYMBOLIZE_PARAMETERS]);
+    add_value(noted, TRACE_RESULT, &noted->signature.result, noted->words[SYMBOLIZE_PARAMETERS]);
+}
+
+/* Arguments at the entry take the places that all else leaves. */
+void trace_values_plan(struct trace_noted *noted)
+{
+    plan_words(noted);
+    plan_pieces(noted, 0);
+    if (noted->has_both)
+        plan_pieces(noted, PROBE_PIECES - noted->piece_count);
 }

@@ -18,8 +18,12 @@ void trace_values_cut(struct trace_call_values *call, const uint8_t *pieces, siz
         uint16_t length = (uint16_t)(pieces[at] | pieces[at + 1] << 8);
         at += 2;
         const bool is_there = length < PROBE_PIECE_ABSENT;
-        if (is_there && length > bytes - at)
+        call->pieces[i].is_cut = is_there && length & PROBE_PIECE_CUT;
+        length &= is_there ? PROBE_PIECE_CUT - 1 : UINT16_MAX;
+        if (is_there && length > bytes - at) {
             length = (uint16_t)(bytes - at);
+            call->pieces[i].is_cut = true;
+        }
         call->pieces[i].bytes = pieces + at;
         call->pieces[i].length = length;
         at += is_there ? length : 0;
@@ -150,7 +154,8 @@ static void append_copied(const struct trace_call_values *call, uint32_t piece,
         sprof_str_append(text, absent(length));
     else
         append_text(call->pieces[piece].bytes, length,
-                    length == call->noted->pieces[piece].piece.size, text);
+                    call->pieces[piece].is_cut || length == call->noted->pieces[piece].piece.size,
+                    text);
 }
 
 /* == Structures == */
@@ -391,19 +396,32 @@ uint32_t trace_values_parts(const struct trace_call_values *call, uint32_t param
     return structure ? structure->member_count : 1;
 }
 
-/* Appends a part as it was at one time. False: it was not copied then. */
+/* Whether a piece was copied, and all of it that is wanted. */
+static bool is_whole(const struct trace_call_values *call, uint32_t piece)
+{
+    return piece < call->noted->piece_count && call->pieces[piece].length < PROBE_PIECE_ABSENT &&
+           !call->pieces[piece].is_cut;
+}
+
+/* Appends a part as it was at one time. `is_elsewhere`: it is a member with a piece of its own.
+ * False: it was not copied then, or not all of it, so that it cannot be compared. */
 static bool append_part(const struct trace_call_values *call, uint32_t parameter, uint32_t part,
-                        struct sprof_str *text)
+                        bool is_elsewhere, struct sprof_str *text)
 {
     const struct symbolize_value *of = &call->noted->signature.parameters[parameter];
     const struct symbolize_type *structure = structure_of(of);
     const uint32_t whole = piece_of(call, parameter, TRACE_WHOLE);
+    uint64_t address = 0;
+    if (!structure)
+        return is_whole(call, whole) && trace_values_text(call, parameter, text);
     if (whole == call->noted->piece_count || call->pieces[whole].length >= PROBE_PIECE_ABSENT)
         return false;
-    if (!structure)
-        return trace_values_text(call, parameter, text);
     const struct symbolize_member *member = &structure->members[part];
     if (member->offset + member->type->bytes > call->pieces[whole].length)
+        return false;
+    if (member->type->bytes >= sizeof address)
+        memcpy(&address, call->pieces[whole].bytes + member->offset, sizeof address);
+    if (is_elsewhere && address && !is_whole(call, piece_of(call, parameter, part)))
         return false;
     append_member_value(call, parameter, part, member, call->pieces[whole].bytes,
                         call->pieces[whole].length, text);
@@ -415,11 +433,15 @@ bool trace_values_changed(const struct trace_call_values *call, uint32_t paramet
 {
     const struct symbolize_value *of = &call->noted->signature.parameters[parameter];
     const struct symbolize_type *structure = structure_of(of);
+    const uint32_t piece_count = call->noted->piece_count;
     struct trace_call_values early = *call;
     struct sprof_str before = {0}, after = {0};
     early.is_early = true;
-    const bool has = append_part(&early, parameter, part, &before) &&
-                     append_part(call, parameter, part, &after) && before.text && after.text,
+    const bool is_elsewhere = structure && (piece_of(&early, parameter, part) < piece_count ||
+                                            piece_of(call, parameter, part) < piece_count);
+    const bool has = append_part(&early, parameter, part, is_elsewhere, &before) &&
+                     append_part(call, parameter, part, is_elsewhere, &after) && before.text &&
+                     after.text,
                is_other = has && strcmp(before.text, after.text) != 0;
     if (is_other) {
         sprof_str_append(name, of->name ? of->name : "");

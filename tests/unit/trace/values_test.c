@@ -117,7 +117,7 @@ static void test_cut_off(void)
     pieces[4] = 0xff; /* a length beyond all */
     trace_values_cut(&call, pieces, 6);
     ASSERT_VALUE(&call, 0, "0x1000 unreadable");
-    ASSERT_VALUE(&call, 1, "\"\"");
+    ASSERT_VALUE(&call, 1, "\"…\"");
 }
 
 static void test_words(void)
@@ -176,6 +176,76 @@ static void test_changed(void)
     sprof_str_release(&out);
 }
 
+/* A piece is longer than what there was room for: it is shown as cut off, and compared with none.
+ */
+static void test_no_room(void)
+{
+    struct trace_noted noted = noted_of_three();
+    const struct probe_kept_values kept = {.words = {0x1000, 0x2000, 3}, .has_words = 1};
+    struct trace_call_values call = {.noted = &noted, .kept = &kept};
+    struct sprof_str name = {0}, out = {0};
+    uint8_t pieces[PROBE_PIECES_BYTES], thing[24] = {7, [8] = 1};
+    noted.has_both = true;
+    trace_values_plan(&noted);
+    size_t all = put_piece(pieces, thing, sizeof thing);
+    all += put_piece(pieces + all, "ab", 2);
+    pieces[all - 3] |= PROBE_PIECE_CUT >> 8;
+    all += put_piece(pieces + all, NULL, PROBE_PIECE_NOT_READ);
+    all += put_all(pieces + all);
+    trace_values_cut(&call, pieces, all);
+    call.is_early = true;
+    ASSERT_VALUE(&call, 0, "0x1000 {n = 7, name = \"ab…\", color = 0}");
+    call.is_early = false;
+    CU_ASSERT_FALSE(trace_values_changed(&call, 0, 1, &name, &out));
+    CU_ASSERT_FALSE(trace_values_changed(&call, 1, 0, &name, &out));
+    CU_ASSERT_TRUE(trace_values_changed(&call, 0, 2, &name, &out));
+    CU_ASSERT_STRING_EQUAL(out.text, "0 → BLUE");
+    pieces[10] = 0; /* the first t->name is null */
+    sprof_str_release(&out);
+    CU_ASSERT_TRUE(trace_values_changed(&call, 0, 1, &name, &out));
+    CU_ASSERT_STRING_EQUAL(out.text, "null → \"a\\\"b\\n\"");
+    sprof_str_release(&name);
+    sprof_str_release(&out);
+}
+
+/* Arguments at the entry take the places that captures and arguments at the end leave. */
+static void test_places(void)
+{
+    static const struct symbolize_member texts[] = {
+        {"a", &text, 0},  {"b", &text, 8},  {"c", &text, 16}, {"d", &text, 24},
+        {"e", &text, 32}, {"f", &text, 40}, {"g", &text, 48}};
+    static const struct symbolize_type seven = {.kind = SYMBOLIZE_STRUCTURE,
+                                                .bytes = 56,
+                                                .name = "texts",
+                                                .members = texts,
+                                                .member_count = 7};
+    static const struct symbolize_type to = {
+        .kind = SYMBOLIZE_POINTER, .bytes = 8, .name = "texts *", .to = &seven};
+    static const struct symbolize_located located = {
+        .type = &text, .base = SYMBOLIZE_OF_PLACE, .place = 0x1000};
+    struct trace_noted noted = {
+        .has_arguments = true,
+        .has_both = true,
+        .signature = {.result = {.type = &number, .places = {SYMBOLIZE_INTEGER}}, .count = 6},
+        .captured = {{"x", &located, true}, {"y", &located, false}},
+        .captured_count = 2};
+    uint32_t captured = 0, late = 0;
+    for (uint8_t i = 0; i < 6; i++)
+        noted.signature.parameters[i] =
+            (struct symbolize_value){.type = &to, .places = {(uint8_t)(SYMBOLIZE_INTEGER + i)}};
+    trace_values_plan(&noted);
+    CU_ASSERT_EQUAL(noted.piece_count, PROBE_PIECES);
+    for (uint32_t i = 0; i < noted.piece_count; i++) {
+        captured += noted.pieces[i].value >= TRACE_CAPTURED &&
+                    noted.pieces[i].value < TRACE_CAPTURED + 4 &&
+                    noted.pieces[i].member == TRACE_WHOLE;
+        late += noted.pieces[i].value < 6;
+    }
+    CU_ASSERT_EQUAL(captured, 4);
+    CU_ASSERT_EQUAL(late, 6 * 8);
+    CU_ASSERT_TRUE(noted.early_count > 4 && noted.early_count < 16);
+}
+
 void sprof_suite_trace_values(void);
 
 void sprof_suite_trace_values(void)
@@ -185,4 +255,6 @@ void sprof_suite_trace_values(void)
     CU_add_test(suite, "cut off", test_cut_off);
     CU_add_test(suite, "words", test_words);
     CU_add_test(suite, "changed", test_changed);
+    CU_add_test(suite, "no room", test_no_room);
+    CU_add_test(suite, "places", test_places);
 }
