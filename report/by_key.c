@@ -469,6 +469,9 @@ static void make_rows(struct table *table, const struct by_key *by)
     report_columns_measure(table, by->dataset, measures[inclusive]);
     if (both)
         report_columns_measure(table, by->dataset, measures[!inclusive]);
+    const bool has_outside = is_of_functions(by) && by->dataset->call_outside.count;
+    if (has_outside)
+        report_columns_outside(table);
     for (size_t i = 0; i < by->key_count; i++)
         key_columns(table, by, by->keys[i]);
     for (size_t i = 0; i < by->rows.count; i++) {
@@ -477,61 +480,11 @@ static void make_rows(struct table *table, const struct by_key *by)
         report_cells_measure(table, by->dataset, measures[inclusive], *costs[inclusive]);
         if (both)
             report_cells_measure(table, by->dataset, measures[!inclusive], *costs[!inclusive]);
+        if (has_outside)
+            report_table_put_count(table, by->dataset->call_outside.items[row->function - 1]);
         for (size_t k = 0; k < by->key_count; k++)
             put_key(table, by, row, by->keys[k]);
     }
-}
-
-static void drop(struct key_cut *cut, const struct key_row *row)
-{
-    cut->dropped++;
-    cut->cost.samples += row->costs.exclusive.samples;
-    cut->cost.weight += row->costs.exclusive.weight;
-}
-
-static struct model_cost shown_cost(const struct by_key *by, size_t row)
-{
-    const struct model_costs *costs = &by->rows.items[row].costs;
-    return by->inclusive ? costs->inclusive : costs->exclusive;
-}
-
-static void drop_small_rows(struct by_key *by)
-{
-    const struct report_dataset *dataset = by->dataset;
-    size_t kept = 0;
-    for (size_t i = 0; i < by->rows.count; i++) {
-        const struct key_row row = by->rows.items[i];
-        const struct model_cost cost = shown_cost(by, i);
-        if (report_dataset_value(dataset, cost) < by->cut.least ||
-            !report_columns_enough(dataset, cost, dataset->total, by->cut.min_percent))
-            drop(&by->cut, &row);
-        else
-            by->rows.items[kept++] = row;
-    }
-    by->rows.count = kept;
-}
-
-static int compare_values(const void *a, const void *b)
-{
-    const uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
-    return first > second ? -1 : first < second;
-}
-
-int report_by_key_drop(struct by_key *by)
-{
-    drop_small_rows(by);
-    if (by->rows.count <= by->cut.most || !by->cut.largest_first)
-        return 0;
-    uint64_t *values = malloc(by->rows.count * sizeof *values);
-    if (!values)
-        return SPROF_ENOMEM;
-    for (size_t i = 0; i < by->rows.count; i++)
-        values[i] = report_dataset_value(by->dataset, shown_cost(by, i));
-    qsort(values, by->rows.count, sizeof *values, compare_values);
-    by->cut.least = values[by->cut.most - 1];
-    free(values);
-    drop_small_rows(by);
-    return 0;
 }
 
 /* Sorts, cuts to the limit, and says what was left out. */
@@ -542,7 +495,7 @@ static int cut_rows(struct table *table, struct by_key *by, const char *sort,
     const size_t count = by->rows.count, kept = by->cut.most < count ? by->cut.most : count;
     int result = report_table_sort(table, sort, &order, error);
     for (size_t i = kept; i < count && !result; i++)
-        drop(&by->cut, &by->rows.items[order[i]]);
+        report_by_key_drop_row(by, &by->rows.items[order[i]]);
     if (!result)
         result = report_table_take(table, order, kept);
     if (!result)

@@ -73,6 +73,9 @@ int report_by_key_add(struct by_key *by);
  * below the last that still has a place. 0 or SPROF_ENOMEM. */
 int report_by_key_drop(struct by_key *by);
 
+/* Notes that a row is not shown. */
+void report_by_key_drop_row(struct by_key *by, const struct key_row *row);
+
 void report_by_key_release(struct by_key *by);
 
 #endif

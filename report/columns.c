@@ -146,6 +146,14 @@ void report_columns_measure(struct table *table, const struct report_dataset *da
     }
 }
 
+void report_columns_outside(struct table *table)
+{
+    report_table_column(table, (struct table_column){.title = "outside",
+                                                     .key = "outside_seconds",
+                                                     .kind = TABLE_TIME,
+                                                     .optional = DROP_TIME});
+}
+
 static void put_interval(struct table *table, const struct report_dataset *dataset,
                          struct model_cost cost)
 {

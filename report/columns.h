@@ -35,6 +35,9 @@ extern const struct measure report_measure_exclusive, report_measure_inclusive,
 void report_columns_begin(struct table *table, const struct report_dataset *dataset,
                           const char *title, const char *note);
 
+/* The time of calls that was outside of the traced modules. */
+void report_columns_outside(struct table *table);
+
 void report_columns_measure(struct table *table, const struct report_dataset *dataset,
                             const struct measure *measure);
 

@@ -259,6 +259,11 @@ struct report_dataset {
     SPROF_VEC(uint64_t)
     call_totals; /* [function - 1]: total time of its calls, in ns, as measured; empty: not of
                     calls, or not known, as of a phase */
+    SPROF_VEC(uint64_t)
+    call_outside; /* [function - 1]: of the time of its calls what was outside of the traced
+                     modules, in ns; empty: none was, or not known, as of a thread */
+    const char *outside_callees; /* "[libc.so.6] usleep 396.0 ms, …": where that was; NULL: not
+                                    known, or of several runs */
 
     struct model_cost all;         /* every sample of the run and event */
     bool all_events;               /* every event is read, not only `event` */

@@ -316,5 +316,7 @@ int report_dataset_load_costs(struct report_loading *loading, struct sprof_error
     report_dataset_idle_total(loading);
     if (!result)
         result = load_call_totals(loading, error);
+    if (!result)
+        result = report_dataset_load_outside(loading, error);
     return result ? result : build_tree(loading);
 }

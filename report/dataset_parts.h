@@ -76,6 +76,9 @@ int report_dataset_load_costs(struct report_loading *loading, struct sprof_error
 /* Of runs whose CPUs, phases or times matter: from_samples. */
 int report_dataset_load_samples(struct report_loading *loading, struct sprof_error *error);
 
+/* Reads how much of the time of calls was outside of the traced modules, and in which functions. */
+int report_dataset_load_outside(struct report_loading *loading, struct sprof_error *error);
+
 /* Reads kept calls and their rules, where all that they refer to is there. */
 int report_dataset_load_kept(struct report_dataset *dataset, struct store *store,
                              struct sprof_error *error);

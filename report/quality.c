@@ -511,6 +511,15 @@ static int note_rows(struct report_dataset *dataset, struct quality_parts *notes
                : 0;
 }
 
+/* Of calls: what the time of functions holds that have called others without probes. */
+static int note_left(struct report_dataset *dataset, struct quality_parts *notes)
+{
+    return dataset->outside_callees
+               ? report_quality_part(dataset, notes, "outside of the traced modules: %s",
+                                     dataset->outside_callees)
+               : 0;
+}
+
 /* What a reader must see in any case, and what only stands in full accounts. */
 static const struct {
     int (*make)(struct report_dataset *, struct quality_parts *);
@@ -534,6 +543,7 @@ static const struct {
     {report_quality_note_rate, true},
     {note_limits, true},
     {note_callers, true},
+    {note_left, true},
     {note_standard, true},
     {note_filter, false},
     {note_runs, true},

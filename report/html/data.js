@@ -83,7 +83,7 @@ async function loadData() {
         data.nodes.parent[i] = data.nodes.parent[i] ? i - data.nodes.parent[i] + 1 : 0;
     data.hasCallers = data.nodes.parent.some(parent => parent > 0);
     data.callTotals = new Map(header.callTotals.map(calls => [calls.event,
-        {...calls, figures: new Map(calls.figures.map(([fn, average, p50, p99, most]) => [fn, {average, p50, p99, most}]))}]));
+        {...calls, figures: new Map(calls.figures.map(([fn, average, p50, p99, most, outside]) => [fn, {average, p50, p99, most, outside}]))}]));
     data.coverage = new Map(header.coverage.map(each => [each.run, {...each, rows: each.rows.map(([name, full, module, first, file, line]) => (
         {name, full: full ?? name, module, first, file, line}))}]));
     data.cells = {

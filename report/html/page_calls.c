@@ -6,7 +6,7 @@ struct figures {
     const struct html_part *part;
 };
 
-/* [function, average, p50, p99, max], in ns; null what is not known. */
+/* [function, average, p50, p99, max, outside], in ns; null what is not known. */
 static int put_figures(void *context, int columns, char *const *values, char *const *names)
 {
     const struct figures *figures = context;
@@ -32,7 +32,8 @@ static int put_run_figures(struct html_page *page, const struct html_part *part)
     struct figures figures = {.json = &page->json, .part = part};
     char sql[160];
     snprintf(sql, sizeof sql,
-             "SELECT function_id, average_ns, p50_ns, p99_ns, max_ns FROM v_call_stats "
+             "SELECT function_id, average_ns, p50_ns, p99_ns, max_ns, "
+             "nullif(outside_ns, 0) FROM v_call_stats "
              "WHERE run_id = %u",
              part->dataset.run.id);
     report_json_open_array(&page->json, "figures");

@@ -132,12 +132,15 @@ function costColumns(app, costs, which, all) {
     ];
 }
 
-// How long single calls took, of the whole run: what was not measured is not shown.
+// How long single calls took, of the whole run, and what of all their time was outside: what was not measured is not shown.
 function callColumns(app) {
     const {callTotals} = app.data, known = key => [...callTotals.values()].some(calls =>
         [...calls.figures.values()].some(figures => figures[key] !== null));
-    return [['average', 'average'], ['p50', 'p50'], ['p99', 'p99'], ['most', 'max']].filter(([key]) => known(key)).map(([key, title]) => ({
-        key, title, number: true, width: '82px', rank: 3, help: 'of one call, in the whole run',
+    const ofOne = 'of one call, in the whole run';
+    return [['outside', 'outside', 'of its time in modules without probes, as libc and in system calls, in the whole run', 4],
+        ['average', 'average', ofOne, 3], ['p50', 'p50', ofOne, 3], ['p99', 'p99', ofOne, 3], ['most', 'max', ofOne, 3]]
+        .filter(([key]) => known(key)).map(([key, title, help, rank]) => ({
+        key, title, number: true, width: '82px', rank, help,
         value: row => app.profile.figures?.get(row.id)?.[key] ?? -1, faint: row => !app.profile.figures?.get(row.id)?.[key],
         text: row => {
             const value = app.profile.figures?.get(row.id)?.[key];

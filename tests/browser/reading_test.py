@@ -115,7 +115,7 @@ def traces(browser, work):
         raise SystemExit("the page of a trace offers modes")
     page.tab("functions")
     columns = page.columns("functions")
-    if columns != ["function", "self", "self time", "total", "total time", "calls", "average", "p50", "p99", "max", "module"]:
+    if columns != ["function", "self", "self time", "total", "total time", "calls", "outside", "average", "p50", "p99", "max", "module"]:
         raise SystemExit(f"the columns of a trace are {columns}")
     browser.resize(1200, 900)
     browser.until("return document.querySelector('[data-view=functions] .table').clientWidth < 1200")

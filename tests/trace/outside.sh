@@ -86,6 +86,24 @@ launched)
     "$SPROF" stats -i t.db --sort outside --format csv >out 2>err || fail "not sorted by it"
     "$SPROF" stats -i t.db --by outside >out 2>err && grep -q 'usleep' out || fail "no table of callees"
     expect 2 "$SPROF" stats -i t.db --by outside --thread main && said 'of all threads'
+    "$SPROF" report -i t.db --format csv -n 0 >out.csv 2>err || fail "no report: $(cat err)"
+    python3 - "$(asked "SELECT group_concat(function || ' ' || outside_ns) AS t FROM v_call_stats WHERE calls > 0 ORDER BY 1")" <<'END' || fail "outside in the report"
+import csv, sys
+rows = {row["function"]: round(float(row["outside_seconds"]) * 1e9) for row in csv.DictReader(open("out.csv"))}
+known = dict((name, int(ns)) for name, ns in (each.split() for each in sys.argv[1].strip('"').split(",")))
+assert rows == known and any(rows.values()), (rows, known)
+END
+    for options in "" --tree --inclusive; do
+        # shellcheck disable=SC2086
+        "$SPROF" report -i t.db $options >out 2>err && grep -q '^outside of the traced modules: .*\] usleep' out || fail "report $options: no callees"
+    done
+    "$SPROF" html -i t.db -o t.html >out 2>&1 || fail "no page: $(cat out)"
+    python3 - "$(asked "SELECT sum(outside_ns) AS ns FROM v_call_stats")" <<'END' || fail "outside on the page"
+import base64, json, re, sys, zlib
+header = re.search(r'id="sprof-header">\s*([^<]*)', open("t.html", encoding="utf-8").read())[1]
+(calls,) = json.loads(zlib.decompress(base64.b64decode(header), -15))["callTotals"]
+assert sum(figures[5] or 0 for figures in calls["figures"]) == int(sys.argv[1]), calls["figures"]
+END
     # In the modes that write calls down, and by paths, the figures are the same; calls and callers hold no others.
     for options in --callers --paths "--mode log" "--keep over\ 1us"; do
         eval "traced t $options -- ./program"
@@ -101,6 +119,7 @@ attached)
     program -Wl,-z,lazy
     ./program end >out &
     running=$!
+    until [ "$(readlink /proc/$running/exe)" = "$PWD/program" ]; do sleep 0.05; done
     "$SPROF" trace -o t.db -p $running --duration 1 2>notes || fail "not attached: $(cat notes)"
     shares
     [ "$(left usleep)" -gt 10 ] || fail "usleep: $(left usleep) calls"
