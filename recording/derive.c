@@ -24,6 +24,8 @@ void recording_derive_release(struct derive *derive)
     sprof_vec_release(&derive->function_rows);
     sprof_vec_release(&derive->function_changed);
     sprof_map_release(&derive->module_index);
+    sprof_vec_release(&derive->processes);
+    sprof_map_release(&derive->process_index);
     sprof_map_release(&derive->frame_index);
     sprof_map_release(&derive->function_index);
     sprof_map_release(&derive->older);

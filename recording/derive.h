@@ -152,6 +152,14 @@ struct derive_calls {
     bool has_gaps; /* some calls that were timed are in no bucket */
 };
 
+/* A process that may have code made at run time. */
+struct derive_process {
+    uint32_t parent; /* its id; 0: none */
+    int pid;
+    uint64_t start_ns; /* from the beginning of the run */
+    bool is_heir;      /* of its parent's code, by a fork: it has executed no program of its own */
+};
+
 struct derive_run {
     uint32_t id;
     bool same_boot, complete;
@@ -190,6 +198,8 @@ struct derive {
     SPROF_VEC(struct derive_frame) frames;      /* in order of id */
     SPROF_VEC(struct derive_node) nodes;        /* in order of id */
     struct sprof_map module_index, frame_index; /* id → position */
+    SPROF_VEC(struct derive_process) processes; /* of the runs at hand, where some have such code */
+    struct sprof_map process_index;             /* id → position */
     SPROF_VEC(struct derive_level) levels;
     SPROF_VEC(struct model_function) functions;     /* [function id - 1]; modules by position + 1 */
     SPROF_VEC(struct store_function) function_rows; /* of the same */
@@ -215,9 +225,13 @@ int recording_derive_load_more(struct derive *derive, struct sprof_error *error)
 int recording_derive_load_functions_of(struct derive *derive, const bool *is_wanted,
                                        struct sprof_error *error);
 
-/* Opens the jitdump or the perf map of a process. Errors as symbolize_jit_open. */
-int recording_derive_open_jit(const struct derive *derive, int pid, struct symbolize_jit **jit,
-                              struct sprof_error *why);
+/* Reads whose the modules of code made at run time are. */
+int recording_derive_load_owners(struct derive *derive, struct sprof_error *error);
+
+/* Opens the jitdump or the perf map of a process whose code a module is, joined with what processes
+ * that forked it had until then. Errors as symbolize_jit_open. */
+int recording_derive_open_jit(const struct derive *derive, const struct derive_module *module,
+                              struct symbolize_jit **jit, struct sprof_error *why);
 
 /* Of runs that have just ended: gives samples of code made at run time that was replaced at its
  * address since a frame of that code (derive->older), and nodes. Where *changed, what was loaded

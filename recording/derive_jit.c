@@ -6,6 +6,62 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* == Whose code it is == */
+
+static int note_process(void *context, const struct store_process *process)
+{
+    struct derive *derive = context;
+    const struct derive_process made = {.parent = process->parent_id,
+                                        .pid = process->pid,
+                                        .start_ns = process->start_ns,
+                                        .is_heir = process->parent_id != 0};
+    return sprof_map_put(&derive->process_index, process->id, derive->processes.count) ||
+                   sprof_vec_push(&derive->processes, made)
+               ? SPROF_ENOMEM
+               : 0;
+}
+
+static struct derive_process *process_of(const struct derive *derive, uint32_t id)
+{
+    const uint64_t *at = id ? sprof_map_get(&derive->process_index, id) : NULL;
+    return at ? &derive->processes.items[*at] : NULL;
+}
+
+/* A program that a process executes is mapped by itself; after a fork it is its parent's. */
+static int note_program(void *context, const struct store_mapping *mapping)
+{
+    struct derive *derive = context;
+    const struct derive_module *module = recording_derive_module(derive, mapping->module_id);
+    struct derive_process *process = process_of(derive, mapping->process_id);
+    if (process && module && module->row.main_executable)
+        process->is_heir = false;
+    return 0;
+}
+
+int recording_derive_load_owners(struct derive *derive, struct sprof_error *error)
+{
+    int result = 0;
+    bool has_owners = false;
+    for (size_t i = 0; i < derive->modules.count; i++)
+        has_owners |= derive->modules.items[i].row.process_id != 0;
+    sprof_vec_release(&derive->processes);
+    sprof_map_release(&derive->process_index);
+    for (size_t i = 0; has_owners && i < derive->runs.count && !result; i++) {
+        const uint32_t run = derive->runs.items[i].id;
+        result = store_each_process(derive->store, run, note_process, derive, error);
+        if (!result)
+            result = store_each_mapping(derive->store, run, note_program, derive, error);
+    }
+    for (size_t i = 0; i < derive->modules.count; i++) {
+        struct derive_module *module = &derive->modules.items[i];
+        const struct derive_process *process = process_of(derive, module->row.process_id);
+        module->pid = process ? process->pid : 0;
+    }
+    return result;
+}
+
+/* == The files that name it == */
+
 /* The path of a process's jitdump, which it maps, so that profilers find it; NULL: none. */
 static const char *jitdump_path(const struct derive *derive, int ns_pid)
 {
@@ -20,8 +76,8 @@ static const char *jitdump_path(const struct derive *derive, int ns_pid)
 }
 
 /* The files that were held while the process lived come first; a path may be another's by now. */
-int recording_derive_open_jit(const struct derive *derive, int pid, struct symbolize_jit **jit,
-                              struct sprof_error *why)
+static int open_own(const struct derive *derive, int pid, struct symbolize_jit **jit,
+                    struct sprof_error *why)
 {
     const struct recording_jit_owner owner =
         recording_jit_owners_get(derive->source->jit_owners, pid);
@@ -36,6 +92,43 @@ int recording_derive_open_jit(const struct derive *derive, int pid, struct symbo
     if (owner.map >= 0)
         return symbolize_jit_open_found(jit, owner.map, map, owner.uid, owner.start_ns, why);
     return symbolize_jit_open(jit, pid, owner.ns_pid, owner.uid, owner.start_ns, why);
+}
+
+/* When a process was forked, by the clock of its jitdump; without times, what was loaded later
+ * cannot be told apart. */
+static uint64_t fork_ns(const struct derive *derive, const struct derive_process *process)
+{
+    const struct recording_derive_source *source = derive->source;
+    if (!source->start_ns)
+        return UINT64_MAX;
+    return source->start_ns + process->start_ns +
+           (uint64_t)recording_jit_owners_get(source->jit_owners, process->pid).clock_ns;
+}
+
+int recording_derive_open_jit(const struct derive *derive, const struct derive_module *module,
+                              struct symbolize_jit **jit, struct sprof_error *why)
+{
+    enum { FORKS_MAX = 16 };
+    int result = open_own(derive, module->pid, jit, why);
+    uint64_t until_ns = UINT64_MAX;
+    const struct derive_process *process = process_of(derive, module->row.process_id);
+    for (int i = 0; i < FORKS_MAX && process && process->is_heir; i++) {
+        const struct derive_process *parent = process_of(derive, process->parent);
+        const uint64_t forked_ns = fork_ns(derive, process);
+        struct symbolize_jit *former = NULL;
+        until_ns = forked_ns < until_ns ? forked_ns : until_ns;
+        process = parent;
+        if (!parent || open_own(derive, parent->pid, &former, NULL))
+            continue;
+        if (symbolize_jit_succeed(former, until_ns, *jit)) {
+            symbolize_jit_free(former);
+            break;
+        }
+        symbolize_jit_free(*jit);
+        *jit = former;
+        result = 0;
+    }
+    return result;
 }
 
 /* == Frames of several pieces of code == */
@@ -100,7 +193,7 @@ static int find_older(struct split *split, const struct derive_module *module)
     int result = 0;
     split->frames.count = 0;
     split->clock_ns = recording_jit_owners_get(derive->source->jit_owners, module->pid).clock_ns;
-    if (recording_derive_open_jit(derive, module->pid, &jit, &why))
+    if (recording_derive_open_jit(derive, module, &jit, &why))
         return 0;
     for (size_t i = 0; i < derive->frames.count && !result; i++) {
         const struct derive_frame *frame = &derive->frames.items[i];

@@ -348,7 +348,7 @@ static int link_nodes(struct derive *derive, size_t first)
     return 0;
 }
 
-/* == Processes and mappings of the runs == */
+/* == Mappings of the runs == */
 
 static int load_mapping(void *context, const struct store_mapping *mapping)
 {
@@ -359,27 +359,6 @@ static int load_mapping(void *context, const struct store_mapping *mapping)
         module->kernel_offset = mapping->file_offset;
     }
     return 0;
-}
-
-static int note_pid(void *context, const struct store_process *process)
-{
-    return sprof_map_put(context, process->id, (uint64_t)(uint32_t)process->pid);
-}
-
-static int load_owners(struct derive *derive, struct sprof_error *error)
-{
-    struct sprof_map pids = {0}; /* process id → its number */
-    int result = 0;
-    for (size_t i = 0; i < derive->runs.count && !result; i++)
-        result =
-            store_each_process(derive->store, derive->runs.items[i].id, note_pid, &pids, error);
-    for (size_t i = 0; i < derive->modules.count && !result; i++) {
-        struct derive_module *module = &derive->modules.items[i];
-        const uint64_t *pid = sprof_map_get(&pids, module->row.process_id);
-        module->pid = pid && module->row.process_id ? (int)(uint32_t)*pid : 0;
-    }
-    sprof_map_release(&pids);
-    return result;
 }
 
 /* == Samples == */
@@ -512,7 +491,7 @@ int recording_derive_load(struct derive *derive, struct sprof_error *error)
     if (!result) /* the kernel's mappings belong to every run */
         result = store_each_mapping(store, derive->runs.items[0].id, load_mapping, derive, error);
     if (!result)
-        result = load_owners(derive, error);
+        result = recording_derive_load_owners(derive, error);
     if (!result)
         result = load_costs(derive, error);
     if (!result) {
@@ -539,7 +518,7 @@ int recording_derive_load_more(struct derive *derive, struct sprof_error *error)
     if (!result)
         result = store_each_mapping(store, run->id, load_mapping, derive, error);
     if (!result)
-        result = load_owners(derive, error);
+        result = recording_derive_load_owners(derive, error);
     if (!result)
         result = recording_derive_scan_more(derive, run, error);
     for (size_t k = 0; k < run->events.count && !result; k++) {

@@ -205,7 +205,7 @@ static int symbolize_jit_frames(struct derive *derive, struct derive_job *job,
         job->frames[i]->lookup = jit_address(derive, job->frames[i]);
     if (sort_job(job))
         return SPROF_ENOMEM;
-    const int failed_open = recording_derive_open_jit(derive, job->module->pid, &jit, &why);
+    const int failed_open = recording_derive_open_jit(derive, job->module, &jit, &why);
     if (!failed_open && symbolize_jit_is_cut(jit))
         job->module->row.problem = "its perf map or jitdump is so long that only the beginning was "
                                    "read: restart the program to begin a new one";

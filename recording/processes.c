@@ -6,23 +6,19 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Whose the perf map of a process with code made at run time is: once a process, and for a jitdump
- * that it maps. */
-static int ask_owner(struct recording *recording, const struct model_record *record,
-                     const char *dump)
+int recording_ask_owner(struct recording *recording, pid_t pid, const char *dump, uint64_t time_ns)
 {
-    const bool known = recording_jit_owners_has(&recording->jit_owners, record->pid);
+    const bool known = recording_jit_owners_has(&recording->jit_owners, pid);
     if (known && !dump)
         return 0;
     const struct model_process *process =
-        model_process_table_process(&recording->process_table, record->pid, record->time_ns);
+        model_process_table_process(&recording->process_table, pid, time_ns);
     const struct recording_jit_owner not_yet = {
-        .uid = geteuid(), .ns_pid = record->pid, .map = -1, .dump = -1};
-    if (!process ||
-        (!known && recording_jit_owners_note(&recording->jit_owners, record->pid, &not_yet)))
+        .uid = geteuid(), .ns_pid = pid, .map = -1, .dump = -1};
+    if (!process || (!known && recording_jit_owners_note(&recording->jit_owners, pid, &not_yet)))
         return SPROF_ENOMEM;
     return recording_lookups_ask(&recording->lookups, dump ? RECORDING_DUMP : RECORDING_OWNER,
-                                 process, dump, record->time_ns);
+                                 process, dump, time_ns);
 }
 
 /* "…/jit-NUMBER.dump" */
@@ -54,7 +50,8 @@ static int apply_mapping(struct recording *recording, const struct model_record 
         recording->walk.kernel_start = mapping->address - mapping->file_offset;
     const bool is_dump = is_jitdump(mapping->file.path);
     if (record->pid > 0 && (is_dump || strncmp(mapping->file.path, "//anon", 6) == 0) &&
-        ask_owner(recording, record, is_dump ? mapping->file.path : NULL))
+        recording_ask_owner(recording, record->pid, is_dump ? mapping->file.path : NULL,
+                            record->time_ns))
         return SPROF_ENOMEM;
     return model_process_table_map(&recording->process_table, record->pid, mapping->address,
                                    mapping->size, mapping->file_offset, &mapping->file,

@@ -135,6 +135,9 @@ int recording_sample(struct recording *recording, const struct model_record *rec
                               &outcome))
         return SPROF_ENOMEM;
     bool waits = outcome.end == MODEL_END_PENDING;
+    if (outcome.inherited_code &&
+        recording_ask_owner(recording, record->pid, NULL, record->time_ns))
+        return SPROF_ENOMEM;
     if (!waits && outcome.unknown_code &&
         recording_lookups_ask_mappings(&recording->lookups, process, record->time_ns, &waits))
         return SPROF_ENOMEM;

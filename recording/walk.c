@@ -68,8 +68,19 @@ struct place {
     const struct model_process *process; /* NULL: the kernel */
     uint64_t past_ns;
     uint32_t generation; /* 0: the kernel's */
-    bool *unknown_code;
+    struct recording_outcome *outcome;
 };
+
+/* After a fork, parent and child may make other code at the same addresses. */
+static const struct model_module *own_module(struct recording_walk *walk, const struct place *place,
+                                             const struct model_module *found)
+{
+    if (!place->process || !found->process || found->process == place->process->id)
+        return found;
+    place->outcome->inherited_code = true;
+    return model_process_table_module(walk->process_table, &found->identity, false,
+                                      place->process->id);
+}
 
 static int find_frame(struct recording_walk *walk, const struct place *place, uint64_t address,
                       uint32_t *frame)
@@ -89,15 +100,17 @@ static int find_frame(struct recording_walk *walk, const struct place *place, ui
             model_process_table_module_by_id(walk->process_table, mapping->module);
         if (found->owner)
             recording_images_identify(walk->spaces.images, found->owner);
-        module = found->id;
         /* Code without a file keeps its addresses, as perf maps do; a memfd may hold an ELF file or
          * be memory like any other. */
         const struct recording_image *image = found->owner;
         const bool has_file = found->kind != MODEL_KIND_JIT ||
                               (image && recording_image_settled(image) && image->image);
         offset = has_file ? address - mapping->start + mapping->file_offset : address;
+        if (!has_file && !(found = own_module(walk, place, found)))
+            return SPROF_ENOMEM;
+        module = found->id;
     } else if (place->process) {
-        *place->unknown_code = true;
+        place->outcome->unknown_code = true;
         module = walk->unknown_module;
         offset = address;
     }
@@ -336,7 +349,7 @@ int recording_walk_sample(struct recording_walk *walk, const struct model_proces
     struct unwind_space space;
     if (recording_spaces_get(&walk->spaces, process, &space))
         return SPROF_ENOMEM;
-    const struct place place = {process, 0, space.generation, &outcome->unknown_code};
+    const struct place place = {process, 0, space.generation, outcome};
     return walk_in(walk, &place, &space, sample, time_ns, outcome);
 }
 
@@ -347,6 +360,6 @@ int recording_walk_past(struct recording_walk *walk, const struct model_process 
     *outcome = (struct recording_outcome){0};
     struct unwind_space space;
     recording_spaces_get_past(&walk->spaces, process, time_ns, &space);
-    const struct place place = {process, time_ns, space.generation, &outcome->unknown_code};
+    const struct place place = {process, time_ns, space.generation, outcome};
     return walk_in(walk, &place, &space, sample, time_ns, outcome);
 }

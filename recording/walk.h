@@ -48,7 +48,8 @@ struct recording_outcome {
     uint32_t node;
     enum model_end end;
     bool stitched, user_stack, guessed;
-    bool unknown_code; /* an address lay in no mapping that is known */
+    bool unknown_code;   /* an address lay in no mapping that is known */
+    bool inherited_code; /* … in code made at run time that the process has from a fork */
     struct model_stack_extent extent;
 };
 

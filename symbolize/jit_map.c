@@ -40,6 +40,42 @@ bool symbolize_jit_is_cut(const struct symbolize_jit *jit)
     return jit->is_cut;
 }
 
+static int copy_lines(struct symbolize_jit *jit, const struct symbolize_jit *heirs)
+{
+    for (size_t i = 0; i < heirs->lines.count; i++) {
+        struct jit_line line = heirs->lines.items[i];
+        if (i && line.file == heirs->lines.items[i - 1].file)
+            line.file = jit->last_file;
+        else if (!(line.file = jit->last_file = sprof_arena_text(&jit->texts, line.file)))
+            return SPROF_ENOMEM;
+        if (sprof_vec_push(&jit->lines, line))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+int symbolize_jit_succeed(struct symbolize_jit *jit, uint64_t until_ns,
+                          const struct symbolize_jit *heirs)
+{
+    const uint32_t first_line = (uint32_t)jit->lines.count;
+    size_t kept = 0;
+    for (size_t i = 0; i < jit->entries.count; i++)
+        if (jit->entries.items[i].time_ns < until_ns)
+            jit->entries.items[kept++] = jit->entries.items[i];
+    jit->entries.count = kept;
+    if (!heirs)
+        return 0;
+    int result = copy_lines(jit, heirs);
+    for (size_t i = 0; i < heirs->entries.count && !result; i++) {
+        struct jit_entry entry = heirs->entries.items[i];
+        entry.line += first_line;
+        result = symbolize_jit_add(jit, entry, entry.name, strlen(entry.name));
+    }
+    jit->is_cut |= heirs->is_cut;
+    jit->bad_lines += heirs->bad_lines;
+    return result;
+}
+
 /* Newest entries first, each takes the addresses that are still free; `next` leads over those that
  * are taken (path halving), so that a file of overlapping entries costs no more than another. */
 static size_t next_free(size_t *next, size_t i)

@@ -205,6 +205,12 @@ int symbolize_jit_open_file(struct symbolize_jit **jit, const char *path,
                             struct sprof_error *error);
 void symbolize_jit_free(struct symbolize_jit *jit);
 
+/* Makes of what a process had loaded what another has that it forked: without what it loaded itself
+ * at `until_ns` (of its CLOCK_MONOTONIC) or later, and with what that one loaded (NULL: nothing).
+ * Returns 0, or SPROF_ENOMEM, after which `jit` is only good to be freed. */
+int symbolize_jit_succeed(struct symbolize_jit *jit, uint64_t until_ns,
+                          const struct symbolize_jit *heirs);
+
 /* Whether the file is longer than what is read of it. */
 bool symbolize_jit_is_cut(const struct symbolize_jit *jit);
 

@@ -2,14 +2,17 @@
  * dump: three functions at one address, one after the other, for 4, 2 and 1 parts of the time,
  * named by a jitdump that is written when all is over, and printed with the times from when until
  * when each ran; map: one function, named by a perf map that is written a moment later, and removed
- * at the end; none: one without a name; pushed: pushing_code pushes the address that pushed_code is
- * to return to, and jumps there; the map's name is printed, and it stays. */
+ * at the end; none: one without a name; forked: two processes, after common_code parents_code and
+ * childs_code at the same address, named by a jitdump each; pushed: pushing_code pushes the address
+ * that pushed_code is to return to, and jumps there; the map's name is printed, and it stays. */
 #include <elf.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -119,15 +122,43 @@ static FILE *open_dump(char *name, size_t size)
     return dump;
 }
 
+static void load_and_run(FILE *dump, const char *name, uint8_t *code, uint64_t turns)
+{
+    load(dump, name, code, make(code, turns));
+    fflush(dump);
+    run(code);
+}
+
+/* Parent and child go on with other code at the same address; first the child runs what it has from
+ * its parent. */
+static int run_forked(FILE *dump, uint8_t *code, uint64_t turns)
+{
+    char name[64];
+    load_and_run(dump, "common_code", code, turns);
+    const pid_t child = fork();
+    if (child) {
+        load_and_run(dump, "parents_code", code, turns);
+        return child < 0 || waitpid(child, NULL, 0) != child || fclose(dump);
+    }
+    run(code);
+    if (!(dump = open_dump(name, sizeof name)))
+        _exit(1);
+    load_and_run(dump, "childs_code", code, turns);
+    _exit(0);
+}
+
 int main(int argc, char **argv)
 {
     static const char *const names[] = {"first_code", "second_code", "third_code"};
     const uint64_t unit = 150000000;
     const char *how = argc > 1 ? argv[1] : "none";
     char name[64] = "";
-    FILE *dump = strcmp(how, "dump") ? NULL : open_dump(name, sizeof name);
+    const bool forks = !strcmp(how, "forked");
+    FILE *dump = strcmp(how, "dump") && !forks ? NULL : open_dump(name, sizeof name);
     uint8_t *code =
         mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (forks)
+        return !dump || run_forked(dump, code, unit);
     for (int i = 0; i < 3 && dump; i++) {
         const size_t size = make(code, unit * 4 >> i);
         load(dump, names[i], code, size);

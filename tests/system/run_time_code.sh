@@ -27,6 +27,20 @@ replaced() {
     [ "$(wc -l <out)" = 3 ] || fail "not three functions"
 }
 
+# Code that a process has from a fork is its parent's until then; what either loads later is its own.
+forked() {
+    expect 0 "$SPROF" record -o s.db -- "$code" forked
+    echo "parents: $(sql s.db "$(names_of IS)")"
+    echo "childs: $(sql s.db "$(names_of 'IS NOT')")"
+    [ "$(sql s.db "$(names_of IS)")" = "common_code parents_code" ] || fail "the parent's code"
+    [ "$(sql s.db "$(names_of 'IS NOT')")" = "childs_code common_code" ] || fail "the child's code"
+}
+
+names_of() { # IS|IS NOT: of processes that the first one's parent did, or did not, start
+    echo "SELECT group_concat(leaf, ' ') FROM (SELECT DISTINCT leaf FROM v_sample s JOIN process p ON p.pid = s.pid
+        WHERE leaf GLOB '*_code' AND p.parent_id $1 NULL ORDER BY leaf)"
+}
+
 # A return address that was pushed, and not by a call, is one all the same.
 pushed() {
     local share
@@ -44,7 +58,7 @@ pushed() {
 }
 
 case ${1-} in
-replaced | pushed) "$1" ;;
+replaced | forked | pushed) "$1" ;;
 functions) ;;
 *) fail "no such case: ${1-}" ;;
 esac

@@ -256,6 +256,34 @@ static void test_older_code(void)
     fixture_close(&fixture);
 }
 
+/* What a process loaded at or after its fork is not its child's, whose own code comes last. */
+static void test_code_from_a_fork(void)
+{
+    struct dump dump;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    put_header(&dump, 1);
+    put_lines(&dump, 0x1000);
+    put_load_at(&dump, 100, 0x1000, 0x100, "before");
+    put_load_at(&dump, 200, 0x1000, 0x100, "at the fork");
+    struct symbolize_jit *jit = jit_check_open(&fixture, dump.bytes, dump.size);
+    put_header(&dump, 1);
+    put_lines(&dump, 0x1080);
+    put_load_at(&dump, 250, 0x1080, 0x10, "own");
+    struct symbolize_jit *own = jit_check_open(&fixture, dump.bytes, dump.size);
+    CU_ASSERT_EQUAL(symbolize_jit_succeed(jit, 200, own), 0);
+    symbolize_jit_free(own);
+    jit_check(jit, 0x1000, "before", "a.js", 10);
+    jit_check(jit, 0x1070, "before", "b.js", 3);
+    jit_check(jit, 0x1080, "own", "a.js", 10);
+    jit_check(jit, 0x1088, "own", "b.js", 3);
+    jit_check(jit, 0x1090, "before", "b.js", 3);
+    CU_ASSERT_EQUAL(symbolize_jit_succeed(jit, 100, NULL), 0);
+    jit_check(jit, 0x1000, NULL, NULL, 0);
+    symbolize_jit_free(jit);
+    fixture_close(&fixture);
+}
+
 void sprof_suite_symbolize_jitdump(void);
 void sprof_suite_symbolize_jitdump(void)
 {
@@ -264,5 +292,6 @@ void sprof_suite_symbolize_jitdump(void)
     CU_add_test(suite, "other versions", test_other_versions_are_refused);
     CU_add_test(suite, "cut and damaged files", test_cut_and_damaged_files);
     CU_add_test(suite, "older code", test_older_code);
+    CU_add_test(suite, "code from a fork", test_code_from_a_fork);
     CU_add_test(suite, "moving unknown code", test_moving_unknown_code_is_counted);
 }
