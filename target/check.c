@@ -8,7 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SETTLE_MS = 20 };
+enum { SETTLE_MS = 20, YOUNG_MS = 1000, LOOK_MS = 2 };
+enum { PF_FORKNOEXEC = 0x40 }; /* include/linux/sched.h, field 9 of /proc/PID/stat */
 
 /* A process whose first thread has ended looks like a zombie while others go on. */
 static bool has_ended(const struct sprof_proc_status *status, bool is_thread)
@@ -27,6 +28,27 @@ static bool read_settled(pid_t pid, bool is_thread, struct sprof_proc_status *st
         is_there = sprof_proc_status_read(pid, status);
     }
     return is_there;
+}
+
+/* How long ago a process began, in milliseconds. */
+static int64_t age_ms(const struct sprof_proc_stat *stat)
+{
+    const int64_t ticks = sysconf(_SC_CLK_TCK);
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000 -
+           (int64_t)(stat->start_ticks / (uint64_t)ticks * 1000 +
+                     stat->start_ticks % (uint64_t)ticks * 1000 / (uint64_t)ticks);
+}
+
+void target_wait_for_program(pid_t pid)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
+    struct sprof_proc_stat stat;
+    for (int i = 0; i < YOUNG_MS / LOOK_MS && sprof_proc_stat_read(pid, &stat) &&
+                    stat.flags & PF_FORKNOEXEC && age_ms(&stat) < YOUNG_MS;
+         i++)
+        nanosleep(&pause, NULL);
 }
 
 int target_check(pid_t pid, bool is_thread, struct sprof_error *error)

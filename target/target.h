@@ -90,6 +90,10 @@ size_t target_polls(const struct target *target, struct pollfd *polls, bool *bli
  * no zombie, no kernel thread, and no thread where a process is expected. */
 int target_check(pid_t pid, bool is_thread, struct sprof_error *error);
 
+/* Waits until a process that has begun just now has executed its program, as that of `command &` in
+ * a shell: a moment before it is another shell. At most until it is a second old. */
+void target_wait_for_program(pid_t pid);
+
 /* Explains why the kernel refused (`errnum`) to have a process or thread sampled: it ended, belongs
  * to somebody else, or forbids it. Returns the code of the error it fills. */
 int target_explain(pid_t pid, bool is_thread, int errnum, struct sprof_error *error);

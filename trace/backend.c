@@ -1,6 +1,7 @@
 /* Decides what counts the calls of a program: the agent, or the kernel where nothing can be put
  * into it. */
 #include "inject/inject.h"
+#include "target/target.h"
 #include "trace/obstacles.h"
 #include "trace/uprobe/uprobes.h"
 
@@ -138,6 +139,8 @@ int trace_entry_open(struct trace_entry *entry, const struct trace_options *opti
     *entry = (struct trace_entry){
         .choice.backend = &probe_backend_preload, .agent_fd = -1, .lock_fd = -1};
     int listens = 0, result = 0;
+    if (options->pid)
+        target_wait_for_program(options->pid);
     if (options->pid && options->backend != TRACE_UPROBE) {
         listens = inject_listening_connect(options->pid, &entry->agent_fd, &entry->lock_fd, error);
         result = listens < 0 ? listens : 0;

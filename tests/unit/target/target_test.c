@@ -203,6 +203,35 @@ static int count_mapping(void *context, const struct model_mmap *mapping)
     return mapping->size ? 0 : 1;
 }
 
+/* It executes its program after a moment, or never; or it is gone. */
+static void test_young(void)
+{
+    enum { FORKED = 0x40 };
+    struct sprof_proc_stat stat;
+    const uint64_t begin = sprof_clock_monotonic_ns();
+    const pid_t executes = fork();
+    if (!executes) {
+        usleep(30000);
+        execl("/bin/sleep", "sleep", "60", NULL);
+        _exit(9);
+    }
+    const pid_t waits = fork();
+    if (!waits) {
+        pause();
+        _exit(9);
+    }
+    CU_ASSERT_TRUE_FATAL(executes > 0 && waits > 0);
+    target_wait_for_program(executes);
+    const bool is_old = sprof_clock_monotonic_ns() - begin > 900000000; /* a slow machine */
+    CU_ASSERT_TRUE(sprof_proc_stat_read(executes, &stat) && (is_old || !(stat.flags & FORKED)));
+    target_wait_for_program(waits);
+    CU_ASSERT_TRUE(sprof_proc_stat_read(waits, &stat) && stat.flags & FORKED);
+    CU_ASSERT_TRUE(sprof_clock_monotonic_ns() - begin > 900000000);
+    end(executes);
+    end(waits);
+    target_wait_for_program(executes);
+}
+
 static void test_mappings(void)
 {
     int count = 0;
@@ -226,4 +255,5 @@ void sprof_suite_target_target(void)
     CU_add_test(suite, "who may read", test_who_may_read);
     CU_add_test(suite, "what cannot be one", test_what_cannot_be_one);
     CU_add_test(suite, "mappings", test_mappings);
+    CU_add_test(suite, "young", test_young);
 }
