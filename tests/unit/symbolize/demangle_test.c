@@ -2,6 +2,7 @@
 #include "symbolize/symbolize.h"
 
 #include <CUnit/CUnit.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,6 +86,45 @@ static void test_explosion_is_cut(void)
     free(huge);
 }
 
+/* Delegates of which each takes the one before twice, by D's back references. */
+static void put_delegates(char *name, int levels)
+{
+    size_t last = (size_t)sprintf(name, "_D1a1fFAya") - 3, end = last + 3;
+    for (int i = 0; i < levels; i++) {
+        const size_t begin = end;
+        end += (size_t)sprintf(name + end, "DF");
+        for (int k = 0; k < 2; k++) {
+            const size_t distance = end - last;
+            end += (size_t)sprintf(name + end, "Q%c", (char)('a' + distance));
+        }
+        end += (size_t)sprintf(name + end, "Zv");
+        last = begin;
+    }
+    strcpy(name + end, "Zv");
+}
+
+static void test_explosion_of_d_is_cut(void)
+{
+    char name[1024];
+    put_delegates(name, 2);
+    check(name, "a.f(immutable(char)[], void(immutable(char)[], immutable(char)[]) delegate, "
+                "void(void(immutable(char)[], immutable(char)[]) delegate, "
+                "void(immutable(char)[], immutable(char)[]) delegate) delegate)");
+    put_delegates(name, 12); /* longer than a name may be */
+    check(name, NULL);
+    put_delegates(name, 64); /* longer than memory */
+    check(name, NULL);
+    /* A real one: many references that mean little. */
+    check("_D3std8typecons__T5TupleTAyaTQeTQhTQkTQnTQqTQtTQwZQBg6__"
+          "ctorMFNaNbNcNiNfQBvQByQCbQCeQChQCkQCnQCqZSQDsQDr__"
+          "TQDlTQDiTQDmTQDqTQDuTQDyTQEcTQEgTQEkZQEv",
+          "std.typecons.Tuple!(immutable(char)[], immutable(char)[], immutable(char)[], "
+          "immutable(char)[], immutable(char)[], immutable(char)[], immutable(char)[], "
+          "immutable(char)[]).Tuple.this(immutable(char)[], immutable(char)[], immutable(char)[], "
+          "immutable(char)[], immutable(char)[], immutable(char)[], immutable(char)[], "
+          "immutable(char)[])");
+}
+
 static void test_order_of_aliases(void)
 {
     CU_ASSERT_TRUE(symbolize_demangle_compare_aliases("write", "__write") < 0);
@@ -122,6 +162,7 @@ void sprof_suite_symbolize_demangle(void)
     CU_add_test(suite, "plain names", test_plain_names_are_left_alone);
     CU_add_test(suite, "Ada only where it is known", test_ada_only_where_it_is_known);
     CU_add_test(suite, "an explosion is cut", test_explosion_is_cut);
+    CU_add_test(suite, "explosion of D is cut", test_explosion_of_d_is_cut);
     CU_add_test(suite, "order of aliases", test_order_of_aliases);
     CU_add_test(suite, "aliases without end", test_aliases_without_end);
 }
