@@ -31,13 +31,15 @@ struct summing {
     uint64_t waiting, ready, all;
 };
 
-/* The group of a stack: the innermost function of the program, and what the C library does for it.
- * Names of the kernel's functions say nothing. */
+/* The group of a stack: the innermost function of the program that is not one of a standard library
+ * which is inlined there, and what the C library does for it. Names of the kernel's functions say
+ * nothing. */
 static struct group group_of(const struct summing *summing, const char *kind)
 {
     const struct report_dataset *dataset = &summing->dataset;
     struct group group = {.what = report_wait_kind_text(kind), .kind = kind};
     const bool is_futex = !strcmp(kind, "futex");
+    uint32_t standard = 0;
     for (size_t i = 0; i < summing->stack.frames.count && !group.function; i++) {
         const uint32_t function =
             report_dataset_frame_function(dataset, summing->stack.frames.items[i]);
@@ -49,9 +51,15 @@ static struct group group_of(const struct summing *summing, const char *kind)
             report_wait_function_find(report_dataset_function_name(dataset, function));
         if (waits && is_futex)
             group.what = waits->what;
-        else if (!waits && in != MODEL_KIND_SYSTEM && !dataset->facts.items[function - 1].startup)
+        else if (waits || in == MODEL_KIND_SYSTEM || dataset->facts.items[function - 1].startup)
+            continue;
+        else if (in == MODEL_KIND_APP && dataset->functions.items[function - 1].named &&
+                 !report_dataset_is_own(dataset, function))
+            standard = standard ? standard : function;
+        else
             group.function = function;
     }
+    group.function = group.function ? group.function : standard;
     return group;
 }
 

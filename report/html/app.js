@@ -5,6 +5,7 @@ const VIEWS = [
     ['summary', 'Summary', (app, host) => new SummaryView(app, host)],
     ['coverage', 'Coverage', (app, host) => new CoverageView(app, host), app => Boolean(app.coverage())],
     ['calls', 'Calls', (app, host) => new CallsView(app, host), app => Boolean(app.singles())],
+    ['drill', 'Drill-down', (app, host) => new DrillView(app, host), app => Boolean(app.drill())],
     ['compare', 'Comparison', (app, host) => new CompareView(app, host), app => app.comparing],
     ['flame', 'Flame graph', (app, host) => new FlameView(app, host), app => app.hasStacks()],
     ['order', 'Time order', (app, host) => new OrderView(app, host), app => app.hasStacks() && app.hasTime() && !app.comparing],
@@ -305,6 +306,11 @@ class App {
     // Calls of the run that were logged or kept one by one; undefined: there are none.
     singles() {
         return this.data.singleCalls.get(this.data.runs.indexOf(this.run()));
+    }
+
+    // Steps and probes of the run's drill-downs; undefined: there was none.
+    drill() {
+        return this.data.drills.get(this.data.runs.indexOf(this.run()));
     }
 
     // What ended the run's waits; undefined: that was not recorded.

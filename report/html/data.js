@@ -95,6 +95,7 @@ async function loadData() {
         weight: reader.plain(new Float64Array(cells)),
     };
     data.singleCalls = new Map(header.singleCalls.map(each => [each.run, {...each, calls: readCalls(reader, each.count)}]));
+    data.drills = new Map(header.drills.map(each => [each.run, each]));
     startWithWaits(data);
     return data;
 }

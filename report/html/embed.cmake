@@ -1,5 +1,5 @@
 # Writes a C file that holds the parts of the page: embed.cmake -DOUT=… -DDIRECTORY=… (cmake -P).
-set(scripts data format colors selection tree filters profile entries search flame tables timeline views bands waits order calls source lines coverage compare choices app)
+set(scripts data format colors selection tree filters profile entries search flame tables timeline views bands waits order calls drill source lines coverage compare choices app)
 set(script "")
 foreach(name ${scripts})
     file(READ ${DIRECTORY}/${name}.js text HEX)

@@ -69,6 +69,8 @@ static int put_header(struct html_page *page, struct html_columns *columns)
     if (!result)
         result = report_html_single_calls(page, columns);
     if (!result)
+        result = report_html_drills(page);
+    if (!result)
         result = report_html_waits(page);
     if (!result)
         result = report_html_differences(page);

@@ -61,6 +61,9 @@ int report_html_coverage(struct html_page *page);
  * Returns 0 or a negative code. */
 int report_html_single_calls(struct html_page *page, struct html_columns *columns);
 
+/* Writes the way of the drill-downs of each run that has one. Returns 0 or a negative code. */
+int report_html_drills(struct html_page *page);
+
 /* Finds the waits for work of a recording. Returns 0 or a negative code. */
 int report_html_find_idle(struct html_part *part, struct sprof_error *error);
 

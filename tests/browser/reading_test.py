@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import sqlite3
+import subprocess
 import sys
 
 from page import compare, main, make_page, Page, page_of_stacks, plain, PROGRAMS, report, SPLIT, sprof, table_of
@@ -231,6 +232,64 @@ def single_calls(browser, work):
         raise SystemExit("all of the time does not come back")
 
 
+# Three calls below `handle` one takes nearly all the time, by the CPU's clock.
+DRILLED = """#include <time.h>
+#include <unistd.h>
+#define NI __attribute__((noinline, noclone))
+static volatile unsigned long sum;
+NI void culprit(void)
+{
+    struct timespec begin, now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    do { for (int i = 0; i < 2000; i++) sum += i; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now); }
+    while ((now.tv_sec - begin.tv_sec) * 1000000 + (now.tv_nsec - begin.tv_nsec) / 1000 < 1500);
+}
+""" + "".join(f"NI void small_{i}(void) {{ for (int k = 0; k < {40 + i}; k++) sum += k; }}\n" for i in range(8)) + """
+NI void second(void) { small_4(); small_5(); small_6(); small_7(); culprit(); sum++; }
+NI void first(void) { small_0(); small_1(); small_2(); small_3(); second(); sum++; }
+NI void handle(void) { first(); sum++; }
+int main(void) { for (;;) { handle(); usleep(500); } }
+"""
+
+
+def drill(browser, work):
+    """The way of a drill-down: its steps with their probes, as the recording has them, and a link to each function."""
+    program, recording = os.path.join(work, "drilled"), os.path.join(work, "drilled.db")
+    with open(program + ".c", "w", encoding="utf-8") as file:
+        file.write(DRILLED)
+    subprocess.run(["gcc", "-O1", "-g", "-fno-optimize-sibling-calls", "-o", program, program + ".c"], check=True)
+    with subprocess.Popen([program]) as running:
+        while os.readlink(f"/proc/{running.pid}/exe") != program:
+            pass
+        sprof("trace", "-o", recording, "-p", str(running.pid), "--adaptive", "--step", "300ms", "--root", "^handle$")
+        running.kill()
+    ask = lambda query: [list(row.values()) for row in json.loads(sprof("sql", "-i", recording, "--format", "json", query).stdout)]
+    page = Page(browser, make_page(work, recording))
+    page.tab("drill")
+    rows = """const view = document.querySelector('[data-view=drill]');
+        view.querySelectorAll('.drill-more').forEach((_, i) => [...view.querySelectorAll('.drill-more')].find(each => each.textContent !== 'fewer')?.click());
+        return [...view.querySelectorAll('.drill-row')].map(row => [row.querySelector('.name').textContent, [...row.classList].pop()])"""
+    shown = dict(browser.run(rows))
+    known = {name for name, in ask("SELECT DISTINCT function FROM v_probe_event WHERE what = 'in'")}
+    if set(shown) != known:
+        raise SystemExit(f"the way has the probes {sorted(shown)} instead of {sorted(known)}")
+    marks = [mark.split(":")[0] for mark, in ask("SELECT mark FROM v_phase WHERE mark LIKE 'step %' ORDER BY start_ns")]
+    steps = browser.run("return [...document.querySelectorAll('.drill-step-step b')].map(each => each.textContent)")
+    if not marks or steps != marks:
+        raise SystemExit(f"the steps are {steps} instead of {marks}")
+    named = {mark.split(": ")[-1].replace("below ", "") for mark, in ask("SELECT mark FROM v_phase WHERE mark LIKE 'step %' OR mark LIKE 'culprit: %'")}
+    if any(shown[name] != "drill-is-way" for name in named) or shown["small_0"] == "drill-is-way":
+        raise SystemExit(f"{named} are on the way: {shown}")
+    for width in 1500, 800, 500:
+        browser.resize(width, 900)
+        wide = browser.settled("const all = document.querySelector('[data-view=drill] .scroll'); return all.scrollWidth - all.clientWidth")
+        if wide:
+            raise SystemExit(f"in a window of {width} the way is {wide} pixels too wide")
+    browser.click(".drill-row .name button")
+    if browser.run("return sprof.data.functions.names[sprof.state.function]") != "handle":
+        raise SystemExit("a click at a function does not open it")
+
+
 def time(browser, work):
     """Time has slots as fine as the recording bears, rows by process with its command, and stacks in its order."""
     recording = os.path.join(work, "two.db")
@@ -384,4 +443,4 @@ def filters(browser, work):
 
 
 if __name__ == "__main__":
-    sys.exit(main(names, header, traces, single_calls, time, waits, filters))
+    sys.exit(main(names, header, traces, single_calls, drill, time, waits, filters))

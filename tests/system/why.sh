@@ -99,6 +99,9 @@ END
     g++ -O2 -g -pthread -o ledger ledger.cc || fail "g++"
     "$SPROF" why --format json -- ./ledger >out 2>err || fail "status $?"
     [ "$(answer sees)" = states ] || skip "waits are not measured here: $(cat err)"
+    # The sentence of the first screen is there where most of the time is waiting.
+    "$SPROF" report -i why.db >screen 2>err || fail "no report"
+    ! grep -q "threads' time is waiting" screen || grep -q "for a lock in shop::Ledger::book" screen || fail "the first screen: $(cat screen)"
     names shop::Ledger::book lock
     ;;
 malloc)

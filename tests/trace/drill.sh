@@ -35,6 +35,16 @@ finds_culprit() {
         fail "the steps are no phases"
     [ "$("$SPROF" sql t.db --format csv "SELECT count(*) FROM v_phase WHERE mark = 'culprit: culprit'" | tail -n 1 | tr -d '\r')" = 1 ] || fail "the end is no phase"
     kill -0 "$server" || fail "the server has ended"
+    "$SPROF" html -i t.db -o t.html >out 2>&1 || fail "no page: $(cat out)"
+    python3 - "$steps" <<'END' || fail "the way on the page"
+import base64, json, re, sys, zlib
+header = re.search(r'id="sprof-header">\s*([^<]*)', open("t.html", encoding="utf-8").read())[1]
+(drill,) = json.loads(zlib.decompress(base64.b64decode(header), -15))["drills"]
+marks = [mark for _, mark in drill["steps"]]
+assert sum(mark.startswith("step ") for mark in marks) == int(sys.argv[1]) and marks[-1] == "culprit: culprit", marks
+came = {name: when for name, _, when, *_ in drill["probes"]}
+assert came["handle"] < came["at_level_7"] < came["culprit"], came
+END
 }
 
 case $1 in
