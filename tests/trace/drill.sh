@@ -167,9 +167,11 @@ refused)
     refuses 'give --adaptive and --root' --observe
     refuses 'give --adaptive and --root' --over 10ms --root main
     refuses 'does not go with --keep' --adaptive --root main --keep 'over 1ms'
+    said 'then keep its calls'
     refuses 'does not go with --mode' --adaptive --root main --mode log
     refuses 'does not go with --function' --adaptive --root main --function x
     refuses 'does not go with --children' --adaptive --root main --children
+    said 'name the processes themselves'
     refuses 'does not go with --max-overhead' --adaptive --root main --max-overhead 3%
     refuses 'is no condition: give 10ms' --adaptive --root main --over soon
     refuses 'neither add nor skip' --adaptive --root main --uncalled maybe
