@@ -51,7 +51,7 @@ struct arguments {
     struct arguments *reloaded; /* what was read later; the last one first */
     double stack_check;         /* percent; 0: none */
     bool append, overwrite, children, paths, callers, all_points, no_cache, paused, verbose;
-    bool no_outside, stack;
+    bool no_outside, no_states, stack;
 };
 
 static int set_mode(void *field, const char *value, struct sprof_error *error)
@@ -213,6 +213,11 @@ static const struct cli_option options[] = {
      "leave the time that functions spend in other modules, as in libc and system calls, in their "
      "self time: calls of these cost nothing then",
      FIELD(no_outside), cli_set_flag},
+    {"no-states", 0, NULL,
+     "with --keep and --mode log: leave out how long each call ran, waited and was ready for a "
+     "CPU, "
+     "which BPF measures at each change of threads",
+     FIELD(no_states), cli_set_flag},
     {"stack", 0, NULL,
      "a column of `sprof stats` more: how deep in its thread's stack a function was called at "
      "most; "
@@ -492,6 +497,7 @@ static struct trace_options options_of(struct cli_terminal *terminal, struct arg
         .callers = arguments->callers,
         .all_points = arguments->all_points,
         .no_outside = arguments->no_outside,
+        .no_states = arguments->no_states,
         .stack = arguments->stack,
         .depth = arguments->depth < UINT32_MAX ? (uint32_t)arguments->depth : 0,
         .max_size = arguments->max_size,

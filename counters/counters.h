@@ -8,5 +8,6 @@
 #include "counters/figures.h"
 #include "counters/pages.h"
 #include "counters/rings.h"
+#include "counters/states.h"
 
 #endif

@@ -154,6 +154,7 @@ struct report_kept_call {
     uint32_t number, caller; /* numbers in its run; caller 0: none */
     uint32_t thread, function;
     uint64_t start_ns, duration_ns, self_ns; /* as in struct store_kept_call */
+    uint64_t running_ns, waiting_ns, ready_ns;
     uint64_t rules;
     uint64_t request, asked_id; /* 0: none; as in struct store_kept_call */
     const char *label;          /* of the request; NULL: none was given */

@@ -9,8 +9,9 @@
 /* Columns of v_call. */
 static const char columns[] =
     "call_id, depth, pid, tid, thread, function, module, start_ns, "
-    "duration_ns, self_ns, exit, word1, word2, word3, word4, word5, word6";
-enum { COLUMNS = 17, NUMBERS = 0x38f }; /* bit i: column i is a number */
+    "duration_ns, self_ns, exit, word1, word2, word3, word4, word5, word6, running_ns, "
+    "waiting_ns, ready_ns";
+enum { COLUMNS = 20, NUMBERS = 0xe038f }; /* bit i: column i is a number */
 /* Of kept calls; the first ones are as above. */
 static const struct report_listing_column kept_columns[] = {
     {"call_id", REPORT_CELL_NUMBER, false},     {"depth", REPORT_CELL_NUMBER, false},
@@ -22,7 +23,8 @@ static const struct report_listing_column kept_columns[] = {
     {"why", REPORT_CELL_TEXT, false},           {"suspended", REPORT_CELL_NUMBER, false},
     {"arguments", REPORT_CELL_TEXT, false},     {"result", REPORT_CELL_TEXT, false},
     {"exception", REPORT_CELL_TEXT, false},     {"values", REPORT_CELL_TEXT, false},
-    {"request", REPORT_CELL_NUMBER, false},
+    {"request", REPORT_CELL_NUMBER, false},     {"running_ns", REPORT_CELL_NUMBER, false},
+    {"waiting_ns", REPORT_CELL_NUMBER, false},  {"ready_ns", REPORT_CELL_NUMBER, false},
 };
 enum {
     KEPT_COLUMNS = sizeof kept_columns / sizeof *kept_columns,
@@ -35,6 +37,7 @@ enum {
 };
 enum { DEPTH = 1, PID = 2, TID = 3, THREAD = 4, FUNCTION = 5, START = 7, DURATION = 8, EXIT = 10 };
 enum { WORD = 11, WORDS_SHOWN = 3, INDENT_MOST = 100 };
+enum { WAITING = COLUMNS - 2, KEPT_WAITING = KEPT_COLUMNS - 2 }; /* then ready */
 
 struct showing {
     FILE *out;
@@ -138,6 +141,21 @@ static void write_time(FILE *out, const char *nanoseconds)
             value, units[unit]);
 }
 
+/* "waited 1.05 ms, ready 98.7 µs", where it is a hundredth of the call at least. */
+static void write_states(FILE *out, const char *duration, const char *const *states)
+{
+    static const char *const words[] = {"waited", "ready"};
+    const char *between = "  · ";
+    for (int i = 0; i < 2 && duration; i++) {
+        if (!states[i] || strtod(states[i], NULL) < strtod(duration, NULL) / 100 ||
+            *states[i] == '0')
+            continue;
+        fprintf(out, "%s%s", between, words[i]);
+        write_time(out, states[i]);
+        between = ", ";
+    }
+}
+
 static void write_call(struct showing *showing, const char *const *values)
 {
     FILE *out = showing->out;
@@ -178,6 +196,7 @@ static void write_call(struct showing *showing, const char *const *values)
         sprof_utf8_put(out, values[VALUES]);
         fputs("]", out);
     }
+    write_states(out, values[DURATION], values + (is_kept ? KEPT_WAITING : WAITING));
     if (is_kept) {
         fputs("  · ", out);
         sprof_utf8_put(out, values[WHY]);
@@ -219,7 +238,7 @@ static int show_kept_call(void *context, const struct report_kept_text *call)
 {
     struct showing_kept *kept = context;
     const struct report_flow_options *options = kept->options;
-    struct digits digits[10];
+    struct digits digits[13];
     if (options->limit && kept->shown >= options->limit)
         return 1;
     if (options->over_ns && call->duration_ns && call->duration_ns < options->over_ns)
@@ -245,6 +264,9 @@ static int show_kept_call(void *context, const struct report_kept_text *call)
         call->exception,
         call->values,
         digits_of(&digits[9], call->request, call->request != 0),
+        digits_of(&digits[10], call->running_ns, call->running_ns != 0),
+        digits_of(&digits[11], call->waiting_ns, call->running_ns != 0),
+        digits_of(&digits[12], call->ready_ns, call->running_ns != 0),
     };
     if (kept->showing->is_text)
         write_call(kept->showing, values);

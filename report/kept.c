@@ -120,6 +120,8 @@ static int add_row(struct layout *layout, uint32_t place, uint32_t depth, bool i
     report_table_put_count(table, call->start_ns);
     report_table_put_count(table, has_length ? call->duration_ns : TABLE_UNKNOWN);
     report_table_put_count(table, has_length ? call->self_ns : TABLE_UNKNOWN);
+    report_table_put_count(table, call->running_ns ? call->waiting_ns : TABLE_UNKNOWN);
+    report_table_put_count(table, call->running_ns ? call->ready_ns : TABLE_UNKNOWN);
     report_table_put_text(table, report_dataset_function_name(dataset, call->function));
     report_table_put_text(table, reason);
     report_table_put_text(table, report_dataset_module_name(dataset, call->function));
@@ -138,6 +140,7 @@ static int add_row(struct layout *layout, uint32_t place, uint32_t depth, bool i
     report_table_put_count(table, call->request ? call->request : TABLE_UNKNOWN);
     report_table_put_text(table, call->label ? call->label : "");
     report_table_put_count(table, call->asked_id ? call->asked_id : TABLE_UNKNOWN);
+    report_table_put_count(table, call->running_ns ? call->running_ns : TABLE_UNKNOWN);
     const struct table_place row = {
         .depth = depth, .last = is_last, .bars = layout->bars, .mark = behind};
     if (depth < TABLE_BARS)
@@ -189,13 +192,16 @@ static int add_rows(struct layout *layout)
 
 /* == The table == */
 
-/* People see requests where there are any. */
-static void add_columns(struct table *table, bool has_requests)
+/* People see requests and states where there are any. */
+static void add_columns(struct table *table, bool has_requests, bool has_states)
 {
+    enum { STATES = TABLE_SECOND + 1 }; /* what a call is kept for stays longer */
     static const struct table_column columns[] = {
         {.title = "start", .key = "start_s", .kind = TABLE_MOMENT},
         {.title = "duration", .key = "duration_s", .kind = TABLE_LENGTH},
         {.title = "self", .key = "self_s", .kind = TABLE_LENGTH},
+        {.title = "waiting", .key = "waiting_s", .kind = TABLE_LENGTH, .optional = STATES},
+        {.title = "ready", .key = "ready_s", .kind = TABLE_LENGTH, .optional = STATES},
         {.title = "call", .key = "function", .kind = TABLE_PATH, .functions = true},
         {.title = "why", .key = "why", .kind = TABLE_NAME, .optional = TABLE_SECOND},
         {.key = "module", .kind = TABLE_NAME, .only_data = true},
@@ -214,12 +220,23 @@ static void add_columns(struct table *table, bool has_requests)
         {.title = "request", .key = "request", .kind = TABLE_COUNT},
         {.title = "label", .key = "request_label", .kind = TABLE_NAME, .optional = TABLE_SECOND},
         {.key = "asked_id", .kind = TABLE_COUNT, .only_data = true},
+        {.key = "running_s", .kind = TABLE_LENGTH, .only_data = true},
     };
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
         struct table_column column = columns[i];
         column.only_data |= !has_requests && !strncmp(column.key, "request", strlen("request"));
+        column.only_data |=
+            !has_states && (!strcmp(column.key, "waiting_s") || !strcmp(column.key, "ready_s"));
         report_table_column(table, column);
     }
+}
+
+static bool have_states(const struct report_dataset *dataset)
+{
+    size_t i = 0;
+    while (i < dataset->kept_calls.count && !dataset->kept_calls.items[i].running_ns)
+        i++;
+    return i < dataset->kept_calls.count;
 }
 
 static int choose_order(struct layout *layout, const char *sort, struct sprof_error *error)
@@ -290,6 +307,9 @@ static int put_note(struct layout *layout)
     sprof_str_appendf(&text, "%s kept, %s caller%s", sprof_digits_of(kept).text,
                       sprof_digits_of(callers).text, sprof_plural(callers));
     append_requests(&text, dataset);
+    if (dataset->run.no_call_states)
+        sprof_str_appendf(&text, " · how long they waited is not known, without BPF (%s)",
+                          dataset->run.no_call_states);
     layout->table->note = report_utf8_keep(&dataset->arena, &text);
     return layout->table->note ? 0 : SPROF_ENOMEM;
 }
@@ -305,7 +325,7 @@ int report_table_of_kept(struct table *table, struct report_dataset *dataset,
                                "no calls were kept: `sprof trace --keep 'over 20ms' -- COMMAND` "
                                "keeps those that take longer, with their callers");
     report_columns_begin(table, dataset, "Kept calls", NULL);
-    add_columns(table, dataset->kept_requests.count != 0);
+    add_columns(table, dataset->kept_requests.count != 0, have_states(dataset));
     int result = choose_order(&layout, options->sort, error);
     if (!result)
         result = choose_request(&layout, options->request, error);
@@ -357,6 +377,9 @@ static int tell_call(void *context, const struct report_kept_row *row)
         .exception = report_kept_exception(dataset, call),
         .values = report_kept_beside(dataset, call, 0),
         .request = call->request,
+        .running_ns = call->running_ns,
+        .waiting_ns = call->waiting_ns,
+        .ready_ns = call->ready_ns,
     };
     return text.why ? telling->put(telling->context, &text) : SPROF_ENOMEM;
 }

@@ -380,6 +380,8 @@ struct report_kept_text {
     const char *exception;          /* type and text; NULL: none left it, or it is not known */
     const char *values;             /* beside these: "errno = ENOENT"; NULL: there are none */
     uint64_t request;               /* that it belongs to, by the program's number; 0: none */
+    uint64_t running_ns;            /* of the duration: on a CPU; 0: not known */
+    uint64_t waiting_ns, ready_ns;  /* … for something, and for a CPU, where that is known */
 };
 
 /* Calls `put` for the kept calls of the selected runs, thread after thread, each before those that

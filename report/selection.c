@@ -25,6 +25,7 @@ static const size_t run_texts[] = {
     offsetof(struct store_run, module_rules),
     offsetof(struct store_run, source),
     offsetof(struct store_run, kernel_excluded),
+    offsetof(struct store_run, no_call_states),
     offsetof(struct store_run, boot_id),
 };
 

@@ -70,7 +70,9 @@ static int take_call(struct taking *taking, const struct report_kept_call *kept)
     struct why_call call = {.start_ns = (uint64_t)start_ns,
                             .end_ns = (uint64_t)start_ns + kept->duration_ns,
                             .thread = thread,
-                            .is_sample = kept->rules & 1};
+                            .is_sample = kept->rules & 1,
+                            .has_states = kept->running_ns != 0,
+                            .ready_ns = kept->ready_ns};
     const int result = take_values(taking, kept, &call);
     return result ? result : sprof_vec_push(&taking->calls->list, call);
 }

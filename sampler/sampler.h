@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "model/model.h"
+#include "sampler/gaps.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -6,8 +6,10 @@
  *     duration plus 1, or 0 where it is not known; then duration less self time
  *     a byte that says which of its words differ from those of the last call whose function's
  *     number has the same lowest 6 bits (0 for the first), with bit 6 where the exit is `tail-cut`,
- *     which stands as `tail` (versions that do not have that word read it so); then what they
- * differ by */
+ *     which stands as `tail` (versions that do not have that word read it so), and bit 7 where
+ *     its states are known; then what they differ by
+ *     where its states are known: 0 where it always ran; else time waiting plus 1, and time ready
+ */
 #include "store/calls.h"
 
 #include "store/leb128.h"
@@ -17,9 +19,10 @@
 #include <string.h>
 
 enum {
-    CALL_BYTES = (5 + STORE_CALL_WORDS) * STORE_NUMBER_BYTES + 1,
+    CALL_BYTES = (7 + STORE_CALL_WORDS) * STORE_NUMBER_BYTES + 1,
     EXITS = 8,
     CUT = 1 << STORE_CALL_WORDS,
+    STATES = CUT << 1,
 };
 
 int store_call_pack(struct store_call_packer *packer, const struct store_call *call)
@@ -38,13 +41,19 @@ int store_call_pack(struct store_call_packer *packer, const struct store_call *c
     if (call->duration_ns)
         at = store_put_difference(at, call->duration_ns, call->self_ns);
     uint8_t *differing = at++;
-    *differing = is_cut ? CUT : 0;
+    *differing = (uint8_t)((is_cut ? CUT : 0) | (call->has_states ? STATES : 0));
     for (int i = 0; i < STORE_CALL_WORDS; i++) {
         if (words[i] == call->words[i])
             continue;
         *differing |= (uint8_t)(1 << i);
         at = store_put_difference(at, call->words[i], words[i]);
         words[i] = call->words[i];
+    }
+    if (call->has_states && (call->waiting_ns || call->ready_ns)) {
+        at = store_put_number(at, call->waiting_ns + 1);
+        at = store_put_number(at, call->ready_ns);
+    } else if (call->has_states) {
+        at = store_put_number(at, 0);
     }
     packer->size = (size_t)(at - packer->bytes);
     if (!packer->calls++ || call->start_ns < packer->first_ns)
@@ -98,5 +107,9 @@ int store_call_unpack(struct store_call_unpacker *unpacker, struct store_call *c
         if (differing >> i & 1)
             words[i] = store_take_difference(reader, words[i]);
     memcpy(call->words, words, sizeof call->words);
+    call->has_states = differing & STATES;
+    const uint64_t waiting = call->has_states ? sprof_reader_uleb(reader) : 0;
+    call->waiting_ns = waiting ? waiting - 1 : 0;
+    call->ready_ns = waiting ? sprof_reader_uleb(reader) : 0;
     return reader->failed || head / EXITS > UINT32_MAX || depth > UINT32_MAX ? SPROF_EFORMAT : 0;
 }

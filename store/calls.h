@@ -23,6 +23,8 @@ struct store_call {
     uint32_t depth;       /* 1: outermost */
     uint8_t exit;         /* enum store_exit */
     uint64_t words[STORE_CALL_WORDS]; /* what was in the registers of the first integer arguments */
+    bool has_states;                  /* the next two are known; the rest of the duration it ran */
+    uint64_t waiting_ns, ready_ns;
 };
 
 /* What a call is told apart from: both sides keep the same. */

@@ -13,11 +13,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum column { ID, RUN, THREAD, NODE, START, DURATION, SELF, DEPTH, EXIT, WORD };
+enum column {
+    ID,
+    RUN,
+    THREAD,
+    NODE,
+    START,
+    DURATION,
+    SELF,
+    DEPTH,
+    EXIT,
+    WORD,
+    RUNNING = WORD + STORE_CALL_WORDS,
+    WAITING,
+    READY
+};
 static const char declaration[] =
     "CREATE TABLE call (id INTEGER, run_id INTEGER, thread_id INTEGER, node_id INTEGER,"
     " start_ns INTEGER, duration_ns INTEGER, self_ns INTEGER, depth INTEGER, exit INTEGER,"
-    " word1 INTEGER, word2 INTEGER, word3 INTEGER, word4 INTEGER, word5 INTEGER, word6 INTEGER)";
+    " word1 INTEGER, word2 INTEGER, word3 INTEGER, word4 INTEGER, word5 INTEGER, word6 INTEGER,"
+    " running_ns INTEGER, waiting_ns INTEGER, ready_ns INTEGER)";
 
 /* How a cursor reads: flags of idxNum. Its arguments come in the order of the first three. */
 enum { OF_RUN = 1, OF_THREAD = 2, OF_ID = 4, BY_START = 8 };
@@ -399,6 +414,19 @@ static void give(sqlite3_context *context, uint64_t number, bool or_null)
         sqlite3_result_int64(context, (sqlite3_int64)number);
 }
 
+/* NULL where it is not known. */
+static void give_state(sqlite3_context *context, const struct store_call *call, enum column column)
+{
+    const uint64_t off_ns = call->waiting_ns + call->ready_ns;
+    if (call->has_states)
+        give(context,
+             column == WAITING            ? call->waiting_ns
+             : column == READY            ? call->ready_ns
+             : off_ns < call->duration_ns ? call->duration_ns - off_ns
+                                          : 0,
+             false);
+}
+
 static int give_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
     struct cursor *cursor = (struct cursor *)base;
@@ -423,6 +451,9 @@ static int give_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int 
         break;
     case DEPTH: give(context, call->depth, false); break;
     case EXIT: give(context, call->exit, false); break;
+    case RUNNING:
+    case WAITING:
+    case READY: give_state(context, call, (enum column)column); break;
     default: give(context, call->words[(column - WORD) % STORE_CALL_WORDS], false);
     }
     return code;

@@ -160,6 +160,9 @@ static const struct store_column kept_call_columns[] = {
     COLUMN(store_kept_call, is_apart, BOOL),
     NULLED(store_kept_call, request, BITS),
     NULLED(store_kept_call, asked_id, BITS),
+    NULLED(store_kept_call, running_ns, NUMBER),
+    NULLED(store_kept_call, waiting_ns, NUMBER),
+    NULLED(store_kept_call, ready_ns, NUMBER),
 };
 
 static const struct store_column request_part_columns[] = {

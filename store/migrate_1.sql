@@ -10,7 +10,7 @@ SELECT id, key, (SELECT number FROM word WHERE list = 'state' AND word = state),
        (SELECT number FROM word WHERE list = 'app_interior' AND word = app_interior),
        module_rules, source, kernel_excluded, frequency_hz, stack_bytes, stack_bytes_wanted,
        ring_bytes, start_realtime_ns, start_monotonic_ns, duration_ns, own_cpu_ns, target_cpu_ns,
-       recorder_pid, recorder_start, boot_id, wait_status
+       recorder_pid, recorder_start, boot_id, wait_status, NULL
 FROM v1_run;
 
 INSERT INTO phase

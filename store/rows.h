@@ -28,6 +28,8 @@ struct store_run {
     const char *module_rules; /* one "app GLOB" or "system GLOB" a line; NULL none */
     const char *source; /* "perf per CPU, filtered", "perf per CPU", "perf per thread", "import" */
     const char *kernel_excluded; /* why the kernel was not sampled; NULL: it was */
+    const char *no_call_states;  /* why it is not known how long single calls waited; NULL: it is,
+                                    or there are none */
     uint64_t frequency_hz;       /* asked; 0 when a period was, or for imports */
     uint64_t stack_bytes, stack_bytes_wanted, ring_bytes;
     uint64_t start_realtime_ns;  /* since 1970 */
@@ -271,12 +273,14 @@ struct store_kept_call {
     uint32_t caller;         /* number of the call that called it; 0: none was probed (SQL NULL) */
     uint32_t thread_id, node_id; /* the function's entry is the frame of the node */
     uint64_t start_ns;
-    uint64_t duration_ns; /* without what probes took, as of struct store_call_cost */
-    uint64_t self_ns;     /* without the probed functions that it called */
-    uint8_t exit;         /* enum store_exit; OPEN and, with its thread, THREAD_END: no duration */
-    uint64_t rules;       /* that it met: bit n is rule n + 1; 0: it is there as a caller */
-    bool is_apart; /* its coroutine was suspended meanwhile: its caller is the one at its entry, or
-                      unknown */
+    uint64_t duration_ns;          /* without what probes took, as of struct store_call_cost */
+    uint64_t self_ns;              /* without the probed functions that it called */
+    uint64_t running_ns;           /* of the duration: on a CPU; 0: it is not known (SQL NULL) */
+    uint64_t waiting_ns, ready_ns; /* … for something, and for a CPU, where that is known */
+    uint8_t exit;   /* enum store_exit; OPEN and, with its thread, THREAD_END: no duration */
+    uint64_t rules; /* that it met: bit n is rule n + 1; 0: it is there as a caller */
+    bool is_apart;  /* its coroutine was suspended meanwhile: its caller is the one at its entry, or
+                       unknown */
     uint64_t request;  /* that its thread worked for, by the program's number; 0: none, or several
                           (SQL NULL) */
     uint64_t asked_id; /* what sprof_call_id() of <sprof.h> returned in it; 0: it was not called

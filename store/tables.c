@@ -37,6 +37,7 @@ static const struct store_column run_columns[] = {
     COLUMN(store_run, recorder_start, NUMBER),
     NULLED(store_run, boot_id, TEXT),
     COLUMN(store_run, wait_status, SIGNED),
+    NULLED(store_run, no_call_states, TEXT),
 };
 
 static const struct store_column run_state_columns[] = {

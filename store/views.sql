@@ -196,7 +196,7 @@ SELECT id AS run_id, (SELECT word FROM word WHERE list = 'state' AND number = st
        (SELECT word FROM word WHERE list = 'frame' AND number = frame) AS frame,
        (SELECT word FROM word WHERE list = 'app_interior' AND number = app_interior) AS app_interior,
        module_rules, source, kernel_excluded, frequency_hz, stack_bytes, start_realtime_ns,
-       duration_ns, own_cpu_ns, target_cpu_ns, wait_status
+       duration_ns, own_cpu_ns, target_cpu_ns, wait_status, no_call_states
 FROM run;
 
 CREATE VIEW v_phase AS
@@ -466,7 +466,7 @@ SELECT c.run_id, c.id AS call_id, c.depth, p.pid, t.tid, t.name AS thread, f.nam
        printf('0x%x', c.word1) AS word1, printf('0x%x', c.word2) AS word2,
        printf('0x%x', c.word3) AS word3, printf('0x%x', c.word4) AS word4,
        printf('0x%x', c.word5) AS word5, printf('0x%x', c.word6) AS word6,
-       f.id AS function_id, c.thread_id
+       f.id AS function_id, c.thread_id, c.running_ns, c.waiting_ns, c.ready_ns
 FROM call c
 CROSS JOIN thread t ON t.id = c.thread_id
 CROSS JOIN process p ON p.id = t.process_id
@@ -483,7 +483,9 @@ SELECT c.run_id, c.number AS call_id, c.caller AS caller_id, p.pid, t.tid, t.nam
        (SELECT word FROM word WHERE list = 'exit' AND number = c.exit) AS exit,
        (SELECT group_concat(r.text, ', ') FROM keep_rule r
         WHERE r.run_id = c.run_id AND (c.rules >> (r.number - 1)) & 1) AS rules,
-       c.is_apart, f.id AS function_id, c.thread_id, c.request, c.asked_id
+       c.is_apart, f.id AS function_id, c.thread_id, c.request, c.asked_id, c.running_ns,
+       CASE WHEN c.running_ns THEN ifnull(c.waiting_ns, 0) END AS waiting_ns,
+       CASE WHEN c.running_ns THEN ifnull(c.ready_ns, 0) END AS ready_ns
 FROM kept_call c
 CROSS JOIN thread t ON t.id = c.thread_id
 CROSS JOIN process p ON p.id = t.process_id

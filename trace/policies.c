@@ -2,6 +2,7 @@
 #include "trace/policies.h"
 #include "trace/drill/drilling.h"
 #include "trace/figures/keep_rules.h"
+#include "trace/figures/states.h"
 #include "trace/figures/warn.h"
 #include "trace/probes/outside.h"
 #include "trace/probes/probes.h"
@@ -19,6 +20,7 @@ static int govern_by_backend(struct trace_session *program)
 
 /* In the order in which they work. Figures come before what decides by them. */
 static const struct trace_policy policies[] = {
+    {.often = trace_states_begin},
     {.often = trace_collect_log},
     {.refresh = trace_executed_refresh},
     {.refresh = trace_processes_refresh},

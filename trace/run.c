@@ -3,6 +3,7 @@
 #include "trace/drill/drilling.h"
 #include "trace/figures/coverage.h"
 #include "trace/figures/log.h"
+#include "trace/figures/states.h"
 #include "trace/governor.h"
 #include "trace/load.h"
 #include "trace/policies.h"
@@ -37,6 +38,8 @@ static int start(struct trace_session *session, struct sprof_error *error)
         session->process.pid = target_command(session->trace->target);
     if (backend->expect)
         result = backend->expect(session, error);
+    if (!result && trace_states_begin(session))
+        result = sprof_error_memory(error);
     if (!result)
         result = target_start(session->trace->target, error);
     if (!session->options.pid && backend->has_agent && !result)

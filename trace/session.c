@@ -3,6 +3,7 @@
 #include "plan/plan.h"
 #include "trace/drill/drilling.h"
 #include "trace/figures/keep_rules.h"
+#include "trace/figures/states.h"
 #include "trace/figures/warn.h"
 #include "trace/program.h"
 
@@ -264,6 +265,7 @@ void trace_free(struct trace_session *session)
     inject_keeper_end(&session->trace->keeper);
     trace_drilling_free(session->trace->drilling);
     trace_keep_release(session->trace);
+    trace_states_free(session->trace->states);
     sprof_vec_release(&session->trace->programs);
     sprof_map_release(&session->trace->covered.nodes);
     trace_history_release(&session->trace->history);

@@ -201,6 +201,8 @@ struct trace {
         struct trace_result probes;
     } ended; /* programs */
     struct trace_kept kept;
+    struct trace_states
+        *states; /* of calls with rows, see states.h; NULL: none were wanted; owned */
     struct trace_memory_sums memory;
     struct trace_overhead overhead;
     struct trace_history history;

@@ -42,16 +42,20 @@ static struct why_call *call_at(const struct why_calls *calls, uint32_t thread, 
     return call && call->thread == thread && time_ns <= call->end_ns ? call : NULL;
 }
 
-/* A thread that is driven off makes any call long. */
+/* A thread that is driven off makes any call long. How long it was is in the calls, or else waits
+ * say it. */
 static void take_off_ready(const struct why_table *table, struct why_calls *calls)
 {
-    for (size_t i = 0; i < calls->list.count; i++)
-        calls->list.items[i].time_ns = calls->list.items[i].end_ns - calls->list.items[i].start_ns;
+    for (size_t i = 0; i < calls->list.count; i++) {
+        struct why_call *call = &calls->list.items[i];
+        const uint64_t length_ns = call->end_ns - call->start_ns;
+        call->time_ns = length_ns > call->ready_ns ? length_ns - call->ready_ns : 0;
+    }
     for (size_t i = 0; i < table->samples.count; i++) {
         const struct why_sample *sample = &table->samples.items[i];
         struct why_call *call =
             sample->cause == WHY_READY ? call_at(calls, sample->thread, sample->end_ns) : NULL;
-        if (call)
+        if (call && !call->has_states)
             call->time_ns -= sample->weight_ns < call->time_ns ? sample->weight_ns : call->time_ns;
     }
 }

@@ -28,8 +28,10 @@ struct why_call {
     uint64_t time_ns;          /* without that in which it had no CPU, once it is judged */
     uint32_t thread;           /* of the table */
     uint32_t first_value, value_count;
-    bool is_sample; /* it was chosen without regard to how long it took */
-    bool is_slow;   /* set by why_judge_slow */
+    bool is_sample;  /* it was chosen without regard to how long it took */
+    bool is_slow;    /* set by why_judge_slow */
+    bool has_states; /* it is known how long it was ready and had no CPU: */
+    uint64_t ready_ns;
 };
 
 /* Calls of some functions, none within another. Zero is valid and empty. */

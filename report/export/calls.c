@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-enum { COLUMNS = 15 };
+enum { COLUMNS = 18, RUNNING = 15 };
 
 struct putting {
     struct report_dataset *dataset;
@@ -34,6 +34,12 @@ static int put_row(void *context, int columns, char *const *values, char *const 
         .start_ns = values[5] ? strtoull(values[5], NULL, 10) : 0,
         .duration_ns = values[6] ? strtoull(values[6], NULL, 10) : 0,
     };
+    call.has_states = values[RUNNING] != NULL;
+    if (call.has_states && values[RUNNING + 1] && values[RUNNING + 2]) {
+        call.running_ns = strtoull(values[RUNNING], NULL, 10);
+        call.waiting_ns = strtoull(values[RUNNING + 1], NULL, 10);
+        call.ready_ns = strtoull(values[RUNNING + 2], NULL, 10);
+    }
     for (size_t i = 0; i < 6; i++)
         call.words[i] = values[7 + i] ? values[7 + i] : "";
     return putting->put(putting->context, &call);
@@ -79,7 +85,8 @@ static int each_logged(const struct report_content *content, uint64_t limit,
     sprof_str_appendf(
         &sql,
         "SELECT pid, tid, thread, function, exit, start_ns, duration_ns, word1, word2, word3,"
-        " word4, word5, word6, thread_id, function_id FROM v_call WHERE run_id = %u",
+        " word4, word5, word6, thread_id, function_id, running_ns, waiting_ns, ready_ns"
+        " FROM v_call WHERE run_id = %u",
         content->dataset->run.id);
     append_threads(&sql, content->dataset);
     sprof_str_appendf(&sql, " ORDER BY thread_id, start_ns, depth LIMIT %llu",
@@ -125,6 +132,10 @@ static int put_kept(void *context, const struct report_kept_row *row)
         .exit = report_kept_exit(kept),
         .start_ns = kept->start_ns,
         .duration_ns = row->end_ns ? row->end_ns - kept->start_ns : 0,
+        .running_ns = kept->running_ns,
+        .waiting_ns = kept->waiting_ns,
+        .ready_ns = kept->ready_ns,
+        .has_states = kept->running_ns != 0,
         .kept = row,
         .why = report_kept_reason(putting->dataset, kept),
         .arguments = report_kept_arguments(putting->dataset, kept, (struct report_kept_widths){0}),

@@ -178,6 +178,11 @@ static void put_arguments(struct json *json, const struct export_call *call)
     for (size_t i = 0; i < 6; i++)
         if (call->words[i])
             report_json_text(json, keys[i], call->words[i]);
+    if (call->has_states) {
+        report_json_count(json, "running_ns", call->running_ns);
+        report_json_count(json, "waiting_ns", call->waiting_ns);
+        report_json_count(json, "ready_ns", call->ready_ns);
+    }
     if (call->kept) {
         const struct report_kept_call *kept = call->kept->call;
         report_json_text(json, "why", call->why);

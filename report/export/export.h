@@ -57,6 +57,9 @@ struct export_call {
                                              were kept, the function's number in the dataset */
     const char *thread, *function, *exit; /* thread: "" unknown */
     uint64_t start_ns, duration_ns;       /* 0: it did not end, or that is not known */
+    uint64_t running_ns;                  /* of that: on a CPU; */
+    uint64_t waiting_ns, ready_ns;        /* for something, for a CPU … */
+    bool has_states;                      /* … where that is known */
     const char *words[6];                 /* of arguments; NULL: none */
     const struct report_kept_row *kept;   /* NULL: it was logged */
     const char *why;                      /* with `kept`: which rules it met … */

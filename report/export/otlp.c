@@ -208,6 +208,11 @@ static void put_attributes(struct attributes *attributes, const struct export_ca
         put_number(attributes, "sprof.duration_ns", kept->duration_ns);
         put_number(attributes, "sprof.self_ns", kept->self_ns);
     }
+    if (call->has_states) {
+        put_number(attributes, "sprof.running_ns", call->running_ns);
+        put_number(attributes, "sprof.waiting_ns", call->waiting_ns);
+        put_number(attributes, "sprof.ready_ns", call->ready_ns);
+    }
     for (size_t i = 0; i < call->value_count; i++) {
         char key[128];
         name_value(key, sizeof key, &call->values[i]);

@@ -1,5 +1,6 @@
 // Calls that a trace has logged or kept one by one: when each thread made them, and what they called.
 
+const STATE_WORDS = {run: 'ran', wait: 'waited', ready: 'was ready'};
 const CALLS_OPENED = 200; // of a search that leaves no more all are in sight
 
 // Which calls stay: of the chosen threads and time, and where functions are searched for those that were
@@ -79,6 +80,8 @@ class CallsView {
                 text: row => duration(row) ? formatTime(duration(row)) : '–'},
             {title: 'self', number: true, width: '92px', faint: row => !self(row), help: 'without the probed functions that it called',
                 text: row => duration(row) ? formatTime(self(row)) : '–'},
+            ...app.singles().calls.waiting.some(Boolean) ? [{title: 'states', rank: 2, class: 'states', width: '110px', help: 'how long it ran, waited, and was ready without a CPU',
+                tip: row => this.states(row.entry.index).map(([state, ns]) => `${STATE_WORDS[state]} ${formatTime(ns)}`).join(', '), text: row => this.stateBar(row.entry.index)}] : [],
             ...app.singles().logged ? [] : [{title: 'kept for', rank: 2, width: 'minmax(8rem, 1fr)', text: row => this.text(value('why')(row)) || 'caller of kept'}],
             ...app.singles().calls.request.some(Boolean) ? [{title: 'request', rank: 4, width: 'minmax(6rem, 12rem)', text: row => this.text(value('request')(row))}] : [],
             {title: 'thread', rank: 3, width: 'minmax(7rem, 11rem)', text: row => threadTitle(app.data, value('thread')(row))},
@@ -95,6 +98,21 @@ class CallsView {
     mark(index) {
         const exit = this.text(this.singles.calls.exit[index]);
         return exit && exit !== 'return' ? element('span', {class: 'tag'}, exit) : null;
+    }
+
+    // The parts of its time: [[state, nanoseconds]], none where they are not known.
+    states(index) {
+        const {duration, waiting, ready} = this.singles.calls;
+        if (!waiting[index] || !duration[index])
+            return [];
+        const parts = [['wait', waiting[index] - 1], ['ready', ready[index] - 1]], off = parts[0][1] + parts[1][1];
+        return [['run', Math.max(0, duration[index] - off)], ...parts].filter(([, ns]) => ns > 0);
+    }
+
+    stateBar(index) {
+        const parts = this.states(index), all = parts.reduce((sum, [, ns]) => sum + ns, 0);
+        return element('span', {class: 'state-bar'}, ...parts.map(([state, ns]) => element('i', {
+            style: `width:${(100 * ns / all).toFixed(2)}%;background:${state === 'run' ? this.app.palette.kind('app', 0.4) : this.app.palette.state(state)}`})));
     }
 
     // "(id = 81723) = -1 [errno = ENOENT]", as far as it is known.
@@ -117,6 +135,7 @@ class CallsView {
         const {start, duration, self, exit, why, thread} = this.singles.calls, reason = this.text(why[index]);
         return [`${threadTitle(this.app.data, thread[index])} · from ${startText(start[index])}`,
             ...(this.values(index) ? [this.values(index)] : []), duration[index] ? `${formatTime(duration[index])}, self ${formatTime(self[index])}` : 'did not end',
+            ...(this.states(index).length > 1 ? [this.states(index).map(([state, ns]) => `${STATE_WORDS[state]} ${formatTime(ns)}`).join(', ')] : []),
             ...(this.text(exit[index]) === 'return' ? [] : [`ended by: ${this.text(exit[index])}`]), ...(reason ? [`kept for ${reason}`] : [])];
     }
 

@@ -115,6 +115,8 @@ function readCalls(reader, count) {
         request: reader.plain(new Uint32Array(count)),    // index of a text + 1
         duration: reader.plain(new Float64Array(count)),  // 0: it did not end
         self: reader.plain(new Float64Array(count)),
+        waiting: reader.plain(new Float64Array(count)),   // + 1, 0: not known
+        ready: reader.plain(new Float64Array(count)),     // … without a CPU
     };
 }
 

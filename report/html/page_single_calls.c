@@ -17,6 +17,7 @@ struct single_call {
     uint32_t exit, why, arguments, result, beside, request; /* numbers of texts; 0: none */
     uint64_t start_ns;
     uint64_t duration_ns, self_ns; /* duration 0: the call did not end */
+    uint64_t waiting_ns, ready_ns; /* + 1; 0: not known */
 };
 
 /* A logged call that may have called the next one. */
@@ -60,13 +61,16 @@ enum {
     CALLER,
     DEPTH,
     REQUEST,
+    WAITING,
+    READY,
     COLUMNS
 };
 
 /* Both are given the run, the shortest duration, how many, and positions of values. */
 static const char logged_sql[] =
     "SELECT thread_id, function_id, start_ns, duration_ns, self_ns, exit, NULL, NULL, NULL, NULL, "
-    "NULL, NULL, depth, NULL FROM v_call WHERE run_id = %1$u AND (duration_ns >= %2$llu OR exit = "
+    "NULL, NULL, depth, NULL, waiting_ns, ready_ns FROM v_call WHERE run_id = %1$u AND "
+    "(duration_ns >= %2$llu OR exit = "
     "'open') ORDER BY thread_id, start_ns, depth LIMIT %3$d";
 /* Values are cut: a page has no room for long ones. The exception stands behind how a call ended.
  */
@@ -82,7 +86,7 @@ static const char kept_sql[] =
     " rules," LIST_OF "BETWEEN 1 AND %4$d - 1 ORDER BY position)),"
     " (SELECT substr(value, 1, 120)" VALUES_OF "position = 0)," LIST_OF
     "BETWEEN %4$d AND %5$d - 1 ORDER BY position)),"
-    " call_id, caller_id, NULL, request || coalesce(' ' || label, '')"
+    " call_id, caller_id, NULL, request || coalesce(' ' || label, ''), waiting_ns, ready_ns"
     " FROM v_kept_call k LEFT JOIN labels ON labels.id = k.request WHERE run_id = %1$u "
     "AND (duration_ns >= %2$llu OR duration_ns IS NULL) "
     "ORDER BY thread_id, start_ns, call_id LIMIT %3$d";
@@ -224,6 +228,8 @@ static int take_call(void *context, int columns, char *const *values, char *cons
         .start_ns = number_in(values, START),
         .duration_ns = number_in(values, DURATION),
         .self_ns = number_in(values, SELF),
+        .waiting_ns = values[WAITING] ? number_in(values, WAITING) + 1 : 0,
+        .ready_ns = values[READY] ? number_in(values, READY) + 1 : 0,
     };
     if (call.exit == UINT32_MAX || call.why == UINT32_MAX || call.arguments == UINT32_MAX ||
         call.result == UINT32_MAX || call.beside == UINT32_MAX || call.request == UINT32_MAX)
@@ -327,6 +333,10 @@ static void put_columns(const struct single_calls *singles, struct html_columns 
         report_html_column_plain(columns, call->duration_ns);
     for (call = singles->calls.items; call < end; call++)
         report_html_column_plain(columns, call->self_ns);
+    for (call = singles->calls.items; call < end; call++)
+        report_html_column_plain(columns, call->waiting_ns);
+    for (call = singles->calls.items; call < end; call++)
+        report_html_column_plain(columns, call->ready_ns);
 }
 
 static int put_run(struct html_page *page, struct html_part *part, uint32_t run_id, size_t run,

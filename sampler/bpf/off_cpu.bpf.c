@@ -24,8 +24,9 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 enum {
     PAGE_BYTES = 4096,
     TASK_STOPPED_OR_TRACED = 0x4 | 0x8, /* of task_struct.__state (linux/sched.h) */
-    KERNEL_THREAD = 0x200000,           /* of task_struct.flags: PF_KTHREAD */
-    KERNEL_STACK_BYTES = 16384,         /* at least, where threads are in the kernel */
+    TASK_DEAD = 0x80,
+    KERNEL_THREAD = 0x200000,   /* of task_struct.flags: PF_KTHREAD */
+    KERNEL_STACK_BYTES = 16384, /* at least, where threads are in the kernel */
 };
 
 struct task_struct {
@@ -53,6 +54,7 @@ struct bpf_iter__task {
 const volatile __u32 only_tid;    /* 0: all threads of the processes, and what these start */
 const volatile __u32 takes_all;   /* every thread of the machine that is not the kernel's */
 const volatile __u32 command_pid; /* taken in by its execve; 0: none */
+const volatile __u32 only_gaps;   /* each wait is written as a struct off_cpu_gap */
 
 struct off_cpu_settings settings;
 struct off_cpu_counts counts;
@@ -72,7 +74,8 @@ struct thread {
     __u32 random;             /* decides whether its wait is kept */
     __u32 holder_tid;         /* of the mutex that it left for; 0: not known */
     __u32 waker_pid, waker_tid;
-    __u64 wake_ns; /* when that woke it; 0: it is not known */
+    __u64 wake_ns;              /* when that woke it; 0: it is not known */
+    __u64 blocked_ns, ready_ns; /* so far, where gaps are written */
 };
 
 struct {
@@ -277,6 +280,24 @@ static __always_inline struct off_cpu_wait wait_of(const struct thread *thread, 
     };
 }
 
+/* What is missing here is in the next one of the thread, which has sums. */
+static __always_inline void write_gap(struct task_struct *task, struct thread *thread,
+                                      const struct off_cpu_wait *wait, bool is_last)
+{
+    const struct off_cpu_parts parts = off_cpu_split(wait);
+    thread->blocked_ns += parts.blocked_ns;
+    thread->ready_ns += parts.ready_ns;
+    struct off_cpu_gap gap = {.begun_ns = wait->begun_ns,
+                              .ended_ns = wait->ended_ns,
+                              .blocked_ns = thread->blocked_ns,
+                              .ready_ns = thread->ready_ns,
+                              .pid = task->tgid,
+                              .tid = task->pid,
+                              .is_last = is_last};
+    if (bpf_ringbuf_output(&records, &gap, sizeof gap, BPF_RB_NO_WAKEUP))
+        __sync_fetch_and_add(&counts.lost, 1);
+}
+
 /* Counts a wait that ended at some time, where it would have been kept. */
 static __always_inline void count_lost(const struct off_cpu_wait *wait, __u32 random)
 {
@@ -296,6 +317,12 @@ static __always_inline void leave_cpu(struct task_struct *task, struct thread *t
     }
     thread->out_ns = now_ns;
     thread->blocks = !is_preempted && state;
+    if (only_gaps) {
+        const struct off_cpu_wait none = {.begun_ns = now_ns, .ended_ns = now_ns};
+        if (state & TASK_DEAD)
+            write_gap(task, thread, &none, true);
+        return;
+    }
     thread->is_stopped = thread->blocks && state & TASK_STOPPED_OR_TRACED;
     thread->random = bpf_get_prandom_u32();
     thread->holder_tid = thread->blocks ? holder_of_lock(task) : 0;
@@ -310,7 +337,9 @@ static __always_inline void get_cpu(struct task_struct *task, struct thread *thr
                                     struct room *room, __u64 now_ns)
 {
     const struct off_cpu_wait wait = wait_of(thread, now_ns);
-    if (thread->out_ns)
+    if (thread->out_ns && only_gaps)
+        write_gap(task, thread, &wait, false);
+    else if (thread->out_ns)
         room->is_waiting = begin_record(task, thread, &wait, room);
     thread->out_ns = 0;
 }
@@ -359,11 +388,8 @@ static __always_inline int finish_switch(void)
     struct thread *thread = thread_of(task);
     if (!thread)
         return 0;
-    if (thread->out_ns) {
-        const struct off_cpu_wait wait = wait_of(thread, bpf_ktime_get_ns());
-        room->is_waiting = begin_record(task, thread, &wait, room);
-        thread->out_ns = 0;
-    }
+    if (thread->out_ns)
+        get_cpu(task, thread, room, bpf_ktime_get_ns());
     if (room->is_waiting && room->record.tid == (__u32)task->pid)
         end_record(task, room);
     return 0;

@@ -37,14 +37,24 @@ struct off_cpu_record {
     __u32 is;    /* OFF_CPU_DISK … */
     __u32 is_32bit;
     __u32 chain_count, stack_bytes;
-    __u32 waker_tid;                    /* what ended the wait; 0: an interrupt */
-    __u32 waker_pid;                    /* its process, where that is one of the targets; else 0 */
+    __u32 waker_tid;  /* what ended the wait; 0: an interrupt */
+    __u32 waker_pid;  /* its process, where that is one of the targets; else 0 */
     __u32 holder_tid; /* of a mutex that it waits for: which thread held it then; 0: not known */
     __u32 unused;
-    __u64 lock; /* address of the word of memory that it waits for by futex(2); 0: none */
-    __u64 woken_ns;                     /* when; 0: not known, or it was not asked for */
+    __u64 lock;     /* address of the word of memory that it waits for by futex(2); 0: none */
+    __u64 woken_ns; /* when; 0: not known, or it was not asked for */
     __u64 registers[OFF_CPU_REGISTERS]; /* of user mode, in the order of perf_regs.h */
     __u64 chain[OFF_CPU_CHAIN_MAX];     /* kernel addresses, innermost first */
+};
+
+/* Where each wait is written, and nothing else: one that has ended, and what its thread has waited
+ * so far, since it was taken in. The last one of a thread is written as it ends: it waits no more,
+ * and begins with its end. */
+struct off_cpu_gap {
+    __u64 begun_ns, ended_ns;   /* CLOCK_MONOTONIC */
+    __u64 blocked_ns, ready_ns; /* of the thread */
+    __u32 pid, tid;
+    __u32 is_last, unused;
 };
 
 /* What sprof asks for; it may change at any time. */

@@ -39,6 +39,7 @@ static int load(struct off_cpu_programs *programs, const struct off_cpu_wanted *
     bpf->rodata->only_tid = (uint32_t)wanted->only_tid;
     bpf->rodata->takes_all = wanted->all;
     bpf->rodata->command_pid = (uint32_t)wanted->command_pid;
+    bpf->rodata->only_gaps = wanted->only_gaps;
     bpf->maps.records.max_entries = (uint32_t)wanted->ring_bytes;
     const int result = off_cpu_bpf__load(bpf);
     if (result) {
@@ -249,8 +250,8 @@ const struct off_cpu_counts *off_cpu_programs_counts(const struct off_cpu_progra
     return &programs->bpf->bss->counts;
 }
 
-/* A record whose bytes make no sense is passed over. */
-const struct off_cpu_record *off_cpu_programs_next(struct off_cpu_programs *programs)
+/* The bytes of the next record; NULL: there is none. */
+static const void *next_bytes(struct off_cpu_programs *programs, size_t *count)
 {
     const uint64_t mask = programs->ring_bytes - 1;
     for (;;) {
@@ -266,10 +267,31 @@ const struct off_cpu_record *off_cpu_programs_next(struct off_cpu_programs *prog
         if (head & BPF_RINGBUF_BUSY_BIT || size > left)
             return NULL;
         programs->position += size;
-        const struct off_cpu_record *record = (const void *)(at + BPF_RINGBUF_HDR_SZ);
-        if (!(head & BPF_RINGBUF_DISCARD_BIT) && off_cpu_record_is_whole(record, bytes))
-            return record;
+        *count = bytes;
+        if (!(head & BPF_RINGBUF_DISCARD_BIT))
+            return at + BPF_RINGBUF_HDR_SZ;
     }
+}
+
+/* A record whose bytes make no sense is passed over. */
+const struct off_cpu_record *off_cpu_programs_next(struct off_cpu_programs *programs)
+{
+    const struct off_cpu_record *record;
+    size_t bytes;
+    do
+        record = next_bytes(programs, &bytes);
+    while (record && !off_cpu_record_is_whole(record, bytes));
+    return record;
+}
+
+const struct off_cpu_gap *off_cpu_programs_next_gap(struct off_cpu_programs *programs)
+{
+    const struct off_cpu_gap *gap;
+    size_t bytes;
+    do
+        gap = next_bytes(programs, &bytes);
+    while (gap && bytes < sizeof *gap);
+    return gap;
 }
 
 #else /* a build without BPF */
@@ -299,6 +321,12 @@ const struct off_cpu_counts *off_cpu_programs_counts(const struct off_cpu_progra
 }
 
 const struct off_cpu_record *off_cpu_programs_next(struct off_cpu_programs *programs)
+{
+    (void)programs;
+    return NULL;
+}
+
+const struct off_cpu_gap *off_cpu_programs_next_gap(struct off_cpu_programs *programs)
 {
     (void)programs;
     return NULL;

@@ -28,6 +28,7 @@ struct off_cpu_wanted {
     const pid_t *pids; /* processes that count as they are */
     size_t pid_count;
     size_t ring_bytes; /* a power of two */
+    bool only_gaps;    /* each wait is a struct off_cpu_gap, whatever the settings say */
 };
 
 /* Loads the programs and takes the processes in; nothing is measured before
@@ -42,6 +43,9 @@ const struct off_cpu_counts *off_cpu_programs_counts(const struct off_cpu_progra
 
 /* The next record of the ring: valid until the next call; NULL: none. */
 const struct off_cpu_record *off_cpu_programs_next(struct off_cpu_programs *programs);
+
+/* The same where only gaps are written. */
+const struct off_cpu_gap *off_cpu_programs_next_gap(struct off_cpu_programs *programs);
 
 /* Records of what threads without a CPU have waited so far, one behind the other: `take` is called
  * for each until it returns non-zero, which is returned. Else returns 0, SPROF_ENOMEM or SPROF_EIO.

@@ -253,7 +253,7 @@ assert sorted(row["function"] for row in rows) == ["last()", "main", "outer()", 
 END
     local tid
     tid=$(query kept.db "SELECT DISTINCT tid FROM v_kept_call WHERE thread_id NOT IN (SELECT thread_id FROM v_kept_call WHERE function = 'main')")
-    "$SPROF" report --kept kept.db --thread "$tid" --format csv | tail -n +2 | cut -d, -f4 >out
+    "$SPROF" report --kept kept.db --thread "$tid" --format csv | tail -n +2 | cut -d, -f6 >out
     [ "$(paste -sd' ' out)" = "run(void*) outer() slow()" ] || fail "the calls of a thread"
     "$SPROF" report --kept kept.db -n 2 >out
     grep -q '^  … 15 more calls · ' out || fail "what is not shown"

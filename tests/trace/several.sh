@@ -129,7 +129,7 @@ rows = [(row["pid"], row["function"], int(row["calls"])) for row in csv.DictRead
 assert sorted(rows) == sorted([(mine, "work", 4), (yours, "work", 8), (theirs, "work", 120), (theirs, "theirs", 2)]), rows
 END
     "$SPROF" report --kept -i t.db --process "${pids[1]}" --format csv -n 0 >out || fail "no tree of a process"
-    [ "$(grep -c ',work,' out)" = 8 ] && [ "$(cut -d, -f4 out | grep -c first)" = 2 ] || fail "the tree of a process: $(cat out)"
+    [ "$(grep -c ',work,' out)" = 8 ] && [ "$(cut -d, -f6 out | grep -c first)" = 2 ] || fail "the tree of a process: $(cat out)"
     ;;
 together)
     # Any of them leads to the trace, which is controlled for all; `detach` is for one.

@@ -7,6 +7,7 @@
 #include "trace/figures/keep_quick.h"
 #include "trace/figures/log.h"
 #include "trace/figures/remarks.h"
+#include "trace/figures/states.h"
 #include "trace/figures/values.h"
 
 #include <string.h>
@@ -151,6 +152,20 @@ static void note_below(struct trace_thread *thread, uint32_t caller)
         }
 }
 
+/* The time on a CPU is what is left of the duration, which is without what probes took. */
+static void add_states(const struct trace_session *session, const struct trace_thread *thread,
+                       uint64_t end_ns, struct store_kept_call *row)
+{
+    const struct trace_call_states states =
+        trace_states_between(session, thread, row->start_ns, end_ns);
+    const uint64_t off_ns = states.waiting_ns + states.ready_ns;
+    if (!states.is_known)
+        return;
+    row->running_ns = row->duration_ns > off_ns ? row->duration_ns - off_ns : 1;
+    row->waiting_ns = states.waiting_ns;
+    row->ready_ns = states.ready_ns;
+}
+
 /* `values` may be NULL. */
 static int take_end(struct trace_session *session, struct trace_thread *thread,
                     const struct probe_kept *kept, const struct trace_taken_values *values)
@@ -164,7 +179,7 @@ static int take_end(struct trace_session *session, struct trace_thread *thread,
         return SPROF_ENOMEM;
     const uint64_t duration_ns = duration_of(session, kept->total),
                    self_ns = duration_of(session, kept->self);
-    const struct store_kept_call row = {
+    struct store_kept_call row = {
         .number = caller->row,
         .caller = above ? above : caller->caller_row,
         .start_ns = start_of(session, kept->begin),
@@ -183,6 +198,8 @@ static int take_end(struct trace_session *session, struct trace_thread *thread,
     thread->callers.count--;
     if (kept->end < session->times.cleared.ticks || !is_wanted)
         return 0;
+    if (!row.is_apart)
+        add_states(session, thread, trace_time_of(session, kept->end), &row);
     if (decided)
         note_below(thread, row.caller);
     int result = put_row(session, thread, PROBE_LOG_FUNCTION(kept->header), &row);

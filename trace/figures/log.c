@@ -4,6 +4,7 @@
 #include "trace/figures/keep.h"
 #include "trace/figures/keep_rules.h"
 #include "trace/figures/remarks.h"
+#include "trace/figures/states.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -93,6 +94,13 @@ static int put_call(struct trace_session *session, struct trace_thread *thread,
         .depth = call->depth,
         .exit = (uint8_t)exit,
     };
+    if (duration_ns) {
+        const struct trace_call_states states =
+            trace_states_between(session, thread, row.start_ns, row.start_ns + duration_ns);
+        row.has_states = states.is_known;
+        row.waiting_ns = states.waiting_ns;
+        row.ready_ns = states.ready_ns;
+    }
     memcpy(row.words, call->arguments, sizeof row.words);
     session->log.logged++;
     if (store_call_pack(&thread->packer, &row))
@@ -239,7 +247,7 @@ static int read_ring(struct trace_session *session, struct trace_thread *thread,
         counters_ring_read(ring, place);
         return 0;
     }
-    if (trace_compare_clocks(session))
+    if (trace_compare_clocks(session) || trace_states_read(session)) /* gaps end before calls do */
         return SPROF_ENOMEM;
     while (place != head && taken > 0 && batch->call_blocks.count < WAITING_BLOCKS &&
            batch->kept_calls.count < WAITING_KEPT) {

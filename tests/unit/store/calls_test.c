@@ -39,6 +39,11 @@ static void make_calls(struct store_call *made)
         call->duration_ns = now_ns - call->start_ns + 1;
         call->self_ns = random_below(call->duration_ns + 1);
         call->exit = (uint8_t)random_below(STORE_EXIT_TAIL_CUT + 1);
+        call->has_states = random_below(3);
+        if (call->has_states && random_below(2)) {
+            call->waiting_ns = random_below(call->duration_ns + 1);
+            call->ready_ns = random_below(call->duration_ns - call->waiting_ns + 1);
+        }
         made[count++] = *call;
     }
 }
@@ -104,6 +109,9 @@ static void assert_same(const struct store_call *found, const struct store_call 
     CU_ASSERT_EQUAL(found->depth, wanted->depth);
     CU_ASSERT_EQUAL(found->exit, wanted->exit);
     CU_ASSERT_EQUAL(memcmp(found->words, wanted->words, sizeof found->words), 0);
+    CU_ASSERT_EQUAL(found->has_states, wanted->has_states);
+    CU_ASSERT_EQUAL(found->waiting_ns, wanted->waiting_ns);
+    CU_ASSERT_EQUAL(found->ready_ns, wanted->ready_ns);
 }
 
 static void test_extremes(void)
@@ -111,7 +119,9 @@ static void test_extremes(void)
     static const struct store_call wanted[] = {
         {UINT64_MAX, UINT64_MAX - 1, 0, UINT32_MAX, UINT32_MAX, 7, {UINT64_MAX, 1}},
         {0, 0, 5, 0, 0, 0, {0}},
-        {1, 1, UINT64_MAX, 63, 1, 1, {1, 2, 3, 4, 5, 6}},
+        {1, 1, UINT64_MAX, 63, 1, 1, {1, 2, 3, 4, 5, 6}, true, 0, 0},
+        {2, 9, 3, 63, 1, 1, {1, 2, 3, 4, 5, 6}, true, 0, 7},
+        {2, 9, 3, 63, 1, 1, {1, 2, 3, 4, 5, 7}, true, UINT64_MAX - 1, UINT64_MAX},
         {INT64_MAX, 1, 1, UINT32_MAX, 1, 6, {0, 0, 0, 0, 0, 1}},
         {0, UINT64_MAX / 2, UINT64_MAX / 2, 127, 2, 3, {0, 0, 0, 0, 0, UINT64_MAX}},
     };

@@ -1,0 +1,173 @@
+/* Joins calls with the gaps of their threads: the kernel's programs write when each thread had no
+ * CPU, calls have a beginning and an end. So the agent reads nothing, and calls without rows cost
+ * nothing. */
+#include "trace/figures/states.h"
+#include "sampler/sampler.h"
+#include "trace/tracing.h"
+
+enum {
+    FORGOTTEN = 1,        /* in `by_tid`: what its thread did is not known any more */
+    FIRST,                /* … place 0 of `threads` */
+    KEPT_NS = 2000000000, /* calls of a thread are read so soon after it has ended */
+    SWEEP_NS = 1000000000,
+};
+
+struct gapped_thread {
+    struct counters_states states;
+    int32_t tid;
+    uint64_t over_ns; /* when it ended; 0: it has not */
+};
+
+struct trace_states {
+    struct sampler_gaps *gaps; /* NULL: there are none */
+    uint64_t since_ns;         /* gaps before are not known; 0: of a command, which had none */
+    uint64_t sweep_ns;         /* when threads that have ended are looked for */
+    struct sprof_map by_tid;   /* place in `threads`, + FIRST; or FORGOTTEN */
+    SPROF_VEC(struct gapped_thread) threads;
+    SPROF_VEC(size_t) free; /* places */
+};
+
+/* == Beginning == */
+
+static int processes_of(const struct trace *trace, pid_t **pids, size_t *count)
+{
+    SPROF_VEC(pid_t) list = {0};
+    int result = 0;
+    for (size_t i = 0; i < trace->programs.count; i++) {
+        const struct trace_processes *processes = &trace->programs.items[i]->processes;
+        for (size_t k = 0; k < processes->list.count && !result; k++)
+            if (!processes->list.items[k].is_over)
+                result = sprof_vec_push(&list, processes->list.items[k].pid);
+    }
+    *pids = list.items;
+    *count = list.count;
+    return result ? SPROF_ENOMEM : 0;
+}
+
+static void say_absent(const struct trace_session *session, const char *reason)
+{
+    session->run->no_call_states = reason;
+    sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                      "how long calls wait is not known, only how long they take: that needs BPF "
+                      "(%s)",
+                      reason);
+}
+
+int trace_states_begin(struct trace_session *program)
+{
+    struct trace_session *session = program->common;
+    struct trace *trace = session->trace;
+    const bool is_wanted = program->mode == TRACE_LOG || trace->kept.rules.count;
+    const bool has_begun = trace->programs.count > 0;
+    const pid_t command = has_begun ? 0 : target_command(trace->target);
+    const char *reason = NULL;
+    pid_t *pids = NULL;
+    size_t count = 0;
+    if (trace->states || session->options.no_states || !is_wanted)
+        return 0;
+    trace->states = calloc(1, sizeof *trace->states);
+    if (!trace->states || (has_begun && processes_of(trace, &pids, &count))) {
+        free(pids);
+        return SPROF_ENOMEM;
+    }
+    const pid_t *const all = has_begun ? pids : target_processes(trace->target, &count);
+    if (sampler_gaps_open(&trace->states->gaps, command, all, count, &reason))
+        say_absent(session, reason);
+    trace->states->since_ns = command ? 0 : sprof_clock_monotonic_ns();
+    free(pids);
+    return 0;
+}
+
+/* == Reading == */
+
+static struct gapped_thread *thread_of(struct trace_states *states, int32_t tid)
+{
+    uint64_t *place = sprof_map_at(&states->by_tid, (uint32_t)tid);
+    if (!place)
+        return NULL;
+    if (*place >= FIRST)
+        return &states->threads.items[*place - FIRST];
+    size_t at = states->threads.count;
+    if (states->free.count)
+        at = states->free.items[--states->free.count];
+    else if (sprof_vec_push(&states->threads, (struct gapped_thread){0}))
+        return NULL;
+    *place = at + FIRST;
+    states->threads.items[at] = (struct gapped_thread){.tid = tid};
+    return &states->threads.items[at];
+}
+
+static int take(struct trace_states *states, const struct sampler_gap *gap)
+{
+    struct gapped_thread *thread = thread_of(states, gap->tid);
+    if (!thread)
+        return SPROF_ENOMEM;
+    thread->over_ns = gap->is_last ? gap->ended_ns : 0;
+    const struct counters_gap taken = {gap->begun_ns, gap->ended_ns, gap->waiting_ns,
+                                       gap->ready_ns};
+    return counters_states_add(&thread->states, &taken);
+}
+
+static int sweep(struct trace_states *states, uint64_t now_ns)
+{
+    for (size_t i = 0; i < states->threads.count; i++) {
+        struct gapped_thread *thread = &states->threads.items[i];
+        if (!thread->over_ns || now_ns < thread->over_ns + KEPT_NS)
+            continue;
+        counters_states_release(&thread->states);
+        thread->over_ns = 0;
+        if (sprof_map_put(&states->by_tid, (uint32_t)thread->tid, FORGOTTEN) ||
+            sprof_vec_push(&states->free, i))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+int trace_states_read(struct trace_session *session)
+{
+    struct trace_states *states = session->trace->states;
+    const uint64_t now_ns = session->times.now_ns;
+    struct sampler_gap gap;
+    int result = 0;
+    if (!states || !states->gaps)
+        return 0;
+    while (!result && sampler_gaps_next(states->gaps, &gap))
+        result = take(states, &gap);
+    if (!result && now_ns > states->sweep_ns + SWEEP_NS) {
+        states->sweep_ns = now_ns;
+        result = sweep(states, now_ns);
+    }
+    return result;
+}
+
+/* == Calls == */
+
+struct trace_call_states trace_states_between(const struct trace_session *session,
+                                              const struct trace_thread *thread, uint64_t from_ns,
+                                              uint64_t to_ns)
+{
+    const struct trace_states *states = session->trace->states;
+    const uint64_t begin_ns = session->run->start_monotonic_ns;
+    struct trace_call_states found = {0};
+    if (!states || !states->gaps || begin_ns + from_ns < states->since_ns)
+        return found;
+    const uint64_t *place = sprof_map_get(&states->by_tid, (uint32_t)thread->tid);
+    found.is_known = !place || *place != FORGOTTEN;
+    if (place && *place >= FIRST)
+        counters_states_between(&states->threads.items[*place - FIRST].states, begin_ns + from_ns,
+                                begin_ns + to_ns, &found.waiting_ns, &found.ready_ns);
+    return found;
+}
+
+void trace_states_free(struct trace_states *states)
+{
+    if (!states)
+        return;
+    sampler_gaps_free(states->gaps);
+    for (size_t i = 0; i < states->threads.count; i++)
+        counters_states_release(&states->threads.items[i].states);
+    sprof_vec_release(&states->threads);
+    sprof_vec_release(&states->free);
+    sprof_map_release(&states->by_tid);
+    free(states);
+}
