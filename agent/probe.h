@@ -458,6 +458,11 @@ struct probe_shared {
     struct probe_use uses[PROBE_THUNKS];
 
     _Atomic uint64_t remarks_lost; /* the agent's: see agent/probe/remark.h */
+
+    /* The tracer's, with PROBE_KEEP: rules that calls meet only in a call of certain functions, a
+     * bit each; and by function, for which of them it is one. */
+    _Atomic uint64_t keep_below;
+    _Atomic uint64_t keep_above[PROBE_THUNKS];
 };
 
 /* A lease is extended once by the agent, by this part of its length. The bit marks that. */

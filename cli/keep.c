@@ -66,6 +66,10 @@ void cli_say_kept(struct cli_terminal *terminal, const struct trace_result *resu
     if (result->kept_dropped)
         snprintf(dropped, sizeof dropped, ", %s not, for lack of room",
                  sprof_digits_of(result->kept_dropped).text);
+    if (result->kept_unread)
+        cli_say(terminal,
+                "of %s call%s the values could not be read that rules of --keep are about",
+                sprof_digits_of(result->kept_unread).text, sprof_plural(result->kept_unread));
     if (!result->kept && !result->kept_dropped)
         cli_say(terminal, "no call met a rule of --keep");
     else

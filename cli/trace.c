@@ -246,8 +246,9 @@ static const struct cli_option options[] = {
     {"keep", 0, "RULE",
      "keep single calls, with all their callers: \"over 20ms\", \"self over 5ms\", \"throws\", "
      "\"slowest 10\", \"every 100\", \"first 5 a second\", \"next 5\", \"returns < 0\", \"errno = "
-     "ENOENT\"; several joined by \"and\"; behind \": "
-     "RE\" for which functions",
+     "ENOENT\", \"q->state >= 500\", \"changed q->state\", \"below ^handle_\", \"class Query\"; "
+     "several "
+     "joined by \"and\"; behind \": RE\" for which functions",
      FIELD(keep), cli_add_keep_rule},
     {"args", 0, "[=[both:]RE]",
      "with --keep: also the arguments and results of kept calls (of such functions), by debug "

@@ -211,8 +211,7 @@ static void find_global(const struct paths_search *of, struct global_search *sea
 
 /* == Types == */
 
-/* The type of an entry without qualifiers and other names. False: it is void, or not described. */
-static bool plain_type(Dwarf_Die *holder, Dwarf_Die *type)
+bool symbolize_paths_type(Dwarf_Die *holder, Dwarf_Die *type)
 {
     Dwarf_Die at = *holder;
     for (int i = 0; i < QUALIFIERS_MOST; i++) {
@@ -273,7 +272,7 @@ static bool find_field(Dwarf_Die *structure, const char *name, uint32_t length, 
                 *field = die;
             if (!dwarf_hasattr(&die, DW_AT_bit_size))
                 sprof_suggest_offer(near, word.text, symbolize_libdw_name(&die));
-        } else if (plain_type(&die, &of) && is_structure(&of)) {
+        } else if (symbolize_paths_type(&die, &of) && is_structure(&of)) {
             is = find_field(&of, name, length, steps, field, &below, near);
         }
         if (is)
@@ -315,13 +314,13 @@ static bool take_step(const struct paths_search *search, const struct symbolize_
     uint32_t steps = FIELDS_MOST;
     struct sprof_suggestions near = {0};
     Dwarf_Die type;
-    bool has = plain_type(&way->holder, &type);
+    bool has = symbolize_paths_type(&way->holder, &type);
     if (has && is_pointer(&type)) {
         if (!follow(located, way, &type)) {
             refuse(search, located, name, "lies too far behind the beginning of its structure");
             return false;
         }
-        has = plain_type(&way->holder, &type);
+        has = symbolize_paths_type(&way->holder, &type);
     }
     if (!has || !is_structure(&type)) {
         refuse(search, located, name, "what stands before it is no structure, nor leads to one");
@@ -348,7 +347,7 @@ static void walk(const struct paths_search *search, const struct symbolize_path 
         if (!take_step(search, path, i, located, way))
             return;
     if (path->is_followed) {
-        const bool has = plain_type(&way->holder, &type);
+        const bool has = symbolize_paths_type(&way->holder, &type);
         if (!has || !is_pointer(&type) || !follow(located, way, &type)) {
             refuse(search, located, path->text, "* stands before what is no pointer");
             return;
@@ -414,8 +413,8 @@ static bool find_own_field(const struct paths_search *search, const struct symbo
     way->holder = *self;
     way->offset = 0;
     (void)search;
-    return plain_type(self, &type) && is_pointer(&type) && plain_type(&type, &of) &&
-           is_structure(&of) && follow(located, way, &type) &&
+    return symbolize_paths_type(self, &type) && is_pointer(&type) &&
+           symbolize_paths_type(&type, &of) && is_structure(&of) && follow(located, way, &type) &&
            find_field(&of, path->name, path->name_length, &steps, &way->holder, &way->offset, near);
 }
 

@@ -17,4 +17,7 @@ void symbolize_paths_find(const struct paths_search *search, const struct symbol
                           const struct symbolize_signature *signature,
                           struct symbolize_located *located);
 
+/* The type of an entry without qualifiers and other names. False: it is void, or not described. */
+bool symbolize_paths_type(Dwarf_Die *holder, Dwarf_Die *type);
+
 #endif

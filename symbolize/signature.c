@@ -1,6 +1,7 @@
 /* Finds what functions take and return, by debug information and the calling convention. */
 #include "symbolize/signature.h"
 #include "symbolize/attributes.h"
+#include "symbolize/classes.h"
 #include "symbolize/libdw_text.h"
 #include "symbolize/module.h"
 #include "symbolize/paths_find.h"
@@ -166,7 +167,7 @@ static void add_parameter(struct search *search, Dwarf_Die *die, Dwarf_Addr entr
     place_value(taken, value);
     correct_place(die, entry, value);
     if (signature->count == 1 && value->name && !strcmp(value->name, "this") && value->type->to)
-        signature->class_name = value->type->to->name;
+        symbolize_classes_find(&search->types, die, signature);
 }
 
 /* Looks for the paths of a function whose parameters are read. */

@@ -44,6 +44,7 @@ struct symbolize_member {
 
 /* Members and enumerators are those that a person is shown: at most SYMBOLIZE_MEMBERS. */
 enum { SYMBOLIZE_MEMBERS = 16, SYMBOLIZE_ENUMERATORS = 4096, SYMBOLIZE_PARAMETERS = 16 };
+enum { SYMBOLIZE_BASES = 32 /* classes of an object, at most */ };
 
 struct symbolize_type {
     enum symbolize_kind kind;
@@ -80,7 +81,9 @@ struct symbolize_value {
 };
 
 struct symbolize_signature {
-    const char *class_name; /* of a member function with an object; NULL: it is none */
+    /* Of a member function with an object: its class, then those that this derives from. */
+    const char *const *classes;
+    uint32_t class_count;
     struct symbolize_value result;
     struct symbolize_value parameters[SYMBOLIZE_PARAMETERS];
     uint32_t count;

@@ -92,6 +92,13 @@ static int read_path(struct parser *parser, struct symbolize_path *path)
     return result;
 }
 
+size_t trace_capture_path(const char *text, struct symbolize_path *path)
+{
+    struct parser parser = {.text = text};
+    *path = (struct symbolize_path){0};
+    return read_path(&parser, path) ? 0 : parser.at;
+}
+
 static int read_paths(struct parser *parser, struct trace_capture *capture)
 {
     int result = 0;

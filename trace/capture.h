@@ -20,6 +20,9 @@ struct trace_capture {
  * then. `text` is borrowed as long as the capture. */
 int trace_capture_parse(struct trace_capture *capture, const char *text, struct sprof_error *error);
 
+/* Reads an EXPR at the beginning of a text. Returns its length; 0: there is none. */
+size_t trace_capture_path(const char *text, struct symbolize_path *path);
+
 void trace_capture_release(struct trace_capture *capture);
 
 #endif

@@ -1,5 +1,6 @@
 /* Reads the rules of `--keep`. */
 #include "trace/keep_rule.h"
+#include "trace/capture.h"
 #include "trace/condition.h"
 #include "trace/shown_place.h"
 
@@ -9,10 +10,6 @@
 #include <string.h>
 
 enum { TEXT_MOST = 4096, SLOWEST_MOST = 16 };
-
-static const char conditions[] =
-    "a condition: `over T`, `self over T`, `throws`, `slowest N`, `every N`, `first N a second`, "
-    "`next N`, `returns < 0`, `errno = ENOENT`, or a parameter as in `id = 7`";
 
 struct parser {
     const char *text;
@@ -41,12 +38,17 @@ static void skip_blanks(struct parser *parser)
         parser->at++;
 }
 
-/* Reads the next word; its length is 0 at the end, and at a colon. */
+/* Reads the next word; its length is 0 at the end, and at a colon that is no part of a name. */
 static void next_word(struct parser *parser)
 {
     parser->at += parser->length;
     skip_blanks(parser);
-    parser->length = strcspn(parser->text + parser->at, " \t:");
+    const char *text = parser->text + parser->at;
+    size_t length = strncmp(text, "::", 2) ? 0 : 2;
+    length += strcspn(text + length, " \t:");
+    while (length && text[length] == ':' && text[length + 1] == ':')
+        length += 2 + strcspn(text + length + 2, " \t:");
+    parser->length = length;
 }
 
 static bool is_word(const struct parser *parser, const char *word)
@@ -97,23 +99,6 @@ static int read_number(struct parser *parser, uint64_t *number, uint64_t most, c
     *number = value;
     next_word(parser);
     return 0;
-}
-
-/* == Conditions == */
-
-static int read_over(struct parser *parser, bool *has, uint64_t *time_ns)
-{
-    *has = true;
-    return read_time(parser, time_ns);
-}
-
-static int read_first(struct parser *parser, uint64_t *first)
-{
-    int result =
-        read_number(parser, first, UINT32_MAX, "a number from 1 on, as in `first 5 a second`");
-    if (!result)
-        result = expect_word(parser, "a", "`a second`");
-    return result ? result : expect_word(parser, "second", "`second`");
 }
 
 /* == Values == */
@@ -202,48 +187,134 @@ static int read_value(struct parser *parser, struct trace_keep_test *test, enum 
     return 0;
 }
 
-static bool is_name(const struct parser *parser)
+/* Reads a text in quotation marks, in which \\ stands before one, into *copy, which is owned. */
+static int read_text(struct parser *parser, size_t most, const char *wanted, char **copy)
 {
-    const char *text = parser->text + parser->at;
-    for (size_t i = 0; i < parser->length; i++)
-        if (text[i] != '_' && (unsigned char)text[i] < 0x80 &&
-            !(text[i] >= 'a' && text[i] <= 'z') && !(text[i] >= 'A' && text[i] <= 'Z') &&
-            (!i || text[i] < '0' || text[i] > '9'))
-            return false;
-    return parser->length > 0;
+    const char *begin = parser->text + parser->at + 1, *text = begin;
+    size_t length = 0;
+    free(*copy);
+    *copy = malloc(strlen(text) + 1);
+    if (!*copy)
+        return sprof_error_memory(parser->error);
+    while (*text && *text != '"') {
+        text += *text == '\\' && text[1] == '"';
+        (*copy)[length++] = *text++;
+    }
+    (*copy)[length] = '\0';
+    if (!*text)
+        return refuse(parser, parser->at + strlen(parser->text + parser->at),
+                      "the second quotation mark");
+    if (length > most || !length)
+        return refuse(parser, parser->at, wanted);
+    parser->length = (size_t)(text - begin) + 2;
+    next_word(parser);
+    return 0;
 }
 
-/* Reads "returns OP V", "returns V" or "NAME OP V", at its first word. */
+/* A test of what the tracer reads: of a path at the entry or the exit, or of a text. */
+static int add_late(struct parser *parser, struct trace_keep_rule *rule,
+                    const struct trace_keep_late *late, size_t at)
+{
+    if (rule->late_count == TRACE_KEEP_TESTS)
+        return refuse(parser, at, "at most four conditions on fields and texts");
+    rule->late[rule->late_count++] = *late;
+    return 0;
+}
+
+/* The length of the path of a value at a place, "exit." before it; 0: there is none. */
+static size_t read_path(const char *text, struct trace_keep_late *late)
+{
+    static const char exit[] = "exit.";
+    struct symbolize_path path = {0};
+    late->at_exit = !strncmp(text, exit, sizeof exit - 1);
+    const size_t before = late->at_exit ? sizeof exit - 1 : 0,
+                 length = trace_capture_path(text + before, &path);
+    late->path = path;
+    return length ? before + length : 0;
+}
+
+/* Whether a test needs more than the words of a call. */
+static bool needs_memory(const struct trace_keep_late *late)
+{
+    const struct symbolize_path *path = &late->path;
+    return late->at_exit || late->text || path->step_count || path->is_followed ||
+           (path->name && memchr(path->name, ':', path->name_length));
+}
+
+/* Reads the value behind a comparison, and adds the test. */
+static int read_compared(struct parser *parser, struct trace_keep_rule *rule,
+                         struct trace_keep_late *late, enum comparison how, size_t at)
+{
+    const bool is_text = parser->text[parser->at] == '"';
+    if (is_text && how != EQUAL && how != NOT_EQUAL)
+        return refuse(parser, parser->at, "a number; texts are compared by = and !=");
+    late->range.is_outside = how == NOT_EQUAL;
+    const int result =
+        is_text ? read_text(parser, TRACE_KEEP_TEXT_BYTES, "a text of 1 to 255 bytes", &late->text)
+                : read_value(parser, &late->range, how);
+    if (result)
+        return result;
+    if (needs_memory(late))
+        return add_late(parser, rule, late, at);
+    if (rule->test_count == TRACE_KEEP_TESTS)
+        return refuse(parser, at, "at most four conditions on values");
+    rule->tests[rule->test_count++] = late->range;
+    return 0;
+}
+
+/* Reads "returns OP V", "returns V", "errno", "errno V" or "EXPR OP V", at its first word. */
 static int read_test(struct parser *parser, struct trace_keep_rule *rule)
 {
-    struct trace_keep_test test = {0};
-    const bool is_result = is_word(parser, "returns");
-    if (rule->test_count == TRACE_KEEP_TESTS)
-        return refuse(parser, parser->at, "at most four conditions on values");
+    struct trace_keep_late late = {.at = parser->text + parser->at};
+    const bool is_result = is_word(parser, "returns"), is_error = is_word(parser, "errno");
+    const size_t at = parser->at;
     if (!is_result) {
-        test.name = parser->text + parser->at;
-        test.name_length = (uint32_t)parser->length;
+        read_path(late.at, &late);
+        late.range.name = late.path.name;
+        late.range.name_length = late.path.name_length;
     }
     next_word(parser);
     enum comparison how = comparison_of(parser);
-    if (!how && !is_result)
+    if (is_error && !how &&
+        (!parser->length || is_word(parser, "and") || is_word(parser, "while"))) {
+        late.range.low_real = late.range.high_real = 0;
+        late.range.is_outside = true; /* any error */
+        rule->tests[rule->test_count % TRACE_KEEP_TESTS] = late.range;
+        return rule->test_count++ < TRACE_KEEP_TESTS
+                   ? 0
+                   : refuse(parser, at, "at most four conditions on values");
+    }
+    if (!how && !is_result && !is_error)
         return refuse(parser, parser->at, "a comparison: = != < <= > or >=");
     if (how)
         next_word(parser);
-    const int result = read_value(parser, &test, how ? how : EQUAL);
-    if (!result)
-        rule->tests[rule->test_count++] = test;
+    const int result = read_compared(parser, rule, &late, how ? how : EQUAL, at);
+    if (result)
+        free(late.text);
     return result;
 }
 
-/* Whether the word before a comparison is a parameter's name. */
+/* Whether a value's name and a comparison begin here. */
 static bool begins_test(const struct parser *parser)
 {
     struct parser next = *parser;
+    struct trace_keep_late late;
     if (is_word(parser, "returns"))
         return true;
+    const bool is_value =
+        parser->length && read_path(parser->text + parser->at, &late) == parser->length;
     next_word(&next);
-    return is_name(parser) && comparison_of(&next) != NO_COMPARISON;
+    return is_value && (comparison_of(&next) != NO_COMPARISON || is_word(parser, "errno"));
+}
+
+static int read_changed(struct parser *parser, struct trace_keep_rule *rule)
+{
+    struct trace_keep_late late = {.at = parser->text + parser->at, .has_changed = true};
+    const size_t at = parser->at, length = trace_capture_path(late.at, &late.path);
+    if (!length || length != parser->length)
+        return refuse(parser, at, "a value, as in `changed q->state`");
+    next_word(parser);
+    return add_late(parser, rule, &late, at);
 }
 
 bool trace_keep_is_errno(const struct trace_keep_test *test)
@@ -251,66 +322,133 @@ bool trace_keep_is_errno(const struct trace_keep_test *test)
     return test->name && test->name_length == 5 && !memcmp(test->name, "errno", 5);
 }
 
-/* Reads an expression for types, if one follows: a word, or what is in quotes. */
-static int read_thrown(struct parser *parser, struct trace_keep_rule *rule)
+/* == Conditions == */
+
+static int read_over(struct parser *parser, struct trace_keep_rule *rule)
 {
-    const char *text = parser->text + parser->at;
-    if (!parser->length || is_word(parser, "and") || is_word(parser, "while"))
-        return 0;
-    const bool is_quoted = *text == '"';
-    const char *end = is_quoted ? strchr(text + 1, '"') : text + parser->length;
-    if (!end || end == text + is_quoted)
-        return refuse(parser, parser->at, "an expression for types; one with a colon in quotes");
-    rule->thrown = strndup(text + is_quoted, (size_t)(end - text) - is_quoted);
-    parser->length = (size_t)(end - text) + is_quoted;
-    next_word(parser);
-    return rule->thrown ? 0 : sprof_error_memory(parser->error);
+    rule->has_over = true;
+    return read_time(parser, &rule->over_ns);
 }
 
-/* Reads the condition that begins with the present word. */
-static int read_condition(struct parser *parser, struct trace_keep_rule *rule)
+static int read_self(struct parser *parser, struct trace_keep_rule *rule)
+{
+    rule->has_self = true;
+    const int result = expect_word(parser, "over", "`over T`");
+    return result ? result : read_time(parser, &rule->self_ns);
+}
+
+/* Reads a regular expression: a word, or what is in quotes. */
+static int read_expression(struct parser *parser, struct trace_keep_rule *rule,
+                           enum trace_keep_expression which)
+{
+    static const char wanted[] = "a regular expression; one with a blank or a colon in quotes";
+    const char *text = parser->text + parser->at;
+    if (*text == '"')
+        return read_text(parser, TEXT_MOST, wanted, &rule->expressions[which]);
+    if (!parser->length || is_word(parser, "and") || is_word(parser, "while"))
+        return refuse(parser, parser->at, wanted);
+    rule->expressions[which] = strndup(text, parser->length);
+    next_word(parser);
+    return rule->expressions[which] ? 0 : sprof_error_memory(parser->error);
+}
+
+static int read_throws(struct parser *parser, struct trace_keep_rule *rule)
+{
+    rule->throws = true;
+    return !parser->length || is_word(parser, "and") || is_word(parser, "while")
+               ? 0
+               : read_expression(parser, rule, TRACE_KEEP_BY_THROWN);
+}
+
+static int read_call(struct parser *parser, struct trace_keep_rule *rule)
+{
+    return read_expression(parser, rule, TRACE_KEEP_BY_CALL);
+}
+
+static int read_below(struct parser *parser, struct trace_keep_rule *rule)
+{
+    return read_expression(parser, rule, TRACE_KEEP_BY_BELOW);
+}
+
+static int read_class(struct parser *parser, struct trace_keep_rule *rule)
+{
+    return read_expression(parser, rule, TRACE_KEEP_BY_CLASS);
+}
+
+static int read_slowest(struct parser *parser, struct trace_keep_rule *rule)
+{
+    return read_number(parser, &rule->slowest, SLOWEST_MOST,
+                       "a number from 1 to 16, as in `slowest 10`");
+}
+
+static int read_every(struct parser *parser, struct trace_keep_rule *rule)
+{
+    return read_number(parser, &rule->every, UINT32_MAX, "a number from 1 on, as in `every 100`");
+}
+
+static int read_first(struct parser *parser, struct trace_keep_rule *rule)
+{
+    int result = read_number(parser, &rule->first, UINT32_MAX,
+                             "a number from 1 on, as in `first 5 a second`");
+    if (!result)
+        result = expect_word(parser, "a", "`a second`");
+    return result ? result : expect_word(parser, "second", "`second`");
+}
+
+static int read_next(struct parser *parser, struct trace_keep_rule *rule)
+{
+    return read_number(parser, &rule->next, UINT32_MAX, "a number from 1 on, as in `next 5`");
+}
+
+/* Each condition that begins with a word of its own. */
+static const struct {
+    const char *word, *shown;
+    int (*read)(struct parser *parser, struct trace_keep_rule *rule); /* what is behind the word */
+    bool may_repeat;
+} conditions[] = {
+    {"over", "over T", read_over, false},
+    {"self", "self over T", read_self, false},
+    {"throws", "throws", read_throws, false},
+    {"call", "call RE", read_call, false},
+    {"below", "below RE", read_below, false},
+    {"class", "class RE", read_class, false},
+    {"changed", "changed q->state", read_changed, true},
+    {"slowest", "slowest N", read_slowest, false},
+    {"every", "every N", read_every, false},
+    {"first", "first N a second", read_first, false},
+    {"next", "next N", read_next, false},
+};
+enum { CONDITIONS = sizeof conditions / sizeof *conditions };
+
+static int refuse_condition(const struct parser *parser)
+{
+    struct sprof_str text = {0};
+    sprof_str_append(&text, "a condition: ");
+    for (size_t i = 0; i < CONDITIONS; i++)
+        sprof_str_appendf(&text, "`%s`, ", conditions[i].shown);
+    sprof_str_append(&text, "`returns < 0`, `errno = ENOENT`, or a value as in `id = 7`");
+    const int result =
+        text.failed ? sprof_error_memory(parser->error) : refuse(parser, parser->at, text.text);
+    sprof_str_release(&text);
+    return result;
+}
+
+/* Reads the condition that begins with the present word. *had: those that were, a bit each. */
+static int read_condition(struct parser *parser, struct trace_keep_rule *rule, uint32_t *had)
 {
     const size_t at = parser->at;
-    const bool is_self = is_word(parser, "self");
-    bool is_again = false;
-    int result = 0;
+    size_t i = 0;
     if (begins_test(parser))
         return read_test(parser, rule);
-    if (is_self) {
-        next_word(parser);
-        if (!is_word(parser, "over"))
-            return refuse(parser, parser->at, "`over T`");
-    }
-    const bool is_over = is_word(parser, "over"), is_throws = is_word(parser, "throws"),
-               is_every = is_word(parser, "every"), is_first = is_word(parser, "first"),
-               is_slowest = is_word(parser, "slowest"), is_next = is_word(parser, "next");
-    if (!is_over && !is_throws && !is_every && !is_first && !is_slowest && !is_next)
-        return refuse(parser, parser->at, conditions);
+    while (i < CONDITIONS && !is_word(parser, conditions[i].word))
+        i++;
+    if (i == CONDITIONS)
+        return refuse_condition(parser);
+    if (*had >> i & 1 && !conditions[i].may_repeat)
+        return refuse(parser, at, "each condition once");
+    *had |= UINT32_C(1) << i;
     next_word(parser);
-    if (is_over) {
-        is_again = is_self ? rule->has_self : rule->has_over;
-        result = is_self ? read_over(parser, &rule->has_self, &rule->self_ns)
-                         : read_over(parser, &rule->has_over, &rule->over_ns);
-    } else if (is_throws) {
-        is_again = rule->throws;
-        rule->throws = true;
-        result = is_again ? 0 : read_thrown(parser, rule);
-    } else if (is_next) {
-        is_again = rule->next;
-        result = read_number(parser, &rule->next, UINT32_MAX, "a number from 1 on, as in `next 5`");
-    } else if (is_slowest) {
-        is_again = rule->slowest;
-        result = read_number(parser, &rule->slowest, SLOWEST_MOST,
-                             "a number from 1 to 16, as in `slowest 10`");
-    } else if (is_every) {
-        is_again = rule->every;
-        result =
-            read_number(parser, &rule->every, UINT32_MAX, "a number from 1 on, as in `every 100`");
-    } else {
-        is_again = rule->first;
-        result = read_first(parser, &rule->first);
-    }
-    return result || !is_again ? result : refuse(parser, at, "each condition once");
+    return conditions[i].read(parser, rule);
 }
 
 /* == Load == */
@@ -396,10 +534,11 @@ int trace_keep_rule_parse(struct trace_keep_rule *rule, const char *text, struct
     if (strnlen(text, TEXT_MOST + 1) > TEXT_MOST)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "a rule has at most %d bytes", TEXT_MOST);
     next_word(&parser);
-    int result = read_condition(&parser, rule);
+    uint32_t had = 0;
+    int result = read_condition(&parser, rule, &had);
     while (!result && is_word(&parser, "and")) {
         next_word(&parser);
-        result = read_condition(&parser, rule);
+        result = read_condition(&parser, rule, &had);
     }
     const bool has_load = !result && is_word(&parser, "while");
     if (!result && !has_load && !is_end(text[parser.at]))
@@ -414,9 +553,20 @@ int trace_keep_rule_parse(struct trace_keep_rule *rule, const char *text, struct
     return result;
 }
 
+bool trace_keep_is_late(const struct trace_keep_rule *rule)
+{
+    return rule->late_count || rule->expressions[TRACE_KEEP_BY_THROWN];
+}
+
 void trace_keep_rule_release(struct trace_keep_rule *rule)
 {
     free(rule->quoted);
-    free(rule->thrown);
-    rule->quoted = rule->thrown = NULL;
+    rule->quoted = NULL;
+    for (size_t i = 0; i < TRACE_KEEP_EXPRESSIONS; i++) {
+        free(rule->expressions[i]);
+        rule->expressions[i] = NULL;
+    }
+    for (uint32_t i = 0; i < rule->late_count; i++)
+        free(rule->late[i].text);
+    rule->late_count = 0;
 }

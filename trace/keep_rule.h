@@ -2,11 +2,11 @@
 #ifndef SPROF_TRACE_KEEP_RULE_H
 #define SPROF_TRACE_KEEP_RULE_H
 
-#include "base/base.h"
+#include "symbolize/symbolize.h"
 
 #include <stdbool.h>
 
-enum { TRACE_KEEP_TESTS = 4 };
+enum { TRACE_KEEP_TESTS = 4, TRACE_KEEP_TEXT_BYTES = 255 };
 
 /* Whether a value lies in a range, or not. */
 struct trace_keep_test {
@@ -15,6 +15,26 @@ struct trace_keep_test {
     int64_t low, high; /* as an integer; INT64_MIN, INT64_MAX: no bound */
     double low_real, high_real;
     bool is_outside;
+};
+
+/* A condition on what only the tracer can read: the calls that may meet it have their values
+ * written, and those that do not are dropped then. */
+struct trace_keep_late {
+    const char *at;             /* where it stands in the rule's text */
+    struct symbolize_path path; /* of the value; without a name: the result */
+    bool at_exit;               /* it is read when the call ends, else when it begins */
+    bool has_changed;           /* it is read at both times, and must differ */
+    char *text;                 /* that it must be, or with is_outside not; NULL: a number; owned */
+    struct trace_keep_test range;
+};
+
+/* Regular expressions of conditions. */
+enum trace_keep_expression {
+    TRACE_KEEP_BY_CALL,   /* for the function's name */
+    TRACE_KEEP_BY_BELOW,  /* for that of a function in whose call it is */
+    TRACE_KEEP_BY_CLASS,  /* for the function's class, or one that this derives from */
+    TRACE_KEEP_BY_THROWN, /* for the type of the exception that leaves the call */
+    TRACE_KEEP_EXPRESSIONS,
 };
 
 /* What the program must be doing. */
@@ -39,17 +59,18 @@ struct trace_keep_rule {
     uint64_t slowest;          /* it is among so many longest calls of its function so far */
     uint64_t next;             /* of those that meet all before, so many and no more */
     bool has_over, has_self, throws;
-    char *thrown;              /* a regular expression for the exception's type; NULL: any; owned */
-    enum trace_keep_load load; /* while this is above the bound */
+    char *expressions[TRACE_KEEP_EXPRESSIONS]; /* NULL: any; owned */
+    enum trace_keep_load load;                 /* while this is above the bound */
     double load_over;
     double quantile; /* 0.99 of p99 */
     struct trace_keep_test tests[TRACE_KEEP_TESTS];
     uint32_t test_count;
+    struct trace_keep_late late[TRACE_KEEP_TESTS];
+    uint32_t late_count;
 };
 
-/* Reads "COND [and COND …] [: RE]". COND is `over T`, `self over T`, `throws`, `slowest N`,
- * `every N`, `first N a second`, `next N`, `returns OP V`, `errno OP V` or `NAME OP V`. ` while
- * LOAD` may follow: `cpu > N %`, `calls/s > N`, `open > N`, `rss > SIZE` or `p99 > T`.
+/* Reads "COND [and COND …] [: RE] [while LOAD]"; the conditions are those of a table in
+ * keep_rule.c, a LOAD is `cpu > N %`, `calls/s > N`, `open > N`, `rss > SIZE` or `p99 > T`.
  * SPROF_EUSAGE: the message shows the place, and says what fits there. Nothing is to be released
  * then. `text` is borrowed as long as the rule. */
 int trace_keep_rule_parse(struct trace_keep_rule *rule, const char *text,
@@ -57,6 +78,9 @@ int trace_keep_rule_parse(struct trace_keep_rule *rule, const char *text,
 
 /* Whether a test is about errno when the call returns. */
 bool trace_keep_is_errno(const struct trace_keep_test *test);
+
+/* Whether the tracer decides whether calls meet the rule, by their values. */
+bool trace_keep_is_late(const struct trace_keep_rule *rule);
 
 void trace_keep_rule_release(struct trace_keep_rule *rule);
 

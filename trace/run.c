@@ -239,8 +239,10 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->kept = session->trace->kept.calls;
     result->kept_callers = session->trace->kept.callers;
     result->remarks_lost = session->trace->kept.remarks_lost;
-    for (size_t i = 0; i < session->trace->kept.rules.count; i++)
+    for (size_t i = 0; i < session->trace->kept.rules.count; i++) {
         result->kept_dropped += session->trace->kept.dropped[i];
+        result->kept_unread += session->trace->kept.unread[i];
+    }
     result->points = trace_points_count(session);
     result->point_calls = trace_points_calls(session);
     trace_coverage_count(session, &result->covered, &result->left);

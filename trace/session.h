@@ -162,6 +162,7 @@ struct trace_result {
     uint64_t unlogged;           /* calls without room in the log */
     uint64_t kept, kept_callers; /* of --keep: calls that met a rule; others that called them */
     uint64_t remarks_lost;       /* requests and notes of <sprof.h> that are not recorded */
+    uint64_t kept_unread;        /* rules about which values decide that could not be read */
     uint64_t kept_dropped;       /* rules that were met by calls without room */
     bool is_unreliable;          /* a program has written figures that cannot be */
     uint64_t untracked;          /* threads without room */

@@ -96,8 +96,8 @@ struct trace_probe {
 struct trace_rule {
     struct trace_keep_rule rule; /* owned, as is its text */
     char *text;
-    struct plan_expressions *thrown; /* for types of exceptions; NULL: any; owned */
-    uint64_t from_ns, to_ns;         /* of the run; to_ns 0: it is in force */
+    struct plan_expressions *functions, *by[TRACE_KEEP_EXPRESSIONS]; /* NULL: all; owned */
+    uint64_t from_ns, to_ns; /* of the run; to_ns 0: it is in force */
     bool is_over;
 };
 
@@ -112,11 +112,12 @@ struct trace_kept {
     uint64_t remarks_lost; /* requests and notes without room, or that could not be read */
     uint64_t fired[PROBE_KEEP_RULES], dropped[PROBE_KEEP_RULES];
     uint64_t tested[PROBE_KEEP_RULES]; /* calls of functions to which a rule applies */
+    uint64_t unread[PROBE_KEEP_RULES]; /* calls whose values, which decide, could not be read */
 };
 
-/* Calls that have met all else of a rule by the type of an exception. The agent counts those of
+/* Calls that have met all else of a rule about which the tracer decides. The agent counts those of
  * other rules. */
-struct trace_thrown_counts {
+struct trace_late_counts {
     uint64_t seen, taken;
     struct {
         uint64_t number, calls;
@@ -127,10 +128,10 @@ struct trace_thrown_counts {
  * last read. */
 struct trace_kept_read {
     uint64_t dropped[PROBE_KEEP_RULES], tested[PROBE_KEEP_RULES], lost, remarks_lost;
+    struct trace_late_counts late[PROBE_KEEP_RULES];
     uint64_t (*ended)[PROBE_BUCKETS]; /* by rule, how long calls took; NULL: no rule needs it; owned
                                        */
     uint64_t calls, cpu_ns, ns;       /* for load, when that was last looked at */
-    struct trace_thrown_counts thrown[PROBE_KEEP_RULES];
 };
 
 /* A moment, also by the command's clock. */

@@ -21,6 +21,7 @@ copy_early(struct thread *thread, const struct record *record, uint32_t function
     struct piece_words of = {.words = words_of(record), .has_words = true};
     early->slot = slot;
     early->begin = now;
+    early->place = place_of(values);
     valued->reads_early = 1;
     early->bytes = copy_pieces(thread, values, 0, early_count(values), &of, now, early->pieces,
                                PROBE_EARLY_BYTES);

@@ -100,6 +100,34 @@ static SAVES_ALL __attribute__((noinline)) void raise_least(uint32_t function, u
         atomic_store(&shared->keep_quick[function].least, again);
 }
 
+/* == Callers that are open == */
+
+/* How many callers get numbers at a time: a ring has room for so many. The callers above them get
+ * theirs when the last one of these ends. */
+static inline uint32_t marks_most(const struct thread *thread)
+{
+    return (uint32_t)(thread->ring_mask + 1) / 16;
+}
+
+/* The nearest open call from a record upwards that may be kept. Records without a serial are of
+ * calls whose probes a signal's handler has interrupted. */
+static inline struct record *open_at(struct thread *thread, struct record *record)
+{
+    for (uint32_t steps = 0; record != &thread->root &&
+                             (record->serial != thread->serial || is_outside(thread, record)) &&
+                             steps <= marks_most(thread);
+         steps++)
+        record = above(thread, record);
+    return record->serial == thread->serial && !is_outside(thread, record) ? record : &thread->root;
+}
+
+static inline struct record *caller_of(struct thread *thread, const struct record *record)
+{
+    return open_at(thread, above(thread, record));
+}
+
+/* == Calls that have ended == */
+
 /* What a rule judges of a call that has ended. */
 struct ended {
     int64_t total, self;
@@ -134,9 +162,28 @@ static inline bool meets(uint32_t number, const struct ended *call)
     return !rule->next || atomic_fetch_add(&rule->taken, 1) < rule->next;
 }
 
+/* Of rules that only calls in calls of certain functions meet, those of which no caller is open. */
+static inline uint64_t rules_without_caller(struct thread *thread, const struct record *record,
+                                            uint64_t rules)
+{
+    enum { CALLERS = 1 << 16 };
+    const struct probe_shared *shared = probe_inside.shared;
+    rules &= atomic_load_explicit(&shared->keep_below, memory_order_relaxed);
+    for (uint32_t i = 0; i < CALLERS && rules; i++) {
+        record = caller_of(thread, record);
+        const uint64_t function = (uint64_t)(record->stat - thread->stats);
+        if (record == &thread->root)
+            break;
+        if (function < PROBE_THUNKS)
+            rules &= ~atomic_load_explicit(&shared->keep_above[function], memory_order_relaxed);
+    }
+    return rules;
+}
+
 /* The rules that a call meets which has ended. */
-static inline uint64_t rules_met(struct record *record, uint32_t function, int64_t total,
-                                 int64_t self, uint64_t now, bool has_words, enum probe_exit exit)
+static inline uint64_t rules_met(struct thread *thread, struct record *record, uint32_t function,
+                                 int64_t total, int64_t self, uint64_t now, bool has_words,
+                                 enum probe_exit exit)
 {
     struct probe_shared *shared = probe_inside.shared;
     const uint64_t all = rules_in_force(function);
@@ -151,7 +198,7 @@ static inline uint64_t rules_met(struct record *record, uint32_t function, int64
     if (call.values && call.values->bindings)
         take_words(record, exit, has_words && !is_jumper(record), &call.kept);
     uint64_t met = 0;
-    for (uint64_t left = all; left; left &= left - 1) {
+    for (uint64_t left = all & ~rules_without_caller(thread, record, all); left; left &= left - 1) {
         const uint32_t bit = (uint32_t)__builtin_ctzll(left);
         if (meets(bit, &call))
             met |= UINT64_C(1) << bit;
@@ -173,31 +220,7 @@ static inline uint64_t kept_room(const struct thread *thread)
     return used < units ? units - used : 0;
 }
 
-/* How many callers get numbers at a time: a ring has room for so many. The callers above them get
- * theirs when the last one of these ends. */
-static inline uint32_t marks_most(const struct thread *thread)
-{
-    return (uint32_t)(thread->ring_mask + 1) / 16;
-}
-
-/* == Callers == */
-
-/* The nearest open call from a record upwards that may be kept. Records without a serial are of
- * calls whose probes a signal's handler has interrupted. */
-static inline struct record *open_at(struct thread *thread, struct record *record)
-{
-    for (uint32_t steps = 0; record != &thread->root &&
-                             (record->serial != thread->serial || is_outside(thread, record)) &&
-                             steps <= marks_most(thread);
-         steps++)
-        record = above(thread, record);
-    return record->serial == thread->serial && !is_outside(thread, record) ? record : &thread->root;
-}
-
-static inline struct record *caller_of(struct thread *thread, const struct record *record)
-{
-    return open_at(thread, above(thread, record));
-}
+/* == Numbers == */
 
 static inline uint32_t count_unmarked(struct thread *thread, struct record *record)
 {
@@ -323,7 +346,7 @@ static SAVES_ALL __attribute__((noinline)) void keep_end(struct thread *thread,
                                                          bool is_in_chain, enum probe_exit exit)
 {
     const uint32_t function = (uint32_t)(record->stat - thread->stats);
-    const uint64_t rules = rules_met(record, function, total, self, now, is_in_chain, exit);
+    const uint64_t rules = rules_met(thread, record, function, total, self, now, is_in_chain, exit);
     const bool is_caller = record->node != 0;
     if (!rules && !is_caller)
         return;

@@ -26,7 +26,8 @@ struct valued {
  * again where too many are open: those have none then. */
 struct early {
     uint64_t slot, begin;
-    uint32_t bytes, reserved;
+    uint32_t bytes;
+    uint32_t place; /* of the struct probe_values whose pieces these are */
     uint8_t pieces[PROBE_EARLY_BYTES];
 };
 enum { EARLY_PLACES = 16, VALUED_AT = 2304, EARLY_AT = 2 * VALUED_AT };
@@ -80,6 +81,11 @@ static inline uint64_t rules_in_force(uint32_t function)
     const struct probe_shared *shared = probe_inside.shared;
     return atomic_load_explicit(&shared->keep_masks[function], memory_order_relaxed) &
            ~atomic_load_explicit(&shared->keep.resting, memory_order_relaxed);
+}
+
+static inline uint32_t place_of(const struct probe_values *values)
+{
+    return (uint32_t)((const uint64_t *)values - probe_inside.shared->keep.values);
 }
 
 static inline uint64_t vector_word(unsigned number)
@@ -311,7 +317,8 @@ static inline uint32_t put_early(const struct thread *thread, const struct recor
     uint32_t used = 0;
     for (uint32_t i = 0; i < EARLY_PLACES && !found && values->early; i++) {
         const struct early *one = early_of(thread, i);
-        found = one->slot == slot && one->begin == begin ? one : NULL;
+        found =
+            one->slot == slot && one->begin == begin && one->place == place_of(values) ? one : NULL;
     }
     if (found && found->bytes <= PROBE_EARLY_BYTES)
         for (; used < found->bytes; used++)

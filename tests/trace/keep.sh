@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --keep and sprof report --kept: what meets a rule has a row, with its callers.
-#   keep.sh rules | changes | further | percentile | report | readers | slowest | open | processes | embedded | dropped | refused
+#   keep.sh rules | changes | further | values | percentile | report | readers | slowest | open | processes | embedded | dropped | refused
 # jumps.py compares random programs' trees with what they note themselves.
 set -u
 . "$(dirname "$0")/lib.sh"
@@ -191,6 +191,97 @@ END
     is "no type" neither.db "SELECT count(*) FROM v_kept_call" 0
     "$SPROF" trace --keep 'throws ((' -o none.db -- ./further >out 2>err && fail "half an expression"
     grep -q 'missing closing parenthesis' err || fail "what is wrong with a type: $(cat err)"
+}
+
+# Fields, texts, what changes, classes, and calls in others. What no call can meet is said with its place.
+values() {
+    cat >values.cc <<'END'
+#include <string>
+#define NI __attribute__((noinline))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+struct Query { int state = 0; const char *sql = ""; Query *next = nullptr; double cost = 1.5; };
+struct Shape { virtual ~Shape() {} NI virtual int area(int n) { BODY; return n; } };
+struct Circle : Shape { NI int area(int n) override { BODY; return n * 3; } NI int round(int n) { BODY; return n; } };
+struct Other { int z = 0; NI int area(int n) { BODY; return n + z; } };
+int level = 0;
+namespace config { int depth = 1; }
+NI const char *name_of(int n) { BODY; return n % 2 ? "odd" : "even"; }
+NI int inner(int n) { BODY; return n + 1; }
+NI int outer(int n) { int r = inner(n); BODY; return r; }
+NI int other(int n) { int r = inner(n); BODY; return r; }
+NI void run(Query *q, const std::string &text, int &count) { if (q->state % 3 == 0) q->cost += 1; BODY; count++; if (q->state % 5 == 0) level++; }
+NI int text_of(const char *s, int n) { BODY; return (int)s[0] + n; }
+int main()
+{
+    Query peer, q;
+    peer.sql = "peer", q.next = &peer;
+    Shape s; Circle c; Other o; Shape *all[] = {&s, &c};
+    int count = 0;
+    for (int i = 0; i < 30; i++) {
+        q.state = i, q.sql = i % 4 ? "select" : "insert", config::depth = i % 10;
+        run(&q, i % 3 ? "short" : "a text that is too long for the object itself", count);
+        outer(i), other(i), all[i % 2]->area(i), c.round(i), o.area(i), name_of(i), text_of(i % 2 ? "one" : "two", i);
+    }
+    return count != 30;
+}
+END
+    g++ -O1 -g values.cc -o values || fail "it does not compile"
+    # Each rule, and how many calls meet it: twelve at a time, so that functions have several.
+    cat >known <<'END'
+30 below ^outer
+60 call inner and below ^o : .
+15 below ^outer and every 2
+60 class ^Shape$
+45 class Circle
+30 class Other
+10 q->state >= 20 : ^run
+30 q->next->sql = "peer" : ^run
+8 q->sql = "insert" : ^run
+20 text = "short" : ^run
+10 text != "short" : ^run
+15 s = "one" : ^text_of
+15 returns "odd" : ^name_of
+10 changed q->cost : ^run
+6 changed ::level : ^run
+30 changed *count : ^run
+10 exit.count > 20 : ^run
+4 *count > 20 and every 2 : ^run
+3 *count > 20 and next 3 : ^run
+3 config::depth = 3 : ^run
+14 ::level > 3 : ^run
+20 q->cost > 5.2 : ^run
+0 q->cost > 5.2 and q->state < 3 : ^run
+END
+    local options=() count rule message
+    while read -r count rule; do options+=(--keep "$rule"); done <known
+    traced values "${options[@]:0:24}" -- ./values
+    traced further_values "${options[@]:24}" -- ./values
+    for message in values further_values; do
+        "$SPROF" sql $message.db --format json "SELECT fired || ' ' || text AS met FROM keep_rule ORDER BY number"
+    done | python3 -c 'import json, sys
+for rows in sys.stdin.read().replace("]\n[", "]\0[").split("\0"):
+    for row in json.loads(rows): print(row["met"])' >found
+    diff known found >differs || fail "calls that met the rules: $(cat differs)"
+    is "rows without their callers" further_values.db "$orphans" 0
+    traced one --keep 'changed q->cost and q->state < 3 : ^run' -- ./values
+    is "what conditions have read" one.db "SELECT name || ' is ' || value FROM v_call_value ORDER BY name" "entry q->state is 0 q->cost is 1.5 → 2.5"
+    is "calls that meet nothing leave no caller" one.db "SELECT count(*) FROM v_kept_call" 2
+    cat >wrong <<'END'
+class Circl$|no function is a method of such a class, or of one that derives from it.*near it: Circle
+class Nothing|no function is a method of such a class
+below nothing|below 'nothing' finds none of the functions
+changed n : ^inner|in inner(int): it is passed in registers, so it cannot change
+q->stat = 3 : ^run|'Query' has no such field that is made of bytes; near it: state
+n = "x" : ^inner|it is no text
+count > 20 : ^run|it is a reference: a \* before it
+END
+    options=()
+    while IFS='|' read -r rule message; do options+=(--keep "$rule"); done <wrong
+    traced none "${options[@]}" -- ./values
+    while IFS='|' read -r rule message; do
+        grep -q -- "$message" err || fail "what is wrong with '$rule': $(cat err)"
+    done <wrong
+    [ "$(grep -c '^sprof:  *^$' err)" = 4 ] || fail "places are not shown: $(cat err)"
 }
 
 # A rule rests until a percentile of its function's calls is above its bound.
@@ -473,6 +564,6 @@ refused() {
 }
 
 case "$1" in
-rules | changes | further | percentile | report | readers | slowest | open | processes | embedded | dropped | refused) write_program && "$1" ;;
+rules | changes | further | values | percentile | report | readers | slowest | open | processes | embedded | dropped | refused) write_program && "$1" ;;
 *) fail "no such case" ;;
 esac

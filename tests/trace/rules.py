@@ -124,13 +124,20 @@ class Program(jumps.Program):
 
 # == Rules ==
 
+def callers_of(call):
+    """As long as their coroutines are in the chain."""
+    while call.above:
+        call = call.above
+        yield call
+
+
 class Rule:
     """`tests` are of one call; `counts` and `times` need others, or its time."""
 
     def __init__(self, chance, program):
         self.tests, self.text, self.functions = [], [], None
         self.over = self.own = self.every = self.first = self.next = self.slowest = 0
-        self.throws = self.thrown = self.load = self.never = None
+        self.throws = self.thrown = self.load = self.never = self.below = self.called = None
         kind = chance.choice(["value", "value", "value", "throws", "over", "self", "slowest", "first", "every", "next", "load"])
         if kind in ("value", "every", "next", "first"):
             for _ in range(chance.choice((1, 1, 2, 3)) if kind == "value" else chance.choice((0, 1))):
@@ -157,14 +164,29 @@ class Rule:
             if kind == name:
                 setattr(self, name, chance.randrange(1, most + 1))
                 self.text.append(text.format(getattr(self, name)))
+        if not self.slowest:  # which is about all calls of a function
+            self.add_names(chance, program)
         self.takes_time = bool(self.over or self.own or self.slowest or self.first or self.load)
         self.counts = bool(self.every or self.next)
         self.name(chance, program)
 
+    def add_names(self, chance, program):
+        """Functions in whose calls it must be, and those that it must be of."""
+        for name in ("below", "call"):
+            if chance.random() < 0.25:
+                functions = set(chance.sample(range(program.count), min(program.count, chance.randrange(1, 5 if name == "below" else 9))))
+                text = name + " ^f(" + "|".join(map(str, sorted(functions))) + r")\b"
+                self.text.insert(chance.randrange(len(self.text) + 1), text)
+                if name == "below":
+                    self.below = functions
+                else:
+                    self.called = functions
+
     def add_test(self, chance, types):
-        what = chance.choice(("returns", "returns", "k", "depth", "errno", "arg2"))
-        kind = types.get({"returns": "result", "arg2": "a"}.get(what, what), "int")
-        value = chance.choice((0, 2, 9, 11)) if what == "errno" else chance.randrange(-1, 9) if what == "depth" else chance.randrange(-30, 50)
+        """Those of exit.NAME are decided by the recorder."""
+        what = chance.choice(("returns", "returns", "k", "depth", "errno", "arg2", "exit.k", "exit.depth", "exit.a"))
+        kind = types.get({"returns": "result", "arg2": "a"}.get(what, what.removeprefix("exit.")), "int")
+        value = chance.choice((0, 2, 9, 11)) if what == "errno" else chance.randrange(-1, 9) if "depth" in what else chance.randrange(-30, 50)
         operator = chance.choice(list(OPERATORS))
         text = f"{what} {operator} {value}"
         test = lambda x, operator=operator, value=value: OPERATORS[operator](x, value)
@@ -201,11 +223,15 @@ class Rule:
             return False
         if self.throws and (how != "exception" or (self.thrown and not re.search(self.thrown, THROWN[leaving["thrown"]]))):
             return False
+        if self.called is not None and call.function not in self.called:
+            return False
+        if self.below is not None and not any(above.function in self.below for above in callers_of(call)):
+            return False
         has_result = how in ("return", "tail")
         for what, test in self.tests:
             known = has_result if what in ("returns", "errno") else has_words
             if not known or not test({"returns": leaving.get("result"), "errno": leaving.get("errno")}.get(what) if what in ("returns", "errno")
-                                     else call.values["a" if what == "arg2" else what]):
+                                     else call.values["a" if what == "arg2" else what.removeprefix("exit.")]):
                 return False
         return True
 

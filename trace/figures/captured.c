@@ -88,8 +88,10 @@ void trace_captures_note(struct trace_session *session, uint32_t captures,
                 continue;
             }
             session->values.located[number] |= UINT64_C(1) << i;
-            noted->captured[noted->captured_count++] = (struct trace_captured){
-                name_of(session, capture, &capture->paths[i]), located, capture->at_entry};
+            noted->captured[noted->captured_count++] =
+                (struct trace_captured){.name = name_of(session, capture, &capture->paths[i]),
+                                        .located = located,
+                                        .at_entry = capture->at_entry};
         }
     }
 }

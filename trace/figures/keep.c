@@ -2,7 +2,7 @@
  * number from then on, and has its row when it has ended. The command can write anything into a
  * ring, so numbers are checked. */
 #include "trace/figures/keep.h"
-#include "plan/expressions.h"
+#include "trace/figures/keep_late.h"
 #include "trace/figures/keep_load.h"
 #include "trace/figures/keep_quick.h"
 #include "trace/figures/log.h"
@@ -85,59 +85,13 @@ static uint64_t duration_of(const struct trace_session *session, int64_t ticks)
     return trace_length_of(session, ticks > 0 ? (uint64_t)ticks : 0);
 }
 
-/* Whether the type of the exception that has left a call is one that a rule names. */
-static bool is_thrown(const struct trace_rule *rule, const struct trace_taken_values *values)
-{
-    struct sprof_str type = {0};
-    bool is = false;
-    if (values && trace_values_thrown_type(values, &type) && !type.failed) {
-        const struct plan_function named = {.name = type.text};
-        is = plan_expressions_match(rule->thrown, &named, NULL) == 1;
-    }
-    sprof_str_release(&type);
-    return is;
-}
-
-/* Whether a rule takes one more call, which ended at so many ticks: as meets() in the agent. */
-static bool takes_one_more(struct trace_session *session, size_t rule, uint64_t end)
-{
-    const struct trace_keep_rule *of = &session->trace->kept.rules.items[rule].rule;
-    struct trace_thrown_counts *counts = &session->kept.thrown[rule];
-    const uint64_t second = (uint64_t)((double)end * session->trace->clock.tick_ns / 1e9);
-    if (of->every && ++counts->seen % of->every)
-        return false;
-    if (counts->seconds[second & 1].number != second) {
-        counts->seconds[second & 1].number = second;
-        counts->seconds[second & 1].calls = 0;
-    }
-    if (of->first && counts->seconds[second & 1].calls++ >= of->first)
-        return false;
-    return !of->next || counts->taken++ < of->next;
-}
-
-/* Of the rules that a call has met by what the agent knows, those that it has met. */
-static uint64_t rules_of(struct trace_session *session, uint64_t met, uint64_t end,
-                         const struct trace_taken_values *values)
-{
-    const struct trace_kept *kept = &session->trace->kept;
-    uint64_t rules = met;
-    for (uint64_t left = met; left; left &= left - 1) {
-        const size_t i = (size_t)__builtin_ctzll(left);
-        const struct trace_rule *rule = i < kept->rules.count ? &kept->rules.items[i] : NULL;
-        if (!rule ||
-            (rule->thrown && (!is_thrown(rule, values) || !takes_one_more(session, i, end))))
-            rules &= ~(UINT64_C(1) << i);
-    }
-    return rules;
-}
-
 /* Whether some rule is decided here. Then callers of calls that are not kept are in the ring, too.
  */
 static bool decides(const struct trace_session *session)
 {
     bool does = false;
     for (size_t i = 0; i < session->trace->kept.rules.count; i++)
-        does |= session->trace->kept.rules.items[i].thrown != NULL;
+        does |= trace_keep_is_late(&session->trace->kept.rules.items[i].rule);
     return does;
 }
 
@@ -170,7 +124,8 @@ static void add_states(const struct trace_session *session, const struct trace_t
 static int take_end(struct trace_session *session, struct trace_thread *thread,
                     const struct probe_kept *kept, const struct trace_taken_values *values)
 {
-    const uint64_t rules = rules_of(session, kept->rules, kept->end, values);
+    uint64_t unread;
+    const uint64_t rules = trace_late_meets(session, kept, values, kept->rules, &unread);
     uint32_t above;
     if (row_of(session, thread, kept->caller, &above))
         return SPROF_ENOMEM;
@@ -196,7 +151,11 @@ static int take_end(struct trace_session *session, struct trace_thread *thread,
     memmove(&thread->callers.items[at], &thread->callers.items[at + 1],
             (thread->callers.count - at - 1) * sizeof *caller);
     thread->callers.count--;
-    if (kept->end < session->times.cleared.ticks || !is_wanted)
+    if (kept->end < session->times.cleared.ticks)
+        return 0;
+    for (; unread; unread &= unread - 1)
+        session->trace->kept.unread[__builtin_ctzll(unread)]++;
+    if (!is_wanted)
         return 0;
     if (!row.is_apart)
         add_states(session, thread, trace_time_of(session, kept->end), &row);
@@ -361,6 +320,9 @@ void trace_keep_describe(const struct trace_session *session, struct sprof_str *
         if (kept->dropped[i])
             sprof_str_appendf(text, ", of which %s had no room",
                               sprof_digits_of(kept->dropped[i]).text);
+        if (kept->unread[i])
+            sprof_str_appendf(text, ", of %s the values could not be read",
+                              sprof_digits_of(kept->unread[i]).text);
     }
     sprof_str_append(text, ")");
 }
@@ -376,5 +338,6 @@ void trace_keep_clear(struct trace_session *session)
     memset(kept->fired, 0, sizeof kept->fired);
     memset(kept->dropped, 0, sizeof kept->dropped);
     memset(kept->tested, 0, sizeof kept->tested);
+    memset(kept->unread, 0, sizeof kept->unread);
     kept->calls = kept->callers = kept->lost = kept->remarks_lost = 0;
 }

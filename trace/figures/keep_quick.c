@@ -105,9 +105,10 @@ static bool has_list(const struct probe_keep *keep, uint64_t mask)
     return has;
 }
 
-static struct probe_keep_quick find_quick(const struct probe_keep *keep,
+static struct probe_keep_quick find_quick(const struct probe_shared *shared,
                                           const struct trace_noted *noted, uint64_t mask)
 {
+    const struct probe_keep *keep = &shared->keep;
     struct probe_keep_quick quick = {.least = INT64_MAX};
     const bool is_listed = has_list(keep, mask);
     for (uint64_t left = mask; left; left &= left - 1) {
@@ -124,7 +125,10 @@ static struct probe_keep_quick find_quick(const struct probe_keep *keep,
         } else if (least < quick.least) {
             quick.least = least;
         }
-        quick.units = !(mask & (mask - 1)) && is_exact(rule, range) ? units_of(noted) : 0;
+        quick.units =
+            !(mask & (mask - 1)) && is_exact(rule, range) && !(shared->keep_below >> number & 1)
+                ? units_of(noted)
+                : 0;
         quick.rule = (uint8_t)number;
     }
     return quick;
@@ -138,7 +142,7 @@ void trace_keep_write(struct trace_session *session, uint32_t function, uint64_t
     const struct trace_noted *noted =
         function < session->values.noted.count ? session->values.noted.items[function] : NULL;
     const uint64_t resting = atomic_load(&shared->keep.resting);
-    const struct probe_keep_quick quick = find_quick(&shared->keep, noted, mask & ~resting);
+    const struct probe_keep_quick quick = find_quick(shared, noted, mask & ~resting);
     atomic_store(&shared->keep_masks[function], mask);
     to->units = 0;
     atomic_store(&to->least, INT64_MIN);

@@ -20,17 +20,55 @@ static int refuse_more(size_t count, struct sprof_error *error)
                            PROBE_KEEP_RULES, count);
 }
 
+static void free_expressions(struct trace_rule *rule)
+{
+    plan_expressions_free(rule->functions);
+    rule->functions = NULL;
+    for (size_t i = 0; i < TRACE_KEEP_EXPRESSIONS; i++) {
+        plan_expressions_free(rule->by[i]);
+        rule->by[i] = NULL;
+    }
+}
+
+/* Compiles those of its rule. To be freed also where it fails. */
+static int make_expressions(struct trace_rule *rule, struct sprof_error *error)
+{
+    int result = rule->rule.function
+                     ? plan_expressions_make(&rule->functions, &rule->rule.function, 1, error)
+                     : 0;
+    for (size_t i = 0; i < TRACE_KEEP_EXPRESSIONS && !result; i++)
+        if (rule->rule.expressions[i])
+            result = plan_expressions_make(
+                &rule->by[i], (const char *const *)&rule->rule.expressions[i], 1, error);
+    return result;
+}
+
 static int check_expressions(const struct trace_keep_rule *rule, struct sprof_error *error)
 {
-    const char *const texts[] = {rule->function, rule->thrown};
-    int result = 0;
-    for (size_t i = 0; i < 2 && !result; i++) {
-        struct plan_expressions *expressions = NULL;
-        if (texts[i])
-            result = plan_expressions_make(&expressions, &texts[i], 1, error);
-        plan_expressions_free(expressions);
-    }
+    struct trace_rule made = {.rule = *rule};
+    const int result = make_expressions(&made, error);
+    free_expressions(&made);
     return result;
+}
+
+/* Whether a rule may apply to a function by their names. */
+static int matches_name(const struct trace_rule *rule, const struct plan_function *function,
+                        struct sprof_error *error)
+{
+    const int result =
+        rule->functions ? plan_expressions_match(rule->functions, function, error) : 1;
+    return result > 0 && rule->by[TRACE_KEEP_BY_CALL]
+               ? plan_expressions_match(rule->by[TRACE_KEEP_BY_CALL], function, error)
+               : result;
+}
+
+/* Whether a function is one in whose calls others meet a rule. */
+static int matches_above(const struct trace_rule *rule, const struct plan_function *function,
+                         struct sprof_error *error)
+{
+    return rule->by[TRACE_KEEP_BY_BELOW]
+               ? plan_expressions_match(rule->by[TRACE_KEEP_BY_BELOW], function, error)
+               : 0;
 }
 
 int trace_keep_check(const struct trace_options *options, struct sprof_error *error)
@@ -53,15 +91,12 @@ static int append(struct trace *trace, const char *text, uint64_t from_ns,
     int result =
         rule.text ? trace_keep_rule_parse(&rule.rule, rule.text, error) : sprof_error_memory(error);
     if (!result)
-        result = check_expressions(&rule.rule, error);
-    if (!result && rule.rule.thrown)
-        result =
-            plan_expressions_make(&rule.thrown, (const char *const *)&rule.rule.thrown, 1, error);
+        result = make_expressions(&rule, error);
     if (!result && sprof_vec_push(&trace->kept.rules, rule))
         result = sprof_error_memory(error);
     if (!result)
         return 0;
-    plan_expressions_free(rule.thrown);
+    free_expressions(&rule);
     trace_keep_rule_release(&rule.rule);
     free(rule.text);
     return result;
@@ -79,8 +114,8 @@ int trace_keep_open(struct trace *trace, const struct trace_options *options,
 void trace_keep_release(struct trace *trace)
 {
     for (size_t i = 0; i < trace->kept.rules.count; i++) {
+        free_expressions(&trace->kept.rules.items[i]);
         trace_keep_rule_release(&trace->kept.rules.items[i].rule);
-        plan_expressions_free(trace->kept.rules.items[i].thrown);
         free(trace->kept.rules.items[i].text);
     }
     sprof_vec_release(&trace->kept.rules);
@@ -142,9 +177,10 @@ static void write_tests(struct probe_keep_rule *to, const struct trace_keep_rule
     }
 }
 
-static bool tests_arguments(const struct trace_keep_rule *rule)
+/* Whether a rule holds only for calls that begin with what is written for it. */
+static bool needs_beginning(const struct trace_keep_rule *rule)
 {
-    bool tests = false;
+    bool tests = rule->late_count > 0 || rule->expressions[TRACE_KEEP_BY_CLASS];
     for (uint32_t i = 0; i < rule->test_count; i++)
         tests |= rule->tests[i].name != NULL;
     return tests;
@@ -155,7 +191,7 @@ static void write_rule(struct trace_session *session, size_t i, bool is_late)
 {
     const struct trace_keep_rule *rule = &session->trace->kept.rules.items[i].rule;
     struct probe_keep *keep = &session->process.shared->keep;
-    const bool counts = !rule->thrown; /* by type they are counted here: see keep.c */
+    const bool counts = !trace_keep_is_late(rule); /* else the tracer does */
     keep->second_ticks = (uint64_t)(1e9 / session->trace->clock.tick_ns);
     keep->rules[i] = (struct probe_keep_rule){
         .over = ticks_of(session, rule->has_over, rule->over_ns),
@@ -165,9 +201,11 @@ static void write_rule(struct trace_session *session, size_t i, bool is_late)
         .throws = rule->throws,
         .slowest = (uint32_t)rule->slowest,
         .next = counts ? rule->next : 0,
-        .since = is_late && tests_arguments(rule) ? UINT64_MAX : 0,
+        .since = is_late && needs_beginning(rule) ? UINT64_MAX : 0,
     };
     write_tests(&keep->rules[i], rule);
+    if (rule->expressions[TRACE_KEEP_BY_BELOW])
+        atomic_fetch_or(&session->process.shared->keep_below, UINT64_C(1) << i);
     if (rule->load)
         atomic_fetch_or(&keep->resting, UINT64_C(1) << i);
 }
@@ -177,56 +215,58 @@ static bool may_apply(const struct trace_probe *probe)
     return probe->is_chosen || probe->is_spare;
 }
 
-static int set_function(struct trace_session *session, uint32_t function,
-                        struct plan_expressions *const *each, struct sprof_error *error)
+static int set_function(struct trace_session *session, uint32_t function, struct sprof_error *error)
 {
-    uint64_t mask = 0;
+    const struct plan_function *named = session->probes.items[function].function;
+    uint64_t mask = 0, above = 0;
     for (size_t i = 0; i < session->trace->kept.rules.count; i++) {
-        const int found =
-            !trace_keep_is_on(session, i) ? 0
-            : each[i]
-                ? plan_expressions_match(each[i], session->probes.items[function].function, error)
-                : 1;
-        if (found < 0)
-            return found;
+        const struct trace_rule *rule = &session->trace->kept.rules.items[i];
+        const bool is_on = trace_keep_is_on(session, i);
+        const int found = is_on ? matches_name(rule, named, error) : 0,
+                  is_above = is_on ? matches_above(rule, named, error) : 0;
+        if (found < 0 || is_above < 0)
+            return found < 0 ? found : is_above;
         mask |= (uint64_t)(found != 0) << i;
+        above |= (uint64_t)(is_above != 0) << i;
     }
+    atomic_store(&session->process.shared->keep_above[function], above);
     trace_keep_write(session, function, mask);
     return 0;
 }
 
-static int report_unfound(const struct trace_session *session, struct plan_expressions *const *each,
-                          struct sprof_error *error)
+static int report_unfound(const struct trace_session *session, struct sprof_error *error)
 {
     int result = 0;
-    for (size_t i = 0; i < session->trace->kept.rules.count && !result; i++)
-        if (each[i])
-            result = trace_report_unfound(session, "keep",
-                                          session->trace->kept.rules.items[i].rule.function,
-                                          each[i], true, error);
+    for (size_t i = 0; i < session->trace->kept.rules.count && !result; i++) {
+        const struct trace_rule *rule = &session->trace->kept.rules.items[i];
+        const struct {
+            const char *option, *text;
+            const struct plan_expressions *expressions;
+        } each[] = {{"keep", rule->rule.function, rule->functions},
+                    {"keep: call", rule->rule.expressions[TRACE_KEEP_BY_CALL],
+                     rule->by[TRACE_KEEP_BY_CALL]},
+                    {"keep: below", rule->rule.expressions[TRACE_KEEP_BY_BELOW],
+                     rule->by[TRACE_KEEP_BY_BELOW]}};
+        for (size_t k = 0; k < sizeof each / sizeof *each && !result; k++)
+            if (each[k].text)
+                result = trace_report_unfound(session, each[k].option, each[k].text,
+                                              each[k].expressions, true, error);
+    }
     return result;
 }
 
 int trace_keep_begin(struct trace_session *session, size_t first, struct sprof_error *error)
 {
     const size_t count = session->trace->kept.rules.count;
-    struct plan_expressions *each[PROBE_KEEP_RULES] = {NULL};
     int result = 0;
-    for (size_t i = 0; i < count && !result; i++) {
-        const struct trace_keep_rule *rule = &session->trace->kept.rules.items[i].rule;
-        if (rule->function)
-            result = plan_expressions_make(&each[i], &rule->function, 1, error);
-    }
     trace_find_tick(session);
-    for (size_t i = 0; i < count && !result && !first; i++)
+    for (size_t i = 0; i < count && !first; i++)
         write_rule(session, i, false);
     for (size_t i = first; i < session->probes.count && !result && count; i++)
         if (may_apply(&session->probes.items[i]))
-            result = set_function(session, (uint32_t)i, each, error);
+            result = set_function(session, (uint32_t)i, error);
     if (!result && !first && !session->options.children && !trace_has_others(session))
-        result = report_unfound(session, each, error);
-    for (size_t i = 0; i < count; i++)
-        plan_expressions_free(each[i]);
+        result = report_unfound(session, error);
     return result;
 }
 
@@ -253,23 +293,31 @@ static int refuse_rules(const struct trace_session *session, struct sprof_error 
                : 0;
 }
 
-/* Applies the last rule to the functions of a program. *found: how many those are. */
-static int add_to(struct trace_session *program, size_t i, struct plan_expressions *expressions,
-                  size_t *found, struct sprof_error *error)
+/* Functions of a rule that has been added. */
+struct found {
+    size_t functions, above; /* … to which it applies; in whose calls */
+};
+
+/* Applies the last rule to the functions of a program. */
+static int add_to(struct trace_session *program, size_t i, struct found *found,
+                  struct sprof_error *error)
 {
     struct probe_shared *shared = program->process.shared;
+    const struct trace_rule *rule = &program->trace->kept.rules.items[i];
     const uint64_t bit = UINT64_C(1) << i;
     int result = 0;
     write_rule(program, i, true);
     for (size_t f = 0; f < program->probes.count && !result; f++) {
         const struct trace_probe *probe = &program->probes.items[f];
-        const int matches = !may_apply(probe) ? 0
-                            : expressions
-                                ? plan_expressions_match(expressions, probe->function, error)
-                                : 1;
-        result = matches < 0 ? matches : 0;
+        const int is_above = may_apply(probe) ? matches_above(rule, probe->function, error) : 0,
+                  matches = may_apply(probe) ? matches_name(rule, probe->function, error) : 0;
+        result = matches < 0 ? matches : is_above < 0 ? is_above : 0;
+        if (is_above > 0) {
+            found->above += probe->is_chosen;
+            atomic_fetch_or(&shared->keep_above[f], bit);
+        }
         if (matches > 0) {
-            *found += probe->is_chosen;
+            found->functions += probe->is_chosen;
             trace_keep_write(program, (uint32_t)f, atomic_load(&shared->keep_masks[f]) | bit);
         }
     }
@@ -294,48 +342,60 @@ static void end_rule(struct trace_session *session, size_t i)
             const uint64_t mask = atomic_load(&program->process.shared->keep_masks[f]);
             if (mask >> i & 1)
                 trace_keep_write(program, (uint32_t)f, mask & ~(UINT64_C(1) << i));
+            atomic_fetch_and(&program->process.shared->keep_above[f], ~(UINT64_C(1) << i));
         }
     }
 }
 
-/* Why a rule that was just added can keep no call. */
-static int refuse_useless(const struct trace_session *session, size_t i, size_t found,
-                          struct plan_expressions *expressions, struct sprof_error *error)
+static int refuse_expression(const struct trace_session *session, const char *expression,
+                             const char *what, struct sprof_error *error)
 {
-    const struct trace_keep_rule *rule = &session->trace->kept.rules.items[i].rule;
-    bool is_bound = !rule->test_count;
     struct sprof_suggestions near = {0};
     struct sprof_str text = {0};
     for (size_t p = 0; p < session->trace->programs.count; p++) {
         const struct trace_session *program = session->trace->programs.items[p];
-        is_bound |= program->values.bound >> i & 1;
-        for (size_t f = 0; f < program->probes.count && rule->function; f++)
+        for (size_t f = 0; f < program->probes.count; f++)
             if (program->probes.items[f].is_chosen)
-                sprof_suggest_offer(&near, rule->function, program->probes.items[f].function->name);
+                sprof_suggest_offer(&near, expression, program->probes.items[f].function->name);
     }
-    if ((found && is_bound) || session->trace->membership->may_grow)
-        return 0;
-    if (!found && expressions)
-        sprof_suggest_append(&text, &near);
-    const int result =
-        found ? sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                                "by debug information none of these functions has all these values "
-                                "as numbers, so the rule is dropped: %.200s",
-                                rule->text)
-              : sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                                "'%.200s' finds none of the functions that have probes, so the "
-                                "rule is dropped%s",
-                                rule->function ? rule->function : "", text.text ? text.text : "");
+    sprof_suggest_append(&text, &near);
+    const int result = sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                                       "%s'%.200s' finds none of the functions that have probes, "
+                                       "so the rule is dropped%s",
+                                       what, expression, text.text ? text.text : "");
     sprof_str_release(&text);
     return result;
+}
+
+/* Why a rule that was just added can keep no call. */
+static int refuse_useless(const struct trace_session *session, size_t i, const struct found *found,
+                          struct sprof_error *error)
+{
+    const struct trace_keep_rule *rule = &session->trace->kept.rules.items[i].rule;
+    const char *const below = rule->expressions[TRACE_KEEP_BY_BELOW];
+    const char *const call =
+        rule->function ? rule->function : rule->expressions[TRACE_KEEP_BY_CALL];
+    bool is_bound = !trace_values_needs(rule);
+    for (size_t p = 0; p < session->trace->programs.count; p++)
+        is_bound |= session->trace->programs.items[p]->values.bound >> i & 1;
+    if (session->trace->membership->may_grow)
+        return 0;
+    if (!found->functions)
+        return refuse_expression(session, call ? call : "", "", error);
+    if (below && !found->above)
+        return refuse_expression(session, below, "below: ", error);
+    return is_bound ? 0
+                    : sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                                      "by debug information none of these functions %s, so the "
+                                      "rule is dropped: %.200s",
+                                      trace_values_lack(rule), rule->text);
 }
 
 static int add_rule(struct trace_session *session, const char *text, struct sprof_str *answer,
                     struct sprof_error *error)
 {
-    struct plan_expressions *expressions = NULL;
     const size_t i = session->trace->kept.rules.count;
-    size_t found = 0;
+    struct found found = {0};
     int result = refuse_rules(session, error);
     if (!result && i == PROBE_KEEP_RULES)
         result = refuse_more(i + 1, error);
@@ -347,19 +407,15 @@ static int add_rule(struct trace_session *session, const char *text, struct spro
                         sprof_clock_monotonic_ns() - session->run->start_monotonic_ns, error);
     if (result)
         return result;
-    const struct trace_keep_rule *rule = &session->trace->kept.rules.items[i].rule;
-    if (rule->function)
-        result = plan_expressions_make(&expressions, &rule->function, 1, error);
     for (size_t p = 0; p < session->trace->programs.count && !result; p++)
-        result = add_to(session->trace->programs.items[p], i, expressions, &found, error);
+        result = add_to(session->trace->programs.items[p], i, &found, error);
     if (!result)
-        result = refuse_useless(session, i, found, expressions, error);
-    plan_expressions_free(expressions);
+        result = refuse_useless(session, i, &found, error);
     if (result)
         end_rule(session, i);
     else
-        sprof_str_appendf(answer, "rule %zu holds for %zu function%s", i + 1, found,
-                          sprof_plural(found));
+        sprof_str_appendf(answer, "rule %zu holds for %zu function%s", i + 1, found.functions,
+                          sprof_plural(found.functions));
     return result;
 }
 

@@ -1,6 +1,7 @@
 /* Finds the functions whose values are noted, and the values that rules test. */
 #include "trace/figures/values.h"
 #include "plan/expressions.h"
+#include "trace/figures/keep_late.h"
 #include "trace/figures/keep_quick.h"
 #include "trace/probes/probes.h"
 #include "trace/several.h"
@@ -12,22 +13,6 @@
 enum { PIECES_A_SECOND = 20000 };
 
 /* == Tests == */
-
-/* How values of a type are compared; 0: not. */
-static uint8_t number_of(const struct symbolize_type *type)
-{
-    switch (type->kind) {
-    case SYMBOLIZE_SIGNED:
-    case SYMBOLIZE_CHARACTER: return PROBE_SIGNED;
-    case SYMBOLIZE_UNSIGNED:
-    case SYMBOLIZE_BOOL:
-    case SYMBOLIZE_POINTER:
-    case SYMBOLIZE_REFERENCE: return PROBE_UNSIGNED;
-    case SYMBOLIZE_ENUM: return type->is_signed ? PROBE_SIGNED : PROBE_UNSIGNED;
-    case SYMBOLIZE_FLOAT: return type->bytes == 4 ? PROBE_SINGLE : PROBE_DOUBLE;
-    default: return 0;
-    }
-}
 
 /* The parameter that a test names, or "arg2"; `count` where there is none. */
 static uint32_t parameter_of(const struct trace_noted *noted, const struct trace_keep_test *test)
@@ -66,8 +51,10 @@ static bool find_binding(const struct trace_noted *noted, const struct trace_kee
     const struct symbolize_value *value =
         test->name ? &signature->parameters[at] : &signature->result;
     const struct symbolize_type *type = noted->is_known ? value->type : &word;
+    if (type->kind == SYMBOLIZE_REFERENCE)
+        return false; /* as `*name` it is what that refers to */
     binding->word = noted->is_known ? noted->words[at][0] : (uint8_t)at;
-    binding->number = number_of(type);
+    binding->number = trace_values_number(type);
     binding->bytes = (uint8_t)type->bytes;
     return binding->word != TRACE_NO_WORD && binding->number && type->bytes && type->bytes <= 8 &&
            !(noted->is_known && (value->is_by_address || value->is_constant));
@@ -91,24 +78,60 @@ bool trace_values_bind(struct trace_noted *noted, const struct trace_keep_rule *
 
 /* == Functions == */
 
-/* The rules with tests that apply to a function. */
+bool trace_values_needs(const struct trace_keep_rule *rule)
+{
+    return rule->test_count || rule->late_count || rule->expressions[TRACE_KEEP_BY_CLASS];
+}
+
+const char *trace_values_lack(const struct trace_keep_rule *rule)
+{
+    return rule->late_count                          ? "has all these values"
+           : !rule->expressions[TRACE_KEEP_BY_CLASS] ? "has all these values as numbers"
+           : rule->test_count ? "is of such a class and has all these values as numbers"
+                              : "is a method of such a class, or of one that derives from it";
+}
+
+/* The rules that apply to a function and about which its values or its class decide. */
 static uint64_t tested_by(const struct trace_session *session, uint32_t function)
 {
     const struct trace_kept *kept = &session->trace->kept;
     uint64_t rules = 0;
     for (size_t i = 0; i < kept->rules.count; i++)
-        if (kept->rules.items[i].rule.test_count && !kept->rules.items[i].is_over)
+        if (trace_values_needs(&kept->rules.items[i].rule) && !kept->rules.items[i].is_over)
             rules |= UINT64_C(1) << i;
     return rules ? rules & atomic_load(&session->process.shared->keep_masks[function]) : 0;
 }
 
-static void bind_rules(struct trace_session *session, uint32_t function, struct trace_noted *noted)
+/* Why a rule has no values that it names as arguments: references are compared by `*`. */
+static void note_references(struct trace_session *session, uint32_t function,
+                            const struct trace_noted *noted, const struct trace_keep_rule *rule,
+                            uint32_t number)
 {
-    for (uint64_t rules = tested_by(session, function); rules; rules &= rules - 1) {
-        const uint32_t number = (uint32_t)__builtin_ctzll(rules);
-        if (trace_values_bind(noted, &session->trace->kept.rules.items[number].rule, number))
-            session->values.bound |= UINT64_C(1) << number;
+    for (uint32_t i = 0; i < rule->test_count && noted->is_known; i++) {
+        const uint32_t at =
+            rule->tests[i].name ? parameter_of(noted, &rule->tests[i]) : noted->signature.count;
+        if (at < noted->signature.count &&
+            noted->signature.parameters[at].type->kind == SYMBOLIZE_REFERENCE)
+            session->values.unmet[number] =
+                (struct trace_unmet){"it is a reference: a * before it means what it refers to",
+                                     rule->tests[i].name, session->probes.items[function].function};
     }
+}
+
+/* `unmet`: rules that no call of the function can meet. Nor can those for which it has no values.
+ */
+static void bind_rules(struct trace_session *session, uint32_t function, uint64_t unmet,
+                       struct trace_noted *noted)
+{
+    for (uint64_t rules = tested_by(session, function) & ~unmet; rules; rules &= rules - 1) {
+        const uint32_t number = (uint32_t)__builtin_ctzll(rules);
+        const struct trace_keep_rule *rule = &session->trace->kept.rules.items[number].rule;
+        if (trace_values_bind(noted, rule, number))
+            session->values.bound |= UINT64_C(1) << number;
+        else
+            note_references(session, function, noted, rule, number);
+    }
+    atomic_fetch_and(&session->process.shared->keep_masks[function], ~unmet);
 }
 
 /* Whether arguments are saved at the entry: they are shown, or a rule tests one. */
@@ -189,6 +212,7 @@ static int note(struct trace_session *session, uint32_t function, uint32_t captu
 {
     const struct trace_probe *probe = &session->probes.items[function];
     struct trace_noted *noted = sprof_arena_alloc(&session->arena, sizeof *noted);
+    uint64_t unmet = 0;
     if (!noted)
         return SPROF_ENOMEM;
     *noted = (struct trace_noted){.is_known = signature != NULL,
@@ -197,7 +221,10 @@ static int note(struct trace_session *session, uint32_t function, uint32_t captu
     noted->has_both = session->options.arguments_both && noted->has_arguments;
     if (signature)
         trace_captures_note(session, captures, probe->function, signature, noted);
-    noted->is_hidden = !noted->has_arguments && !noted->captured_count;
+    if (trace_late_note(session, tested_by(session, function), captures, probe->function, signature,
+                        noted, &unmet))
+        return SPROF_ENOMEM;
+    noted->is_hidden = !noted->has_arguments && !noted->captured_count && !noted->has_result;
     if (signature) {
         noted->signature = *signature;
         trace_values_plan(noted);
@@ -205,11 +232,16 @@ static int note(struct trace_session *session, uint32_t function, uint32_t captu
         for (uint8_t i = 0; i < PROBE_WORDS; i++)
             noted->from[i] = (uint8_t)(PROBE_WORD_INTEGER + i);
     }
-    bind_rules(session, function, noted);
-    if (write_values(session, function, noted))
-        session->values.noted.items[function] = noted;
+    session->values.noted.items[function] = NULL;
+    if (noted->has_arguments || noted->captured_count || noted->late_count ||
+        tested_by(session, function) & ~unmet) {
+        bind_rules(session, function, unmet, noted);
+        if (write_values(session, function, noted))
+            session->values.noted.items[function] = noted;
+        unmet = 0;
+    }
     trace_keep_write(session, function,
-                     atomic_load(&session->process.shared->keep_masks[function]));
+                     atomic_load(&session->process.shared->keep_masks[function]) & ~unmet);
     return 0;
 }
 
@@ -271,12 +303,14 @@ static int want(struct finding *finding, uint32_t function, uint32_t captures)
     struct trace_session *session = finding->session;
     struct symbolize_paths paths = {0};
     session->values.noted.items[function] = NULL;
-    if (captures) {
+    const uint64_t rules = trace_late_rules(session, tested_by(session, function));
+    if (captures || rules) {
         const struct symbolize_path **list =
             sprof_arena_alloc(&session->arena, TRACE_CAPTURED_MOST * sizeof *list);
         if (!list)
             return SPROF_ENOMEM;
         paths = (struct symbolize_paths){list, trace_captures_paths(session, captures, list)};
+        paths.count = trace_late_paths(session, rules, list, paths.count);
     }
     return sprof_vec_push(&finding->starts, session->probes.items[function].function->start) ||
                    sprof_vec_push(&finding->functions, function) ||
@@ -313,20 +347,35 @@ bool trace_values_are_wanted(const struct trace_session *session)
     bool wanted =
         (session->options.arguments || session->options.capture_count) && kept->rules.count;
     for (size_t i = 0; i < kept->rules.count; i++)
-        wanted |= kept->rules.items[i].rule.test_count > 0;
+        wanted |= trace_values_needs(&kept->rules.items[i].rule);
     return wanted;
 }
 
-/* Warns of rules that no function can meet. */
-static void report_unbound(const struct trace_session *session)
+/* Warns of a rule that no function can meet. */
+static void report_unbound(const struct trace_session *session, size_t rule)
+{
+    const struct trace_rule *of = &session->trace->kept.rules.items[rule];
+    struct sprof_error error = {0};
+    struct sprof_str near = {0};
+    if (trace_late_explain(session, rule, &error)) {
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", error.message);
+        return;
+    }
+    if (of->by[TRACE_KEEP_BY_CLASS])
+        sprof_suggest_append(&near, &session->values.near_classes);
+    sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                      "--keep '%s': by debug information no function %s, so no call is kept for "
+                      "that%s",
+                      of->text, trace_values_lack(&of->rule), near.text ? near.text : "");
+    sprof_str_release(&near);
+}
+
+static void report_all_unbound(const struct trace_session *session)
 {
     const struct trace_kept *kept = &session->trace->kept;
     for (size_t i = 0; i < kept->rules.count; i++)
-        if (kept->rules.items[i].rule.test_count && !(session->values.bound >> i & 1))
-            sprof_log_message(session->options.log, SPROF_LOG_WARNING,
-                              "--keep '%s': by debug information no function has all these values "
-                              "as numbers, so no call is kept for that",
-                              kept->rules.items[i].text);
+        if (trace_values_needs(&kept->rules.items[i].rule) && !(session->values.bound >> i & 1))
+            report_unbound(session, i);
 }
 
 int trace_values_check(const struct trace_options *options, struct sprof_error *error)
@@ -360,7 +409,7 @@ static int find_values(struct trace_session *session, size_t first, uint64_t rul
         result = trace_report_unfound(session, "args", options->arguments_of, expressions.arguments,
                                       false, error);
     if (!result && is_first) {
-        report_unbound(session);
+        report_all_unbound(session);
         trace_captures_report(session);
     }
     close_shown(&expressions);
@@ -380,7 +429,7 @@ int trace_values_add(struct trace_session *session, uint32_t rule, struct sprof_
 {
     const bool is_first =
         session->trace->kept.rules.count == 1; /* values that are shown are wanted from now on */
-    if (!is_first && !session->trace->kept.rules.items[rule].rule.test_count)
+    if (!is_first && !trace_values_needs(&session->trace->kept.rules.items[rule].rule))
         return 0;
     return find_values(session, 0, is_first ? UINT64_MAX : UINT64_C(1) << rule, error);
 }

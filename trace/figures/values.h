@@ -22,11 +22,19 @@ struct trace_piece {
     struct probe_piece piece;
 };
 
-/* A value that is named by --capture, in one function. */
+/* A value that is named by --capture or a rule, in one function. */
 struct trace_captured {
     const char *name;
     const struct symbolize_located *located;
     bool at_entry;
+    bool is_half;   /* it is shown with the one that follows, which is the same at the exit … */
+    bool is_second; /* … and that is this one */
+};
+
+/* A test of a rule that the tracer decides by what is captured. */
+struct trace_noted_late {
+    uint8_t rule, test;
+    uint8_t captured; /* its number; TRACE_RESULT */
 };
 enum { TRACE_CAPTURED_MOST = 16 /* of a function */ };
 
@@ -43,6 +51,9 @@ struct trace_noted {
     uint64_t bias;                              /* of the function's file */
     struct trace_captured captured[TRACE_CAPTURED_MOST];
     uint32_t captured_count;
+    struct trace_noted_late late[TRACE_CAPTURED_MOST];
+    uint32_t late_count;
+    bool has_result; /* what the result leads to is noted, whether it is shown or not */
     uint32_t piece_count, early_count; /* of these the first ones are copied at the entry */
     uint32_t piece_most;               /* … while they are planned; and whether it was too few */
     bool is_full;
@@ -61,12 +72,23 @@ struct trace_values {
         const char *what, *at; /* why some function has it not; NULL: that is not known */
         const struct plan_function *function;
     } unlocated[TRACE_CAPTURES][TRACE_CAPTURE_PATHS];
-    uint64_t bound; /* rules whose tests some function has values for, a bit each */
-    uint64_t used;  /* of the agent's room */
+    uint64_t bound; /* rules for whose tests and classes there is some function, a bit each */
+    struct trace_unmet {
+        const char *what, *at; /* why some function can have no call that meets it, where in it;
+                                  NULL: that is not known */
+        const struct plan_function *function;
+    } unmet[PROBE_KEEP_RULES];
+    struct sprof_suggestions near_classes; /* to those that rules name */
+    uint64_t used;                         /* of the agent's room */
 };
 
 /* Whether any values are noted. */
 bool trace_values_are_wanted(const struct trace_session *session);
+
+/* Whether what functions are by debug information decides about a rule; and what none of them does
+ * that can meet it, as "has all these values as numbers". */
+bool trace_values_needs(const struct trace_keep_rule *rule);
+const char *trace_values_lack(const struct trace_keep_rule *rule);
 
 /* Whether the expression is fine, before anything is done. */
 int trace_values_check(const struct trace_options *options, struct sprof_error *error);
@@ -82,6 +104,9 @@ int trace_values_add(struct trace_session *session, uint32_t rule, struct sprof_
 /* Decides again whether the agent may read memory by system calls: not where a filter of the
  * program could end it for that. */
 void trace_values_look(struct trace_session *session);
+
+/* How values of a type are compared (enum probe_number); 0: not as numbers. */
+uint8_t trace_values_number(const struct symbolize_type *type);
 
 /* Fills in where a function's values are. */
 void trace_values_plan(struct trace_noted *noted);
@@ -157,6 +182,9 @@ bool trace_values_thrown(const struct trace_taken_values *taken, struct sprof_st
  * has none. */
 bool trace_values_text(const struct trace_call_values *call, uint32_t value,
                        struct sprof_str *text);
+
+/* The piece of a value, or of a member of it; piece_count: there is none. */
+uint32_t trace_values_piece(const struct trace_call_values *call, uint32_t value, uint32_t member);
 
 /* Appends a value that is captured. */
 void trace_values_captured(const struct trace_call_values *call, uint32_t captured,

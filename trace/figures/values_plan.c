@@ -49,6 +49,23 @@ static void plan_words(struct trace_noted *noted)
         noted->words[SYMBOLIZE_PARAMETERS][k] = result_word(signature->result.places[k]);
 }
 
+/* == Numbers == */
+
+uint8_t trace_values_number(const struct symbolize_type *type)
+{
+    switch (type->kind) {
+    case SYMBOLIZE_SIGNED:
+    case SYMBOLIZE_CHARACTER: return PROBE_SIGNED;
+    case SYMBOLIZE_UNSIGNED:
+    case SYMBOLIZE_BOOL:
+    case SYMBOLIZE_POINTER:
+    case SYMBOLIZE_REFERENCE: return PROBE_UNSIGNED;
+    case SYMBOLIZE_ENUM: return type->is_signed ? PROBE_SIGNED : PROBE_UNSIGNED;
+    case SYMBOLIZE_FLOAT: return type->bytes == 4 ? PROBE_SINGLE : PROBE_DOUBLE;
+    default: return 0;
+    }
+}
+
 /* == Pieces == */
 
 static void add_piece(struct trace_noted *noted, uint8_t value, uint8_t member,
@@ -287,10 +304,11 @@ static void plan_pieces(struct trace_noted *noted, uint32_t early_most)
     noted->piece_most = PROBE_PIECES;
     noted->is_full = false;
     add_captures(noted, false);
-    if (!noted->has_arguments)
-        return;
-    add_parameters(noted, 0);
-    add_value(noted, TRACE_RESULT, &noted->signature.result, noted->words[SYMBOLIZE_PARAMETERS]);
+    if (noted->has_arguments)
+        add_parameters(noted, 0);
+    if (noted->has_arguments || noted->has_result)
+        add_value(noted, TRACE_RESULT, &noted->signature.result,
+                  noted->words[SYMBOLIZE_PARAMETERS]);
 }
 
 /* Arguments at the entry take the places that all else leaves. */

@@ -91,6 +91,12 @@ static int put_captured(struct trace_session *session, const struct trace_call_v
     for (uint32_t i = 0; i < call->noted->captured_count && !result; i++) {
         const struct trace_captured *captured = &call->noted->captured[i];
         struct sprof_str text = {0};
+        if (captured->is_half)
+            continue;
+        if (captured->is_second) {
+            trace_values_captured(call, i - 1, &text);
+            sprof_str_append(&text, " → ");
+        }
         trace_values_captured(call, i, &text);
         result = put_value(session, number, STORE_CAPTURED + i, captured->name,
                            captured->located->type->name, &text);
@@ -118,7 +124,8 @@ static int put_known(struct trace_session *session, const struct trace_noted *no
     if (!result)
         result = put_captured(session, &call, number);
     struct sprof_str text = {0};
-    if (!result && noted->has_arguments && trace_values_text(&call, TRACE_RESULT, &text))
+    if (!result && (noted->has_arguments || noted->has_result) &&
+        trace_values_text(&call, TRACE_RESULT, &text))
         return put_value(session, number, 0, "", noted->signature.result.type->name, &text);
     sprof_str_release(&text);
     return result;

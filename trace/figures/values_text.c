@@ -30,8 +30,7 @@ void trace_values_cut(struct trace_call_values *call, const uint8_t *pieces, siz
     }
 }
 
-/* The number of a piece; piece_count: there is none. */
-static uint32_t piece_of(const struct trace_call_values *call, uint32_t value, uint32_t member)
+uint32_t trace_values_piece(const struct trace_call_values *call, uint32_t value, uint32_t member)
 {
     const uint32_t wanted =
         value < SYMBOLIZE_PARAMETERS && call->is_early ? value + TRACE_EARLY : value;
@@ -164,7 +163,7 @@ static void append_member_value(const struct trace_call_values *call, uint32_t v
                                 const struct symbolize_member *member, const uint8_t *bytes,
                                 size_t length, struct sprof_str *text)
 {
-    const uint32_t piece = piece_of(call, value, at);
+    const uint32_t piece = trace_values_piece(call, value, at);
     const bool has_piece = piece < call->noted->piece_count;
     uint64_t address = 0;
     if (member->offset + 8 <= length)
@@ -210,7 +209,7 @@ static char *type_name(const uint8_t *bytes, size_t length)
 static void append_class(const struct trace_call_values *call, uint32_t value,
                          const struct symbolize_type *type, struct sprof_str *text)
 {
-    const uint32_t piece = piece_of(call, value, TRACE_CLASS);
+    const uint32_t piece = trace_values_piece(call, value, TRACE_CLASS);
     if (piece == call->noted->piece_count)
         return;
     const uint16_t length = call->pieces[piece].length;
@@ -251,7 +250,7 @@ bool trace_values_thrown(const struct trace_taken_values *taken, struct sprof_st
 static void append_object(const struct trace_call_values *call, uint32_t value,
                           const struct symbolize_type *type, struct sprof_str *text)
 {
-    const uint32_t piece = piece_of(call, value, TRACE_WHOLE);
+    const uint32_t piece = trace_values_piece(call, value, TRACE_WHOLE);
     if (piece == call->noted->piece_count) {
         sprof_str_append(text, "…");
         return;
@@ -279,7 +278,7 @@ static void append_pointer(const struct trace_call_values *call, uint32_t value,
 {
     const bool is_reference = type->kind == SYMBOLIZE_REFERENCE,
                is_text = type->to && type->to->kind == SYMBOLIZE_CHARACTER;
-    const uint32_t piece = piece_of(call, value, TRACE_WHOLE);
+    const uint32_t piece = trace_values_piece(call, value, TRACE_WHOLE);
     const bool has_piece = piece < call->noted->piece_count && address,
                is_there = has_piece && call->pieces[piece].length < PROBE_PIECE_ABSENT;
     if (!has_piece || !(is_reference || (is_text && is_there)))
@@ -346,7 +345,7 @@ void trace_values_captured(const struct trace_call_values *call, uint32_t captur
     const struct symbolize_located *located = call->noted->captured[captured].located;
     const struct symbolize_type *type = located->type;
     const uint32_t value = TRACE_CAPTURED + 2 * captured,
-                   piece = piece_of(call, value, TRACE_WHOLE);
+                   piece = trace_values_piece(call, value, TRACE_WHOLE);
     const bool is_word = located->base == SYMBOLIZE_OF_PARAMETER && !located->is_direct &&
                          !located->follows,
                is_piece = piece < call->noted->piece_count;
@@ -410,7 +409,7 @@ static bool append_part(const struct trace_call_values *call, uint32_t parameter
 {
     const struct symbolize_value *of = &call->noted->signature.parameters[parameter];
     const struct symbolize_type *structure = structure_of(of);
-    const uint32_t whole = piece_of(call, parameter, TRACE_WHOLE);
+    const uint32_t whole = trace_values_piece(call, parameter, TRACE_WHOLE);
     uint64_t address = 0;
     if (!structure)
         return is_whole(call, whole) && trace_values_text(call, parameter, text);
@@ -421,7 +420,7 @@ static bool append_part(const struct trace_call_values *call, uint32_t parameter
         return false;
     if (member->type->bytes >= sizeof address)
         memcpy(&address, call->pieces[whole].bytes + member->offset, sizeof address);
-    if (is_elsewhere && address && !is_whole(call, piece_of(call, parameter, part)))
+    if (is_elsewhere && address && !is_whole(call, trace_values_piece(call, parameter, part)))
         return false;
     append_member_value(call, parameter, part, member, call->pieces[whole].bytes,
                         call->pieces[whole].length, text);
@@ -437,8 +436,9 @@ bool trace_values_changed(const struct trace_call_values *call, uint32_t paramet
     struct trace_call_values early = *call;
     struct sprof_str before = {0}, after = {0};
     early.is_early = true;
-    const bool is_elsewhere = structure && (piece_of(&early, parameter, part) < piece_count ||
-                                            piece_of(call, parameter, part) < piece_count);
+    const bool is_elsewhere =
+        structure && (trace_values_piece(&early, parameter, part) < piece_count ||
+                      trace_values_piece(call, parameter, part) < piece_count);
     const bool has = append_part(&early, parameter, part, is_elsewhere, &before) &&
                      append_part(call, parameter, part, is_elsewhere, &after) && before.text &&
                      after.text,

@@ -85,7 +85,7 @@ static void test_errno_types_and_load(void)
     CU_ASSERT_EQUAL(rule.next, 5);
     CU_ASSERT_EQUAL_FATAL(
         trace_keep_rule_parse(&rule, "throws \"std::bad.*\" : ^a while cpu > 80 %", NULL), 0);
-    CU_ASSERT_STRING_EQUAL(rule.thrown, "std::bad.*");
+    CU_ASSERT_STRING_EQUAL(rule.expressions[TRACE_KEEP_BY_THROWN], "std::bad.*");
     CU_ASSERT_STRING_EQUAL(rule.function, "^a");
     CU_ASSERT_EQUAL(rule.load, TRACE_LOAD_CPU);
     CU_ASSERT_DOUBLE_EQUAL(rule.load_over, 0.8, 1e-9);
@@ -101,7 +101,7 @@ static void test_errno_types_and_load(void)
     CU_ASSERT_EQUAL_FATAL(
         trace_keep_rule_parse(&rule, "throws Bad : \"a while b\" while calls/s > 10", NULL), 0);
     CU_ASSERT_STRING_EQUAL(rule.function, "a while b");
-    CU_ASSERT_STRING_EQUAL(rule.thrown, "Bad");
+    CU_ASSERT_STRING_EQUAL(rule.expressions[TRACE_KEEP_BY_THROWN], "Bad");
     CU_ASSERT_EQUAL(rule.load, TRACE_LOAD_CALLS);
     trace_keep_rule_release(&rule);
     static const char *const wrong[] = {"errno = ENOTHING",
@@ -119,6 +119,75 @@ static void test_errno_types_and_load(void)
                                         "every 1 while open > 3 %"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         CU_ASSERT_EQUAL(trace_keep_rule_parse(&rule, wrong[i], NULL), SPROF_EUSAGE);
+}
+
+/* Fields, texts, what changes, other calls and classes. */
+static void test_late(void)
+{
+    struct trace_keep_rule rule;
+    CU_ASSERT_EQUAL_FATAL(
+        trace_keep_rule_parse(&rule,
+                              "q->state >= 500 and exit.n = 3 and changed r.count and "
+                              "path = \"/a \\\"b\\\"\" and id = 7 and returns != \"x\" : ^f",
+                              NULL),
+        SPROF_EUSAGE); /* five */
+    CU_ASSERT_EQUAL_FATAL(
+        trace_keep_rule_parse(&rule,
+                              "q->state >= 500 and exit.n = 3 and changed r.count and "
+                              "path = \"/a \\\"b: c\\\"\" and id = 7 : ^f",
+                              NULL),
+        0);
+    CU_ASSERT_EQUAL(rule.test_count, 1);
+    CU_ASSERT_EQUAL_FATAL(rule.late_count, 4);
+    CU_ASSERT_TRUE(trace_keep_is_late(&rule));
+    CU_ASSERT_EQUAL(rule.late[0].path.step_count, 1);
+    CU_ASSERT_EQUAL(rule.late[0].range.low, 500);
+    CU_ASSERT_FALSE(rule.late[0].at_exit);
+    CU_ASSERT_TRUE(rule.late[1].at_exit);
+    CU_ASSERT_EQUAL(rule.late[1].path.name_length, 1);
+    CU_ASSERT_TRUE(rule.late[2].has_changed);
+    CU_ASSERT_STRING_EQUAL(rule.late[3].text, "/a \"b: c\"");
+    CU_ASSERT_STRING_EQUAL(rule.function, "^f");
+    trace_keep_rule_release(&rule);
+    CU_ASSERT_EQUAL_FATAL(
+        trace_keep_rule_parse(&rule, "returns != \"no\" and a::b < 3 and errno : f", NULL), 0);
+    CU_ASSERT_PTR_NULL(rule.late[0].path.name);
+    CU_ASSERT_TRUE(rule.late[0].range.is_outside);
+    CU_ASSERT_EQUAL(rule.late[1].path.name_length, 4);
+    CU_ASSERT_EQUAL(rule.test_count, 1);
+    CU_ASSERT_TRUE(rule.tests[0].is_outside && trace_keep_is_errno(&rule.tests[0]));
+    trace_keep_rule_release(&rule);
+    CU_ASSERT_EQUAL_FATAL(
+        trace_keep_rule_parse(
+            &rule, "below ^Server::run and call \"^a: b\" and class Query and errno EBADF", NULL),
+        0);
+    CU_ASSERT_STRING_EQUAL(rule.expressions[TRACE_KEEP_BY_BELOW], "^Server::run");
+    CU_ASSERT_STRING_EQUAL(rule.expressions[TRACE_KEEP_BY_CALL], "^a: b");
+    CU_ASSERT_STRING_EQUAL(rule.expressions[TRACE_KEEP_BY_CLASS], "Query");
+    CU_ASSERT_EQUAL(rule.tests[0].low, 9);
+    CU_ASSERT_FALSE(trace_keep_is_late(&rule));
+    trace_keep_rule_release(&rule);
+    static const struct {
+        const char *text, *wanted;
+        int column;
+    } wrong[] = {{"below", "a regular expression", 5},
+                 {"class and over 1s", "a regular expression", 6},
+                 {"below a and below b", "each condition once", 12},
+                 {"changed", "a value", 7},
+                 {"changed 4", "a value", 8},
+                 {"q->state", "a condition", 0},
+                 {"q->state > \"x\"", "compared by = and !=", 11},
+                 {"path = \"x", "the second quotation mark", 9},
+                 {"path = \"\"", "a text of 1 to 255 bytes", 7},
+                 {"q->state = ENOENT", "a number", 11}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct sprof_error error;
+        CU_ASSERT_EQUAL(trace_keep_rule_parse(&rule, wrong[i].text, &error), SPROF_EUSAGE);
+        const char *caret = strrchr(error.message, '\n');
+        CU_ASSERT_PTR_NOT_NULL_FATAL(caret);
+        CU_ASSERT_PTR_NOT_NULL(strstr(error.message, wrong[i].wanted));
+        CU_ASSERT_EQUAL(strlen(caret), 1 + 2 + (size_t)wrong[i].column + 1);
+    }
 }
 
 static void test_units(void)
@@ -218,6 +287,7 @@ void sprof_suite_trace_keep_rule(void)
     CU_add_test(suite, "conditions", test_conditions);
     CU_add_test(suite, "values", test_values);
     CU_add_test(suite, "errno, types and load", test_errno_types_and_load);
+    CU_add_test(suite, "fields, texts and callers", test_late);
     CU_add_test(suite, "units", test_units);
     CU_add_test(suite, "functions", test_functions);
     CU_add_test(suite, "places", test_places);

@@ -1,0 +1,439 @@
+/* Decides conditions of rules by what debug information says of functions, and by the values of
+ * calls. The command can write anything into its memory, so lengths are checked. */
+#include "trace/figures/keep_late.h"
+#include "plan/expressions.h"
+#include "trace/shown_place.h"
+#include "trace/tracing.h"
+
+#include <string.h>
+
+static const struct trace_keep_rule *rule_of(const struct trace_session *session, uint32_t number)
+{
+    return &session->trace->kept.rules.items[number].rule;
+}
+
+/* == Paths == */
+
+uint64_t trace_late_rules(const struct trace_session *session, uint64_t rules)
+{
+    uint64_t late = 0;
+    for (uint64_t left = rules; left; left &= left - 1) {
+        const uint32_t number = (uint32_t)__builtin_ctzll(left);
+        late |= (uint64_t)(rule_of(session, number)->late_count != 0) << number;
+    }
+    return late;
+}
+
+uint32_t trace_late_paths(const struct trace_session *session, uint64_t rules,
+                          const struct symbolize_path **list, uint32_t count)
+{
+    for (; rules; rules &= rules - 1) {
+        const struct trace_keep_rule *rule = rule_of(session, (uint32_t)__builtin_ctzll(rules));
+        for (uint32_t i = 0; i < rule->late_count && count < TRACE_CAPTURED_MOST; i++)
+            if (rule->late[i].path.name)
+                list[count++] = &rule->late[i].path;
+    }
+    return count;
+}
+
+/* == Classes == */
+
+/* The scope of a function's name: "store::Query" of "store::Query::run(int)". */
+static size_t scope_length(const char *name)
+{
+    size_t scope = 0;
+    int depth = 0;
+    for (size_t i = 0; name[i] && (depth || name[i] != '('); i++) {
+        depth += name[i] == '<' ? 1 : name[i] == '>' && depth ? -1 : 0;
+        if (!depth && name[i] == ':' && name[i + 1] == ':')
+            scope = i;
+    }
+    return scope;
+}
+
+static int matches(const struct plan_expressions *expressions, const char *class)
+{
+    const struct plan_function named = {.name = class};
+    return class ? plan_expressions_match(expressions, &named, NULL) : SPROF_ENOMEM;
+}
+
+/* Whether a function is a method of a class that the rule finds, or of one that derives from it. By
+ * debug information that is what `this` leads to; without, the scope of its name. */
+static int is_of_class(struct trace_session *session, uint32_t number,
+                       const struct plan_function *function,
+                       const struct symbolize_signature *signature)
+{
+    const struct plan_expressions *expressions =
+        session->trace->kept.rules.items[number].by[TRACE_KEEP_BY_CLASS];
+    const size_t scope = scope_length(function->name);
+    const bool is_method = signature ? signature->class_count > 0 : scope > 0;
+    int is = 0;
+    if (!expressions)
+        return 1;
+    for (uint32_t i = 0; signature && i < signature->class_count && !is; i++) {
+        is = matches(expressions, signature->classes[i]);
+        sprof_suggest_offer(&session->values.near_classes,
+                            rule_of(session, number)->expressions[TRACE_KEEP_BY_CLASS],
+                            signature->classes[i]);
+    }
+    if (is || !is_method || !scope)
+        return is;
+    return matches(expressions, sprof_arena_copy(&session->arena, function->name, scope));
+}
+
+/* == Functions == */
+
+/* What a late test needs that a function has not; NULL: it has all. */
+static const char *problem_of(const struct trace_keep_late *late,
+                              const struct symbolize_signature *signature,
+                              const struct symbolize_located *located)
+{
+    const bool is_word = located && located->base == SYMBOLIZE_OF_PARAMETER &&
+                         !located->is_direct && !located->follows;
+    const struct symbolize_type *type = located ? located->type : signature->result.type;
+    const struct symbolize_type *to =
+        type->to && (late->text || type->kind == SYMBOLIZE_REFERENCE) ? type->to : type;
+    if (late->has_changed)
+        return is_word && !type->to ? "it is passed in registers, so it cannot change" : NULL;
+    if (late->text)
+        return to->kind == SYMBOLIZE_STRING || to->kind == SYMBOLIZE_CHARACTERS ||
+                       (to->kind == SYMBOLIZE_CHARACTER && to != type)
+                   ? NULL
+                   : "it is no text";
+    return trace_values_number(to) ? NULL : "it is no number";
+}
+
+static void capture(struct trace_noted *noted, const char *name,
+                    const struct symbolize_located *located, bool at_entry, bool is_pair)
+{
+    noted->captured[noted->captured_count++] =
+        (struct trace_captured){.name = name,
+                                .located = located,
+                                .at_entry = at_entry,
+                                .is_half = is_pair && at_entry,
+                                .is_second = is_pair && !at_entry};
+}
+
+/* "entry r->status" */
+static const char *name_of(struct trace_session *session, const struct trace_keep_late *late)
+{
+    struct sprof_str text = {0};
+    sprof_str_appendf(&text, "%s%.*s", late->at_exit || late->has_changed ? "" : "entry ",
+                      (int)late->path.length, late->path.text);
+    const char *name = text.failed ? NULL : sprof_arena_text(&session->arena, text.text);
+    sprof_str_release(&text);
+    return name;
+}
+
+/* Notes one test. *what: why no call can meet it. Returns 0 or SPROF_ENOMEM. */
+static int note_test(struct trace_session *session, uint32_t number, uint32_t test,
+                     const struct symbolize_signature *signature,
+                     const struct symbolize_located *located, struct trace_noted *noted,
+                     struct trace_unmet *unmet)
+{
+    const struct trace_keep_late *late = &rule_of(session, number)->late[test];
+    const uint32_t needed = late->has_changed ? 2 : 1;
+    const bool has_path = late->path.name != NULL;
+    unmet->at = late->at;
+    unmet->what = located && located->problem ? located->problem : NULL;
+    if (unmet->what)
+        unmet->at = located->problem_at;
+    else if (noted->late_count == TRACE_CAPTURED_MOST ||
+             (has_path && (!located || noted->captured_count + needed > TRACE_CAPTURED_MOST)))
+        unmet->what = "it is one value more than the sixteen that are read of a call";
+    else
+        unmet->what = problem_of(late, signature, located);
+    if (unmet->what)
+        return 0;
+    const char *name = has_path ? name_of(session, late) : "";
+    if (!name)
+        return SPROF_ENOMEM;
+    if (has_path && (late->has_changed || !late->at_exit))
+        capture(noted, name, located, true, late->has_changed);
+    if (has_path && (late->has_changed || late->at_exit))
+        capture(noted, name, located, false, late->has_changed);
+    noted->has_result |= !has_path;
+    noted->late[noted->late_count++] = (struct trace_noted_late){
+        (uint8_t)number, (uint8_t)test,
+        has_path ? (uint8_t)(noted->captured_count - 1) : (uint8_t)TRACE_RESULT};
+    return 0;
+}
+
+int trace_late_note(struct trace_session *session, uint64_t rules, uint32_t captures,
+                    const struct plan_function *function,
+                    const struct symbolize_signature *signature, struct trace_noted *noted,
+                    uint64_t *unmet)
+{
+    const struct symbolize_path *list[TRACE_CAPTURED_MOST];
+    uint32_t at = trace_captures_paths(session, captures, list);
+    *unmet = 0;
+    for (; rules; rules &= rules - 1) {
+        const uint32_t number = (uint32_t)__builtin_ctzll(rules);
+        const struct trace_keep_rule *rule = rule_of(session, number);
+        const int is_of = is_of_class(session, number, function, signature);
+        if (is_of < 0)
+            return SPROF_ENOMEM;
+        bool can = is_of && (signature || !rule->late_count);
+        for (uint32_t i = 0; i < rule->late_count && signature; i++) {
+            const bool has_path = rule->late[i].path.name != NULL;
+            const struct symbolize_located *located =
+                has_path && at < signature->located_count ? &signature->located[at] : NULL;
+            struct trace_unmet why = {.function = function};
+            at += has_path;
+            if (can && note_test(session, number, i, signature, located, noted, &why))
+                return SPROF_ENOMEM;
+            if (can && why.what)
+                session->values.unmet[number] = why;
+            can &= !why.what;
+        }
+        *unmet |= (uint64_t)!can << number;
+    }
+    return 0;
+}
+
+int trace_late_explain(const struct trace_session *session, size_t rule, struct sprof_error *error)
+{
+    const struct trace_unmet *unmet = &session->values.unmet[rule];
+    const char *text = rule_of(session, (uint32_t)rule)->text;
+    char before[256];
+    if (!unmet->what)
+        return 0;
+    snprintf(before, sizeof before,
+             "--keep: no call meets the rule; in %.150s: ", unmet->function->name);
+    return trace_show_place(text, (size_t)(unmet->at - text), before, unmet->what, error);
+}
+
+/* == Values == */
+
+enum answer { NO, YES, UNKNOWN };
+
+static enum answer answer_of(bool is)
+{
+    return is ? YES : NO;
+}
+
+/* What a test compares. */
+struct compared {
+    const struct symbolize_type *type;
+    const uint8_t *bytes; /* NULL: they are not known */
+    size_t length;
+    bool is_cut; /* there are more of them */
+};
+
+static struct compared piece_of(const struct trace_call_values *call, uint32_t value,
+                                const struct symbolize_type *type)
+{
+    const uint32_t piece = trace_values_piece(call, value, TRACE_WHOLE);
+    const bool is_there =
+        piece < call->noted->piece_count && call->pieces[piece].length < PROBE_PIECE_ABSENT;
+    return (struct compared){type, is_there ? call->pieces[piece].bytes : NULL,
+                             is_there ? call->pieces[piece].length : 0,
+                             is_there && call->pieces[piece].is_cut};
+}
+
+/* The number of a word where it has a place of its own. */
+static struct compared word_of(const struct trace_call_values *call, uint32_t word, bool is_known,
+                               const struct symbolize_type *type)
+{
+    const bool is_there = is_known && word < PROBE_WORDS_ALL;
+    return (struct compared){type, is_there ? (const uint8_t *)&call->kept->words[word] : NULL,
+                             is_there ? sizeof call->kept->words[word] : 0, false};
+}
+
+static struct compared captured_of(const struct trace_call_values *call, uint32_t captured,
+                                   bool is_text)
+{
+    const struct symbolize_located *located = call->noted->captured[captured].located;
+    const struct symbolize_type *type = located->type;
+    const uint32_t value = TRACE_CAPTURED + 2 * captured;
+    if (type->to && (is_text || type->kind == SYMBOLIZE_REFERENCE))
+        return piece_of(call, value + 1, type->to);
+    const bool is_word =
+        located->base == SYMBOLIZE_OF_PARAMETER && !located->is_direct && !located->follows;
+    return is_word ? word_of(call, call->noted->words[located->parameter][0], call->kept->has_words,
+                             type)
+                   : piece_of(call, value, type);
+}
+
+static struct compared result_of(const struct trace_call_values *call)
+{
+    const struct symbolize_value *result = &call->noted->signature.result;
+    return piece_of(call, TRACE_RESULT,
+                    result->is_by_address || !result->type->to ? result->type : result->type->to);
+}
+
+static enum answer is_text(const struct compared *value, const struct trace_keep_late *late)
+{
+    const size_t wanted = strlen(late->text);
+    const size_t length = value->bytes && value->type->kind == SYMBOLIZE_CHARACTERS
+                              ? strnlen((const char *)value->bytes, value->length)
+                              : value->length;
+    const size_t compared = length < wanted ? length : wanted;
+    if (!value->bytes)
+        return UNKNOWN;
+    const bool begins = !memcmp(value->bytes, late->text, compared),
+               is_cut = value->is_cut && length == value->length;
+    if (is_cut && begins && length < wanted)
+        return UNKNOWN;
+    return answer_of((begins && length == wanted && !is_cut) != late->range.is_outside);
+}
+
+static bool is_real_in(double value, const struct trace_keep_test *range)
+{
+    return value >= range->low_real && value <= range->high_real;
+}
+
+static enum answer is_number(const struct compared *value, const struct trace_keep_late *late)
+{
+    const struct trace_keep_test *range = &late->range;
+    const struct symbolize_type *type = value->type;
+    uint64_t word = 0;
+    float single;
+    double real;
+    if (!value->bytes || !type->bytes || type->bytes > 8 || type->bytes > value->length)
+        return UNKNOWN;
+    memcpy(&word, value->bytes, type->bytes);
+    memcpy(&single, value->bytes, type->bytes < 4 ? type->bytes : sizeof single);
+    memcpy(&real, &word, sizeof real);
+    const unsigned unused = 64 - 8 * type->bytes;
+    const int64_t number = (int64_t)(word << unused) >> unused;
+    bool is;
+    switch (trace_values_number(type)) {
+    case PROBE_SINGLE: is = is_real_in((double)single, range); break;
+    case PROBE_DOUBLE: is = is_real_in(real, range); break;
+    case PROBE_SIGNED: is = number >= range->low && number <= range->high; break;
+    case PROBE_UNSIGNED:
+        is = word > INT64_MAX ? range->high == INT64_MAX
+                              : (int64_t)word >= range->low && (int64_t)word <= range->high;
+        break;
+    default: return UNKNOWN;
+    }
+    return answer_of(is != range->is_outside);
+}
+
+/* Whether all that is shown of a captured value is known. *is_cut: there may be more of it. */
+static bool is_known(const struct trace_call_values *call, uint32_t captured, bool *is_cut)
+{
+    const struct trace_noted *noted = call->noted;
+    bool is = call->kept->has_words, has = false;
+    for (uint32_t i = 0; i < noted->piece_count; i++) {
+        const uint32_t value = noted->pieces[i].value, first = TRACE_CAPTURED + 2 * captured;
+        if (value != first && value != first + 1)
+            continue;
+        has = true;
+        is &= noted->pieces[i].member != TRACE_WHOLE || call->pieces[i].length < PROBE_PIECE_ABSENT;
+        *is_cut |= call->pieces[i].is_cut;
+    }
+    return is && has;
+}
+
+static enum answer has_changed(const struct trace_call_values *call, uint32_t second)
+{
+    struct sprof_str before = {0}, after = {0};
+    enum answer answer = UNKNOWN;
+    bool is_cut = false;
+    if (is_known(call, second - 1, &is_cut) && is_known(call, second, &is_cut)) {
+        trace_values_captured(call, second - 1, &before);
+        trace_values_captured(call, second, &after);
+        if (before.text && after.text)
+            answer = strcmp(before.text, after.text) ? YES : is_cut ? UNKNOWN : NO;
+    }
+    sprof_str_release(&before);
+    sprof_str_release(&after);
+    return answer;
+}
+
+static enum answer meets_test(const struct trace_call_values *call,
+                              const struct trace_noted_late *noted,
+                              const struct trace_keep_late *late)
+{
+    if (late->has_changed)
+        return has_changed(call, noted->captured);
+    if (noted->captured == TRACE_RESULT && !call->kept->has_result)
+        return NO;
+    const struct compared value = noted->captured == TRACE_RESULT
+                                      ? result_of(call)
+                                      : captured_of(call, noted->captured, late->text != NULL);
+    return late->text ? is_text(&value, late) : is_number(&value, late);
+}
+
+static enum answer meets_tests(const struct trace_session *session,
+                               const struct trace_call_values *call, uint32_t number)
+{
+    const struct trace_keep_rule *rule = rule_of(session, number);
+    const struct trace_noted *noted = call->noted;
+    enum answer all = YES;
+    uint32_t tests = 0;
+    for (uint32_t i = 0; i < noted->late_count; i++) {
+        if (noted->late[i].rule != number)
+            continue;
+        const enum answer one = meets_test(call, &noted->late[i], &rule->late[noted->late[i].test]);
+        all = all == NO || one == NO ? NO : one == UNKNOWN ? UNKNOWN : all;
+        tests++;
+    }
+    return tests == rule->late_count ? all : UNKNOWN;
+}
+
+/* == Calls == */
+
+static bool is_thrown(const struct plan_expressions *expressions,
+                      const struct trace_taken_values *values)
+{
+    struct sprof_str type = {0};
+    const bool is = values && trace_values_thrown_type(values, &type) && !type.failed &&
+                    matches(expressions, type.text) == 1;
+    sprof_str_release(&type);
+    return is;
+}
+
+/* Whether a rule takes one more call, which ended at so many ticks: as meets() in the agent. */
+static bool takes_one_more(struct trace_session *session, uint32_t number, uint64_t end)
+{
+    const struct trace_keep_rule *of = rule_of(session, number);
+    struct trace_late_counts *counts = &session->kept.late[number];
+    const uint64_t second = (uint64_t)((double)end * session->trace->clock.tick_ns / 1e9);
+    if (of->every && ++counts->seen % of->every)
+        return false;
+    if (counts->seconds[second & 1].number != second) {
+        counts->seconds[second & 1].number = second;
+        counts->seconds[second & 1].calls = 0;
+    }
+    if (of->first && counts->seconds[second & 1].calls++ >= of->first)
+        return false;
+    return !of->next || counts->taken++ < of->next;
+}
+
+uint64_t trace_late_meets(struct trace_session *session, const struct probe_kept *call,
+                          const struct trace_taken_values *values, uint64_t met, uint64_t *unread)
+{
+    const uint32_t function = PROBE_LOG_FUNCTION(call->header);
+    struct trace_call_values cut = {.noted = function < session->values.noted.count
+                                                 ? session->values.noted.items[function]
+                                                 : NULL,
+                                    .kept = values ? &values->kept : NULL};
+    uint64_t rules = 0;
+    bool is_cut = false;
+    *unread = 0;
+    for (uint64_t left = met; left; left &= left - 1) {
+        const uint32_t number = (uint32_t)__builtin_ctzll(left);
+        const uint64_t bit = UINT64_C(1) << number;
+        const size_t count = session->trace->kept.rules.count;
+        const struct trace_rule *rule =
+            number < count ? &session->trace->kept.rules.items[number] : NULL;
+        if (!rule ||
+            (rule->by[TRACE_KEEP_BY_THROWN] && !is_thrown(rule->by[TRACE_KEEP_BY_THROWN], values)))
+            continue;
+        if (rule->rule.late_count && values && cut.noted && !is_cut) {
+            trace_values_cut(&cut, values->pieces, values->bytes);
+            is_cut = true;
+        }
+        const enum answer answer = !rule->rule.late_count ? YES
+                                   : is_cut               ? meets_tests(session, &cut, number)
+                                                          : UNKNOWN;
+        *unread |= answer == UNKNOWN ? bit : 0;
+        if (answer == YES &&
+            (!trace_keep_is_late(&rule->rule) || takes_one_more(session, number, call->end)))
+            rules |= bit;
+    }
+    return rules;
+}
