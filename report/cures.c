@@ -59,12 +59,11 @@ bool report_cure_is_interpreter(const char *module)
 /* == Packages == */
 
 /* Reads a regular file of at most `most` bytes as text of one more byte. */
-static bool read_into(const char *root, const char *directory, const char *name, char *text,
-                      size_t most)
+static bool read_into(const char *directory, const char *name, char *text, size_t most)
 {
     char path[1024];
     struct stat status;
-    const int length = snprintf(path, sizeof path, "%s%s/%s", root, directory, name);
+    const int length = snprintf(path, sizeof path, "%s/%s", directory, name);
     if (length < 0 || (size_t)length >= sizeof path)
         return false;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -93,15 +92,12 @@ static bool lists(const char *text, const char *path)
     return false;
 }
 
-/* The package that a file came with, by dpkg's lists. */
-static bool find_package(const char *root, const char *path, char package[static 128])
+/* The package whose list in a directory of dpkg has a path; "": none. False: lists cannot be read.
+ */
+static bool search_lists(const char *directory, const char *path, char package[static 128])
 {
-    static const char info[] = "/var/lib/dpkg/info";
     enum { MOST_IN_LIST = 8 << 20 };
-    char directory[1024];
     bool found = false;
-    if (snprintf(directory, sizeof directory, "%s%s", root, info) >= (int)sizeof directory)
-        return false;
     char *text = malloc(MOST_IN_LIST + 1); /* one for all lists: there are thousands */
     DIR *entries = text ? opendir(directory) : NULL;
     const char *below_usr = !strncmp(path, "/usr/", 5) ? path + 4 : path;
@@ -112,14 +108,51 @@ static bool find_package(const char *root, const char *path, char package[static
             end && length > (size_t)(end - entry->d_name) ? (size_t)(end - entry->d_name) : length;
         if (!end || end[5] || own >= 128)
             continue;
-        found = read_into(root, info, entry->d_name, text, MOST_IN_LIST) && lists(text, below_usr);
+        found = read_into(directory, entry->d_name, text, MOST_IN_LIST) && lists(text, below_usr);
         if (found)
             snprintf(package, 128, "%.*s", (int)own, entry->d_name);
     }
-    if (entries)
-        closedir(entries);
     free(text);
-    return found;
+    if (!entries)
+        return false;
+    closedir(entries);
+    return true;
+}
+
+/* What was found of a path, as long as dpkg changes no list: a search takes tens of milliseconds,
+ * and a page asks for each of its recordings. */
+struct packaged {
+    struct stat lists;
+    char path[256], package[128]; /* package "": none has it */
+};
+
+static bool is_same_directory(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* The package that a file came with, by dpkg's lists. */
+static bool find_package(const char *root, const char *path, char package[static 128])
+{
+    static _Thread_local struct packaged known[8];
+    static _Thread_local unsigned next;
+    char directory[1024];
+    struct packaged found = {.package = ""};
+    if (snprintf(directory, sizeof directory, "%s/var/lib/dpkg/info", root) >=
+            (int)sizeof directory ||
+        stat(directory, &found.lists))
+        return false;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(known[i].path, path) && is_same_directory(&known[i].lists, &found.lists)) {
+            memcpy(package, known[i].package, sizeof known[i].package);
+            return *package;
+        }
+    if (search_lists(directory, path, found.package) &&
+        snprintf(found.path, sizeof found.path, "%s", path) < (int)sizeof found.path)
+        known[next++ % (sizeof known / sizeof *known)] = found;
+    memcpy(package, found.package, sizeof found.package);
+    return *package;
 }
 
 /* Whether apt reads an archive of symbols. */
@@ -156,20 +189,20 @@ static bool find_mirror(const char *sources, char mirror[static 256])
 /* The mirror that this machine's apt reads. */
 static bool find_own_mirror(const char *root, char mirror[static 256])
 {
-    static const char parts[] = "/etc/apt/sources.list.d";
     enum { MOST_SOURCES = 1 << 20 };
     char directory[1024];
     char *text = malloc(MOST_SOURCES + 1);
-    bool found = text && read_into(root, "/etc/apt", "sources.list", text, MOST_SOURCES) &&
+    snprintf(directory, sizeof directory, "%s/etc/apt", root);
+    bool found = text && read_into(directory, "sources.list", text, MOST_SOURCES) &&
                  find_mirror(text, mirror);
-    snprintf(directory, sizeof directory, "%s%s", root, parts);
+    snprintf(directory, sizeof directory, "%s/etc/apt/sources.list.d", root);
     DIR *entries = found || !text ? NULL : opendir(directory);
     for (const struct dirent *entry; entries && !found && (entry = readdir(entries));) {
         const char *dot = strrchr(entry->d_name, '.');
         if (!dot || (strcmp(dot, ".list") != 0 && strcmp(dot, ".sources") != 0))
             continue;
         found =
-            read_into(root, parts, entry->d_name, text, MOST_SOURCES) && find_mirror(text, mirror);
+            read_into(directory, entry->d_name, text, MOST_SOURCES) && find_mirror(text, mirror);
     }
     if (entries)
         closedir(entries);

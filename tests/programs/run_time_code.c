@@ -1,10 +1,11 @@
 /* Code made at run time, and its names: run_time_code HOW, in the directory at hand.
  * dump: three functions at one address, one after the other, for 4, 2 and 1 parts of the time,
  * named by a jitdump that is written when all is over, and printed with the times from when until
- * when each ran; map: one function, named by a perf map that is written a moment later, and removed
- * at the end; none: one without a name; forked: two processes, after common_code parents_code and
- * childs_code at the same address, named by a jitdump each; pushed: pushing_code pushes the address
- * that pushed_code is to return to, and jumps there; the map's name is printed, and it stays. */
+ * when each ran, and the CPU time; map: one function, named by a perf map that is written a moment
+ * later, and removed at the end; none: one without a name; forked: two processes, after common_code
+ * parents_code and childs_code at the same address, named by a jitdump each; pushed: pushing_code
+ * pushes the address that pushed_code is to return to, and jumps there; the map's name is printed,
+ * and it stays. */
 #include <elf.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -18,11 +19,16 @@
 
 enum { RECORD_BYTES = 56, HEADER_BYTES = 40 };
 
-static uint64_t now_ns(void)
+static uint64_t read_ns(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t now_ns(void)
+{
+    return read_ns(CLOCK_MONOTONIC);
 }
 
 /* A loop of so many turns, with a frame pointer. */
@@ -162,9 +168,11 @@ int main(int argc, char **argv)
     for (int i = 0; i < 3 && dump; i++) {
         const size_t size = make(code, unit * 4 >> i);
         load(dump, names[i], code, size);
-        const uint64_t begun = now_ns();
+        const uint64_t begun = now_ns(), before = read_ns(CLOCK_THREAD_CPUTIME_ID);
         run(code);
-        printf("%s %llu %llu\n", names[i], (unsigned long long)begun, (unsigned long long)now_ns());
+        const uint64_t spent = read_ns(CLOCK_THREAD_CPUTIME_ID) - before;
+        printf("%s %llu %llu %llu\n", names[i], (unsigned long long)begun,
+               (unsigned long long)now_ns(), (unsigned long long)spent);
     }
     if (dump)
         return fclose(dump);

@@ -7,14 +7,15 @@ needs_kernel_samples
 
 if [ "${1-}" = early ]; then
     user=0 whole=0
-    for run in 1 2 3 4 5 6 7 8 9 10; do
+    for run in $(seq 20); do
         expect 0 "$SPROF" record --no-symbolize -o "$run.db" -- "$PROGRAMS/deep_exec" 4 10
         IFS='|' read -r run_user run_whole < <(sql "$run.db" "SELECT user_stacks, whole_stacks FROM v_quality")
         user=$((user + run_user)) whole=$((whole + run_whole))
     done
     echo "$user stacks, $whole whole"
-    holds "$user >= 40" "stacks"
-    holds "$whole >= 0.985 * $user" "whole stacks"
+    holds "$user >= 80" "stacks"
+    # 95 % where the recorder copied them between its other work; a copy may come late on a busy machine
+    holds "$whole >= 0.97 * $user" "whole stacks"
     exit 0
 fi
 

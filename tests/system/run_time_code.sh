@@ -17,7 +17,7 @@ has_function() {
 replaced() {
     local name begun ended inside all wrong
     expect 0 "$SPROF" record -o s.db -- "$code" dump
-    while read -r name begun ended; do
+    while read -r name begun ended _; do
         IFS='|' read -r all inside wrong < <(sql s.db "SELECT count(*), coalesce(sum(path LIKE '%;$name'), 0),
             coalesce(sum(path NOT LIKE '%$name%' AND path GLOB '*_code*'), 0)
             FROM (SELECT time_ns + start_monotonic_ns AS at, path FROM v_sample, run WHERE count > 0) WHERE at BETWEEN $begun AND $ended")
