@@ -114,6 +114,8 @@ static int put_cell(struct page *page, size_t row, size_t shown, size_t width, s
         *fixed = out->text ? report_utf8_width(out->text) : 0;
         break;
     }
+    if (column->cut_at_end)
+        return report_utf8_cut(out, cell->text, width);
     const char *mark = column->kind == TABLE_PATH ? mark_of(table, row, shown) : "";
     const size_t all = *fixed < width ? width - *fixed : 1, marked = report_utf8_width(mark),
                  cut = mark_room(report_utf8_width(cell->text), marked, all),

@@ -44,7 +44,8 @@ unsigned report_wakers_parts(const struct report_table_options *options,
 
 /* == Places == */
 
-/* The functions of the application at a node, and what the C library waits for below them. */
+/* The functions of the application at a node, without those of standard libraries, and what the C
+ * library waits for below them. */
 static int find_place(struct making *making, uint32_t node, const char *kind, struct where *where)
 {
     const struct report_dataset *dataset = making->dataset;
@@ -63,9 +64,11 @@ static int find_place(struct making *making, uint32_t node, const char *kind, st
             continue;
         const struct report_wait_function *waits =
             report_wait_function_find(report_dataset_function_name(dataset, function));
+        const bool in_library = dataset->functions.items[function - 1].named &&
+                                !report_dataset_is_own(dataset, function);
         if (waits && kind && !strcmp(kind, "futex") && !count)
             where->what = waits->what;
-        else if (!waits && facts->kind != MODEL_KIND_SYSTEM && !facts->startup)
+        else if (!waits && facts->kind != MODEL_KIND_SYSTEM && !facts->startup && !in_library)
             where->functions[count++] = function;
     }
     return 0;
@@ -262,8 +265,12 @@ static int fill(struct making *making, struct table *table, const char *cause,
          .whole = making->weight},
         {.title = "time", .key = "seconds", .kind = TABLE_TIME},
         {.title = "waits", .key = "waits", .kind = TABLE_COUNT},
-        {.title = "waiting", .key = "waiting", .kind = TABLE_NAME},
-        {.title = cause, .key = "woken_by", .kind = TABLE_NAME},
+        {.title = "waiting", .key = "waiting", .kind = TABLE_NAME, .cut_at_end = true},
+        {.title = cause,
+         .key = "woken_by",
+         .kind = TABLE_NAME,
+         .subject = true,
+         .cut_at_end = true},
     };
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         report_table_column(table, columns[i]);

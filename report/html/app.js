@@ -272,7 +272,7 @@ class App {
         this.paintHeader();
         this.choice.paint();
         this.menuOf.paint();
-        this.time.hidden = !this.hasTime();
+        this.time.hidden = !this.hasTime() || this.barren();
         this.timeline.show(data, this.timeCosts, state.slots, this.run(), state.event);
         this.paintExpander();
         this.paintTabs();
@@ -333,6 +333,11 @@ class App {
     // Of calls that were counted by function alone it is not known who made them.
     hasStacks() {
         return !this.event().calls || this.data.hasCallers;
+    }
+
+    // A recording without anything: no view could show more than why.
+    barren() {
+        return this.run().empty && !this.profile.total && !this.narrowed() && !this.comparing;
     }
 
     hasTime() {
@@ -440,9 +445,7 @@ class App {
 
     paintTabs() {
         const {state} = this;
-        // A recording without anything has no view that could show more than why.
-        const barren = this.run().empty && !this.profile.total && !this.narrowed() && !this.comparing;
-        const shown = this.views.filter(view => barren && !(view.id === 'coverage' && this.coverage()) ? view.id === 'summary' : !view.when || view.when(this));
+        const shown = this.views.filter(view => this.barren() && !(view.id === 'coverage' && this.coverage()) ? view.id === 'summary' : !view.when || view.when(this));
         if (!shown.some(view => view.id === state.tab))
             state.tab = shown[0].id;
         const focused = this.tabs.contains(document.activeElement);

@@ -105,7 +105,6 @@ class BandChart {
 
     paintAxis(context, width, height) {
         const {palette} = this.app, unit = this.actions.unitNs(), [from, to] = this.range.map(time => time * unit), step = niceStep((to - from) / Math.max(2, width / 110));
-        const digits = Math.max(0, 9 - Math.floor(Math.log10(step)));
         context.fillStyle = palette.paper;
         context.fillRect(0, height - BAND_AXIS, width, BAND_AXIS);
         context.font = '11px ' + palette.sans;
@@ -113,7 +112,7 @@ class BandChart {
         for (let time = Math.ceil(from / step) * step; time < to; time += step) {
             const x = this.x(time / unit);
             context.fillRect(x, height - BAND_AXIS, 1, 3);
-            context.fillText(`${(time / 1e9).toFixed(digits)} s`, x + 3, height - BAND_AXIS / 2 + 1);
+            context.fillText(formatMoment(time, step), x + 3, height - BAND_AXIS / 2 + 1);
         }
     }
 

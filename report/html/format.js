@@ -33,6 +33,11 @@ function chooseNames(data, full) {
     functions.last = full ? functions.lastOfFull : functions.lastOfShort;
 }
 
+// A moment on an axis, as exactly as steps of so many nanoseconds need.
+function formatMoment(ns, stepNs) {
+    return (ns / 1e9).toFixed(Math.max(0, 9 - Math.floor(Math.log10(stepNs) + 1e-9))) + ' s';
+}
+
 // A name whose scopes give way when there is no room, its last component last.
 function nameElement(name, last, ...more) {
     return element('span', {class: 'cut'}, last ? element('span', {class: 'scopes'}, name.slice(0, last)) : null,

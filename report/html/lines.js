@@ -11,7 +11,7 @@ class LinesView {
         const name = row => row.id === undefined ? row.function : functionName(app, row.id);
         this.table = new Table(host, [
             {key: 'place', title: 'line', class: 'name', width: 'minmax(24ch, 2fr)', value: row => `${row.file}:${String(row.line).padStart(7)}`,
-                text: row => nameElement(`${row.file}:${row.line}`, row.file.lastIndexOf('/') + 1), tip: row => `${row.file}:${row.line}`},
+                text: row => nameElement(row.file, row.file.lastIndexOf('/') + 1, element('span', {class: 'whole'}, ':' + row.line)), tip: row => `${row.file}:${row.line}`},
             share('exclusive_percent', 'self'), share('inclusive_percent', 'total'),
             {key: 'function', title: 'function', rank: 1, class: 'name', width: 'minmax(24ch, 2fr)', value: row => row.function, text: name, tip: row => row.function},
             {key: 'module', title: 'module', rank: 2, width: 'minmax(6rem, 11rem)', value: row => row.module, text: row => row.module},

@@ -2,6 +2,7 @@
 #include "report/html/page.h"
 #include "report/quality.h"
 #include "report/utf8_text.h"
+#include "report/waits.h"
 
 #include <string.h>
 #include <time.h>
@@ -326,6 +327,15 @@ static int index_threads(const struct html_page *page, struct html_part *part)
     return 0;
 }
 
+/* Without waits for work, which the page leaves out, too. */
+static int sum_up_waits(struct html_page *page, struct html_part *part,
+                        const struct report_selection *selection)
+{
+    struct report_selection working = *selection;
+    working.fold_idle = true;
+    return report_waits_sum_up(&part->dataset, part->input->store, &working, page->error);
+}
+
 int report_html_runs(struct html_page *page, struct html_part *part)
 {
     for (size_t i = 0; i < part->runs.count; i++) {
@@ -334,6 +344,8 @@ int report_html_runs(struct html_page *page, struct html_part *part)
         report_dataset_release(&part->dataset);
         int result =
             report_dataset_load(&part->dataset, part->input->store, &selection, 0, page->error);
+        if (!result)
+            result = sum_up_waits(page, part, &selection);
         if (!result)
             result = index_threads(page, part);
         if (!result)

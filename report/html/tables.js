@@ -47,6 +47,7 @@ class Table {
         this.columns = this.all;
         for (let rank = 4; rank > 0 && sum(this.columns) > room; rank--)
             this.columns = this.columns.filter(column => column.rank !== rank);
+        this.lacksModules = !this.columns.some(column => column.key === 'module');
         this.scroller.style.setProperty('--columns', this.columns.map(column =>
             widthOf(column).replace(/minmax\([^,]*/, `minmax(${least(column)}px`)).join(' '));
         this.scroller.style.setProperty('--least', sum(this.columns) + 'px');

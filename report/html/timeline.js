@@ -304,7 +304,7 @@ class Timeline {
         context.textBaseline = 'top';
         for (let t = 0; t <= span; t += unit) {
             const x = this.x(t / this.slotNs, width);
-            const text = `${+(t / 1e9).toFixed(3)} s`;
+            const text = formatMoment(t, unit);
             context.fillRect(x, y, 1, 3);
             const w = context.measureText(text).width;
             if (x + 3 + w <= width)
@@ -467,7 +467,7 @@ class HeatMap {
         context.textBaseline = 'middle';
         const step = niceStep(Math.max(1, 44 / this.cellWidth)), rows = niceStep(Math.max(1, 16 / this.cellHeight));
         for (let second = 0; second < seconds; second += step)
-            context.fillText(`${+(second * this.perSecond * this.slotNs / 1e9).toFixed(3)} s`, this.left + second * this.cellWidth, 8);
+            context.fillText(formatMoment(second * this.perSecond * this.slotNs, step * this.perSecond * this.slotNs), this.left + second * this.cellWidth, 8);
         for (let row = 0; row < this.perSecond; row += rows)
             context.fillText(`${Math.round(row * this.slotNs / 1e6)} ms`, 0, this.top + (row + 0.5) * this.cellHeight);
     }

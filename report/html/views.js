@@ -19,18 +19,18 @@ class SummaryView {
             return element('table', {class: 'list'}, ...shown.map(i => element('tr', {},
                 element('td', {class: 'number bar', style: `--share:${(value[i] / most).toFixed(4)}`},
                     share(i)),
-                element('td', {class: 'name'}, element('button', {title: tipOf(i), onclick: () => open(i)}, nameOf(i))))));
+                element('td', {class: 'name'}, element('button', {title: tipOf(i), onclick: () => open(i)}, nameOf(i, shown))))));
         };
-        const {names, flags} = data.functions, name = fn => functionName(app, fn);
+        const {names, flags} = data.functions, name = (fn, shown) => functionName(app, fn, namesakes(data, shown));
         const facts = element('table', {class: 'list facts-table'}, ...run.facts.map(([name, value]) =>
             element('tr', {}, element('td', {}, name), element('td', {}, value))));
         const title = (word, text) => element('h3', {}, word, element('span', {class: 'muted'}, ` ${text}`));
         const functions = pick => [profile.functions(), data.functions.count, name, i => names[i], pick, fn => app.openFunction(fn)];
         this.scroll.replaceChildren(element('div', {class: 'cards'}, ...cards), this.trust(run),
             ...(data.pruned ? [element('p', {class: 'note muted'}, data.pruned)] : []),
-            ...(profile.total ? [element('p', {class: 'note muted base'}, profile.base(app.narrowed() || Boolean(app.transformKey)))] : []),
             element('div', {class: 'columns'},
-                !profile.total ? null : element('div', {}, title('Self', 'in the function itself'), top(...functions(c => profile.pickSelf(c))),
+                !profile.total ? null : element('div', {}, element('h3', {}, 'Self', element('span', {class: 'muted'}, ' in the function itself · '),
+                    element('span', {class: 'muted base'}, profile.base(app.narrowed() || Boolean(app.transformKey)))), top(...functions(c => profile.pickSelf(c))),
                     ...(profile.hasPaths || profile.callTotals ? [
                         title('Total', 'with what the function calls' + (profile.hasPaths ? '; functions that only pass on are left out' : '')),
                         top(...functions(c => profile.pick(c)), order => withoutPassing(profile, order.filter(fn => !(flags[fn] & FLAG_STARTUP))))] : [])),
@@ -127,7 +127,7 @@ function costColumns(app, costs, which, all) {
     return [
         share('self', self, `of the selected ${unit}, those that end in it`), ...time('self', row => costs(row).selfWeight),
         share('total', value, `of the selected ${unit}, those that contain it`), ...time('total', row => costs(row).weight),
-        ...(calls ? [{...count('self', 'calls', row => costs(row).selfSamples), rank: 1}]
+        ...(calls ? [{...count('self', 'calls', row => costs(row).selfSamples), rank: 1, width: '84px'}]
             : [count('self', `self ${unit}`, row => costs(row).selfSamples), count('total', `total ${unit}`, row => costs(row).samples)]),
     ];
 }
@@ -138,7 +138,7 @@ function callColumns(app) {
         [...calls.figures.values()].some(figures => figures[key] !== null));
     const ofOne = 'of one call, in the whole run';
     return [['outside', 'outside', 'of its time in modules without probes, as libc and in system calls, in the whole run', 4],
-        ['average', 'average', ofOne, 3], ['p50', 'p50', ofOne, 3], ['p99', 'p99', ofOne, 3], ['most', 'max', ofOne, 3]]
+        ['average', 'average', ofOne, 2], ['p50', 'p50', ofOne, 3], ['p99', 'p99', ofOne, 2], ['most', 'max', ofOne, 2]]
         .filter(([key]) => known(key)).map(([key, title, help, rank]) => ({
         key, title, number: true, width: '82px', rank, help,
         value: row => app.profile.figures?.get(row.id)?.[key] ?? -1, faint: row => !app.profile.figures?.get(row.id)?.[key],
@@ -156,12 +156,20 @@ function largest(values) {
     return largestOf.get(values);
 }
 
-function functionName(app, fn) {
+// `alike` are functions that look like another one of the list: their modules stand beside them.
+function functionName(app, fn, alike) {
     const {functions} = app.data;
     if (app.comparing && app.data.unnamedIn.has(fn))
         return element('span', {}, app.data.unnamedIn.get(fn));
-    const tag = functions.flags[fn] & FLAG_INLINED ? element('span', {class: 'tag'}, 'inlined') : null;
-    return nameElement(functions.shown[fn], functions.last[fn], tag);
+    return nameElement(functions.shown[fn], functions.last[fn], functions.flags[fn] & FLAG_INLINED ? element('span', {class: 'tag'}, 'inlined') : null,
+        alike?.has(fn) ? element('span', {class: 'tag of'}, 'of ' + moduleName(app, fn)) : null);
+}
+
+function namesakes({functions}, list) {
+    const counts = new Map();
+    for (const fn of list)
+        counts.set(functions.shown[fn], (counts.get(functions.shown[fn]) || 0) + 1);
+    return new Set(list.filter(fn => counts.get(functions.shown[fn]) > 1));
 }
 
 const moduleName = (app, fn) => app.data.modules[app.data.functions.module[fn]].name;
@@ -225,11 +233,11 @@ class FunctionsView {
         else
             columns.push(...callColumns(app));
         this.table = new Table(host, [
-            {key: 'name', title: 'function', class: 'name', width: 'minmax(40ch, 3fr)',
-                value: row => app.data.functions.shown[row.id], text: row => functionName(app, row.id),
+            {key: 'name', title: 'function', class: 'name', width: app.event().calls ? 'minmax(24ch, 3fr)' : 'minmax(40ch, 3fr)',
+                value: row => app.data.functions.shown[row.id], text: row => functionName(app, row.id, this.table.lacksModules ? this.alike : null),
                 tip: row => app.data.functions.names[row.id]},
             ...columns,
-            {key: 'module', title: 'module', rank: 2, width: 'minmax(6rem, 11rem)', value: row => moduleName(app, row.id),
+            {key: 'module', title: 'module', rank: app.event().calls ? 3 : 2, width: 'minmax(6rem, 11rem)', value: row => moduleName(app, row.id),
                 text: row => moduleName(app, row.id)},
         ], {opened: row => app.openFunction(row.id), menu: (event, row) => app.menuOf.open(event, row.id)});
     }
@@ -244,6 +252,7 @@ class FunctionsView {
                 (app.hasStacks() ? ' · double click shows callers and callees' : '')),
             ...(state.module < 0 ? [] : [element('button', {class: 'chip', onclick: () => app.set({module: -1})},
                 `only ${data.modules[state.module].name}  ✕`)]));
+        this.alike = namesakes(data, rows.map(row => row.id));
         this.table.show(rows);
     }
 }

@@ -67,6 +67,13 @@ class Page:
         self.browser.until("""const {graph} = sprof.views.find(view => view.id === 'flame').object;
             return graph.rows?.length > 1 && !graph.level.length""")
 
+    def nothing_cut(self, view):
+        """Numbers, line numbers and modules that tell namesakes apart are whole, whatever the width."""
+        cut = self.browser.settled("""return [...document.querySelectorAll(`[data-view=${arguments[0]}] :is(.row .cell.number, .whole, .of)`)]
+            .filter(cell => cell.scrollWidth > cell.clientWidth + 1 && cell.clientWidth).map(cell => cell.textContent).slice(0, 5)""", view)
+        if cut:
+            raise SystemExit(f"{view}: {cut} are cut")
+
     def rows(self, view):
         return self.browser.run(ROWS, view)
 

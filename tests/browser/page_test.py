@@ -122,11 +122,12 @@ def widths(browser, work):
         browser.resize(width, 900)
         for theme in ("light", "dark"):
             browser.run(f"sprof.chosenTheme = '{theme}'; sprof.showTheme(); sprof.update()")
-            for tab in ("summary", "flame", "tree", "functions", "modules", "callers", "source", "heat"):
+            for tab in ("summary", "flame", "tree", "functions", "modules", "callers", "source", "lines", "heat"):
                 page.browser.run(f"sprof.set({{tab: '{tab}'}})")
                 over = browser.settled("return Math.max(0, document.documentElement.scrollWidth - window.innerWidth)")
                 if over > 0:
                     raise SystemExit(f"{tab}: {over} pixels wider than a window of {width}")
+                page.nothing_cut(tab)
             browser.run("sprof.set({tab: 'flame'})")
             browser.until("return document.querySelector('.flame canvas').width > 100")
             page.laid_out()
