@@ -82,7 +82,14 @@ static int write_rows(const struct cli_export_rows *wanted, FILE *const files[TA
 {
     struct report_rows_files all;
     memcpy(all.tables, files, sizeof all.tables);
-    return report_rows(&all, wanted->store, wanted->selection, &wanted->options, count, error);
+    const int status =
+        report_rows(&all, wanted->store, wanted->selection, &wanted->options, count, error);
+    if (!status && wanted->options.user && !count->costs)
+        return sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                               "no process of the user %s was recorded: `sprof report --by user "
+                               "%s` lists the users",
+                               wanted->options.user, wanted->input);
+    return status;
 }
 
 /* == Temporary files == */
@@ -184,11 +191,6 @@ int cli_export_rows(const struct cli_export_rows *wanted, struct sprof_error *er
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--native makes a file for each table: -o DIR");
     int status = (is_stream ? write_stream : write_directory)(wanted, &count, error);
-    if (!status && wanted->options.user && !count.costs)
-        status = sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                                 "no process of the user %s was recorded: `sprof report --by user "
-                                 "%s` lists the users",
-                                 wanted->options.user, wanted->input);
     if (!status && !is_stream)
         cli_say(wanted->terminal, "%s: %s rows of cost, %s paths, %s functions", wanted->path,
                 sprof_digits_of(count.costs).text, sprof_digits_of(count.paths).text,

@@ -35,13 +35,13 @@ static int deflate_bytes(struct packing *packing, const void *bytes, size_t size
     return 0;
 }
 
-static int begin(struct packing *packing)
+static int begin(struct packing *packing, struct sprof_error *error)
 {
     enum { LEVEL = 5, GZIP = 15 + 16, MEMORY = 8 };
     *packing = (struct packing){.rows = 0};
     packing->open =
         deflateInit2(&packing->stream, LEVEL, Z_DEFLATED, GZIP, MEMORY, Z_DEFAULT_STRATEGY) == Z_OK;
-    return packing->open ? 0 : SPROF_ENOMEM;
+    return packing->open ? 0 : sprof_error_memory(error);
 }
 
 static void abandon(struct packing *packing)
@@ -55,36 +55,36 @@ static void abandon(struct packing *packing)
     sprof_str_release(&packing->out);
 }
 
-static int pack_native(struct packing *packing, const struct fleet_batch *batch)
+static int pack_native(struct packing *packing, const struct fleet_batch *batch,
+                       struct sprof_error *error)
 {
-    struct sprof_error error;
     char *bytes = NULL;
     size_t size = 0;
+    if (fflush(packing->lines) || ferror(packing->lines))
+        return sprof_system_error(error, "write", "a temporary file");
     FILE *out = open_memstream(&bytes, &size);
-    int result = out ? batch->to_native(out, packing->lines, &error) : SPROF_ENOMEM;
-    if (out && (fclose(out) || ferror(packing->lines)) && !result)
-        result = SPROF_ENOMEM;
-    if (!result)
-        result = deflate_bytes(packing, bytes, size, Z_NO_FLUSH);
+    int result = out ? batch->to_native(out, packing->lines, error) : sprof_error_memory(error);
+    if (out && fclose(out) && !result)
+        result = sprof_error_memory(error);
+    if (!result && deflate_bytes(packing, bytes, size, Z_NO_FLUSH))
+        result = sprof_error_memory(error);
     free(bytes);
     return result;
 }
 
 /* What was packed becomes a piece. */
 static int end(struct packing *packing, struct fleet_batch *batch, const char *name,
-               const char *columns)
+               const char *columns, struct sprof_error *error)
 {
     struct fleet_piece piece = {.rows = packing->rows, .columns = strdup(columns)};
-    int result = piece.columns ? 0 : SPROF_ENOMEM;
     snprintf(piece.name, sizeof piece.name, "%s%s", name, packing->lines ? FLEET_NATIVE : "");
-    if (!result && packing->lines)
-        result = pack_native(packing, batch);
-    if (!result)
-        result = deflate_bytes(packing, NULL, 0, Z_FINISH);
+    int result = packing->lines ? pack_native(packing, batch, error) : 0;
+    if (!result && (!piece.columns || deflate_bytes(packing, NULL, 0, Z_FINISH)))
+        result = sprof_error_memory(error);
     if (!result) {
         piece.body.size = packing->out.length;
         piece.body.data = (const uint8_t *)sprof_str_take(&packing->out);
-        result = sprof_vec_push(&batch->pieces, piece);
+        result = sprof_vec_push(&batch->pieces, piece) ? sprof_error_memory(error) : 0;
     }
     if (result) {
         free(piece.columns);
@@ -95,25 +95,42 @@ static int end(struct packing *packing, struct fleet_batch *batch, const char *n
 }
 
 /* A converter of rows takes its first line for the names of columns. */
-static int begin_native(struct packing *packing, const char *columns)
+static int begin_native(struct packing *packing, const char *columns, struct sprof_error *error)
 {
     packing->lines = tmpfile();
-    for (const char *at = columns; packing->lines && *at; at++)
+    if (!packing->lines)
+        return sprof_system_error(error, "make", "a temporary file");
+    for (const char *at = columns; *at; at++)
         putc(*at == ',' ? '\t' : *at, packing->lines);
-    return packing->lines && putc('\n', packing->lines) != EOF ? 0 : SPROF_ENOMEM;
+    putc('\n', packing->lines);
+    return 0;
 }
 
 static int add_line(struct packing *packing, struct fleet_batch *batch, const char *columns,
-                    const char *line, size_t length)
+                    const char *line, size_t length, struct sprof_error *error)
 {
-    int result = packing->open ? 0 : begin(packing);
+    int result = packing->open ? 0 : begin(packing, error);
     if (!result && batch->to_native && !packing->lines)
-        result = begin_native(packing, columns);
+        result = begin_native(packing, columns, error);
+    if (result)
+        return result;
     batch->key = sprof_hash_pair(batch->key, sprof_hash_bytes(line, length));
     packing->rows++;
-    if (result || !packing->lines)
-        return result ? result : deflate_bytes(packing, line, length, Z_NO_FLUSH);
-    return fwrite(line, 1, length, packing->lines) == length ? 0 : SPROF_ENOMEM;
+    if (packing->lines)
+        return fwrite(line, 1, length, packing->lines) == length
+                   ? 0
+                   : sprof_system_error(error, "write", "a temporary file");
+    return deflate_bytes(packing, line, length, Z_NO_FLUSH) ? sprof_error_memory(error) : 0;
+}
+
+/* The line of column names, as "a,b,c". */
+static int take_columns(char **columns, char *line, struct sprof_error *error)
+{
+    line[strlen(line) - 1] = '\0';
+    for (char *tab = line; (tab = strchr(tab, '\t'));)
+        *tab = ',';
+    *columns = strdup(line);
+    return *columns ? 0 : sprof_error_memory(error);
 }
 
 int fleet_batch_add_table(struct fleet_batch *batch, const char *name, FILE *rows,
@@ -125,21 +142,19 @@ int fleet_batch_add_table(struct fleet_batch *batch, const char *name, FILE *row
     ssize_t length;
     int result = 0;
     while (!result && (length = getline(&line, &capacity, rows)) > 0) {
-        if (line[length - 1] != '\n') {
+        if (line[length - 1] != '\n')
             result = sprof_error_set(error, SPROF_EFORMAT, 0, "a row of `%s` has no end", name);
-        } else if (!columns) {
-            line[length - 1] = '\0';
-            for (char *tab = line; (tab = strchr(tab, '\t'));)
-                *tab = ',';
-            columns = strdup(line);
-            result = columns ? 0 : sprof_error_memory(error);
-        } else if (add_line(&packing, batch, columns, line, (size_t)length) ||
-                   (packing.rows == FLEET_PIECE_ROWS && end(&packing, batch, name, columns))) {
-            result = sprof_error_memory(error);
-        }
+        else if (!columns)
+            result = take_columns(&columns, line, error);
+        else
+            result = add_line(&packing, batch, columns, line, (size_t)length, error);
+        if (!result && packing.rows == FLEET_PIECE_ROWS)
+            result = end(&packing, batch, name, columns, error);
     }
-    if (!result && packing.open && end(&packing, batch, name, columns))
-        result = sprof_error_memory(error);
+    if (!result && !feof(rows))
+        result = sprof_system_error(error, "read", name);
+    if (!result && packing.open)
+        result = end(&packing, batch, name, columns, error);
     abandon(&packing);
     free(columns);
     free(line);
@@ -150,14 +165,14 @@ int fleet_batch_add_bytes(struct fleet_batch *batch, const char *name, struct sp
                           struct sprof_error *error)
 {
     struct packing packing;
-    int result = begin(&packing);
+    int result = begin(&packing, error);
     batch->key = sprof_hash_pair(batch->key, sprof_hash_bytes(bytes.data, bytes.size));
+    if (!result && deflate_bytes(&packing, bytes.data, bytes.size, Z_NO_FLUSH))
+        result = sprof_error_memory(error);
     if (!result)
-        result = deflate_bytes(&packing, bytes.data, bytes.size, Z_NO_FLUSH);
-    if (!result)
-        result = end(&packing, batch, name, "");
+        result = end(&packing, batch, name, "", error);
     abandon(&packing);
-    return result ? sprof_error_memory(error) : 0;
+    return result;
 }
 
 void fleet_batch_release(struct fleet_batch *batch)

@@ -35,7 +35,7 @@ enum { FLEET_PIECE_ROWS = 250000, FLEET_PIECES_MAX = 4096 };
 /* Adds the rows of a table: tab-separated values behind a line of column names, as `sprof export -f
  * rows` writes them. Each piece has at most FLEET_PIECE_ROWS. The key changes with all of it, and
  * not with the format.
- * SPROF_EFORMAT where a line has no end. */
+ * SPROF_EFORMAT where a line has no end, SPROF_ENOMEM, and what reading and temporary files say. */
 int fleet_batch_add_table(struct fleet_batch *batch, const char *name, FILE *rows,
                           struct sprof_error *error);
 

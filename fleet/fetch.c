@@ -27,24 +27,27 @@ static int add_identity(struct sprof_str *sql, const struct fleet_selection *sel
     return result ? result : add_equal(sql, "event", selection->event);
 }
 
-/* A label in the text of a Map, which servers without Maps hold as a text: 'NAME':'VALUE'. */
+/* A label in the text of a Map, 'NAME':'VALUE', in which names and values are escaped. Servers
+ * without Maps hold it as a text, in which they are not. */
 static int add_label(struct sprof_str *sql, const char *database, const struct fleet_label *label)
 {
-    struct sprof_str pair = {0};
-    int result = fleet_clickhouse_quote(&pair, label->name);
-    if (!result)
-        result = sprof_str_append(&pair, ":");
-    if (!result)
-        result = fleet_clickhouse_quote(&pair, label->value);
-    if (!result)
-        result = sprof_str_appendf(sql,
-                                   " AND labels_key IN (SELECT labels_key FROM %s.labels WHERE "
-                                   "position(toString(labels), ",
-                                   database);
-    if (!result)
-        result = fleet_clickhouse_quote(sql, pair.text);
-    sprof_str_release(&pair);
-    return result ? result : sprof_str_append(sql, ") > 0)");
+    struct sprof_str map = {0}, text = {0};
+    sprof_str_appendf(&text, "'%s':'%s'", label->name, label->value);
+    fleet_clickhouse_quote(&map, label->name);
+    sprof_str_append(&map, ":");
+    fleet_clickhouse_quote(&map, label->value);
+    sprof_str_appendf(sql, " AND labels_key IN (SELECT labels_key FROM %s.labels WHERE ", database);
+    if (!map.failed && !text.failed) {
+        sprof_str_append(sql, "position(toString(labels), ");
+        fleet_clickhouse_quote(sql, map.text);
+        sprof_str_append(sql, ") > 0 OR position(toString(labels), ");
+        fleet_clickhouse_quote(sql, text.text);
+        sprof_str_append(sql, ") > 0)");
+    }
+    const int failed = map.failed || text.failed || sql->failed;
+    sprof_str_release(&map);
+    sprof_str_release(&text);
+    return failed ? SPROF_ENOMEM : 0;
 }
 
 static int where_cost(struct sprof_str *sql, const struct fleet_selection *selection,

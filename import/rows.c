@@ -130,21 +130,6 @@ static size_t split(char *line, char *fields[FIELDS_MAX])
     return line ? FIELDS_MAX + 1 : count;
 }
 
-/* Undoes what ClickHouse escapes, in place. */
-static void unescape(char *text)
-{
-    static const char letters[] = "tnrbf0", bytes[] = "\t\n\r\b\f ";
-    char *to = strchr(text, '\\');
-    for (const char *from = to; from && *from; from++) {
-        const bool is_escaped = *from == '\\' && from[1];
-        from += is_escaped;
-        const char *letter = is_escaped ? strchr(letters, *from) : NULL;
-        *to++ = letter ? bytes[letter - letters] : *from;
-    }
-    if (to)
-        *to = '\0';
-}
-
 static bool parse_number(const char *text, uint64_t *number)
 {
     uint64_t sum = 0;
@@ -206,9 +191,8 @@ static int take_text(struct import_rows *rows, struct layout *layout, size_t fie
 {
     if (!strcmp(text, "\\N")) /* NULL */
         *text = '\0';
-    /* Texts in a Map are escaped by themselves, unless it is a text for the database. */
-    if (layout->columns[field]->value == TEXT || !strncmp(text, "{\\'", 3))
-        unescape(text);
+    if (layout->columns[field]->value == TEXT) /* texts in a Map are escaped by themselves */
+        import_rows_unescape(text);
     if (!*text) {
         *number = 0;
         return 0;

@@ -61,6 +61,9 @@ enum { IMPORT_CHAINS_MAX = 1 << 27, IMPORT_GROUPS_MAX = 4096 };
 int import_rows_read(struct import_rows *rows, struct import_input *input,
                      struct sprof_error *error);
 
+/* Undoes what ClickHouse escapes by backslashes, in place. */
+void import_rows_unescape(char *text);
+
 /* Takes user, cgroup and container out of the labels of a row. Returns 0 or SPROF_ENOMEM. */
 int import_rows_read_labels(struct import_rows *rows, struct import_row_labels *row);
 

@@ -1,27 +1,52 @@
 /* Reads where processes belong out of labels, as ClickHouse writes a Map:
- * {'NAME':'VALUE','NAME':…}. A database without Maps holds that as a text, in which quotes are not
- * escaped any more. */
+ * {'NAME':'VALUE','NAME':…}, in which texts are escaped. A database without Maps takes that for a
+ * text: undoes the escapes when it reads it, and escapes the whole when it writes it,
+ * {\'NAME\':\'VALUE\'}. There a value that holds ',' between quotes cannot be told from two. */
 #include "import/rows.h"
 
 #include <string.h>
 
-/* Takes the text between quotes out of `*at`, in place; the quote before one of `ends` is the last.
- * NULL: there is none. */
-static char *take_quoted(char **at, const char *ends)
+void import_rows_unescape(char *text)
 {
-    char *from = *at, *to = from + 1, *text = to;
-    if (*from++ != '\'')
-        return NULL;
-    for (; *from; from++) {
-        if (*from == '\'' && from[1] && strchr(ends, from[1]))
-            break;
-        from += *from == '\\' && from[1];
-        *to++ = *from;
+    static const char letters[] = "tnrbf0", bytes[] = "\t\n\r\b\f ";
+    char *to = strchr(text, '\\');
+    for (const char *from = to; from && *from; from++) {
+        const bool is_escaped = *from == '\\' && from[1];
+        from += is_escaped;
+        const char *letter = is_escaped ? strchr(letters, *from) : NULL;
+        *to++ = letter ? bytes[letter - letters] : *from;
     }
-    if (!*from)
+    if (to)
+        *to = '\0';
+}
+
+/* The quote behind a text in which quotes are escaped. */
+static char *find_end(char *text)
+{
+    while (*text && *text != '\'')
+        text += *text == '\\' && text[1] ? 2 : 1;
+    return *text ? text : NULL;
+}
+
+/* The quote behind a text in which nothing is escaped. */
+static char *find_plain_end(char *text, bool is_name)
+{
+    char *end = strstr(text, is_name ? "':'" : "','");
+    const size_t length = strlen(text);
+    return end || is_name ? end : length >= 2 ? text + length - 2 : NULL;
+}
+
+/* Takes the text between quotes out of `*at`, in place. NULL: there is none. */
+static char *take_quoted(char **at, bool is_plain, bool is_name)
+{
+    char *text = *at + 1;
+    char *end = **at != '\'' ? NULL : is_plain ? find_plain_end(text, is_name) : find_end(text);
+    if (!end || *end != '\'')
         return NULL;
-    *at = from + 1;
-    *to = '\0';
+    *at = end + 1;
+    *end = '\0';
+    if (!is_plain)
+        import_rows_unescape(text);
     return text;
 }
 
@@ -44,12 +69,15 @@ int import_rows_read_labels(struct import_rows *rows, struct import_row_labels *
 {
     char *copy = strdup(import_rows_text(rows, row->map));
     int result = copy ? 0 : SPROF_ENOMEM;
+    const bool is_plain = copy && !strncmp(copy, "{\\'", 3);
+    if (is_plain)
+        import_rows_unescape(copy);
     for (char *at = copy; !result && (*at == '{' || *at == ',');) {
         at++;
-        const char *name = take_quoted(&at, ":");
+        const char *name = take_quoted(&at, is_plain, true);
         if (!name || *at++ != ':')
             break;
-        const char *value = take_quoted(&at, ",}");
+        const char *value = take_quoted(&at, is_plain, false);
         if (!value)
             break;
         result = take_label(rows, row, name, value);

@@ -7,6 +7,7 @@
 #include "report/export/labels.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -216,10 +217,36 @@ static double squares_of(const struct report_dataset *dataset)
     return dataset->effective_samples > 0 ? weight * weight / dataset->effective_samples : 0;
 }
 
+static int take_chance(void *chance, int columns, char *const *values, char *const *names)
+{
+    (void)names;
+    if (columns && values[0])
+        *(double *)chance = strtod(values[0], NULL);
+    return 0;
+}
+
+/* With which chance the segment of a continuous recording was recorded. */
+static int read_chance(struct store *store, uint32_t run_id, double *chance,
+                       struct sprof_error *error)
+{
+    char sql[128];
+    *chance = 1;
+    snprintf(sql, sizeof sql,
+             "SELECT value / 1e6 FROM counter WHERE run_id = %" PRIu32
+             " AND name = 'loop.chance_ppm'",
+             run_id);
+    return store_query(store, sql, take_chance, chance, error);
+}
+
 static int put_run(struct writing *writing, const struct report_dataset *dataset,
-                   const struct export_identity *identity, struct model_cost sum)
+                   const struct export_identity *identity, struct model_cost sum,
+                   struct sprof_error *error)
 {
     const struct store_run *run = &dataset->run;
+    double chance;
+    int result = read_chance(writing->store, run->id, &chance, error);
+    if (result)
+        return result;
     const struct store_event *event = &dataset->event;
     FILE *out = writing->files->tables[REPORT_ROWS_RUN];
     put_number(out, run->key);
@@ -227,7 +254,7 @@ static int put_run(struct writing *writing, const struct report_dataset *dataset
     put_number(out, run->duration_ns);
     put_identity(out, identity);
     put_number(out, writing->labels.key);
-    const int result = put_map(writing, out);
+    result = put_map(writing, out);
     put_text(out, event->name);
     put_text(out, unit_of(dataset));
     put_number(out, event->is_clock);
@@ -243,7 +270,7 @@ static int put_run(struct writing *writing, const struct report_dataset *dataset
     put_number(out, run->target_cpu_ns);
     put_number(out, run->own_cpu_ns);
     put_number(out, run->frequency_hz);
-    put_number(out, 1);
+    fprintf(out, "%.7g\t", chance);
     end_row(out, writing->options->sprof_version);
     writing->count->runs++;
     return result;
@@ -278,7 +305,7 @@ static int put_rows(struct writing *writing, struct report_dataset *dataset, con
         sum.weight += row->cost.weight;
     }
     if (!result && costs.items.count)
-        result = put_run(writing, dataset, &identity, sum);
+        result = put_run(writing, dataset, &identity, sum, error);
     sprof_vec_release(&chain.functions);
     report_row_keys_release(&keys);
     report_row_costs_release(&costs);

@@ -8,12 +8,15 @@
 
 static int append_quoted(struct sprof_str *text, const char *bytes, size_t length)
 {
+    static const char bytes_escaped[] = "\\'\t\n\r", letters[] = "\\'tnr";
     int result = sprof_str_append(text, "'");
     for (size_t i = 0; i < length && !result; i++) {
-        if (bytes[i] == '\\' || bytes[i] == '\'')
+        const char *escaped = strchr(bytes_escaped, bytes[i]);
+        if (escaped)
             result = sprof_str_append(text, "\\");
         if (!result)
-            result = sprof_str_append_bytes(text, &bytes[i], 1);
+            result = sprof_str_append_bytes(
+                text, escaped ? &letters[escaped - bytes_escaped] : &bytes[i], 1);
     }
     return result ? result : sprof_str_append(text, "'");
 }

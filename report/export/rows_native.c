@@ -122,17 +122,15 @@ static int append_time(struct sprof_str *values, const char *text)
     return append_number(values, good ? (uint64_t)timegm(&parts) : 0, 4);
 }
 
-/* Takes a text in quotes, in which a backslash stands before quotes and backslashes. */
+/* Takes a text in quotes, in which quotes and backslashes are escaped. */
 static int append_quoted(struct sprof_str *values, char **at)
 {
-    char *from = *at + (**at == '\''), *to = from;
-    const char *text = from;
-    for (; *from && *from != '\''; from++) {
-        from += *from == '\\' && from[1];
-        *to++ = *from;
-    }
-    *at = from + (*from == '\'');
-    return append_text(values, text, (size_t)(to - text));
+    char *text = *at + (**at == '\''), *end = text;
+    while (*end && *end != '\'')
+        end += *end == '\\' && end[1] ? 2 : 1;
+    *at = end + (*end == '\'');
+    *end = '\0';
+    return append_text(values, text, unescape(text));
 }
 
 /* {'NAME':'VALUE','NAME':'VALUE'} */

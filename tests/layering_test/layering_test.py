@@ -49,7 +49,7 @@ OWNERS = {
 # Headers of libc, the compiler and the kernel, which every library may use.
 COMMON = re.compile(
     r"(sys|linux|asm|arpa|netinet)/|(alloca|assert|ctype|dirent|dlfcn|elf|endian|errno|fcntl|fnmatch|ftw|glob|inttypes"
-    r"|libgen|limits|link|locale|math|poll|pthread|pwd|sched|semaphore|setjmp|signal|spawn|stdalign|stdarg|stdatomic|stdbool"
+    r"|libgen|limits|link|locale|malloc|math|poll|pthread|pwd|sched|semaphore|setjmp|signal|spawn|stdalign|stdarg|stdatomic|stdbool"
     r"|stddef|stdint|stdio|stdlib|string|strings|syscall|termios|time|ucontext|unistd)\.h$"
 )
 

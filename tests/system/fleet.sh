@@ -6,7 +6,7 @@ set -uf
 . "$(dirname "$0")/fleet_lib.sh"
 
 push() { # HOST VERSION FILE [OPTION …]
-    expect 0 "$SPROF" push --to "$to" -l service.name=shop -l host.name="$1" -l service.version="$2" -l "of.team=red green" "${@:3}"
+    expect 0 "$SPROF" push --to "$to" -l service.name=shop -l host.name="$1" -l service.version="$2" -l "of.team=red green" -l "of.note=it's \\ 'x'" "${@:3}"
 }
 
 table() { # INPUT [OPTION…]: functions with their samples and weights
@@ -72,18 +72,40 @@ assert b"Map(String, String)" + (1).to_bytes(8, "little") + b"\x02of\x04it\x27s"
         expect 0 "$SPROF" report -i "$to?user=$user&last=1h" --run all --by user --format csv
         tr -d '\r' <out | grep -q ",$user\$" || fail "no user: $(cat out)"
     fi
-    table "$to?of.team=red%20green" >fetched
     table all.db >merged
-    cmp merged fetched || fail "other numbers of a label"
+    for label in of.team=red%20green of.note=it%27s%20%5C%20%27x%27; do
+        table "$to?$label" >fetched
+        cmp merged fetched || fail "other numbers of a label"
+    done
     expect 1 "$SPROF" report -i "$to?container=none"
     said 'no rows of that'
-    # What is not there.
+    # Names that are escaped.
+    python3 -c '
+import sqlite3
+with sqlite3.connect("a.db") as file:
+    file.execute("INSERT OR REPLACE INTO process_origin SELECT id, 1000, ?, ?, ? FROM process", ("it\x27s \\b", "/c\\1", "\x27,x"))'
+    push escaped 1 a.db
+    for file in a.db "$to?host=escaped" "$to?user=it%27s%20%5Cb" "$to?cgroup=/c%5C1&container=%27,x"; do
+        expect 0 "$SPROF" report -i "$file" --by user,cgroup,container --format csv
+        python3 -c '
+import csv
+print(*[sorted((key, value) for key, value in row.items() if key in ("user", "cgroup", "container") or key.endswith(("_samples", "_weight")))
+    for row in csv.DictReader(open("out", encoding="utf-8"))])' >fetched
+        [ "$file" != a.db ] || mv fetched merged
+        [ "$file" = a.db ] || cmp merged fetched || fail "escaped labels differ: $(cat merged fetched)"
+    done
+    grep -q "it's" merged || fail "no user: $(cat merged)"
+    # What is not there, and what is too much.
+    query 'CREATE DATABASE large'
+    query "CREATE VIEW large.cost AS SELECT 'large' AS service, number AS path_key FROM (SELECT number FROM system.numbers LIMIT 8400000)"
+    expect 1 "$SPROF" report -i "$to/large?service=large"
+    said_only '8 400 000 rows of cost are chosen, and at most 8 388 608 can be taken: choose a shorter time'
     expect 1 "$SPROF" report -i "$to?service=shoop"
     said 'there are the services shop'
     expect 1 "$SPROF" report -i "$to?service=shop&until=2020-01-01T00:00:00Z"
     said 'no rows'
     expect 0 "$SPROF" fleet check --to "$to"
-    [ "$(grep -c ' equal$' out)" = 2 ] || fail "not all is there"
+    [ "$(grep -c ' equal$' out)" = 3 ] || fail "not all is there"
 }
 
 # Each question of docs/fleet/queries.sql, with the numbers that reports have.

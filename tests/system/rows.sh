@@ -220,8 +220,8 @@ print(*[row["inclusive_samples"] for row in csv.DictReader(sys.stdin) if row["us
         "$SPROF" export -f folded $file.db -o - 2>err | sort >$file.folded
     done
     cmp a.folded b.folded || fail "other paths"
-    # A database without Maps has them as texts, which it escapes once more.
-    sed "1!s/['\\\\]/\\\\&/g" b.db.rows/labels.tsv >labels.tsv
+    # A database without Maps takes them for texts: it undoes the escapes, and escapes the whole.
+    sed "1!{s/\\\\\\(.\\)/\\1/g;s/['\\\\]/\\\\&/g}" b.db.rows/labels.tsv >labels.tsv
     (cd b.db.rows && "$SPROF" import -f rows function.tsv path.tsv cost.tsv run.tsv ../labels.tsv -o ../e.db) 2>err || fail "import: $(cat err)"
     belonging e.db >now
     diff was now >out || fail "labels of a text differ: $(cat out)"
@@ -240,6 +240,10 @@ print(*[row["inclusive_samples"] for row in csv.DictReader(sys.stdin) if row["us
     belongs d.db cgroup | grep -q /c1 || fail "no cgroups"
     "$SPROF" export -f rows a.db -o x --user nemo 2>err
     [ $? = 1 ] && grep -q nemo err || fail "no such user: $(cat err)"
+    "$SPROF" export -f rows a.db -o a.db.rows 2>err && cksum a.db.rows/cost.tsv >was || fail "export: $(cat err)"
+    "$SPROF" export -f rows a.db -o a.db.rows --user nemo 2>err && fail "rows of no such user"
+    cksum a.db.rows/cost.tsv >now
+    cmp was now || fail "an export without rows replaced a good one"
     ;;
 selection)
     "$SPROF" import --folded "$GOLDEN/worked.folded" -o a.db 2>err || fail "import"

@@ -45,6 +45,26 @@ static int parse(const struct sprof_str *text, struct fleet_batch *batch)
                              &error);
 }
 
+static int refuse_native(FILE *out, FILE *rows, struct sprof_error *error)
+{
+    (void)out;
+    (void)rows;
+    return sprof_error_set(error, SPROF_EFORMAT, 0, "no such column");
+}
+
+static void test_an_error_is_passed_on(void)
+{
+    struct fleet_batch batch = {.key = 7, .to_native = refuse_native};
+    struct sprof_error error;
+    FILE *file = table_of("path_key\tsamples\n1\t5\n");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CU_ASSERT_EQUAL(fleet_batch_add_table(&batch, "cost", file, &error), SPROF_EFORMAT);
+    CU_ASSERT_STRING_EQUAL(error.message, "no such column");
+    CU_ASSERT_EQUAL(batch.pieces.count, 0);
+    fclose(file);
+    fleet_batch_release(&batch);
+}
+
 static void test_what_is_written_is_read(void)
 {
     struct fleet_batch batch = {.key = 7}, again;
@@ -124,6 +144,7 @@ void sprof_suite_fleet_batch(void)
 {
     CU_pSuite suite = CU_add_suite("fleet/batch", NULL, NULL);
     CU_add_test(suite, "what is written is read", test_what_is_written_is_read);
+    CU_add_test(suite, "an error is passed on", test_an_error_is_passed_on);
     CU_add_test(suite, "every damage is found", test_every_damage_is_found);
     CU_add_test(suite, "the key is of all rows", test_the_key_is_of_all_rows);
     CU_add_test(suite, "a large table is several pieces", test_a_large_table_is_several_pieces);
