@@ -23,7 +23,8 @@
  *                                      none (no trace, no room, or no probed call is open)
  *
  * They call sprof_remark(), an empty function of the program, where a trace has a probe: some
- * nanoseconds without one, some microseconds with it. The program needs its symbols (no `strip`).
+ * nanoseconds without one, with it a tenth of a microsecond and half a one more for each text. The
+ * program needs its symbols (no `strip`).
  *
  * Each of the former returns 0 when that is done, and -1 where it was refused, or the program is
  * neither recorded nor traced, or was attached to. Without a recorder a call is a look at a

@@ -203,7 +203,7 @@ static void add_columns(struct table *table, bool has_requests, bool has_states)
         {.title = "waiting", .key = "waiting_s", .kind = TABLE_LENGTH, .optional = STATES},
         {.title = "ready", .key = "ready_s", .kind = TABLE_LENGTH, .optional = STATES},
         {.title = "call", .key = "function", .kind = TABLE_PATH, .functions = true},
-        {.title = "why", .key = "why", .kind = TABLE_NAME, .optional = TABLE_SECOND},
+        {.title = "why", .key = "why", .kind = TABLE_CODE, .optional = TABLE_SECOND},
         {.key = "module", .kind = TABLE_NAME, .only_data = true},
         {.key = "exit", .kind = TABLE_NAME, .only_data = true},
         {.key = "id", .kind = TABLE_COUNT, .only_data = true},
@@ -271,6 +271,8 @@ static int put_footer(struct layout *layout)
         if (rule->dropped)
             sprof_str_appendf(&text, " (%s dropped)", sprof_digits_of(rule->dropped).text);
     }
+    if (layout->passed)
+        sprof_str_append(&text, " · -n 0 shows all, --sort duration the longest first");
     layout->table->left_out = report_utf8_keep(&dataset->arena, &text);
     return layout->table->left_out ? 0 : SPROF_ENOMEM;
 }

@@ -427,7 +427,7 @@ static const char *interpreter_in(const struct report_dataset *dataset)
 static bool lacks_names(const struct report_dataset *dataset)
 {
     const struct store_quality *quality = &dataset->quality;
-    return !report_quality_is_imported(dataset) && !report_counts_calls(dataset) &&
+    return !report_quality_is_imported(dataset) &&
            is_share(quality->frames - quality->named_frames, quality->frames,
                     100 - REPORT_NAMED_PERCENT);
 }
@@ -448,11 +448,12 @@ static int note_unnamed(struct report_dataset *dataset, struct quality_parts *no
             break;
         costs[most] = 0;
         const struct report_module *module = &dataset->modules.items[most];
-        const struct report_unnamed unnamed = {.name = module->name,
-                                               .path = module->path,
-                                               .build_id = module->build_id,
-                                               .kind = module->kind,
-                                               .interpreter = interpreter_in(dataset)};
+        const struct report_unnamed unnamed = {
+            .name = module->name,
+            .path = module->path,
+            .build_id = module->build_id,
+            .kind = module->kind,
+            .interpreter = report_counts_calls(dataset) ? NULL : interpreter_in(dataset)};
         struct sprof_str text = {0};
         result = report_cure_append(&text, "", &unnamed);
         if (!result)

@@ -150,7 +150,8 @@ static int add_note(struct trace_session *session, struct trace_thread *thread,
                                     .value =
                                         strdup(remark->kind == PROBE_NOTE_NUMBER ? number : text)};
     if (remarks->notes.count >= NOTES) {
-        session->trace->kept.remarks_lost++;
+        /* notes of other calls are mostly of ended ones that were not kept */
+        session->trace->kept.remarks_lost += remarks->notes.items[0].begin == note.begin;
         free_note(&remarks->notes.items[0]);
         remarks->notes.count--;
         memmove(remarks->notes.items, remarks->notes.items + 1,
