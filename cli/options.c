@@ -3,6 +3,7 @@
 
 #include "cli/foreign.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /* Where the parser stands. */
@@ -170,6 +171,16 @@ static bool are_options(const struct cli_command *command, char **words)
     return has_value;
 }
 
+/* The first of sprof's options at the end of a command line; NULL: there are none. Behind other
+ * words only what has a number counts: many programs have a -o FILE. */
+static char *option_behind(const struct cli_command *command, char **words)
+{
+    for (char **at = words; *at; at++)
+        if ((at == words || (at[1] && isdigit((unsigned char)*at[1]))) && are_options(command, at))
+            return *at;
+    return NULL;
+}
+
 static void take_rest(struct cursor *cursor, struct cli_operands *operands)
 {
     while (cursor->next < cursor->argc)
@@ -206,8 +217,7 @@ int cli_options_parse(const struct cli_command *command, int argc, char **argv, 
         char *word = argv[cursor.next];
         const bool is_operand = word[0] != '-' || !word[1];
         if (is_operand && command->command_follows) {
-            if (are_options(command, argv + cursor.next + 1))
-                operands->behind = argv[cursor.next + 1];
+            operands->behind = option_behind(command, argv + cursor.next + 1);
             break;
         }
         cursor.next++;

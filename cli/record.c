@@ -110,7 +110,7 @@ static const struct cli_option options[] = {
      FIELD(keep_failed), cli_set_flag},
     {"per-thread", 0, NULL, "per-thread events even where per-CPU ones are permitted",
      FIELD(per_thread), cli_set_flag},
-    {"verbose", 'v', NULL, "tell more", FIELD(verbose), cli_set_flag},
+    {"verbose", 'v', NULL, "say more", FIELD(verbose), cli_set_flag},
     {0},
 };
 
@@ -181,6 +181,8 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
                  struct sprof_error *error)
 {
     const struct cli_mode mode = arguments->mode;
+    if (arguments->events.text && !strcmp(arguments->events.text, "list"))
+        return usage(error, "`sprof list` lists the events of this machine");
     if (arguments->frame_app && !(mode.given && mode.mode == MODEL_MODE_PC))
         return usage(error, "--frame app belongs to -m pc: add it");
     if (arguments->drop_interior && !(mode.given && mode.mode == MODEL_MODE_APP))

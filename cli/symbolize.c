@@ -26,7 +26,7 @@ static const struct cli_option options[] = {
      cli_set_app_module},
     {"system-module", 0, "GLOB", "these modules are system; the last match wins", FIELD(rules),
      cli_set_system_module},
-    {"verbose", 'v', NULL, "tell more", FIELD(verbose), cli_set_flag},
+    {"verbose", 'v', NULL, "say more", FIELD(verbose), cli_set_flag},
     {0},
 };
 

@@ -280,7 +280,7 @@ static const struct cli_option options[] = {
      FIELD(rest_ns), set_rest},
     {"no-cache", 0, NULL, "compute all plans and names anew, and keep none", FIELD(no_cache),
      cli_set_flag},
-    {"verbose", 'v', NULL, "tell more", FIELD(verbose), cli_set_flag},
+    {"verbose", 'v', NULL, "say more", FIELD(verbose), cli_set_flag},
     {0},
 };
 

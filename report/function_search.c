@@ -270,9 +270,9 @@ static int say_ambiguous(const struct search *search, const char *wanted, struct
 }
 
 /* Offers each function that occurs, as names are shown where no two need be different.
- * `arena` keeps the names. */
+ * `arena` keeps the names. *holding counts those in which what is searched for occurs. */
 static int offer_present(const struct search *search, const bool *present,
-                         struct sprof_arena *arena, struct sprof_suggestions *near)
+                         struct sprof_arena *arena, struct sprof_suggestions *near, size_t *holding)
 {
     struct sprof_str shown = {0};
     int result = 0;
@@ -285,6 +285,7 @@ static int offer_present(const struct search *search, const bool *present,
         const char *name = result || !shown.text ? NULL : sprof_arena_text(arena, shown.text);
         if (name)
             sprof_suggest_offer(near, search->wanted, name);
+        *holding += name && strstr(name, search->wanted);
     }
     sprof_str_release(&shown);
     return result;
@@ -295,13 +296,19 @@ static int say_unknown(const struct search *search, const bool *present, struct 
     struct sprof_suggestions near = {0};
     struct sprof_arena arena = {0};
     struct sprof_str text = {0};
-    text.failed = offer_present(search, present, &arena, &near) != 0;
+    size_t holding = 0;
+    text.failed = offer_present(search, present, &arena, &near, &holding) != 0;
     sprof_str_appendf(&text,
                       report_counts_calls(search->dataset)
                           ? "no call of a function '%.200s' was counted"
                           : "no sample contains a function '%.200s'",
                       search->wanted);
     sprof_suggest_append(&text, &near);
+    if (holding)
+        sprof_str_appendf(&text,
+                          "; %zu function%s it in the name: `sprof report --peek '%.200s'` shows "
+                          "callers and callees of all",
+                          holding, holding == 1 ? " has" : "s have", search->wanted);
     sprof_arena_release(&arena);
     return report_error_text(error, SPROF_ENOTFOUND, &text);
 }

@@ -12,6 +12,7 @@
 enum {
     MUCH_OUTSIDE_PERCENT = 20,
     LITTLE_CPU_PERCENT = 50,
+    IDLE_PERCENT = 30, /* the same of the whole machine, which may have little to do */
     MUCH_LOST_PERCENT = 1,
     MUCH_NOT_SAMPLED_PERCENT = 1,
     MUCH_COST_PERCENT = 10
@@ -113,16 +114,6 @@ uint64_t report_quality_used_ns(const struct report_dataset *dataset)
     return of_samples ? dataset->all.weight : dataset->quality.target_cpu_ns;
 }
 
-bool report_quality_is_waiting(const struct report_dataset *dataset)
-{
-    const uint64_t cpu_ns = dataset->quality.target_cpu_ns;
-    uint64_t wall_ns;
-    report_quality_runs(dataset, &wall_ns);
-    return !report_counts_calls(dataset) && !report_quality_sees_waiting(dataset) &&
-           wall_ns >= shortest_wait_ns && !report_quality_is_imported(dataset) &&
-           !is_share(cpu_ns, wall_ns, LITTLE_CPU_PERCENT);
-}
-
 static const char machine[] = "all that runs";
 
 /* Whether the run is of the whole machine, or of a choice of it; `targets` are as
@@ -132,6 +123,17 @@ static bool is_of_machine(const struct report_dataset *dataset)
     const char *targets = dataset->run.targets;
     return targets && !strncmp(targets, machine, sizeof machine - 1);
 }
+
+bool report_quality_is_waiting(const struct report_dataset *dataset)
+{
+    const uint64_t cpu_ns = dataset->quality.target_cpu_ns;
+    uint64_t wall_ns;
+    report_quality_runs(dataset, &wall_ns);
+    return !report_counts_calls(dataset) && !report_quality_sees_waiting(dataset) &&
+           wall_ns >= shortest_wait_ns && !report_quality_is_imported(dataset) &&
+           !is_share(cpu_ns, wall_ns, is_of_machine(dataset) ? IDLE_PERCENT : LITTLE_CPU_PERCENT);
+}
+
 static bool is_of_choice(const struct report_dataset *dataset)
 {
     return is_of_machine(dataset) && dataset->run.targets[sizeof machine - 1];
@@ -342,6 +344,12 @@ static int note_standard(struct report_dataset *dataset, struct quality_parts *n
 static int note_empty(struct report_dataset *dataset, struct quality_parts *notes)
 {
     const char *reason = report_quality_empty(dataset);
+    char time[NUMBER_BYTES];
+    if (reason && dataset->ranges.count && dataset->quality.samples && dataset->run.duration_ns)
+        return report_quality_part(
+            dataset, notes, "%s; the run took %s", reason,
+            report_number_time(time, dataset->run.duration_ns,
+                               report_number_time_unit(dataset->run.duration_ns)));
     return reason ? report_quality_part(dataset, notes, "%s", reason) : 0;
 }
 

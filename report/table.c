@@ -63,8 +63,10 @@ int report_table_find_column(const struct table *table, const char *name, size_t
     struct sprof_str text = {0};
     sprof_str_appendf(&text, "this table has no column '%.*s'; it has ",
                       (int)(length < 100 ? length : 100), name);
-    for (size_t c = 0; c < table->column_count; c++)
-        sprof_str_appendf(&text, "%s%s", c ? ", " : "", table->columns[c].key);
+    for (size_t c = 0; c < table->column_count; c++) {
+        const char *title = table->columns[c].title;
+        sprof_str_appendf(&text, "%s%s", c ? ", " : "", title ? title : table->columns[c].key);
+    }
     return report_error_text(error, SPROF_EUSAGE, &text);
 }
 

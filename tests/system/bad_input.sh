@@ -667,6 +667,12 @@ foreign_words() {
     said_only '`sprof --version`'
     expect 0 "$SPROF" record true -F 99
     said '`-F` is the command.s own: options of sprof stand before `true`'
+    expect 2 "$SPROF" record -e list
+    said_only '`sprof list` lists the events'
+    expect 0 "$SPROF" record true 2000 2 -F 99
+    said '`-F` is the command.s own'
+    expect 0 "$SPROF" record true x.c -o x
+    ! grep -q 'own: options' err || fail "a warning for a name that many programs have"
     expect 0 "$SPROF" record -- true -F 99
     ! grep -q 'own: options' err || fail "a warning behind --"
 }

@@ -216,7 +216,7 @@ static void test_one_phase_needs_no_samples(void)
 
 static void test_wrong_columns(void)
 {
-    check_usage(&(struct report_table_options){.sort = "cost"}, "no column 'cost'; it has exclu");
+    check_usage(&(struct report_table_options){.sort = "cost"}, "no column 'cost'; it has self, ");
     check_usage(&(struct report_table_options){.sort = "samples:up"}, "write :asc or :desc");
     check_usage(&(struct report_table_options){.show = "samples,wat"}, "no column 'wat'");
     check_usage(&(struct report_table_options){.show = ""}, "name the columns");
