@@ -114,6 +114,8 @@ slower|sprof diff before.db after.db
 sprof record: waits|Measured waits
 choose functions|--children-of
 flame graph|top-down or bottom-up
+compare differently named builds|--map OLD=NEW
+only a part of the run|--time 1.5,3
 v_call_tree|by call path
 uftrace|sprof trace -- ./x
 END
