@@ -323,7 +323,7 @@ static int check_embed(const struct arguments *arguments, const struct cli_opera
                                "--embed -o ./program.probes`");
     if (arguments->refused || arguments->all || arguments->flags || !is_for_people(arguments))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--embed goes with --function, --from, -o and --no-cache alone: "
+                               "--embed takes --function, --from, -o and --no-cache alone: "
                                "what can have a probe is listed without it");
     if (arguments->from && arguments->functions.list.count)
         return sprof_error_set(error, SPROF_EUSAGE, 0,

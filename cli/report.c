@@ -134,7 +134,7 @@ static int choose_view(struct arguments *arguments, enum report_view *view,
     }
     if (arguments->request && !arguments->kept)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--request goes with --kept, the single calls of it");
+                               "--request needs --kept, the single calls of it");
     if (asked == 2 && arguments->tree && !arguments->bottom_up && arguments->by.count) {
         *view = REPORT_TREE_BY;
         return 0;
@@ -211,7 +211,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     if (!status)
         status = choose_view(arguments, &view.view, error);
     if (!status && arguments->interval_ns && !arguments->follow)
-        status = sprof_error_set(error, SPROF_EUSAGE, 0, "--interval goes with --follow");
+        status = sprof_error_set(error, SPROF_EUSAGE, 0, "--interval needs --follow");
     if (!status && arguments->follow) {
         struct cli_follow follow = {.path = arguments->selection.input,
                                     .interval_ns = arguments->interval_ns,

@@ -55,7 +55,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         status = report_flow_write(stdout, store, run, &selection, &flow, error);
     else if (!status && arguments->over_ns)
         status = sprof_error_set(error, SPROF_EUSAGE, 0,
-                                 "--over goes with calls that were logged or kept: `sprof trace "
+                                 "--over needs calls that were logged or kept: `sprof trace "
                                  "--mode log -- COMMAND` writes them down");
     else if (!status)
         status = report_script(stdout, store, &selection, &style, (size_t)arguments->limit, error);

@@ -201,14 +201,14 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "give one recording: `sprof stats sprof.db`");
     if (arguments->interval_ns && !arguments->follow)
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "--interval goes with --follow");
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "--interval needs --follow");
     const bool sorts = arguments->sort || arguments->ascending || arguments->slowest;
     if (arguments->slowest && (arguments->sort || arguments->ascending || arguments->limit))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--slowest is an order and a number of rows: --sort, --asc and "
                                "--limit are others");
     if (arguments->by != REPORT_CALLS && view_of(arguments) != arguments->by)
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "--by goes with figures, not with --%s",
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "--by divides figures: leave out --%s",
                                arguments->coverage  ? "coverage"
                                : arguments->open    ? "open"
                                : arguments->history ? "history"
@@ -220,7 +220,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     if (arguments->uncalled && (view_of(arguments) != REPORT_CALLS || arguments->thread ||
                                 arguments->process || arguments->slowest))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--uncalled goes with figures of functions, over all threads: "
+                               "--uncalled shows figures of functions over all threads: "
                                "--by, --thread, --process, --slowest and other tables have only "
                                "what was called; `--coverage --unexecuted` is a table of its own");
     if (arguments->history && (sorts || arguments->thread || arguments->process))

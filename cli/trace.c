@@ -324,7 +324,7 @@ static int check_keep(const struct arguments *arguments, struct sprof_error *err
                                                          : NULL;
     if (alone && !arguments->keep.list.count)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "%s goes with --keep, whose rules choose the calls: `--keep 'over "
+                               "%s needs --keep, whose rules choose the calls: `--keep 'over "
                                "20ms' %s%s`",
                                alone, alone, arguments->keep.arguments ? "" : " 'r->host'");
     for (size_t i = 0; i < sizeof excluded / sizeof *excluded; i++)
@@ -341,11 +341,11 @@ static int check_use(const struct arguments *arguments, struct sprof_error *erro
         return 0;
     if (arguments->mode == TRACE_COVERAGE)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--stack goes with --mode stats and log: coverage sees the first "
+                               "--stack needs --mode stats and log: coverage sees the first "
                                "call of each function alone");
     if (arguments->backend == TRACE_UPROBE)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--stack goes with --backend inject: the kernel counts and times "
+                               "--stack needs --backend inject: the kernel counts and times "
                                "calls alone");
     return 0;
 }
@@ -381,13 +381,13 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
                                "--paused waits for `sprof ctl start`, --delay for its time: give "
                                "one of them");
     if (arguments->mode != TRACE_STATS && (arguments->paths || arguments->callers))
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "--%s goes with --mode stats",
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "--%s needs --mode stats",
                                arguments->paths ? "paths" : "callers");
     if (arguments->paths && arguments->callers)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--paths holds what --callers would: give one of them");
     if (arguments->mode != TRACE_LOG && (arguments->depth || arguments->max_size))
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "--%s goes with --mode log",
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "--%s needs --mode log",
                                arguments->depth ? "depth" : "max-size");
     if (arguments->all_points &&
         (pids || arguments->children || arguments->backend == TRACE_UPROBE))

@@ -3,35 +3,38 @@
 #include "report/call_tables.h"
 
 #include "base/base.h"
+#include "names/names.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 enum { NAMED = 5 };
 #define FIRST "group_concat(text, ', ') FILTER (WHERE place <= 5)"
+/* A function's name in a text, for put_line to shorten. */
+#define NAME "char(1) || function || char(2)"
 
 /* A statement, and the line that its first row makes: a text, and how many it names. */
 static const struct list {
     const char *before, *sql;
 } lists[] = {
     {"calls that have not ended, and have no time: ",
-     "SELECT " FIRST ", count(*) FROM (SELECT function || ' ' || in_flight AS text, row_number() "
+     "SELECT " FIRST ", count(*) FROM (SELECT " NAME " || ' ' || in_flight AS text, row_number() "
      "OVER (ORDER BY in_flight DESC, function) AS place FROM v_call_stats WHERE run_id = %1$u AND "
      "in_flight > 0)"},
     {"self time holds that of functions that were only counted, by so many calls: ",
-     "SELECT " FIRST ", count(*) FROM (SELECT function || ' ' || untimed_calls AS text, "
+     "SELECT " FIRST ", count(*) FROM (SELECT " NAME " || ' ' || untimed_calls AS text, "
      "row_number() OVER (ORDER BY untimed_calls DESC) AS place FROM v_call_stats WHERE run_id = "
      "%1$u AND untimed_calls > 0 AND timed AND EXISTS (SELECT 1 FROM call_untimed WHERE run_id = "
      "%1$u))"},
     {"time outside of the traced modules, by callee (`sprof stats --by outside`): ",
-     "SELECT " FIRST ", count(*) FROM (SELECT '[' || module || '] ' || function || ' ' || CASE "
+     "SELECT " FIRST ", count(*) FROM (SELECT '[' || module || '] ' || " NAME " || ' ' || CASE "
      "WHEN self_ns < 1000000 THEN PRINTF('%%.1f µs', self_ns / 1e3) WHEN self_ns < 1000000000 "
      "THEN PRINTF('%%.1f ms', self_ns / 1e6) ELSE PRINTF('%%.2f s', self_ns / 1e9) END AS text, "
      "row_number() OVER (ORDER BY self_ns DESC, function) AS place FROM v_outside WHERE run_id = "
      "%1$u)"},
     {"calls that jumped from one to the other in long chains or circles, where the total ends at "
      "the jump (tail-cuts): ",
-     "SELECT " FIRST ", count(*) FROM (SELECT function || ' ' || tail_cuts AS text, row_number() "
+     "SELECT " FIRST ", count(*) FROM (SELECT " NAME " || ' ' || tail_cuts AS text, row_number() "
      "OVER (ORDER BY tail_cuts DESC, function) AS place FROM v_call_stats WHERE run_id = %1$u AND "
      "tail_cuts > 0 AND EXISTS (SELECT 1 FROM call_tail_cut WHERE run_id = %1$u))"},
 };
@@ -40,14 +43,14 @@ static const struct list {
 static const char *const lines[] = {
     "SELECT what || ' to hold --max-overhead, since: ' || " FIRST " || CASE WHEN count(*) > 5 THEN "
     "', and ' || (count(*) - 5) || ' more: `sprof sql ''SELECT * FROM v_probe_event''`' ELSE '' "
-    "END FROM (SELECT what, function || PRINTF(' %%.3f s', time_ns / 1e9) AS text, row_number() "
+    "END FROM (SELECT what, " NAME " || PRINTF(' %%.3f s', time_ns / 1e9) AS text, row_number() "
     "OVER (PARTITION BY what ORDER BY time_ns) AS place FROM (SELECT function, what, max(time_ns) "
     "AS time_ns FROM v_probe_event WHERE run_id = %1$u AND share > 0 GROUP BY function_id)) WHERE "
     "what <> 'timed' GROUP BY what",
     "SELECT CASE what WHEN 'timed' THEN 'to hold --memory no percentiles from ' || since || ' s "
     "on' ELSE 'only counted for lack of room (in --memory, or for more threads at a time), from ' "
     "|| since || ' s on: ' || named END FROM (SELECT what, PRINTF('%%.3f', min(time_ns) / 1e9) AS "
-    "since, group_concat(function, ', ') FILTER (WHERE place <= 5) || CASE WHEN count(*) > 5 THEN "
+    "since, group_concat(" NAME ", ', ') FILTER (WHERE place <= 5) || CASE WHEN count(*) > 5 THEN "
     "', …' ELSE '' END AS named FROM (SELECT *, row_number() OVER (PARTITION BY what ORDER BY "
     "time_ns, function) AS place FROM v_probe_event WHERE run_id = %1$u AND cause = 'room') GROUP "
     "BY what ORDER BY what DESC)",
@@ -57,8 +60,8 @@ static const char *const lines[] = {
     "SELECT 'inline wanted: ' || group_concat(text, ', ') FILTER (WHERE place <= 5) || "
     "iif(count(*) "
     "> 5, ', …', '') || ': small, often called within their file, and quicker than a probe. Define "
-    "them where they are called (in a header, or with -flto), or build with -O2' FROM (SELECT "
-    "function || ' ' || calls AS text, row_number() OVER (ORDER BY calls DESC, function) AS place "
+    "them where they are called (in a header, or with -flto), or build with -O2' FROM (SELECT " NAME
+    " || ' ' || calls AS text, row_number() OVER (ORDER BY calls DESC, function) AS place "
     "FROM v_probe WHERE run_id = %1$u AND inline_wanted) HAVING count(*) > 0",
     "SELECT iif(EXISTS (SELECT 1 FROM call_cost WHERE run_id = %1$u), 'incomplete: sprof was "
     "killed, or its disk was full, and what came after ' || PRINTF('%%.3f', duration_ns / 1e9) || "
@@ -78,6 +81,30 @@ struct putting {
     struct sprof_error *error;
 };
 
+/* Copies a text with the names in it short. */
+static int shorten(struct sprof_str *out, const char *text)
+{
+    int result = 0;
+    while (*text && !result) {
+        const size_t length = strcspn(text, "\1");
+        const char *end = text[length] ? strchr(text + length, 2) : NULL;
+        result = sprof_str_append_bytes(out, text, length);
+        text += length;
+        if (!end) {
+            text += *text != '\0'; /* a name that was never ended */
+            continue;
+        }
+        struct sprof_str name = {0};
+        result =
+            result ? result : sprof_str_append_bytes(&name, text + 1, (size_t)(end - text) - 1);
+        if (!result && name.length)
+            result = names_append(out, name.text, NAMES_SHORT);
+        sprof_str_release(&name);
+        text = end + 1;
+    }
+    return result;
+}
+
 static int put_line(void *context, int columns, char *const *values, char *const *names)
 {
     const struct putting *putting = context;
@@ -86,7 +113,11 @@ static int put_line(void *context, int columns, char *const *values, char *const
     if (!values[0])
         return 0;
     const bool is_cut = columns > 1 && values[1] && strtoull(values[1], NULL, 10) > NAMED;
-    sprof_str_appendf(&text, "%s%s%s", putting->before, values[0], is_cut ? ", …" : "");
+    sprof_str_append(&text, putting->before);
+    if (shorten(&text, values[0]) || sprof_str_append(&text, is_cut ? ", …" : "")) {
+        sprof_str_release(&text);
+        return sprof_error_memory(putting->error);
+    }
     return report_calls_note(putting->calls, &text, putting->error);
 }
 

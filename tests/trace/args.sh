@@ -366,7 +366,7 @@ EOF
 refused() {
     g++ -std=c++17 -O2 -g values.cc -o values || fail "it does not compile"
     "$SPROF" trace --args -- ./values >out 2>err && fail "--args goes without --keep"
-    grep -q -- '--args goes with --keep' err || fail "why not"
+    grep -q -- '--args needs --keep' err || fail "why not"
     "$SPROF" trace --keep throws --args='((' -- ./values >out 2>err && fail "half an expression"
     grep -q 'missing closing parenthesis' err || fail "what is wrong with it"
     "$SPROF" trace --keep throws --args=nowhere -o none.db -- ./values >out 2>err

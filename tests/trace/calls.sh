@@ -1288,7 +1288,7 @@ rows = [row for row in csv.DictReader(open("followed")) if row["function"] == "w
 calls = [int(row["calls"]) for row in rows]
 assert calls == sorted(calls) and calls[-1] > calls[0] > 0, calls
 END
-    expect 2 "$SPROF" stats -i t.db --interval 1s && said 'goes with --follow'
+    expect 2 "$SPROF" stats -i t.db --interval 1s && said 'needs --follow'
     ;;
 refused)
     printf 'int main(void) { return 0; }\n' >program.c

@@ -231,7 +231,7 @@ EOF
     "$SPROF" trace --keep 'every 1' "${many[@]}" --capture 'step: server.state' -o none.db --overwrite -- ./plain >out 2>err || fail "the program was not run"
     grep -q 'of each function at most 16 values are captured' err || fail "more than 16 values: $(cat err)"
     expect 2 "$SPROF" trace --capture x -- ./plain
-    grep -q -- '--capture goes with --keep' err || fail "why not: $(cat err)"
+    grep -q -- '--capture needs --keep' err || fail "why not: $(cat err)"
 }
 
 case "$1" in

@@ -194,7 +194,7 @@ END
     grep -qE 'program +program +calls +work$' out || fail "no callers"
     expect 2 "$SPROF" stats t.db --by caller --sort p99 && said "no column 'p99'; it has self_ns, "
     expect 2 "$SPROF" stats t.db --by library && said 'give function, process, thread, caller or outside'
-    expect 2 "$SPROF" stats t.db --by process --warnings && said 'by goes with figures'
+    expect 2 "$SPROF" stats t.db --by process --warnings && said 'by divides figures'
     ;;
 forks)
     traced --function "$chosen" -- ./program forks

@@ -311,7 +311,7 @@ int main(int count, char **) { return inside(count) + both(count) + (int)twice(1
     expect 1 "$SPROF" stats --coverage stats.db && said 'trace --mode coverage'
     expect 1 "$SPROF" stats --unexecuted stats.db && said 'trace --mode coverage'
     expect 2 "$SPROF" trace --mode nothing -- ./program && said 'stats, coverage, log'
-    expect 2 "$SPROF" trace --mode coverage --paths -- ./program && said 'goes with --mode stats'
+    expect 2 "$SPROF" trace --mode coverage --paths -- ./program && said 'needs --mode stats'
     ;;
 *)
     fail "no such case: $1"

@@ -143,7 +143,7 @@ live)
     "$SPROF" report -i t.db --kept --request 14 --format json >out 2>err && grep -q '"request": *14' out || fail "JSON: $(head -c 300 out)"
     expect 1 "$SPROF" report -i t.db --kept --request 99 && said 'there is no request 99'
     expect 2 "$SPROF" report -i t.db --kept --request often && said 'is no request'
-    expect 2 "$SPROF" report -i t.db --request 14 && said 'goes with --kept'
+    expect 2 "$SPROF" report -i t.db --request 14 && said 'needs --kept'
     "$SPROF" script -i t.db >out 2>err && grep -q 'handle.*request 14' out || fail "script: $(head -5 out)"
     # A request is a trace of its own: its span has all others of it below.
     "$SPROF" export -i t.db -f otlp-traces -o t.json >out 2>&1 || fail "no export: $(cat out)"

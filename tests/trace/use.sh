@@ -76,8 +76,8 @@ stack)
     traced t -- ./program
     [ "$(used leaf)" = none ] || fail "without --stack: $(used leaf)"
     "$SPROF" stats -i t.db >out 2>err && ! grep -q stack-bytes out || fail "a column of nothing"
-    expect 2 "$SPROF" trace --stack --mode coverage -- ./program && said 'goes with --mode stats'
-    expect 2 "$SPROF" trace --stack --backend uprobe -- ./program && said 'goes with --backend inject'
+    expect 2 "$SPROF" trace --stack --mode coverage -- ./program && said 'needs --mode stats'
+    expect 2 "$SPROF" trace --stack --backend uprobe -- ./program && said 'needs --backend inject'
     ;;
 *) fail "no case $1" ;;
 esac
