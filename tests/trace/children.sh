@@ -192,7 +192,7 @@ END
     grep -qE ' 1000 .* program +program +work$' out || fail "no table"
     expect 0 "$SPROF" stats t.db --by caller --wide
     grep -qE 'program +program +calls +work$' out || fail "no callers"
-    expect 2 "$SPROF" stats t.db --by caller --sort p99 && said "no column 'p99'; it has self_ns, "
+    expect 2 "$SPROF" stats t.db --by caller --sort p99 && said "no column 'p99'; it has self, "
     expect 2 "$SPROF" stats t.db --by library && said 'give function, process, thread, caller or outside'
     expect 2 "$SPROF" stats t.db --by process --warnings && said 'by divides figures'
     ;;
