@@ -259,6 +259,10 @@ static const struct cli_option options[] = {
      "config.level\"; parameters, their fields, and static and global variables, read when calls "
      "end",
      FIELD(keep), cli_add_capture},
+    {"request", 0, "RE",
+     "with --keep: each call of such functions is a request, as of sprof_request() of <sprof.h>, "
+     "that the kept calls in it belong to",
+     FIELD(keep.requests_of), cli_set_text},
     {"depth", 0, "N", "mode log: calls in at most so many others (all)", FIELD(depth),
      cli_set_positive},
     {"max-size", 0, "SIZE",
@@ -321,12 +325,16 @@ static int check_keep(const struct arguments *arguments, struct sprof_error *err
     };
     const char *alone = arguments->keep.arguments        ? "--args"
                         : arguments->keep.captures.count ? "--capture"
+                        : arguments->keep.requests_of    ? "--request"
                                                          : NULL;
     if (alone && !arguments->keep.list.count)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "%s needs --keep, whose rules choose the calls: `--keep 'over "
                                "20ms' %s%s`",
-                               alone, alone, arguments->keep.arguments ? "" : " 'r->host'");
+                               alone, alone,
+                               arguments->keep.arguments        ? ""
+                               : arguments->keep.captures.count ? " 'r->host'"
+                                                                : " '^handle_'");
     for (size_t i = 0; i < sizeof excluded / sizeof *excluded; i++)
         if (arguments->keep.list.count && excluded[i].given)
             return sprof_error_set(error, SPROF_EUSAGE, 0, "--keep does not go with --%s: %s",
@@ -490,6 +498,7 @@ static struct trace_options options_of(struct cli_terminal *terminal, struct arg
                  .heap_count = arguments->heap_check.list.count},
         .keep = arguments->keep.list.items,
         .keep_count = arguments->keep.list.count,
+        .requests_of = arguments->keep.requests_of,
         .arguments = arguments->keep.arguments,
         .arguments_of = arguments->keep.arguments_of,
         .captures = arguments->keep.captures.items,

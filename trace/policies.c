@@ -1,6 +1,7 @@
 /* The table of policies, and loops over it. */
 #include "trace/policies.h"
 #include "trace/drill/drilling.h"
+#include "trace/figures/keep_requests.h"
 #include "trace/figures/keep_rules.h"
 #include "trace/figures/states.h"
 #include "trace/figures/warn.h"
@@ -36,6 +37,7 @@ static const struct trace_policy policies[] = {
     {.serve = trace_memory_serve},
     {.probes_added = trace_warnings_begin},
     {.probes_added = trace_keep_begin},
+    {.probes_added = trace_requests_begin},
     {.probes_added = trace_drilling_probes, .serve = trace_drilling_serve},
     {.probes_added = trace_values_begin},
     {.often = trace_govern},

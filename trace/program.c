@@ -4,6 +4,7 @@
 #include "trace/drill/below.h"
 #include "trace/figures/coverage.h"
 #include "trace/figures/keep_load.h"
+#include "trace/figures/keep_requests.h"
 #include "trace/figures/warn.h"
 #include "trace/governor.h"
 #include "trace/load.h"
@@ -59,6 +60,7 @@ void trace_program_release(struct trace_session *session)
     trace_figures_release(session);
     trace_values_release(&session->values);
     trace_keep_forget_load(session);
+    trace_requests_release(session);
     trace_warnings_free(session);
     trace_points_free(session);
     trace_outside_free(session);

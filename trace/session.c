@@ -2,6 +2,7 @@
 #include "inject/inject.h"
 #include "plan/plan.h"
 #include "trace/drill/drilling.h"
+#include "trace/figures/keep_requests.h"
 #include "trace/figures/keep_rules.h"
 #include "trace/figures/states.h"
 #include "trace/figures/warn.h"
@@ -138,6 +139,8 @@ static int check(const struct trace_options *options, struct sprof_error *error)
         result = trace_keep_check(options, error);
     if (!result)
         result = trace_values_check(options, error);
+    if (!result)
+        result = trace_requests_check(options, error);
     if (!result)
         result = check_descriptors(options->pid != 0, options->other_count, error);
     if (!result && options->pid)

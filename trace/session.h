@@ -127,8 +127,9 @@ struct trace_options {
     const struct trace_keep_rule *keep; /* in mode stats: calls that have rows of their own */
     size_t keep_count;
     struct trace_drill_options drill;
-    bool arguments;                       /* of these, also their arguments and results … */
-    const char *arguments_of;             /* … of such functions; NULL: of all */
+    const char *requests_of;  /* each call of such functions is a request; NULL: none is */
+    bool arguments;           /* of these, also their arguments and results … */
+    const char *arguments_of; /* … of such functions; NULL: of all */
     const struct trace_capture *captures; /* other values of kept calls */
     size_t capture_count;
     bool arguments_both; /* … as they are when calls begin and when they end */

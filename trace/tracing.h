@@ -132,6 +132,7 @@ struct trace_kept_read {
     uint64_t (*ended)[PROBE_BUCKETS]; /* by rule, how long calls took; NULL: no rule needs it; owned
                                        */
     uint64_t calls, cpu_ns, ns;       /* for load, when that was last looked at */
+    SPROF_VEC(bool) requests;         /* by function, whether each call is a request */
 };
 
 /* A moment, also by the command's clock. */

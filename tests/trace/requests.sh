@@ -1,6 +1,6 @@
 #!/bin/bash
 # Requests and notes of <sprof.h>: which calls belong to a request that threads hand over, how long it took, in which order.
-#   requests.sh live
+#   requests.sh live | named
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -110,7 +110,55 @@ is() {
     [ "$found" = "$3" ] || fail "$1: '$found', not '$3'"
 }
 
+write_named() {
+    cat >named.c <<'END'
+#include <pthread.h>
+#include <unistd.h>
+#define NI __attribute__((noinline, noclone))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+NI int leaf(int n) { BODY; return n; }
+NI int step(int n) { int sum = leaf(n) + leaf(n); if (n == 3) usleep(30000); BODY; return sum; }
+NI int handle_get(int n) { int sum = step(n); BODY; return sum; }
+NI int handle_put(int n) { int sum = step(n) + handle_get(n); BODY; return sum; }
+NI int idle(int n) { int sum = leaf(n); BODY; return sum; }
+static void *run(void *start)
+{
+    for (int i = 0; i < 5; i++) idle(i), (i % 2 ? handle_get : handle_put)(i + (int)(long)start);
+    return 0;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, run, (void *)10);
+    run(0);
+    pthread_join(thread, 0);
+    return 0;
+}
+END
+    cc -O2 -g -pthread named.c -o named || fail "it does not compile"
+}
+
 case $1 in
+named)
+    write_named
+    "$SPROF" trace -o t.db --request '^handle_' --keep 'every 1 : ^(leaf|handle_)' -- ./named >out 2>notes || fail "it ended by $?: $(cat notes)"
+    # In each thread three of put, each with one of get in it, and two of get alone.
+    is "requests" "SELECT label || count(*) AS v FROM v_request WHERE duration_ns > 0 GROUP BY label ORDER BY 1" "handle_get10 handle_put6"
+    is "calls in them" "SELECT function || ' ' || sum(request IS NOT NULL) || ' ' || sum(request IS NULL) AS v FROM v_kept_call
+        WHERE function <> 'run' AND function <> 'main' GROUP BY function ORDER BY 1" "handle_get 10 0 handle_put 6 0 idle 0 10 leaf 32 10 step 16 0"
+    is "the innermost one" "SELECT count(*) AS n FROM v_kept_call a JOIN v_kept_call b ON b.call_id = a.caller_id AND a.request = b.request
+        WHERE a.function = 'step'" 16
+    is "each by itself" "SELECT count(DISTINCT request) AS n FROM v_kept_call" 16
+    is "the slowest" "SELECT label AS v FROM v_request ORDER BY duration_ns DESC LIMIT 1" handle_get
+    "$SPROF" report --kept --request slowest t.db --format csv >out || fail "no report of the slowest"
+    [ "$(grep -cE ',(leaf|step|handle_get),' out)" = 4 ] || fail "the slowest is not handle_get(3) with its calls: $(cat out)"
+    "$SPROF" trace -o t.db --overwrite --request nowhere --keep 'every 1' -- ./named >out 2>notes || fail "it was not run"
+    grep -q -- "--request 'nowhere' finds none of the functions" notes || fail "no such function: $(cat notes)"
+    "$SPROF" trace -o none.db --request a -- ./named 2>notes && fail "requests without rules"
+    grep -q -- '--request goes with --keep' notes || fail "why not: $(cat notes)"
+    "$SPROF" trace -o none.db --request '(' --keep throws -- ./named 2>notes && fail "half an expression"
+    grep -q 'missing closing parenthesis' notes || fail "what is wrong: $(cat notes)"
+    ;;
 live)
     INCLUDE=$(cd "$(dirname "$0")/../../include" && pwd)
     write_program

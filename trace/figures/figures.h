@@ -78,8 +78,10 @@ struct trace_open_caller {
     uint32_t number;          /* as the agent has it */
     uint32_t row, caller_row; /* numbers of rows */
     uint32_t function;
-    bool is_known;     /* `begin`, `function` and `caller_row` were read */
-    bool has_below;    /* a call below it has a row */
+    bool is_known;    /* `begin`, `function` and `caller_row` were read */
+    bool has_below;   /* a call below it has a row */
+    bool has_request; /* it is known to be in this one: see keep_requests.h */
+    uint64_t request;
     uint64_t asked_id; /* as in struct store_kept_call */
 };
 

@@ -5,6 +5,7 @@
 #include "trace/figures/keep_late.h"
 #include "trace/figures/keep_load.h"
 #include "trace/figures/keep_quick.h"
+#include "trace/figures/keep_requests.h"
 #include "trace/figures/log.h"
 #include "trace/figures/remarks.h"
 #include "trace/figures/states.h"
@@ -146,6 +147,9 @@ static int take_end(struct trace_session *session, struct trace_thread *thread,
         .request = trace_remarks_request(thread, kept->begin, kept->end),
         .asked_id = caller->asked_id,
     };
+    if (!row.request)
+        row.request = trace_requests_of(session, thread, PROBE_LOG_FUNCTION(kept->header),
+                                        row.number, row.caller);
     const bool decided = decides(session), is_wanted = rules || caller->has_below || !decided;
     const size_t at = (size_t)(caller - thread->callers.items);
     memmove(&thread->callers.items[at], &thread->callers.items[at + 1],
@@ -162,6 +166,8 @@ static int take_end(struct trace_session *session, struct trace_thread *thread,
     if (decided)
         note_below(thread, row.caller);
     int result = put_row(session, thread, PROBE_LOG_FUNCTION(kept->header), &row);
+    if (!result)
+        result = trace_requests_put(session, thread, PROBE_LOG_FUNCTION(kept->header), &row);
     if (!result)
         result = trace_remarks_put_notes(session, thread, PROBE_LOG_FUNCTION(kept->header),
                                          kept->begin, row.number);
@@ -207,7 +213,7 @@ int trace_keep_end(struct trace_session *session, struct trace_thread *thread, e
     int result = 0;
     for (size_t i = 0; i < thread->callers.count && !result; i++) {
         const struct trace_open_caller *caller = &thread->callers.items[i];
-        const struct store_kept_call row = {
+        struct store_kept_call row = {
             .number = caller->row,
             .caller = caller->caller_row,
             .start_ns = start_of(session, caller->begin),
@@ -217,7 +223,12 @@ int trace_keep_end(struct trace_session *session, struct trace_thread *thread, e
         };
         if (!caller->is_known || !(caller->has_below || !decides(session)))
             continue;
+        if (!row.request)
+            row.request =
+                trace_requests_of(session, thread, caller->function, row.number, row.caller);
         result = put_row(session, thread, caller->function, &row);
+        if (!result)
+            result = trace_requests_put(session, thread, caller->function, &row);
         if (!result)
             result = trace_remarks_put_notes(session, thread, caller->function, caller->begin,
                                              row.number);

@@ -1,0 +1,108 @@
+/* Makes requests of the calls of functions that --request names. Requests of <sprof.h> have numbers
+ * of the program's own: see remarks.c. */
+#include "trace/figures/keep_requests.h"
+#include "plan/expressions.h"
+#include "trace/probes/probes.h"
+#include "trace/several.h"
+
+static int make_expressions(const struct trace_options *options,
+                            struct plan_expressions **expressions, struct sprof_error *error)
+{
+    *expressions = NULL;
+    return options->requests_of
+               ? plan_expressions_make(expressions, &options->requests_of, 1, error)
+               : 0;
+}
+
+int trace_requests_check(const struct trace_options *options, struct sprof_error *error)
+{
+    struct plan_expressions *expressions;
+    const int result = make_expressions(options, &expressions, error);
+    plan_expressions_free(expressions);
+    return result;
+}
+
+int trace_requests_begin(struct trace_session *session, size_t first, struct sprof_error *error)
+{
+    struct plan_expressions *expressions;
+    int result = make_expressions(&session->options, &expressions, error);
+    for (size_t i = session->kept.requests.count;
+         expressions && i < session->probes.count && !result; i++) {
+        const struct plan_function *function = session->probes.items[i].function;
+        const int is = function ? plan_expressions_match(expressions, function, error) : 0;
+        if (is < 0)
+            result = is;
+        else if (sprof_vec_push(&session->kept.requests, is > 0))
+            result = sprof_error_memory(error);
+    }
+    if (!result && expressions && !first && !session->options.children &&
+        !trace_has_others(session))
+        result = trace_report_unfound(session, "request", session->options.requests_of, expressions,
+                                      true, error);
+    plan_expressions_free(expressions);
+    return result;
+}
+
+void trace_requests_release(struct trace_session *session)
+{
+    sprof_vec_release(&session->kept.requests);
+}
+
+static bool is_request(const struct trace_session *session, uint32_t function)
+{
+    return function < session->kept.requests.count && session->kept.requests.items[function];
+}
+
+static struct trace_open_caller *open_of(struct trace_thread *thread, uint32_t row)
+{
+    for (size_t i = thread->callers.count; row && i-- > 0;)
+        if (thread->callers.items[i].row == row)
+            return &thread->callers.items[i];
+    return NULL;
+}
+
+/* The caller notes what was found: the next call in it needs one step. */
+uint64_t trace_requests_of(const struct trace_session *session, struct trace_thread *thread,
+                           uint32_t function, uint32_t row, uint32_t caller)
+{
+    struct trace_open_caller *first = session->kept.requests.count && !is_request(session, function)
+                                          ? open_of(thread, caller)
+                                          : NULL;
+    struct trace_open_caller *open = first;
+    uint64_t request = is_request(session, function) ? row : 0;
+    for (size_t i = 0; open && i < thread->callers.count; i++) {
+        if (!open->is_known)
+            return 0;
+        if (open->has_request || is_request(session, open->function)) {
+            request = open->has_request ? open->request : open->row;
+            break;
+        }
+        open = open_of(thread, open->caller_row);
+    }
+    if (first) {
+        first->has_request = true;
+        first->request = request;
+    }
+    return request;
+}
+
+int trace_requests_put(struct trace_session *session, const struct trace_thread *thread,
+                       uint32_t function, const struct store_kept_call *call)
+{
+    if (!is_request(session, function) || call->request != call->number)
+        return 0;
+    const struct store_request_part row = {
+        .run_id = session->run->id,
+        .number = ++session->trace->kept.request_parts,
+        .thread_id = thread->shares ? session->threads.others.row : thread->row,
+        .request = call->request,
+        .label = sprof_arena_text(recording_batch_arena(session->recording),
+                                  session->probes.items[function].function->name),
+        .start_ns = call->start_ns,
+        .duration_ns = call->duration_ns,
+        .is_end = call->duration_ns > 0,
+    };
+    return !row.label || sprof_vec_push(&recording_batch(session->recording)->request_parts, row)
+               ? SPROF_ENOMEM
+               : 0;
+}
