@@ -212,6 +212,8 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         status = choose_view(arguments, &view.view, error);
     if (!status && arguments->interval_ns && !arguments->follow)
         status = sprof_error_set(error, SPROF_EUSAGE, 0, "--interval needs --follow");
+    if (arguments->follow && view.view == REPORT_KEPT && !arguments->sort)
+        arguments->sort = "start:desc"; /* new ones are in sight */
     if (!status && arguments->follow) {
         struct cli_follow follow = {.path = arguments->selection.input,
                                     .interval_ns = arguments->interval_ns,

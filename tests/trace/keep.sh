@@ -346,6 +346,13 @@ END
     tid=$(query kept.db "SELECT DISTINCT tid FROM v_kept_call WHERE thread_id NOT IN (SELECT thread_id FROM v_kept_call WHERE function = 'main')")
     "$SPROF" report --kept kept.db --thread "$tid" --format csv | tail -n +2 | cut -d, -f6 >out
     [ "$(paste -sd' ' out)" = "run(void*) outer() slow()" ] || fail "the calls of a thread"
+    # What is followed has the newest calls in sight.
+    "$SPROF" report --kept --follow kept.db -n 1 --format json >out || fail "it is not followed"
+    python3 - "$(query kept.db "SELECT max(start_ns) FROM v_kept_call WHERE caller_id IS NULL")" <<'END' || fail "not the newest calls first"
+import json, sys
+(row,) = json.load(open("out"))["rows"]
+assert row["caller_id"] in (None, 0) and round(row["start_s"] * 1e9) == int(sys.argv[1]), row
+END
     "$SPROF" report --kept kept.db -n 2 >out
     grep -q '^  … 15 more calls · ' out || fail "what is not shown"
     "$SPROF" report --kept kept.db --module libc 2>err && fail "a module is chosen"
