@@ -431,6 +431,42 @@ opened = [shown["shared"]["frames"][event["frame"]]["name"] for one in shown["pr
           for event in one["events"] if event["type"] == "O"]
 assert sorted(opened) == sorted(event["name"] for event in slices)
 END
+    "$SPROF" export -f otlp-traces-protobuf -o spans.pb kept.db || fail "no spans in protobuf"
+    python3 - <<'END' || fail "the spans in protobuf are others"
+import json
+def fields(data):
+    at = 0
+    def number():
+        nonlocal at
+        value = shift = 0
+        while True:
+            value, shift, at = value | (data[at] & 127) << shift, shift + 7, at + 1
+            if data[at - 1] < 128:
+                return value
+    while at < len(data):
+        tag = number()
+        size = {0: 0, 1: 8, 2: None}[tag & 7]
+        value = number() if size == 0 else None
+        if size != 0:
+            size = number() if size is None else size
+            value, at = data[at:at + size], at + size
+        yield tag >> 3, value
+def all_of(data, *path):
+    for field, value in fields(data):
+        if field == path[0]:
+            yield from all_of(value, *path[1:]) if path[1:] else [value]
+def first(data, *path): return next(all_of(data, *path), b"")
+file = open("spans.pb", "rb").read()
+time = lambda data: str(int.from_bytes(data, "little"))
+found = [(first(s, 1).hex(), first(s, 2).hex(), first(s, 4).hex(), first(s, 5).decode(), time(first(s, 7)), time(first(s, 8)),
+          [first(a, 1).decode() for a in all_of(s, 9)], first(s, 15, 2).decode()) for s in all_of(file, 1, 2, 2)]
+(resource,) = json.load(open("otlp-traces.json"))["resourceSpans"]
+wanted = [(s["traceId"], s["spanId"], s.get("parentSpanId", ""), s["name"], s["startTimeUnixNano"], s["endTimeUnixNano"],
+           [a["key"] for a in s["attributes"]], s.get("status", {}).get("message", "")) for s in resource["scopeSpans"][0]["spans"]]
+assert found == wanted and found, (found[:2], wanted[:2])
+texts = lambda attributes: {first(a, 1).decode(): first(a, 2, 1).decode() for a in attributes}
+assert texts(all_of(file, 1, 1, 1))["service.name"] == "program"
+END
     "$SPROF" export -f otlp-traces -o - kept.db | cmp - otlp-traces.json || fail "another export has other ids"
     local tid
     tid=$(query kept.db "SELECT DISTINCT tid FROM v_kept_call WHERE thread_id NOT IN (SELECT thread_id FROM v_kept_call WHERE function = 'main')")
