@@ -39,7 +39,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 31,
+    PROBE_VERSION = 32,
     /* one for each probed function of a process, and one to calibrate */
     PROBE_THUNKS = 262144,
     PROBE_POINTS = 32768,   /* behind them, for places that call: see trace/probes/points.h */
@@ -252,6 +252,7 @@ enum probe_extra {
                         the first three */
     PROBE_ARGUMENTS_TOO = 64, /* with PROBE_KEEP: words of arguments are saved where calls begin */
     PROBE_STACKS = 128,       /* how deep in their stacks calls begin */
+    PROBE_HEAP_BYTES = 256,   /* bytes that calls allocate, by function */
 };
 
 /* What calls of one function have used, in all threads. */
@@ -456,6 +457,9 @@ struct probe_shared {
 
     /* By function. Only a clear makes less of it. */
     struct probe_use uses[PROBE_THUNKS];
+    /* A thread adds to the stripe of its slab's number, so that fewer threads write to one place.
+     */
+    struct probe_heap_use heap_uses[PROBE_HEAP_STRIPES][PROBE_THUNKS];
 
     _Atomic uint64_t remarks_lost; /* the agent's: see agent/probe/remark.h */
 

@@ -33,9 +33,11 @@ static enum value_kind kind_of(const char *argument)
 }
 
 #define CALL_COLUMNS                                                                               \
-    "self|self-percent|outside|total|total-percent|calls|average|self-average|min|p50|p90|p99|p999|max|"   \
+    "self|self-percent|outside|total|total-percent|calls|average|self-average|min|p50|p90|p99|"    \
+    "p999|max|"                                                                                    \
     "open|abnormal|tails|tail-cuts|recursive|counted|uncertain|untimed|address|probe|mechanism|"   \
-    "pid|process|tid|thread|module|caller|function|stack-bytes"
+    "pid|process|tid|thread|module|caller|function|stack-bytes|heap-self|heap-total|"              \
+    "allocations"
 
 /* What an option takes where its argument stands for the words instead of being them. */
 static const struct {

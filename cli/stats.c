@@ -285,6 +285,9 @@ const struct cli_command cli_stats_command = {
         "tails: calls that ended with the function they called last, by a jump. tail-cuts: those "
         "of\n"
         "them whose total ends at the jump, as there were 64 others, or one of the same function.\n"
+        "heap-self, heap-total, allocations: bytes that it allocated itself, with what it called, "
+        "and\n"
+        "in how many blocks, where `sprof trace --heap` measured that.\n"
         "uncertain: calls whose self time may hold that in which a coroutine was suspended.\n"
         "Figures of a command that runs are at most a second old.\n",
     .arguments_size = sizeof(struct arguments),

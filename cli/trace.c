@@ -51,7 +51,7 @@ struct arguments {
     struct arguments *reloaded; /* what was read later; the last one first */
     double stack_check;         /* percent; 0: none */
     bool append, overwrite, children, paths, callers, all_points, no_cache, paused, verbose;
-    bool no_outside, no_states, stack;
+    bool no_outside, no_states, stack, heap;
 };
 
 static int set_mode(void *field, const char *value, struct sprof_error *error)
@@ -223,6 +223,10 @@ static const struct cli_option options[] = {
      "most; "
      "some 10 ns a call more",
      FIELD(stack), cli_set_flag},
+    {"heap", 0, NULL,
+     "columns of `sprof stats` more: how many bytes functions allocate themselves and with what "
+     "they call, and in how many blocks; calls cost the same, allocations more",
+     FIELD(heap), cli_set_flag},
     {"all-points", 0, NULL, NULL, FIELD(all_points), cli_set_flag},
     {"max-overhead", 0, "PERCENT|none",
      "time fewer functions, then take probes out, until they cost no more, such as 5% (none)",
@@ -345,16 +349,17 @@ static int check_keep(const struct arguments *arguments, struct sprof_error *err
 /* What calls use is measured where each call of a function is seen, inside the process. */
 static int check_use(const struct arguments *arguments, struct sprof_error *error)
 {
-    if (!arguments->stack)
-        return 0;
-    if (arguments->mode == TRACE_COVERAGE)
+    const char *option = arguments->stack ? "stack" : arguments->heap ? "heap" : NULL;
+    if (option && arguments->mode == TRACE_COVERAGE)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--stack needs --mode stats and log: coverage sees the first "
-                               "call of each function alone");
-    if (arguments->backend == TRACE_UPROBE)
+                               "--%s needs --mode stats and log: coverage sees the first call "
+                               "of each function alone",
+                               option);
+    if (option && arguments->backend == TRACE_UPROBE)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--stack needs --backend inject: the kernel counts and times "
-                               "calls alone");
+                               "--%s needs --backend inject: the kernel counts and times calls "
+                               "alone",
+                               option);
     return 0;
 }
 
@@ -509,6 +514,7 @@ static struct trace_options options_of(struct cli_terminal *terminal, struct arg
         .no_outside = arguments->no_outside,
         .no_states = arguments->no_states,
         .stack = arguments->stack,
+        .heap = arguments->heap,
         .depth = arguments->depth < UINT32_MAX ? (uint32_t)arguments->depth : 0,
         .max_size = arguments->max_size,
         .no_cache = arguments->no_cache,

@@ -274,7 +274,7 @@ int recording_clear(struct recording *recording, uint64_t time_ns)
     batch->call_blocks.count = batch->probe_ledger.count = batch->call_untimeds.count = 0;
     batch->warnings.count = batch->call_tail_cuts.count = 0;
     batch->call_outsides.count = batch->outside_costs.count = batch->call_stacks.count =
-        batch->request_parts.count = 0;
+        batch->call_heaps.count = batch->request_parts.count = 0;
     batch->keep_rules.count = batch->keep_spans.count = batch->kept_calls.count =
         batch->call_values.count = batch->wakes.count = batch->sample_fields.count = 0;
     recording->phase.id = 0;

@@ -16,7 +16,7 @@ enum {
 };
 
 /* What goes first where the page is too narrow. */
-enum { DROP_MEDIAN = TABLE_DETAIL, DROP_SHARE, DROP_MAX };
+enum { DROP_MEDIAN = TABLE_DETAIL, DROP_SHARE, DROP_MAX, DROP_BLOCKS };
 
 static const struct figure {
     struct report_call_column column; /* COLUMN_DATA: people see it with all_columns */
@@ -37,6 +37,9 @@ static const struct figure {
     {{"p999", "p999_ns", NULL, TABLE_NS, COLUMN_DATA}, FUNCTIONS},
     {{"max", "max_ns", NULL, TABLE_NS, DROP_MAX}, TIMED},
     {{"stack-bytes", "stack_bytes", NULL, TABLE_COUNT, COLUMN_STAYS}, FUNCTIONS},
+    {{"heap-self", "heap_self_bytes", NULL, TABLE_COUNT, COLUMN_STAYS}, FUNCTIONS},
+    {{"heap-total", "heap_total_bytes", NULL, TABLE_COUNT, COLUMN_STAYS}, FUNCTIONS},
+    {{"allocations", "allocations", NULL, TABLE_COUNT, DROP_BLOCKS}, FUNCTIONS},
     {{"open", "in_flight", NULL, TABLE_COUNT, COLUMN_DATA}, TIMED},
     {{"abnormal", "abnormal", NULL, TABLE_COUNT, COLUMN_DATA}, TIMED},
     {{"tails", "tails", NULL, TABLE_COUNT, COLUMN_DATA}, TIMED},
@@ -109,7 +112,8 @@ static const char by_caller[] =
     table "self_ns, " table "self_percent, " table "outside_ns, " table "total_ns, " table         \
           "total_percent, " table "average_ns, " table "self_average_ns, " table "min_ns, " table  \
           "p50_ns, " table "p90_ns, " table "p99_ns, " table "p999_ns, " table "max_ns, " table    \
-          "stack_bytes, "
+          "stack_bytes, " table "heap_self_bytes, " table "heap_total_bytes, " table               \
+          "allocations, "
 #define COUNTS(table)                                                                              \
     table "calls, " table "in_flight, " table "abnormal, " table "tails, " table                   \
           "tail_cuts, " table "recursive, " table "counted, " table "uncertain, " table            \
@@ -160,6 +164,8 @@ static void append_rows(const struct report_calls *calls, enum rows rows, struct
 
 /* == The table == */
 
+#define ANY_OF(table) "SELECT EXISTS (SELECT 1 FROM " table " WHERE run_id = %1$u)"
+
 /* Whether a figure was measured in the run, as far as there are such that may not be. */
 static int is_measured(struct report_calls *calls, const char *key, bool *is,
                        struct sprof_error *error)
@@ -167,8 +173,9 @@ static int is_measured(struct report_calls *calls, const char *key, bool *is,
     static const struct {
         const char *key, *query;
     } figures_of[] = {
-        {"outside_ns", "SELECT EXISTS (SELECT 1 FROM call_outside WHERE run_id = %1$u)"},
-        {"stack_bytes", "SELECT EXISTS (SELECT 1 FROM call_stack WHERE run_id = %1$u)"},
+        {"outside_ns", ANY_OF("call_outside")},   {"stack_bytes", ANY_OF("call_stack")},
+        {"heap_self_bytes", ANY_OF("call_heap")}, {"heap_total_bytes", ANY_OF("call_heap")},
+        {"allocations", ANY_OF("call_heap")},
     };
     uint64_t found = 1;
     int result = 0;

@@ -115,6 +115,12 @@ static const struct store_column call_stack_columns[] = {
     COLUMN(store_call_stack, stack_bytes, NUMBER),
 };
 
+static const struct store_column call_heap_columns[] = {
+    OF(store_call_heap, run_id, "run"),          OF(store_call_heap, node_id, "stack_node"),
+    COLUMN(store_call_heap, pid, NUMBER),        COLUMN(store_call_heap, blocks, NUMBER),
+    COLUMN(store_call_heap, self_bytes, NUMBER), COLUMN(store_call_heap, total_bytes, NUMBER),
+};
+
 static const struct store_column call_block_columns[] = {
     NULLED(store_call_block, id, NUMBER),       OF(store_call_block, run_id, "run"),
     OF(store_call_block, thread_id, "thread"),  COLUMN(store_call_block, calls, NUMBER),

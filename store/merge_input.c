@@ -251,6 +251,7 @@ COPY_OF_RUN(call_outside, store_call_outside, STORE_CALL_OUTSIDE,
             SHIFT_THREAD TRANSLATE(nodes, node_id))
 COPY_OF_RUN(outside_cost, store_outside_cost, STORE_OUTSIDE_COST, TRANSLATE(nodes, node_id))
 COPY_OF_RUN(call_stack, store_call_stack, STORE_CALL_STACK, TRANSLATE(nodes, node_id))
+COPY_OF_RUN(call_heap, store_call_heap, STORE_CALL_HEAP, TRANSLATE(nodes, node_id))
 COPY_OF_RUN(call_block, store_call_block, STORE_CALL_BLOCK, row.id = 0; SHIFT_THREAD)
 COPY_OF_RUN(call_function, store_call_function, STORE_CALL_FUNCTION, TRANSLATE(nodes, node_id))
 COPY_OF_RUN(probe_ledger, store_probe_ledger, STORE_PROBE_LEDGER, TRANSLATE(nodes, node_id))

@@ -120,6 +120,7 @@ static const struct store_table queries[STORE_TABLES - STORE_FIRST_QUERY] = {
                                       " UNION SELECT node_id FROM call_outside WHERE run_id = ?1"
                                       " UNION SELECT node_id FROM outside_cost WHERE run_id = ?1"
                                       " UNION SELECT node_id FROM call_stack WHERE run_id = ?1"
+                                      " UNION SELECT node_id FROM call_heap WHERE run_id = ?1"
                                       " UNION SELECT node_id FROM warning WHERE run_id = ?1"},
     [STORE_SAMPLE_ROW -
         STORE_FIRST_QUERY] = {"sample", COLUMNS(sample_row_columns, store_sample_row),

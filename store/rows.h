@@ -213,6 +213,15 @@ struct store_call_stack {
     uint64_t stack_bytes; /* at most */
 };
 
+/* What calls of the function have allocated, whose entry is the frame of the node, in one process.
+ * Only where that was measured there is a row. `self_bytes` are of `blocks`, which were made while
+ * no other function with a probe was called from it; `total_bytes` hold those of calls below. */
+struct store_call_heap {
+    uint32_t run_id, node_id;
+    int32_t pid;
+    uint64_t blocks, self_bytes, total_bytes;
+};
+
 /* The first call of a function that was looked for, whose entry is the frame of the node. */
 struct store_entry_coverage {
     uint32_t run_id, node_id;

@@ -31,6 +31,7 @@
     X(CALL_OUTSIDE, call_outside, store_call_outside, call_outsides)                               \
     X(OUTSIDE_COST, outside_cost, store_outside_cost, outside_costs)                               \
     X(CALL_STACK, call_stack, store_call_stack, call_stacks)                                       \
+    X(CALL_HEAP, call_heap, store_call_heap, call_heaps)                                           \
     X(CALL_BLOCK, call_block, store_call_block, call_blocks)                                       \
     X(CALL_FUNCTION, call_function, store_call_function, call_functions)                           \
     X(PROBE_LEDGER, probe_ledger, store_probe_ledger, probe_ledger)                                \

@@ -417,6 +417,8 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
         ROWS_OF_RUN("outside_cost", outside_cost_columns, store_outside_cost, "run_id, node_id"),
     [STORE_CALL_STACK] =
         ROWS_OF_RUN("call_stack", call_stack_columns, store_call_stack, "run_id, pid, node_id"),
+    [STORE_CALL_HEAP] =
+        ROWS_OF_RUN("call_heap", call_heap_columns, store_call_heap, "run_id, pid, node_id"),
     [STORE_CALL_BLOCK] = ROWS_OF_RUN("call_block", call_block_columns, store_call_block, "id"),
     [STORE_CALL_FUNCTION] =
         ROWS_OF_RUN("call_function", call_function_columns, store_call_function, "run_id, number"),

@@ -278,7 +278,14 @@ stack AS MATERIALIZED (
     FROM call_stack s
     JOIN node_path n ON n.node_id = s.node_id
     JOIN call_path p ON p.id = n.path_id
-    GROUP BY s.run_id, p.function_id)
+    GROUP BY s.run_id, p.function_id),
+heap AS MATERIALIZED (
+    SELECT h.run_id, p.function_id, sum(h.blocks) AS blocks, sum(h.self_bytes) AS self_bytes,
+           sum(h.total_bytes) AS total_bytes
+    FROM call_heap h
+    JOIN node_path n ON n.node_id = h.node_id
+    JOIN call_path p ON p.id = n.path_id
+    GROUP BY h.run_id, p.function_id)
 SELECT c.run_id, f.name AS function, m.name AS module,
        (SELECT word FROM word WHERE list = 'kind' AND number = m.kind) AS kind,
        sum(c.calls) AS calls,
@@ -302,7 +309,8 @@ SELECT c.run_id, f.name AS function, m.name AS module,
        coalesce(u.calls, 0) AS untimed_calls, coalesce(x.calls, 0) AS tail_cuts,
        (SELECT word FROM word WHERE list = 'mechanism' AND number = b.mechanism) AS mechanism,
        b.address AS probe_address, w.ns AS wall_ns,
-       CASE WHEN max(c.timed) THEN coalesce(o.ns, 0) END AS outside_ns, s.bytes AS stack_bytes
+       CASE WHEN max(c.timed) THEN coalesce(o.ns, 0) END AS outside_ns, s.bytes AS stack_bytes,
+       h.blocks AS allocations, h.self_bytes AS heap_self_bytes, h.total_bytes AS heap_total_bytes
 FROM cost c
 CROSS JOIN node_path n ON n.node_id = c.node_id
 CROSS JOIN call_path p ON p.id = n.path_id
@@ -315,6 +323,7 @@ LEFT JOIN untimed u ON u.run_id = c.run_id AND u.function_id = f.id
 LEFT JOIN cut x ON x.run_id = c.run_id AND x.function_id = f.id
 LEFT JOIN outside o ON o.run_id = c.run_id AND o.function_id = f.id
 LEFT JOIN stack s ON s.run_id = c.run_id AND s.function_id = f.id
+LEFT JOIN heap h ON h.run_id = c.run_id AND h.function_id = f.id
 GROUP BY c.run_id, f.id;
 
 -- Functions outside of the traced modules that probed functions called, and what they took.

@@ -141,6 +141,7 @@ int trace_history_phase(struct trace_session *session, const char *mode)
         {"uncalled", options->drill.uncalled},
         {"args", options->arguments},
         {"stack", options->stack},
+        {"heap", options->heap},
     };
     const struct {
         const char *name;

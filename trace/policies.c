@@ -5,6 +5,7 @@
 #include "trace/figures/keep_rules.h"
 #include "trace/figures/states.h"
 #include "trace/figures/warn.h"
+#include "trace/probes/heap.h"
 #include "trace/probes/outside.h"
 #include "trace/probes/probes.h"
 
@@ -36,6 +37,7 @@ static const struct trace_policy policies[] = {
     {.serve = govern_by_backend},
     {.serve = trace_memory_serve},
     {.probes_added = trace_warnings_begin},
+    {.probes_added = trace_heap_begin},
     {.probes_added = trace_keep_begin},
     {.probes_added = trace_requests_begin},
     {.probes_added = trace_drilling_probes, .serve = trace_drilling_serve},

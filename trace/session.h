@@ -120,6 +120,7 @@ struct trace_options {
     bool no_outside;   /* time outside of the traced modules stays in self */
     bool no_states;    /* how long calls with rows ran, waited and were ready is not measured */
     bool stack;        /* how deep in their stacks calls of a function begin, at most */
+    bool heap;         /* how many bytes calls of a function allocate */
     bool all_points;   /* of a command: probes at places that call (points.h) */
     uint32_t depth;    /* mode log: the deepest calls that are logged; 0: any */
     uint64_t max_size; /* bytes of the recording after which no call is logged; 0: any */

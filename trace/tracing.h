@@ -48,7 +48,8 @@ struct trace_file {
     uint32_t module;    /* id of its row; 0: it was there from the start */
     uint64_t offset;    /* of its code in the file, less the vaddr */
     uint32_t *callers;  /* of each function of the plan: see history.c; NULL: not counted yet */
-    struct trace_allocator *allocator; /* for --heap-check, see heap.c; NULL: it is no allocator */
+    struct trace_allocator
+        *allocator; /* for --heap and --heap-check, see heap.c; NULL: it is no allocator */
 };
 
 /* A function with a probe. Its number is the one in its thunk. */
@@ -70,6 +71,7 @@ struct trace_probe {
     uint32_t node;          /* of its entry; 0: none yet */
     uint64_t calls;         /* of all threads, as last written */
     uint64_t written_stack; /* bytes, in its row; 0: it has none */
+    uint64_t written_heap;  /* blocks and bytes, added up, in its row; 0: it has none */
     uint64_t timed_calls, self_ns; /* timed calls that ended */
     uint8_t governed;              /* enum trace_governed */
     uint64_t governed_calls;       /* at the governor's last look */

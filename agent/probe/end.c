@@ -417,6 +417,8 @@ SAVES_ALL __attribute__((noinline)) void probe_end_below(struct thread *thread, 
     while (thread->innermost != &thread->root &&
            (!is_own(thread, thread->innermost->slot) || thread->innermost->slot <= address))
         drop_innermost(thread, now, exit);
+    if (thread->allocator_slot <= address && is_own(thread, thread->allocator_slot))
+        thread->allocator_slot = 0;
 }
 
 enum { RESULT = -3 }; /* words from the slot: where probe_leave has saved rax */
@@ -438,10 +440,12 @@ SAVES_ALL uint64_t probe_left(uint64_t now, uint64_t slot)
     if (*probe_inside.alive && has_begun(thread) && !(slot & POINT) &&
         probe_inside.shared->heap.epoch)
         probe_heap_leaves(thread, slot, ((const uint64_t *)(uintptr_t)slot)[RESULT]);
-    if (record->serial & OF_BYTES)
+    if (record->serial & OF_BYTES) {
         record->serial = 0;
-    else if (*probe_inside.alive && has_begun(thread) && record->serial == thread->serial)
+        probe_take_off(probe_ticks() - now);
+    } else if (*probe_inside.alive && has_begun(thread) && record->serial == thread->serial) {
         end_call(thread, record, now, PROBE_EXIT_RETURN);
+    }
     return record->return_address;
 }
 

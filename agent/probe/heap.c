@@ -1,6 +1,6 @@
-/* Adds up what calls of checked functions allocate and free, and checks the headers of glibc's
- * blocks. It reads only what a live block has: its own header and, where its size is right, that of
- * its neighbour. */
+/* Adds up what calls of functions allocate, and what calls of checked ones leave, and checks the
+ * headers of glibc's blocks. It reads only what a live block has: its own header and, where its
+ * size is right, that of its neighbour. */
 #include "agent/probe/heap.h"
 
 _Static_assert((int)PROBE_HEAP_FUNCTIONS == (int)PROBE_THUNKS &&
@@ -19,12 +19,13 @@ static inline uint64_t word_at(uint64_t address)
     return __atomic_load_n((const uint64_t *)(uintptr_t)address, __ATOMIC_RELAXED);
 }
 
-static struct probe_heap_thread *heap_of(const struct thread *thread)
+static struct probe_heap_thread *heap_of(struct thread *thread)
 {
     struct probe_heap_thread *heap = &probe_inside.shared->heap.threads[thread->slab];
     if (heap->serial != thread->serial) { /* the slab was another thread's */
         heap->open = 0;
-        heap->slot = heap->reported = 0;
+        heap->reported = 0;
+        thread->allocator_slot = 0;
         heap->serial = thread->serial;
     }
     return heap;
@@ -200,11 +201,77 @@ static void look_before_free(struct thread *thread, struct probe_heap_thread *he
                                        .kind = PROBE_CHUNK});
 }
 
+/* == Bytes by function == */
+
+/* Whether a call in the chain is open where an allocator's function with that slot runs: a record
+ * below it was left, and call points and calls that left the modules have no figures of bytes. */
+static inline bool is_open_around(const struct thread *thread, const struct record *record,
+                                  uint64_t slot)
+{
+    const uint64_t function = (uint64_t)(record->stat - thread->stats);
+    return record->serial == thread->serial && !(record->slot & POINT) &&
+           function < probe_inside.function_count && !is_outside(thread, record) &&
+           (record->slot >= slot || !is_own(thread, record->slot) || !is_own(thread, slot));
+}
+
+/* Whether a function has another open call nearer to the allocator than this one. `seen`: functions
+ * with several open calls that were met before; there may have been more of them. */
+static bool is_met_again(const struct thread *thread, const struct record *record, uint64_t slot,
+                         const struct probe_stat *const *seen, uint32_t count, bool are_all)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (seen[i] == record->stat)
+            return true;
+    for (const struct record *at = thread->innermost; !are_all && at != record; at = at->parent)
+        if (at->stat == record->stat && is_open_around(thread, at, slot))
+            return true;
+    return false;
+}
+
+static inline void add_to(_Atomic uint64_t *sum, uint64_t value)
+{
+    atomic_fetch_add_explicit(sum, value, memory_order_relaxed);
+}
+
+/* A block of the innermost call's function, and its bytes of the functions of all open calls, of
+ * each once. Nothing is noted where calls begin and end, so calls that are left, and threads that
+ * end, leave nothing behind. */
+static SAVES_ALL __attribute__((noinline)) void count_block(const struct thread *thread,
+                                                            uint64_t slot, uint64_t bytes)
+{
+    enum { SEEN = 16, CHAIN_MOST = 1 << 22 };
+    struct probe_heap_use *uses = probe_inside.shared->heap_uses[thread->slab % PROBE_HEAP_STRIPES];
+    const struct probe_stat *seen[SEEN];
+    uint32_t count = 0, steps = 0;
+    bool has_innermost = false, are_all = true;
+    for (const struct record *record = thread->innermost;
+         record && record != &thread->root && steps < CHAIN_MOST;
+         record = record->parent, steps++) {
+        if (!is_open_around(thread, record, slot))
+            continue;
+        struct probe_heap_use *use = &uses[record->stat - thread->stats];
+        if (!has_innermost) {
+            add_to(&use->blocks, 1);
+            add_to(&use->self_bytes, bytes);
+            has_innermost = true;
+        }
+        if (record->stat->calls - record->stat->ended > 1) {
+            if (is_met_again(thread, record, slot, seen, count, are_all))
+                continue;
+            are_all = count < SEEN;
+            if (are_all)
+                seen[count++] = record->stat;
+        }
+        add_to(&use->total_bytes, bytes);
+    }
+}
+
 /* == Functions of allocators == */
 
 static inline bool takes_block(uint32_t operation)
 {
-    return operation == PROBE_HEAP_FREE || operation == PROBE_HEAP_REALLOCATE;
+    return operation == PROBE_HEAP_FREE || operation == PROBE_HEAP_REALLOCATE ||
+           operation == PROBE_HEAP_REALLOCATE_ARRAY;
 }
 
 static inline uint32_t operation_of(uint32_t function)
@@ -212,51 +279,88 @@ static inline uint32_t operation_of(uint32_t function)
     return probe_inside.shared->heap.operations[function] & PROBE_HEAP_OPERATION;
 }
 
+/* A product that is too large wraps around: the call fails, and is not counted. */
+static inline uint64_t requested_bytes(uint32_t operation, const struct probe_saved *saved)
+{
+    switch (operation) {
+    case PROBE_HEAP_ALLOCATE: return saved->rdi;
+    case PROBE_HEAP_ALLOCATE_ARRAY: return saved->rdi * saved->rsi;
+    case PROBE_HEAP_ALLOCATE_ALIGNED:
+    case PROBE_HEAP_REALLOCATE: return saved->rsi;
+    case PROBE_HEAP_PUT: return saved->rdx;
+    case PROBE_HEAP_REALLOCATE_ARRAY: return saved->rsi * saved->rdx;
+    default: return 0;
+    }
+}
+
+/* Whether bytes of this thread are counted by function now. */
+static inline bool counts_bytes(const struct thread *thread)
+{
+    return probe_inside.shared->extras & PROBE_HEAP_BYTES && thread->innermost != &thread->root;
+}
+
+/* One function of the allocator calls another: that is a part of its work. */
+static inline bool is_inside(const struct thread *thread, uint64_t slot)
+{
+    return thread->allocator_slot && slot < thread->allocator_slot &&
+           is_own(thread, slot) == is_own(thread, thread->allocator_slot);
+}
+
 SAVES_ALL bool probe_heap_enters(struct thread *thread, uint32_t function, uint64_t slot,
                                  const struct probe_saved *saved)
 {
     const uint32_t operation = operation_of(function);
     const bool takes = takes_block(operation);
-    struct probe_heap_thread *heap =
-        has_begun(thread) && is_own(thread, slot) ? heap_of(thread) : NULL;
-    const bool is_open = heap && heap->open;
-    /* one function of the allocator calls another: that is a part of its work */
-    const bool is_inside = is_open && heap->slot && slot < heap->slot;
-    if (takes && !is_inside && is_glibc(function)) {
-        look_before_free(thread, heap, saved->rdi);
+    struct probe_heap_thread *heap = has_begun(thread) ? heap_of(thread) : NULL;
+    const bool counts = heap && counts_bytes(thread) && operation != PROBE_HEAP_FREE;
+    const bool is_open = heap && heap->open && is_own(thread, slot);
+    const bool is_nested = (is_open || counts) && is_inside(thread, slot);
+    if (takes && !is_nested && probe_inside.shared->heap.are_checked && is_glibc(function)) {
+        look_before_free(thread, is_own(thread, slot) ? heap : NULL, saved->rdi);
         unwatch(saved->rdi);
     }
-    if (!is_open || is_inside)
+    if ((!is_open && !counts) || is_nested)
         return false;
-    heap->slot = slot;
+    thread->allocator_slot = slot;
     heap->function = function;
     heap->argument = saved->rdi;
-    heap->old_bytes = takes ? bytes_of(function, saved->rdi) : 0;
-    heap->frees_all =
-        operation == PROBE_HEAP_FREE || (operation == PROBE_HEAP_REALLOCATE && !saved->rsi);
+    heap->requested = requested_bytes(operation, saved);
+    heap->old_bytes = is_open && takes ? bytes_of(function, saved->rdi) : 0;
+    heap->frees_all = operation == PROBE_HEAP_FREE || (takes && !heap->requested);
     return true;
+}
+
+/* The block that the allocator's function has made; 0: none. */
+static uint64_t block_of(const struct probe_heap_thread *heap, uint64_t result)
+{
+    switch (operation_of(heap->function)) {
+    case PROBE_HEAP_FREE: return 0;
+    case PROBE_HEAP_PUT: return (uint32_t)result ? 0 : word_at(heap->argument);
+    default: return result;
+    }
 }
 
 SAVES_ALL void probe_heap_leaves(struct thread *thread, uint64_t slot, uint64_t result)
 {
-    struct probe_heap_thread *heap = heap_of(thread);
-    if (heap->slot != slot || !slot)
+    if (thread->allocator_slot != slot || !slot)
         return;
-    const uint32_t operation = operation_of(heap->function);
-    uint64_t block = operation == PROBE_HEAP_FREE ? 0 : result;
-    if (operation == PROBE_HEAP_PUT)
-        block = (uint32_t)result ? 0 : word_at(heap->argument);
-    if (takes_block(operation) && heap->argument && (block || heap->frees_all)) {
+    struct probe_heap_thread *heap = heap_of(thread);
+    const uint64_t block = block_of(heap, result);
+    thread->allocator_slot = 0;
+    if (block && counts_bytes(thread))
+        count_block(thread, slot, heap->requested);
+    if (!heap->open || !is_own(thread, slot))
+        return;
+    if (takes_block(operation_of(heap->function)) && heap->argument && (block || heap->frees_all)) {
         heap->bytes -= heap->old_bytes;
         heap->frees++;
     }
     if (block) {
         heap->bytes += bytes_of(heap->function, block);
         heap->allocations++;
-        if (heap->open && is_glibc(heap->function))
+        if (is_glibc(heap->function))
             watch(block, heap->calls[heap->open - 1].function);
     }
-    heap->slot = 0;
 }
 
 /* == Calls of checked functions == */
@@ -273,8 +377,8 @@ SAVES_ALL void probe_heap_begin(struct thread *thread, uint32_t function, uint64
     uint32_t open = heap->open % (PROBE_HEAP_CALLS + 1);
     while (open && heap->calls[open - 1].slot < slot + !has_jumped)
         open--;
-    if (!open)
-        heap->slot = 0; /* an end that comes now belongs to no open function */
+    if (!open && thread->allocator_slot <= slot)
+        thread->allocator_slot = 0; /* it was left */
     if (open == PROBE_HEAP_CALLS)
         return;
     struct probe_heap_call *call = &heap->calls[open];

@@ -35,6 +35,7 @@ AT(struct thread, histograms, THREAD_HISTOGRAMS);
 AT(struct thread, generation, THREAD_GENERATION);
 AT(struct thread, kept, THREAD_KEPT);
 AT(struct thread, pending, THREAD_PENDING);
+AT(struct thread, allocator_slot, THREAD_ALLOCATOR_SLOT);
 AT(struct thread, edge_low, THREAD_EDGE_LOW);
 AT(struct thread, edge_high, THREAD_EDGE_HIGH);
 AT(struct thread, edge_floor, THREAD_EDGE_FLOOR);
@@ -105,7 +106,8 @@ _Static_assert(sizeof(struct probe_stat) == STAT_BYTES && STAT_BYTES == 1 << 7 &
                "calls.S");
 _Static_assert(PROBE_OFF == 0 && PROBE_COUNT == 1 && PROBE_FULL == 4 && PROBE_LOG == 4 &&
                    PROBE_WARN == 8 && PROBE_SPARE == 16 && PROBE_KEEP == 32 &&
-                   PROBE_ARGUMENTS_TOO == 64 && PROBE_VALUES_CHOSEN == 0x80000000,
+                   PROBE_ARGUMENTS_TOO == 64 && PROBE_STACKS == 128 && PROBE_HEAP_BYTES == 256 &&
+                   PROBE_VALUES_CHOSEN == 0x80000000,
                "calls.S");
 _Static_assert(RECORD_SERIAL + 4 == offsetof(struct record, node), "written together");
 _Static_assert(PROBE_RECORDS == 0x440000000000 && PROBE_SLOT_MASK == (UINT64_C(1) << 41) - 1,

@@ -210,7 +210,7 @@ static SAVES_ALL __attribute__((noinline)) int
 see_bytes(struct thread *thread, uint32_t function, uint64_t slot, const struct probe_saved *saved)
 {
     struct record *record = record_of(slot);
-    const uint64_t return_address = *(const uint64_t *)(uintptr_t)slot;
+    const uint64_t return_address = *(const uint64_t *)(uintptr_t)slot, before = probe_ticks();
     if (is_others(record, slot) || !probe_heap_enters(thread, function, slot, saved) ||
         (record->serial == thread->serial && is_thunk(return_address)))
         return 1;
@@ -219,6 +219,7 @@ see_bytes(struct thread *thread, uint32_t function, uint64_t slot, const struct 
     record->begin = probe_ticks();
     record->slot = slot;
     record->serial = thread->serial | OF_BYTES;
+    probe_take_off(record->begin - before);
     return 0;
 }
 

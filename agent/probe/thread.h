@@ -60,6 +60,7 @@ struct thread {
     uint64_t thrown_at;   /* the slot where its last exception began, on a foreign stack */
     uint32_t kept, reserved; /* the last number of a kept call, or of a caller of one */
     uint64_t pending;        /* as in its slab, where the program may write anything */
+    uint64_t allocator_slot; /* of the allocator's function that runs; 0: none */
 };
 
 /* A call point and the function that it calls have one slot. The record of the call point stands

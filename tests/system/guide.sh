@@ -107,7 +107,7 @@ python|-X perf
 java|-XX:+DumpPerfMapAtExit
 node|--perf-basic-prof
 events|sprof list [REGEX]
-allocations|sprof trace --heap-check
+allocations|sprof trace --heap
 mutex|sprof why -- ./shop
 permission|CAP_PERFMON
 slower|sprof diff before.db after.db

@@ -2,6 +2,7 @@
 #include "trace/figures/keep_rules.h"
 #include "trace/figures/log.h"
 #include "trace/figures/warn.h"
+#include "trace/probes/heap.h"
 
 void trace_set_extras(struct trace_session *session)
 {
@@ -16,6 +17,9 @@ void trace_set_extras(struct trace_session *session)
     if (trace_keeps(session))
         extras |= PROBE_KEEP | (trace_values_are_wanted(session) ? PROBE_ARGUMENTS_TOO : 0);
     extras |= options->stack ? PROBE_STACKS : 0;
+    extras |= options->heap ? PROBE_HEAP_BYTES : 0;
+    if (options->heap && trace_heap_measures_allocators(session))
+        extras |= PROBE_WARN;
     session->log.has_rings |= session->mode == TRACE_LOG || trace_keeps(session);
     atomic_store(&session->process.shared->extras, extras);
 }

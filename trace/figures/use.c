@@ -25,21 +25,65 @@ static int put_stack(struct trace_session *session, uint32_t function)
                                                                                   : 0;
 }
 
+/* Of all threads. */
+static void add_up(const struct trace_session *session, size_t function,
+                   struct store_call_heap *row)
+{
+    const struct probe_shared *shared = session->process.shared;
+    for (int i = 0; i < PROBE_HEAP_STRIPES; i++) {
+        row->blocks += atomic_load(&shared->heap_uses[i][function].blocks);
+        row->self_bytes += atomic_load(&shared->heap_uses[i][function].self_bytes);
+        row->total_bytes += atomic_load(&shared->heap_uses[i][function].total_bytes);
+    }
+    row->blocks &= INT64_MAX; /* as above */
+    row->self_bytes &= INT64_MAX;
+    row->total_bytes &= INT64_MAX;
+}
+
+/* Functions that were called and have allocated nothing have a row, too: it holds zeros. */
+static int put_heap(struct trace_session *session, uint32_t function)
+{
+    struct trace_probe *probe = &session->probes.items[function];
+    struct store_call_heap row = {.run_id = session->run->id, .pid = session->process.pid};
+    add_up(session, function, &row);
+    const uint64_t sum = row.blocks + row.self_bytes + row.total_bytes + 1;
+    if (!probe->calls || sum == probe->written_heap)
+        return 0;
+    const int result = trace_node_of(session, function, 0, &row.node_id);
+    if (result)
+        return result == SPROF_ENOTFOUND ? 0 : result;
+    probe->written_heap = sum;
+    return sprof_vec_push(&recording_batch(session->recording)->call_heaps, row) ? SPROF_ENOMEM : 0;
+}
+
 int trace_use_write(struct trace_session *session)
 {
+    const struct trace_options *options = &session->options;
     int result = 0;
-    if (!session->options.stack || !session->backend->has_agent)
+    if (!session->backend->has_agent)
         return 0;
-    for (size_t i = 0; i < session->probes.count && !result; i++)
-        if (session->probes.items[i].is_chosen)
-            result = put_stack(session, (uint32_t)i);
+    for (uint32_t i = 0; i < session->probes.count && !result; i++) {
+        const bool is_chosen = session->probes.items[i].is_chosen;
+        if (is_chosen && options->stack)
+            result = put_stack(session, i);
+        if (is_chosen && options->heap && !result)
+            result = put_heap(session, i);
+    }
     return result;
 }
 
 void trace_use_clear(struct trace_session *session)
 {
-    for (size_t i = 0; session->options.stack && i < session->probes.count; i++) {
-        atomic_store(&session->process.shared->uses[i].stack, 0);
-        session->probes.items[i].written_stack = 0;
+    const struct trace_options *options = &session->options;
+    struct probe_shared *shared = session->process.shared;
+    for (size_t i = 0; (options->stack || options->heap) && i < session->probes.count; i++) {
+        struct trace_probe *probe = &session->probes.items[i];
+        atomic_store(&shared->uses[i].stack, 0);
+        probe->written_stack = probe->written_heap = 0;
+        for (int stripe = 0; stripe < PROBE_HEAP_STRIPES && options->heap; stripe++) {
+            atomic_store(&shared->heap_uses[stripe][i].blocks, 0);
+            atomic_store(&shared->heap_uses[stripe][i].self_bytes, 0);
+            atomic_store(&shared->heap_uses[stripe][i].total_bytes, 0);
+        }
     }
 }

@@ -1,5 +1,5 @@
 /* trace, inside: what calls of functions use beside time, by function: how deep in their stacks
- * they began. */
+ * they began, and what they allocated. */
 #ifndef SPROF_TRACE_FIGURES_USE_H
 #define SPROF_TRACE_FIGURES_USE_H
 

@@ -169,8 +169,6 @@ int trace_warnings_begin(struct trace_session *session, size_t first, struct spr
     if (!result && is_all)
         result = report_unfound(session, "watchdog", options->warn.watchdog, stuck,
                                 options->warn.watchdog_count, error);
-    if (!result)
-        result = trace_heap_begin(session, first, error);
     free_all(slow, options->warn.over_count);
     free_all(stuck, options->warn.watchdog_count);
     return result;

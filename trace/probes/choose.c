@@ -220,7 +220,8 @@ static int is_wanted(const struct chooser *chooser, uint32_t file,
 static bool is_needed(const struct trace_session *session, uint32_t file,
                       const struct plan_function *function)
 {
-    return leaves(function) || trace_heap_operation(&session->files.items[file], function) ||
+    return leaves(function) ||
+           trace_heap_operation(&session->options, &session->files.items[file], function) ||
            sees_clock_go(session, file, function) || remarks(session, function) ||
            clones(session, &session->files.items[file], function) ||
            makes_any_call(session, &session->files.items[file], function);
@@ -259,7 +260,8 @@ static int choose_function(struct chooser *chooser, uint32_t file,
         .thunk = (uint32_t)session->probes.count,
         .is_chosen = found > 0,
         .is_spare = is_spare,
-        .operation = trace_heap_operation(&session->files.items[file], function)};
+        .operation =
+            trace_heap_operation(&session->options, &session->files.items[file], function)};
     return sprof_vec_push(&session->probes, probe) ? sprof_error_memory(chooser->error) : 0;
 }
 

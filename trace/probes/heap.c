@@ -1,5 +1,5 @@
-/* The heap check: finds functions of allocators, which get probes, and writes for the agent what
- * they do and how many bytes calls of checked functions may leave. */
+/* The heap check, and bytes by function: finds functions of allocators, which get probes, and
+ * writes for the agent what they do and how many bytes calls of checked functions may leave. */
 #include "trace/probes/heap.h"
 #include "plan/plan.h"
 #include "trace/probes/probes.h"
@@ -18,11 +18,11 @@ static const struct {
     {"malloc", PROBE_HEAP_ALLOCATE},
     {"free", PROBE_HEAP_FREE},
     {"malloc_usable_size", PROBE_HEAP_NONE},
-    {"calloc", PROBE_HEAP_ALLOCATE},
+    {"calloc", PROBE_HEAP_ALLOCATE_ARRAY},
     {"realloc", PROBE_HEAP_REALLOCATE},
-    {"reallocarray", PROBE_HEAP_REALLOCATE},
-    {"memalign", PROBE_HEAP_ALLOCATE},
-    {"aligned_alloc", PROBE_HEAP_ALLOCATE},
+    {"reallocarray", PROBE_HEAP_REALLOCATE_ARRAY},
+    {"memalign", PROBE_HEAP_ALLOCATE_ALIGNED},
+    {"aligned_alloc", PROBE_HEAP_ALLOCATE_ALIGNED},
     {"valloc", PROBE_HEAP_ALLOCATE},
     {"pvalloc", PROBE_HEAP_ALLOCATE},
     {"posix_memalign", PROBE_HEAP_PUT},
@@ -64,6 +64,16 @@ struct trace_allocator {
 
 /* == What is wanted == */
 
+static bool is_wanted(const struct trace_options *options)
+{
+    return options->warn.heap_count || options->heap;
+}
+
+static const char *option_of(const struct trace_options *options)
+{
+    return options->warn.heap_count ? "heap-check" : "heap";
+}
+
 int trace_heap_check_options(const struct trace_options *options, struct sprof_error *error)
 {
     int result = 0;
@@ -97,7 +107,7 @@ static bool find_functions(const struct image_request *request, uint64_t starts[
 bool trace_heap_is_allocator(const struct trace_session *session, const struct image_request *file)
 {
     uint64_t starts[FUNCTIONS];
-    return session->options.warn.heap_count && find_functions(file, starts);
+    return is_wanted(&session->options) && find_functions(file, starts);
 }
 
 bool trace_is_glibc(const char *path)
@@ -109,7 +119,7 @@ bool trace_is_glibc(const char *path)
 int trace_heap_find(struct trace_session *session, struct sprof_error *error)
 {
     uint32_t count = 1;
-    for (size_t i = 0; i < session->files.count && session->options.warn.heap_count; i++) {
+    for (size_t i = 0; i < session->files.count && is_wanted(&session->options); i++) {
         struct trace_file *file = &session->files.items[i];
         struct trace_allocator allocator = {0};
         struct image_request request;
@@ -121,8 +131,8 @@ int trace_heap_find(struct trace_session *session, struct sprof_error *error)
             allocator.number = count++;
         if (count > PROBE_HEAP_ALLOCATORS)
             return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                                   "--heap-check: the program has more than %d allocators",
-                                   PROBE_HEAP_ALLOCATORS - 1);
+                                   "--%s: the program has more than %d allocators",
+                                   option_of(&session->options), PROBE_HEAP_ALLOCATORS - 1);
         allocator.usable = file->bias + allocator.starts[USABLE];
         file->allocator = sprof_arena_alloc(&session->arena, sizeof allocator);
         if (!file->allocator)
@@ -132,10 +142,18 @@ int trace_heap_find(struct trace_session *session, struct sprof_error *error)
     return 0;
 }
 
-uint8_t trace_heap_operation(const struct trace_file *file, const struct plan_function *function)
+/* Blocks that are freed matter to the check alone. */
+static bool is_needed(const struct trace_options *options, size_t function)
+{
+    const enum probe_heap_operation operation = functions[function].operation;
+    return operation && (operation != PROBE_HEAP_FREE || options->warn.heap_count);
+}
+
+uint8_t trace_heap_operation(const struct trace_options *options, const struct trace_file *file,
+                             const struct plan_function *function)
 {
     for (size_t i = 0; i < FUNCTIONS && file->allocator; i++)
-        if (file->allocator->starts[i] == function->start && functions[i].operation &&
+        if (file->allocator->starts[i] == function->start && is_needed(options, i) &&
             !function->entry_only)
             return (uint8_t)(file->allocator->number << PROBE_HEAP_SHIFT |
                              (uint32_t)functions[i].operation);
@@ -156,23 +174,24 @@ static bool is_probed(const struct trace_session *session, const struct trace_fi
 int trace_heap_check_probes(struct trace_session *session, struct sprof_error *error)
 {
     bool is_there = false;
-    for (size_t f = 0; f < session->files.count && session->options.warn.heap_count; f++) {
+    for (size_t f = 0; f < session->files.count && is_wanted(&session->options); f++) {
         const struct trace_file *file = &session->files.items[f];
         for (size_t i = 0; i < FUNCTIONS && file->allocator; i++)
-            if (functions[i].operation && file->allocator->starts[i] &&
+            if (is_needed(&session->options, i) && file->allocator->starts[i] &&
                 !is_probed(session, file, file->allocator->starts[i]))
                 return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                                       "--heap-check is not possible: %s of %s cannot have a probe "
-                                       "that sees it return: `sprof probes %s --function '^%s$'` "
-                                       "says why",
-                                       functions[i].name, file->path, file->path,
-                                       functions[i].name);
+                                       "--%s is not possible: %s of %s cannot have a probe that "
+                                       "sees it return: `sprof probes %s --function '^%s$'` says "
+                                       "why",
+                                       option_of(&session->options), functions[i].name, file->path,
+                                       file->path, functions[i].name);
         is_there |= file->allocator != NULL;
     }
-    if (session->options.warn.heap_count && !is_there)
+    if (is_wanted(&session->options) && !is_there)
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                               "--heap-check is not possible: no file of the program has malloc, "
-                               "free and malloc_usable_size");
+                               "--%s is not possible: no file of the program has malloc, free and "
+                               "malloc_usable_size",
+                               option_of(&session->options));
     return 0;
 }
 
@@ -210,14 +229,22 @@ static int set_probes(struct trace_session *session, size_t first,
     return result;
 }
 
+bool trace_heap_measures_allocators(const struct trace_session *session)
+{
+    for (size_t i = 0; i < session->probes.count && is_wanted(&session->options); i++)
+        if (session->probes.items[i].operation && session->probes.items[i].is_chosen)
+            return true;
+    return false;
+}
+
 int trace_heap_begin(struct trace_session *session, size_t first, struct sprof_error *error)
 {
     const struct trace_options *options = &session->options;
     struct plan_expressions **each;
     int result = 0;
-    if (!options->warn.heap_count)
+    if (!is_wanted(options))
         return 0;
-    each = calloc(options->warn.heap_count, sizeof *each);
+    each = calloc(options->warn.heap_count + 1, sizeof *each);
     for (size_t i = 0; i < options->warn.heap_count && each && !result; i++)
         result = plan_expressions_make(&each[i], &options->warn.heap[i].function, 1, error);
     for (size_t i = 0; i < session->files.count; i++) {
@@ -229,6 +256,7 @@ int trace_heap_begin(struct trace_session *session, size_t first, struct sprof_e
         result = sprof_error_memory(error);
     if (!result)
         result = set_probes(session, first, each, error);
+    session->process.shared->heap.are_checked = options->warn.heap_count > 0;
     if (!result && !atomic_load(&session->process.shared->heap.epoch))
         atomic_store(&session->process.shared->heap.epoch, 1);
     const bool is_all = !first && !options->children && !trace_has_others(session); /* so far */

@@ -41,6 +41,7 @@ const char *trace_uprobes_excluded(const struct trace_options *options)
            : options->warn.heap_count        ? "heap-check"
            : options->keep_count             ? "keep"
            : options->stack                  ? "stack"
+           : options->heap                   ? "heap"
                                              : NULL;
 }
 

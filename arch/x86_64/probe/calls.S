@@ -25,6 +25,7 @@
 #define EXTRA_KEEP 32
 #define EXTRA_ARGUMENTS 64
 #define EXTRA_STACKS 128
+#define EXTRA_HEAP_BYTES 256
 #define FAR_WORDS 33 * 64 + 8  /* from the record of a call point: see values.h */
 #define WORD_RAX 6             /* PROBE_WORD_RAX */
 #define NO_ERROR 0xffff        /* PROBE_NO_ERROR */
@@ -179,13 +180,13 @@ probe_enter:
         cmp     $THUNKS_BYTES, %rdx
         jb      .Lenter_unusual
 #if defined(POINTS)
-        cmpl    $0, SHARED_EXTRAS(%rax)
-        jne     .Lenter_unusual
+        testl   $~EXTRA_HEAP_BYTES, SHARED_EXTRAS(%rax)
+        jnz     .Lenter_unusual
 #elif defined(OUTSIDE)
-        testl   $~(EXTRA_KEEP | EXTRA_ARGUMENTS | EXTRA_WARN | EXTRA_STACKS), SHARED_EXTRAS(%rax)
+        testl   $~(EXTRA_KEEP | EXTRA_ARGUMENTS | EXTRA_WARN | EXTRA_STACKS | EXTRA_HEAP_BYTES), SHARED_EXTRAS(%rax)
         jnz     .Lenter_unusual
 #else
-        testl   $~EXTRA_KEEP, SHARED_EXTRAS(%rax)
+        testl   $~(EXTRA_KEEP | EXTRA_HEAP_BYTES), SHARED_EXTRAS(%rax)
         jnz     .Lenter_extra
 #endif
 /* From here on it is an open call. */
@@ -387,13 +388,16 @@ probe_leave:
         jb      .Lleave_unusual
         cmp     SHARED_LEASE(%r11), %rax
         ja      .Lleave_unusual
-#ifndef OUTSIDE
+#if defined(POINTS)
         testl   $EXTRA_WARN | EXTRA_KEEP, SHARED_EXTRAS(%r11)
-#ifdef POINTS
         jnz     .Lleave_unusual
+#elif defined(OUTSIDE)
+        cmpq    $0, OWN(THREAD_ALLOCATOR_SLOT, %rdi)    /* it may have jumped to an allocator */
+        jne     .Lleave_unusual
 #else
+        testl   $EXTRA_WARN | EXTRA_KEEP | EXTRA_HEAP_BYTES, SHARED_EXTRAS(%r11)
         jnz     .Lleave_keep
-#endif
+.Lleave_unkept:
 #endif
         cmpl    $0, RECORD_NODE(%rsi)
 #ifdef FUNCTIONS

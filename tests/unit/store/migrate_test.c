@@ -214,6 +214,7 @@ static void test_version_2(void)
                       "DROP TABLE call_function; DROP TABLE probe; DROP TABLE call_untimed;"
                       "DROP TABLE call_tail_cut; DROP VIEW v_outside;"
                       "DROP TABLE call_outside; DROP TABLE outside_cost; DROP TABLE call_stack; "
+                      "DROP TABLE call_heap; "
                       "DROP VIEW v_request; DROP TABLE request_part; "
                       "DROP VIEW v_call_value; "
                       "DROP VIEW v_kept_call;"

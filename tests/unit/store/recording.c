@@ -411,6 +411,7 @@ int example_write_raw(struct store *store, const struct store_run *run)
         .call_outsides = BORROW(call_outsides),
         .outside_costs = BORROW(outside_costs),
         .call_stacks = BORROW(call_stacks),
+        .call_heaps = BORROW(call_heaps),
         .request_parts = BORROW(request_parts),
         .call_blocks = BORROW(call_blocks),
         .call_functions = BORROW(call_functions),

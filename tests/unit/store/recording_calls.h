@@ -27,6 +27,9 @@ static struct store_call_cost call_costs[] = {
 static struct store_call_stack call_stacks[] = {
     {.run_id = 1, .node_id = 1, .pid = 1000, .stack_bytes = 4096},
 };
+static struct store_call_heap call_heaps[] = {
+    {.run_id = 1, .node_id = 1, .pid = 1000, .blocks = 3, .self_bytes = 96, .total_bytes = 4096},
+};
 static struct store_call_latency call_latencies[] = {
     {.run_id = 1,
      .event_id = 1,

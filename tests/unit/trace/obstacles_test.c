@@ -141,6 +141,8 @@ static void test_limits_of_calls(void)
         .over = over, .over_count = 3, .heap = heap, .heap_count = 2, .stack_percent = 50};
     CU_ASSERT_EQUAL(trace_warnings_check(&session->options, &error), 0);
     CU_ASSERT_EQUAL_FATAL(trace_warnings_begin(session, 0, &error), 0);
+    CU_ASSERT_EQUAL_FATAL(trace_heap_begin(session, 0, &error), 0);
+    CU_ASSERT_EQUAL(session->process.shared->heap.are_checked, 1);
     const struct probe_shared *shared = session->process.shared;
     for (size_t i = 0; i < 4; i++) {
         CU_ASSERT_EQUAL(atomic_load(&shared->warnings.slow[i]), slow[i]);
@@ -185,7 +187,8 @@ static void test_heap_of_no_allocator(void)
     struct made made;
     made_begin(&made, &in_memory, 1);
     made_file(&made, "/app/program", 0, &function, 1);
-    CU_ASSERT_EQUAL(trace_heap_operation(&made.session.files.items[0], &function), 0);
+    CU_ASSERT_EQUAL(
+        trace_heap_operation(&made.session.options, &made.session.files.items[0], &function), 0);
     CU_ASSERT_EQUAL(trace_heap_check_probes(&made.session, &error), 0);
     made.session.options.warn = (struct trace_warn_options){.heap = &heap, .heap_count = 1};
     CU_ASSERT_EQUAL(trace_heap_check_probes(&made.session, &error), SPROF_EUNSUPPORTED);
