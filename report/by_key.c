@@ -1,6 +1,7 @@
 /* The flat tables: costs by function, module, line, thread, or any combination of such keys. */
 #include "report/by_key.h"
 
+#include "report/call_uses.h"
 #include "report/columns.h"
 #include "report/error_text.h"
 #include "report/utf8_text.h"
@@ -460,18 +461,19 @@ static int refuse_inclusive(struct sprof_error *error)
 
 static void make_rows(struct table *table, const struct by_key *by)
 {
-    const struct measure *measures[] = {&report_measure_exclusive, &report_measure_inclusive};
+    const struct measure *all = by->of_frames ? &report_measure_inclusive : &report_measure_share,
+                         *measures[] = {&report_measure_exclusive, all};
     const bool inclusive = by->inclusive;
-    const bool both =
-        by->of_frames && !by->without_inclusive && (inclusive || !is_of_functions(by));
-    if (!by->of_frames)
-        measures[1] = &report_measure_share;
+    const bool of_functions = is_of_functions(by),
+               both = by->of_frames && !by->without_inclusive && (inclusive || !of_functions);
     report_columns_measure(table, by->dataset, measures[inclusive]);
     if (both)
         report_columns_measure(table, by->dataset, measures[!inclusive]);
     const bool has_outside = is_of_functions(by) && by->dataset->call_outside.count;
     if (has_outside)
         report_columns_outside(table);
+    if (of_functions)
+        report_call_uses_columns(table, by->dataset);
     for (size_t i = 0; i < by->key_count; i++)
         key_columns(table, by, by->keys[i]);
     for (size_t i = 0; i < by->rows.count; i++) {
@@ -482,6 +484,7 @@ static void make_rows(struct table *table, const struct by_key *by)
             report_cells_measure(table, by->dataset, measures[!inclusive], *costs[!inclusive]);
         if (has_outside)
             report_table_put_count(table, by->dataset->call_outside.items[row->function - 1]);
+        report_call_uses_cells(table, by->dataset, row->function);
         for (size_t k = 0; k < by->key_count; k++)
             put_key(table, by, row, by->keys[k]);
     }

@@ -21,6 +21,7 @@ void report_dataset_release(struct report_dataset *dataset)
     free(dataset->function_filters);
     sprof_vec_release(&dataset->call_totals);
     sprof_vec_release(&dataset->call_outside);
+    sprof_vec_release(&dataset->call_uses);
     sprof_vec_release(&dataset->phases);
     sprof_vec_release(&dataset->processes);
     sprof_vec_release(&dataset->threads);

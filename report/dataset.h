@@ -231,6 +231,19 @@ enum report_event_sum {
     REPORT_ON_AND_OFF, /* … and a clock of CPU time: MODEL_EVENT_ON_AND_OFF */
 };
 
+/* What calls of a function use beside time. */
+enum report_call_use {
+    REPORT_USE_STACK, /* bytes above a call's beginning, at most */
+    REPORT_USE_HEAP_SELF,
+    REPORT_USE_HEAP_TOTAL,
+    REPORT_USE_ALLOCATIONS,
+    REPORT_CALL_USES,
+};
+
+struct report_call_uses {
+    uint64_t of[REPORT_CALL_USES]; /* UINT64_MAX: not measured */
+};
+
 /* Zero is a valid empty dataset. */
 struct report_dataset {
     struct sprof_arena arena;
@@ -265,6 +278,9 @@ struct report_dataset {
                      modules, in ns; empty: none was, or not known, as of a thread */
     const char *outside_callees; /* "[libc.so.6] usleep 396.0 ms, …": where that was; NULL: not
                                     known, or of several runs */
+
+    SPROF_VEC(struct report_call_uses)
+    call_uses; /* [function - 1]; empty: not of calls, or not known, as of a thread */
 
     struct model_cost all;         /* every sample of the run and event */
     bool all_events;               /* every event is read, not only `event` */

@@ -1,4 +1,5 @@
 /* Reads call paths and what they cost: from sums by path, or by node and thread. */
+#include "report/call_uses.h"
 #include "report/dataset_parts.h"
 
 #include <stdlib.h>
@@ -237,7 +238,9 @@ static int load_call_totals(struct report_loading *loading, struct sprof_error *
                 : store_each_function_cost(loading->store, filter.run_id, add_function_cost,
                                            loading, error);
     }
-    return result;
+    return result || dataset->thread || dataset->process
+               ? result
+               : report_call_uses_load(dataset, loading->store, error);
 }
 
 /* Where only the direct callers of calls are known, what is below a caller ends with its callees,

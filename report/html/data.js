@@ -83,7 +83,8 @@ async function loadData() {
         data.nodes.parent[i] = data.nodes.parent[i] ? i - data.nodes.parent[i] + 1 : 0;
     data.hasCallers = data.nodes.parent.some(parent => parent > 0);
     data.callTotals = new Map(header.callTotals.map(calls => [calls.event,
-        {...calls, figures: new Map(calls.figures.map(([fn, average, p50, p99, most, outside]) => [fn, {average, p50, p99, most, outside}]))}]));
+        {...calls, figures: new Map(calls.figures.map(([fn, average, p50, p99, most, outside, stack, heapSelf, heapTotal, blocks]) =>
+            [fn, {average, p50, p99, most, outside, stack, heapSelf, heapTotal, blocks}]))}]));
     data.coverage = new Map(header.coverage.map(each => [each.run, {...each, rows: each.rows.map(([name, full, module, first, file, line]) => (
         {name, full: full ?? name, module, first, file, line}))}]));
     data.cells = {

@@ -1,4 +1,5 @@
-/* Writes what a page says of calls beyond their paths: total times, averages and percentiles. */
+/* Writes what a page says of calls beyond their paths: total times, averages and percentiles, and
+ * what they use beside time. */
 #include "report/html/page.h"
 
 struct figures {
@@ -6,7 +7,8 @@ struct figures {
     const struct html_part *part;
 };
 
-/* [function, average, p50, p99, max, outside], in ns; null what is not known. */
+/* [function, average, p50, p99, max, outside], in ns, then bytes of stack, allocated by it, and
+ * with what it calls, and blocks; null what is not known. */
 static int put_figures(void *context, int columns, char *const *values, char *const *names)
 {
     const struct figures *figures = context;
@@ -30,11 +32,11 @@ static int put_figures(void *context, int columns, char *const *values, char *co
 static int put_run_figures(struct html_page *page, const struct html_part *part)
 {
     struct figures figures = {.json = &page->json, .part = part};
-    char sql[160];
+    char sql[280];
     snprintf(sql, sizeof sql,
-             "SELECT function_id, average_ns, p50_ns, p99_ns, max_ns, "
-             "nullif(outside_ns, 0) FROM v_call_stats "
-             "WHERE run_id = %u",
+             "SELECT function_id, average_ns, p50_ns, p99_ns, max_ns, nullif(outside_ns, 0), "
+             "stack_bytes, heap_self_bytes, "
+             "heap_total_bytes, allocations FROM v_call_stats WHERE run_id = %u",
              part->dataset.run.id);
     report_json_open_array(&page->json, "figures");
     const int result = store_query(part->input->store, sql, put_figures, &figures, page->error);

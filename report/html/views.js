@@ -132,19 +132,25 @@ function costColumns(app, costs, which, all) {
     ];
 }
 
-// How long single calls took, of the whole run, and what of all their time was outside: what was not measured is not shown.
+// How long single calls took, what of all their time was outside, and what they used beside time, of the whole run: what was
+// not measured is not shown.
 function callColumns(app) {
     const {callTotals} = app.data, known = key => [...callTotals.values()].some(calls =>
         [...calls.figures.values()].some(figures => figures[key] !== null));
     const ofOne = 'of one call, in the whole run';
-    return [['outside', 'outside', 'of its time in modules without probes, as libc and in system calls, in the whole run', 4],
-        ['average', 'average', ofOne, 2], ['p50', 'p50', ofOne, 3], ['p99', 'p99', ofOne, 2], ['most', 'max', ofOne, 2]]
-        .filter(([key]) => known(key)).map(([key, title, help, rank]) => ({
-        key, title, number: true, width: '82px', rank, help,
+    return [['outside', 'outside', 'of its time in modules without probes, as libc and in system calls, in the whole run', 4, formatTime],
+        ['average', 'average', ofOne, 2, formatTime], ['p50', 'p50', ofOne, 3, formatTime], ['p99', 'p99', ofOne, 2, formatTime],
+        ['most', 'max', ofOne, 2, formatTime],
+        ['stack', 'stack', 'how deep in its stack it was called at most', 3, formatCount],
+        ['heapSelf', 'heap self', 'bytes that it allocated, in the whole run', 3, formatCount],
+        ['heapTotal', 'heap total', 'bytes that it allocated with all that it called, in the whole run', 3, formatCount],
+        ['blocks', 'allocations', 'blocks that it allocated, in the whole run', 4, formatCount]]
+        .filter(([key]) => known(key)).map(([key, title, help, rank, format]) => ({
+        key, title, number: true, width: key === 'blocks' ? '92px' : '82px', rank, help,
         value: row => app.profile.figures?.get(row.id)?.[key] ?? -1, faint: row => !app.profile.figures?.get(row.id)?.[key],
         text: row => {
             const value = app.profile.figures?.get(row.id)?.[key];
-            return value === undefined || value === null ? '–' : formatTime(value);
+            return value === undefined || value === null ? '–' : format(value);
         }}));
 }
 

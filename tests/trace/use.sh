@@ -189,6 +189,7 @@ stack)
     # Not measured, so there is no figure, and no column for people.
     traced t -- ./program
     [ "$(used leaf)" = none ] || fail "without --stack: $(used leaf)"
+    "$SPROF" report t.db >out 2>err && ! grep -q stack-bytes out || fail "a column of nothing in the report"
     "$SPROF" stats -i t.db >out 2>err && ! grep -q stack-bytes out || fail "a column of nothing"
     expect 2 "$SPROF" trace --stack --mode coverage -- ./program && said 'needs --mode stats'
     expect 2 "$SPROF" trace --stack --backend uprobe -- ./program && said 'needs --backend inject'
@@ -216,6 +217,10 @@ heap)
     done
     "$SPROF" stats -i t.db >out 2>err && grep -q '^ *self.* heap-self *heap-total' out || fail "no columns"
     "$SPROF" stats -i t.db --sort heap-self --format csv 2>err | sed -n 2p | grep -q '600000.*middle' || fail "not by bytes"
+    "$SPROF" report t.db --sort heap-self >out 2>err && grep -q 'calls *heap-self *heap-total *allocations *function' out ||
+        fail "not in the report: $(head -n 3 out)"
+    "$SPROF" report t.db --format csv 2>err | grep -q ',600000,972000,600,middle,' || fail "not in the report as data"
+    "$SPROF" report t.db --by module >out 2>err && ! grep -q heap-self out || fail "bytes of modules"
     # A forked child's bytes are of the same functions. Its calls begin anew, as do their times.
     with_heap --children -- ./program forks
     allocated middle 601000 973620 601
