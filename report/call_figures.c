@@ -186,7 +186,15 @@ static int is_measured(struct report_calls *calls, const char *key, bool *is,
     return result;
 }
 
-/* Adds the columns of the figures. */
+/* Whether rows are sorted by a column: "heap-self" or "heap-self:asc". */
+static bool is_named(const char *sort, const struct report_call_column *column)
+{
+    const size_t length = sort ? strcspn(sort, ":") : 0;
+    return length && ((strlen(column->title) == length && !strncmp(column->title, sort, length)) ||
+                      (strlen(column->key) == length && !strncmp(column->key, sort, length)));
+}
+
+/* Adds the columns of the figures. Those without any figure show only where they are named. */
 static int choose_columns(struct report_calls *calls, enum rows rows,
                           struct report_call_column columns[static FIGURES], size_t *count,
                           struct sprof_error *error)
@@ -195,7 +203,8 @@ static int choose_columns(struct report_calls *calls, enum rows rows,
     int result = 0;
     for (size_t i = 0; i < FIGURES && !result; i++) {
         bool is_shown = figures[i].of >> rows & 1;
-        if (is_shown && calls->for_people && !options->show && !options->sort)
+        if (is_shown && calls->for_people && !options->show &&
+            !is_named(options->sort, &figures[i].column))
             result = is_measured(calls, figures[i].column.key, &is_shown, error);
         if (result || !is_shown)
             continue;
