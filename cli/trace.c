@@ -350,17 +350,14 @@ static int check_keep(const struct arguments *arguments, struct sprof_error *err
 static int check_use(const struct arguments *arguments, struct sprof_error *error)
 {
     const char *option = arguments->stack ? "stack" : arguments->heap ? "heap" : NULL;
-    if (option && arguments->mode == TRACE_COVERAGE)
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--%s needs --mode stats and log: coverage sees the first call "
-                               "of each function alone",
-                               option);
-    if (option && arguments->backend == TRACE_UPROBE)
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--%s needs --backend inject: the kernel counts and times calls "
-                               "alone",
-                               option);
-    return 0;
+    const char *needed = arguments->mode == TRACE_COVERAGE
+                             ? "mode stats and log: coverage sees the first call of each function"
+                         : arguments->backend == TRACE_UPROBE
+                             ? "backend inject: the kernel counts and times calls"
+                             : NULL;
+    return option && needed
+               ? sprof_error_set(error, SPROF_EUSAGE, 0, "--%s needs --%s alone", option, needed)
+               : 0;
 }
 
 /* What goes together, and what not. */
