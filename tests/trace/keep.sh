@@ -142,6 +142,15 @@ END
         [ "$(tr -d '\r' <out | awk -F, '$1 == 6 { print ($5 > 0) }')" = 1 ] && break || sleep 0.1
     done
     [ "$(tr -d '\r' <out | awk -F, 'NR > 7 || $1 == 6 { print ($4 > 0) ($5 > 0) }' | paste -sd' ')" = "11 10" ] || fail "rules by load: $(cat out)"
+    # What the recorder decides, and calls in others.
+    expect 0 "$SPROF" ctl -i t.db keep 'exit.n > 0 and below ^waits : ^work'
+    expect 1 "$SPROF" ctl -i t.db keep 'changed n : ^work'
+    grep -q 'none of these functions has all these values' err || fail "what no function has: $(cat err)"
+    expect 1 "$SPROF" ctl -i t.db keep 'below ^nowhere'
+    grep -q "below: '^nowhere' finds none of the functions" err || fail "callers that are not: $(cat err)"
+    step
+    expect 0 "$SPROF" ctl -i t.db keep --format csv
+    tr -d '\r' <out | grep -q '^8,on,[^,]*,10,10,10,0,' || fail "a rule on values and callers: $(cat out)"
     exec 3>&-
     wait "$tracer"
     is "which calls were kept" t.db "SELECT function || count(*) FROM v_kept_call WHERE function IN ('main', 'waits(int)')
