@@ -26,14 +26,23 @@ static void print_option(FILE *out, const struct cli_option *option)
             space, argument, padding > 0 ? padding : 0, "", option->help);
 }
 
+static void print_heading(FILE *out, const struct cli_heading *headings, const char *option)
+{
+    for (; headings && headings->before; headings++)
+        if (!strcmp(headings->before, option))
+            fprintf(out, " %s:\n", headings->title);
+}
+
 void cli_help_command(FILE *out, const struct cli_command *command)
 {
     fprintf(out, "Usage: sprof %s [OPTION …]%s%s\n\n%s.\n\nOptions:\n", command->name,
             command->operands ? " " : "", command->operands ? command->operands : "",
             command->summary);
-    for (const struct cli_option *option = command->options; option->name; option++)
+    for (const struct cli_option *option = command->options; option->name; option++) {
+        print_heading(out, command->headings, option->name);
         if (option->help) /* else it is for engineers */
             print_option(out, option);
+    }
     fprintf(out, "  %-*s  print this help\n", OPTION_WIDTH, "-h, --help");
     if (command->details)
         fprintf(out, "\n%s", command->details);

@@ -22,6 +22,12 @@ struct cli_option {
     int (*set)(void *field, const char *value, struct sprof_error *error);
 };
 
+/* A heading of help before an option. */
+struct cli_heading {
+    const char *before; /* the option's name; NULL ends a table */
+    const char *title;
+};
+
 /* What is left after the options. */
 struct cli_operands {
     char **items; /* NULL-terminated, part of argv */
@@ -40,7 +46,8 @@ struct cli_command {
     bool command_follows;       /* the first operand ends the options: the rest is a command line */
     const char *rest_behind[2]; /* operands behind which all words are operands; NULL: none */
     const struct cli_option *options;
-    const char *details; /* paragraphs for help; NULL: none */
+    const struct cli_heading *headings; /* NULL: none */
+    const char *details;                /* paragraphs for help; NULL: none */
     size_t arguments_size;
     void (*release)(void *arguments); /* NULL: nothing to release */
     /* `arguments` was zero before the options were set. Returns the exit status, or a negative

@@ -43,7 +43,7 @@ static void put_text(const char *text)
         else if (code > 126)
             printf("\\[u%04X]", code);
         else
-            putchar(c);
+            fputs(c == '|' ? "|\\:" : (char[]){c, '\0'}, stdout); /* a line may end behind a bar */
         line_begins = c == '\n';
     }
 }
