@@ -5,7 +5,10 @@
 #include "record/record.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 
 enum { TABLES = REPORT_ROWS_TABLES };
 
@@ -223,6 +226,14 @@ int cli_spool_recording(const struct cli_spooling *spooling, const char *path,
     return status;
 }
 
+/* Whether it was written in the last minute: it may be in the making. */
+static bool is_recent(const char *path)
+{
+    enum { RECENT_S = 60 };
+    struct stat file;
+    return !stat(path, &file) && labs(time(NULL) - file.st_mtime) < RECENT_S;
+}
+
 /* 0, 1 where it is not complete yet, or a negative code. */
 static int add_segment(const struct cli_spooling *spooling, const char *path,
                        struct sprof_error *error)
@@ -242,6 +253,8 @@ static int add_segment(const struct cli_spooling *spooling, const char *path,
     store_close(store, NULL);
     if (status != SPROF_EFORMAT)
         return status;
+    if (is_recent(path))
+        return 1;
     cli_say(spooling->terminal, "%s is left out: %s", path, error->message);
     return 0;
 }

@@ -256,6 +256,16 @@ full() {
     expect 0 "$SPROF" push --to "$to" --spool spool d
     said '1 batch,'
     [ "$(wc -l <spool/segments)" = 2 ] || fail "segments that are gone stay noted: $(cat spool/segments)"
+    # One that is being made is not sent yet, one that is damaged is left out.
+    : >d/20260101T000002.000Z.db
+    expect 0 "$SPROF" push --to "$to" --spool spool d
+    said '0 batches'
+    cp 4.db d/20260101T000002.000Z.db
+    expect 0 "$SPROF" push --to "$to" --spool spool d
+    said '1 batch,'
+    touch -d '2 hours ago' d/20260101T000003.000Z.db
+    expect 0 "$SPROF" push --to "$to" --spool spool d
+    said '20260101T000003.000Z.db is left out'
     end "$receiver"
 }
 
