@@ -143,6 +143,22 @@ def traces(browser, work):
     browser.run("sprof.openFunction(0)")
     if browser.run("return sprof.state.tab") != "functions":
         raise SystemExit("a function leads to a view that is not there")
+    used = os.path.join(work, "used.db")
+    sprof("trace", "--heap", "--stack", "-o", used, "--", *SPLIT, "10")
+    browser.resize(2400, 900)
+    page = Page(browser, make_page(work, used))
+    page.tab("functions")
+    missing = {"stack", "heap self", "heap total", "allocations"} - set(page.columns("functions"))
+    if missing:
+        raise SystemExit(f"the page has no columns {missing}, but {page.columns('functions')}")
+    query = "SELECT function, stack_bytes, heap_self_bytes, heap_total_bytes, allocations FROM v_call_stats"
+    expected = {row["function"]: [int(row[key]) for key in ("stack_bytes", "heap_self_bytes", "heap_total_bytes", "allocations")]
+                for row in json.loads(sprof("sql", "-i", used, "--format", "json", query).stdout)}
+    shown = browser.run("""return Object.fromEntries([...sprof.profile.figures].map(([fn, {stack, heapSelf, heapTotal, blocks}]) =>
+        [sprof.data.functions.names[fn], [stack, heapSelf, heapTotal, blocks]]))""")
+    if not expected or shown != expected:
+        raise SystemExit(f"the page has {shown} of what calls use, the recording {expected}")
+    browser.resize(1400, 900)
     sprof("trace", "--mode", "coverage", "-o", recording, "--", *SPLIT, "10")
     page = Page(browser, make_page(work, recording))
     tabs = browser.run("return [...document.querySelectorAll('[data-tab]')].map(tab => tab.dataset.tab)")
