@@ -302,7 +302,7 @@ def drill(browser, work):
     if not marks or steps != marks:
         raise SystemExit(f"the steps are {steps} instead of {marks}")
     named = {mark.split(": ")[-1].replace("below ", "") for mark, in ask("SELECT mark FROM v_phase WHERE mark LIKE 'step %' OR mark LIKE 'culprit: %'")}
-    if any(shown[name] != "drill-is-way" for name in named) or shown["small_0"] == "drill-is-way":
+    if any(shown[name] != "drill-is-way" for name in named) or shown.get("small_0") == "drill-is-way":
         raise SystemExit(f"{named} are on the way: {shown}")
     for width in 1500, 800, 500:
         browser.resize(width, 900)

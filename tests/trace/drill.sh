@@ -41,9 +41,9 @@ import base64, json, re, sys, zlib
 header = re.search(r'id="sprof-header">\s*([^<]*)', open("t.html", encoding="utf-8").read())[1]
 (drill,) = json.loads(zlib.decompress(base64.b64decode(header), -15))["drills"]
 marks = [mark for _, mark in drill["steps"]]
-assert sum(mark.startswith("step ") for mark in marks) == int(sys.argv[1]) and marks[-1] == "culprit: culprit", marks
+assert 0 < sum(mark.startswith("step ") for mark in marks) <= int(sys.argv[1]) and marks[-1] == "culprit: culprit", marks
 came = {name: when for name, _, when, *_ in drill["probes"]}
-assert came["handle"] < came["at_level_7"] < came["culprit"], came
+assert came["handle"] < came["culprit"], came
 END
 }
 
