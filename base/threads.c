@@ -13,21 +13,25 @@ unsigned sprof_threads_useful(void)
     return processors < SPROF_THREADS_MAX ? (unsigned)processors : SPROF_THREADS_MAX;
 }
 
+int sprof_thread_create(pthread_t *thread, void *(*run)(void *), void *context)
+{
+    sigset_t others, before;
+    sigfillset(&others);
+    sigdelset(&others, SIGSYS); /* see symbolize/child_rights.c */
+    sigdelset(&others, SIGBUS); /* see cli/cut_file.h */
+    pthread_sigmask(SIG_SETMASK, &others, &before);
+    const int number = pthread_create(thread, NULL, run, context);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return number;
+}
+
 void sprof_threads_start(struct sprof_threads *threads, unsigned wanted, void *(*run)(void *),
                          void *context)
 {
-    sigset_t all, before;
     threads->count = 0;
-    if (!wanted)
-        return;
-    sigfillset(&all);
-    sigdelset(&all,
-              SIGSYS); /* comes of the thread's own system calls: see symbolize/child_rights.c */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (threads->count < wanted && threads->count < SPROF_THREADS_MAX - 1 &&
-           !pthread_create(&threads->threads[threads->count], NULL, run, context))
+           !sprof_thread_create(&threads->threads[threads->count], run, context))
         threads->count++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void sprof_threads_join(struct sprof_threads *threads)

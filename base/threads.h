@@ -16,6 +16,10 @@ struct sprof_threads {
  * may run on, up to SPROF_THREADS_MAX; 1 where that is not known. */
 unsigned sprof_threads_useful(void);
 
+/* pthread_create, of a thread that takes no signals but those of its own faults and system calls:
+ * others are the caller's. */
+int sprof_thread_create(pthread_t *thread, void *(*run)(void *), void *context);
+
 /* Starts up to `wanted` threads, as many as can be had, that call `run` once each. Signals stay
  * with the caller, who joins them. */
 void sprof_threads_start(struct sprof_threads *threads, unsigned wanted, void *(*run)(void *),

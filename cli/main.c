@@ -1,5 +1,6 @@
 /* sprof: finds the command and runs it. */
 #include "cli/commands.h"
+#include "cli/cut_file.h"
 #include "cli/foreign.h"
 #include "cli/guide.h"
 #include "cli/pager.h"
@@ -174,6 +175,7 @@ static int run_and_tell(int argc, char **argv)
 {
     occupy_standard_files();
     survive_full_files();
+    cli_outlive_cut_files();
     struct cli_terminal terminal;
     cli_terminal_init(&terminal);
     struct sprof_error error = {0};

@@ -8,7 +8,6 @@
 #include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,12 +160,7 @@ static void free_segment(struct segment *segment)
 /* A signal is the caller's, whatever thread is at work. */
 static int start_thread(struct segment *segment)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int number = pthread_create(&segment->thread, NULL, run_segment, segment);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return number;
+    return sprof_thread_create(&segment->thread, run_segment, segment);
 }
 
 static int open_segment(struct loop *loop, double chance, struct sprof_error *error)

@@ -451,11 +451,7 @@ static int finish(struct record_session *session, const struct record_result *re
     const struct recording_end end = {.no_symbolize = session->options.no_symbolize};
     const bool ended = !session->options.command || result->has_wait_status;
     pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all); /* signals are the main thread's */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const bool closes = ended && !pthread_create(&thread, NULL, close_sources, session->sampler);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    const bool closes = ended && !sprof_thread_create(&thread, close_sources, session->sampler);
     const int failed = recording_finish(session->recording, &end, error);
     if (closes)
         pthread_join(thread, NULL);

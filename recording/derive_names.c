@@ -5,7 +5,6 @@
 #include "recording/walk.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,13 +185,9 @@ static int compare_counts(const void *left, const void *right)
 static void ask_by_threads(struct asking *asking, size_t wanted)
 {
     pthread_t threads[THREADS_MAX];
-    sigset_t all, before;
     size_t count = 0;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (count < wanted && !pthread_create(&threads[count], NULL, ask_next, asking))
+    while (count < wanted && !sprof_thread_create(&threads[count], ask_next, asking))
         count++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     ask_next(asking);
     while (count)
         pthread_join(threads[--count], NULL);

@@ -4,7 +4,6 @@
 #include "recording/build.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -136,15 +135,11 @@ static void *work(void *context)
 /* Without a thread everything is left to the end. */
 static void start(struct recording_early *early, uint64_t begin_ns, struct cache *cache)
 {
-    sigset_t all, before;
     pthread_mutex_init(&early->mutex, NULL);
     pthread_cond_init(&early->wanted, NULL);
     early->cache = cache;
     early->begin_ns = begin_ns;
-    sigfillset(&all); /* signals are the main thread's */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    early->running = !pthread_create(&early->thread, NULL, work, early);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    early->running = !sprof_thread_create(&early->thread, work, early);
 }
 
 /* The module of a frame; NULL where its file is not known, or too many are. */

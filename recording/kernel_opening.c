@@ -1,7 +1,6 @@
 /* Opens the kernel's symbols while other things are done. */
 #include "recording/kernel_opening.h"
 
-#include <signal.h>
 
 static void *open_kernel(void *context)
 {
@@ -12,12 +11,8 @@ static void *open_kernel(void *context)
 
 void recording_kernel_opening_begin(struct recording_kernel_opening *opening)
 {
-    sigset_t all, before;
     *opening = (struct recording_kernel_opening){0};
-    sigfillset(&all); /* signals are the main thread's */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    opening->running = !pthread_create(&opening->thread, NULL, open_kernel, opening);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    opening->running = !sprof_thread_create(&opening->thread, open_kernel, opening);
 }
 
 bool recording_kernel_opening_take(struct recording_kernel_opening *opening,

@@ -1,7 +1,6 @@
 /* Closes sessions of the symbolizer beside other work. */
 #include "recording/sessions.h"
 
-#include <signal.h>
 
 void recording_session_close(struct recording_session *open)
 {
@@ -29,13 +28,9 @@ static void *close_all(void *context)
 
 void recording_closing_begin(struct recording_closing *closing)
 {
-    sigset_t all, before;
     if (!closing->sessions.count)
         return;
-    sigfillset(&all); /* signals are the main thread's */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    closing->running = !pthread_create(&closing->thread, NULL, close_all, closing);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    closing->running = !sprof_thread_create(&closing->thread, close_all, closing);
 }
 
 void recording_closing_end(struct recording_closing *closing)

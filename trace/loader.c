@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -52,15 +51,11 @@ static void *watch(void *context)
 int trace_loader_begin(struct trace_loader *loader, struct probe_loading *shared,
                        struct sprof_error *error)
 {
-    sigset_t all, before;
     loader->shared = shared;
     loader->shared->tracer = (uint32_t)getpid();
     loader->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     loader->has_thread =
-        loader->event_fd >= 0 && !pthread_create(&loader->thread, NULL, watch, loader);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+        loader->event_fd >= 0 && !sprof_thread_create(&loader->thread, watch, loader);
     return loader->has_thread
                ? 0
                : sprof_error_set(error, SPROF_ELIMIT, errno,

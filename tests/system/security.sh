@@ -72,6 +72,38 @@ shrinking() {
     done
 }
 
+# The program and its debug file are cut and written again all the time: sprof reads what is there, and never ends by SIGBUS.
+cut_files() {
+    prepare
+    for i in $(seq 400); do
+        echo "struct s$i { int a; struct s$i *next; }; __attribute__((noipa)) int f$i(int x, struct s$i *s) { return s ? s->a + x : x + $i; }"
+    done >"$work/theirs/p.c"
+    echo 'int main(void) { for (volatile int sum = 0;;) sum += f7(sum & 255, 0); }' >>"$work/theirs/p.c"
+    (cd "$work/theirs" && gcc -O1 -g p.c -o p && objcopy --only-keep-debug p p.debug && strip -g p && objcopy --add-gnu-debuglink=p.debug p) ||
+        skip "no compiler"
+    cat >"$work/theirs/cut.py" <<'END'
+import os, time
+whole = open("p.debug", "rb").read()
+file = os.open("p.debug", os.O_RDWR)
+while os.getppid() != 1:
+    os.ftruncate(file, 0)
+    time.sleep(0.002)
+    os.pwrite(file, whole, 0)
+    time.sleep(0.004)
+END
+    chown -R 65534:65534 "$work/theirs"
+    (cd "$work/theirs" && exec "${as_other[@]}" /usr/bin/python3 cut.py) &
+    local cutter=$!
+    start "${as_other[@]}" "$work/theirs/p"
+    for _ in 1 2 3 4 5; do
+        run timeout 120 "$SPROF" trace -p "$child" --function '^f7$' --keep 'next 3' --args --duration 0.1 --overwrite -o trace.db
+        [ "$status" -lt 124 ] || fail "sprof ended by a signal or not at all: $status"
+        kill -0 "$cutter" || fail "nothing was cut"
+    done
+    end_child
+    child=$cutter end_child
+}
+
 # Where the kernel cannot copy descriptors of processes, `trace -p` refuses and says so.
 old_kernel() {
     prepare "$PROGRAMS/lying_agent"
@@ -466,6 +498,6 @@ writes() {
 }
 
 case $1 in
-lying_agent | shrinking | old_kernel | outputs | recordings | sources | hostile_recordings | control | mounted_map | same_names | reader | hardened | writes) "$1" ;;
+lying_agent | shrinking | cut_files | old_kernel | outputs | recordings | sources | hostile_recordings | control | mounted_map | same_names | reader | hardened | writes) "$1" ;;
 *) fail "no such case: $1" ;;
 esac
