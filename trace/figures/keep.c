@@ -96,6 +96,14 @@ static bool decides(const struct trace_session *session)
     return does;
 }
 
+/* A call has ended without a row: those of its coroutines that are suspended have no caller. */
+static void forget_caller(struct trace_thread *thread, uint32_t row)
+{
+    for (size_t i = 0; i < thread->callers.count; i++)
+        if (thread->callers.items[i].caller_row == row)
+            thread->callers.items[i].caller_row = 0;
+}
+
 /* A call has a row: so has its caller, and so on. */
 static void note_below(struct trace_thread *thread, uint32_t caller)
 {
@@ -159,8 +167,10 @@ static int take_end(struct trace_session *session, struct trace_thread *thread,
         return 0;
     for (; unread; unread &= unread - 1)
         session->trace->kept.unread[__builtin_ctzll(unread)]++;
-    if (!is_wanted)
+    if (!is_wanted) {
+        forget_caller(thread, row.number);
         return 0;
+    }
     if (!row.is_apart)
         add_states(session, thread, trace_time_of(session, kept->end), &row);
     if (decided)
