@@ -71,10 +71,21 @@ static bool is_too_deep(const char *stack)
     return frames > IMPORT_FRAMES_MAX;
 }
 
-/* Cuts the count off the end of a line; returns what is wrong with it, or NULL. */
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* Cuts the count and the blanks around it off the end of a line; returns what is wrong with it, or
+ * NULL. */
 static const char *take_count(char *line, uint64_t *count)
 {
-    char *space = strrchr(line, ' ');
+    size_t length = strlen(line);
+    while (length && is_blank(line[length - 1]))
+        line[--length] = '\0';
+    while (length && !is_blank(line[length - 1]))
+        length--;
+    char *space = length ? line + length - 1 : NULL;
     if (!space)
         return "no count: a line is `frame;frame;frame COUNT`";
     char *end;

@@ -24,6 +24,28 @@ static bool tell_compression(struct symbolize_session *session)
     return false;
 }
 
+/* What dwz moved to a file that is not there. */
+static bool tell_alternate(struct symbolize_session *session)
+{
+    struct image *const files[] = {session->debug, session->image};
+    for (size_t i = 0; i < 2; i++) {
+        struct image *alternate = NULL;
+        struct sprof_error why = {0};
+        if (!files[i] ||
+            image_open_alternate(&alternate, session->image, files[i], &why) != SPROF_ENOTFOUND) {
+            image_free(alternate);
+            continue;
+        }
+        sprof_str_appendf(
+            &session->problem,
+            "inlined calls lack their names, which dwz moved to a file of its own: %s; "
+            "put it back, then `sprof symbolize --again` reads it",
+            why.message);
+        return true;
+    }
+    return false;
+}
+
 /* Whether split debug information was put together in a package that this libdw cannot read. */
 static bool has_unread_package(const struct image *image)
 {
@@ -70,6 +92,8 @@ void symbolize_session_find_problem(struct symbolize_session *session,
         return;
     if (missing->count)
         tell_split(session, missing);
+    else if (tell_alternate(session))
+        return;
     else if (session->has_dwarf && session->dwarf_opened &&
              !session->names.dwarf.sections.info.size)
         tell_compression(session);

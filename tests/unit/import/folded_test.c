@@ -55,6 +55,7 @@ static void test_line_ends(void)
 {
     expect_query("a;b 2\r\na 1\r\n", PATHS, "a|1|3 a;b|2|2");
     expect_query("a;b 2", PATHS, "a|0|2 a;b|2|2");
+    expect_query("a;b 2 \t\r\na;b\t3\na;b  4  \n", PATHS, "a|0|9 a;b|9|9");
     expect_query("\n# a comment\n\na 1\n\r\n#b 7\n", PATHS, "a|1|1");
 }
 
@@ -166,7 +167,7 @@ static void test_every_malformed_line_has_its_number(void)
                    " 1\n"
                    "a 9223372036854775808\n"
                    "a 99999999999999999999999\n"
-                   "a 1 \n"
+                   "a 1 x\n"
                    "a 0x10\n",
                    "in:2: no count: a line is `frame;frame;frame COUNT`\n"
                    "in:3: the count after the last space is not a whole number\n"

@@ -117,13 +117,13 @@ static void assert_same(const struct store_call *found, const struct store_call 
 static void test_extremes(void)
 {
     static const struct store_call wanted[] = {
-        {UINT64_MAX, UINT64_MAX - 1, 0, UINT32_MAX, UINT32_MAX, 7, {UINT64_MAX, 1}},
-        {0, 0, 5, 0, 0, 0, {0}},
+        {UINT64_MAX, UINT64_MAX - 1, 0, UINT32_MAX, UINT32_MAX, 7, {UINT64_MAX, 1}, false, 0, 0},
+        {0, 0, 5, 0, 0, 0, {0}, false, 0, 0},
         {1, 1, UINT64_MAX, 63, 1, 1, {1, 2, 3, 4, 5, 6}, true, 0, 0},
         {2, 9, 3, 63, 1, 1, {1, 2, 3, 4, 5, 6}, true, 0, 7},
         {2, 9, 3, 63, 1, 1, {1, 2, 3, 4, 5, 7}, true, UINT64_MAX - 1, UINT64_MAX},
-        {INT64_MAX, 1, 1, UINT32_MAX, 1, 6, {0, 0, 0, 0, 0, 1}},
-        {0, UINT64_MAX / 2, UINT64_MAX / 2, 127, 2, 3, {0, 0, 0, 0, 0, UINT64_MAX}},
+        {INT64_MAX, 1, 1, UINT32_MAX, 1, 6, {0, 0, 0, 0, 0, 1}, false, 0, 0},
+        {0, UINT64_MAX / 2, UINT64_MAX / 2, 127, 2, 3, {0, 0, 0, 0, 0, UINT64_MAX}, false, 0, 0},
     };
     enum { COUNT = sizeof wanted / sizeof *wanted };
     struct store_call_packer packer = {0};

@@ -249,6 +249,9 @@ static void test_problems_are_told(void)
     check_problem(&fixture, "echo package >a.dwp", directory, "a.dwp, which libdw reads from");
     check_problem(&fixture, "rm a.dwp && mkdir a.dwp", directory, ".dwo files that are not there");
 #endif
+    check_problem(&fixture, "rm -rf *.dwp; cc -g a.c -o a && cp a b && dwz -m common a b",
+                  directory, NULL);
+    check_problem(&fixture, "rm common", directory, "refers to common for its debug information");
     check_problem(&fixture,
                   "cc -g a.c -o a && strip -g -o b a && objcopy --only-keep-debug a a.debug && "
                   "objcopy --add-gnu-debuglink=a.debug b a && "
