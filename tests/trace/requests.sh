@@ -117,7 +117,7 @@ write_named() {
 #define NI __attribute__((noinline, noclone))
 #define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
 NI int leaf(int n) { BODY; return n; }
-NI int step(int n) { int sum = leaf(n) + leaf(n); if (n == 3) usleep(30000); BODY; return sum; }
+NI int step(int n) { int sum = leaf(n) + leaf(n); if (n == 3) usleep(500000); BODY; return sum; }
 NI int handle_get(int n) { int sum = step(n); BODY; return sum; }
 NI int handle_put(int n) { int sum = step(n) + handle_get(n); BODY; return sum; }
 NI int idle(int n) { int sum = leaf(n); BODY; return sum; }
@@ -155,7 +155,7 @@ named)
     "$SPROF" trace -o t.db --overwrite --request nowhere --keep 'every 1' -- ./named >out 2>notes || fail "it was not run"
     grep -q -- "--request 'nowhere' finds none of the functions" notes || fail "no such function: $(cat notes)"
     "$SPROF" trace -o none.db --request a -- ./named 2>notes && fail "requests without rules"
-    grep -q -- '--request goes with --keep' notes || fail "why not: $(cat notes)"
+    grep -q -- '--request needs --keep' notes || fail "why not: $(cat notes)"
     "$SPROF" trace -o none.db --request '(' --keep throws -- ./named 2>notes && fail "half an expression"
     grep -q 'missing closing parenthesis' notes || fail "what is wrong: $(cat notes)"
     ;;
