@@ -354,7 +354,7 @@ found(name = null) = null
 odd(n = 5) = 5 [errno = ERANGE]
 EOF
     diff wanted.txt got >differs || fail "other errors: $(cat differs)"
-    "$SPROF" report --kept errors.db >out && grep -q 'found(name = "x") = null \[errno = 4000\]' out || fail "the tree: $(cat out)"
+    "$SPROF" report --kept --columns 120 errors.db >out && grep -q 'found(name = "x") = null \[errno = 4000\]' out || fail "the tree: $(cat out)"
     [ "$("$SPROF" sql errors.db --format csv "SELECT name || ' ' || value FROM v_call_value WHERE position = 65534 AND function = 'opened'" |
         tail -n 1 | tr -d '\r')" = "errno ENOENT" ] || fail "the row"
     for format in chrome firefox otlp-traces; do
