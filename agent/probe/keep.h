@@ -147,14 +147,20 @@ static inline bool meets_tests(uint32_t number, const struct ended *call)
     return true;
 }
 
-static inline bool meets(uint32_t number, const struct ended *call)
+/* Whether a call may meet a rule, by itself. */
+static inline bool may_meet(uint32_t number, const struct ended *call)
+{
+    const struct probe_keep_rule *rule = &probe_inside.shared->keep.rules[number];
+    return call->total >= rule->over && call->self >= rule->self &&
+           (!rule->throws || call->exit == PROBE_EXIT_EXCEPTION) &&
+           (!rule->slowest || call->rank < rule->slowest) && call->begin >= rule->since &&
+           meets_tests(number, call);
+}
+
+/* Whether a rule takes one more of the calls that meet the rest of it. */
+static inline bool takes_call(uint32_t number, const struct ended *call)
 {
     struct probe_keep_rule *rule = &probe_inside.shared->keep.rules[number];
-    if (call->total < rule->over || call->self < rule->self ||
-        (rule->throws && call->exit != PROBE_EXIT_EXCEPTION) ||
-        (rule->slowest && call->rank >= rule->slowest) || call->begin < rule->since ||
-        !meets_tests(number, call))
-        return false;
     if (rule->every && (atomic_fetch_add(&rule->seen, 1) + 1) % rule->every)
         return false;
     if (rule->first && !is_among_first(rule, call->now))
@@ -197,11 +203,15 @@ static inline uint64_t rules_met(struct thread *thread, struct record *record, u
     call.values = values_of(function);
     if (call.values && call.values->bindings)
         take_words(record, exit, has_words && !is_jumper(record), &call.kept);
-    uint64_t met = 0;
-    for (uint64_t left = all & ~rules_without_caller(thread, record, all); left; left &= left - 1) {
+    uint64_t may = 0, met = 0;
+    for (uint64_t left = all; left; left &= left - 1) {
         const uint32_t bit = (uint32_t)__builtin_ctzll(left);
-        if (meets(bit, &call))
-            met |= UINT64_C(1) << bit;
+        may |= (uint64_t)may_meet(bit, &call) << bit;
+    }
+    may &= ~rules_without_caller(thread, record, may); /* last, because callers may be many */
+    for (; may; may &= may - 1) {
+        const uint32_t bit = (uint32_t)__builtin_ctzll(may);
+        met |= (uint64_t)takes_call(bit, &call) << bit;
     }
     if (call.rank < needed)
         raise_least(function, all, length);

@@ -386,7 +386,7 @@ static bool is_thrown(const struct plan_expressions *expressions,
     return is;
 }
 
-/* Whether a rule takes one more call, which ended at so many ticks: as meets() in the agent. */
+/* Whether a rule takes one more call, which ended at so many ticks: as takes_call() in the agent. */
 static bool takes_one_more(struct trace_session *session, uint32_t number, uint64_t end)
 {
     const struct trace_keep_rule *of = rule_of(session, number);
