@@ -459,6 +459,14 @@ static int refuse_inclusive(struct sprof_error *error)
                            "leave out --inclusive, or trace with --paths");
 }
 
+/* A function that reading as another mode has added has no such figure. */
+static uint64_t outside_of(const struct report_dataset *dataset, uint32_t function)
+{
+    return function && function <= dataset->call_outside.count
+               ? dataset->call_outside.items[function - 1]
+               : TABLE_UNKNOWN;
+}
+
 static void make_rows(struct table *table, const struct by_key *by)
 {
     const struct measure *all = by->of_frames ? &report_measure_inclusive : &report_measure_share,
@@ -469,7 +477,7 @@ static void make_rows(struct table *table, const struct by_key *by)
     report_columns_measure(table, by->dataset, measures[inclusive]);
     if (both)
         report_columns_measure(table, by->dataset, measures[!inclusive]);
-    const bool has_outside = is_of_functions(by) && by->dataset->call_outside.count;
+    const bool has_outside = of_functions && by->dataset->call_outside.count;
     if (has_outside)
         report_columns_outside(table);
     if (of_functions)
@@ -483,7 +491,7 @@ static void make_rows(struct table *table, const struct by_key *by)
         if (both)
             report_cells_measure(table, by->dataset, measures[!inclusive], *costs[!inclusive]);
         if (has_outside)
-            report_table_put_count(table, by->dataset->call_outside.items[row->function - 1]);
+            report_table_put_count(table, outside_of(by->dataset, row->function));
         report_call_uses_cells(table, by->dataset, row->function);
         for (size_t k = 0; k < by->key_count; k++)
             put_key(table, by, row, by->keys[k]);

@@ -91,9 +91,11 @@ void report_call_uses_columns(struct table *table, const struct report_dataset *
 void report_call_uses_cells(struct table *table, const struct report_dataset *dataset,
                             uint32_t function)
 {
+    /* A function that reading as another mode has added has no figures. */
+    const bool is_known = function && function <= dataset->call_uses.count;
     for (size_t c = 0; c < table->column_count; c++)
         for (int i = 0; i < REPORT_CALL_USES; i++)
             if (table->columns[c].key == uses[i].key)
                 report_table_put_count(
-                    table, function ? dataset->call_uses.items[function - 1].of[i] : TABLE_UNKNOWN);
+                    table, is_known ? dataset->call_uses.items[function - 1].of[i] : TABLE_UNKNOWN);
 }

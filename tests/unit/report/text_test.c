@@ -55,6 +55,39 @@ static void test_a_small_table_is_not_padded(void)
     report_dataset_release(&dataset);
 }
 
+static uint64_t count_in(const struct table *table, size_t row, const char *key)
+{
+    size_t column = 0;
+    CU_ASSERT_EQUAL_FATAL(report_table_find_column(table, key, strlen(key), &column, NULL), 0);
+    return report_table_cell(table, row, column)->count;
+}
+
+/* Reading as another mode adds [outside] behind the functions whose figures were read: it has none,
+ * whatever lies behind them. */
+static void test_an_added_function_has_no_figures(void)
+{
+    struct report_dataset dataset = {0};
+    const uint32_t app = add_module(&dataset, "app", MODEL_KIND_APP);
+    for (uint64_t i = 5; i < 7; i++) {
+        CU_ASSERT_EQUAL(sprof_vec_push(&dataset.call_outside, i), 0);
+        CU_ASSERT_EQUAL(
+            sprof_vec_push(&dataset.call_uses, ((struct report_call_uses){{i, i, i, i}})), 0);
+    }
+    dataset.call_outside.count = dataset.call_uses.count = 1;
+    add_path(&dataset, 0, add_function(&dataset, app, "f"), 2);
+    add_path(&dataset, 0, add_function(&dataset, app, MODEL_OUTSIDE), 1);
+    finish_dataset(&dataset);
+    struct table table;
+    const struct report_table_options options = {0};
+    CU_ASSERT_EQUAL_FATAL(report_table_by_keys(&table, &dataset, &options, NULL), 0);
+    CU_ASSERT_EQUAL(count_in(&table, 0, "outside_seconds"), 5);
+    CU_ASSERT_EQUAL(count_in(&table, 0, "stack_bytes"), 5);
+    CU_ASSERT_EQUAL(count_in(&table, 1, "outside_seconds"), TABLE_UNKNOWN);
+    CU_ASSERT_EQUAL(count_in(&table, 1, "stack_bytes"), TABLE_UNKNOWN);
+    report_table_release(&table);
+    report_dataset_release(&dataset);
+}
+
 /* A recursion of 10 000 levels: one line each, none wider than the page. */
 static void test_deep_trees_keep_their_width(void)
 {
@@ -246,6 +279,7 @@ void sprof_suite_report_text(void)
     CU_pSuite suite = CU_add_suite("report/text", NULL, NULL);
     CU_add_test(suite, "long names are cut to the page", test_long_names_are_cut_to_the_page);
     CU_add_test(suite, "a small table is not padded", test_a_small_table_is_not_padded);
+    CU_add_test(suite, "an added function has no figures", test_an_added_function_has_no_figures);
     CU_add_test(suite, "deep trees keep their width", test_deep_trees_keep_their_width);
     CU_add_test(suite, "branches", test_branches);
     CU_add_test(suite, "marks fit beside long names", test_marks_fit_beside_long_names);
