@@ -2,11 +2,13 @@
 #include "trace/figures/use.h"
 #include "trace/tracing.h"
 
-/* The command can write anything there. No stack is larger than the half of all addresses. */
+/* The command can write anything into shared memory: figures beyond these become 0. No stack is
+ * larger than the half of all addresses. Figures of heap are added up over processes, in 63 bits. */
+static const uint64_t most_stack = (UINT64_C(1) << 47) - 1, most_heap = (UINT64_C(1) << 50) - 1;
+
 static uint64_t stack_of(const struct trace_session *session, size_t function)
 {
-    const uint64_t bytes = atomic_load(&session->process.shared->uses[function].stack);
-    return bytes < UINT64_C(1) << 47 ? bytes : 0;
+    return counters_limit(atomic_load(&session->process.shared->uses[function].stack), most_stack);
 }
 
 static int put_stack(struct trace_session *session, uint32_t function)
@@ -35,9 +37,9 @@ static void add_up(const struct trace_session *session, size_t function,
         row->self_bytes += atomic_load(&shared->heap_uses[i][function].self_bytes);
         row->total_bytes += atomic_load(&shared->heap_uses[i][function].total_bytes);
     }
-    row->blocks &= INT64_MAX; /* as above */
-    row->self_bytes &= INT64_MAX;
-    row->total_bytes &= INT64_MAX;
+    row->blocks = counters_limit(row->blocks, most_heap);
+    row->self_bytes = counters_limit(row->self_bytes, most_heap);
+    row->total_bytes = counters_limit(row->total_bytes, most_heap);
 }
 
 /* Functions that were called and have allocated nothing have a row, too: it holds zeros. */
