@@ -11,10 +11,32 @@ struct reading {
     struct sprof_map requests; /* their places + 1, by their numbers */
 };
 
-/* The conditions: what stands before the colon. */
+/* The length of a rule's text up to the colon before its functions: one that lies outside of
+ * quotation marks and is no part of "::". Quoted texts begin words. */
+static size_t length_to_colon(const char *text)
+{
+    bool is_quoted = false;
+    size_t at = 0;
+    while (text[at]) {
+        if (is_quoted) {
+            is_quoted = text[at] != '"';
+            at += text[at] == '\\' && text[at + 1] == '"' ? 2 : 1;
+        } else if (!strncmp(text + at, "::", 2)) {
+            at += 2;
+        } else if (text[at] == ':') {
+            break;
+        } else {
+            is_quoted = text[at] == '"' && (!at || text[at - 1] == ' ' || text[at - 1] == '\t');
+            at++;
+        }
+    }
+    return at;
+}
+
+/* The conditions: what stands before the functions. */
 static const char *conditions_of(struct sprof_arena *arena, const char *text)
 {
-    size_t length = strcspn(text, ":");
+    size_t length = length_to_colon(text);
     while (length && text[length - 1] == ' ')
         length--;
     const char *copy = sprof_arena_copy(arena, text, length);

@@ -10,7 +10,8 @@
 #include <string.h>
 
 struct layout {
-    uint64_t request; /* whose calls are shown; 0: all */
+    uint64_t request;     /* whose calls are shown; 0: all */
+    uint32_t request_run; /* and of which run: its place in the dataset's */
     struct report_dataset *dataset;
     struct table *table;
     struct report_kept_tree tree;
@@ -50,7 +51,8 @@ unsigned report_kept_parts(const struct report_table_options *options,
 
 /* == The tree == */
 
-/* The request that is asked for by its number, or the one that took longest. */
+/* The request that is asked for by its number, the newest run's of several, or the one that took
+ * longest. */
 static int choose_request(struct layout *layout, const char *text, struct sprof_error *error)
 {
     const struct report_dataset *dataset = layout->dataset;
@@ -66,8 +68,10 @@ static int choose_request(struct layout *layout, const char *text, struct sprof_
     for (size_t i = 0; i < dataset->kept_requests.count; i++) {
         const struct report_kept_request *one = &dataset->kept_requests.items[i];
         const bool is_longer = one->end_ns && one->end_ns - one->start_ns > longest_ns;
-        if (is_slowest ? is_longer : one->id == number)
+        if (is_slowest ? is_longer : one->id == number) {
             layout->request = one->id;
+            layout->request_run = one->run;
+        }
         if (is_longer)
             longest_ns = one->end_ns - one->start_ns;
     }
@@ -82,6 +86,12 @@ static int choose_request(struct layout *layout, const char *text, struct sprof_
                                  text);
 }
 
+static bool is_of_request(const struct layout *layout, const struct report_kept_call *call)
+{
+    return !layout->request ||
+           (call->request == layout->request && call->run == layout->request_run);
+}
+
 /* Marks the calls of functions that --focus finds, and of the chosen request, and all their
  * callers. */
 static void find_focused(struct layout *layout)
@@ -91,10 +101,9 @@ static void find_focused(struct layout *layout)
     for (size_t i = 0; i < count; i++) {
         const uint32_t function = dataset->kept_calls.items[i].function;
         struct report_kept_leaf *leaf = &layout->tree.leaves[i];
-        leaf->is_found =
-            (!(dataset->filters & REPORT_FOCUS) ||
-             dataset->function_filters[function - 1] & REPORT_FOCUS) &&
-            (!layout->request || dataset->kept_calls.items[i].request == layout->request);
+        leaf->is_found = (!(dataset->filters & REPORT_FOCUS) ||
+                          dataset->function_filters[function - 1] & REPORT_FOCUS) &&
+                         is_of_request(layout, &dataset->kept_calls.items[i]);
         uint32_t at = leaf->is_found ? (uint32_t)i : REPORT_KEPT_NONE;
         for (; at != REPORT_KEPT_NONE && !layout->tree.leaves[at].has_found;
              at = layout->tree.leaves[at].parent)
@@ -298,6 +307,24 @@ static void append_requests(struct sprof_str *text, const struct report_dataset 
                           report_number_length(length, slowest->end_ns - slowest->start_ns));
 }
 
+/* Of which runs it is not known how long calls waited. */
+static void append_no_states(struct sprof_str *text, const struct report_dataset *dataset)
+{
+    const char *reason = NULL;
+    size_t without = 0;
+    for (size_t i = 0; i < dataset->runs.count; i++)
+        if (dataset->runs.items[i].no_call_states) {
+            reason = dataset->runs.items[i].no_call_states;
+            without++;
+        }
+    if (!without)
+        return;
+    sprof_str_append(text, " · how long they waited is not known");
+    if (without < dataset->runs.count)
+        sprof_str_appendf(text, " of %zu of %zu runs", without, dataset->runs.count);
+    sprof_str_appendf(text, ", without BPF (%s)", reason);
+}
+
 static int put_note(struct layout *layout)
 {
     struct report_dataset *dataset = layout->dataset;
@@ -309,9 +336,7 @@ static int put_note(struct layout *layout)
     sprof_str_appendf(&text, "%s kept, %s caller%s", sprof_digits_of(kept).text,
                       sprof_digits_of(callers).text, sprof_plural(callers));
     append_requests(&text, dataset);
-    if (dataset->run.no_call_states)
-        sprof_str_appendf(&text, " · how long they waited is not known, without BPF (%s)",
-                          dataset->run.no_call_states);
+    append_no_states(&text, dataset);
     layout->table->note = report_utf8_keep(&dataset->arena, &text);
     return layout->table->note ? 0 : SPROF_ENOMEM;
 }
