@@ -215,8 +215,12 @@ static int take_call(void *context, int columns, char *const *values, char *cons
     const uint64_t *thread = sprof_map_get(&part->threads, (uint32_t)number_in(values, THREAD));
     const uint32_t function =
         report_dataset_function_of(&part->dataset, (uint32_t)number_in(values, FUNCTION));
+    const uint64_t duration_ns = number_in(values, DURATION);
+    const bool is_certain = duration_ns >= singles->certain_ns;
+    if (!thread || !function || (!is_certain && !singles->room))
+        return 0;
     struct single_call call = {
-        .thread = thread ? (uint32_t)*thread : 0,
+        .thread = (uint32_t)*thread,
         .function = (uint32_t)part->first_function + function - 1,
         .caller = (uint32_t)number_in(values, CALLER),
         .exit = number_of_text(singles, values[EXIT]),
@@ -226,7 +230,7 @@ static int take_call(void *context, int columns, char *const *values, char *cons
         .beside = number_of_text(singles, values[BESIDE]),
         .request = number_of_text(singles, values[REQUEST]),
         .start_ns = number_in(values, START),
-        .duration_ns = number_in(values, DURATION),
+        .duration_ns = duration_ns,
         .self_ns = number_in(values, SELF),
         .waiting_ns = values[WAITING] ? number_in(values, WAITING) + 1 : 0,
         .ready_ns = values[READY] ? number_in(values, READY) + 1 : 0,
@@ -234,11 +238,7 @@ static int take_call(void *context, int columns, char *const *values, char *cons
     if (call.exit == UINT32_MAX || call.why == UINT32_MAX || call.arguments == UINT32_MAX ||
         call.result == UINT32_MAX || call.beside == UINT32_MAX || call.request == UINT32_MAX)
         return SPROF_ENOMEM;
-    if (!thread || !function)
-        return 0;
-    if (call.duration_ns < singles->certain_ns && !singles->room)
-        return 0;
-    singles->room -= call.duration_ns < singles->certain_ns;
+    singles->room -= !is_certain;
     const int result =
         singles->logged
             ? find_caller(singles, &call, (uint32_t)number_in(values, DEPTH))
