@@ -70,6 +70,7 @@ class CallsView {
             range: span => app.set({span: span.map(Math.round)}),
             unitNs: () => 1,
         });
+        const has = isIn => [...app.data.singleCalls.values()].some(isIn); // any run: the table stays when another one is chosen
         const value = name => row => this.singles.calls[name][row.entry.index], start = value('start'), duration = value('duration'), self = value('self');
         this.table = new TreeTable(host, [
             {title: 'call', class: 'name', width: 'minmax(36ch, 3fr)', tip: row => app.data.functions.names[row.entry.function],
@@ -80,10 +81,11 @@ class CallsView {
                 text: row => duration(row) ? formatTime(duration(row)) : '–'},
             {title: 'self', number: true, width: '92px', faint: row => !self(row), help: 'without the probed functions that it called',
                 text: row => duration(row) ? formatTime(self(row)) : '–'},
-            ...app.singles().calls.waiting.some(Boolean) ? [{title: 'states', rank: 2, class: 'states', width: '110px', help: 'how long it ran, waited, and was ready without a CPU',
+            ...has(({calls}) => calls.waiting.some(Boolean)) ? [{title: 'states', rank: 2, class: 'states', width: '110px', help: 'how long it ran, waited, and was ready without a CPU',
                 tip: row => this.states(row.entry.index).map(([state, ns]) => `${STATE_WORDS[state]} ${formatTime(ns)}`).join(', '), text: row => this.stateBar(row.entry.index)}] : [],
-            ...app.singles().logged ? [] : [{title: 'kept for', rank: 2, width: 'minmax(8rem, 1fr)', text: row => this.text(value('why')(row)) || 'caller of kept'}],
-            ...app.singles().calls.request.some(Boolean) ? [{title: 'request', rank: 4, width: 'minmax(6rem, 12rem)', text: row => this.text(value('request')(row))}] : [],
+            ...has(({logged}) => !logged) ? [{title: 'kept for', rank: 2, width: 'minmax(8rem, 1fr)',
+                text: row => this.singles.logged ? '' : this.text(value('why')(row)) || 'caller of kept'}] : [],
+            ...has(({calls}) => calls.request.some(Boolean)) ? [{title: 'request', rank: 4, width: 'minmax(6rem, 12rem)', text: row => this.text(value('request')(row))}] : [],
             {title: 'thread', rank: 3, width: 'minmax(7rem, 11rem)', text: row => threadTitle(app.data, value('thread')(row))},
         ], {openFunction: fn => app.openFunction(fn), empty: 'no call here is in what was chosen',
             chosen: entry => this.chosen !== entry.index && app.set({call: entry.index}),
