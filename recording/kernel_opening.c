@@ -1,7 +1,6 @@
 /* Opens the kernel's symbols while other things are done. */
 #include "recording/kernel_opening.h"
 
-
 static void *open_kernel(void *context)
 {
     struct recording_kernel_opening *opening = context;

@@ -1,7 +1,6 @@
 /* Closes sessions of the symbolizer beside other work. */
 #include "recording/sessions.h"
 
-
 void recording_session_close(struct recording_session *open)
 {
     symbolize_session_close(open->session);
