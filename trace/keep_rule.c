@@ -221,6 +221,16 @@ static int add_late(struct parser *parser, struct trace_keep_rule *rule,
     return 0;
 }
 
+/* A test of what the agent has in words. */
+static int add_test(struct parser *parser, struct trace_keep_rule *rule,
+                    const struct trace_keep_test *test, size_t at)
+{
+    if (rule->test_count == TRACE_KEEP_TESTS)
+        return refuse(parser, at, "at most four conditions on values");
+    rule->tests[rule->test_count++] = *test;
+    return 0;
+}
+
 /* The length of the path of a value at a place, "exit." before it; 0: there is none. */
 static size_t read_path(const char *text, struct trace_keep_late *late)
 {
@@ -256,10 +266,7 @@ static int read_compared(struct parser *parser, struct trace_keep_rule *rule,
         return result;
     if (needs_memory(late))
         return add_late(parser, rule, late, at);
-    if (rule->test_count == TRACE_KEEP_TESTS)
-        return refuse(parser, at, "at most four conditions on values");
-    rule->tests[rule->test_count++] = late->range;
-    return 0;
+    return add_test(parser, rule, &late->range, at);
 }
 
 /* Reads "returns OP V", "returns V", "errno", "errno V" or "EXPR OP V", at its first word. */
@@ -279,10 +286,7 @@ static int read_test(struct parser *parser, struct trace_keep_rule *rule)
         (!parser->length || is_word(parser, "and") || is_word(parser, "while"))) {
         late.range.low_real = late.range.high_real = 0;
         late.range.is_outside = true; /* any error */
-        rule->tests[rule->test_count % TRACE_KEEP_TESTS] = late.range;
-        return rule->test_count++ < TRACE_KEEP_TESTS
-                   ? 0
-                   : refuse(parser, at, "at most four conditions on values");
+        return add_test(parser, rule, &late.range, at);
     }
     if (!how && !is_result && !is_error)
         return refuse(parser, parser->at, "a comparison: = != < <= > or >=");

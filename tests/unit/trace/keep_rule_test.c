@@ -131,6 +131,11 @@ static void test_late(void)
                               "path = \"/a \\\"b\\\"\" and id = 7 and returns != \"x\" : ^f",
                               NULL),
         SPROF_EUSAGE); /* five */
+    CU_ASSERT_EQUAL(
+        trace_keep_rule_parse(&rule, "a = 1 and b = 2 and c = 3 and d = 4 and errno", NULL),
+        SPROF_EUSAGE);
+    CU_ASSERT_EQUAL(rule.test_count, 4);
+    CU_ASSERT_EQUAL(rule.tests[0].low, 1);
     CU_ASSERT_EQUAL_FATAL(
         trace_keep_rule_parse(&rule,
                               "q->state >= 500 and exit.n = 3 and changed r.count and "
