@@ -37,7 +37,7 @@ static void test_files(void)
     CU_ASSERT_EQUAL(trace_refuse(AGENT_FILE_CLASS, "x", &error), SPROF_EUNSUPPORTED);
 }
 
-static pid_t begin_child(int resource, rlim_t most)
+static pid_t begin_child(__rlimit_resource_t resource, rlim_t most)
 {
     const pid_t pid = fork();
     if (!pid)
@@ -53,7 +53,7 @@ static pid_t begin_child(int resource, rlim_t most)
 static void test_limits(void)
 {
     static const struct {
-        int resource;
+        __rlimit_resource_t resource;
         rlim_t most;
         const char *part;
     } cases[] = {
