@@ -209,6 +209,7 @@ END
 values() {
     cat >values.cc <<'END'
 #include <string>
+#include <string_view>
 #define NI __attribute__((noinline))
 #define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
 struct Query { int state = 0; const char *sql = ""; Query *next = nullptr; double cost = 1.5; };
@@ -223,6 +224,8 @@ NI int outer(int n) { int r = inner(n); BODY; return r; }
 NI int other(int n) { int r = inner(n); BODY; return r; }
 NI void run(Query *q, const std::string &text, int &count) { if (q->state % 3 == 0) q->cost += 1; BODY; count++; if (q->state % 5 == 0) level++; }
 NI int text_of(const char *s, int n) { BODY; return (int)s[0] + n; }
+NI int view_of(std::string_view view, int n) { BODY; return (int)view[0] + n; }
+NI void grow(float *f) { *f += 2; BODY; }
 int main()
 {
     Query peer, q;
@@ -232,7 +235,9 @@ int main()
     for (int i = 0; i < 30; i++) {
         q.state = i, q.sql = i % 4 ? "select" : "insert", config::depth = i % 10;
         run(&q, i % 3 ? "short" : "a text that is too long for the object itself", count);
-        outer(i), other(i), all[i % 2]->area(i), c.round(i), o.area(i), name_of(i), text_of(i % 2 ? "one" : "two", i);
+        outer(i), other(i), all[i % 2]->area(i), c.round(i), o.area(i), name_of(i), text_of(i % 2 ? "one" : "two", i), view_of(i % 2 ? "one" : "two", i);
+        float large = i % 2 ? 16777216 : 1;
+        grow(&large);
     }
     return count != 30;
 }
@@ -252,6 +257,8 @@ END
 20 text = "short" : ^run
 10 text != "short" : ^run
 15 s = "one" : ^text_of
+15 view = "one" : ^view_of
+30 changed *f : ^grow
 15 returns "odd" : ^name_of
 10 changed q->cost : ^run
 6 changed ::level : ^run

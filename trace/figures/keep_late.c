@@ -72,7 +72,7 @@ static int is_of_class(struct trace_session *session, uint32_t number,
         return 1;
     for (uint32_t i = 0; signature && i < signature->class_count && !is; i++) {
         is = matches(expressions, signature->classes[i]);
-        sprof_suggest_offer(&session->values.near_classes,
+        sprof_suggest_offer(&session->values.near_classes[number],
                             rule_of(session, number)->expressions[TRACE_KEEP_BY_CLASS],
                             signature->classes[i]);
     }
@@ -83,24 +83,35 @@ static int is_of_class(struct trace_session *session, uint32_t number,
 
 /* == Functions == */
 
+/* Whether the words are read from which a value, or the way to it, begins. */
+static bool has_words(const struct trace_noted *noted, const struct symbolize_located *located)
+{
+    const uint8_t *words = noted->words[located->parameter];
+    const bool needs_both =
+        trace_captured_is_word(located) && located->type->kind == SYMBOLIZE_STRING;
+    return located->base != SYMBOLIZE_OF_PARAMETER ||
+           (words[0] != TRACE_NO_WORD && (!needs_both || words[1] != TRACE_NO_WORD));
+}
+
 /* What a late test needs that a function has not; NULL: it has all. */
-static const char *problem_of(const struct trace_keep_late *late,
-                              const struct symbolize_signature *signature,
+static const char *problem_of(const struct trace_keep_late *late, const struct trace_noted *noted,
                               const struct symbolize_located *located)
 {
-    const bool is_word = located && located->base == SYMBOLIZE_OF_PARAMETER &&
-                         !located->is_direct && !located->follows;
-    const struct symbolize_type *type = located ? located->type : signature->result.type;
+    const struct symbolize_type *type = located ? located->type : noted->signature.result.type;
     const struct symbolize_type *to =
         type->to && (late->text || type->kind == SYMBOLIZE_REFERENCE) ? type->to : type;
+    if (located && !has_words(noted, located))
+        return "it is in none of the six words that are read of a call";
     if (late->has_changed)
-        return is_word && !type->to ? "it is passed in registers, so it cannot change" : NULL;
+        return trace_captured_is_word(located) && !type->to
+                   ? "it is passed in registers, so it cannot change"
+                   : NULL;
     if (late->text)
         return to->kind == SYMBOLIZE_STRING || to->kind == SYMBOLIZE_CHARACTERS ||
                        (to->kind == SYMBOLIZE_CHARACTER && to != type)
                    ? NULL
                    : "it is no text";
-    return trace_values_number(to) ? NULL : "it is no number";
+    return trace_values_number(to) ? NULL : "it is no integer of up to 8 bytes, float or double";
 }
 
 static void capture(struct trace_noted *noted, const char *name,
@@ -127,7 +138,6 @@ static const char *name_of(struct trace_session *session, const struct trace_kee
 
 /* Notes one test. *what: why no call can meet it. Returns 0 or SPROF_ENOMEM. */
 static int note_test(struct trace_session *session, uint32_t number, uint32_t test,
-                     const struct symbolize_signature *signature,
                      const struct symbolize_located *located, struct trace_noted *noted,
                      struct trace_unmet *unmet)
 {
@@ -142,7 +152,7 @@ static int note_test(struct trace_session *session, uint32_t number, uint32_t te
              (has_path && (!located || noted->captured_count + needed > TRACE_CAPTURED_MOST)))
         unmet->what = "it is one value more than the sixteen that are read of a call";
     else
-        unmet->what = problem_of(late, signature, located);
+        unmet->what = problem_of(late, noted, located);
     if (unmet->what)
         return 0;
     const char *name = has_path ? name_of(session, late) : "";
@@ -180,7 +190,7 @@ int trace_late_note(struct trace_session *session, uint64_t rules, uint32_t capt
                 has_path && at < signature->located_count ? &signature->located[at] : NULL;
             struct trace_unmet why = {.function = function};
             at += has_path;
-            if (can && note_test(session, number, i, signature, located, noted, &why))
+            if (can && note_test(session, number, i, located, noted, &why))
                 return SPROF_ENOMEM;
             if (can && why.what)
                 session->values.unmet[number] = why;
@@ -248,8 +258,7 @@ static struct compared captured_of(const struct trace_call_values *call, uint32_
     const uint32_t value = TRACE_CAPTURED + 2 * captured;
     if (type->to && (is_text || type->kind == SYMBOLIZE_REFERENCE))
         return piece_of(call, value + 1, type->to);
-    const bool is_word =
-        located->base == SYMBOLIZE_OF_PARAMETER && !located->is_direct && !located->follows;
+    const bool is_word = trace_captured_is_word(located) && type->kind != SYMBOLIZE_STRING;
     return is_word ? word_of(call, call->noted->words[located->parameter][0], call->kept->has_words,
                              type)
                    : piece_of(call, value, type);
@@ -311,36 +320,38 @@ static enum answer is_number(const struct compared *value, const struct trace_ke
     return answer_of(is != range->is_outside);
 }
 
-/* Whether all that is shown of a captured value is known. *is_cut: there may be more of it. */
-static bool is_known(const struct trace_call_values *call, uint32_t captured, bool *is_cut)
+/* Whether a piece of memory is another one when the call ends. */
+static enum answer is_other(const struct trace_call_values *call, uint32_t before, uint32_t after)
 {
-    const struct trace_noted *noted = call->noted;
-    bool is = call->kept->has_words, has = false;
-    for (uint32_t i = 0; i < noted->piece_count; i++) {
-        const uint32_t value = noted->pieces[i].value, first = TRACE_CAPTURED + 2 * captured;
-        if (value != first && value != first + 1)
-            continue;
-        has = true;
-        is &= noted->pieces[i].member != TRACE_WHOLE || call->pieces[i].length < PROBE_PIECE_ABSENT;
-        *is_cut |= call->pieces[i].is_cut;
-    }
-    return is && has;
+    const uint16_t length = call->pieces[before].length, length_after = call->pieces[after].length;
+    if (length >= PROBE_PIECE_ABSENT || length_after >= PROBE_PIECE_ABSENT)
+        return length == PROBE_PIECE_UNREADABLE && length_after == length ? NO : UNKNOWN;
+    if (memcmp(call->pieces[before].bytes, call->pieces[after].bytes,
+               length < length_after ? length : length_after))
+        return YES;
+    return call->pieces[before].is_cut || call->pieces[after].is_cut
+               ? UNKNOWN
+               : answer_of(length != length_after);
 }
 
+/* Compares what was copied of a value when the call began and, as the captured value behind it,
+ * when the call ended. */
 static enum answer has_changed(const struct trace_call_values *call, uint32_t second)
 {
-    struct sprof_str before = {0}, after = {0};
-    enum answer answer = UNKNOWN;
-    bool is_cut = false;
-    if (is_known(call, second - 1, &is_cut) && is_known(call, second, &is_cut)) {
-        trace_values_captured(call, second - 1, &before);
-        trace_values_captured(call, second, &after);
-        if (before.text && after.text)
-            answer = strcmp(before.text, after.text) ? YES : is_cut ? UNKNOWN : NO;
+    const struct trace_noted *noted = call->noted;
+    const uint32_t first = TRACE_CAPTURED + 2 * (second - 1);
+    enum answer all = UNKNOWN;
+    bool is_unsure = !call->kept->has_words;
+    for (uint32_t i = 0; i < noted->piece_count && all != YES; i++) {
+        const uint32_t value = noted->pieces[i].value;
+        if (value != first && value != first + 1)
+            continue;
+        const uint32_t after = trace_values_piece(call, value + 2, noted->pieces[i].member);
+        const enum answer one = after < noted->piece_count ? is_other(call, i, after) : UNKNOWN;
+        is_unsure |= one == UNKNOWN;
+        all = one == YES || call->pieces[i].length < PROBE_PIECE_ABSENT ? one : all;
     }
-    sprof_str_release(&before);
-    sprof_str_release(&after);
-    return answer;
+    return all == NO && is_unsure ? UNKNOWN : all;
 }
 
 static enum answer meets_test(const struct trace_call_values *call,
@@ -386,7 +397,8 @@ static bool is_thrown(const struct plan_expressions *expressions,
     return is;
 }
 
-/* Whether a rule takes one more call, which ended at so many ticks: as takes_call() in the agent. */
+/* Whether a rule takes one more call, which ended at so many ticks: as takes_call() in the agent.
+ */
 static bool takes_one_more(struct trace_session *session, uint32_t number, uint64_t end)
 {
     const struct trace_keep_rule *of = rule_of(session, number);

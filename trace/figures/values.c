@@ -56,7 +56,7 @@ static bool find_binding(const struct trace_noted *noted, const struct trace_kee
     binding->word = noted->is_known ? noted->words[at][0] : (uint8_t)at;
     binding->number = trace_values_number(type);
     binding->bytes = (uint8_t)type->bytes;
-    return binding->word != TRACE_NO_WORD && binding->number && type->bytes && type->bytes <= 8 &&
+    return binding->word != TRACE_NO_WORD && binding->number &&
            !(noted->is_known && (value->is_by_address || value->is_constant));
 }
 
@@ -219,14 +219,16 @@ static int note(struct trace_session *session, uint32_t function, uint32_t captu
                                   .has_arguments = !session->values.hides.items[function],
                                   .bias = session->files.items[probe->file].bias};
     noted->has_both = session->options.arguments_both && noted->has_arguments;
-    if (signature)
+    if (signature) {
+        noted->signature = *signature;
+        trace_values_plan_words(noted);
         trace_captures_note(session, captures, probe->function, signature, noted);
+    }
     if (trace_late_note(session, tested_by(session, function), captures, probe->function, signature,
                         noted, &unmet))
         return SPROF_ENOMEM;
     noted->is_hidden = !noted->has_arguments && !noted->captured_count && !noted->has_result;
     if (signature) {
-        noted->signature = *signature;
         trace_values_plan(noted);
     } else {
         for (uint8_t i = 0; i < PROBE_WORDS; i++)
@@ -362,7 +364,7 @@ static void report_unbound(const struct trace_session *session, size_t rule)
         return;
     }
     if (of->by[TRACE_KEEP_BY_CLASS])
-        sprof_suggest_append(&near, &session->values.near_classes);
+        sprof_suggest_append(&near, &session->values.near_classes[rule]);
     sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                       "--keep '%s': by debug information no function %s, so no call is kept for "
                       "that%s",

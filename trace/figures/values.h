@@ -78,7 +78,7 @@ struct trace_values {
                                   NULL: that is not known */
         const struct plan_function *function;
     } unmet[PROBE_KEEP_RULES];
-    struct sprof_suggestions near_classes; /* to those that rules name */
+    struct sprof_suggestions near_classes[PROBE_KEEP_RULES]; /* to that which each rule names */
     uint64_t used;                         /* of the agent's room */
 };
 
@@ -108,7 +108,14 @@ void trace_values_look(struct trace_session *session);
 /* How values of a type are compared (enum probe_number); 0: not as numbers. */
 uint8_t trace_values_number(const struct symbolize_type *type);
 
-/* Fills in where a function's values are. */
+/* Whether a captured value is what a parameter's words hold, not memory to which they lead. */
+static inline bool trace_captured_is_word(const struct symbolize_located *located)
+{
+    return located->base == SYMBOLIZE_OF_PARAMETER && !located->is_direct && !located->follows;
+}
+
+/* Fills in which words have a function's values; then, which pieces of memory are copied. */
+void trace_values_plan_words(struct trace_noted *noted);
 void trace_values_plan(struct trace_noted *noted);
 
 /* Binds the tests of a rule to the values of a function that they name. Returns false where it has

@@ -33,7 +33,7 @@ static uint8_t result_word(uint8_t place)
     }
 }
 
-static void plan_words(struct trace_noted *noted)
+void trace_values_plan_words(struct trace_noted *noted)
 {
     const struct symbolize_signature *signature = &noted->signature;
     noted->is_chosen = false;
@@ -53,6 +53,8 @@ static void plan_words(struct trace_noted *noted)
 
 uint8_t trace_values_number(const struct symbolize_type *type)
 {
+    if (!type->bytes || type->bytes > 8)
+        return 0;
     switch (type->kind) {
     case SYMBOLIZE_SIGNED:
     case SYMBOLIZE_CHARACTER: return PROBE_SIGNED;
@@ -61,7 +63,8 @@ uint8_t trace_values_number(const struct symbolize_type *type)
     case SYMBOLIZE_POINTER:
     case SYMBOLIZE_REFERENCE: return PROBE_UNSIGNED;
     case SYMBOLIZE_ENUM: return type->is_signed ? PROBE_SIGNED : PROBE_UNSIGNED;
-    case SYMBOLIZE_FLOAT: return type->bytes == 4 ? PROBE_SINGLE : PROBE_DOUBLE;
+    case SYMBOLIZE_FLOAT:
+        return type->bytes == 4 ? PROBE_SINGLE : type->bytes == 8 ? PROBE_DOUBLE : 0;
     default: return 0;
     }
 }
@@ -245,14 +248,15 @@ static void add_captured_pieces(struct trace_noted *noted, uint32_t captured)
         return;
     if (is_place)
         add_place(noted, noted->bias + located->place);
-    else if (!located->is_direct && located->follows)
-        step++; /* the word is the address */
-    else if (!located->is_direct) {
+    else if (trace_captured_is_word(located)) {
         if (located->type->to)
             add_object(noted, value + 1, word, located->type->to,
                        located->type->kind == SYMBOLIZE_POINTER);
+        else if (located->type->kind == SYMBOLIZE_STRING)
+            add_passed_string(noted, value, noted->words[located->parameter], located->type);
         return;
-    }
+    } else if (!located->is_direct)
+        step++; /* the word is the address */
     for (; step < located->follows; step++) {
         add_step(noted, (struct probe_piece){PROBE_PIECE_FOLLOW, word,
                                              (uint16_t)located->offsets[step], 0, 0});
@@ -314,7 +318,7 @@ static void plan_pieces(struct trace_noted *noted, uint32_t early_most)
 /* Arguments at the entry take the places that all else leaves. */
 void trace_values_plan(struct trace_noted *noted)
 {
-    plan_words(noted);
+    trace_values_plan_words(noted);
     plan_pieces(noted, 0);
     if (noted->has_both)
         plan_pieces(noted, PROBE_PIECES - noted->piece_count);

@@ -346,8 +346,7 @@ void trace_values_captured(const struct trace_call_values *call, uint32_t captur
     const struct symbolize_type *type = located->type;
     const uint32_t value = TRACE_CAPTURED + 2 * captured,
                    piece = trace_values_piece(call, value, TRACE_WHOLE);
-    const bool is_word = located->base == SYMBOLIZE_OF_PARAMETER && !located->is_direct &&
-                         !located->follows,
+    const bool is_word = trace_captured_is_word(located),
                is_piece = piece < call->noted->piece_count;
     const uint16_t length = is_piece ? call->pieces[piece].length : 0;
     uint64_t word = 0;
@@ -355,7 +354,8 @@ void trace_values_captured(const struct trace_call_values *call, uint32_t captur
         sprof_str_append(text, "not saved");
         return;
     }
-    if (is_word && (!type->to || call->noted->words[located->parameter][0] == TRACE_NO_WORD)) {
+    if (is_word && ((!type->to && type->kind != SYMBOLIZE_STRING) ||
+                    call->noted->words[located->parameter][0] == TRACE_NO_WORD)) {
         trace_values_text(call, located->parameter, text);
         return;
     }
