@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/command.h"
+#include "base/cut_files.h"
 #include "base/digits.h"
 #include "base/error.h"
 #include "base/file.h"

@@ -1,6 +1,5 @@
 /* sprof: finds the command and runs it. */
 #include "cli/commands.h"
-#include "cli/cut_file.h"
 #include "cli/foreign.h"
 #include "cli/guide.h"
 #include "cli/pager.h"
@@ -175,7 +174,7 @@ static int run_and_tell(int argc, char **argv)
 {
     occupy_standard_files();
     survive_full_files();
-    cli_outlive_cut_files();
+    sprof_outlive_cut_files();
     struct cli_terminal terminal;
     cli_terminal_init(&terminal);
     struct sprof_error error = {0};
@@ -189,6 +188,9 @@ static int run_and_tell(int argc, char **argv)
         cli_say(&terminal, "%s", error.message[0] ? error.message : sprof_code_text(status));
         status = cli_exit_status(status);
     }
+    if (sprof_has_cut_files())
+        cli_say(&terminal, "a file became shorter while it was read: names and lines of its code "
+                           "may be missing or wrong");
     cli_terminal_release(&terminal);
     return status;
 }

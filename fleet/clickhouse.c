@@ -82,12 +82,12 @@ enum fleet_verdict fleet_clickhouse_judge(struct fleet_answer *answer)
 
 int fleet_clickhouse_quote(struct sprof_str *sql, const char *text)
 {
+    static const char escaped[] = "\\'\t\n\r", letters[] = "\\'tnr";
     int result = sprof_str_append(sql, "'");
     for (; *text && !result; text++) {
-        if (*text == '\\' || *text == '\'')
-            result = sprof_str_append(sql, "\\");
-        if (!result)
-            result = sprof_str_append_bytes(sql, text, 1);
+        const char *is = strchr(escaped, *text);
+        result = is ? sprof_str_appendf(sql, "\\%c", letters[is - escaped])
+                    : sprof_str_append_bytes(sql, text, 1);
     }
     return result ? result : sprof_str_append(sql, "'");
 }

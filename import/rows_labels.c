@@ -32,8 +32,10 @@ static char *find_end(char *text)
 static char *find_plain_end(char *text, bool is_name)
 {
     char *end = strstr(text, is_name ? "':'" : "','");
+    if (end || is_name)
+        return end;
     const size_t length = strlen(text);
-    return end || is_name ? end : length >= 2 ? text + length - 2 : NULL;
+    return length >= 2 ? text + length - 2 : NULL;
 }
 
 /* Takes the text between quotes out of `*at`, in place. NULL: there is none. */

@@ -453,9 +453,6 @@ static int run(struct loop *loop, struct sprof_error *error)
 int record_loop(const struct record_loop_options *options, struct record_loop_result *result,
                 struct sprof_error *error)
 {
-    /* With an arena for each thread the process keeps ten times what it uses: glibc gives the end
-     * of the main one alone back. */
-    mallopt(M_ARENA_MAX, 1);
     *result = (struct record_loop_result){0};
     struct loop loop = {.options = options, .result = result, .lead_ns = FIRST_LEAD_NS};
     struct sprof_own_directory directory;

@@ -53,7 +53,9 @@ bash)
     for more in "" --inclusive "--peek work" "--by run,host,process,command,user,cgroup,container,thread,cpu,event,phase,module,function,file,line,address"; do
         complete_in_bash report --sort ""
         # shellcheck disable=SC2086
-        for column in $("$SPROF" report -i "$work/g.db" $more --format csv | head -1 | tr -d '\r' | tr , ' '); do
+        columns=$("$SPROF" report -i "$work/g.db" $more --format csv | head -1 | tr -d '\r' | tr , ' ')
+        [ "$(wc -w <<<"$columns")" -ge 2 ] || fail "the table has no columns: $more"
+        for column in $columns; do
             offers "$column"
         done
     done

@@ -85,7 +85,8 @@ cut_files() {
 import os, time
 whole = open("p.debug", "rb").read()
 file = os.open("p.debug", os.O_RDWR)
-while os.getppid() != 1:
+parent = os.getppid()
+while os.getppid() == parent:
     os.ftruncate(file, 0)
     time.sleep(0.002)
     os.pwrite(file, whole, 0)
@@ -94,6 +95,7 @@ END
     chown -R 65534:65534 "$work/theirs"
     (cd "$work/theirs" && exec "${as_other[@]}" /usr/bin/python3 cut.py) &
     local cutter=$!
+    children+=("$cutter")
     start "${as_other[@]}" "$work/theirs/p"
     for _ in 1 2 3 4 5; do
         run timeout 120 "$SPROF" trace -p "$child" --function '^f7$' --keep 'next 3' --args --duration 0.1 --overwrite -o trace.db

@@ -70,7 +70,7 @@ static void test_text_in_sql(void)
 {
     struct sprof_str sql = {0};
     CU_ASSERT_EQUAL(fleet_clickhouse_quote(&sql, "it's \\ a\tname"), 0);
-    CU_ASSERT_STRING_EQUAL(sql.text, "'it\\'s \\\\ a\tname'");
+    CU_ASSERT_STRING_EQUAL(sql.text, "'it\\'s \\\\ a\\tname'");
     sprof_str_release(&sql);
 }
 
