@@ -1,6 +1,7 @@
 /* The lines below the figures of calls: what percentages are of, what the figures hold or leave
  * out, and what --max-overhead and --memory have changed. */
 #include "report/call_tables.h"
+#include "report/dataset_parts.h"
 
 #include "base/base.h"
 #include "names/names.h"
@@ -26,12 +27,6 @@ static const struct list {
      "row_number() OVER (ORDER BY untimed_calls DESC) AS place FROM v_call_stats WHERE run_id = "
      "%1$u AND untimed_calls > 0 AND timed AND EXISTS (SELECT 1 FROM call_untimed WHERE run_id = "
      "%1$u))"},
-    {"time outside of the traced modules, by callee (`sprof stats --by outside`): ",
-     "SELECT " FIRST ", count(*) FROM (SELECT '[' || module || '] ' || " NAME " || ' ' || CASE "
-     "WHEN self_ns < 1000000 THEN PRINTF('%%.1f µs', self_ns / 1e3) WHEN self_ns < 1000000000 "
-     "THEN PRINTF('%%.1f ms', self_ns / 1e6) ELSE PRINTF('%%.2f s', self_ns / 1e9) END AS text, "
-     "row_number() OVER (ORDER BY self_ns DESC, function) AS place FROM v_outside WHERE run_id = "
-     "%1$u)"},
     {"calls that jumped from one to the other in long chains or circles, where the total ends at "
      "the jump (tail-cuts): ",
      "SELECT " FIRST ", count(*) FROM (SELECT " NAME " || ' ' || tail_cuts AS text, row_number() "
@@ -179,6 +174,21 @@ static int put_uncertain(struct report_calls *calls, struct sprof_error *error)
     return found ? report_calls_note(calls, &text, error) : 0;
 }
 
+static int put_outside(struct report_calls *calls, struct sprof_error *error)
+{
+    struct sprof_str callees = {0}, text = {0};
+    int result = report_outside_append(&callees, calls->store, calls->run, error);
+    if (!result && callees.length) {
+        sprof_str_appendf(&text,
+                          "time outside of the traced modules, by callee (`sprof stats --by "
+                          "outside`): %s",
+                          callees.text);
+        result = report_calls_note(calls, &text, error);
+    }
+    sprof_str_release(&callees);
+    return result;
+}
+
 int report_calls_put_notes(struct report_calls *calls, uint64_t self_ns, uint64_t wall_ns,
                            struct sprof_error *error)
 {
@@ -187,6 +197,8 @@ int report_calls_put_notes(struct report_calls *calls, uint64_t self_ns, uint64_
         result = put_lines(calls, "", no_callers, error);
     for (size_t i = 0; i < sizeof lists / sizeof *lists && !result; i++)
         result = put_lines(calls, lists[i].before, lists[i].sql, error);
+    if (!result)
+        result = put_outside(calls, error);
     for (size_t i = 0; i < sizeof lines / sizeof *lines && !result; i++)
         result = put_lines(calls, "", lines[i], error);
     if (!result)

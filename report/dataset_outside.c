@@ -1,5 +1,7 @@
 /* Reads the time that functions with probes spent outside of the traced modules. */
 #include "report/dataset_parts.h"
+
+#include "names/names.h"
 #include "report/number_format.h"
 #include "report/utf8_text.h"
 
@@ -7,16 +9,9 @@
 
 enum { NAMED = 5 };
 
-struct reading {
-    struct report_dataset *dataset;
-    struct sprof_str callees;
-    size_t count; /* of them */
-};
-
 static int take_function(void *context, int columns, char *const *values, char *const *names)
 {
-    const struct reading *reading = context;
-    struct report_dataset *dataset = reading->dataset;
+    struct report_dataset *dataset = context;
     (void)names;
     const uint32_t id = columns == 2 && values[0] ? (uint32_t)strtoul(values[0], NULL, 10) : 0;
     const uint32_t function = id ? report_dataset_function_of(dataset, id) : 0;
@@ -28,18 +23,37 @@ static int take_function(void *context, int columns, char *const *values, char *
     return 0;
 }
 
+struct listing {
+    struct sprof_str *out;
+    size_t count; /* of callees */
+};
+
 static int take_callee(void *context, int columns, char *const *values, char *const *names)
 {
-    struct reading *reading = context;
+    struct listing *listing = context;
     char length[NUMBER_BYTES];
     (void)names;
-    if (columns != 2 || !values[0] || !values[1] || ++reading->count > NAMED + 1)
+    if (columns != 3 || !values[0] || !values[1] || !values[2] || ++listing->count > NAMED + 1)
         return 0;
-    if (reading->count > NAMED)
-        return sprof_str_append(&reading->callees, ", …");
-    return sprof_str_appendf(&reading->callees, "%s%s %s", reading->callees.length ? ", " : "",
-                             values[0],
-                             report_number_length(length, strtoull(values[1], NULL, 10)));
+    if (listing->count > NAMED)
+        return sprof_str_append(listing->out, ", …");
+    sprof_str_appendf(listing->out, "%s[%s] ", listing->count > 1 ? ", " : "", values[0]);
+    if (names_append(listing->out, values[1], NAMES_SHORT))
+        return SPROF_ENOMEM;
+    return sprof_str_appendf(listing->out, " %s",
+                             report_number_length(length, strtoull(values[2], NULL, 10)));
+}
+
+int report_outside_append(struct sprof_str *out, struct store *store, uint32_t run,
+                          struct sprof_error *error)
+{
+    struct listing listing = {.out = out};
+    char sql[200];
+    snprintf(sql, sizeof sql,
+             "SELECT module, function, self_ns FROM v_outside WHERE run_id = %u AND self_ns > 0 "
+             "ORDER BY self_ns DESC, function LIMIT 6",
+             run);
+    return store_query(store, sql, take_callee, &listing, error);
 }
 
 /* Of whole runs alone; callees of one. */
@@ -49,26 +63,21 @@ int report_dataset_load_outside(struct report_loading *loading, struct sprof_err
         "SELECT p.function_id, sum(o.outside_ns) FROM call_outside o JOIN node_path n ON "
         "n.node_id = o.node_id JOIN call_path p ON p.id = n.path_id WHERE o.run_id = %u AND "
         "o.outside_ns > 0 GROUP BY p.function_id";
-    static const char by_callee[] =
-        "SELECT '[' || module || '] ' || function, sum(self_ns) FROM v_outside WHERE run_id = %u "
-        "GROUP BY 1 HAVING sum(self_ns) > 0 ORDER BY 2 DESC, 1 LIMIT 6";
     struct report_dataset *dataset = loading->dataset;
-    struct reading reading = {.dataset = dataset};
+    struct sprof_str callees = {0};
     char sql[320];
     int result = 0;
     if (!dataset->call_totals.count || dataset->thread || dataset->process)
         return 0;
     for (size_t i = 0; i < dataset->runs.count && !result; i++) {
         snprintf(sql, sizeof sql, by_function, dataset->runs.items[i].id);
-        result = store_query(loading->store, sql, take_function, &reading, error);
+        result = store_query(loading->store, sql, take_function, dataset, error);
     }
-    if (!result && dataset->call_outside.count && dataset->runs.count == 1) {
-        snprintf(sql, sizeof sql, by_callee, dataset->runs.items[0].id);
-        result = store_query(loading->store, sql, take_callee, &reading, error);
-    }
-    if (!result && reading.callees.length &&
-        !(dataset->outside_callees = report_utf8_copy(&dataset->arena, reading.callees.text)))
+    if (!result && dataset->call_outside.count && dataset->runs.count == 1)
+        result = report_outside_append(&callees, loading->store, dataset->runs.items[0].id, error);
+    if (!result && callees.length &&
+        !(dataset->outside_callees = report_utf8_copy(&dataset->arena, callees.text)))
         result = SPROF_ENOMEM;
-    sprof_str_release(&reading.callees);
+    sprof_str_release(&callees);
     return result;
 }

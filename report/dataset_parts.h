@@ -79,6 +79,11 @@ int report_dataset_load_samples(struct report_loading *loading, struct sprof_err
 /* Reads how much of the time of calls was outside of the traced modules, and in which functions. */
 int report_dataset_load_outside(struct report_loading *loading, struct sprof_error *error);
 
+/* Appends the callees outside of the traced modules that took most time of a run, with short names:
+ * "[libc.so.6] usleep 396.0 ms, …"; nothing where there are none. */
+int report_outside_append(struct sprof_str *out, struct store *store, uint32_t run,
+                          struct sprof_error *error);
+
 /* Reads kept calls and their rules, where all that they refer to is there. */
 int report_dataset_load_kept(struct report_dataset *dataset, struct store *store,
                              struct sprof_error *error);
