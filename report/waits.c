@@ -190,19 +190,59 @@ static bool is_worth_saying(const struct report_dataset *dataset, const struct s
            (summing->groups.count || summing->dataset.idle.weight);
 }
 
+/* Times of whole runs. */
+struct sums {
+    const struct report_dataset *dataset;
+    uint64_t off, all; /* without a CPU; of threads */
+};
+
+static int add_event_sum(void *context, const struct store_event_cost *row)
+{
+    struct sums *sums = context;
+    const struct report_dataset *dataset = sums->dataset;
+    for (size_t i = 0; i < dataset->events.count; i++) {
+        const struct store_event *event = &dataset->events.items[i];
+        if (event->id != row->event_id || !report_dataset_is_time(dataset, event))
+            continue;
+        sums->off += model_event_wait(event->name) ? row->cost.weight : 0;
+        sums->all += row->cost.weight;
+    }
+    return 0;
+}
+
+/* Whether threads may have no CPU for most of the selected time: costs with their stacks are worth
+ * loading. The sums hold waits for work, too, so the share that counts is not above theirs. Of a
+ * part of the runs there are no sums. */
+static int may_wait(const struct report_dataset *dataset, struct store *store,
+                    const struct report_selection *selection, bool *may, struct sprof_error *error)
+{
+    struct sums sums = {.dataset = dataset};
+    int result = 0;
+    *may = report_quality_is_waiting(dataset) || !report_selection_takes_all(selection);
+    for (size_t i = 0; i < dataset->runs.count && !*may && !result; i++)
+        result =
+            store_each_event_cost(store, dataset->runs.items[i].id, add_event_sum, &sums, error);
+    *may = *may || !sums.all || report_number_share(sums.off, sums.all) >= MOST_PERCENT;
+    return result;
+}
+
 int report_waits_sum_up(struct report_dataset *dataset, struct store *store,
                         const struct report_selection *selection, struct sprof_error *error)
 {
     struct report_selection all = *selection;
     struct summing summing = {.waiting = 0};
     struct sprof_str text = {0};
+    bool may = false;
     if (!report_quality_has_waits(dataset) || report_quality_sees_waiting(dataset))
         return 0;
+    int result = may_wait(dataset, store, selection, &may, error);
+    if (result || !may)
+        return result;
     all.event = MODEL_EVENT_ON_AND_OFF;
     all.state = NULL;
     all.all_events = false;
-    int result = report_dataset_load(&summing.dataset, store, &all,
-                                     REPORT_STACKS | (dataset->parts & REPORT_ANY_MODE), error);
+    result = report_dataset_load(&summing.dataset, store, &all,
+                                 REPORT_STACKS | (dataset->parts & REPORT_ANY_MODE), error);
     const bool has_none = result == SPROF_ENOTFOUND; /* no clock of CPU time is beside the waits */
     if (!result)
         result = add_costs(&summing);
