@@ -270,7 +270,8 @@ static int say_ambiguous(const struct search *search, const char *wanted, struct
 }
 
 /* Offers each function that occurs, as names are shown where no two need be different.
- * `arena` keeps the names. *holding counts those in which what is searched for occurs. */
+ * `arena` keeps the names. *holding counts those in the wanted module in which what is searched for
+ * occurs. */
 static int offer_present(const struct search *search, const bool *present,
                          struct sprof_arena *arena, struct sprof_suggestions *near, size_t *holding)
 {
@@ -285,10 +286,18 @@ static int offer_present(const struct search *search, const bool *present,
         const char *name = result || !shown.text ? NULL : sprof_arena_text(arena, shown.text);
         if (name)
             sprof_suggest_offer(near, search->wanted, name);
-        *holding += name && strstr(name, search->wanted);
+        *holding += name && in_module(search, id) && strstr(name, search->wanted);
     }
     sprof_str_release(&shown);
     return result;
+}
+
+/* Whether a name means itself in a shell and as a regular expression. */
+static bool is_literal(const char *name)
+{
+    static const char literal[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_:";
+    return *name && !name[strspn(name, literal)];
 }
 
 static int say_unknown(const struct search *search, const bool *present, struct sprof_error *error)
@@ -305,10 +314,12 @@ static int say_unknown(const struct search *search, const bool *present, struct 
                       search->wanted);
     sprof_suggest_append(&text, &near);
     if (holding)
+        sprof_str_appendf(&text, "; %zu function%s it in the name", holding,
+                          holding == 1 ? " has" : "s have");
+    if (holding && !search->module && is_literal(search->wanted))
         sprof_str_appendf(&text,
-                          "; %zu function%s it in the name: `sprof report --peek '%.200s'` shows "
-                          "callers and callees of all",
-                          holding, holding == 1 ? " has" : "s have", search->wanted);
+                          ": `sprof report -i FILE --peek %.200s` shows callers and callees of all",
+                          search->wanted);
     sprof_arena_release(&arena);
     return report_error_text(error, SPROF_ENOTFOUND, &text);
 }

@@ -177,6 +177,26 @@ static void test_unknown_names_offer_what_is_near(void)
     same_text(error.message, "no sample contains a function 'absent'");
     CU_ASSERT_EQUAL(find(&dataset, "nowhere!main", &error), 0);
     CU_ASSERT_EQUAL(error.code, SPROF_ENOTFOUND);
+    CU_ASSERT_PTR_NULL(strstr(error.message, "in the name"));
+    report_dataset_release(&dataset);
+}
+
+/* What only parts of names are is looked for by --peek, where no character of it means another. */
+static void test_parts_of_names(void)
+{
+    struct report_dataset dataset = example();
+    struct sprof_error error;
+    CU_ASSERT_EQUAL(find(&dataset, "elpe", &error), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "; 2 functions have it in the name: `sprof report "
+                                                 "-i FILE --peek elpe` shows callers and callees "
+                                                 "of all"));
+    add_path(&dataset, 0, add_function(&dataset, 1, "Map::operator[]"), 1);
+    CU_ASSERT_EQUAL(find(&dataset, "or[]", &error), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "; 1 function has it in the name"));
+    CU_ASSERT_PTR_NULL(strstr(error.message, "--peek"));
+    CU_ASSERT_EQUAL(find(&dataset, "lib.so!mai", &error), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "; 1 function has it in the name"));
+    CU_ASSERT_PTR_NULL(strstr(error.message, "--peek"));
     report_dataset_release(&dataset);
 }
 
@@ -191,4 +211,5 @@ void sprof_suite_report_function_search(void)
     CU_add_test(suite, "twins become one", test_twins_become_one);
     CU_add_test(suite, "builds of one file become one", test_builds_of_one_file_become_one);
     CU_add_test(suite, "unknown names offer what is near", test_unknown_names_offer_what_is_near);
+    CU_add_test(suite, "parts of names", test_parts_of_names);
 }
