@@ -1,12 +1,19 @@
 // The way of a drill-down: which functions got probes when, below which, and where it ended.
 
 const DRILL_SIDE = 3; // functions of a step that are shown beside those on the way
+const MARK_NAME_BYTES = 200; // of a name in a mark, at most (trace/drill/answer.c)
+
+// A function's name as marks have it; a character that the end cuts in two is left out.
+function markName(name) {
+    const bytes = new TextEncoder().encode(name);
+    return bytes.length < MARK_NAME_BYTES ? name : new TextDecoder().decode(bytes.subarray(0, MARK_NAME_BYTES)).replace(/\uFFFD+$/, '');
+}
 
 // The steps of a run in the order of time, each with its probes; the first has those of the roots.
 function drillSteps({steps, probes}, endNs) {
     const groups = [{start: 0, kind: 'root', at: '', probes: []}, ...steps.map(([start, mark]) => {
         const [, at] = mark.match(/^step \d+: below (.*)$/s) || [], [, culprit] = mark.match(/^culprit: (.*)$/s) || [];
-        return {start, mark, kind: at !== undefined ? 'step' : culprit !== undefined ? 'culprit' : 'ended', at: at ?? culprit ?? '', probes: []};
+        return {start, mark, kind: at !== undefined ? 'step' : culprit !== undefined ? 'culprit' : 'ended', at: markName(at ?? culprit ?? ''), probes: []};
     })];
     const first = Math.min(...probes.map(probe => probe[2]));
     for (const [name, fn, from, gone, calls, total, self] of probes) {
@@ -16,9 +23,9 @@ function drillSteps({steps, probes}, endNs) {
     }
     // On the way is what a step was below, the culprit, and what had as much of the time as one of these later.
     const named = new Set(groups.map(group => group.at)), targets = groups.flatMap((group, step) =>
-        group.probes.filter(probe => named.has(probe.name)).map(probe => ({step, total: probe.total})));
+        group.probes.filter(probe => named.has(markName(probe.name))).map(probe => ({step, total: probe.total})));
     groups.forEach((group, step) => group.probes.forEach(probe => {
-        probe.isOnWay = named.has(probe.name) || targets.some(target => target.step >= step && target.total && probe.total >= target.total);
+        probe.isOnWay = named.has(markName(probe.name)) || targets.some(target => target.step >= step && target.total && probe.total >= target.total);
     }));
     for (const group of groups)
         group.probes.sort((a, b) => b.isOnWay - a.isOnWay || b.total - a.total || a.from - b.from);
@@ -37,10 +44,13 @@ class DrillView {
         const drill = app.drill(), run = app.run();
         this.groups = drillSteps(drill, run.durationNs);
         this.span = [Math.min(...drill.probes.map(probe => probe[2]), drill.steps[0][0]), run.durationNs];
-        const culprit = this.groups.find(group => group.kind === 'culprit'), steps = this.groups.filter(group => group.kind === 'step').length;
-        const found = culprit && this.groups.flatMap(group => group.probes).find(probe => probe.name === culprit.at);
-        this.line.replaceChildren(element('span', {}, culprit ? 'culprit: ' : 'no culprit was named', ...culprit ? [element('b', {}, culprit.at)] : [],
-            found ? `, itself ${formatPercent(found.self, found.total, 0)} of its ${formatTime(found.total)}` : ''),
+        const culprits = this.groups.filter(group => group.kind === 'culprit'), steps = this.groups.filter(group => group.kind === 'step').length;
+        const probes = this.groups.flatMap(group => group.probes), words = ({at}, i) => {
+            const found = probes.find(probe => markName(probe.name) === at);
+            return [i ? '; ' : 'culprit: ', element('b', {}, found ? found.name : at),
+                found ? `, itself ${formatPercent(found.self, found.total, 0)} of its ${formatTime(found.total)}` : ''];
+        };
+        this.line.replaceChildren(element('span', {}, ...culprits.length ? culprits.flatMap(words) : ['no culprit was named']),
         element('span', {class: 'muted'}, `${formatCount(steps)} step${steps === 1 ? '' : 's'} · ${formatCount(drill.probes.length)} probes · ${
             drillTime(this.span[0])} – ${drillTime(this.span[1])}`),
         element('span', {class: 'legend'}, ...[['way', 'on the way'], ['side', 'ruled out or small'], ['none', 'not called']].map(([kind, text]) =>

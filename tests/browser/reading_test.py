@@ -199,9 +199,9 @@ def open_calls(browser, recording, query):
 
 def single_calls(browser, work):
     """Calls that were logged or kept one by one are a tree and a chart by thread, and are found by name, thread and time."""
-    recording = os.path.join(work, "trace.db")
-    sprof("trace", "--mode", "log", "-o", recording, "--", *SPLIT, "30")
-    open_calls(browser, recording, f"""SELECT {CALL_FIELDS}, (SELECT max(u.start_ns) FROM v_call u WHERE u.thread_id = c.thread_id
+    recording, logged = os.path.join(work, "trace.db"), os.path.join(work, "logged.db")
+    sprof("trace", "--mode", "log", "-o", logged, "--", *SPLIT, "30")
+    open_calls(browser, logged, f"""SELECT {CALL_FIELDS}, (SELECT max(u.start_ns) FROM v_call u WHERE u.thread_id = c.thread_id
         AND u.depth = c.depth - 1 AND u.start_ns <= c.start_ns) AS above FROM v_call c""")
     sprof("trace", "--keep", "slowest 3", "--args", "-o", recording, "--", *SPLIT, "30")
     page = open_calls(browser, recording, f"""SELECT {CALL_FIELDS},
@@ -254,6 +254,16 @@ def single_calls(browser, work):
     browser.click("[data-view=calls] .chip")
     if browser.run("return sprof.state.span") is not None or not page.rows("calls")[0]:
         raise SystemExit("all of the time does not come back")
+    # The view has the columns of all runs, whichever it shows first.
+    page = make_page(work, logged, recording)
+    Page(browser, page)
+    logs = browser.run("return sprof.data.events.map((_, event) => { sprof.set({event}); return Boolean(sprof.singles()?.logged); })")
+    browser.open("about:blank")
+    browser.open(f"file://{page}#tab=calls&event={logs.index(True)}")
+    browser.until("return window.sprof !== undefined")
+    is_logged, titles = browser.run(view + "return [view.singles.logged, view.table.table.all.map(column => column.title)]")
+    if not is_logged or "kept for" not in titles:
+        raise SystemExit(f"first shown with {'logged' if is_logged else 'kept'} calls there are the columns {titles}")
 
 
 # Three calls below `handle` one takes nearly all the time, by the CPU's clock.
@@ -312,6 +322,16 @@ def drill(browser, work):
     browser.click(".drill-row .name button")
     if browser.run("return sprof.data.functions.names[sprof.state.function]") != "handle":
         raise SystemExit("a click at a function does not open it")
+    # Marks hold at most 200 bytes of a name; each root has a culprit.
+    long = "n::" + "ü" * 120
+    way, line = browser.run("""const view = sprof.views.find(view => view.id === 'drill').object, [name, cut] = arguments;
+        const steps = [[5, `step 1: below ${cut}`], [9, `culprit: ${cut}`], [9, 'culprit: second']];
+        const probes = [[name, null, 1, null, 3, 30, 3], ['second', null, 1, null, 3, 30, 3], ['other', null, 6, null, 3, 2, 2]];
+        view.draw({drill: () => ({steps, probes}), run: () => sprof.run()});
+        return [view.groups.flatMap(group => group.probes.map(probe => [probe.name, probe.isOnWay])), view.line.textContent]""",
+        long, long.encode()[:200].decode(errors="replace"))
+    if way != [[long, True], ["second", True], ["other", False]] or f"culprit: {long}, itself 10 % of its 30 ns; second, itself" not in line:
+        raise SystemExit(f"of a long name the way is {way}: {line}")
 
 
 def time(browser, work):
