@@ -229,7 +229,8 @@ int recording_derive_load_functions_of(struct derive *derive, const bool *is_wan
 int recording_derive_load_owners(struct derive *derive, struct sprof_error *error);
 
 /* Opens the jitdump or the perf map of a process whose code a module is, joined with what processes
- * that forked it had until then. Errors as symbolize_jit_open. */
+ * that forked it had until then. Errors as symbolize_jit_open. `why` is required; it also says why
+ * the process has no file of its own where one that forked it has. */
 int recording_derive_open_jit(const struct derive *derive, const struct derive_module *module,
                               struct symbolize_jit **jit, struct sprof_error *why);
 

@@ -110,6 +110,8 @@ int recording_derive_open_jit(const struct derive *derive, const struct derive_m
 {
     enum { FORKS_MAX = 16 };
     int result = open_own(derive, module->pid, jit, why);
+    if (!result)
+        *why = (struct sprof_error){0}; /* a file that was tried before set it */
     uint64_t until_ns = UINT64_MAX;
     const struct derive_process *process = process_of(derive, module->row.process_id);
     for (int i = 0; i < FORKS_MAX && process && process->is_heir; i++) {
