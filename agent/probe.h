@@ -467,6 +467,8 @@ struct probe_shared {
      * bit each; and by function, for which of them it is one. */
     _Atomic uint64_t keep_below;
     _Atomic uint64_t keep_above[PROBE_THUNKS];
+
+    struct probe_heap_met heap_met[PROBE_SLABS]; /* the agent's, by slab */
 };
 
 /* A lease is extended once by the agent, by this part of its length. The bit marks that. */

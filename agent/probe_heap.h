@@ -39,6 +39,14 @@ struct probe_heap_use {
     _Atomic uint64_t blocks, self_bytes, total_bytes;
 };
 
+/* Functions that the last allocation of a thread has met in the chain of open calls: a hash table.
+ * Entries with another number are free, so none is cleared. */
+enum { PROBE_HEAP_MET = 512 };
+struct probe_heap_met {
+    uint64_t number;                 /* of the allocation, from 1 */
+    uint64_t places[PROBE_HEAP_MET]; /* the number << 18 | function */
+};
+
 /* A block of glibc's that a checked call has allocated and that is not freed yet. Each block has
  * one place. A block whose place another one takes is not watched any more. */
 struct probe_heap_block {

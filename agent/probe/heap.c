@@ -214,15 +214,45 @@ static inline bool is_open_around(const struct thread *thread, const struct reco
            (record->slot >= slot || !is_own(thread, record->slot) || !is_own(thread, slot));
 }
 
-/* Whether a function has another open call nearer to the allocator than this one. `seen`: functions
- * with several open calls that were met before; there may have been more of them. */
-static bool is_met_again(const struct thread *thread, const struct record *record, uint64_t slot,
-                         const struct probe_stat *const *seen, uint32_t count, bool are_all)
+/* What an allocation has met. */
+struct meeting {
+    struct probe_heap_met *met;
+    uint64_t number;
+    bool are_all; /* all functions with several open calls are in the table */
+};
+
+/* Whether the table has a function; notes it. Where there is no place near its own, or an
+ * allocation in a signal's handler has taken the table, it has not all from then on. */
+static bool find_met(struct meeting *meeting, uint64_t function)
 {
-    for (uint32_t i = 0; i < count; i++)
-        if (seen[i] == record->stat)
-            return true;
-    for (const struct record *at = thread->innermost; !are_all && at != record; at = at->parent)
+    enum { TRIES = 16, FUNCTION_BITS = 18 };
+    _Static_assert(PROBE_THUNKS <= 1 << FUNCTION_BITS, "functions");
+    const uint64_t mark = meeting->number << FUNCTION_BITS | function,
+                   first = function * UINT64_C(0x9e3779b97f4a7c15) >> 48;
+    bool is_there = false, has_place = false;
+    for (uint32_t i = 0; i < TRIES && !has_place; i++) {
+        uint64_t *place = &meeting->met->places[(first + i) % PROBE_HEAP_MET];
+        const uint64_t found = __atomic_load_n(place, __ATOMIC_RELAXED);
+        is_there = found == mark;
+        has_place = is_there || found >> FUNCTION_BITS != meeting->number;
+        if (has_place)
+            __atomic_store_n(place, mark, __ATOMIC_RELAXED);
+    }
+    atomic_signal_fence(memory_order_seq_cst);
+    meeting->are_all =
+        has_place && __atomic_load_n(&meeting->met->number, __ATOMIC_RELAXED) == meeting->number;
+    return is_there;
+}
+
+/* Whether a function with several open calls has one nearer to the allocator than this one. */
+static bool is_met_again(const struct thread *thread, const struct record *record, uint64_t slot,
+                         struct meeting *meeting)
+{
+    const bool is_there =
+        meeting->are_all && find_met(meeting, (uint64_t)(record->stat - thread->stats));
+    if (meeting->are_all)
+        return is_there;
+    for (const struct record *at = thread->innermost; at != record; at = at->parent)
         if (at->stat == record->stat && is_open_around(thread, at, slot))
             return true;
     return false;
@@ -239,11 +269,14 @@ static inline void add_to(_Atomic uint64_t *sum, uint64_t value)
 static SAVES_ALL __attribute__((noinline)) void count_block(const struct thread *thread,
                                                             uint64_t slot, uint64_t bytes)
 {
-    enum { SEEN = 16, CHAIN_MOST = 1 << 22 };
+    enum { CHAIN_MOST = 1 << 22 };
     struct probe_heap_use *uses = probe_inside.shared->heap_uses[thread->slab % PROBE_HEAP_STRIPES];
-    const struct probe_stat *seen[SEEN];
-    uint32_t count = 0, steps = 0;
-    bool has_innermost = false, are_all = true;
+    struct probe_heap_met *met = &probe_inside.shared->heap_met[thread->slab];
+    struct meeting meeting = {.met = met,
+                              .number = __atomic_add_fetch(&met->number, 1, __ATOMIC_RELAXED),
+                              .are_all = true};
+    uint32_t steps = 0;
+    bool has_innermost = false;
     for (const struct record *record = thread->innermost;
          record && record != &thread->root && steps < CHAIN_MOST;
          record = record->parent, steps++) {
@@ -255,13 +288,9 @@ static SAVES_ALL __attribute__((noinline)) void count_block(const struct thread 
             add_to(&use->self_bytes, bytes);
             has_innermost = true;
         }
-        if (record->stat->calls - record->stat->ended > 1) {
-            if (is_met_again(thread, record, slot, seen, count, are_all))
-                continue;
-            are_all = count < SEEN;
-            if (are_all)
-                seen[count++] = record->stat;
-        }
+        if (record->stat->calls - record->stat->ended > 1 &&
+            is_met_again(thread, record, slot, &meeting))
+            continue;
         add_to(&use->total_bytes, bytes);
     }
 }

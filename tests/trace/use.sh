@@ -75,6 +75,17 @@ NI void recurses(int depth) { gives(malloc(10)); if (depth) recurses(depth - 1);
 NI void odd(int depth);
 NI void even(int depth) { gives(malloc(2)); if (depth) odd(depth - 1); BARRIER; }
 NI void odd(int depth) { gives(malloc(3)); if (depth) even(depth - 1); BARRIER; }
+NI void one_of(int depth); /* each of 24 calls the next */
+#define MEMBER(n) NI void member_##n(int depth) { gives(malloc(1)); if (depth) one_of(depth - 1); BARRIER; }
+#define FOUR(n) MEMBER(n##0) MEMBER(n##1) MEMBER(n##2) MEMBER(n##3)
+#define NAMES(n) member_##n##0, member_##n##1, member_##n##2, member_##n##3
+FOUR(0) FOUR(1) FOUR(2) FOUR(3) FOUR(4) FOUR(5)
+void one_of(int depth)
+{
+    static void (*const all[])(int) = {NAMES(0), NAMES(1), NAMES(2), NAMES(3), NAMES(4), NAMES(5)};
+    all[depth % 24](depth);
+    BARRIER;
+}
 NI void *tail(void) { return malloc(50); }                                                 /* 50 in 1 */
 NI void *first_tail(void) { sink = NULL; return tail(); }                                    /* 0, 50 */
 NI void resizes(void)                                                            /* 5 + 500 + 24 in 3 */
@@ -137,6 +148,7 @@ int main(int count, char **words)
         pthread_join(threads[i], NULL);
     recurses(200);
     even(99);
+    one_of(24 * 20 - 1);
     gives(first_tail());
     resizes();
     aligned();
@@ -204,6 +216,9 @@ heap)
         allocated recurses 2010 2010 201
         allocated even 100 250 50
         allocated odd 150 248 50
+        allocated one_of 0 480 0
+        allocated member_53 20 480 20
+        allocated member_00 20 457 20
         allocated tail 50 50 1
         allocated first_tail 0 50 0
         allocated resizes 529 529 3
