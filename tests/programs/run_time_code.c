@@ -3,9 +3,9 @@
  * named by a jitdump that is written when all is over, and printed with the times from when until
  * when each ran, and the CPU time; map: one function, named by a perf map that is written a moment
  * later, and removed at the end; none: one without a name; forked: two processes, after common_code
- * parents_code and childs_code at the same address, named by a jitdump each; pushed: pushing_code
- * pushes the address that pushed_code is to return to, and jumps there; the map's name is printed,
- * and it stays. */
+ * parents_code and childs_code at the same address, named by a jitdump each; nameless: two
+ * processes, of which the second runs code without a name; pushed: pushing_code pushes the address
+ * that pushed_code is to return to, and jumps there; the map's name is printed, and it stays. */
 #include <elf.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -153,18 +153,31 @@ static int run_forked(FILE *dump, uint8_t *code, uint64_t turns)
     _exit(0);
 }
 
+/* The child runs code that no file names, and has what its parent's jitdump names. */
+static int run_nameless(FILE *dump, uint8_t *code, uint64_t turns)
+{
+    load_and_run(dump, "common_code", code, turns);
+    const pid_t child = fork();
+    if (child)
+        return child < 0 || waitpid(child, NULL, 0) != child || fclose(dump);
+    make(code + 2048, turns);
+    run(code + 2048);
+    _exit(0);
+}
+
 int main(int argc, char **argv)
 {
     static const char *const names[] = {"first_code", "second_code", "third_code"};
     const uint64_t unit = 150000000;
     const char *how = argc > 1 ? argv[1] : "none";
     char name[64] = "";
-    const bool forks = !strcmp(how, "forked");
+    const bool has_nameless = !strcmp(how, "nameless"),
+               forks = has_nameless || !strcmp(how, "forked");
     FILE *dump = strcmp(how, "dump") && !forks ? NULL : open_dump(name, sizeof name);
     uint8_t *code =
         mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (forks)
-        return !dump || run_forked(dump, code, unit);
+        return !dump || (has_nameless ? run_nameless : run_forked)(dump, code, unit);
     for (int i = 0; i < 3 && dump; i++) {
         const size_t size = make(code, unit * 4 >> i);
         load(dump, names[i], code, size);

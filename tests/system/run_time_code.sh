@@ -36,6 +36,12 @@ forked() {
     [ "$(sql s.db "$(names_of 'IS NOT')")" = "childs_code common_code" ] || fail "the child's code"
 }
 
+# What a child has from its parent's file is no reason to leave out what names its own code.
+nameless() {
+    expect 0 "$SPROF" record -o s.db -- "$code" nameless
+    grep -q 'functions of .* have no names: .*/tmp/perf-[0-9]*[.]map' err || fail "no cure: $(cat err)"
+}
+
 names_of() { # IS|IS NOT: of processes that the first one's parent did, or did not, start
     echo "SELECT group_concat(leaf, ' ') FROM (SELECT DISTINCT leaf FROM v_sample s JOIN process p ON p.pid = s.pid
         WHERE leaf GLOB '*_code' AND p.parent_id $1 NULL ORDER BY leaf)"
@@ -58,7 +64,7 @@ pushed() {
 }
 
 case ${1-} in
-replaced | forked | pushed) "$1" ;;
+replaced | forked | nameless | pushed) "$1" ;;
 functions) ;;
 *) fail "no such case: ${1-}" ;;
 esac
