@@ -17,9 +17,15 @@ struct bases {
 
 static void add_name(struct bases *bases, Dwarf_Die *class)
 {
-    const char *name = symbolize_libdw_name(class);
-    const char *kept =
-        name && bases->count < SYMBOLIZE_BASES ? sprof_arena_text(bases->types->arena, name) : NULL;
+    struct types *types = bases->types;
+    if (bases->count == SYMBOLIZE_BASES)
+        return;
+    types->cxx.tree.calls = &libdw_nodes;
+    types->cxx.tree.source = &types->nodes;
+    const char *scoped = symbolize_cxx_names_of_class(
+        &types->cxx, symbolize_libdw_nodes_number(&types->nodes, class));
+    const char *name = scoped ? scoped : symbolize_libdw_name(class);
+    const char *kept = name ? sprof_arena_text(types->arena, name) : NULL;
     if (kept)
         bases->names[bases->count++] = kept;
 }

@@ -30,6 +30,16 @@ static bool is_mangled(struct dwarf_tree *tree, const struct dwarf_node *root)
 static const struct cxx_parts parts = {symbolize_cxx_put_scope, symbolize_cxx_put_own_name,
                                        symbolize_cxx_put_unnamed};
 
+/* NULL: it could not be written. */
+static const char *take_text(struct cxx_names *names, struct cxx_text *text)
+{
+    const bool is_there = !text->failed && !text->out.failed && text->out.length;
+    const char *kept =
+        is_there ? sprof_arena_copy(&names->texts, text->out.text, text->out.length) : NULL;
+    sprof_str_release(&text->out);
+    return kept;
+}
+
 static struct cxx_name name_of(struct cxx_names *names, uint64_t root)
 {
     struct cxx_name made = {0};
@@ -43,20 +53,36 @@ static struct cxx_name name_of(struct cxx_names *names, uint64_t root)
     if (node.linkage_name || !is_mangled(&names->tree, &node))
         return made;
     symbolize_cxx_put_function(&text, root, 0);
-    if (!text.failed && !text.out.failed && text.out.length)
-        made.text = sprof_arena_copy(&names->texts, text.out.text, text.out.length);
-    sprof_str_release(&text.out);
+    made.text = take_text(names, &text);
+    return made;
+}
+
+static struct cxx_name name_of_class(struct cxx_names *names, uint64_t class)
+{
+    struct cxx_text text = {.tree = &names->tree, .parts = &parts};
+    symbolize_cxx_put_type(&text, class, "", 0);
+    return (struct cxx_name){.text = take_text(names, &text)};
+}
+
+static struct cxx_name find_name(struct cxx_names *names, uint64_t root,
+                                 struct cxx_name (*make)(struct cxx_names *names, uint64_t root))
+{
+    const uint64_t *known = sprof_map_get(&names->by_root, root);
+    if (known)
+        return names->named.items[*known - 1];
+    const struct cxx_name made = make(names, root);
+    if (sprof_vec_push(&names->named, made) ||
+        sprof_map_put(&names->by_root, root, names->named.count))
+        names->tree.failed = true;
     return made;
 }
 
 struct cxx_name symbolize_cxx_names_of(struct cxx_names *names, uint64_t root)
 {
-    const uint64_t *known = sprof_map_get(&names->by_root, root);
-    if (known)
-        return names->named.items[*known - 1];
-    const struct cxx_name made = name_of(names, root);
-    if (sprof_vec_push(&names->named, made) ||
-        sprof_map_put(&names->by_root, root, names->named.count))
-        names->tree.failed = true;
-    return made;
+    return find_name(names, root, name_of);
+}
+
+const char *symbolize_cxx_names_of_class(struct cxx_names *names, uint64_t class)
+{
+    return class ? find_name(names, class, name_of_class).text : NULL;
 }

@@ -27,4 +27,8 @@ void symbolize_cxx_names_release(struct cxx_names *names);
  * text lives as long as `names`. */
 struct cxx_name symbolize_cxx_names_of(struct cxx_names *names, uint64_t root);
 
+/* A class with its scopes and template arguments, "store::Box<int>"; NULL: it has no such name. The
+ * text lives as long as `names`. */
+const char *symbolize_cxx_names_of_class(struct cxx_names *names, uint64_t class);
+
 #endif

@@ -81,7 +81,8 @@ struct symbolize_value {
 };
 
 struct symbolize_signature {
-    /* Of a member function with an object: its class, then those that this derives from. */
+    /* Of a member function with an object: its class, then those that this derives from, with their
+     * scopes: "store::Query". */
     const char *const *classes;
     uint32_t class_count;
     struct symbolize_value result;

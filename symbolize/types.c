@@ -23,6 +23,8 @@ static const struct symbolize_type *read_type(struct reading reading, Dwarf_Die 
 void types_release(struct types *types)
 {
     sprof_map_release(&types->known);
+    symbolize_cxx_names_release(&types->cxx);
+    symbolize_libdw_nodes_release(&types->nodes);
 }
 
 /* == Attributes == */

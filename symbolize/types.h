@@ -2,6 +2,8 @@
 #ifndef SPROF_SYMBOLIZE_TYPES_H
 #define SPROF_SYMBOLIZE_TYPES_H
 
+#include "symbolize/cxx_names.h"
+#include "symbolize/libdw_nodes.h"
 #include "symbolize/signature.h"
 
 #include <elfutils/libdw.h>
@@ -10,6 +12,8 @@ struct types {
     struct sprof_arena *arena;
     struct sprof_map known; /* address of an entry → of its struct symbolize_type */
     bool failed;            /* memory ran out */
+    struct libdw_nodes nodes;
+    struct cxx_names cxx; /* of classes, by their number in `nodes` */
 };
 
 void types_release(struct types *types);

@@ -41,9 +41,14 @@ uint32_t trace_late_paths(const struct trace_session *session, uint64_t rules,
 /* The scope of a function's name: "store::Query" of "store::Query::run(int)". */
 static size_t scope_length(const char *name)
 {
+    static const char anonymous[] = "(anonymous namespace)";
     size_t scope = 0;
     int depth = 0;
-    for (size_t i = 0; name[i] && (depth || name[i] != '('); i++) {
+    for (size_t i = 0; name[i]; i++) {
+        if (!strncmp(name + i, anonymous, sizeof anonymous - 1))
+            i += sizeof anonymous - 2;
+        else if (!depth && name[i] == '(')
+            break;
         depth += name[i] == '<' ? 1 : name[i] == '>' && depth ? -1 : 0;
         if (!depth && name[i] == ':' && name[i + 1] == ':')
             scope = i;

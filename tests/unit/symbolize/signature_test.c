@@ -43,9 +43,46 @@ static void test_objects_behind_unknown_types(void)
     fixture_close(&fixture);
 }
 
+/* Classes have their scopes, those that an object's class derives from, too. */
+static void test_scopes_of_classes(void)
+{
+    static const char source[] =
+        "namespace store { struct Query { int n; struct Part; }; template <class T> struct Box { T "
+        "t; }; }\n"
+        "struct store::Query::Part { int m; };\n"
+        "namespace net { namespace {\n"
+        "struct Fast : store::Query, store::Box<int>, store::Query::Part {\n"
+        "    __attribute__((noinline, used)) int run(int k) { return n + t + m + k; } };\n"
+        "} int go(int k) { Fast fast{}; return fast.run(k); } }\n"
+        "int main(int count, char **) { return net::go(count); }\n";
+    static const char *const wanted[] = {"net::(anonymous namespace)::Fast", "store::Query",
+                                         "store::Box<int>", "store::Query::Part"};
+    struct fixture fixture;
+    struct image *image = NULL;
+    struct sprof_arena arena = {0};
+    struct symbolize_signature signature = {0};
+    fixture_open(&fixture);
+    fixture_text(&fixture, "a.cc", source);
+    fixture_run(&fixture, "c++ -O1 -g a.cc -o a");
+    char *line = fixture_output(&fixture, "nm a | grep Fast3runEi");
+    const uint64_t start = strtoull(line, NULL, 16);
+    const struct image_request request = {.file.path = fixture_path(&fixture, "a")};
+    CU_ASSERT_EQUAL_FATAL(image_open(&image, &request, NULL), 0);
+    CU_ASSERT_EQUAL(symbolize_signatures(image, NULL, &start, 1, NULL, &arena, keep, &signature),
+                    0);
+    CU_ASSERT_EQUAL_FATAL(signature.class_count, 4);
+    for (size_t i = 0; i < 4; i++)
+        CU_ASSERT_STRING_EQUAL(signature.classes[i], wanted[i]);
+    image_free(image);
+    sprof_arena_release(&arena);
+    free(line);
+    fixture_close(&fixture);
+}
+
 void sprof_suite_symbolize_signature(void);
 void sprof_suite_symbolize_signature(void)
 {
     CU_pSuite suite = CU_add_suite("symbolize/signature", NULL, NULL);
     CU_add_test(suite, "objects behind unknown types", test_objects_behind_unknown_types);
+    CU_add_test(suite, "scopes of classes", test_scopes_of_classes);
 }

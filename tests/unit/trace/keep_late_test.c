@@ -1,4 +1,5 @@
 /* Conditions of rules on values that were copied out of the program. */
+#include "plan/expressions.h"
 #include "trace/figures/keep_late.h"
 #include "trace/tracing.h"
 
@@ -170,6 +171,33 @@ static void test_refused_numbers(void)
     }
 }
 
+/* Without debug information a class is the scope of a function's name; an anonymous namespace is no
+ * list of parameters. */
+static void test_scopes(void)
+{
+    static const struct {
+        const char *function, *class;
+        bool is_of;
+    } cases[] = {{"store::Query::run(int)", "^store::Query$", true},
+                 {"(anonymous namespace)::Work::step(int)", "::Work$", true},
+                 {"a::(anonymous namespace)::Work::step(b::C)", "Work$", true},
+                 {"a::f<b::C>(d::E)", "^a$", true},
+                 {"a::f((anonymous namespace)::E)", "E", false},
+                 {"run(store::Query*)", "Query", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct plan_expressions *class = NULL;
+        const struct plan_function function = {.name = cases[i].function};
+        begin(&scene, "every 1", &single, 0);
+        CU_ASSERT_EQUAL_FATAL(plan_expressions_make(&class, &cases[i].class, 1, NULL), 0);
+        scene.trace.kept.rules.items[0].by[TRACE_KEEP_BY_CLASS] = class;
+        CU_ASSERT_EQUAL(
+            trace_late_note(&scene.session, 1, 0, &function, NULL, &scene.noted, &scene.unmet), 0);
+        CU_ASSERT_EQUAL(scene.unmet, !cases[i].is_of);
+        plan_expressions_free(class);
+        end(&scene);
+    }
+}
+
 /* A seventh word has no place. */
 static void test_without_word(void)
 {
@@ -195,5 +223,6 @@ void sprof_suite_trace_keep_late(void)
     CU_add_test(suite, "what has changed, by its bytes", test_changed_bytes);
     CU_add_test(suite, "texts that have changed", test_changed_text);
     CU_add_test(suite, "numbers that are refused", test_refused_numbers);
+    CU_add_test(suite, "scopes of functions", test_scopes);
     CU_add_test(suite, "a parameter without a word", test_without_word);
 }
