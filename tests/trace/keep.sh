@@ -626,6 +626,7 @@ refused() {
 }
 
 case "$1" in
-rules | changes | further | values | percentile | report | readers | slowest | open | processes | embedded | dropped | refused) write_program && "$1" ;;
+changes | further | values | percentile | slowest) "$1" ;; # with programs of their own
+rules | report | readers | open | processes | embedded | dropped | refused) write_program && "$1" ;;
 *) fail "no such case" ;;
 esac
