@@ -107,6 +107,12 @@ void counters_states_between(const struct counters_states *states, uint64_t from
     *ready_ns = to.ready_ns - from.ready_ns;
 }
 
+bool counters_states_are_known(const struct counters_states *states, uint64_t from_ns,
+                               uint64_t lost_ns)
+{
+    return from_ns >= lost_ns || before(states, states->gaps.count)->ended_ns > lost_ns;
+}
+
 void counters_states_release(struct counters_states *states)
 {
     sprof_vec_release(&states->gaps);

@@ -23,6 +23,7 @@ static int govern_by_backend(struct trace_session *program)
 /* In the order in which they work. Figures come before what decides by them. */
 static const struct trace_policy policies[] = {
     {.often = trace_states_begin},
+    {.often = trace_states_read},
     {.often = trace_collect_log},
     {.refresh = trace_executed_refresh},
     {.refresh = trace_processes_refresh},

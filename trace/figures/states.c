@@ -6,26 +6,61 @@
 #include "trace/tracing.h"
 
 enum {
-    FORGOTTEN = 1,        /* in `by_tid`: what its thread did is not known any more */
-    FIRST,                /* … place 0 of `threads` */
+    FIRST = 1,            /* in `by_tid`: place 0 of `threads`; 0: nothing is known */
     KEPT_NS = 2000000000, /* calls of a thread are read so soon after it has ended */
     SWEEP_NS = 1000000000,
 };
 
 struct gapped_thread {
     struct counters_states states;
-    int32_t tid;
+    int32_t pid, tid;
     uint64_t over_ns; /* when it ended; 0: it has not */
 };
 
 struct trace_states {
     struct sampler_gaps *gaps; /* NULL: there are none */
     uint64_t since_ns;         /* gaps before are not known; 0: of a command, which had none */
+    uint64_t lost, lost_ns;    /* gaps without room, and up to when there were any */
     uint64_t sweep_ns;         /* when threads that have ended are looked for */
-    struct sprof_map by_tid;   /* place in `threads`, + FIRST; or FORGOTTEN */
+    struct sprof_map by_tid;   /* place in `threads`, + FIRST */
     SPROF_VEC(struct gapped_thread) threads;
     SPROF_VEC(size_t) free; /* places */
 };
+
+/* == Threads == */
+
+static struct gapped_thread *thread_of(struct trace_states *states, int32_t pid, int32_t tid)
+{
+    uint64_t *place = sprof_map_at(&states->by_tid, (uint32_t)tid);
+    if (!place)
+        return NULL;
+    if (*place >= FIRST)
+        return &states->threads.items[*place - FIRST];
+    size_t at = states->threads.count;
+    if (states->free.count)
+        at = states->free.items[--states->free.count];
+    else if (sprof_vec_push(&states->threads, (struct gapped_thread){0}))
+        return NULL;
+    *place = at + FIRST;
+    states->threads.items[at] = (struct gapped_thread){.pid = pid, .tid = tid};
+    return &states->threads.items[at];
+}
+
+/* Threads that are there write no gap before they have lost their CPU; those that come later write
+ * one as they begin. */
+static int add_threads(struct trace_states *states, const pid_t *pids, size_t count)
+{
+    struct sprof_id_list list = {0};
+    int result = 0;
+    for (size_t i = 0; i < count && !result; i++) {
+        list.count = 0;
+        sprof_proc_threads(pids[i], &list);
+        for (size_t k = 0; k < list.count && !result; k++)
+            result = thread_of(states, pids[i], list.items[k]) ? 0 : SPROF_ENOMEM;
+    }
+    sprof_vec_release(&list);
+    return result;
+}
 
 /* == Beginning == */
 
@@ -71,37 +106,28 @@ int trace_states_begin(struct trace_session *program)
         return SPROF_ENOMEM;
     }
     const pid_t *const all = has_begun ? pids : target_processes(trace->target, &count);
+    int result = 0;
     if (sampler_gaps_open(&trace->states->gaps, command, all, count, &reason))
         say_absent(session, reason);
+    else
+        result = command ? add_threads(trace->states, &command, 1)
+                         : add_threads(trace->states, all, count);
     trace->states->since_ns = command ? 0 : sprof_clock_monotonic_ns();
     free(pids);
-    return 0;
+    return result;
 }
 
 /* == Reading == */
 
-static struct gapped_thread *thread_of(struct trace_states *states, int32_t tid)
-{
-    uint64_t *place = sprof_map_at(&states->by_tid, (uint32_t)tid);
-    if (!place)
-        return NULL;
-    if (*place >= FIRST)
-        return &states->threads.items[*place - FIRST];
-    size_t at = states->threads.count;
-    if (states->free.count)
-        at = states->free.items[--states->free.count];
-    else if (sprof_vec_push(&states->threads, (struct gapped_thread){0}))
-        return NULL;
-    *place = at + FIRST;
-    states->threads.items[at] = (struct gapped_thread){.tid = tid};
-    return &states->threads.items[at];
-}
-
 static int take(struct trace_states *states, const struct sampler_gap *gap)
 {
-    struct gapped_thread *thread = thread_of(states, gap->tid);
+    struct gapped_thread *thread = thread_of(states, gap->pid, gap->tid);
     if (!thread)
         return SPROF_ENOMEM;
+    if (thread->over_ns || thread->pid != gap->pid) { /* another thread of the same number */
+        thread->states.seen_waiting_ns = thread->states.seen_ready_ns = 0;
+        thread->pid = gap->pid;
+    }
     thread->over_ns = gap->is_last ? gap->ended_ns : 0;
     const struct counters_gap taken = {gap->begun_ns, gap->ended_ns, gap->waiting_ns,
                                        gap->ready_ns};
@@ -110,16 +136,23 @@ static int take(struct trace_states *states, const struct sampler_gap *gap)
 
 static int sweep(struct trace_states *states, uint64_t now_ns)
 {
+    bool has_gone = false;
     for (size_t i = 0; i < states->threads.count; i++) {
         struct gapped_thread *thread = &states->threads.items[i];
         if (!thread->over_ns || now_ns < thread->over_ns + KEPT_NS)
             continue;
         counters_states_release(&thread->states);
-        thread->over_ns = 0;
-        if (sprof_map_put(&states->by_tid, (uint32_t)thread->tid, FORGOTTEN) ||
-            sprof_vec_push(&states->free, i))
+        *thread = (struct gapped_thread){0};
+        has_gone = true;
+        if (sprof_vec_push(&states->free, i))
             return SPROF_ENOMEM;
     }
+    if (has_gone)
+        sprof_map_clear(&states->by_tid);
+    for (size_t i = 0; i < states->threads.count && has_gone; i++)
+        if (states->threads.items[i].tid &&
+            sprof_map_put(&states->by_tid, (uint32_t)states->threads.items[i].tid, i + FIRST))
+            return SPROF_ENOMEM;
     return 0;
 }
 
@@ -133,6 +166,11 @@ int trace_states_read(struct trace_session *session)
         return 0;
     while (!result && sampler_gaps_next(states->gaps, &gap))
         result = take(states, &gap);
+    const uint64_t lost = sampler_gaps_lost(states->gaps);
+    if (lost != states->lost) { /* they came before now */
+        states->lost = lost;
+        states->lost_ns = sprof_clock_monotonic_ns();
+    }
     if (!result && now_ns > states->sweep_ns + SWEEP_NS) {
         states->sweep_ns = now_ns;
         result = sweep(states, now_ns);
@@ -152,10 +190,13 @@ struct trace_call_states trace_states_between(const struct trace_session *sessio
     if (!states || !states->gaps || begin_ns + from_ns < states->since_ns)
         return found;
     const uint64_t *place = sprof_map_get(&states->by_tid, (uint32_t)thread->tid);
-    found.is_known = !place || *place != FORGOTTEN;
-    if (place && *place >= FIRST)
-        counters_states_between(&states->threads.items[*place - FIRST].states, begin_ns + from_ns,
-                                begin_ns + to_ns, &found.waiting_ns, &found.ready_ns);
+    const struct gapped_thread *known =
+        place && *place ? &states->threads.items[*place - FIRST] : NULL;
+    found.is_known = known && known->pid == thread->pid &&
+                     counters_states_are_known(&known->states, begin_ns + from_ns, states->lost_ns);
+    if (found.is_known)
+        counters_states_between(&known->states, begin_ns + from_ns, begin_ns + to_ns,
+                                &found.waiting_ns, &found.ready_ns);
     return found;
 }
 

@@ -22,7 +22,8 @@ struct trace_call_states {
  * where that was done before. Returns 0 or SPROF_ENOMEM. */
 int trace_states_begin(struct trace_session *session);
 
-/* Takes in the gaps that have ended. Returns 0 or SPROF_ENOMEM. */
+/* Takes in the gaps that have ended: often, as the kernel has room for few. Returns 0 or
+ * SPROF_ENOMEM. */
 int trace_states_read(struct trace_session *session);
 
 /* The states of a thread between two moments of the run at which it ran. */

@@ -81,6 +81,22 @@ static void test_anew(void)
     counters_states_release(&states);
 }
 
+/* Gaps were lost up to a moment: a later gap has the sums, and what begins later misses none. */
+static void test_lost(void)
+{
+    CU_ASSERT(counters_states_are_known(&states, 5, 0));
+    CU_ASSERT(counters_states_are_known(&states, 3000, 3000));
+    CU_ASSERT_FALSE(counters_states_are_known(&states, 2999, 3000));
+    add(1000, 80, 20);
+    CU_ASSERT_FALSE(counters_states_are_known(&states, 500, 3000));
+    CU_ASSERT_FALSE(counters_states_are_known(&states, 2000, 3000));
+    CU_ASSERT(counters_states_are_known(&states, 500, 0));
+    add(3500, 7, 0);
+    CU_ASSERT(counters_states_are_known(&states, 500, 3000));
+    CU_ASSERT_FALSE(counters_states_are_known(&states, 500, 4000));
+    counters_states_release(&states);
+}
+
 /* A million gaps of various lengths in ten seconds: memory is bounded, sums are exact, what is
  * young is exact, and what is old has an error of at most a thousandth. */
 static void test_many(void)
@@ -118,5 +134,6 @@ void sprof_suite_counters_states(void)
     CU_add_test(suite, "edges", test_edges);
     CU_add_test(suite, "missing gaps", test_missing);
     CU_add_test(suite, "another thread", test_anew);
+    CU_add_test(suite, "lost gaps", test_lost);
     CU_add_test(suite, "many gaps", test_many);
 }
