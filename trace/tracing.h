@@ -112,6 +112,7 @@ struct trace_kept {
     uint64_t calls, callers;
     uint64_t lost;         /* ends of callers without room */
     uint64_t remarks_lost; /* requests and notes without room, or that could not be read */
+    bool requests_refused; /* the program's own ones, beside --request */
     uint64_t fired[PROBE_KEEP_RULES], dropped[PROBE_KEEP_RULES];
     uint64_t tested[PROBE_KEEP_RULES]; /* calls of functions to which a rule applies */
     uint64_t unread[PROBE_KEEP_RULES]; /* calls whose values, which decide, could not be read */

@@ -96,23 +96,33 @@ static bool decides(const struct trace_session *session)
     return does;
 }
 
-/* A call has ended without a row: those of its coroutines that are suspended have no caller. */
-static void forget_caller(struct trace_thread *thread, uint32_t row)
+/* A call has ended without a row: those of its coroutines that are suspended have no caller, and it
+ * is no request. A later call may have its number. */
+static void forget_call(struct trace_session *session, struct trace_thread *thread,
+                        const struct probe_kept *kept, uint32_t row)
 {
-    for (size_t i = 0; i < thread->callers.count; i++)
-        if (thread->callers.items[i].caller_row == row)
-            thread->callers.items[i].caller_row = 0;
+    for (size_t i = 0; i < thread->callers.count; i++) {
+        struct trace_open_caller *caller = &thread->callers.items[i];
+        if (caller->caller_row == row)
+            caller->caller_row = 0;
+        if (caller->request == row)
+            caller->has_request = false;
+    }
+    session->trace->kept.rows -= row == session->trace->kept.rows;
+    trace_remarks_put_notes(session, thread, PROBE_LOG_FUNCTION(kept->header), kept->begin, 0);
+    trace_remarks_drop_notes(thread, kept->begin);
 }
 
 /* A call has a row: so has its caller, and so on. */
 static void note_below(struct trace_thread *thread, uint32_t caller)
 {
-    for (size_t i = thread->callers.count; caller && i-- > 0;)
-        if (thread->callers.items[i].row == caller && !thread->callers.items[i].has_below) {
-            thread->callers.items[i].has_below = true;
-            caller = thread->callers.items[i].caller_row;
-            i = thread->callers.count;
-        }
+    size_t near = thread->callers.count;
+    struct trace_open_caller *open;
+    while ((open = trace_requests_open(thread, near, caller)) && !open->has_below) {
+        open->has_below = true;
+        caller = open->caller_row;
+        near = (size_t)(open - thread->callers.items);
+    }
 }
 
 /* The time on a CPU is what is left of the duration, which is without what probes took. */
@@ -163,12 +173,11 @@ static int take_end(struct trace_session *session, struct trace_thread *thread,
     memmove(&thread->callers.items[at], &thread->callers.items[at + 1],
             (thread->callers.count - at - 1) * sizeof *caller);
     thread->callers.count--;
-    if (kept->end < session->times.cleared.ticks)
-        return 0;
-    for (; unread; unread &= unread - 1)
+    const bool was_cleared = kept->end < session->times.cleared.ticks;
+    for (; unread && !was_cleared; unread &= unread - 1)
         session->trace->kept.unread[__builtin_ctzll(unread)]++;
-    if (!is_wanted) {
-        forget_caller(thread, row.number);
+    if (was_cleared || !is_wanted) {
+        forget_call(session, thread, kept, row.number);
         return 0;
     }
     if (!row.is_apart)
@@ -348,6 +357,19 @@ void trace_keep_describe(const struct trace_session *session, struct sprof_str *
     sprof_str_append(text, ")");
 }
 
+/* Rows of calls that have ended are gone: those of their coroutines that are suspended have no
+ * caller. */
+static void forget_ended(struct trace_thread *thread)
+{
+    for (size_t i = 0; i < thread->callers.count; i++) {
+        struct trace_open_caller *caller = &thread->callers.items[i];
+        if (caller->caller_row && !trace_requests_open(thread, i, caller->caller_row))
+            caller->caller_row = 0;
+        if (caller->request && !trace_requests_open(thread, i, (uint32_t)caller->request))
+            caller->has_request = false;
+    }
+}
+
 void trace_keep_clear(struct trace_session *session)
 {
     struct trace_kept *kept = &session->trace->kept;
@@ -355,6 +377,9 @@ void trace_keep_clear(struct trace_session *session)
         return;
     trace_keep_read(session);
     trace_keep_clear_slowest(session);
+    for (size_t i = 0; i < PROBE_SLABS; i++)
+        if (session->threads.of_slab[i])
+            forget_ended(session->threads.of_slab[i]);
     memset(session->kept.tested, 0, sizeof session->kept.tested);
     memset(kept->fired, 0, sizeof kept->fired);
     memset(kept->dropped, 0, sizeof kept->dropped);

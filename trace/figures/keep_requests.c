@@ -1,7 +1,8 @@
 /* Makes requests of the calls of functions that --request names. Requests of <sprof.h> have numbers
- * of the program's own: see remarks.c. */
+ * of the program's own, so there are none of them beside these: see remarks.c. */
 #include "trace/figures/keep_requests.h"
 #include "plan/expressions.h"
+#include "trace/figures/remarks.h"
 #include "trace/probes/probes.h"
 #include "trace/several.h"
 
@@ -53,21 +54,34 @@ static bool is_request(const struct trace_session *session, uint32_t function)
     return function < session->kept.requests.count && session->kept.requests.items[function];
 }
 
-static struct trace_open_caller *open_of(struct trace_thread *thread, uint32_t row)
+struct trace_open_caller *trace_requests_open(struct trace_thread *thread, size_t near,
+                                              uint32_t row)
 {
-    for (size_t i = thread->callers.count; row && i-- > 0;)
-        if (thread->callers.items[i].row == row)
-            return &thread->callers.items[i];
+    const size_t count = thread->callers.count;
+    struct trace_open_caller *items = thread->callers.items;
+    for (size_t steps = 0; row && steps <= count; steps++) {
+        if (steps <= near && near - steps < count && items[near - steps].row == row)
+            return &items[near - steps];
+        if (near + steps < count && items[near + steps].row == row)
+            return &items[near + steps];
+    }
     return NULL;
 }
 
-/* The caller notes what was found: the next call in it needs one step. */
+static struct trace_open_caller *caller_of(struct trace_thread *thread,
+                                           const struct trace_open_caller *call)
+{
+    return trace_requests_open(thread, (size_t)(call - thread->callers.items), call->caller_row);
+}
+
+/* The callers note what was found: the next call in one of them needs one step. */
 uint64_t trace_requests_of(const struct trace_session *session, struct trace_thread *thread,
                            uint32_t function, uint32_t row, uint32_t caller)
 {
-    struct trace_open_caller *first = session->kept.requests.count && !is_request(session, function)
-                                          ? open_of(thread, caller)
-                                          : NULL;
+    struct trace_open_caller *first =
+        session->kept.requests.count && !is_request(session, function)
+            ? trace_requests_open(thread, thread->callers.count, caller)
+            : NULL;
     struct trace_open_caller *open = first;
     uint64_t request = is_request(session, function) ? row : 0;
     for (size_t i = 0; open && i < thread->callers.count; i++) {
@@ -77,11 +91,13 @@ uint64_t trace_requests_of(const struct trace_session *session, struct trace_thr
             request = open->has_request ? open->request : open->row;
             break;
         }
-        open = open_of(thread, open->caller_row);
+        open = caller_of(thread, open);
     }
-    if (first) {
-        first->has_request = true;
-        first->request = request;
+    for (open = first; open && !open->has_request; open = caller_of(thread, open)) {
+        open->has_request = true;
+        open->request = request;
+        if (is_request(session, open->function))
+            break;
     }
     return request;
 }
@@ -92,17 +108,12 @@ int trace_requests_put(struct trace_session *session, const struct trace_thread 
     if (!is_request(session, function) || call->request != call->number)
         return 0;
     const struct store_request_part row = {
-        .run_id = session->run->id,
         .number = ++session->trace->kept.request_parts,
-        .thread_id = thread->shares ? session->threads.others.row : thread->row,
         .request = call->request,
-        .label = sprof_arena_text(recording_batch_arena(session->recording),
-                                  session->probes.items[function].function->name),
         .start_ns = call->start_ns,
         .duration_ns = call->duration_ns,
         .is_end = call->duration_ns > 0,
     };
-    return !row.label || sprof_vec_push(&recording_batch(session->recording)->request_parts, row)
-               ? SPROF_ENOMEM
-               : 0;
+    return trace_remarks_put_part(session, thread, &row,
+                                  session->probes.items[function].function->name);
 }

@@ -11,6 +11,11 @@ int trace_requests_check(const struct trace_options *options, struct sprof_error
 int trace_requests_begin(struct trace_session *session, size_t first, struct sprof_error *error);
 void trace_requests_release(struct trace_session *session);
 
+/* The open caller with a row of that number, which is looked for from a place in the list on, both
+ * ways: callers are mostly neighbours. NULL: none has. */
+struct trace_open_caller *trace_requests_open(struct trace_thread *thread, size_t near,
+                                              uint32_t row);
+
 /* The request that a call belongs to, by its function, row, and the row of its caller, 0 of none:
  * the innermost of itself and its open callers. Its number is that of the row; 0: none. */
 uint64_t trace_requests_of(const struct trace_session *session, struct trace_thread *thread,

@@ -41,14 +41,24 @@ static struct trace_request_part *last_part(struct trace_thread *thread)
     return remarks->parts.count ? &remarks->parts.items[remarks->parts.count - 1] : NULL;
 }
 
+int trace_remarks_put_part(struct trace_session *session, const struct trace_thread *thread,
+                           const struct store_request_part *part, const char *label)
+{
+    struct store_request_part row = *part;
+    row.run_id = session->run->id;
+    row.thread_id = thread->shares ? session->threads.others.row : thread->row;
+    if (label && !(row.label = sprof_arena_text(recording_batch_arena(session->recording), label)))
+        return SPROF_ENOMEM;
+    return sprof_vec_push(&recording_batch(session->recording)->request_parts, row) ? SPROF_ENOMEM
+                                                                                    : 0;
+}
+
 /* Writes the row of the thread's last part, again where it has ended meanwhile. */
 static int put_part(struct trace_session *session, struct trace_thread *thread, bool is_end)
 {
     const struct trace_request_part *part = last_part(thread);
     struct store_request_part row = {
-        .run_id = session->run->id,
         .number = part->number,
-        .thread_id = thread->shares ? session->threads.others.row : thread->row,
         .request = part->request,
         .start_ns = trace_time_of(session, counts_from(session, part->begin)),
         .is_end = is_end,
@@ -59,12 +69,7 @@ static int put_part(struct trace_session *session, struct trace_thread *thread, 
         const uint64_t end_ns = trace_time_of(session, part->end);
         row.duration_ns = end_ns > row.start_ns ? end_ns - row.start_ns : 1;
     }
-    if (thread->remarks.label &&
-        !(row.label =
-              sprof_arena_text(recording_batch_arena(session->recording), thread->remarks.label)))
-        return SPROF_ENOMEM;
-    return sprof_vec_push(&recording_batch(session->recording)->request_parts, row) ? SPROF_ENOMEM
-                                                                                    : 0;
+    return trace_remarks_put_part(session, thread, &row, thread->remarks.label);
 }
 
 /* The thread works for no request from now on. */
@@ -138,6 +143,31 @@ uint64_t trace_remarks_request(const struct trace_thread *thread, uint64_t begin
 
 /* == Notes == */
 
+static void drop_note(struct trace_remarks *remarks, size_t at)
+{
+    free_note(&remarks->notes.items[at]);
+    remarks->notes.count--;
+    memmove(&remarks->notes.items[at], &remarks->notes.items[at + 1],
+            (remarks->notes.count - at) * sizeof *remarks->notes.items);
+}
+
+/* Drops one note at least. Calls that began later have ended, and most calls of the same function
+ * have: they were not kept. Others may be open, as may be those. */
+static void make_room(struct trace_session *session, struct trace_thread *thread, uint64_t begin,
+                      uint32_t function)
+{
+    struct trace_remarks *remarks = &thread->remarks;
+    size_t at = 0;
+    trace_remarks_drop_notes(thread, begin + 1);
+    if (remarks->notes.count < NOTES)
+        return;
+    while (at < remarks->notes.count && (remarks->notes.items[at].function != function ||
+                                         remarks->notes.items[at].begin == begin))
+        at++;
+    session->trace->kept.remarks_lost += at == remarks->notes.count;
+    drop_note(remarks, at < remarks->notes.count ? at : 0);
+}
+
 static int add_note(struct trace_session *session, struct trace_thread *thread,
                     const struct probe_remark *remark, const char *key, const char *text)
 {
@@ -149,14 +179,8 @@ static int add_note(struct trace_session *session, struct trace_thread *thread,
                                     .name = strdup(key),
                                     .value =
                                         strdup(remark->kind == PROBE_NOTE_NUMBER ? number : text)};
-    if (remarks->notes.count >= NOTES) {
-        /* notes of other calls are mostly of ended ones that were not kept */
-        session->trace->kept.remarks_lost += remarks->notes.items[0].begin == note.begin;
-        free_note(&remarks->notes.items[0]);
-        remarks->notes.count--;
-        memmove(remarks->notes.items, remarks->notes.items + 1,
-                remarks->notes.count * sizeof *remarks->notes.items);
-    }
+    if (remarks->notes.count >= NOTES)
+        make_room(session, thread, note.begin, note.function);
     return !note.name || !note.value || sprof_vec_push(&remarks->notes, note) ? SPROF_ENOMEM : 0;
 }
 
@@ -175,16 +199,37 @@ static int put_note(struct trace_session *session, const struct trace_note *note
                : 0;
 }
 
-int trace_remarks_put_notes(struct trace_session *session, const struct trace_thread *thread,
+/* The beginning by which a call has noted. The agent makes the clear that of open calls, the
+ * innermost of a function ends first, and that one began last. */
+static uint64_t noted_begin(const struct trace_session *session, const struct trace_thread *thread,
+                            uint32_t function, uint64_t begin)
+{
+    const uint64_t cleared = session->times.cleared.ticks;
+    uint64_t last = 0;
+    for (size_t i = 0; i < thread->remarks.notes.count && begin == cleared; i++) {
+        const struct trace_note *note = &thread->remarks.notes.items[i];
+        if (note->function == function && note->begin < cleared && note->begin > last)
+            last = note->begin;
+    }
+    return last ? last : begin;
+}
+
+int trace_remarks_put_notes(struct trace_session *session, struct trace_thread *thread,
                             uint32_t function, uint64_t begin, uint32_t number)
 {
+    struct trace_remarks *remarks = &thread->remarks;
+    const uint64_t noted = noted_begin(session, thread, function, begin),
+                   from = counts_from(session, begin);
     uint32_t put = 0;
     int result = 0;
-    for (size_t i = 0; i < thread->remarks.notes.count && !result; i++) {
-        const struct trace_note *note = &thread->remarks.notes.items[i];
-        if (note->function == function &&
-            counts_from(session, note->begin) == counts_from(session, begin))
-            result = put_note(session, note, put++, number);
+    for (size_t i = 0; i < remarks->notes.count && !result;) {
+        const struct trace_note *note = &remarks->notes.items[i];
+        if (note->function != function || (note->begin != noted && note->begin != from)) {
+            i++;
+            continue;
+        }
+        result = number ? put_note(session, note, put++, number) : 0;
+        drop_note(remarks, i);
     }
     return result;
 }
@@ -205,6 +250,20 @@ void trace_remarks_drop_notes(struct trace_thread *thread, uint64_t begin)
 
 /* == Taking == */
 
+/* Requests of --request have the numbers of their calls, which the program may give, too. */
+static bool are_of_calls(const struct trace_session *session)
+{
+    bool *is_refused = &session->trace->kept.requests_refused;
+    if (!session->options.requests_of)
+        return false;
+    if (!*is_refused)
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "--request: the program says by sprof_request() for which requests its "
+                          "threads work, which is not recorded: without the option it is");
+    *is_refused = true;
+    return true;
+}
+
 int trace_remark_take(struct trace_session *session, struct trace_thread *thread,
                       const struct probe_remark *unit, size_t bytes)
 {
@@ -217,7 +276,8 @@ int trace_remark_take(struct trace_session *session, struct trace_thread *thread
     memcpy(key, texts, remark.key_bytes);
     memcpy(text, texts + remark.key_bytes, remark.text_bytes);
     switch (remark.kind) {
-    case PROBE_REQUEST: return begin_part(session, thread, &remark, text);
+    case PROBE_REQUEST:
+        return are_of_calls(session) ? 0 : begin_part(session, thread, &remark, text);
     case PROBE_REQUEST_END: return end_part(session, thread, remark.time, true);
     case PROBE_NOTE:
     case PROBE_NOTE_NUMBER: return remark.begin ? add_note(session, thread, &remark, key, text) : 0;
