@@ -279,6 +279,7 @@ static inline void put_kept(struct thread *thread, const struct probe_kept *kept
     to->caller = kept->caller;
     to->rules = kept->rules;
     to->is_apart = kept->is_apart;
+    to->place = valued ? (uint32_t)valued->place : 0;
     put_header(&to->header, probe_log_header(place, kind, exit, more, function));
 }
 
@@ -297,6 +298,7 @@ static SAVES_ALL __attribute__((noinline)) struct valued *take_values(struct thr
         return NULL;
     valued->is_busy = 1;
     valued->values = (struct probe_kept_values){0};
+    valued->place = values ? place_of(values) : 0;
     if (values) {
         take_words(record, exit, has_words && !is_jumper(record), &valued->values);
         struct piece_words of = {.words = valued->values.words,

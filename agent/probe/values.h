@@ -17,6 +17,7 @@ struct valued {
     uint64_t thrown;     /* header of the exception by which calls are being left; 0: none */
     uint64_t next_early; /* how many of the thread's places for such copies are taken, and were */
     uint64_t reads_early;
+    uint64_t place; /* as in struct probe_kept */
     struct probe_kept_values values;
     uint8_t pieces[PROBE_PIECES_BYTES];
 };

@@ -221,6 +221,7 @@ int trace_keep_take(struct trace_session *session, struct trace_thread *thread,
         memcpy(&values, unit + 1, more * PROBE_UNIT_BYTES);
         values.bytes = (more - PROBE_VALUES_UNITS) * PROBE_UNIT_BYTES;
         values.all = values.bytes;
+        values.place = kept.place;
         if (values.kept.bytes < values.bytes)
             values.bytes = values.kept.bytes;
     }

@@ -424,10 +424,9 @@ uint64_t trace_late_meets(struct trace_session *session, const struct probe_kept
                           const struct trace_taken_values *values, uint64_t met, uint64_t *unread)
 {
     const uint32_t function = PROBE_LOG_FUNCTION(call->header);
-    struct trace_call_values cut = {.noted = function < session->values.noted.count
-                                                 ? session->values.noted.items[function]
-                                                 : NULL,
-                                    .kept = values ? &values->kept : NULL};
+    struct trace_call_values cut = {
+        .noted = trace_values_noted(session, function, values ? values->place : 0),
+        .kept = values ? &values->kept : NULL};
     uint64_t rules = 0;
     bool is_cut = false;
     *unread = 0;

@@ -120,18 +120,20 @@ static void note_references(struct trace_session *session, uint32_t function,
 
 /* `unmet`: rules that no call of the function can meet. Nor can those for which it has no values.
  */
-static void bind_rules(struct trace_session *session, uint32_t function, uint64_t unmet,
-                       struct trace_noted *noted)
+static uint64_t bind_rules(struct trace_session *session, uint32_t function, uint64_t unmet,
+                           struct trace_noted *noted)
 {
+    uint64_t bound = 0;
     for (uint64_t rules = tested_by(session, function) & ~unmet; rules; rules &= rules - 1) {
         const uint32_t number = (uint32_t)__builtin_ctzll(rules);
         const struct trace_keep_rule *rule = &session->trace->kept.rules.items[number].rule;
         if (trace_values_bind(noted, rule, number))
-            session->values.bound |= UINT64_C(1) << number;
+            bound |= UINT64_C(1) << number;
         else
             note_references(session, function, noted, rule, number);
     }
     atomic_fetch_and(&session->process.shared->keep_masks[function], ~unmet);
+    return bound;
 }
 
 /* Whether arguments are saved at the entry: they are shown, or a rule tests one. */
@@ -143,9 +145,30 @@ static bool needs_words(const struct trace_noted *noted)
     return needs;
 }
 
-/* Writes for the agent what is noted. False: its room is used up. */
-static bool write_values(struct trace_session *session, uint32_t function,
-                         const struct trace_noted *noted)
+const struct trace_noted *trace_values_noted(const struct trace_session *session, uint32_t function,
+                                             uint32_t place)
+{
+    const struct trace_values *values = &session->values;
+    size_t low = 0, high = values->places.count;
+    while (place && low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (values->places.items[middle].place < place)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!place)
+        return function < values->noted.count ? values->noted.items[function] : NULL;
+    const struct trace_noted_place *found =
+        low < values->places.count ? &values->places.items[low] : NULL;
+    return found && found->place == place && found->noted->function == function ? found->noted
+                                                                                : NULL;
+}
+
+/* Writes for the agent what is noted. Returns 0, SPROF_ENOTFOUND where its room is used up, or
+ * SPROF_ENOMEM. */
+static int write_values(struct trace_session *session, uint32_t function,
+                        const struct trace_noted *noted)
 {
     struct probe_shared *shared = session->process.shared;
     struct trace_values *values = &session->values;
@@ -155,7 +178,9 @@ static bool write_values(struct trace_session *session, uint32_t function,
     const uint64_t end =
         at + sizeof *to / sizeof *pieces + noted->piece_count + noted->binding_count;
     if (end > PROBE_VALUE_ROOM - PROBE_PIECES - PROBE_BINDINGS)
-        return false;
+        return SPROF_ENOTFOUND;
+    if (sprof_vec_push(&values->places, ((struct trace_noted_place){at, noted})))
+        return SPROF_ENOMEM;
     memcpy(to->words, noted->from, sizeof to->words);
     to->pieces = (uint8_t)noted->piece_count;
     for (uint32_t i = 0; i < noted->piece_count; i++)
@@ -171,7 +196,15 @@ static bool write_values(struct trace_session *session, uint32_t function,
         (uint32_t)at |
             ((noted->is_chosen && has_words) || noted->early_count ? PROBE_VALUES_CHOSEN : 0) |
             (has_words ? PROBE_VALUES_WORDS : 0) | (noted->is_hidden ? PROBE_VALUES_HIDDEN : 0));
-    return true;
+    return 0;
+}
+
+/* What the agent goes on to note where it has no room for what would be. */
+static const struct trace_noted *written_now(const struct trace_session *session, uint32_t function)
+{
+    const uint32_t place =
+        atomic_load(&session->process.shared->keep_values[function]) & PROBE_VALUES_PLACE;
+    return place ? trace_values_noted(session, function, place) : NULL;
 }
 
 /* The functions whose values are shown. */
@@ -215,7 +248,8 @@ static int note(struct trace_session *session, uint32_t function, uint32_t captu
     uint64_t unmet = 0;
     if (!noted)
         return SPROF_ENOMEM;
-    *noted = (struct trace_noted){.is_known = signature != NULL,
+    *noted = (struct trace_noted){.function = function,
+                                  .is_known = signature != NULL,
                                   .has_arguments = !session->values.hides.items[function],
                                   .bias = session->files.items[probe->file].bias};
     noted->has_both = session->options.arguments_both && noted->has_arguments;
@@ -237,9 +271,13 @@ static int note(struct trace_session *session, uint32_t function, uint32_t captu
     session->values.noted.items[function] = NULL;
     if (noted->has_arguments || noted->captured_count || noted->late_count ||
         tested_by(session, function) & ~unmet) {
-        bind_rules(session, function, unmet, noted);
-        if (write_values(session, function, noted))
-            session->values.noted.items[function] = noted;
+        const uint64_t bound = bind_rules(session, function, unmet, noted);
+        const int result = write_values(session, function, noted);
+        if (result == SPROF_ENOMEM)
+            return result;
+        session->values.is_full |= result != 0;
+        session->values.bound |= result ? 0 : bound;
+        session->values.noted.items[function] = result ? written_now(session, function) : noted;
         unmet = 0;
     }
     trace_keep_write(session, function,
@@ -405,6 +443,12 @@ static int find_values(struct trace_session *session, size_t first, uint64_t rul
             result = SPROF_ENOMEM;
     if (!result)
         result = find_wanted(&finding, first, &expressions, error);
+    if (session->values.is_full && !session->values.is_full_reported) {
+        session->values.is_full_reported = true;
+        sprof_log_message(options->log, SPROF_LOG_WARNING,
+                          "the program's room for what is noted of values is used up: some "
+                          "functions have none, and new rules on them keep no call");
+    }
     const bool is_first =
         !first && rules == UINT64_MAX && !options->children && !trace_has_others(session);
     if (!result && is_first && expressions.arguments)
@@ -439,6 +483,7 @@ int trace_values_add(struct trace_session *session, uint32_t rule, struct sprof_
 void trace_values_release(struct trace_values *values)
 {
     sprof_vec_release(&values->noted);
+    sprof_vec_release(&values->places);
     sprof_vec_release(&values->hides);
 }
 

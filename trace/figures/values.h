@@ -40,6 +40,7 @@ enum { TRACE_CAPTURED_MOST = 16 /* of a function */ };
 
 /* What is noted of a function's calls. */
 struct trace_noted {
+    uint32_t function;
     struct symbolize_signature signature;
     bool is_known;             /* by debug information; else there are six words */
     bool is_hidden;            /* it is compared, not shown */
@@ -65,7 +66,12 @@ struct trace_noted {
 /* The functions of a program. */
 struct trace_values {
     SPROF_VEC(const struct trace_noted *) noted; /* by function; NULL: its values are not noted */
-    SPROF_VEC(bool) hides;                       /* … they are only compared */
+    SPROF_VEC(struct trace_noted_place {
+        uint64_t place;
+        const struct trace_noted *noted;
+    })
+    places;                /* where each was written, in that order, also those that are replaced */
+    SPROF_VEC(bool) hides; /* … they are only compared */
     uint64_t located[TRACE_CAPTURES]; /* paths of each --capture that some function has, a bit each
                                        */
     struct {
@@ -80,7 +86,13 @@ struct trace_values {
     } unmet[PROBE_KEEP_RULES];
     struct sprof_suggestions near_classes[PROBE_KEEP_RULES]; /* to that which each rule names */
     uint64_t used;                         /* of the agent's room */
+    bool is_full, is_full_reported;        /* some function had no room there */
 };
+
+/* What was noted of a function's calls by the agent's `place`, which may have been replaced while
+ * calls were on their way; 0: what is noted now. NULL: nothing. */
+const struct trace_noted *trace_values_noted(const struct trace_session *session, uint32_t function,
+                                             uint32_t place);
 
 /* Whether any values are noted. */
 bool trace_values_are_wanted(const struct trace_session *session);
@@ -128,6 +140,7 @@ struct trace_taken_values {
     struct probe_kept_values kept;
     uint8_t pieces[PROBE_PIECES_BYTES];
     size_t bytes, all; /* of pieces; with what is behind them */
+    uint32_t place;    /* see struct probe_kept */
 };
 
 /* Makes rows of the values of a kept call with that row's number. Returns 0 or SPROF_ENOMEM. */
