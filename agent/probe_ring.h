@@ -25,8 +25,10 @@ struct probe_log_begin {
 
 struct probe_log_end {
     uint64_t header, begin; /* `begin` as in the beginning */
-    uint64_t ticks, self;   /* duration, and self time as in the figures */
+    uint64_t ticks, self;   /* duration; self time as in the figures, and PROBE_LOG_APART */
 };
+/* The call's coroutine was suspended meanwhile: its thread did something else then. */
+#define PROBE_LOG_APART (UINT64_C(1) << 63)
 
 enum {
     PROBE_UNIT_BYTES = 32,

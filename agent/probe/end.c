@@ -127,7 +127,7 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
     } else if (record->node & LOGGED) {
         const uint64_t passed = now - begin;
         log_end(thread, record, begin, (int64_t)passed > 0 ? passed : 0,
-                (int64_t)self > 0 ? self : 0, exit);
+                ((int64_t)self > 0 ? self : 0) | (is_counted_above ? 0 : PROBE_LOG_APART), exit);
     } else if (has_path(thread, record)) {
         struct probe_node *node = &thread->nodes[record->node];
         add((uint64_t *)&node->self, self);

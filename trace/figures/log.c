@@ -73,9 +73,10 @@ static int put_block(struct trace_session *session, struct trace_thread *thread)
 }
 
 static int put_call(struct trace_session *session, struct trace_thread *thread,
-                    const struct trace_open_call *call, uint64_t ticks, uint64_t self,
+                    const struct trace_open_call *call, uint64_t ticks, uint64_t self_and_apart,
                     enum store_exit exit)
 {
+    const uint64_t self = self_and_apart & ~PROBE_LOG_APART;
     const bool is_over = ticks || exit < STORE_EXIT_THREAD_END || exit == STORE_EXIT_TAIL_CUT;
     struct trace_probe *probe = &session->probes.items[call->function];
     uint32_t node;
@@ -94,7 +95,7 @@ static int put_call(struct trace_session *session, struct trace_thread *thread,
         .depth = call->depth,
         .exit = (uint8_t)exit,
     };
-    if (duration_ns) {
+    if (duration_ns && self == self_and_apart) {
         const struct trace_call_states states =
             trace_states_between(session, thread, row.start_ns, row.start_ns + duration_ns);
         row.has_states = states.is_known;

@@ -122,6 +122,21 @@ static void test_nested(void)
     made_end(&logged.made);
 }
 
+/* The mark of a call whose coroutine was suspended is no part of its time. */
+static void test_apart(void)
+{
+    static struct logged logged;
+    struct store_call calls[8];
+    make(&logged);
+    begin(&logged, OUTER, 1, 1000);
+    end(&logged, OUTER, 1, 1000, 40000, PROBE_EXIT_RETURN);
+    counters_ring_unit(&logged.ring, logged.head - 1)[3] |= PROBE_LOG_APART;
+    CU_ASSERT_EQUAL_FATAL(calls_of(&logged, true, calls), 1);
+    CU_ASSERT(calls[0].self_ns < calls[0].duration_ns);
+    CU_ASSERT_FALSE(calls[0].has_states);
+    made_end(&logged.made);
+}
+
 /* Calls that are open at the end have rows without a duration, and say what ended them. */
 static void test_open(void)
 {
@@ -268,6 +283,7 @@ void sprof_suite_trace_log(void)
 {
     CU_pSuite suite = CU_add_suite("trace/log", NULL, NULL);
     CU_add_test(suite, "nested calls", test_nested);
+    CU_add_test(suite, "a suspended call", test_apart);
     CU_add_test(suite, "open calls", test_open);
     CU_add_test(suite, "another order", test_other_order);
     CU_add_test(suite, "a unit that is not filled", test_unfilled);
