@@ -215,8 +215,7 @@ struct probe_kept {
     uint32_t caller;     /* the same of its caller; 0: none, or not known */
     uint64_t rules;      /* that it met, a bit each; 0: it is the caller of a kept call */
     uint32_t is_apart;   /* its coroutine was suspended meanwhile, and its caller is not known */
-    uint32_t
-        place; /* of the struct probe_values by which its pieces were written; 0: it has none */
+    uint32_t place;      /* of the struct probe_values by which pieces were written; 0: none were */
 };
 _Static_assert(sizeof(struct probe_kept) == PROBE_KEPT_UNITS * PROBE_UNIT_BYTES, "units");
 

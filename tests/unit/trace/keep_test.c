@@ -263,6 +263,76 @@ static void test_both_requests(void)
     unmake(&kept);
 }
 
+/* Values are read by what was noted when they were written, whatever is noted since. */
+static void test_replaced_values(void)
+{
+    static struct kept kept;
+    struct {
+        struct probe_kept unit;
+        struct probe_kept_values values;
+    } valued = {{.header = probe_log_header(0, PROBE_LOG_END, 0, PROBE_VALUES_UNITS, INNER),
+                 .number = 1,
+                 .rules = AT_ONCE},
+                {.words = {1, 2, 3, 4, 5, 6}, .has_words = 1, .error = PROBE_NO_ERROR}};
+    static const struct trace_noted before = {.function = INNER},
+                                    now = {.function = INNER, .is_hidden = true},
+                                    other = {.function = OUTER};
+    const uint32_t places[] = {10, 0, 20, 30, 15, 40};
+    const size_t rows[] = {6, 6, 6, 6, 6, 6};
+    make(&kept, false);
+    struct trace_values *values = &kept.made.session.values;
+    for (uint32_t i = 0; i < FUNCTIONS; i++)
+        CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&values->noted, i == INNER ? &now : NULL), 0);
+    CU_ASSERT_EQUAL(sprof_vec_push(&values->places, ((struct trace_noted_place){10, &before})) ||
+                        sprof_vec_push(&values->places, ((struct trace_noted_place){20, &now})) ||
+                        sprof_vec_push(&values->places, ((struct trace_noted_place){30, &other})),
+                    0);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        valued.unit.place = places[i];
+        CU_ASSERT_EQUAL(
+            trace_keep_take(&kept.made.session, kept.thread, &valued.unit, PROBE_VALUES_UNITS), 0);
+        CU_ASSERT_EQUAL(kept.batch->call_values.count, rows[i]);
+    }
+    CU_ASSERT_PTR_EQUAL(trace_values_noted(&kept.made.session, OUTER, 30), &other);
+    trace_values_release(values);
+    unmake(&kept);
+}
+
+/* Where the agent has no room for what a rule tests, that is said once, and the rule is not bound.
+ */
+static void test_full_values(void)
+{
+    static struct kept kept;
+    make(&kept, false);
+    struct trace_session *session = &kept.made.session;
+    struct trace_keep_rule *rule = &session->trace->kept.rules.items[0].rule;
+    rule->tests[0] =
+        (struct trace_keep_test){.name = "arg1", .name_length = 4, .low = 3, .high = 3};
+    rule->test_count = 1;
+    session->options.arguments = true;
+    for (uint32_t i = 0; i < FUNCTIONS; i++)
+        atomic_store(&session->process.shared->keep_masks[i], 1);
+    session->values.used = PROBE_VALUE_ROOM - 1;
+    CU_ASSERT_EQUAL(trace_values_begin(session, 0, NULL), 0);
+    CU_ASSERT_EQUAL(session->values.bound, 0);
+    CU_ASSERT_PTR_NULL(trace_values_noted(session, INNER, 0));
+    CU_ASSERT_TRUE(made_said(&kept.made, "is used up"));
+    session->values.used = 0;
+    CU_ASSERT_EQUAL(trace_values_begin(session, 0, NULL), 0);
+    CU_ASSERT_EQUAL(session->values.bound, 1);
+    const struct trace_noted *noted = trace_values_noted(session, INNER, 0);
+    const uint32_t place = session->process.shared->keep_values[INNER] & PROBE_VALUES_PLACE;
+    CU_ASSERT_PTR_NOT_NULL(noted);
+    CU_ASSERT_PTR_EQUAL(trace_values_noted(session, INNER, place), noted);
+    /* what the agent has goes on to be read by that */
+    session->values.used = PROBE_VALUE_ROOM - 1;
+    CU_ASSERT_EQUAL(trace_values_begin(session, 0, NULL), 0);
+    CU_ASSERT_PTR_EQUAL(trace_values_noted(session, INNER, 0), noted);
+    CU_ASSERT_FALSE(made_said(&kept.made, "is used up"));
+    trace_values_release(&session->values);
+    unmake(&kept);
+}
+
 void sprof_suite_trace_keep(void);
 
 void sprof_suite_trace_keep(void)
@@ -274,4 +344,6 @@ void sprof_suite_trace_keep(void)
     CU_add_test(suite, "notes and a clear", test_cleared_notes);
     CU_add_test(suite, "room for notes", test_room_for_notes);
     CU_add_test(suite, "two kinds of requests", test_both_requests);
+    CU_add_test(suite, "values by an earlier layout", test_replaced_values);
+    CU_add_test(suite, "values without room", test_full_values);
 }
