@@ -188,6 +188,43 @@ has_bpf() {
     skip "BPF cannot measure waits here: $(head -n 1 err)"
 }
 
+# While a coroutine is suspended its thread does something else, so its calls have no states, be they kept or in a log.
+suspended() {
+    cat >suspended.c <<'END'
+#include <stdlib.h>
+#include <ucontext.h>
+#include <unistd.h>
+#define NI __attribute__((noinline, noclone))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+static ucontext_t first, other;
+NI void suspends(void) { BODY; swapcontext(&other, &first); BODY; }
+NI void naps(void) { BODY; usleep(1000); BODY; }
+static void run(void)
+{
+    for (int i = 0; i < 3; i++) suspends(), naps();
+    swapcontext(&other, &first);
+}
+NI void resumes(void) { swapcontext(&first, &other); BODY; }
+int main(void)
+{
+    getcontext(&other);
+    other.uc_stack.ss_sp = malloc(65536);
+    other.uc_stack.ss_size = 65536;
+    makecontext(&other, run, 0);
+    for (int i = 0; i < 4; i++) resumes(), usleep(1000);
+    return 0;
+}
+END
+    cc -O2 -g suspended.c -o suspended || fail "it does not compile"
+    "$SPROF" trace -o log.db --overwrite --mode log -- ./suspended 2>err || fail "no log: $(cat err)"
+    "$SPROF" trace -o kept.db --overwrite --keep 'every 1' -- ./suspended 2>err || fail "no kept calls: $(cat err)"
+    for of in log.db:v_call kept.db:v_kept_call; do
+        [ "$("$SPROF" sql "${of%:*}" --format csv "SELECT function || ' ' || count(*) || ' ' || count(waiting_ns) AS v FROM ${of#*:}
+            WHERE function IN ('naps', 'suspends') GROUP BY function ORDER BY 1" | tail -n +2 | tr -d '\r' | paste -sd' ')" = "naps 3 3 suspends 3 0" ] ||
+            fail "calls that were suspended: $("$SPROF" sql "${of%:*}" "SELECT * FROM ${of#*:}")"
+    done
+}
+
 known() {
     has_bpf
     "$SPROF" trace -o kept.db --keep 'over 0ns : ^(sleep|lock|compute)' -- ./program 2>kept.truth
@@ -204,6 +241,7 @@ known() {
     "$SPROF" script kept.db --format csv | head -n 1 | grep -q 'running_ns,waiting_ns,ready_ns' || fail "the flow as CSV"
     "$SPROF" export -f otlp-traces -o out.json kept.db 2>err && grep -q '"sprof.waiting_ns"' out.json || fail "spans: $(cat err)"
     "$SPROF" export -f chrome -o out.json log.db 2>err && grep -q '"ready_ns"' out.json || fail "slices: $(cat err)"
+    suspended
     "$SPROF" trace -o none.db --no-states --keep 'over 0ns : ^lock' -- ./program 2>err
     [ "$("$SPROF" sql none.db --format csv "SELECT count(*), count(running_ns), count(waiting_ns) FROM v_kept_call WHERE function = 'lock'" |
         tail -n 1 | tr -d '\r')" = 3,0,0 ] || fail "--no-states"
