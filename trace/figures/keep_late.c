@@ -425,7 +425,7 @@ uint64_t trace_late_meets(struct trace_session *session, const struct probe_kept
 {
     const uint32_t function = PROBE_LOG_FUNCTION(call->header);
     struct trace_call_values cut = {
-        .noted = trace_values_noted(session, function, values ? values->place : 0),
+        .noted = trace_values_noted(&session->values, function, values ? values->place : 0),
         .kept = values ? &values->kept : NULL};
     uint64_t rules = 0;
     bool is_cut = false;

@@ -139,7 +139,7 @@ void trace_keep_write(struct trace_session *session, uint32_t function, uint64_t
 {
     struct probe_shared *shared = session->process.shared;
     struct probe_keep_quick *to = &shared->keep_quick[function];
-    const struct trace_noted *noted = trace_values_noted(session, function, 0);
+    const struct trace_noted *noted = trace_values_noted(&session->values, function, 0);
     const uint64_t resting = atomic_load(&shared->keep.resting);
     const struct probe_keep_quick quick = find_quick(shared, noted, mask & ~resting);
     atomic_store(&shared->keep_masks[function], mask);

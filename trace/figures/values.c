@@ -145,26 +145,6 @@ static bool needs_words(const struct trace_noted *noted)
     return needs;
 }
 
-const struct trace_noted *trace_values_noted(const struct trace_session *session, uint32_t function,
-                                             uint32_t place)
-{
-    const struct trace_values *values = &session->values;
-    size_t low = 0, high = values->places.count;
-    while (place && low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (values->places.items[middle].place < place)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (!place)
-        return function < values->noted.count ? values->noted.items[function] : NULL;
-    const struct trace_noted_place *found =
-        low < values->places.count ? &values->places.items[low] : NULL;
-    return found && found->place == place && found->noted->function == function ? found->noted
-                                                                                : NULL;
-}
-
 /* Writes for the agent what is noted. Returns 0, SPROF_ENOTFOUND where its room is used up, or
  * SPROF_ENOMEM. */
 static int write_values(struct trace_session *session, uint32_t function,
@@ -204,7 +184,7 @@ static const struct trace_noted *written_now(const struct trace_session *session
 {
     const uint32_t place =
         atomic_load(&session->process.shared->keep_values[function]) & PROBE_VALUES_PLACE;
-    return place ? trace_values_noted(session, function, place) : NULL;
+    return place ? trace_values_noted(&session->values, function, place) : NULL;
 }
 
 /* The functions whose values are shown. */

@@ -63,15 +63,17 @@ struct trace_noted {
     struct probe_binding bindings[PROBE_BINDINGS]; /* of the tests of rules */
 };
 
+/* Where that is written for the agent. */
+struct trace_noted_place {
+    uint64_t place;
+    const struct trace_noted *noted;
+};
+
 /* The functions of a program. */
 struct trace_values {
     SPROF_VEC(const struct trace_noted *) noted; /* by function; NULL: its values are not noted */
-    SPROF_VEC(struct trace_noted_place {
-        uint64_t place;
-        const struct trace_noted *noted;
-    })
-    places;                /* where each was written, in that order, also those that are replaced */
-    SPROF_VEC(bool) hides; /* … they are only compared */
+    SPROF_VEC(struct trace_noted_place) places;  /* in that order, also those that are replaced */
+    SPROF_VEC(bool) hides;                       /* … they are only compared */
     uint64_t located[TRACE_CAPTURES]; /* paths of each --capture that some function has, a bit each
                                        */
     struct {
@@ -85,13 +87,13 @@ struct trace_values {
         const struct plan_function *function;
     } unmet[PROBE_KEEP_RULES];
     struct sprof_suggestions near_classes[PROBE_KEEP_RULES]; /* to that which each rule names */
-    uint64_t used;                         /* of the agent's room */
-    bool is_full, is_full_reported;        /* some function had no room there */
+    uint64_t used;                                           /* of the agent's room */
+    bool is_full, is_full_reported;                          /* some function had no room there */
 };
 
 /* What was noted of a function's calls by the agent's `place`, which may have been replaced while
  * calls were on their way; 0: what is noted now. NULL: nothing. */
-const struct trace_noted *trace_values_noted(const struct trace_session *session, uint32_t function,
+const struct trace_noted *trace_values_noted(const struct trace_values *values, uint32_t function,
                                              uint32_t place);
 
 /* Whether any values are noted. */

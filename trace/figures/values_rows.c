@@ -151,7 +151,7 @@ static int put_error(struct trace_session *session, const struct trace_noted *no
 int trace_values_take(struct trace_session *session, uint32_t function, uint32_t number,
                       const struct trace_taken_values *taken)
 {
-    const struct trace_noted *noted = trace_values_noted(session, function, taken->place);
+    const struct trace_noted *noted = trace_values_noted(&session->values, function, taken->place);
     struct sprof_str text = {0};
     int result = !noted || noted->is_hidden ? 0
                  : noted->is_known          ? put_known(session, noted, number, taken)

@@ -6,6 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct trace_noted *trace_values_noted(const struct trace_values *values, uint32_t function,
+                                             uint32_t place)
+{
+    size_t low = 0, high = values->places.count;
+    if (!place)
+        return function < values->noted.count ? values->noted.items[function] : NULL;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (values->places.items[middle].place < place)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const bool is_there = low < values->places.count && values->places.items[low].place == place &&
+                          values->places.items[low].noted->function == function;
+    return is_there ? values->places.items[low].noted : NULL;
+}
+
 void trace_values_cut(struct trace_call_values *call, const uint8_t *pieces, size_t bytes)
 {
     size_t at = 0;

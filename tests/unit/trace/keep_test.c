@@ -293,7 +293,7 @@ static void test_replaced_values(void)
             trace_keep_take(&kept.made.session, kept.thread, &valued.unit, PROBE_VALUES_UNITS), 0);
         CU_ASSERT_EQUAL(kept.batch->call_values.count, rows[i]);
     }
-    CU_ASSERT_PTR_EQUAL(trace_values_noted(&kept.made.session, OUTER, 30), &other);
+    CU_ASSERT_PTR_EQUAL(trace_values_noted(&kept.made.session.values, OUTER, 30), &other);
     trace_values_release(values);
     unmake(&kept);
 }
@@ -315,19 +315,19 @@ static void test_full_values(void)
     session->values.used = PROBE_VALUE_ROOM - 1;
     CU_ASSERT_EQUAL(trace_values_begin(session, 0, NULL), 0);
     CU_ASSERT_EQUAL(session->values.bound, 0);
-    CU_ASSERT_PTR_NULL(trace_values_noted(session, INNER, 0));
+    CU_ASSERT_PTR_NULL(trace_values_noted(&session->values, INNER, 0));
     CU_ASSERT_TRUE(made_said(&kept.made, "is used up"));
     session->values.used = 0;
     CU_ASSERT_EQUAL(trace_values_begin(session, 0, NULL), 0);
     CU_ASSERT_EQUAL(session->values.bound, 1);
-    const struct trace_noted *noted = trace_values_noted(session, INNER, 0);
+    const struct trace_noted *noted = trace_values_noted(&session->values, INNER, 0);
     const uint32_t place = session->process.shared->keep_values[INNER] & PROBE_VALUES_PLACE;
     CU_ASSERT_PTR_NOT_NULL(noted);
-    CU_ASSERT_PTR_EQUAL(trace_values_noted(session, INNER, place), noted);
+    CU_ASSERT_PTR_EQUAL(trace_values_noted(&session->values, INNER, place), noted);
     /* what the agent has goes on to be read by that */
     session->values.used = PROBE_VALUE_ROOM - 1;
     CU_ASSERT_EQUAL(trace_values_begin(session, 0, NULL), 0);
-    CU_ASSERT_PTR_EQUAL(trace_values_noted(session, INNER, 0), noted);
+    CU_ASSERT_PTR_EQUAL(trace_values_noted(&session->values, INNER, 0), noted);
     CU_ASSERT_FALSE(made_said(&kept.made, "is used up"));
     trace_values_release(&session->values);
     unmake(&kept);
