@@ -1,6 +1,6 @@
 #!/bin/bash
 # How long kept and logged calls ran, waited and were ready, beside what the kernel says of the thread itself.
-#   states.sh known | attached | absent
+#   states.sh known | often | attached | absent
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -223,6 +223,61 @@ END
             WHERE function IN ('naps', 'suspends') GROUP BY function ORDER BY 1" | tail -n +2 | tr -d '\r' | paste -sd' ')" = "naps 3 3 suspends 3 0" ] ||
             fail "calls that were suspended: $("$SPROF" sql "${of%:*}" "SELECT * FROM ${of#*:}")"
     done
+}
+
+# A rare call in which its thread has more gaps than the kernel has room for, three seconds long: they are read meanwhile.
+often() {
+    has_bpf
+    cat >often.c <<'END'
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+static int there[2], back[2];
+static void *answer(void *nothing)
+{
+    char byte;
+    while (read(there[0], &byte, 1) == 1)
+        if (write(back[1], &byte, 1) != 1) abort();
+    return nothing;
+}
+__attribute__((noinline, noclone)) void work(void)
+{
+    char byte = 0;
+    for (int i = 0; i < 50000; i++) {
+        if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1) abort();
+        if (i % 17 == 0) usleep(1000);
+    }
+    __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory");
+}
+static double cpu_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+int main(void)
+{
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    CPU_SET(sched_getcpu(), &cpus);
+    pthread_t thread;
+    if (sched_setaffinity(0, sizeof cpus, &cpus) || pipe(there) || pipe(back) || pthread_create(&thread, NULL, answer, NULL)) return 1;
+    const double before = cpu_ns();
+    work();
+    printf("%.0f\n", cpu_ns() - before);
+    close(there[1]);
+    pthread_join(thread, NULL);
+    return 0;
+}
+END
+    cc -O2 -g -pthread often.c -o often || fail "it does not compile"
+    "$SPROF" trace -o often.db --keep 'over 1s : ^work$' -- ./often >cpu 2>err || fail "no trace: $(cat err)"
+    [ "$("$SPROF" sql often.db --format csv "SELECT coalesce(running_ns < $(cat cpu) + duration_ns / 10, 1) FROM v_kept_call WHERE function = 'work'" |
+        tail -n 1 | tr -d '\r')" = 1 ] || fail "it ran $(cat cpu) ns: $("$SPROF" sql often.db 'SELECT * FROM v_kept_call')"
 }
 
 known() {
