@@ -45,6 +45,8 @@ static unsigned first_map_flags(const struct x86_decoder *decoder)
                : group < 4                                             ? READS
                : group == 5 || group == 6                              ? WRITES
                                                                        : 0;
+    if (opcode == 0xdf) /* fucomip, fcomip */
+        return x86_mode(decoder) == 3 && (group == 5 || group == 6) ? WRITES : 0;
     switch (opcode) {
     case 0x69:
     case 0x6b:

@@ -28,6 +28,7 @@ static const char assembly[] =
     FUNCTION("by_stack", "call *8(%rsp)\nnop\nret")
     FUNCTION("two_ends", "dec %edi\nret\n8: xor %eax,%eax\nnop\nnop\njmp 8b")
     FUNCTION("with_carry", "adc %rsi,%rdi\nmov %rdi,%rax\nret")
+    FUNCTION("after_long_double", "fldt 8(%rsp)\nfldt 24(%rsp)\nfcomip\nfstp %st\nseta %al\nret")
     FUNCTION("after_compare", "cmp %rsi,%rdi\nsetb %al\nmovzbl %al,%eax\nret")
     FUNCTION("who_called", "mov (%rsp),%rax\nlea 1(%rax),%rax\nret")
     FUNCTION("asks_who_called", "xor %eax,%eax\nxor %edx,%edx\njmp who_called")
@@ -90,6 +91,7 @@ static const struct {
     {"by_stack", PLAN_NOT, PLAN_NOT_MOVABLE, 0},
     {"two_ends", PLAN_NOT, PLAN_ENDS_INSIDE, 0},
     {"with_carry", PLAN_NOT, PLAN_READS_FLAGS, 0},
+    {"after_long_double", PLAN_PROLOGUE, PLAN_REASON_NONE, 8},
     {"after_compare", PLAN_PROLOGUE, PLAN_REASON_NONE, 6},
     {"who_called", PLAN_PROLOGUE, PLAN_NEEDS_RETURN_ADDRESS, 8},
     {"asks_who_called", PLAN_PROLOGUE, PLAN_NEEDS_RETURN_ADDRESS, 0},
